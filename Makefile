@@ -1,0 +1,63 @@
+# weir: build, show, test, measure, install.
+#
+#   make demo      build a release binary and show what it does; needs no root
+#   make test      run every test
+#   make bench     measure against the reference plugins and the floor
+#   make lint      formatting, clippy, and dependencies
+#   make install   install the binary and its plugin links (BIN_DIR)
+
+SHELL   := /bin/bash
+ARCH    := $(shell uname -m)
+TARGET  := $(ARCH)-unknown-linux-musl
+GUEST   := wasm32-wasip2
+CARGO   := cargo
+RELEASE := --locked --release --target $(TARGET)
+OUT     := target/$(TARGET)/release
+BIN_DIR ?= /opt/cni/bin
+
+# Crate (also its package's suffix) of every component that is built into the binary or its tests.
+PLUGINS    := bridge host-local loopback
+COMPONENTS := $(addprefix weir-plugin-,$(PLUGINS)) weir-example-hostile
+
+.PHONY: all build plugins tools demo test test-build bench lint install clean
+
+all: build
+
+# What is missing on this machine: the Rust targets, and Debian packages when root.
+tools:
+	@tests/setup toolchain
+
+plugins: tools
+	$(CARGO) build --locked --profile plugin --target $(GUEST) $(addprefix -p ,$(COMPONENTS))
+	$(CARGO) build $(RELEASE) -p weir-engine
+	@tests/collect-plugins target/$(GUEST)/plugin target/plugins $(OUT)/weir-aot $(PLUGINS) hostile
+
+build: plugins
+	$(CARGO) build $(RELEASE) -p weir
+
+demo: build
+	@$(OUT)/weir demo
+
+test-build: build
+	$(CARGO) test $(RELEASE) --workspace --exclude 'weir-plugin-*' --exclude 'weir-example-*' --no-run
+
+test: test-build
+	@tests/setup test
+	@tests/run $(CARGO) test $(RELEASE) --workspace
+
+bench: build
+	@tests/setup bench
+	$(CARGO) build $(RELEASE) -p weir-floor -p weir-bench
+	@tests/bench/run $(OUT)
+
+lint: plugins
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy $(RELEASE) --workspace --all-targets -- -D warnings
+	@tests/setup lint
+	$(CARGO) deny check bans licenses sources
+
+install: build
+	$(OUT)/weir install --bin-dir $(DESTDIR)$(BIN_DIR)
+
+clean:
+	$(CARGO) clean

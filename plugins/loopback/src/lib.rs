@@ -1,0 +1,129 @@
+//! The plugin `loopback`: sets the container's loopback interface up.
+//!
+//! It has no configuration of its own, and looks at `lo` whatever `CNI_IFNAME` says. In a list with
+//! plugins before it, it hands their result on unchanged.
+//!
+//! Errors have the codes that [`weir_sdk::codes`] lists, and one of the plugin's own:
+//!
+//! | code | when |
+//! |---|---|
+//! | 110 | `lo` has an address that is not a loopback address, or is down in CHECK |
+
+use serde::Deserialize;
+use weir_sdk::{
+    AddResult, Code, Context, Error, Interface, IpConfig, IpNet, Namespace, Outcome, Plugin,
+    Request, address, link,
+};
+
+/// The one interface that this plugin is about.
+const LOOPBACK: &str = "lo";
+
+/// The loopback interface is not as it should be.
+const NOT_LOOPBACK: Code = Code(110);
+
+/// The plugin.
+pub struct Loopback;
+
+/// Nothing can be configured.
+#[derive(Debug, Deserialize)]
+pub struct Config {}
+
+impl Plugin for Loopback {
+    type Config = Config;
+    const NAME: &'static str = "loopback";
+    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+    const DESCRIPTION: &'static str = "sets the container's loopback interface up";
+
+    fn add(request: Request<Config>) -> Result<AddResult, Error> {
+        link::set_up(Namespace::Container, LOOPBACK).context("could not set \"lo\" up")?;
+        let addresses = addresses()?;
+        check_loopback(&addresses)?;
+        let own = || result(&addresses, request.sandbox);
+        Ok(request.previous.unwrap_or_else(own))
+    }
+
+    fn del(_request: Request<Config>) -> Result<(), Error> {
+        let down = link::set_down(Namespace::Container, LOOPBACK).found();
+        down.context("could not set \"lo\" down").map(drop)
+    }
+
+    fn check(_request: Request<Config>) -> Result<(), Error> {
+        match link::get(Namespace::Container, LOOPBACK)?.up {
+            true => Ok(()),
+            false => Err(Error::new(
+                NOT_LOOPBACK,
+                "loopback interface \"lo\" is down",
+            )),
+        }
+    }
+}
+
+fn addresses() -> Result<Vec<IpNet>, Error> {
+    let addresses = address::list(Namespace::Container, LOOPBACK, None)
+        .context("could not list the addresses of \"lo\"")?;
+    Ok(addresses.iter().map(|address| address.address).collect())
+}
+
+fn check_loopback(addresses: &[IpNet]) -> Result<(), Error> {
+    match addresses.iter().find(|net| !net.addr().is_loopback()) {
+        None => Ok(()),
+        Some(other) => {
+            let msg = format!("loopback interface \"lo\" has the non-loopback address {other}");
+            Err(Error::new(NOT_LOOPBACK, msg))
+        }
+    }
+}
+
+/// The interface with its first address of each family.
+fn result(addresses: &[IpNet], sandbox: String) -> AddResult {
+    let v4 = addresses.iter().find(|net| net.addr().is_ipv4());
+    let v6 = addresses.iter().find(|net| net.addr().is_ipv6());
+    let ip = |address: &IpNet| IpConfig {
+        interface: Some(0),
+        address: *address,
+        gateway: None,
+    };
+    AddResult {
+        interfaces: vec![Interface {
+            name: LOOPBACK.to_owned(),
+            mac: Some("00:00:00:00:00:00".to_owned()),
+            sandbox: Some(sandbox),
+            ..Interface::default()
+        }],
+        ips: v4.into_iter().chain(v6).map(ip).collect(),
+        ..AddResult::default()
+    }
+}
+
+weir_sdk::export!(Loopback);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nets(texts: &[&str]) -> Vec<IpNet> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn result_has_the_first_address_of_each_family() {
+        let addresses = nets(&["::1/128", "127.0.0.1/8", "127.0.0.2/8"]);
+        let result = result(&addresses, "/run/netns/a".to_owned());
+        let ips: Vec<IpNet> = result.ips.iter().map(|ip| ip.address).collect();
+        assert_eq!(ips, nets(&["127.0.0.1/8", "::1/128"]));
+        assert!(result.ips.iter().all(|ip| ip.interface == Some(0)));
+        assert_eq!(result.interfaces[0].name, "lo");
+        assert_eq!(
+            result.interfaces[0].sandbox.as_deref(),
+            Some("/run/netns/a")
+        );
+    }
+
+    #[test]
+    fn an_address_of_another_network_is_refused() {
+        assert!(check_loopback(&nets(&["127.0.0.1/8", "::1/128"])).is_ok());
+        let error = check_loopback(&nets(&["127.0.0.1/8", "10.0.0.1/8"])).unwrap_err();
+        assert_eq!(error.code, NOT_LOOPBACK);
+        assert!(error.msg.contains("10.0.0.1/8"), "{error}");
+    }
+}

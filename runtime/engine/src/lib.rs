@@ -1,0 +1,48 @@
+//! The one WebAssembly engine configuration of weir, and its ahead-of-time compiler.
+//!
+//! Code is compiled when weir is built (the standard plugins, by `weir-aot`) or when a plugin is
+//! installed, never while a container waits. Both sides must agree about the engine's settings,
+//! which is why they stand here, in a crate of their own below everything else.
+
+use wasmtime::error::Context;
+use wasmtime::{Config, Engine, OptLevel, Result};
+
+/// The settings that change the compiled code, and so must be the same when it is loaded.
+fn settings() -> Config {
+    let mut config = Config::new();
+    // The wall-clock limit of an invocation.
+    config.epoch_interruption(true);
+    // What a trap was is told by its kind; a plugin's own messages say where.
+    config.wasm_backtrace_max_frames(None);
+    config.native_unwind_info(false);
+    config.generate_address_map(false);
+    // Plugins are single-threaded and finish; what is not needed is not offered.
+    config.concurrency_support(false);
+    config.wasm_component_model(true);
+    config.cranelift_opt_level(OptLevel::Speed);
+    // A plugin's data segments are small: copying them is faster than a memory file each.
+    config.memory_init_cow(false);
+    config
+}
+
+/// An engine that runs code compiled before, and cannot compile.
+///
+/// Errors: when this processor or kernel cannot run the engine at all.
+pub fn runner() -> Result<Engine> {
+    let mut config = settings();
+    config.enable_compiler(false);
+    Engine::new(&config)
+}
+
+/// Compiles a component to code for any processor of this machine's architecture, so that a
+/// binary built here runs on an older processor elsewhere.
+///
+/// Errors: when `component` is not a valid WebAssembly component, with the position.
+pub fn compile(component: &[u8]) -> Result<Vec<u8>> {
+    let mut config = settings();
+    config
+        .target(env!("WEIR_TARGET"))
+        .context("the target of this build cannot run WebAssembly code")?;
+    let engine = Engine::new(&config)?;
+    engine.precompile_component(component)
+}

@@ -1,0 +1,79 @@
+//! The demo's hostile plugin: it is given next to nothing and tries everything.
+
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use super::container::Container;
+use super::report::Report;
+use super::world::World;
+use crate::cli::net::show as show_error;
+use crate::sandbox::Catalogue;
+
+/// The component; its source is `examples/hostile`.
+const COMPONENT: &[u8] = include_bytes!(env!("WEIR_HOSTILE"));
+
+/// Installs the plugin with a narrow grant, runs it, and shows what was denied it.
+pub fn show(report: &Report, world: &World, container: &Container) -> Result<()> {
+    report.title("A hostile plugin");
+    report.say("It may read one interface of its container, and this is its whole grant:");
+    let digest = report.step("weir plugin add hostile.wasm (compiled now, not in an ADD)", || {
+        Catalogue::new(&world.paths()).install("hostile", COMPONENT).map_err(show_error)
+    })?;
+    let grant = grant(&digest.to_string());
+    fs::create_dir_all(world.paths().grants())?;
+    fs::write(world.paths().grants().join("hostile.yaml"), &grant)?;
+    for line in grant.lines() {
+        println!("      {line}");
+    }
+    println!();
+    world.link("hostile")?;
+    let config = json!({ "cniVersion": "1.1.0", "name": "demo", "type": "hostile" });
+    let ran = report.step("ADD with the hostile plugin", || {
+        Ok(world.plugin("hostile", "ADD", container, &config))
+    })?;
+    match ran {
+        Ok(_) => report.say("It returned a result; what it tried was denied:"),
+        Err(error) => report.say(&format!("It gave up: {error}. What it tried was denied:")),
+    }
+    let denied = denied(world)?;
+    ensure!(!denied.is_empty(), "nothing was denied to the hostile plugin");
+    for record in &denied {
+        let operation = record["operation"].as_str().unwrap_or_default();
+        let answer = record["answer"].as_str().unwrap_or_default();
+        report.say(&format!("denied  {operation:<18} {answer}"));
+    }
+    Ok(())
+}
+
+fn grant(digest: &str) -> String {
+    format!(
+        "apiVersion: weir.dev/v1alpha1
+kind: PluginGrant
+metadata:
+  name: hostile
+spec:
+  plugin:
+    name: hostile
+    digest: {digest}
+  capabilities:
+    link:
+      - {{ namespace: container, names: [\"{{ifname}}\"], verbs: [read] }}
+"
+    )
+}
+
+/// The records of the audit log in which something was denied to the plugin.
+fn denied(world: &World) -> Result<Vec<Value>> {
+    let log = fs::read_to_string(world.paths().audit_log()).context("read the audit log")?;
+    let records = log.lines().map(serde_json::from_str::<Value>);
+    let mut denied = Vec::new();
+    for record in records {
+        let record = record.context("read a record of the audit log")?;
+        if record["plugin"] == "hostile" && record["verdict"] == "denied" {
+            denied.push(record);
+        }
+    }
+    Ok(denied)
+}

@@ -1,0 +1,115 @@
+//! The CNI protocol: environment and standard input in, exactly one JSON document out.
+
+use std::io::{self, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use serde_json::Value;
+use weir_cni::{Command, Environment, Error, PluginConfig, Version, VersionInfo, to_json};
+
+use super::OWN_NAME;
+use crate::network::{Attachment, Delegates, run_plugin};
+use crate::paths::Paths;
+use crate::sandbox::Sandbox;
+
+/// A configuration larger than this is a mistake or an attack.
+const LARGEST_INPUT: u64 = 4 << 20;
+
+/// Records allowed reads as well, where it is set to `1`.
+const AUDIT_READS: &str = "WEIR_AUDIT_READS";
+
+/// Carries out the one command that the environment asks for, as the plugin `name`.
+pub fn serve(name: &str) -> ExitCode {
+    // What a caller wrote as `cniVersion` stands in the answer, whether it is known or not.
+    let mut cni_version = Version::LATEST.to_string();
+    let outcome = catch_unwind(AssertUnwindSafe(|| answer(name, &mut cni_version)));
+    let outcome = outcome.unwrap_or_else(|_| Err(Error::internal("weir itself failed: see standard error")));
+    match outcome {
+        Ok(document) => print(document.as_ref(), ExitCode::SUCCESS),
+        Err(error) => print(Some(&error.to_json(cni_version)), ExitCode::FAILURE),
+    }
+}
+
+fn print(document: Option<&Value>, code: ExitCode) -> ExitCode {
+    let Some(document) = document else {
+        return code;
+    };
+    match writeln!(io::stdout().lock(), "{document:#}") {
+        Ok(()) => code,
+        Err(error) => {
+            eprintln!("weir: the result cannot be written to standard output: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn answer(name: &str, cni_version: &mut String) -> Result<Option<Value>, Error> {
+    let variables = std::env::vars_os().filter_map(|(key, value)| {
+        let key = key.into_string().ok().filter(|key| key.starts_with("CNI_"))?;
+        Some((key, value.to_string_lossy().into_owned()))
+    });
+    let environment = Environment::from_variables(variables);
+    let input = read_input()?;
+    if let Some(version) = version_of(&input) {
+        *cni_version = version;
+    }
+    let environment = environment?;
+    match environment.command {
+        Command::Version => version(&input).map(Some),
+        _ => execute(name, &environment, &input),
+    }
+}
+
+fn read_input() -> Result<String, Error> {
+    let mut input = Vec::new();
+    io::stdin()
+        .lock()
+        .take(LARGEST_INPUT + 1)
+        .read_to_end(&mut input)
+        .map_err(|e| Error::io_failure(format!("standard input cannot be read: {e}")))?;
+    if input.len() as u64 > LARGEST_INPUT {
+        return Err(Error::io_failure(format!(
+            "standard input has more than {LARGEST_INPUT} bytes"
+        )));
+    }
+    String::from_utf8(input)
+        .map_err(|e| Error::decoding_failure(format!("standard input is not UTF-8: {e}")))
+}
+
+/// `cniVersion`, whatever else is wrong with the input.
+fn version_of(input: &str) -> Option<String> {
+    let document: Value = serde_json::from_str(input).ok()?;
+    Some(document.get("cniVersion")?.as_str()?.to_owned())
+}
+
+/// VERSION: answered by the host for every plugin, since it converts between all versions.
+fn version(input: &str) -> Result<Value, Error> {
+    let requested = match input.trim() {
+        "" => None,
+        _ => version_of(input).map(|version| version.parse()).transpose()?,
+    };
+    Ok(VersionInfo::reply(requested).to_json())
+}
+
+fn execute(name: &str, environment: &Environment, input: &str) -> Result<Option<Value>, Error> {
+    if input.trim().is_empty() {
+        return Err(Error::decoding_failure(
+            "standard input is empty; the network configuration is expected there",
+        ));
+    }
+    let config = PluginConfig::parse(input)?;
+    let version = config.version()?;
+    environment.command.check_version(version)?;
+    let attachment = Attachment::from_environment(environment)?;
+    let audit_reads = std::env::var_os(AUDIT_READS).is_some_and(|value| value == "1");
+    let sandbox = Sandbox::new(Paths::from_environment(), audit_reads)?;
+    let result = match name {
+        OWN_NAME => Delegates::read(&sandbox, &config)?.run(
+            environment.command,
+            &attachment,
+            config.valid_attachments().unwrap_or_default(),
+        ),
+        plugin => run_plugin(&sandbox, plugin, environment.command, &attachment, &config),
+    };
+    result?.map(|result| to_json(&result, version)).transpose()
+}

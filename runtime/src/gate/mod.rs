@@ -1,0 +1,137 @@
+//! The gate: authorises an operation, hands out the permit, records what came of it.
+//!
+//! Floor 2 of the house. Every privileged act of a plugin goes through [`Gate::perform`], because
+//! the functions of the kernel layer take a [`Permit`] and only this module makes one. "Authorised
+//! and recorded" is so a property that the compiler checks.
+
+mod audit;
+mod permit;
+
+use std::fmt;
+use std::time::Instant;
+
+pub use audit::{Audit, Subject};
+use audit::Verdict;
+pub use permit::Permit;
+
+use crate::grant::{Capabilities, Decision, Invocation, Operation, decide};
+
+/// Stands between one invocation of one plugin and the kernel.
+pub struct Gate {
+    capabilities: Capabilities,
+    invocation: Invocation,
+    audit: Audit,
+}
+
+/// A refused operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denied {
+    /// `create bridge `br0` in host`.
+    pub requirement: String,
+    /// `link[0]: names`: the rule that came closest, and the field in which it missed.
+    pub closest: Option<String>,
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the grant does not allow to {}", self.requirement)?;
+        match &self.closest {
+            Some(closest) => write!(f, " (closest rule: {closest})"),
+            None => write!(f, " (it has no rule for this capability)"),
+        }
+    }
+}
+
+impl std::error::Error for Denied {}
+
+impl Gate {
+    /// A gate for one invocation. `capabilities` are the ones that the grant gives the plugin.
+    pub fn new(capabilities: Capabilities, invocation: Invocation, audit: Audit) -> Self {
+        Self {
+            capabilities,
+            invocation,
+            audit,
+        }
+    }
+
+    /// Authorises `operation`, carries it out with `act`, and records the verdict and the answer.
+    ///
+    /// Errors: `Denied`, and whatever `act` answers.
+    pub fn perform<O, T, E>(
+        &mut self,
+        operation: O,
+        act: impl FnOnce(&Permit<O>) -> Result<T, E>,
+    ) -> Result<T, E>
+    where
+        O: Operation,
+        E: From<Denied> + fmt::Display,
+    {
+        match decide(&self.capabilities, &self.invocation, &operation) {
+            Decision::Allowed { rules } => Ok(self.carry_out(operation, Verdict::Allowed(rules), act)?),
+            Decision::Denied {
+                requirement,
+                closest,
+            } => {
+                let denied = Denied {
+                    requirement,
+                    closest,
+                };
+                self.audit.record(&operation, &Verdict::Denied(&denied), "", None);
+                Err(denied.into())
+            }
+        }
+    }
+
+    /// Carries out the inverse of an operation that this gate allowed: what the host does when an
+    /// `add` fails half-way. Needs no rule; is always recorded.
+    pub fn undo<O, T, E>(
+        &mut self,
+        operation: O,
+        act: impl FnOnce(&Permit<O>) -> Result<T, E>,
+    ) -> Result<T, E>
+    where
+        O: Operation,
+        E: fmt::Display,
+    {
+        self.carry_out(operation, Verdict::Undo, act)
+    }
+
+    /// Whether `operation` would be allowed. Nothing is done, and nothing recorded.
+    pub fn allows<O: Operation>(&self, operation: &O) -> bool {
+        let decision = decide(&self.capabilities, &self.invocation, operation);
+        matches!(decision, Decision::Allowed { .. })
+    }
+
+    /// Why audit records are missing, where they could not be written. An act that cannot be
+    /// recorded must not stand.
+    pub fn audit_failure(&self) -> Option<&str> {
+        self.audit.failure()
+    }
+
+    /// This invocation's container id, interface name and network.
+    pub fn invocation(&self) -> &Invocation {
+        &self.invocation
+    }
+
+    fn carry_out<O, T, E>(
+        &mut self,
+        operation: O,
+        verdict: Verdict<'_>,
+        act: impl FnOnce(&Permit<O>) -> Result<T, E>,
+    ) -> Result<T, E>
+    where
+        O: Operation,
+        E: fmt::Display,
+    {
+        let start = Instant::now();
+        let permit = Permit::new(operation);
+        let outcome = act(&permit);
+        let took = start.elapsed();
+        let answer = match &outcome {
+            Ok(_) => "ok".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.audit.record(permit.operation(), &verdict, &answer, Some(took));
+        outcome
+    }
+}

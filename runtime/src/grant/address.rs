@@ -1,0 +1,173 @@
+//! Capability `address`: IP addresses of links.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use super::document::Capabilities;
+use super::link::LinkFacts;
+use super::operation::{Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any};
+use super::pattern::{Pattern, contains};
+
+/// Adds an address to a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Add {
+    pub link: LinkFacts,
+    pub address: IpNet,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<IpAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub broadcast: Option<IpAddr>,
+    pub no_duplicate_detection: bool,
+    pub no_prefix_route: bool,
+}
+
+/// Removes an address from a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Delete {
+    pub link: LinkFacts,
+    pub address: IpNet,
+}
+
+/// Reads a link's addresses, of one family or of both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct List {
+    pub link: LinkFacts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<Family>,
+}
+
+/// Waits until duplicate address detection is over.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Settle {
+    pub link: LinkFacts,
+    pub timeout_ms: u32,
+}
+
+/// An address family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    Ipv4,
+    Ipv6,
+}
+
+impl Family {
+    /// The family of an address.
+    pub fn of(address: &IpAddr) -> Self {
+        match address {
+            IpAddr::V4(_) => Self::Ipv4,
+            IpAddr::V6(_) => Self::Ipv6,
+        }
+    }
+}
+
+impl Operation for Add {
+    type Rule = AddressRule;
+    const NAME: &'static str = "address.add";
+    const VERB: Verb = Verb::Create;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::new(&self.link, Some(self.address), Self::VERB)]
+    }
+}
+
+impl Operation for Delete {
+    type Rule = AddressRule;
+    const NAME: &'static str = "address.delete";
+    const VERB: Verb = Verb::Delete;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::new(&self.link, Some(self.address), Self::VERB)]
+    }
+}
+
+impl Operation for List {
+    type Rule = AddressRule;
+    const NAME: &'static str = "address.list";
+    const VERB: Verb = Verb::Read;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::new(&self.link, None, Self::VERB)]
+    }
+}
+
+impl Operation for Settle {
+    type Rule = AddressRule;
+    const NAME: &'static str = "address.settle";
+    const VERB: Verb = Verb::Read;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::new(&self.link, None, Self::VERB)]
+    }
+}
+
+/// `address:` in a grant. Absent fields match everything.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AddressRule {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
+    /// Names of links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Vec<Pattern>>,
+    /// Kinds of links, as the kernel reports them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<Vec<String>>,
+    /// Networks that the address must be in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<Vec<IpNet>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbs: Option<Vec<Verb>>,
+}
+
+/// One address of one link, and what is done with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    pub link: LinkFacts,
+    /// None for a look at all addresses of the link.
+    pub address: Option<IpNet>,
+    pub verb: Verb,
+}
+
+impl Requirement {
+    fn new(link: &LinkFacts, address: Option<IpNet>, verb: Verb) -> Self {
+        Self {
+            link: link.clone(),
+            address,
+            verb,
+        }
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { link, verb, .. } = self;
+        match self.address {
+            Some(address) => write!(f, "{verb} address {address} of {link}"),
+            None => write!(f, "{verb} the addresses of {link}"),
+        }
+    }
+}
+
+impl Rule for AddressRule {
+    type Requirement = Requirement;
+    const CAPABILITY: Capability = Capability::Address;
+
+    fn of(capabilities: &Capabilities) -> &[Self] {
+        &capabilities.address
+    }
+
+    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
+        let in_networks = |address: &IpNet| any(self.addresses.as_deref(), |n| contains(n, address));
+        Fields::default()
+            .field("namespace", self.namespace.is_none_or(|n| n == r.link.namespace))
+            .field("kinds", any(self.kinds.as_deref(), |k| *k == r.link.kind))
+            .field("links", any(self.links.as_deref(), |p| p.matches(&r.link.name, invocation)))
+            .field("addresses", r.address.as_ref().is_none_or(in_networks))
+            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
+            .miss()
+    }
+}

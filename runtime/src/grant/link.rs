@@ -1,0 +1,466 @@
+//! Capability `link`: network devices.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::document::Capabilities;
+use super::operation::{Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any};
+use super::pattern::Pattern;
+
+/// What the kernel says that a link is. The host reads it right before it asks the gate, and the
+/// kernel layer acts on the index, so that a name cannot change its meaning in between.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LinkFacts {
+    pub namespace: Namespace,
+    pub index: u32,
+    pub name: String,
+    /// `IFLA_INFO_KIND`; `loopback` and `physical` for devices that have none.
+    pub kind: String,
+}
+
+impl fmt::Display for LinkFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} `{}` in {}", self.kind, self.name, self.namespace)
+    }
+}
+
+/// A link-layer address, printed as `aa:bb:cc:dd:ee:ff`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mac(pub Vec<u8>);
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, byte) in self.0.iter().enumerate() {
+            let colon = if i == 0 { "" } else { ":" };
+            write!(f, "{colon}{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Mac {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The kind of a link to create, with what only that kind has.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum NewKind {
+    Veth { peer: NewPeer },
+    Bridge(BridgeChanges),
+    Macvlan { lower: LinkFacts, mode: MacvlanMode, bc_queue_len: Option<u32> },
+    Ipvlan { lower: LinkFacts, mode: IpvlanMode },
+    Vlan { lower: LinkFacts, id: u16, protocol: VlanProtocol },
+    Dummy,
+    Tap(NewTap),
+    Vrf { table: u32 },
+    Ifb,
+}
+
+impl NewKind {
+    /// The kernel's word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Veth { .. } => "veth",
+            Self::Bridge(_) => "bridge",
+            Self::Macvlan { .. } => "macvlan",
+            Self::Ipvlan { .. } => "ipvlan",
+            Self::Vlan { .. } => "vlan",
+            Self::Dummy => "dummy",
+            Self::Tap(_) => "tun",
+            Self::Vrf { .. } => "vrf",
+            Self::Ifb => "ifb",
+        }
+    }
+
+    /// The device that the new one stands on.
+    pub fn lower(&self) -> Option<&LinkFacts> {
+        match self {
+            Self::Macvlan { lower, .. } | Self::Ipvlan { lower, .. } | Self::Vlan { lower, .. } => {
+                Some(lower)
+            }
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MacvlanMode {
+    Private,
+    Vepa,
+    Bridge,
+    Passthru,
+    Source,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IpvlanMode {
+    L2,
+    L3,
+    L3s,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum VlanProtocol {
+    #[serde(rename = "802.1Q")]
+    Ieee8021q,
+    #[serde(rename = "802.1ad")]
+    Ieee8021ad,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct NewTap {
+    pub owner: Option<u32>,
+    pub group: Option<u32>,
+    pub multi_queue: bool,
+    pub selinux_context: Option<String>,
+}
+
+/// The other end of a veth pair.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NewPeer {
+    pub namespace: Namespace,
+    /// Empty: the kernel chooses `vethN`.
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mac: Option<Mac>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    pub up: bool,
+}
+
+/// Creates a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Create {
+    pub namespace: Namespace,
+    /// Empty for a veth whose name the kernel chooses.
+    pub name: String,
+    #[serde(flatten)]
+    pub kind: NewKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mac: Option<Mac>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub txqlen: Option<u32>,
+    pub up: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub master: Option<LinkFacts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+}
+
+/// Reads one link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Read {
+    pub link: LinkFacts,
+}
+
+/// Looks a link up that does not exist: what a plugin may learn from `not-found` is bounded as
+/// well.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LookUp {
+    pub namespace: Namespace,
+    pub name: String,
+}
+
+/// Lists links; each is shown only where the grant allows to read it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct List {
+    pub namespace: Namespace,
+    pub kind: Option<String>,
+    pub master: Option<u32>,
+}
+
+/// Deletes a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Delete {
+    pub link: LinkFacts,
+}
+
+/// A change of master.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NewMaster {
+    None,
+    Link(LinkFacts),
+}
+
+/// Changes attributes of a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Update {
+    pub link: LinkFacts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mac: Option<Mac>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub txqlen: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promiscuous: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub all_multicast: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub master: Option<NewMaster>,
+}
+
+/// Changes a bridge port's flags.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UpdatePort {
+    pub link: LinkFacts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hairpin: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolated: Option<bool>,
+}
+
+/// A bridge's settings; absent ones stay as they are, or as the kernel's defaults.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BridgeChanges {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vlan_filtering: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_pvid: Option<u16>,
+}
+
+/// Changes a bridge's settings.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UpdateBridge {
+    pub link: LinkFacts,
+    #[serde(flatten)]
+    pub changes: BridgeChanges,
+}
+
+/// VLANs of a bridge port, or of the bridge itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct BridgeVlan {
+    pub first: u16,
+    pub last: u16,
+    pub pvid: bool,
+    pub untagged: bool,
+}
+
+/// Adds VLANs to a bridge port, or to a bridge itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AddVlans {
+    pub link: LinkFacts,
+    pub vlans: Vec<BridgeVlan>,
+}
+
+/// Removes VLANs from a bridge port, or from a bridge itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeleteVlans {
+    pub link: LinkFacts,
+    pub vlans: Vec<BridgeVlan>,
+}
+
+/// Reads the VLANs of a bridge port, or of a bridge itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ListVlans {
+    pub link: LinkFacts,
+}
+
+/// Moves a link to the other namespace.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Move {
+    pub link: LinkFacts,
+    pub to: Namespace,
+    /// The name there.
+    pub name: String,
+}
+
+/// Finds the other end of a veth.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GetPeer {
+    pub link: LinkFacts,
+}
+
+/// Waits for the operational state `up`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WaitUp {
+    pub link: LinkFacts,
+    pub timeout_ms: u32,
+}
+
+/// Implements `Operation` for operations on one link that exists.
+macro_rules! operation_on_link {
+    ($($operation:ident, $name:literal, $verb:expr;)*) => {$(
+        impl Operation for $operation {
+            type Rule = LinkRule;
+            const NAME: &'static str = $name;
+            const VERB: Verb = $verb;
+
+            fn requirements(&self) -> Vec<Requirement> {
+                vec![Requirement::on(&self.link, Self::VERB)]
+            }
+        }
+    )*};
+}
+
+operation_on_link! {
+    Read, "link.get", Verb::Read;
+    Delete, "link.delete", Verb::Delete;
+    UpdatePort, "link.update-port", Verb::Update;
+    UpdateBridge, "link.update-bridge", Verb::Update;
+    AddVlans, "link.add-vlans", Verb::Update;
+    DeleteVlans, "link.delete-vlans", Verb::Update;
+    ListVlans, "link.list-vlans", Verb::Read;
+    GetPeer, "link.get-peer", Verb::Read;
+    WaitUp, "link.wait-up", Verb::Read;
+}
+
+impl Operation for Create {
+    type Rule = LinkRule;
+    const NAME: &'static str = "link.create";
+    const VERB: Verb = Verb::Create;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        let new = |namespace, name: &str| Requirement {
+            namespace,
+            kind: Some(self.kind.word().to_owned()),
+            name: name.to_owned(),
+            verb: Verb::Create,
+        };
+        let mut needed = vec![new(self.namespace, &self.name)];
+        if let NewKind::Veth { peer } = &self.kind {
+            needed.push(new(peer.namespace, &peer.name));
+        }
+        let touched = self.master.iter().chain(self.kind.lower());
+        needed.extend(touched.map(|link| Requirement::on(link, Verb::Update)));
+        needed
+    }
+}
+
+impl Operation for LookUp {
+    type Rule = LinkRule;
+    const NAME: &'static str = "link.get";
+    const VERB: Verb = Verb::Read;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement {
+            namespace: self.namespace,
+            kind: None,
+            name: self.name.clone(),
+            verb: Verb::Read,
+        }]
+    }
+}
+
+impl Operation for List {
+    type Rule = LinkRule;
+    const NAME: &'static str = "link.list";
+    const VERB: Verb = Verb::Read;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        Vec::new()
+    }
+}
+
+impl Operation for Update {
+    type Rule = LinkRule;
+    const NAME: &'static str = "link.update";
+    const VERB: Verb = Verb::Update;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        let mut needed = vec![Requirement::on(&self.link, Verb::Update)];
+        if let Some(name) = &self.name {
+            needed.push(Requirement {
+                name: name.clone(),
+                ..Requirement::on(&self.link, Verb::Update)
+            });
+        }
+        if let Some(NewMaster::Link(master)) = &self.master {
+            needed.push(Requirement::on(master, Verb::Update));
+        }
+        needed
+    }
+}
+
+impl Operation for Move {
+    type Rule = LinkRule;
+    const NAME: &'static str = "link.move";
+    const VERB: Verb = Verb::Update;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        let arrival = Requirement {
+            namespace: self.to,
+            kind: Some(self.link.kind.clone()),
+            name: self.name.clone(),
+            verb: Verb::Create,
+        };
+        vec![Requirement::on(&self.link, Verb::Update), arrival]
+    }
+}
+
+/// `link:` in a grant. Absent fields match everything.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkRule {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
+    /// Kinds, as the kernel reports them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<Vec<Pattern>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbs: Option<Vec<Verb>>,
+}
+
+/// One link, existing or to be, and what is done with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    pub namespace: Namespace,
+    /// None for a link that does not exist.
+    pub kind: Option<String>,
+    pub name: String,
+    pub verb: Verb,
+}
+
+impl Requirement {
+    fn on(link: &LinkFacts, verb: Verb) -> Self {
+        Self {
+            namespace: link.namespace,
+            kind: Some(link.kind.clone()),
+            name: link.name.clone(),
+            verb,
+        }
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.kind.as_deref().unwrap_or("link");
+        write!(f, "{} {kind} `{}` in {}", self.verb, self.name, self.namespace)
+    }
+}
+
+impl Rule for LinkRule {
+    type Requirement = Requirement;
+    const CAPABILITY: Capability = Capability::Link;
+
+    fn of(capabilities: &Capabilities) -> &[Self] {
+        &capabilities.link
+    }
+
+    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
+        let is_kind = |kind: &String| any(self.kinds.as_deref(), |k| k == kind);
+        Fields::default()
+            .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
+            .field("kinds", r.kind.as_ref().is_none_or(is_kind))
+            .field("names", any(self.names.as_deref(), |p| p.matches(&r.name, invocation)))
+            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
+            .miss()
+    }
+}

@@ -1,0 +1,166 @@
+//! Capability `neighbour`: ARP and ND entries, and announcements on the wire.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use super::address::Family;
+use super::document::Capabilities;
+use super::link::{LinkFacts, Mac};
+use super::operation::{Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any};
+use super::pattern::{Pattern, contains};
+
+/// The state of an entry: `NUD_*`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    Incomplete,
+    Reachable,
+    Stale,
+    Delay,
+    Probe,
+    Failed,
+    Noarp,
+    Permanent,
+}
+
+/// Adds or replaces an entry.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Add {
+    pub link: LinkFacts,
+    pub address: IpAddr,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mac: Option<Mac>,
+    pub state: State,
+    pub proxy: bool,
+}
+
+/// Removes an entry.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Delete {
+    pub link: LinkFacts,
+    pub address: IpAddr,
+}
+
+/// Reads the entries of a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct List {
+    pub link: LinkFacts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<Family>,
+}
+
+/// Announces addresses: gratuitous ARP and unsolicited neighbour advertisements.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Announce {
+    pub link: LinkFacts,
+    pub addresses: Vec<IpAddr>,
+}
+
+impl Operation for Add {
+    type Rule = NeighbourRule;
+    const NAME: &'static str = "neighbour.add";
+    const VERB: Verb = Verb::Create;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::new(&self.link, Some(self.address), Self::VERB)]
+    }
+}
+
+impl Operation for Delete {
+    type Rule = NeighbourRule;
+    const NAME: &'static str = "neighbour.delete";
+    const VERB: Verb = Verb::Delete;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::new(&self.link, Some(self.address), Self::VERB)]
+    }
+}
+
+impl Operation for List {
+    type Rule = NeighbourRule;
+    const NAME: &'static str = "neighbour.list";
+    const VERB: Verb = Verb::Read;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::new(&self.link, None, Self::VERB)]
+    }
+}
+
+impl Operation for Announce {
+    type Rule = NeighbourRule;
+    const NAME: &'static str = "neighbour.announce";
+    const VERB: Verb = Verb::Announce;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        let announced = self.addresses.iter();
+        announced.map(|a| Requirement::new(&self.link, Some(*a), Self::VERB)).collect()
+    }
+}
+
+/// `neighbour:` in a grant. Absent fields match everything.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NeighbourRule {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
+    /// Names of links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Vec<Pattern>>,
+    /// Networks that the address must be in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<Vec<IpNet>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbs: Option<Vec<Verb>>,
+}
+
+/// One address on one link, and what is done with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    pub link: LinkFacts,
+    /// None for a look at all entries of the link.
+    pub address: Option<IpAddr>,
+    pub verb: Verb,
+}
+
+impl Requirement {
+    fn new(link: &LinkFacts, address: Option<IpAddr>, verb: Verb) -> Self {
+        Self {
+            link: link.clone(),
+            address,
+            verb,
+        }
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { link, verb, .. } = self;
+        match self.address {
+            Some(address) => write!(f, "{verb} neighbour {address} on {link}"),
+            None => write!(f, "{verb} the neighbours on {link}"),
+        }
+    }
+}
+
+impl Rule for NeighbourRule {
+    type Requirement = Requirement;
+    const CAPABILITY: Capability = Capability::Neighbour;
+
+    fn of(capabilities: &Capabilities) -> &[Self] {
+        &capabilities.neighbour
+    }
+
+    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
+        let address = r.address.map(IpNet::from);
+        let in_networks = |address: &IpNet| any(self.addresses.as_deref(), |n| contains(n, address));
+        Fields::default()
+            .field("namespace", self.namespace.is_none_or(|n| n == r.link.namespace))
+            .field("links", any(self.links.as_deref(), |p| p.matches(&r.link.name, invocation)))
+            .field("addresses", address.as_ref().is_none_or(in_networks))
+            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
+            .miss()
+    }
+}

@@ -1,0 +1,280 @@
+//! An operation, what it requires of a grant, and the decision about it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::document::Capabilities;
+
+/// One family of host functions, and the key of its rules in a grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Capability {
+    Link,
+    Address,
+    Route,
+    Rule,
+    Neighbour,
+    Traffic,
+    Firewall,
+    Conntrack,
+    Sysctl,
+    Store,
+    Device,
+    Packet,
+    Ipam,
+    Log,
+}
+
+impl Capability {
+    /// All of them, in the order of the contract.
+    pub const ALL: [Self; 14] = [
+        Self::Link,
+        Self::Address,
+        Self::Route,
+        Self::Rule,
+        Self::Neighbour,
+        Self::Traffic,
+        Self::Firewall,
+        Self::Conntrack,
+        Self::Sysctl,
+        Self::Store,
+        Self::Device,
+        Self::Packet,
+        Self::Ipam,
+        Self::Log,
+    ];
+
+    /// The word: interface of the contract, key of a grant, field of the audit log.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Link => "link",
+            Self::Address => "address",
+            Self::Route => "route",
+            Self::Rule => "rule",
+            Self::Neighbour => "neighbour",
+            Self::Traffic => "traffic",
+            Self::Firewall => "firewall",
+            Self::Conntrack => "conntrack",
+            Self::Sysctl => "sysctl",
+            Self::Store => "store",
+            Self::Device => "device",
+            Self::Packet => "packet",
+            Self::Ipam => "ipam",
+            Self::Log => "log",
+        }
+    }
+
+    /// The capability of that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|c| c.word() == word)
+    }
+
+    /// Whether this version of weir carries the capability's operations out. The others are part
+    /// of the contract and answer `unsupported`.
+    pub fn is_implemented(self) -> bool {
+        !matches!(
+            self,
+            Self::Rule | Self::Traffic | Self::Conntrack | Self::Device | Self::Packet
+        )
+    }
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// The two network namespaces that exist for a plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Namespace {
+    Host,
+    Container,
+}
+
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Host => "host",
+            Self::Container => "container",
+        })
+    }
+}
+
+/// What an operation does to its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verb {
+    Create,
+    Read,
+    Update,
+    Delete,
+    Write,
+    Announce,
+    Run,
+}
+
+impl Verb {
+    /// Whether the verb leaves everything as it was. Reads are audited on request only.
+    pub fn is_read(self) -> bool {
+        self == Self::Read
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Create => "create",
+            Self::Read => "read",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Write => "write",
+            Self::Announce => "announce",
+            Self::Run => "run",
+        })
+    }
+}
+
+/// This invocation's values for the placeholders of a grant: `{ifname}`, `{network}`,
+/// `{containerid}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Invocation {
+    pub container_id: String,
+    pub ifname: String,
+    pub network: String,
+}
+
+/// One request of a plugin to a capability, as plain data.
+///
+/// An operation carries facts, not claims: a link is the index, name and kind that the kernel
+/// reported, read by the host just before.
+pub trait Operation: Serialize {
+    /// The rule that speaks of this capability in a grant.
+    type Rule: Rule;
+
+    /// `link.create`: the capability's word and what is done.
+    const NAME: &'static str;
+
+    /// What it does to its object; decides whether it is audited by default.
+    const VERB: Verb;
+
+    /// What must be allowed for the operation to be. An operation that touches several objects,
+    /// as a veth with an end in each namespace, has several requirements.
+    fn requirements(&self) -> Vec<<Self::Rule as Rule>::Requirement>;
+}
+
+/// One rule of a grant.
+pub trait Rule: Sized {
+    /// One object that an operation touches, and how.
+    type Requirement: fmt::Display;
+
+    const CAPABILITY: Capability;
+
+    /// This capability's rules.
+    fn of(capabilities: &Capabilities) -> &[Self];
+
+    /// The first field of the rule that does not match, or none when the rule allows it.
+    fn miss(&self, requirement: &Self::Requirement, invocation: &Invocation) -> Option<Miss>;
+}
+
+/// The field in which a rule missed. Later fields in a rule are closer misses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Miss {
+    /// How many fields of the rule matched before this one.
+    pub matched: usize,
+    /// The field's key in the document.
+    pub field: &'static str,
+}
+
+/// Matches a rule's fields in order.
+#[derive(Default)]
+pub struct Fields {
+    matched: usize,
+    miss: Option<Miss>,
+}
+
+impl Fields {
+    /// A field, and whether it matches.
+    pub fn field(mut self, field: &'static str, matches: bool) -> Self {
+        if self.miss.is_none() {
+            if matches {
+                self.matched += 1;
+            } else {
+                self.miss = Some(Miss {
+                    matched: self.matched,
+                    field,
+                });
+            }
+        }
+        self
+    }
+
+    /// The first field that did not match.
+    pub fn miss(self) -> Option<Miss> {
+        self.miss
+    }
+}
+
+/// Whether an optional list of a rule matches: an absent one matches everything.
+pub fn any<T>(list: Option<&[T]>, matches: impl FnMut(&T) -> bool) -> bool {
+    list.is_none_or(|list| list.iter().any(matches))
+}
+
+/// The verdict on an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The rules that allow it, as `link[2]`, one for each requirement.
+    Allowed { rules: Vec<String> },
+    /// The requirement that no rule meets, and the rule that came closest.
+    Denied {
+        requirement: String,
+        closest: Option<String>,
+    },
+}
+
+/// Decides an operation. Default deny: without a matching rule for every requirement, no.
+pub fn decide<O: Operation>(
+    capabilities: &Capabilities,
+    invocation: &Invocation,
+    operation: &O,
+) -> Decision {
+    let rules = O::Rule::of(capabilities);
+    let mut allowing = Vec::new();
+    for requirement in operation.requirements() {
+        match decide_one(rules, invocation, &requirement) {
+            Ok(index) => {
+                let rule = format!("{}[{index}]", O::Rule::CAPABILITY);
+                if !allowing.contains(&rule) {
+                    allowing.push(rule);
+                }
+            }
+            Err(closest) => {
+                return Decision::Denied {
+                    requirement: requirement.to_string(),
+                    closest,
+                };
+            }
+        }
+    }
+    Decision::Allowed { rules: allowing }
+}
+
+fn decide_one<R: Rule>(
+    rules: &[R],
+    invocation: &Invocation,
+    requirement: &R::Requirement,
+) -> Result<usize, Option<String>> {
+    let mut closest: Option<(Miss, usize)> = None;
+    for (index, rule) in rules.iter().enumerate() {
+        match rule.miss(requirement, invocation) {
+            None => return Ok(index),
+            Some(miss) if closest.is_none_or(|(best, _)| miss > best) => {
+                closest = Some((miss, index));
+            }
+            Some(_) => {}
+        }
+    }
+    Err(closest.map(|(miss, index)| format!("{}[{index}]: {}", R::CAPABILITY, miss.field)))
+}

@@ -1,0 +1,256 @@
+//! Capability `route`: routes.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use super::address::Family;
+use super::document::Capabilities;
+use super::link::LinkFacts;
+use super::operation::{Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any};
+use super::pattern::{Pattern, contains};
+
+/// The kernel's main routing table.
+pub const MAIN_TABLE: u32 = 254;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RouteKind {
+    #[default]
+    Unicast,
+    Local,
+    Blackhole,
+    Unreachable,
+    Prohibit,
+    Throw,
+}
+
+/// A route of one namespace.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Route {
+    pub destination: IpNet,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<IpAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkFacts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<IpAddr>,
+    pub table: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advmss: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<u8>,
+    pub kind: RouteKind,
+    pub on_link: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub next_hops: Vec<NextHop>,
+}
+
+/// One of several equal-cost next hops.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NextHop {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<IpAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkFacts>,
+    /// 1 to 256.
+    pub weight: u16,
+    pub on_link: bool,
+}
+
+/// Adds a route.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Add {
+    pub namespace: Namespace,
+    pub route: Route,
+}
+
+/// Adds a route in place of its like.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Replace {
+    pub namespace: Namespace,
+    pub route: Route,
+}
+
+/// Removes a route.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Delete {
+    pub namespace: Namespace,
+    pub route: Route,
+}
+
+/// Lists routes that pass a filter; absent fields match everything.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct List {
+    pub namespace: Namespace,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<Family>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination: Option<IpNet>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkFacts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<IpAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<u32>,
+}
+
+/// Asks the kernel which route it would take.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Get {
+    pub namespace: Namespace,
+    pub to: IpAddr,
+}
+
+/// Implements `Operation` for operations that write one route.
+macro_rules! operation_on_route {
+    ($($operation:ident, $name:literal, $verb:expr;)*) => {$(
+        impl Operation for $operation {
+            type Rule = RouteRule;
+            const NAME: &'static str = $name;
+            const VERB: Verb = $verb;
+
+            fn requirements(&self) -> Vec<Requirement> {
+                Requirement::of_route(self.namespace, &self.route, Self::VERB)
+            }
+        }
+    )*};
+}
+
+operation_on_route! {
+    Add, "route.add", Verb::Create;
+    Replace, "route.replace", Verb::Update;
+    Delete, "route.delete", Verb::Delete;
+}
+
+impl Operation for List {
+    type Rule = RouteRule;
+    const NAME: &'static str = "route.list";
+    const VERB: Verb = Verb::Read;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement {
+            namespace: self.namespace,
+            link: self.link.as_ref().map(|l| l.name.clone()),
+            destination: self.destination,
+            table: self.table,
+            verb: Self::VERB,
+        }]
+    }
+}
+
+impl Operation for Get {
+    type Rule = RouteRule;
+    const NAME: &'static str = "route.get";
+    const VERB: Verb = Verb::Read;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement {
+            namespace: self.namespace,
+            link: None,
+            destination: Some(self.to.into()),
+            table: None,
+            verb: Self::VERB,
+        }]
+    }
+}
+
+/// `route:` in a grant. Absent fields match everything.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouteRule {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
+    /// Names of output links. A route without a link matches only where this is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Vec<Pattern>>,
+    /// Networks that contain the destination.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destinations: Option<Vec<IpNet>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tables: Option<Vec<u32>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbs: Option<Vec<Verb>>,
+}
+
+/// One route over one link, and what is done with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    pub namespace: Namespace,
+    pub link: Option<String>,
+    /// None for a look at all destinations.
+    pub destination: Option<IpNet>,
+    /// None for a look at all tables.
+    pub table: Option<u32>,
+    pub verb: Verb,
+}
+
+impl Requirement {
+    fn of_route(namespace: Namespace, route: &Route, verb: Verb) -> Vec<Self> {
+        let over = |link: Option<&LinkFacts>| Self {
+            namespace,
+            link: link.map(|l| l.name.clone()),
+            destination: Some(route.destination),
+            table: Some(route.table),
+            verb,
+        };
+        if route.next_hops.is_empty() {
+            return vec![over(route.link.as_ref())];
+        }
+        route.next_hops.iter().map(|hop| over(hop.link.as_ref())).collect()
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.verb)?;
+        match self.destination {
+            Some(destination) => write!(f, "route {destination}")?,
+            None => write!(f, "routes")?,
+        }
+        if let Some(link) = &self.link {
+            write!(f, " over `{link}`")?;
+        }
+        if let Some(table) = self.table {
+            write!(f, ", table {table}")?;
+        }
+        write!(f, " in {}", self.namespace)
+    }
+}
+
+impl Rule for RouteRule {
+    type Requirement = Requirement;
+    const CAPABILITY: Capability = Capability::Route;
+
+    fn of(capabilities: &Capabilities) -> &[Self] {
+        &capabilities.route
+    }
+
+    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
+        let is_read = r.verb.is_read();
+        let over_link = |links: &[Pattern]| match &r.link {
+            Some(link) => links.iter().any(|p| p.matches(link, invocation)),
+            None => is_read,
+        };
+        let to = |networks: &[IpNet]| match &r.destination {
+            Some(destination) => networks.iter().any(|n| contains(n, destination)),
+            None => is_read,
+        };
+        let in_table = |tables: &[u32]| r.table.map_or(is_read, |t| tables.contains(&t));
+        Fields::default()
+            .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
+            .field("links", self.links.as_deref().is_none_or(over_link))
+            .field("destinations", self.destinations.as_deref().is_none_or(to))
+            .field("tables", self.tables.as_deref().is_none_or(in_table))
+            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
+            .miss()
+    }
+}

@@ -1,0 +1,114 @@
+//! Capability `sysctl`: kernel parameters below `net.`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::document::Capabilities;
+use super::operation::{Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any};
+use super::pattern::Pattern;
+
+/// Reads a parameter.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Read {
+    pub namespace: Namespace,
+    /// With dots; a dot inside a name is a slash.
+    pub key: String,
+}
+
+/// Writes a parameter.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Write {
+    pub namespace: Namespace,
+    pub key: String,
+    pub value: String,
+}
+
+impl Operation for Read {
+    type Rule = SysctlRule;
+    const NAME: &'static str = "sysctl.read";
+    const VERB: Verb = Verb::Read;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement {
+            namespace: self.namespace,
+            key: self.key.clone(),
+            value: None,
+        }]
+    }
+}
+
+impl Operation for Write {
+    type Rule = SysctlRule;
+    const NAME: &'static str = "sysctl.write";
+    const VERB: Verb = Verb::Write;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement {
+            namespace: self.namespace,
+            key: self.key.clone(),
+            value: Some(self.value.clone()),
+        }]
+    }
+}
+
+/// `sysctl:` in a grant. Absent fields match everything.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SysctlRule {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
+    /// Globs, segment by segment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Vec<Pattern>>,
+    /// Values that may be written, exactly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbs: Option<Vec<Verb>>,
+}
+
+/// One parameter, and the value to write or none to read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    pub namespace: Namespace,
+    pub key: String,
+    pub value: Option<String>,
+}
+
+impl Requirement {
+    fn verb(&self) -> Verb {
+        match self.value {
+            Some(_) => Verb::Write,
+            None => Verb::Read,
+        }
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            Some(value) => write!(f, "write {} = {value} in {}", self.key, self.namespace),
+            None => write!(f, "read {} in {}", self.key, self.namespace),
+        }
+    }
+}
+
+impl Rule for SysctlRule {
+    type Requirement = Requirement;
+    const CAPABILITY: Capability = Capability::Sysctl;
+
+    fn of(capabilities: &Capabilities) -> &[Self] {
+        &capabilities.sysctl
+    }
+
+    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
+        let may_write = |value: &String| any(self.values.as_deref(), |v| v == value);
+        Fields::default()
+            .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
+            .field("keys", any(self.keys.as_deref(), |p| p.matches_key(&r.key, invocation)))
+            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb()))
+            .field("values", r.value.as_ref().is_none_or(may_write))
+            .miss()
+    }
+}

@@ -1,0 +1,16 @@
+//! The contract as Rust types, generated from `wit/`.
+
+wasmtime::component::bindgen!({
+    path: "../wit",
+    world: "plugin",
+    imports: { default: trappable },
+    trappable_error_type: {
+        "weir:cni/types.error" => crate::kernel::Error,
+        "weir:cni/cni.failure" => weir_cni::Error,
+    },
+    with: {
+        "weir:cni/store.transaction": super::store::Transaction,
+        "weir:cni/packet.udp-socket": super::unsupported::Socket,
+        "weir:cni/packet.raw-socket": super::unsupported::Socket,
+    },
+});

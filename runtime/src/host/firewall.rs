@@ -1,0 +1,111 @@
+//! Capability `firewall`: from the contract to the gate and the kernel.
+
+use super::bindings::weir::cni::firewall::{self as contract, Host as Contract};
+use super::bindings::weir::cni::types::Namespace;
+use super::state::Host;
+use super::undo::Undo;
+use crate::grant::firewall;
+use crate::kernel::{self, Error};
+
+impl Contract for Host {
+    fn apply(
+        &mut self,
+        namespace: Namespace,
+        family: contract::Family,
+        commands: Vec<contract::Command>,
+    ) -> Result<(), Error> {
+        let commands = commands.into_iter().map(TryInto::try_into);
+        let operation = firewall::Apply {
+            namespace: namespace.into(),
+            family: family.into(),
+            table: self.table_name(),
+            commands: commands.collect::<Result<_, Error>>()?,
+            only_empty: false,
+        };
+        let inverses = self
+            .gate
+            .perform(operation, |permit| kernel::firewall::apply(&mut self.namespaces, permit))?;
+        // They are carried out from the end of `done`, and in their own order.
+        self.done.extend(inverses.into_iter().rev().map(Undo::Firewall));
+        Ok(())
+    }
+
+    fn list_chains(
+        &mut self,
+        namespace: Namespace,
+        family: contract::Family,
+    ) -> Result<Vec<contract::Chain>, Error> {
+        let operation = firewall::ListChains {
+            namespace: namespace.into(),
+            family: family.into(),
+            table: self.table_name(),
+        };
+        let chains = self.gate.perform(operation, |permit| {
+            kernel::firewall::list_chains(&mut self.namespaces, permit)
+        })?;
+        Ok(chains.into_iter().map(Into::into).collect())
+    }
+
+    fn list_rules(
+        &mut self,
+        namespace: Namespace,
+        family: contract::Family,
+        chain: String,
+    ) -> Result<Vec<contract::Rule>, Error> {
+        let operation = firewall::ListRules {
+            namespace: namespace.into(),
+            family: family.into(),
+            table: self.table_name(),
+            chain,
+        };
+        let rules = self
+            .gate
+            .perform(operation, |permit| kernel::firewall::list_rules(&mut self.namespaces, permit))?;
+        Ok(rules.into_iter().map(Into::into).collect())
+    }
+
+    fn get_element(
+        &mut self,
+        namespace: Namespace,
+        family: contract::Family,
+        set: String,
+        key: Vec<contract::Value>,
+    ) -> Result<Option<contract::Element>, Error> {
+        let operation = firewall::GetElement {
+            namespace: namespace.into(),
+            family: family.into(),
+            table: self.table_name(),
+            set,
+            key: super::firewall_convert::values(key)?,
+        };
+        let element = self.gate.perform(operation, |permit| {
+            kernel::firewall::get_element(&mut self.namespaces, permit)
+        })?;
+        Ok(element.map(Into::into))
+    }
+
+    fn list_elements(
+        &mut self,
+        namespace: Namespace,
+        family: contract::Family,
+        set: String,
+    ) -> Result<Vec<contract::Element>, Error> {
+        let operation = firewall::ListElements {
+            namespace: namespace.into(),
+            family: family.into(),
+            table: self.table_name(),
+            set,
+        };
+        let elements = self.gate.perform(operation, |permit| {
+            kernel::firewall::list_elements(&mut self.namespaces, permit)
+        })?;
+        Ok(elements.into_iter().map(Into::into).collect())
+    }
+}
+
+impl Host {
+    /// A plugin's tables are named by the host, so that it has no others.
+    fn table_name(&self) -> String {
+        format!("weir_{}", self.plugin)
+    }
+}

@@ -1,0 +1,87 @@
+//! Capability `ipam`: running the IPAM plugin that the configuration names.
+
+use weir_cni::{AddResult, Command, Error};
+
+use super::bindings::weir::cni::cni::AttachmentResult;
+use super::bindings::weir::cni::ipam::Host as Contract;
+use super::state::Host;
+use super::undo::Undo;
+use crate::gate::Denied;
+use crate::grant::ipam::Run;
+
+/// CNI error code of what a grant does not allow.
+pub const DENIED: u32 = 220;
+
+/// Runs another plugin in a sandbox of its own. The floor above implements it.
+pub trait RunIpam: Send {
+    /// `ipam.type` of this invocation's configuration. Errors: code 7 when there is none.
+    fn plugin(&self) -> Result<String, Error>;
+
+    /// Runs one command of that plugin, with this invocation's request. Only ADD has a result.
+    fn run(&mut self, command: Command) -> Result<Option<AddResult>, Error>;
+}
+
+impl Contract for Host {
+    fn add(&mut self) -> Result<AttachmentResult, Error> {
+        let result = self.run_ipam(Command::Add)?;
+        self.done.push(Undo::Ipam);
+        let result = result.ok_or_else(|| Error::internal("the IPAM plugin returned no result"))?;
+        Ok(result.into())
+    }
+
+    fn del(&mut self) -> Result<(), Error> {
+        self.run_ipam(Command::Del).map(drop)
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        self.run_ipam(Command::Check).map(drop)
+    }
+
+    fn status(&mut self) -> Result<(), Error> {
+        self.run_ipam(Command::Status).map(drop)
+    }
+
+    fn gc(&mut self) -> Result<(), Error> {
+        self.run_ipam(Command::Gc).map(drop)
+    }
+}
+
+impl Host {
+    fn run_ipam(&mut self, command: Command) -> Result<Option<AddResult>, Error> {
+        let Some(ipam) = self.ipam.as_mut() else {
+            return Err(Error::new(DENIED, "an IPAM plugin cannot run an IPAM plugin"));
+        };
+        let operation = Run {
+            plugin: ipam.plugin()?,
+            command: command.as_str(),
+        };
+        self.gate.perform(operation, |_| ipam.run(command).map_err(Outcome)).map_err(|e| e.0)
+    }
+
+    /// Gives back what the IPAM plugin assigned.
+    pub(super) fn undo_ipam(&mut self) -> Result<(), Error> {
+        let Some(ipam) = self.ipam.as_mut() else {
+            return Ok(());
+        };
+        let operation = Run {
+            plugin: ipam.plugin()?,
+            command: Command::Del.as_str(),
+        };
+        self.gate.undo(operation, |_| ipam.run(Command::Del)).map(drop)
+    }
+}
+
+/// A CNI error as an answer of the gate.
+struct Outcome(Error);
+
+impl From<Denied> for Outcome {
+    fn from(denied: Denied) -> Self {
+        Self(Error::new(DENIED, denied.to_string()))
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -1,0 +1,316 @@
+//! Capability `link`: from the contract to the gate and the kernel.
+
+use super::bindings::weir::cni::link::{self as contract, Host as Contract};
+use super::bindings::weir::cni::types::{LinkReference, Namespace};
+use super::convert::mac;
+use super::state::Host;
+use super::undo::Undo;
+use crate::grant::link::{self, LinkFacts};
+use crate::kernel::{self, Error};
+
+impl Contract for Host {
+    fn create(&mut self, new: contract::NewLink) -> Result<contract::Link, Error> {
+        let operation = self.new_link(new)?;
+        let namespace = operation.namespace;
+        let link = self
+            .gate
+            .perform(operation, |permit| kernel::link::create(&mut self.namespaces, permit))?;
+        self.done.push(Undo::Link(link::Delete {
+            link: link.facts(namespace),
+        }));
+        Ok(link.into())
+    }
+
+    fn get(
+        &mut self,
+        namespace: Namespace,
+        link: LinkReference,
+    ) -> Result<contract::Link, Error> {
+        let link = match self.identify(namespace, &link) {
+            Ok(link) => link,
+            Err(error) if error.is_not_found() => return Err(self.missing(namespace, link, error)),
+            Err(error) => return Err(error),
+        };
+        let link = self.gate.perform(link::Read { link }, |permit| {
+            kernel::link::get(&mut self.namespaces, permit)
+        })?;
+        Ok(link.into())
+    }
+
+    fn list(
+        &mut self,
+        namespace: Namespace,
+        kind: Option<String>,
+        master: Option<u32>,
+    ) -> Result<Vec<contract::Link>, Error> {
+        let operation = link::List {
+            namespace: namespace.into(),
+            kind,
+            master,
+        };
+        let mut links = self
+            .gate
+            .perform(operation, |permit| kernel::link::list(&mut self.namespaces, permit))?;
+        links.retain(|link| {
+            self.gate.allows(&link::Read {
+                link: link.facts(namespace.into()),
+            })
+        });
+        Ok(links.into_iter().map(Into::into).collect())
+    }
+
+    fn delete(&mut self, namespace: Namespace, link: LinkReference) -> Result<(), Error> {
+        let operation = link::Delete {
+            link: self.identify(namespace, &link)?,
+        };
+        self.gate.perform(operation, |permit| kernel::link::delete(&mut self.namespaces, permit))
+    }
+
+    fn update(
+        &mut self,
+        namespace: Namespace,
+        link: LinkReference,
+        changes: contract::Changes,
+    ) -> Result<(), Error> {
+        let operation = link::Update {
+            link: self.identify(namespace, &link)?,
+            name: changes.name,
+            up: changes.up,
+            mac: changes.mac.map(mac).transpose()?,
+            mtu: changes.mtu,
+            txqlen: changes.txqlen,
+            promiscuous: changes.promiscuous,
+            all_multicast: changes.all_multicast,
+            alias: changes.alias,
+            master: self.new_master(namespace, changes.master)?,
+        };
+        self.gate.perform(operation, |permit| kernel::link::update(&mut self.namespaces, permit))
+    }
+
+    fn update_port(
+        &mut self,
+        namespace: Namespace,
+        link: LinkReference,
+        changes: contract::PortChanges,
+    ) -> Result<(), Error> {
+        let operation = link::UpdatePort {
+            link: self.identify(namespace, &link)?,
+            hairpin: changes.hairpin,
+            isolated: changes.isolated,
+        };
+        self.gate
+            .perform(operation, |permit| kernel::link::update_port(&mut self.namespaces, permit))
+    }
+
+    fn update_bridge(
+        &mut self,
+        namespace: Namespace,
+        link: LinkReference,
+        changes: contract::BridgeChanges,
+    ) -> Result<(), Error> {
+        let operation = link::UpdateBridge {
+            link: self.identify(namespace, &link)?,
+            changes: link::BridgeChanges {
+                vlan_filtering: changes.vlan_filtering,
+                default_pvid: changes.default_pvid,
+            },
+        };
+        self.gate
+            .perform(operation, |permit| kernel::link::update_bridge(&mut self.namespaces, permit))
+    }
+
+    fn add_vlans(
+        &mut self,
+        namespace: Namespace,
+        link: LinkReference,
+        vlans: Vec<contract::BridgeVlan>,
+    ) -> Result<(), Error> {
+        let operation = link::AddVlans {
+            link: self.identify(namespace, &link)?,
+            vlans: vlans.into_iter().map(Into::into).collect(),
+        };
+        self.gate.perform(operation, |permit| kernel::link::add_vlans(&mut self.namespaces, permit))
+    }
+
+    fn delete_vlans(
+        &mut self,
+        namespace: Namespace,
+        link: LinkReference,
+        vlans: Vec<contract::BridgeVlan>,
+    ) -> Result<(), Error> {
+        let operation = link::DeleteVlans {
+            link: self.identify(namespace, &link)?,
+            vlans: vlans.into_iter().map(Into::into).collect(),
+        };
+        self.gate
+            .perform(operation, |permit| kernel::link::delete_vlans(&mut self.namespaces, permit))
+    }
+
+    fn list_vlans(
+        &mut self,
+        namespace: Namespace,
+        link: LinkReference,
+    ) -> Result<Vec<contract::BridgeVlan>, Error> {
+        let operation = link::ListVlans {
+            link: self.identify(namespace, &link)?,
+        };
+        let vlans = self
+            .gate
+            .perform(operation, |permit| kernel::link::list_vlans(&mut self.namespaces, permit))?;
+        Ok(vlans.into_iter().map(Into::into).collect())
+    }
+
+    fn move_(
+        &mut self,
+        namespace: Namespace,
+        link: LinkReference,
+        to: Namespace,
+        new_name: Option<String>,
+    ) -> Result<contract::Link, Error> {
+        let link = self.identify(namespace, &link)?;
+        let back = link.clone();
+        let operation = link::Move {
+            name: new_name.unwrap_or_else(|| link.name.clone()),
+            to: to.into(),
+            link,
+        };
+        let moved = self
+            .gate
+            .perform(operation, |permit| kernel::link::move_to(&mut self.namespaces, permit))?;
+        self.done.push(Undo::Move(link::Move {
+            link: moved.facts(to.into()),
+            to: back.namespace,
+            name: back.name,
+        }));
+        Ok(moved.into())
+    }
+
+    fn get_peer(
+        &mut self,
+        namespace: Namespace,
+        link: LinkReference,
+    ) -> Result<contract::Peer, Error> {
+        let operation = link::GetPeer {
+            link: self.identify(namespace, &link)?,
+        };
+        let (index, namespace) = self
+            .gate
+            .perform(operation, |permit| kernel::link::peer(&mut self.namespaces, permit))?;
+        Ok(contract::Peer {
+            index,
+            namespace: namespace.map(Into::into),
+        })
+    }
+
+    fn wait_up(
+        &mut self,
+        namespace: Namespace,
+        link: LinkReference,
+        timeout: u32,
+    ) -> Result<(), Error> {
+        let operation = link::WaitUp {
+            link: self.identify(namespace, &link)?,
+            timeout_ms: timeout,
+        };
+        let deadline = self.deadline;
+        self.gate.perform(operation, |permit| {
+            kernel::link::wait_up(&mut self.namespaces, permit, deadline)
+        })
+    }
+}
+
+impl Host {
+    /// A plugin learns that a name is free only where its grant lets it read a link of that name.
+    fn missing(&mut self, namespace: Namespace, link: LinkReference, error: Error) -> Error {
+        let LinkReference::Name(name) = link else {
+            return error;
+        };
+        let operation = link::LookUp {
+            namespace: namespace.into(),
+            name,
+        };
+        let looked: Result<(), Error> = self.gate.perform(operation, |_| Err(error));
+        looked.expect_err("the look-up answers with an error")
+    }
+
+    fn new_link(&mut self, new: contract::NewLink) -> Result<link::Create, Error> {
+        Ok(link::Create {
+            namespace: new.namespace.into(),
+            name: new.name,
+            kind: self.new_kind(new.kind)?,
+            mac: new.mac.map(mac).transpose()?,
+            mtu: new.mtu,
+            txqlen: new.txqlen,
+            up: new.up,
+            master: new.master.map(|master| self.identify(new.namespace, &master)).transpose()?,
+            alias: new.alias,
+        })
+    }
+
+    fn new_kind(&mut self, kind: contract::NewKind) -> Result<link::NewKind, Error> {
+        Ok(match kind {
+            contract::NewKind::Veth(peer) => link::NewKind::Veth {
+                peer: link::NewPeer {
+                    namespace: peer.namespace.into(),
+                    name: peer.name,
+                    mac: peer.mac.map(mac).transpose()?,
+                    mtu: peer.mtu,
+                    up: peer.up,
+                },
+            },
+            contract::NewKind::Bridge(bridge) => link::NewKind::Bridge(link::BridgeChanges {
+                vlan_filtering: bridge.vlan_filtering,
+                default_pvid: bridge.default_pvid,
+            }),
+            contract::NewKind::Macvlan(new) => link::NewKind::Macvlan {
+                lower: self.identify(new.lower_namespace, &new.lower)?,
+                mode: new.mode.into(),
+                bc_queue_len: new.bc_queue_len,
+            },
+            contract::NewKind::Ipvlan(new) => link::NewKind::Ipvlan {
+                lower: self.identify(new.lower_namespace, &new.lower)?,
+                mode: new.mode.into(),
+            },
+            contract::NewKind::Vlan(new) => link::NewKind::Vlan {
+                lower: self.identify(new.lower_namespace, &new.lower)?,
+                id: new.id,
+                protocol: new.protocol.into(),
+            },
+            contract::NewKind::Dummy => link::NewKind::Dummy,
+            contract::NewKind::Tap(tap) => link::NewKind::Tap(link::NewTap {
+                owner: tap.owner,
+                group: tap.group,
+                multi_queue: tap.multi_queue,
+                selinux_context: tap.selinux_context,
+            }),
+            contract::NewKind::Vrf(table) => link::NewKind::Vrf { table },
+            contract::NewKind::Ifb => link::NewKind::Ifb,
+        })
+    }
+
+    fn new_master(
+        &mut self,
+        namespace: Namespace,
+        master: Option<contract::NewMaster>,
+    ) -> Result<Option<link::NewMaster>, Error> {
+        Ok(match master {
+            None => None,
+            Some(contract::NewMaster::None) => Some(link::NewMaster::None),
+            Some(contract::NewMaster::Link(link)) => {
+                Some(link::NewMaster::Link(self.identify(namespace, &link)?))
+            }
+        })
+    }
+}
+
+impl kernel::link::Link {
+    /// The facts that the gate matches.
+    fn facts(&self, namespace: crate::grant::Namespace) -> LinkFacts {
+        LinkFacts {
+            namespace,
+            index: self.index,
+            name: self.name.clone(),
+            kind: self.kind.clone(),
+        }
+    }
+}

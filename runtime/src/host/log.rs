@@ -1,0 +1,124 @@
+//! Capability `log`: structured lines in weir's log, bounded and without control characters.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::bindings::weir::cni::log::{Host as Contract, Level};
+use super::state::Host;
+
+/// Writes JSON Lines, one append each, until the grant's bound is used up.
+pub struct Log {
+    path: PathBuf,
+    file: Option<File>,
+    subject: Value,
+    bytes_left: u64,
+    dropped: u64,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    time: String,
+    level: &'static str,
+    #[serde(flatten)]
+    subject: &'a Value,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    fields: Map<String, Value>,
+}
+
+impl Log {
+    /// A log that is opened with its first line. `subject` is an object whose members stand in
+    /// every line; `bytes` bounds the plugin's text.
+    pub fn new(path: PathBuf, subject: Value, bytes: u64) -> Self {
+        Self {
+            path,
+            file: None,
+            subject,
+            bytes_left: bytes,
+            dropped: 0,
+        }
+    }
+
+    /// Writes a line of the plugin's, or counts it when the bound is used up.
+    pub fn write(&mut self, level: &'static str, message: &str, fields: &[(String, String)]) {
+        let size = message.len() + fields.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>();
+        let Some(left) = self.bytes_left.checked_sub(size as u64) else {
+            self.dropped += 1;
+            return;
+        };
+        self.bytes_left = left;
+        self.line(level, message, fields);
+    }
+
+    /// How many lines were dropped.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    fn line(&mut self, level: &'static str, message: &str, fields: &[(String, String)]) {
+        let line = Line {
+            time: humantime::format_rfc3339_micros(SystemTime::now()).to_string(),
+            level,
+            subject: &self.subject,
+            message: &printable(message),
+            fields: fields
+                .iter()
+                .map(|(key, value)| (printable(key), printable(value).into()))
+                .collect(),
+        };
+        let Ok(mut bytes) = serde_json::to_vec(&line) else {
+            return;
+        };
+        bytes.push(b'\n');
+        // A log that cannot be written must not keep a container from its network.
+        let _ = self.open().and_then(|file| file.write_all(&bytes));
+    }
+
+    fn open(&mut self) -> std::io::Result<&mut File> {
+        if self.file.is_none() {
+            if let Some(directory) = self.path.parent() {
+                DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
+            }
+            let options = OpenOptions::new().append(true).create(true).mode(0o640).open(&self.path);
+            self.file = Some(options?);
+        }
+        Ok(self.file.as_mut().expect("opened above"))
+    }
+}
+
+/// Text without control characters, so that a log read in a terminal cannot drive it.
+pub fn printable(text: &str) -> String {
+    let escape = |c: char| match c {
+        c if c.is_control() => c.escape_default().collect::<String>(),
+        c => c.to_string(),
+    };
+    if text.chars().any(char::is_control) {
+        text.chars().map(escape).collect()
+    } else {
+        text.to_owned()
+    }
+}
+
+impl Contract for Host {
+    fn write(
+        &mut self,
+        level: Level,
+        message: String,
+        fields: Vec<(String, String)>,
+    ) -> wasmtime::Result<()> {
+        let level = match level {
+            Level::Debug => "debug",
+            Level::Info => "info",
+            Level::Warn => "warn",
+            Level::Error => "error",
+        };
+        self.log().write(level, &message, &fields);
+        Ok(())
+    }
+}

@@ -1,0 +1,201 @@
+//! What one invocation of one plugin has at hand: the state behind every host function.
+
+use std::time::Instant;
+
+use wasmtime::ResourceLimiter;
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+use super::bindings::weir::cni::types::{self, LinkReference};
+use super::ipam::RunIpam;
+use super::log::Log;
+use super::undo::Undo;
+use crate::gate::Gate;
+use crate::grant::Limits;
+use crate::grant::link::LinkFacts;
+use crate::kernel::lock::Shared;
+use crate::kernel::{self, Error, Namespaces};
+use crate::paths::Paths;
+
+/// What the caller decides about an invocation.
+pub struct Setup {
+    pub gate: Gate,
+    pub namespaces: Namespaces,
+    pub paths: Paths,
+    /// The plugin's name.
+    pub plugin: String,
+    pub limits: Limits,
+    /// When the invocation's time is over.
+    pub deadline: Instant,
+    pub log: Log,
+    /// Held while an ADD is under way.
+    pub lock: Option<Shared>,
+    /// Runs the IPAM plugin that the configuration names; none for an IPAM plugin itself.
+    pub ipam: Option<Box<dyn RunIpam>>,
+}
+
+/// The state of one invocation.
+pub struct Host {
+    pub(super) gate: Gate,
+    pub(super) namespaces: Namespaces,
+    pub(super) paths: Paths,
+    pub(super) plugin: String,
+    pub(super) deadline: Instant,
+    pub(super) log: Log,
+    pub(super) lock: Option<Shared>,
+    pub(super) ipam: Option<Box<dyn RunIpam>>,
+    /// What this invocation did, in order, and the host can undo.
+    pub(super) done: Vec<Undo>,
+    pub(super) table: ResourceTable,
+    wasi: WasiCtx,
+    stderr: MemoryOutputPipe,
+    limits: Limits,
+    usage: Usage,
+}
+
+/// What of its limits an invocation has used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Calls of host functions.
+    pub calls: u64,
+    /// The largest sum of memory and tables, in bytes.
+    pub memory: usize,
+    /// An allocation was refused.
+    pub memory_refused: bool,
+}
+
+impl Host {
+    /// The state of a new invocation.
+    pub fn new(setup: Setup) -> Self {
+        let log_bytes = usize::try_from(setup.limits.log.as_u64()).unwrap_or(usize::MAX);
+        let stderr = MemoryOutputPipe::new(log_bytes);
+        // No arguments, no environment, no directories, no sockets; standard output is the
+        // protocol's and not the plugin's.
+        let wasi = WasiCtx::builder()
+            .stdout(stderr.clone())
+            .stderr(stderr.clone())
+            .build();
+        Self {
+            gate: setup.gate,
+            namespaces: setup.namespaces,
+            paths: setup.paths,
+            plugin: setup.plugin,
+            deadline: setup.deadline,
+            log: setup.log,
+            lock: setup.lock,
+            ipam: setup.ipam,
+            done: Vec::new(),
+            table: ResourceTable::new(),
+            wasi,
+            stderr,
+            limits: setup.limits,
+            usage: Usage::default(),
+        }
+    }
+
+    /// The bounds of this invocation.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// What of them is used up.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// When the invocation's time is over.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Counts a call of a host function. Errors: when the grant allows no more of them.
+    pub fn count_call(&mut self) -> wasmtime::Result<()> {
+        self.usage.calls += 1;
+        if self.usage.calls > self.limits.calls {
+            return Err(wasmtime::Error::msg("too many calls of host functions"));
+        }
+        Ok(())
+    }
+
+    /// What the plugin wrote to its standard error and output, for the log.
+    pub fn standard_error(&self) -> String {
+        String::from_utf8_lossy(&self.stderr.contents()).into_owned()
+    }
+
+    /// The plugin's log.
+    pub fn log(&mut self) -> &mut Log {
+        &mut self.log
+    }
+
+    /// Takes back what is only needed while the plugin runs: open stores are closed, and what they
+    /// did not commit is undone.
+    pub fn close(&mut self) {
+        self.table = ResourceTable::new();
+    }
+
+    /// The facts about a link, for the gate. Errors: `NotFound`, `NoNamespace`.
+    pub(super) fn identify(
+        &mut self,
+        namespace: types::Namespace,
+        link: &LinkReference,
+    ) -> Result<LinkFacts, Error> {
+        kernel::link::identify(&mut self.namespaces, namespace.into(), &link.clone().into())
+    }
+
+    /// Why audit records are missing, where they could not be written.
+    pub fn audit_failure(&self) -> Option<&str> {
+        self.gate.audit_failure()
+    }
+}
+
+impl From<LinkReference> for kernel::link::LinkReference {
+    fn from(link: LinkReference) -> Self {
+        match link {
+            LinkReference::Name(name) => Self::Name(name),
+            LinkReference::Index(index) => Self::Index(index),
+        }
+    }
+}
+
+impl WasiView for Host {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.table,
+        }
+    }
+}
+
+impl ResourceLimiter for Host {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        Ok(self.grow(desired.saturating_sub(current)))
+    }
+
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let elements = desired.saturating_sub(current);
+        Ok(self.grow(elements.saturating_mul(size_of::<usize>())))
+    }
+}
+
+impl Host {
+    fn grow(&mut self, bytes: usize) -> bool {
+        let wanted = self.usage.memory.saturating_add(bytes);
+        if u64::try_from(wanted).is_ok_and(|w| w <= self.limits.memory.as_u64()) {
+            self.usage.memory = wanted;
+            return true;
+        }
+        self.usage.memory_refused = true;
+        false
+    }
+}

@@ -1,0 +1,26 @@
+//! Capability `sysctl`: from the contract to the gate and the kernel.
+
+use super::bindings::weir::cni::sysctl::Host as Contract;
+use super::bindings::weir::cni::types::Namespace;
+use super::state::Host;
+use crate::grant::sysctl;
+use crate::kernel::{self, Error};
+
+impl Contract for Host {
+    fn read(&mut self, namespace: Namespace, key: String) -> Result<String, Error> {
+        let operation = sysctl::Read {
+            namespace: namespace.into(),
+            key,
+        };
+        self.gate.perform(operation, |permit| kernel::sysctl::read(&mut self.namespaces, permit))
+    }
+
+    fn write(&mut self, namespace: Namespace, key: String, value: String) -> Result<(), Error> {
+        let operation = sysctl::Write {
+            namespace: namespace.into(),
+            key,
+            value,
+        };
+        self.gate.perform(operation, |permit| kernel::sysctl::write(&mut self.namespaces, permit))
+    }
+}

@@ -1,0 +1,103 @@
+//! What the host takes back when an `add` fails, traps or is stopped half-way.
+//!
+//! Every host function that creates something notes its inverse here. The inverses run in reverse
+//! order, each with a permit of the gate's and a record in the audit log.
+
+use std::time::{Duration, Instant};
+
+use super::state::Host;
+use crate::grant::{address, firewall, link, route, store};
+use crate::kernel::lock::Shared;
+use crate::kernel::store::StorePlace;
+use crate::kernel::{self, Code, Error};
+
+/// How long an undo waits for a lock when the invocation's own time is over.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The inverse of something that an invocation did.
+#[derive(Debug)]
+pub enum Undo {
+    Link(link::Delete),
+    Move(link::Move),
+    Address(address::Delete),
+    Route(route::Delete),
+    Firewall(firewall::Apply),
+    Store(store::Revert),
+    /// DEL of the IPAM plugin.
+    Ipam,
+}
+
+impl Host {
+    /// Undoes all that this invocation did. Returns what could not be undone, for the log.
+    pub fn undo(&mut self) -> Vec<String> {
+        self.close();
+        let mut failures = Vec::new();
+        while let Some(undo) = self.done.pop() {
+            let what = format!("{undo:?}");
+            if let Err(error) = self.undo_one(undo) {
+                failures.push(format!("{what}: {error}"));
+            }
+        }
+        failures
+    }
+
+    fn undo_one(&mut self, undo: Undo) -> Result<(), String> {
+        let spaces = &mut self.namespaces;
+        let may_be_shared = matches!(undo, Undo::Firewall(_));
+        let outcome = match undo {
+            Undo::Ipam => return self.undo_ipam().map_err(|e| e.to_string()),
+            Undo::Link(delete) if delete.link.kind == "bridge" => self.undo_bridge(delete),
+            Undo::Link(delete) => {
+                self.gate.undo(delete, |permit| kernel::link::delete(spaces, permit))
+            }
+            Undo::Move(back) => {
+                self.gate.undo(back, |permit| kernel::link::move_to(spaces, permit)).map(drop)
+            }
+            Undo::Address(delete) => {
+                self.gate.undo(delete, |permit| kernel::address::delete(spaces, permit))
+            }
+            Undo::Route(delete) => {
+                self.gate.undo(delete, |permit| kernel::route::delete(spaces, permit))
+            }
+            Undo::Firewall(apply) => {
+                self.gate.undo(apply, |permit| kernel::firewall::apply(spaces, permit)).map(drop)
+            }
+            Undo::Store(revert) => {
+                let network = self.gate.invocation().network.clone();
+                let place = StorePlace {
+                    paths: &self.paths,
+                    plugin: &self.plugin,
+                    network: &network,
+                };
+                let deadline = self.deadline.max(Instant::now() + PATIENCE);
+                self.gate.undo(revert, |permit| kernel::store::revert(permit, &place, deadline))
+            }
+        };
+        match outcome {
+            // A link's removal takes its addresses and routes with it.
+            Err(error) if error.is_not_found() => Ok(()),
+            // Others have put something into it meanwhile.
+            Err(error) if error.code == Code::Busy && may_be_shared => Ok(()),
+            outcome => outcome.map_err(|e| e.to_string()),
+        }
+    }
+
+    /// A bridge that this invocation made may have got other containers' ports since: it goes only
+    /// while no other invocation is under way, and only without ports.
+    fn undo_bridge(&mut self, delete: link::Delete) -> Result<(), Error> {
+        let alone = self.lock.as_mut().map(Shared::try_exclusive).transpose()?;
+        if alone != Some(true) {
+            return Ok(());
+        }
+        let ports = link::List {
+            namespace: delete.link.namespace,
+            kind: None,
+            master: Some(delete.link.index),
+        };
+        let spaces = &mut self.namespaces;
+        if self.gate.undo(ports, |permit| kernel::link::list(spaces, permit))?.is_empty() {
+            self.gate.undo(delete, |permit| kernel::link::delete(spaces, permit))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,249 @@
+//! Capability `address`: IP addresses of links.
+
+use std::net::IpAddr;
+use std::time::Instant;
+
+use ipnet::IpNet;
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use nix::errno::Errno;
+
+use super::error::{Code, Error};
+use super::namespace::Namespaces;
+use super::notification::{Group, Notifications, Wait};
+use crate::gate::Permit;
+use crate::grant::address::{Add, Delete, Family, List, Settle};
+use crate::grant::link::LinkFacts;
+
+/// One address of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    pub address: IpNet,
+    /// The other end of a point-to-point address.
+    pub peer: Option<IpAddr>,
+    /// IPv4 only.
+    pub broadcast: Option<IpAddr>,
+    /// IPv6: duplicate address detection is still under way.
+    pub tentative: bool,
+    /// IPv6: duplicate address detection found the address taken.
+    pub duplicate: bool,
+}
+
+/// Adds an address. Errors: `Exists`, `NotFound` for a link that is gone, `Invalid`.
+pub fn add(namespaces: &mut Namespaces, permit: &Permit<Add>) -> Result<(), Error> {
+    let wanted = permit.operation();
+    let Add { link, address, .. } = wanted;
+    new_address(wanted)
+        .and_then(|message| {
+            let socket = namespaces.route(link.namespace)?;
+            socket.change(
+                RouteNetlinkMessage::NewAddress(message),
+                NLM_F_CREATE | NLM_F_EXCL,
+            )
+        })
+        .map_err(|e| e.while_doing(format_args!("add {address} to {link}")))
+}
+
+fn new_address(wanted: &Add) -> Result<AddressMessage, Error> {
+    let local = wanted.address.addr();
+    let far = wanted.peer.unwrap_or(local);
+    if Family::of(&far) != Family::of(&local) {
+        return Err(Error::invalid(format!(
+            "the peer {far} is of the other family"
+        )));
+    }
+    let mut message = about(&wanted.link, wanted.address);
+    message.attributes.push(AddressAttribute::Local(local));
+    message.attributes.push(AddressAttribute::Address(far));
+    match wanted.broadcast {
+        Some(IpAddr::V4(broadcast)) if local.is_ipv4() => {
+            message
+                .attributes
+                .push(AddressAttribute::Broadcast(broadcast));
+        }
+        Some(other) => {
+            return Err(Error::invalid(format!(
+                "the broadcast address {other}: only IPv4 addresses have one, an IPv4 address"
+            )));
+        }
+        None => {}
+    }
+    let mut flags = AddressFlags::empty();
+    flags.set(
+        AddressFlags::Nodad,
+        wanted.no_duplicate_detection && local.is_ipv6(),
+    );
+    flags.set(AddressFlags::Noprefixroute, wanted.no_prefix_route);
+    if !flags.is_empty() {
+        message.attributes.push(AddressAttribute::Flags(flags));
+    }
+    Ok(message)
+}
+
+/// Removes an address. Errors: `NotFound` for the link or the address.
+pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<(), Error> {
+    let Delete { link, address } = permit.operation();
+    let deleted = match delete_exactly(namespaces, link, *address, address.addr()) {
+        // To the kernel, the prefix of a point-to-point address belongs to the peer.
+        Err(error) if error.errno == Some(Errno::EADDRNOTAVAIL) && address.addr().is_ipv4() => {
+            match peer_of(namespaces, link, *address)? {
+                Some(peer) => delete_exactly(namespaces, link, *address, peer),
+                None => Err(error),
+            }
+        }
+        other => other,
+    };
+    deleted.map_err(|e| e.while_doing(format_args!("remove {address} from {link}")))
+}
+
+fn delete_exactly(
+    namespaces: &mut Namespaces,
+    link: &LinkFacts,
+    address: IpNet,
+    far: IpAddr,
+) -> Result<(), Error> {
+    let mut message = about(link, address);
+    message
+        .attributes
+        .push(AddressAttribute::Local(address.addr()));
+    if far.is_ipv4() {
+        message.attributes.push(AddressAttribute::Address(far));
+    }
+    namespaces
+        .route(link.namespace)?
+        .change(RouteNetlinkMessage::DelAddress(message), 0)
+}
+
+fn peer_of(
+    namespaces: &mut Namespaces,
+    link: &LinkFacts,
+    address: IpNet,
+) -> Result<Option<IpAddr>, Error> {
+    let all = of_link(namespaces, link, Some(Family::of(&address.addr())))?;
+    Ok(all
+        .into_iter()
+        .find(|a| a.address == address)
+        .and_then(|a| a.peer))
+}
+
+/// The addresses of one link. Errors: `NotFound` for the link.
+pub fn list(namespaces: &mut Namespaces, permit: &Permit<List>) -> Result<Vec<Address>, Error> {
+    let List { link, family } = permit.operation();
+    of_link(namespaces, link, *family)
+}
+
+/// The addresses of one link, filtered by the kernel.
+pub(super) fn of_link(
+    namespaces: &mut Namespaces,
+    link: &LinkFacts,
+    family: Option<Family>,
+) -> Result<Vec<Address>, Error> {
+    let mut question = AddressMessage::default();
+    question.header.family = family.map_or(AddressFamily::Unspec, Into::into);
+    question.header.index = link.index;
+    let answer = namespaces
+        .route(link.namespace)?
+        .dump(&RouteNetlinkMessage::GetAddress(question))
+        .map_err(|e| e.while_doing(format_args!("list the addresses of {link}")))?;
+    let messages = answer.into_iter().filter_map(|object| match object {
+        RouteNetlinkMessage::NewAddress(message) => Some(message),
+        _ => None,
+    });
+    Ok(messages
+        .filter(|message| message.header.index == link.index)
+        .filter_map(read)
+        .collect())
+}
+
+/// Waits until no IPv6 address of the link is tentative, as long as the operation says and until
+/// `deadline` at the latest.
+///
+/// Errors: `Exists` naming an address that another host has, `TimedOut`, `NotFound`.
+pub fn settle(
+    namespaces: &mut Namespaces,
+    permit: &Permit<Settle>,
+    deadline: Instant,
+) -> Result<(), Error> {
+    let Settle { link, timeout_ms } = permit.operation();
+    wait_until_settled(namespaces, link, &Wait::new(*timeout_ms, deadline))
+        .map_err(|e| e.while_doing(format_args!("wait for the IPv6 addresses of {link}")))
+}
+
+fn wait_until_settled(
+    namespaces: &mut Namespaces,
+    link: &LinkFacts,
+    wait: &Wait,
+) -> Result<(), Error> {
+    if tentative(namespaces, link)?.is_none() {
+        return Ok(());
+    }
+    let mut changes = Notifications::subscribe(namespaces, link.namespace, Group::Ipv6Address)?;
+    while let Some(address) = tentative(namespaces, link)? {
+        if !changes.next(wait, |change| concerns(change, link))? {
+            return Err(wait.timed_out(format_args!("{address} is still tentative")));
+        }
+    }
+    Ok(())
+}
+
+/// An address that is tentative. Errors: `Exists` for a duplicate.
+fn tentative(namespaces: &mut Namespaces, link: &LinkFacts) -> Result<Option<IpNet>, Error> {
+    let addresses = of_link(namespaces, link, Some(Family::Ipv6))?;
+    if let Some(duplicate) = addresses.iter().find(|a| a.duplicate) {
+        return Err(Error::new(
+            Code::Exists,
+            format!("another host on the link has {}", duplicate.address.addr()),
+        ));
+    }
+    Ok(addresses.iter().find(|a| a.tentative).map(|a| a.address))
+}
+
+fn concerns(change: &RouteNetlinkMessage, link: &LinkFacts) -> bool {
+    match change {
+        RouteNetlinkMessage::NewAddress(message) | RouteNetlinkMessage::DelAddress(message) => {
+            message.header.index == link.index
+        }
+        _ => false,
+    }
+}
+
+fn about(link: &LinkFacts, address: IpNet) -> AddressMessage {
+    let mut message = AddressMessage::default();
+    message.header.family = Family::of(&address.addr()).into();
+    message.header.prefix_len = address.prefix_len();
+    message.header.index = link.index;
+    message
+}
+
+/// An address of another family than IP is none.
+fn read(message: AddressMessage) -> Option<Address> {
+    let mut flags = AddressFlags::from_bits_retain(message.header.flags.bits().into());
+    let (mut local, mut far, mut broadcast) = (None, None, None);
+    for attribute in message.attributes {
+        match attribute {
+            AddressAttribute::Local(address) => local = Some(address),
+            AddressAttribute::Address(address) => far = Some(address),
+            AddressAttribute::Broadcast(address) => broadcast = Some(address.into()),
+            AddressAttribute::Flags(all) => flags = all,
+            _ => {}
+        }
+    }
+    let address = local.or(far)?;
+    Some(Address {
+        address: IpNet::new(address, message.header.prefix_len).ok()?,
+        peer: far.filter(|far| *far != address),
+        broadcast,
+        tentative: flags.contains(AddressFlags::Tentative),
+        duplicate: flags.contains(AddressFlags::Dadfailed),
+    })
+}
+
+impl From<Family> for AddressFamily {
+    fn from(family: Family) -> Self {
+        match family {
+            Family::Ipv4 => Self::Inet,
+            Family::Ipv6 => Self::Inet6,
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Announcements of addresses on the wire: gratuitous ARP and unsolicited neighbour advertisements.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV6};
+use std::os::fd::AsRawFd;
+
+use nix::libc;
+use nix::sys::socket::{
+    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn6, SockaddrLike,
+    bind, sendto, setsockopt, socket, sockopt,
+};
+
+use super::address::{self, Address};
+use super::error::{Code, Error};
+use super::link::{LinkLayer, link_layer};
+use super::namespace::Namespaces;
+use crate::gate::Permit;
+use crate::grant::link::LinkFacts;
+use crate::grant::neighbour::Announce;
+
+/// RFC 4861 section 7.1.2: a receiver drops a neighbour advertisement with another hop limit.
+const HOP_LIMIT: i32 = 255;
+
+const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+
+/// Tells the neighbours on a link which addresses it has: one ARP announcement (RFC 5227 section 3)
+/// or one unsolicited neighbour advertisement (RFC 4861 section 7.2.6) for each.
+///
+/// Errors: `NotFound`; `Invalid` for an address that the link does not have, or not yet;
+/// `Unsupported` for a link without Ethernet addresses.
+pub fn announce(namespaces: &mut Namespaces, permit: &Permit<Announce>) -> Result<(), Error> {
+    let Announce { link, addresses } = permit.operation();
+    announce_all(namespaces, link, addresses)
+        .map_err(|e| e.while_doing(format_args!("announce addresses of {link}")))
+}
+
+fn announce_all(
+    namespaces: &mut Namespaces,
+    link: &LinkFacts,
+    addresses: &[IpAddr],
+) -> Result<(), Error> {
+    if addresses.is_empty() {
+        return Ok(());
+    }
+    let own = address::of_link(namespaces, link, None)?;
+    addresses
+        .iter()
+        .try_for_each(|address| check_own(&own, address))?;
+    let sender = Sender::new(link, &link_layer(namespaces, link)?)?;
+    namespaces.enter(link.namespace, || {
+        addresses.iter().try_for_each(|address| match address {
+            IpAddr::V4(address) => sender.announce_by_arp(*address),
+            IpAddr::V6(address) => sender.advertise(*address),
+        })
+    })?
+}
+
+fn check_own(own: &[Address], announced: &IpAddr) -> Result<(), Error> {
+    match own.iter().find(|own| own.address.addr() == *announced) {
+        Some(own) if own.tentative || own.duplicate => Err(Error::invalid(format!(
+            "{announced} is not the link's yet: duplicate address detection is under way or failed"
+        ))),
+        Some(_) => Ok(()),
+        None => Err(Error::invalid(format!(
+            "{announced} is not an address of the link"
+        ))),
+    }
+}
+
+/// The link that speaks.
+struct Sender {
+    index: u32,
+    mac: [u8; 6],
+    broadcast: [u8; 6],
+    hardware: u16,
+    is_router: bool,
+}
+
+impl Sender {
+    fn new(link: &LinkFacts, layer: &LinkLayer) -> Result<Self, Error> {
+        let (Ok(mac), Ok(broadcast)) = (
+            layer.mac.as_slice().try_into(),
+            layer.broadcast.as_slice().try_into(),
+        ) else {
+            return Err(Error::new(
+                Code::Unsupported,
+                "only links with Ethernet addresses can announce",
+            ));
+        };
+        Ok(Self {
+            index: link.index,
+            mac,
+            broadcast,
+            hardware: layer.hardware,
+            is_router: layer.is_ipv6_router,
+        })
+    }
+
+    fn announce_by_arp(&self, address: Ipv4Addr) -> Result<(), Error> {
+        // Without a protocol the socket receives nothing.
+        let socket = socket(
+            AddressFamily::Packet,
+            SockType::Datagram,
+            SockFlag::SOCK_CLOEXEC,
+            None,
+        )?;
+        let packet = self.arp_announcement(address);
+        sendto(
+            socket.as_raw_fd(),
+            &packet,
+            &self.everybody()?,
+            MsgFlags::empty(),
+        )
+        .map(drop)
+        .map_err(|e| Error::from(e).while_doing(format_args!("announce {address} by ARP")))
+    }
+
+    /// RFC 826: a request in which sender and target have the announced address.
+    fn arp_announcement(&self, address: Ipv4Addr) -> Vec<u8> {
+        const PROTOCOL_IPV4: u16 = 0x0800;
+        const REQUEST: u16 = 1;
+        let lengths = [6, 4];
+        [
+            self.hardware.to_be_bytes().as_slice(),
+            &PROTOCOL_IPV4.to_be_bytes(),
+            &lengths,
+            &REQUEST.to_be_bytes(),
+            &self.mac,
+            &address.octets(),
+            &[0; 6],
+            &address.octets(),
+        ]
+        .concat()
+    }
+
+    /// The link's broadcast address, for the kernel to build the frame's header with.
+    fn everybody(&self) -> Result<LinkAddr, Error> {
+        let mut to = [0; 8];
+        to[..6].copy_from_slice(&self.broadcast);
+        let address = libc::sockaddr_ll {
+            sll_family: libc::AF_PACKET as u16,
+            sll_protocol: (libc::ETH_P_ARP as u16).to_be(),
+            sll_ifindex: self.index.cast_signed(),
+            sll_hatype: 0,
+            sll_pkttype: 0,
+            sll_halen: 6,
+            sll_addr: to,
+        };
+        // SAFETY: the pointer is to a whole `struct sockaddr_ll`.
+        let address = unsafe { LinkAddr::from_raw((&raw const address).cast(), None) };
+        address.ok_or_else(|| Error::new(Code::Failed, "no link-layer address"))
+    }
+
+    fn advertise(&self, address: Ipv6Addr) -> Result<(), Error> {
+        let send = || {
+            let socket = socket(
+                AddressFamily::Inet6,
+                SockType::Raw,
+                SockFlag::SOCK_CLOEXEC,
+                SockProtocol::IcmpV6,
+            )?;
+            setsockopt(&socket, sockopt::Ipv6MulticastHops, &HOP_LIMIT)?;
+            bind(socket.as_raw_fd(), &self.on_link(address))?;
+            let packet = self.advertisement(address);
+            let to = self.on_link(ALL_NODES);
+            sendto(socket.as_raw_fd(), &packet, &to, MsgFlags::empty())
+        };
+        send()
+            .map(drop)
+            .map_err(|e| Error::from(e).while_doing(format_args!("advertise {address}")))
+    }
+
+    fn on_link(&self, address: Ipv6Addr) -> SockaddrIn6 {
+        SocketAddrV6::new(address, 0, 0, self.index).into()
+    }
+
+    /// RFC 4861 section 4.4. The kernel fills the checksum in.
+    fn advertisement(&self, address: Ipv6Addr) -> Vec<u8> {
+        const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
+        const ROUTER: u8 = 0x80;
+        const OVERRIDE: u8 = 0x20;
+        const TARGET_LINK_LAYER_ADDRESS: u8 = 2;
+        // Who hears that a router is none any more drops its routes over it.
+        let flags = if self.is_router {
+            ROUTER | OVERRIDE
+        } else {
+            OVERRIDE
+        };
+        [
+            [NEIGHBOUR_ADVERTISEMENT, 0, 0, 0].as_slice(),
+            &[flags, 0, 0, 0],
+            &address.octets(),
+            &[TARGET_LINK_LAYER_ADDRESS, 1],
+            &self.mac,
+        ]
+        .concat()
+    }
+}

@@ -1,0 +1,123 @@
+//! What the kernel or the file system answered, in the words of the contract.
+
+use std::fmt;
+use std::io;
+
+use nix::errno::Errno;
+
+use crate::gate::Denied;
+
+/// The contract's `error-code`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    Denied,
+    NotFound,
+    Exists,
+    Invalid,
+    Busy,
+    Unsupported,
+    Exhausted,
+    NoNamespace,
+    TimedOut,
+    Failed,
+}
+
+/// A failed operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Error {
+    pub code: Code,
+    /// For a person: what was asked and what is wrong with it.
+    pub message: String,
+    /// The kernel's number, where it answered with one.
+    pub errno: Option<Errno>,
+}
+
+impl Error {
+    /// An error that is not the kernel's.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            errno: None,
+        }
+    }
+
+    /// A malformed or impossible argument.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Code::Invalid, message)
+    }
+
+    /// Something that does not exist.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(Code::NotFound, message)
+    }
+
+    /// The kernel's answer, with its extended-ack text where it gave one.
+    pub fn kernel(errno: Errno, text: Option<&str>) -> Self {
+        let message = match text {
+            Some(text) => format!("{} ({errno:?})", text.trim_end_matches('.')),
+            None => format!("{} ({errno:?})", errno.desc()),
+        };
+        Self {
+            code: code_of(errno),
+            message,
+            errno: Some(errno),
+        }
+    }
+
+    /// Says what was being done.
+    pub fn while_doing(mut self, what: impl fmt::Display) -> Self {
+        self.message = format!("{what}: {}", self.message);
+        self
+    }
+
+    /// Whether it says that the object does not exist.
+    pub fn is_not_found(&self) -> bool {
+        self.code == Code::NotFound
+    }
+}
+
+fn code_of(errno: Errno) -> Code {
+    match errno {
+        Errno::ENOENT | Errno::ENODEV | Errno::ESRCH | Errno::EADDRNOTAVAIL => Code::NotFound,
+        Errno::EEXIST | Errno::ENOTUNIQ => Code::Exists,
+        Errno::EINVAL | Errno::ERANGE | Errno::EMSGSIZE | Errno::ENETUNREACH => Code::Invalid,
+        Errno::EHOSTUNREACH | Errno::ENAMETOOLONG | Errno::ELOOP | Errno::ENOTDIR => Code::Invalid,
+        Errno::EBUSY | Errno::EAGAIN | Errno::ETXTBSY => Code::Busy,
+        Errno::EOPNOTSUPP | Errno::EAFNOSUPPORT | Errno::EPROTONOSUPPORT => Code::Unsupported,
+        Errno::ENOSPC | Errno::ENOMEM | Errno::EDQUOT | Errno::ENOBUFS | Errno::EMFILE => {
+            Code::Exhausted
+        }
+        Errno::ENFILE => Code::Exhausted,
+        _ => Code::Failed,
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<Errno> for Error {
+    fn from(errno: Errno) -> Self {
+        Self::kernel(errno, None)
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(number) => Self::kernel(Errno::from_raw(number), None),
+            None => Self::new(Code::Failed, error.to_string()),
+        }
+    }
+}
+
+impl From<Denied> for Error {
+    fn from(denied: Denied) -> Self {
+        Self::new(Code::Denied, denied.to_string())
+    }
+}

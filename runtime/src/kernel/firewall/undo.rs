@@ -1,0 +1,136 @@
+//! What a transaction created, and how to take it back.
+
+use crate::grant::firewall::{Apply, Chain, Command, Elements, RuleHandle};
+
+/// What a transaction created, as far as that is certain: what `create-…` made, rules by their
+/// handles, and, where the table is new, everything in it. What `add-…` puts into a table that
+/// was there already is shared with others by its meaning and is not taken back. Neither are
+/// rules in a chain that the same commands clear of rules: they stand for the ones before them.
+#[derive(Default)]
+pub(super) struct Created {
+    pub table_is_new: bool,
+    elements: Vec<Elements>,
+    rules: Vec<RuleHandle>,
+    sets: Vec<String>,
+    chains: Vec<String>,
+    cleared: Vec<String>,
+}
+
+impl Created {
+    /// Follows a command that was carried out. `handle` is the one of a new rule.
+    pub fn note(&mut self, command: &Command, handle: Option<u64>) {
+        match command {
+            Command::CreateChain(chain) => self.chains.push(chain.name.clone()),
+            Command::AddChain(chain) if self.table_is_new => self.note_once(chain),
+            Command::CreateSet(set) => self.sets.push(set.name.clone()),
+            Command::AddSet(set) if self.table_is_new && !self.sets.contains(&set.name) => {
+                self.sets.push(set.name.clone());
+            }
+            Command::CreateElements(elements) => self.elements.push(elements.clone()),
+            Command::AddElements(elements) if self.sets.contains(&elements.set) => {
+                self.elements.push(elements.clone());
+            }
+            Command::AppendRule(rule) | Command::InsertRule(rule) => {
+                if let Some(handle) = handle.filter(|_| !self.cleared.contains(&rule.chain)) {
+                    self.rules.push(RuleHandle {
+                        chain: rule.chain.clone(),
+                        handle,
+                    });
+                }
+            }
+            Command::FlushChain(chain) => self.note_cleared(chain),
+            Command::DeleteRule(rule) => self.note_deleted_rule(rule),
+            Command::DeleteChain(chain) => {
+                self.rules.retain(|rule| rule.chain != *chain);
+                self.chains.retain(|name| name != chain);
+            }
+            Command::DeleteElements(elements) => self.note_deleted_elements(elements),
+            Command::FlushSet(set) => self.elements.retain(|elements| elements.set != *set),
+            Command::DeleteSet(set) => {
+                self.elements.retain(|elements| elements.set != *set);
+                self.sets.retain(|name| name != set);
+            }
+            Command::DeleteTable => {
+                *self = Self {
+                    table_is_new: self.table_is_new,
+                    ..Self::default()
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note_once(&mut self, chain: &Chain) {
+        if !self.chains.contains(&chain.name) {
+            self.chains.push(chain.name.clone());
+        }
+    }
+
+    fn note_cleared(&mut self, chain: &str) {
+        self.rules.retain(|rule| rule.chain != chain);
+        if !self.chains.iter().any(|name| name == chain) {
+            self.cleared.push(chain.to_owned());
+        }
+    }
+
+    fn note_deleted_rule(&mut self, deleted: &RuleHandle) {
+        let before = self.rules.len();
+        self.rules.retain(|rule| rule != deleted);
+        if before == self.rules.len() {
+            self.note_cleared(&deleted.chain);
+        }
+    }
+
+    fn note_deleted_elements(&mut self, deleted: &Elements) {
+        let is_deleted = |key| deleted.elements.iter().any(|element| element.key == key);
+        for elements in self.elements.iter_mut().filter(|e| e.set == deleted.set) {
+            elements
+                .elements
+                .retain(|element| !is_deleted(element.key.clone()));
+        }
+        self.elements
+            .retain(|elements| !elements.elements.is_empty());
+    }
+
+    /// The transactions that take it back, to be carried out in order. Those of elements and rules
+    /// stand alone, so that one that is gone already does not keep the others; chains, sets and
+    /// the table go together or not at all, and only while nobody else uses them.
+    pub fn undo(self, applied: &Apply) -> Vec<Apply> {
+        let transaction = |commands| Apply {
+            commands,
+            only_empty: true,
+            ..without_commands(applied)
+        };
+        let (in_new_chains, in_old_chains): (Vec<_>, Vec<_>) = self
+            .rules
+            .into_iter()
+            .rev()
+            .partition(|rule| self.chains.contains(&rule.chain));
+        let elements = self.elements.into_iter().rev().map(Command::DeleteElements);
+        let rules = in_old_chains.into_iter().map(Command::DeleteRule);
+        let mut undo: Vec<Apply> = elements
+            .chain(rules)
+            .map(|c| transaction(vec![c]))
+            .collect();
+
+        let rules = in_new_chains.into_iter().map(Command::DeleteRule);
+        let chains = self.chains.into_iter().rev().map(Command::DeleteChain);
+        let sets = self.sets.into_iter().rev().map(Command::DeleteSet);
+        let table = self.table_is_new.then_some(Command::DeleteTable);
+        let shared: Vec<_> = rules.chain(chains).chain(sets).chain(table).collect();
+        if !shared.is_empty() {
+            undo.push(transaction(shared));
+        }
+        undo
+    }
+}
+
+fn without_commands(applied: &Apply) -> Apply {
+    Apply {
+        namespace: applied.namespace,
+        family: applied.family,
+        table: applied.table.clone(),
+        commands: Vec::new(),
+        only_empty: false,
+    }
+}

@@ -1,0 +1,411 @@
+//! New links: one message that makes the link in its namespace, with its name and all it has.
+
+use std::os::fd::AsRawFd;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{
+    InfoBridge, InfoData, InfoIpVlan, InfoKind, InfoMacVlan, InfoVeth, InfoVlan, InfoVrf,
+    IpVlanMode, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, MacVlanMode,
+    VlanProtocol as KernelVlanProtocol,
+};
+use nix::errno::Errno;
+
+use super::read::Link;
+use super::{by_name, delete_by_index, is_taken, name, name_taken, request, tap, update};
+use crate::gate::Permit;
+use crate::grant::Namespace;
+use crate::grant::link::{
+    BridgeChanges, Create, IpvlanMode, LinkFacts, MacvlanMode, NewKind, NewPeer, VlanProtocol,
+};
+use crate::kernel::error::{Code, Error};
+use crate::kernel::namespace::Namespaces;
+
+/// How often another random name is tried. Two names of 32 random bits do not meet twice.
+const NAME_ATTEMPTS: u32 = 4;
+
+/// Creates a link and returns it as it is then. What fails leaves no link behind.
+///
+/// Errors: `Exists`, saying where the name is taken; `NotFound` for a lower or a master that is
+/// gone; `Unsupported` where the kernel lacks the kind; `Invalid` with the kernel's reason.
+pub fn create(namespaces: &mut Namespaces, permit: &Permit<Create>) -> Result<Link, Error> {
+    let wanted = permit.operation();
+    make(namespaces, wanted).map_err(|e| e.while_doing(Title(wanted)))
+}
+
+fn make(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {
+    check(wanted)?;
+    let made = match &wanted.kind {
+        NewKind::Veth { peer } => veth(namespaces, wanted, peer)?,
+        NewKind::Tap(new) => tap::create(namespaces, wanted, new)?,
+        NewKind::Macvlan { lower, .. }
+        | NewKind::Ipvlan { lower, .. }
+        | NewKind::Vlan { lower, .. }
+            if lower.namespace != wanted.namespace =>
+        {
+            from_other_namespace(namespaces, wanted, lower)?
+        }
+        _ => plain(namespaces, wanted)?,
+    };
+    finish(namespaces, wanted, made)
+}
+
+fn check(wanted: &Create) -> Result<(), Error> {
+    let is_veth = matches!(wanted.kind, NewKind::Veth { .. });
+    if !(is_veth && wanted.name.is_empty()) {
+        name::check(&wanted.name)?;
+    }
+    if let NewKind::Veth { peer } = &wanted.kind
+        && !peer.name.is_empty()
+    {
+        name::check(&peer.name)?;
+    }
+    if let Some(master) = wanted
+        .master
+        .as_ref()
+        .filter(|m| m.namespace != wanted.namespace)
+    {
+        return Err(Error::invalid(format!(
+            "the master is in {}, and the link would be in {}",
+            master.namespace, wanted.namespace
+        )));
+    }
+    wanted.alias.as_deref().map_or(Ok(()), name::check_alias)
+}
+
+/// A pair of veths, each end in its namespace from the start.
+fn veth(namespaces: &mut Namespaces, wanted: &Create, peer: &NewPeer) -> Result<Link, Error> {
+    for _ in 0..NAME_ATTEMPTS {
+        let this = chosen(&wanted.name);
+        let other = chosen(&peer.name);
+        let mut message = common(wanted, &this);
+        let peer_message = peer_end(namespaces, wanted.namespace, peer, &other)?;
+        let data = InfoData::Veth(InfoVeth::Peer(peer_message));
+        message.attributes.push(info(InfoKind::Veth, Some(data)));
+        match send_new(namespaces, wanted.namespace, message) {
+            Ok(()) => return complete_pair(namespaces, (wanted.namespace, &this), peer, &other),
+            Err(error) if error.errno == Some(Errno::EEXIST) => {
+                explain_taken(namespaces, (wanted.namespace, &wanted.name), &this)?;
+                explain_taken(namespaces, (peer.namespace, &peer.name), &other)?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::new(
+        Code::Exists,
+        "every name that was tried is taken",
+    ))
+}
+
+/// Sets the peer up where wanted. The kernel refuses that while it has no other end, which in the
+/// first message it has not.
+fn complete_pair(
+    namespaces: &mut Namespaces,
+    (namespace, this): (Namespace, &str),
+    peer: &NewPeer,
+    other: &str,
+) -> Result<Link, Error> {
+    let up = match peer.up {
+        true => update::set_up_by_name(namespaces, peer.namespace, other),
+        false => Ok(()),
+    };
+    let pair = up.and_then(|()| read_back(namespaces, namespace, this));
+    pair.inspect_err(|_| {
+        if let Ok(made) = read_back(namespaces, namespace, this) {
+            discard(namespaces, namespace, made.index);
+        }
+    })
+}
+
+/// The name that was asked for, or one of our own choice.
+fn chosen(name: &str) -> String {
+    match name {
+        "" => name::random("veth"),
+        name => name.to_owned(),
+    }
+}
+
+/// `Exists` if `asked` for a name that is taken. A taken name of our own choice is no error.
+fn explain_taken(
+    namespaces: &mut Namespaces,
+    (namespace, asked): (Namespace, &str),
+    name: &str,
+) -> Result<(), Error> {
+    if !asked.is_empty() && is_taken(namespaces, namespace, name)? {
+        return Err(name_taken(namespace, name));
+    }
+    Ok(())
+}
+
+/// `VETH_INFO_PEER`.
+fn peer_end(
+    namespaces: &mut Namespaces,
+    from: Namespace,
+    peer: &NewPeer,
+    name: &str,
+) -> Result<LinkMessage, Error> {
+    let mut message = by_name(name);
+    if peer.namespace != from {
+        message
+            .attributes
+            .push(into_namespace(namespaces, peer.namespace)?);
+    }
+    let mac = peer
+        .mac
+        .as_ref()
+        .map(|mac| LinkAttribute::Address(mac.0.clone()));
+    let mtu = peer.mtu.map(LinkAttribute::Mtu);
+    message.attributes.extend(mac.into_iter().chain(mtu));
+    Ok(message)
+}
+
+/// A link that needs nothing from another namespace.
+fn plain(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {
+    let mut message = common(wanted, &wanted.name);
+    message.attributes.extend(of_kind(&wanted.kind));
+    create_named(namespaces, wanted.namespace, message, wanted)
+}
+
+/// A link over a lower device in the other namespace. The request goes to the lower's namespace and
+/// says where the link shall be.
+///
+/// Kernels before 6.14 look the new name up in the namespace of the request instead of the link's.
+/// Where it is taken there, as `eth0` mostly is, the link gets its name in a second step.
+fn from_other_namespace(
+    namespaces: &mut Namespaces,
+    wanted: &Create,
+    lower: &LinkFacts,
+) -> Result<Link, Error> {
+    let mut message = common(wanted, &wanted.name);
+    message.attributes.extend(of_kind(&wanted.kind));
+    message
+        .attributes
+        .push(into_namespace(namespaces, wanted.namespace)?);
+    match send_new(namespaces, lower.namespace, message.clone()) {
+        Ok(()) => return read_back(namespaces, wanted.namespace, &wanted.name),
+        Err(error) if error.errno != Some(Errno::EEXIST) => return Err(error),
+        Err(_) if is_taken(namespaces, wanted.namespace, &wanted.name)? => {
+            return Err(name_taken(wanted.namespace, &wanted.name));
+        }
+        Err(_) => {}
+    }
+    let interim = name::random("weir");
+    replace_name(&mut message, &interim);
+    set_up(&mut message, false);
+    send_new(namespaces, lower.namespace, message)?;
+    let made = read_back(namespaces, wanted.namespace, &interim)?;
+    let named = update::rename(
+        namespaces,
+        wanted.namespace,
+        made.index,
+        &wanted.name,
+        wanted.up,
+    )
+    .and_then(|()| read_back(namespaces, wanted.namespace, &wanted.name));
+    named.inspect_err(|_| discard(namespaces, wanted.namespace, made.index))
+}
+
+fn replace_name(message: &mut LinkMessage, name: &str) {
+    for attribute in &mut message.attributes {
+        if let LinkAttribute::IfName(old) = attribute {
+            name.clone_into(old);
+        }
+    }
+}
+
+fn create_named(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+    message: LinkMessage,
+    wanted: &Create,
+) -> Result<Link, Error> {
+    match send_new(namespaces, namespace, message) {
+        Ok(()) => read_back(namespaces, namespace, &wanted.name),
+        // A macvlan answers so, too, when its lower device is taken in passthru mode.
+        Err(error) if error.errno == Some(Errno::EEXIST) => {
+            explain_taken(namespaces, (namespace, &wanted.name), &wanted.name)?;
+            Err(error)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn send_new(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+    message: LinkMessage,
+) -> Result<(), Error> {
+    let socket = namespaces.route(namespace)?;
+    socket.change(
+        RouteNetlinkMessage::NewLink(message),
+        NLM_F_CREATE | NLM_F_EXCL,
+    )
+}
+
+fn read_back(namespaces: &mut Namespaces, namespace: Namespace, name: &str) -> Result<Link, Error> {
+    request(namespaces.route(namespace)?, by_name(name)).map(Link::from)
+}
+
+/// What the kernel does not take in the first message, or accepts without doing it.
+fn finish(namespaces: &mut Namespaces, wanted: &Create, mut made: Link) -> Result<Link, Error> {
+    let complete = check_bridge(wanted, &made).and_then(|()| match &wanted.alias {
+        Some(alias) => update::set_alias(namespaces, wanted.namespace, made.index, alias),
+        None => Ok(()),
+    });
+    complete.inspect_err(|_| discard(namespaces, wanted.namespace, made.index))?;
+    if let Some(alias) = &wanted.alias {
+        made.alias.clone_from(alias);
+    }
+    Ok(made)
+}
+
+/// A kernel without bridge VLANs ignores a default PVID.
+fn check_bridge(wanted: &Create, made: &Link) -> Result<(), Error> {
+    match &wanted.kind {
+        NewKind::Bridge(settings) => update::check_pvid(settings, &made.details),
+        _ => Ok(()),
+    }
+}
+
+/// Deletes what was made half. There is nobody to tell if that fails, too: the first error counts.
+pub(super) fn discard(namespaces: &mut Namespaces, namespace: Namespace, index: u32) {
+    if let Ok(socket) = namespaces.route(namespace) {
+        let _ = delete_by_index(socket, index);
+    }
+}
+
+/// What links of all kinds have.
+fn common(wanted: &Create, name: &str) -> LinkMessage {
+    let mut message = by_name(name);
+    message.attributes.extend(attributes(wanted));
+    set_up(&mut message, wanted.up);
+    message
+}
+
+/// The attributes of a new link that do not depend on its kind.
+pub(super) fn attributes(wanted: &Create) -> impl Iterator<Item = LinkAttribute> {
+    let mac = wanted
+        .mac
+        .as_ref()
+        .map(|mac| LinkAttribute::Address(mac.0.clone()));
+    let mtu = wanted.mtu.map(LinkAttribute::Mtu);
+    let txqlen = wanted.txqlen.map(LinkAttribute::TxQueueLen);
+    let master = wanted
+        .master
+        .as_ref()
+        .map(|m| LinkAttribute::Controller(m.index));
+    [mac, mtu, txqlen, master].into_iter().flatten()
+}
+
+pub(super) fn set_up(message: &mut LinkMessage, up: bool) {
+    message.header.flags.set(LinkFlags::Up, up);
+    message.header.change_mask.set(LinkFlags::Up, up);
+}
+
+/// `IFLA_NET_NS_FD`.
+pub(super) fn into_namespace(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+) -> Result<LinkAttribute, Error> {
+    let descriptor = namespaces.descriptor(namespace)?;
+    Ok(LinkAttribute::NetNsFd(descriptor.as_raw_fd()))
+}
+
+/// `IFLA_LINK` and `IFLA_LINKINFO`.
+fn of_kind(kind: &NewKind) -> Vec<LinkAttribute> {
+    let (word, data) = match kind {
+        NewKind::Bridge(settings) => (InfoKind::Bridge, bridge_data(settings)),
+        NewKind::Macvlan {
+            mode, bc_queue_len, ..
+        } => (InfoKind::MacVlan, Some(macvlan_data(*mode, *bc_queue_len))),
+        NewKind::Ipvlan { mode, .. } => (
+            InfoKind::IpVlan,
+            Some(InfoData::IpVlan(vec![InfoIpVlan::Mode((*mode).into())])),
+        ),
+        NewKind::Vlan { id, protocol, .. } => (InfoKind::Vlan, Some(vlan_data(*id, *protocol))),
+        NewKind::Vrf { table } => (
+            InfoKind::Vrf,
+            Some(InfoData::Vrf(vec![InfoVrf::TableId(*table)])),
+        ),
+        NewKind::Veth { .. } => (InfoKind::Veth, None),
+        NewKind::Dummy => (InfoKind::Dummy, None),
+        NewKind::Tap(_) => (InfoKind::Tun, None),
+        NewKind::Ifb => (InfoKind::Ifb, None),
+    };
+    let lower = kind.lower().map(|lower| LinkAttribute::Link(lower.index));
+    lower.into_iter().chain([info(word, data)]).collect()
+}
+
+fn info(kind: InfoKind, data: Option<InfoData>) -> LinkAttribute {
+    let data = data.map(LinkInfo::Data);
+    LinkAttribute::LinkInfo([LinkInfo::Kind(kind)].into_iter().chain(data).collect())
+}
+
+/// A bridge's settings as the kernel takes them.
+pub(super) fn bridge_data(settings: &BridgeChanges) -> Option<InfoData> {
+    let filtering = settings.vlan_filtering.map(InfoBridge::VlanFiltering);
+    let pvid = settings.default_pvid.map(InfoBridge::VlanDefaultPvid);
+    let data: Vec<_> = filtering.into_iter().chain(pvid).collect();
+    (!data.is_empty()).then_some(InfoData::Bridge(data))
+}
+
+fn macvlan_data(mode: MacvlanMode, bc_queue_len: Option<u32>) -> InfoData {
+    let mode = InfoMacVlan::Mode(mode.into());
+    let queue = bc_queue_len.map(InfoMacVlan::BcQueueLen);
+    InfoData::MacVlan([mode].into_iter().chain(queue).collect())
+}
+
+fn vlan_data(id: u16, protocol: VlanProtocol) -> InfoData {
+    let protocol = match protocol {
+        VlanProtocol::Ieee8021q => KernelVlanProtocol::Ieee8021Q,
+        VlanProtocol::Ieee8021ad => KernelVlanProtocol::Ieee8021Ad,
+    };
+    InfoData::Vlan(vec![InfoVlan::Id(id), InfoVlan::Protocol(protocol)])
+}
+
+impl From<MacvlanMode> for MacVlanMode {
+    fn from(mode: MacvlanMode) -> Self {
+        match mode {
+            MacvlanMode::Private => Self::Private,
+            MacvlanMode::Vepa => Self::Vepa,
+            MacvlanMode::Bridge => Self::Bridge,
+            MacvlanMode::Passthru => Self::Passthrough,
+            MacvlanMode::Source => Self::Source,
+        }
+    }
+}
+
+impl From<IpvlanMode> for IpVlanMode {
+    fn from(mode: IpvlanMode) -> Self {
+        match mode {
+            IpvlanMode::L2 => Self::L2,
+            IpvlanMode::L3 => Self::L3,
+            IpvlanMode::L3s => Self::L3S,
+        }
+    }
+}
+
+/// What is being created, for error messages.
+struct Title<'a>(&'a Create);
+
+impl std::fmt::Display for Title<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Create {
+            namespace,
+            name,
+            kind,
+            ..
+        } = self.0;
+        write!(f, "create {}", kind.word())?;
+        if !name.is_empty() {
+            write!(f, " `{name}`")?;
+        }
+        write!(f, " in {namespace}")?;
+        if let NewKind::Veth { peer } = kind
+            && !peer.name.is_empty()
+        {
+            write!(f, " with peer `{}` in {}", peer.name, peer.namespace)?;
+        }
+        Ok(())
+    }
+}

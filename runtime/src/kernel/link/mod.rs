@@ -1,0 +1,137 @@
+//! Capability `link`: network devices. One function for each request to the kernel.
+
+mod create;
+mod facts;
+mod layer;
+mod move_to;
+mod name;
+mod peer;
+mod read;
+mod tap;
+mod update;
+mod vlan;
+mod wait;
+
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkExtentMask, LinkInfo, LinkMessage};
+
+pub use create::create;
+pub use facts::{LinkReference, identify};
+pub use layer::{LinkLayer, link_layer};
+pub use move_to::move_to;
+pub use peer::peer;
+pub use read::{Details, Link, OperState, Port};
+pub use update::{update, update_bridge, update_port};
+pub use vlan::{add_vlans, delete_vlans, list_vlans};
+pub use wait::wait_up;
+
+use super::error::{Code, Error};
+use super::namespace::Namespaces;
+use super::netlink::RouteSocket;
+use crate::gate::Permit;
+use crate::grant::{Namespace, link};
+
+/// A link, as it is now. Errors: `NotFound`.
+pub fn get(namespaces: &mut Namespaces, permit: &Permit<link::Read>) -> Result<Link, Error> {
+    let link = &permit.operation().link;
+    let answer = request(namespaces.route(link.namespace)?, by_index(link.index));
+    answer
+        .map(Link::from)
+        .map_err(|e| e.while_doing(format_args!("read {link}")))
+}
+
+/// Links of a kind, or the ports of a master, or all.
+pub fn list(namespaces: &mut Namespaces, permit: &Permit<link::List>) -> Result<Vec<Link>, Error> {
+    let wanted = permit.operation();
+    let answer = namespaces
+        .route(wanted.namespace)?
+        .dump(&RouteNetlinkMessage::GetLink(filter(wanted)))
+        .map_err(|e| e.while_doing(format_args!("list the links in {}", wanted.namespace)))?;
+    let links = answer.into_iter().filter_map(link_message).map(Link::from);
+    // The kernel ignores a kind that it does not know.
+    let is_wanted = |link: &Link| {
+        wanted.kind.as_ref().is_none_or(|kind| *kind == link.kind)
+            && wanted
+                .master
+                .is_none_or(|master| Some(master) == link.master)
+    };
+    Ok(links.filter(is_wanted).collect())
+}
+
+fn filter(wanted: &link::List) -> LinkMessage {
+    let mut message = LinkMessage::default();
+    message.attributes.push(without_statistics());
+    if let Some(master) = wanted.master {
+        message.attributes.push(LinkAttribute::Controller(master));
+    }
+    if let Some(kind) = &wanted.kind {
+        let kind = LinkInfo::Kind(InfoKind::Other(kind.clone()));
+        message.attributes.push(LinkAttribute::LinkInfo(vec![kind]));
+    }
+    message
+}
+
+/// Deletes a link, and with a veth its peer. Errors: `NotFound`, `Unsupported` for a link that
+/// cannot be deleted.
+pub fn delete(namespaces: &mut Namespaces, permit: &Permit<link::Delete>) -> Result<(), Error> {
+    let link = &permit.operation().link;
+    delete_by_index(namespaces.route(link.namespace)?, link.index)
+        .map_err(|e| e.while_doing(format_args!("delete {link}")))
+}
+
+fn delete_by_index(socket: &mut RouteSocket, index: u32) -> Result<(), Error> {
+    socket.change(RouteNetlinkMessage::DelLink(by_index(index)), 0)
+}
+
+/// `RTM_GETLINK` for one link.
+fn request(socket: &mut RouteSocket, mut which: LinkMessage) -> Result<LinkMessage, Error> {
+    which.attributes.push(without_statistics());
+    let answer = socket.get(RouteNetlinkMessage::GetLink(which))?;
+    let not_a_link = || Error::new(Code::Failed, "the kernel answered with something else");
+    link_message(answer).ok_or_else(not_a_link)
+}
+
+fn link_message(answer: RouteNetlinkMessage) -> Option<LinkMessage> {
+    match answer {
+        RouteNetlinkMessage::NewLink(message) => Some(message),
+        _ => None,
+    }
+}
+
+/// Statistics are the larger part of an answer, and cost the kernel a walk over all CPUs.
+fn without_statistics() -> LinkAttribute {
+    LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats])
+}
+
+/// A message about the link with that index.
+fn by_index(index: u32) -> LinkMessage {
+    let mut message = LinkMessage::default();
+    message.header.index = index;
+    message
+}
+
+/// A message about the link with that name.
+fn by_name(name: &str) -> LinkMessage {
+    let mut message = LinkMessage::default();
+    message
+        .attributes
+        .push(LinkAttribute::IfName(name.to_owned()));
+    message
+}
+
+/// Whether a name is taken, as a link's name or as an alternative one.
+fn is_taken(namespaces: &mut Namespaces, namespace: Namespace, name: &str) -> Result<bool, Error> {
+    match request(namespaces.route(namespace)?, by_name(name)) {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn name_taken(namespace: Namespace, name: &str) -> Error {
+    Error {
+        code: Code::Exists,
+        message: format!("a link named `{name}` exists already in {namespace}"),
+        errno: Some(nix::errno::Errno::EEXIST),
+    }
+}

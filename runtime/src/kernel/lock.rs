@@ -1,0 +1,75 @@
+//! Who may take back what several invocations share: the lock that every ADD holds.
+//!
+//! A bridge or a gateway's address that one ADD made, another may use a moment later. An ADD that
+//! fails takes such a thing back only while no other is under way.
+
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use nix::libc;
+
+use super::error::Error;
+use crate::paths::Paths;
+
+/// Below the directory of locks.
+const FILE: &str = "add.lock";
+
+/// A share in the lock. It ends with the value, and with the process.
+#[derive(Debug)]
+pub struct Shared {
+    lock: Flock<File>,
+}
+
+impl Shared {
+    /// Takes a share. Waits while another invocation has the lock alone, which is as long as it
+    /// takes it to delete a link.
+    ///
+    /// Errors: `Failed` naming the file.
+    pub fn take(paths: &Paths) -> Result<Self, Error> {
+        let directory = paths.run();
+        let path = directory.join(FILE);
+        let failed = |e: Error| e.while_doing(format_args!("lock `{}`", path.display()));
+        let file = open(&directory, &path).map_err(|e| failed(e.into()))?;
+        let lock = share(file).map_err(|e| failed(e.into()))?;
+        Ok(Self { lock })
+    }
+
+    /// Tries to turn the share into the whole lock. False while others have a share; this one may
+    /// then be lost, too, so that it is for an invocation that is at its end.
+    ///
+    /// Errors: `Failed`.
+    pub fn try_exclusive(&mut self) -> Result<bool, Error> {
+        match self.lock.relock(FlockArg::LockExclusiveNonblock) {
+            Ok(()) => Ok(true),
+            Err(Errno::EWOULDBLOCK) => Ok(false),
+            Err(errno) => Err(Error::from(errno).while_doing("lock the node's shared links")),
+        }
+    }
+}
+
+fn open(directory: &Path, path: &Path) -> std::io::Result<File> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(directory)?;
+    File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(path)
+}
+
+fn share(mut file: File) -> nix::Result<Flock<File>> {
+    loop {
+        match Flock::lock(file, FlockArg::LockShared) {
+            Ok(lock) => return Ok(lock),
+            Err((back, Errno::EINTR)) => file = back,
+            Err((_, errno)) => return Err(errno),
+        }
+    }
+}

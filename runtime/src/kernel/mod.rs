@@ -1,0 +1,29 @@
+//! The kernel and the file system: what host functions really do.
+//!
+//! Floor 3 of the house. Every function that a plugin can reach takes a [`Permit`] and reads its
+//! arguments from the operation inside. Three things need none, because the host does them on its
+//! own behalf and shows no plugin what it sees: opening a namespace, [`link::identify`], which
+//! tells what a link is before the gate is asked about it, and [`lock`].
+//!
+//! [`Permit`]: crate::gate::Permit
+
+pub mod address;
+pub mod announce;
+pub mod error;
+pub mod firewall;
+pub mod link;
+pub mod lock;
+pub mod namespace;
+pub mod neighbour;
+pub mod netlink;
+pub mod notification;
+pub mod resolv_conf;
+pub mod route;
+pub mod store;
+pub mod sysctl;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{Code, Error};
+pub use namespace::{Namespaces, open_container};

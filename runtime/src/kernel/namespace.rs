@@ -1,0 +1,184 @@
+//! The two network namespaces of an invocation, and one netlink socket in each.
+//!
+//! The process itself never changes its namespace. What must happen inside the container's is done
+//! by a short-lived thread that enters it.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::thread;
+
+use nix::sched::{CloneFlags, setns};
+
+use super::error::{Code, Error};
+use super::netlink::RouteSocket;
+use crate::grant::Namespace;
+
+nix::ioctl_none_bad!(ns_get_nstype, 0xb703);
+
+/// The magic number of the file system that namespaces live in.
+const NSFS_MAGIC: i64 = 0x6e73_6673;
+
+/// Why a path cannot be the container's namespace.
+#[derive(Debug)]
+pub enum OpenError {
+    /// There is no network namespace at the path, or not any more.
+    Gone(String),
+    /// It is the namespace that weir itself runs in.
+    Host(String),
+    /// It cannot be told.
+    Failed(Error),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gone(path) => write!(f, "there is no network namespace at `{path}`"),
+            Self::Host(path) => write!(f, "`{path}` is the host's own network namespace"),
+            Self::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<Error> for OpenError {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Opens the network namespace at `path` for use as the container's.
+pub fn open_container(path: &Path) -> Result<OwnedFd, OpenError> {
+    let shown = path.display().to_string();
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(OpenError::Gone(shown));
+        }
+        Err(error) => {
+            return Err(Error::from(error)
+                .while_doing(format!("open `{shown}`"))
+                .into());
+        }
+    };
+    if !is_network_namespace(&file)? {
+        return Err(OpenError::Gone(shown));
+    }
+    if is_same_file(&file, &own_namespace()?)? {
+        return Err(OpenError::Host(shown));
+    }
+    Ok(file.into())
+}
+
+fn is_network_namespace(file: &File) -> Result<bool, Error> {
+    let system = nix::sys::statfs::fstatfs(file)?;
+    if system.filesystem_type().0 as i64 != NSFS_MAGIC {
+        return Ok(false);
+    }
+    // SAFETY: the request takes no argument and the descriptor is open.
+    let kind = unsafe { ns_get_nstype(file.as_raw_fd()) }?;
+    Ok(kind == CloneFlags::CLONE_NEWNET.bits())
+}
+
+fn is_same_file(a: &File, b: &File) -> Result<bool, Error> {
+    let (a, b) = (a.metadata()?, b.metadata()?);
+    Ok((a.dev(), a.ino()) == (b.dev(), b.ino()))
+}
+
+/// The calling thread's, which is the process's.
+fn own_namespace() -> Result<File, Error> {
+    Ok(File::open("/proc/thread-self/ns/net")?)
+}
+
+/// The namespaces of one invocation. Sockets are opened when they are first used.
+pub struct Namespaces {
+    host: Place,
+    container: Option<Place>,
+}
+
+#[derive(Default)]
+struct Place {
+    namespace: Option<OwnedFd>,
+    route: Option<RouteSocket>,
+}
+
+impl Namespaces {
+    /// The namespace that the process is in, and the container's where there is one.
+    pub fn new(container: Option<OwnedFd>) -> Self {
+        Self {
+            host: Place::default(),
+            container: container.map(|namespace| Place {
+                namespace: Some(namespace),
+                route: None,
+            }),
+        }
+    }
+
+    /// Whether there is a container namespace.
+    pub fn has_container(&self) -> bool {
+        self.container.is_some()
+    }
+
+    /// The rtnetlink socket of a namespace. Errors: `NoNamespace`.
+    pub fn route(&mut self, namespace: Namespace) -> Result<&mut RouteSocket, Error> {
+        if self.place(namespace)?.route.is_none() {
+            let socket = self.enter(namespace, RouteSocket::open)??;
+            self.place(namespace)?.route = Some(socket);
+        }
+        let opened = self.place(namespace)?.route.as_mut();
+        Ok(opened.expect("opened above"))
+    }
+
+    /// Runs `act` in a namespace: here for the host's, in a thread of its own for the container's.
+    /// Errors: `NoNamespace`; `Failed` when the thread cannot be made or cannot enter.
+    pub fn enter<T: Send>(
+        &mut self,
+        namespace: Namespace,
+        act: impl FnOnce() -> T + Send,
+    ) -> Result<T, Error> {
+        if namespace == Namespace::Host {
+            return Ok(act());
+        }
+        let inside = self.descriptor(namespace)?;
+        thread::scope(|scope| {
+            let thread = thread::Builder::new()
+                .stack_size(64 << 10)
+                .spawn_scoped(scope, || {
+                    setns(inside, CloneFlags::CLONE_NEWNET).map_err(|e| {
+                        Error::from(e).while_doing("enter the container's namespace")
+                    })?;
+                    Ok(act())
+                })?;
+            thread.join().map_err(|_| {
+                Error::new(
+                    Code::Failed,
+                    "a thread in the container's namespace panicked",
+                )
+            })?
+        })
+    }
+
+    /// The descriptor of a namespace, as `IFLA_NET_NS_FD` wants it. Errors: `NoNamespace`.
+    pub fn descriptor(&mut self, namespace: Namespace) -> Result<BorrowedFd<'_>, Error> {
+        let place = self.place(namespace)?;
+        if place.namespace.is_none() {
+            place.namespace = Some(own_namespace()?.into());
+        }
+        let opened = place.namespace.as_ref();
+        Ok(opened.expect("opened above").as_fd())
+    }
+
+    fn place(&mut self, namespace: Namespace) -> Result<&mut Place, Error> {
+        match namespace {
+            Namespace::Host => Ok(&mut self.host),
+            Namespace::Container => self.container.as_mut().ok_or_else(|| {
+                Error::new(
+                    Code::NoNamespace,
+                    "there is no container namespace in this invocation",
+                )
+            }),
+        }
+    }
+}

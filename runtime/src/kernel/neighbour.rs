@@ -1,0 +1,166 @@
+//! Capability `neighbour`: entries of the ARP and ND tables.
+
+use std::net::IpAddr;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use nix::errno::Errno;
+
+use super::error::Error;
+use super::namespace::Namespaces;
+use crate::gate::Permit;
+use crate::grant::address::Family;
+use crate::grant::link::{LinkFacts, Mac};
+use crate::grant::neighbour::{Add, Delete, List, State};
+
+/// One entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    pub address: IpAddr,
+    pub mac: Option<Mac>,
+    pub state: State,
+    /// A proxy entry (`NTF_PROXY`).
+    pub proxy: bool,
+}
+
+/// Adds or replaces an entry. Errors: `NotFound` for a link that is gone, `Invalid`.
+pub fn add(namespaces: &mut Namespaces, permit: &Permit<Add>) -> Result<(), Error> {
+    let Add {
+        link,
+        address,
+        mac,
+        state,
+        proxy,
+    } = permit.operation();
+    let mut message = about(link, *address);
+    message.header.state = (*state).into();
+    message.header.flags.set(NeighbourFlags::Proxy, *proxy);
+    let mac = mac
+        .as_ref()
+        .map(|mac| NeighbourAttribute::LinkLayerAddress(mac.0.clone()));
+    message.attributes.extend(mac);
+    namespaces
+        .route(link.namespace)?
+        .change(
+            RouteNetlinkMessage::NewNeighbour(message),
+            NLM_F_CREATE | NLM_F_REPLACE,
+        )
+        .map_err(|e| e.while_doing(format_args!("add neighbour {address} to {link}")))
+}
+
+/// Removes an entry, or the proxy entry where there is no other. Errors: `NotFound`.
+pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<(), Error> {
+    let Delete { link, address } = permit.operation();
+    let entry = about(link, *address);
+    let mut proxy = entry.clone();
+    proxy.header.flags = NeighbourFlags::Proxy;
+    let socket = namespaces.route(link.namespace)?;
+    let mut deleted = socket.change(RouteNetlinkMessage::DelNeighbour(entry), 0);
+    if matches!(&deleted, Err(error) if error.errno == Some(Errno::ENOENT)) {
+        deleted = socket.change(RouteNetlinkMessage::DelNeighbour(proxy), 0);
+    }
+    deleted.map_err(|e| e.while_doing(format_args!("remove neighbour {address} from {link}")))
+}
+
+/// The entries of one link. Errors: `NotFound` for the link.
+pub fn list(namespaces: &mut Namespaces, permit: &Permit<List>) -> Result<Vec<Neighbour>, Error> {
+    let List { link, family } = permit.operation();
+    let mut entries = Vec::new();
+    // The kernel lists the two tables apart.
+    for flags in [NeighbourFlags::empty(), NeighbourFlags::Proxy] {
+        let found = dump(namespaces, link, *family, flags)
+            .map_err(|e| e.while_doing(format_args!("list the neighbours on {link}")))?;
+        entries.extend(found);
+    }
+    Ok(entries)
+}
+
+fn dump(
+    namespaces: &mut Namespaces,
+    link: &LinkFacts,
+    family: Option<Family>,
+    flags: NeighbourFlags,
+) -> Result<Vec<Neighbour>, Error> {
+    let mut question = NeighbourMessage::default();
+    question.header.family = family.map_or(AddressFamily::Unspec, Into::into);
+    question.header.flags = flags;
+    question
+        .attributes
+        .push(NeighbourAttribute::IfIndex(link.index));
+    let answer = namespaces
+        .route(link.namespace)?
+        .dump(&RouteNetlinkMessage::GetNeighbour(question))?;
+    let messages = answer.into_iter().filter_map(|object| match object {
+        RouteNetlinkMessage::NewNeighbour(message) => Some(message),
+        _ => None,
+    });
+    // Kernels before 5.0 do not filter proxy entries.
+    Ok(messages
+        .filter(|message| message.header.ifindex == link.index)
+        .filter_map(read)
+        .collect())
+}
+
+fn about(link: &LinkFacts, address: IpAddr) -> NeighbourMessage {
+    let mut message = NeighbourMessage::default();
+    message.header.family = Family::of(&address).into();
+    message.header.ifindex = link.index;
+    message
+        .attributes
+        .push(NeighbourAttribute::Destination(address.into()));
+    message
+}
+
+/// None for an entry of another protocol, and for one that has no state yet.
+fn read(message: NeighbourMessage) -> Option<Neighbour> {
+    let proxy = message.header.flags.contains(NeighbourFlags::Proxy);
+    let (mut address, mut mac) = (None, None);
+    for attribute in message.attributes {
+        match attribute {
+            NeighbourAttribute::Destination(NeighbourAddress::Inet(a)) => address = Some(a.into()),
+            NeighbourAttribute::Destination(NeighbourAddress::Inet6(a)) => address = Some(a.into()),
+            NeighbourAttribute::LinkLayerAddress(bytes) => mac = Some(Mac(bytes)),
+            _ => {}
+        }
+    }
+    Some(Neighbour {
+        address: address?,
+        mac,
+        state: state(message.header.state, proxy)?,
+        proxy,
+    })
+}
+
+impl From<State> for NeighbourState {
+    fn from(state: State) -> Self {
+        match state {
+            State::Incomplete => Self::Incomplete,
+            State::Reachable => Self::Reachable,
+            State::Stale => Self::Stale,
+            State::Delay => Self::Delay,
+            State::Probe => Self::Probe,
+            State::Failed => Self::Failed,
+            State::Noarp => Self::Noarp,
+            State::Permanent => Self::Permanent,
+        }
+    }
+}
+
+fn state(state: NeighbourState, proxy: bool) -> Option<State> {
+    match state {
+        NeighbourState::Incomplete => Some(State::Incomplete),
+        NeighbourState::Reachable => Some(State::Reachable),
+        NeighbourState::Stale => Some(State::Stale),
+        NeighbourState::Delay => Some(State::Delay),
+        NeighbourState::Probe => Some(State::Probe),
+        NeighbourState::Failed => Some(State::Failed),
+        NeighbourState::Noarp => Some(State::Noarp),
+        NeighbourState::Permanent => Some(State::Permanent),
+        // A proxy entry has no state; it stays until it is removed.
+        NeighbourState::None if proxy => Some(State::Permanent),
+        _ => None,
+    }
+}

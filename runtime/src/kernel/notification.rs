@@ -1,0 +1,133 @@
+//! What the kernel tells of changes, unasked: a wait without a clock.
+
+use std::fmt;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use netlink_packet_core::{NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
+use nix::errno::Errno;
+use nix::sys::socket::{setsockopt, sockopt::ReceiveTimeout};
+use nix::sys::time::{TimeVal, TimeValLike};
+
+use super::error::{Code, Error};
+use super::namespace::Namespaces;
+use crate::grant::Namespace;
+
+/// Groups of notifications: `RTNLGRP_*`.
+#[derive(Clone, Copy, Debug)]
+pub enum Group {
+    Link = 1,
+    Ipv6Address = 9,
+}
+
+/// A subscription to one group in one namespace.
+pub struct Notifications {
+    socket: Socket,
+    buffer: Vec<u8>,
+}
+
+/// No notification is larger.
+const LARGEST: usize = 16 << 10;
+
+impl Notifications {
+    /// Subscribes. Whoever waits subscribes first and looks then, so that no change is missed.
+    pub fn subscribe(
+        namespaces: &mut Namespaces,
+        namespace: Namespace,
+        group: Group,
+    ) -> Result<Self, Error> {
+        let socket = namespaces.enter(namespace, || open(group))??;
+        Ok(Self {
+            socket,
+            buffer: Vec::with_capacity(LARGEST),
+        })
+    }
+
+    /// Waits for a notification that is `relevant`. Where there were more than the kernel keeps,
+    /// that counts as one.
+    ///
+    /// Returns false when the time was over first.
+    pub fn next(
+        &mut self,
+        wait: &Wait,
+        relevant: impl Fn(&RouteNetlinkMessage) -> bool,
+    ) -> Result<bool, Error> {
+        loop {
+            let left = wait.until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            match self.receive(left) {
+                Ok(()) if self.contains(&relevant) => return Ok(true),
+                Ok(()) | Err(Errno::EAGAIN | Errno::EINTR) => {}
+                Err(Errno::ENOBUFS) => return Ok(true),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    fn receive(&mut self, timeout: Duration) -> nix::Result<()> {
+        // A timeout of zero would be none at all.
+        let microseconds = i64::try_from(timeout.as_micros())
+            .unwrap_or(i64::MAX)
+            .max(1);
+        // SAFETY: the socket is open as long as `self` is borrowed.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(self.socket.as_raw_fd()) };
+        setsockopt(
+            &descriptor,
+            ReceiveTimeout,
+            &TimeVal::microseconds(microseconds),
+        )?;
+        self.buffer.clear();
+        self.buffer.reserve(LARGEST);
+        let received = self.socket.recv(&mut &mut self.buffer, 0);
+        received
+            .map(drop)
+            .map_err(|e| e.raw_os_error().map_or(Errno::EIO, Errno::from_raw))
+    }
+
+    /// A notification is one datagram. One that cannot be read may well be relevant.
+    fn contains(&self, relevant: &impl Fn(&RouteNetlinkMessage) -> bool) -> bool {
+        match NetlinkMessage::<RouteNetlinkMessage>::deserialize(&self.buffer) {
+            Ok(message) => match message.payload {
+                NetlinkPayload::InnerMessage(change) => relevant(&change),
+                _ => false,
+            },
+            Err(_) => true,
+        }
+    }
+}
+
+fn open(group: Group) -> Result<Socket, Error> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.add_membership(group as u32)?;
+    Ok(socket)
+}
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    start: Instant,
+    until: Instant,
+}
+
+impl Wait {
+    /// From now for that many milliseconds, and until `deadline` at the latest.
+    pub fn new(timeout_ms: u32, deadline: Instant) -> Self {
+        let start = Instant::now();
+        let until = start + Duration::from_millis(timeout_ms.into());
+        Self {
+            start,
+            until: until.min(deadline),
+        }
+    }
+
+    /// The error when it was in vain. `state` says how things are instead.
+    pub fn timed_out(&self, state: impl fmt::Display) -> Error {
+        let waited = self.until.saturating_duration_since(self.start).as_millis();
+        Error::new(Code::TimedOut, format!("{state} after {waited} ms"))
+    }
+}

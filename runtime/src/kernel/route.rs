@@ -1,0 +1,457 @@
+//! Capability `route`: routes.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::IpNet;
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteNextHop,
+    RouteNextHopFlags, RouteProtocol, RouteScope, RouteType, RouteVia,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use nix::errno::Errno;
+
+use super::error::{Code, Error};
+use super::namespace::Namespaces;
+use crate::gate::Permit;
+use crate::grant::Namespace;
+use crate::grant::address::Family;
+use crate::grant::route::{
+    Add, Delete, Get, List, MAIN_TABLE, NextHop as WantedHop, Replace, Route as Wanted, RouteKind,
+};
+
+/// A route as the kernel reports it. Links are indexes in its namespace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Route {
+    pub destination: IpNet,
+    pub gateway: Option<IpAddr>,
+    pub link: Option<u32>,
+    /// The preferred source address.
+    pub source: Option<IpAddr>,
+    pub table: u32,
+    pub scope: u8,
+    /// The metric.
+    pub priority: Option<u32>,
+    /// Bytes.
+    pub mtu: Option<u32>,
+    /// Bytes.
+    pub advmss: Option<u32>,
+    pub protocol: u8,
+    pub kind: RouteKind,
+    pub on_link: bool,
+    pub next_hops: Vec<NextHop>,
+}
+
+/// One of several equal-cost next hops.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NextHop {
+    pub gateway: Option<IpAddr>,
+    pub link: Option<u32>,
+    /// 1 to 256.
+    pub weight: u16,
+    pub on_link: bool,
+}
+
+/// Adds a route. Errors: `Exists`, `NotFound` for a link that is gone, `Invalid` with the kernel's
+/// reason.
+pub fn add(namespaces: &mut Namespaces, permit: &Permit<Add>) -> Result<(), Error> {
+    let Add { namespace, route } = permit.operation();
+    put(namespaces, *namespace, route, NLM_F_CREATE | NLM_F_EXCL)
+        .map_err(|e| e.while_doing(Title("add", *namespace, route)))
+}
+
+/// Adds a route in place of one with the same destination, table and priority. Errors: as
+/// [`add`], without `Exists`.
+pub fn replace(namespaces: &mut Namespaces, permit: &Permit<Replace>) -> Result<(), Error> {
+    let Replace { namespace, route } = permit.operation();
+    put(namespaces, *namespace, route, NLM_F_CREATE | NLM_F_REPLACE)
+        .map_err(|e| e.while_doing(Title("replace", *namespace, route)))
+}
+
+fn put(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+    route: &Wanted,
+    flags: u16,
+) -> Result<(), Error> {
+    let mut message = message(namespace, route)?;
+    message.header.scope = route
+        .scope
+        .map_or_else(|| default_scope(route), RouteScope::from);
+    message.header.protocol = route
+        .protocol
+        .map_or(RouteProtocol::Boot, RouteProtocol::from);
+    namespaces
+        .route(namespace)?
+        .change(RouteNetlinkMessage::NewRoute(message), flags)
+}
+
+/// Universe with a gateway, link without, and host for an address of this host.
+fn default_scope(route: &Wanted) -> RouteScope {
+    match route.kind {
+        RouteKind::Local => RouteScope::Host,
+        RouteKind::Unicast if route.gateway.is_none() && route.next_hops.is_empty() => {
+            RouteScope::Link
+        }
+        _ => RouteScope::Universe,
+    }
+}
+
+/// Removes a route. What the operation leaves out matches any. Errors: `NotFound`.
+pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<(), Error> {
+    let Delete { namespace, route } = permit.operation();
+    message(*namespace, route)
+        .and_then(|mut message| {
+            // To the kernel, "nowhere" and "unspecified" are any scope and any protocol.
+            message.header.scope = route.scope.map_or(RouteScope::NoWhere, RouteScope::from);
+            message.header.protocol = RouteProtocol::from(route.protocol.unwrap_or(0));
+            let socket = namespaces.route(*namespace)?;
+            socket.change(RouteNetlinkMessage::DelRoute(message), 0)
+        })
+        .map_err(|e| e.while_doing(Title("remove", *namespace, route)))
+}
+
+/// What a route is, but for its scope and protocol.
+fn message(namespace: Namespace, route: &Wanted) -> Result<RouteMessage, Error> {
+    check(namespace, route)?;
+    let to = route.destination;
+    let mut message = RouteMessage::default();
+    message.header.address_family = Family::of(&to.addr()).into();
+    message.header.destination_prefix_length = to.prefix_len();
+    message.header.kind = route.kind.into();
+    message.header.flags.set(RouteFlags::Onlink, route.on_link);
+    message
+        .attributes
+        .push(RouteAttribute::Destination(to.addr().into()));
+    message.attributes.push(RouteAttribute::Table(route.table));
+    message
+        .attributes
+        .extend(route.gateway.map(|gateway| via(to, gateway)));
+    let optional = [
+        route
+            .link
+            .as_ref()
+            .map(|link| RouteAttribute::Oif(link.index)),
+        route
+            .source
+            .map(|source| RouteAttribute::PrefSource(source.into())),
+        route.priority.map(RouteAttribute::Priority),
+        metrics(route).map(RouteAttribute::Metrics),
+        next_hops(route).map(RouteAttribute::MultiPath),
+    ];
+    message.attributes.extend(optional.into_iter().flatten());
+    Ok(message)
+}
+
+/// What the kernel would refuse without a reason, or take for something else.
+fn check(namespace: Namespace, route: &Wanted) -> Result<(), Error> {
+    let to = route.destination;
+    if to.trunc() != to {
+        return Err(Error::invalid(format!(
+            "{to} has bits behind its prefix: expected {}",
+            to.trunc()
+        )));
+    }
+    if !route.next_hops.is_empty() && (route.gateway.is_some() || route.link.is_some()) {
+        return Err(Error::invalid(
+            "a route with next hops has no gateway and no link of its own",
+        ));
+    }
+    if let Some(hop) = route
+        .next_hops
+        .iter()
+        .find(|hop| !(1..=256).contains(&hop.weight))
+    {
+        return Err(Error::invalid(format!(
+            "next hop weight {}: expected 1 to 256",
+            hop.weight
+        )));
+    }
+    let hops = || route.next_hops.iter();
+    let links = route
+        .link
+        .iter()
+        .chain(hops().filter_map(|hop| hop.link.as_ref()));
+    if let Some(link) = links.into_iter().find(|link| link.namespace != namespace) {
+        return Err(Error::invalid(format!(
+            "the route would be in {namespace}, but {link}"
+        )));
+    }
+    let gateways = route
+        .gateway
+        .into_iter()
+        .chain(hops().filter_map(|hop| hop.gateway));
+    // IPv4 may go over an IPv6 gateway (RFC 8950), but not the other way round.
+    let wrong = |gateway: &IpAddr| to.addr().is_ipv6() && gateway.is_ipv4();
+    if let Some(gateway) = gateways.into_iter().find(wrong) {
+        return Err(Error::invalid(format!(
+            "{to} cannot be reached over IPv4, by {gateway}"
+        )));
+    }
+    match route.source {
+        Some(source) if source.is_ipv4() != to.addr().is_ipv4() => Err(Error::invalid(format!(
+            "the source {source} is of another family than {to}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn via(to: IpNet, gateway: IpAddr) -> RouteAttribute {
+    if to.addr().is_ipv4() == gateway.is_ipv4() {
+        RouteAttribute::Gateway(gateway.into())
+    } else {
+        RouteAttribute::Via(gateway.into())
+    }
+}
+
+fn metrics(route: &Wanted) -> Option<Vec<RouteMetric>> {
+    let mtu = route.mtu.map(RouteMetric::Mtu);
+    let advmss = route.advmss.map(RouteMetric::Advmss);
+    let metrics: Vec<_> = mtu.into_iter().chain(advmss).collect();
+    (!metrics.is_empty()).then_some(metrics)
+}
+
+fn next_hops(route: &Wanted) -> Option<Vec<RouteNextHop>> {
+    let hops: Vec<_> = route
+        .next_hops
+        .iter()
+        .map(|hop| next_hop(route, hop))
+        .collect();
+    (!hops.is_empty()).then_some(hops)
+}
+
+fn next_hop(route: &Wanted, wanted: &WantedHop) -> RouteNextHop {
+    let mut hop = RouteNextHop::default();
+    hop.flags.set(RouteNextHopFlags::Onlink, wanted.on_link);
+    // Checked above: 1 to 256, of which the kernel counts from 0.
+    hop.hops = u8::try_from(wanted.weight.saturating_sub(1)).unwrap_or(u8::MAX);
+    hop.interface_index = wanted.link.as_ref().map_or(0, |link| link.index);
+    hop.attributes.extend(
+        wanted
+            .gateway
+            .map(|gateway| via(route.destination, gateway)),
+    );
+    hop
+}
+
+/// Routes that pass a filter. Routes of kinds that a plugin cannot make are left out.
+///
+/// Errors: `NotFound` for a link that is gone.
+pub fn list(namespaces: &mut Namespaces, permit: &Permit<List>) -> Result<Vec<Route>, Error> {
+    let wanted = permit.operation();
+    let destination = wanted.destination.map(|to| Family::of(&to.addr()));
+    let families = match wanted.family.or(destination) {
+        Some(family) => vec![family],
+        None => vec![Family::Ipv4, Family::Ipv6],
+    };
+    let mut routes = Vec::new();
+    for family in families {
+        let found = dump(namespaces, wanted, family)
+            .map_err(|e| e.while_doing(format_args!("list the routes in {}", wanted.namespace)))?;
+        routes.extend(found.into_iter().filter(|route| passes(wanted, route)));
+    }
+    Ok(routes)
+}
+
+/// The routes of one family, restricted by the kernel as far as it can.
+fn dump(namespaces: &mut Namespaces, wanted: &List, family: Family) -> Result<Vec<Route>, Error> {
+    let mut question = RouteMessage::default();
+    question.header.address_family = family.into();
+    let table = table(wanted).map(RouteAttribute::Table);
+    let link = wanted
+        .link
+        .as_ref()
+        .map(|link| RouteAttribute::Oif(link.index));
+    question.attributes.extend(table.into_iter().chain(link));
+    let question = RouteNetlinkMessage::GetRoute(question);
+    match namespaces.route(wanted.namespace)?.dump(&question) {
+        Ok(answer) => Ok(answer.into_iter().filter_map(read).collect()),
+        // A table comes into being with its first route.
+        Err(error) if error.errno == Some(Errno::ENOENT) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The table to look into. The host's other tables may be large, and are hardly ever meant.
+fn table(wanted: &List) -> Option<u32> {
+    let unrestricted = wanted.namespace == Namespace::Host && wanted.link.is_none();
+    wanted.table.or(unrestricted.then_some(MAIN_TABLE))
+}
+
+fn passes(wanted: &List, route: &Route) -> bool {
+    let hops = || route.next_hops.iter();
+    let over = |index: u32| route.link == Some(index) || hops().any(|hop| hop.link == Some(index));
+    let by = |gateway: IpAddr| {
+        route.gateway == Some(gateway) || hops().any(|hop| hop.gateway == Some(gateway))
+    };
+    wanted.destination.is_none_or(|to| to == route.destination)
+        && wanted.link.as_ref().is_none_or(|link| over(link.index))
+        && wanted.gateway.is_none_or(by)
+        && table(wanted).is_none_or(|table| table == route.table)
+}
+
+/// The route that the kernel would take. Errors: `NotFound` where there is none.
+pub fn get(namespaces: &mut Namespaces, permit: &Permit<Get>) -> Result<Route, Error> {
+    let Get { namespace, to } = permit.operation();
+    let mut question = RouteMessage::default();
+    let network = IpNet::from(*to);
+    question.header.address_family = Family::of(to).into();
+    question.header.destination_prefix_length = network.prefix_len();
+    if to.is_ipv4() {
+        // IPv6 always tells the table, and refuses the question for it.
+        question.header.flags = RouteFlags::LookupTable;
+    }
+    question
+        .attributes
+        .push(RouteAttribute::Destination((*to).into()));
+    let answer = namespaces
+        .route(*namespace)?
+        .get(RouteNetlinkMessage::GetRoute(question))
+        .map_err(|error| match error.errno {
+            Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH) => Error {
+                code: Code::NotFound,
+                ..error
+            },
+            _ => error,
+        });
+    answer
+        .and_then(|object| {
+            read(object).ok_or_else(|| Error::new(Code::Failed, "it is of an unknown kind"))
+        })
+        .map_err(|e| e.while_doing(format_args!("find the route to {to} in {namespace}")))
+}
+
+fn read(object: RouteNetlinkMessage) -> Option<Route> {
+    let RouteNetlinkMessage::NewRoute(message) = object else {
+        return None;
+    };
+    let header = &message.header;
+    let mut route = Route {
+        destination: everything(header)?,
+        gateway: None,
+        link: None,
+        source: None,
+        table: header.table.into(),
+        scope: header.scope.into(),
+        priority: None,
+        mtu: None,
+        advmss: None,
+        protocol: header.protocol.into(),
+        kind: kind(header.kind)?,
+        on_link: header.flags.contains(RouteFlags::Onlink),
+        next_hops: Vec::new(),
+    };
+    let prefix_length = header.destination_prefix_length;
+    for attribute in message.attributes {
+        match attribute {
+            RouteAttribute::Destination(to) => {
+                route.destination = IpNet::new(address(&to)?, prefix_length).ok()?;
+            }
+            RouteAttribute::Gateway(gateway) => route.gateway = address(&gateway),
+            RouteAttribute::Via(gateway) => route.gateway = via_address(&gateway),
+            RouteAttribute::Oif(index) => route.link = Some(index),
+            RouteAttribute::PrefSource(source) => route.source = address(&source),
+            RouteAttribute::Table(table) => route.table = table,
+            RouteAttribute::Priority(priority) => route.priority = Some(priority),
+            RouteAttribute::Metrics(metrics) => read_metrics(&mut route, &metrics),
+            RouteAttribute::MultiPath(hops) => {
+                route.next_hops = hops.iter().map(read_next_hop).collect();
+            }
+            _ => {}
+        }
+    }
+    Some(route)
+}
+
+/// The destination of a route that names none.
+fn everything(header: &RouteHeader) -> Option<IpNet> {
+    let any: IpAddr = match header.address_family {
+        AddressFamily::Inet => Ipv4Addr::UNSPECIFIED.into(),
+        AddressFamily::Inet6 => Ipv6Addr::UNSPECIFIED.into(),
+        _ => return None,
+    };
+    IpNet::new(any, header.destination_prefix_length).ok()
+}
+
+fn read_metrics(route: &mut Route, metrics: &[RouteMetric]) {
+    for metric in metrics {
+        match metric {
+            RouteMetric::Mtu(bytes) => route.mtu = Some(*bytes),
+            RouteMetric::Advmss(bytes) => route.advmss = Some(*bytes),
+            _ => {}
+        }
+    }
+}
+
+fn read_next_hop(hop: &RouteNextHop) -> NextHop {
+    let gateway = hop.attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Gateway(gateway) => address(gateway),
+        RouteAttribute::Via(gateway) => via_address(gateway),
+        _ => None,
+    });
+    NextHop {
+        gateway,
+        link: Some(hop.interface_index).filter(|index| *index != 0),
+        weight: u16::from(hop.hops) + 1,
+        on_link: hop.flags.contains(RouteNextHopFlags::Onlink),
+    }
+}
+
+fn address(address: &RouteAddress) -> Option<IpAddr> {
+    match address {
+        RouteAddress::Inet(address) => Some((*address).into()),
+        RouteAddress::Inet6(address) => Some((*address).into()),
+        _ => None,
+    }
+}
+
+fn via_address(via: &RouteVia) -> Option<IpAddr> {
+    match via {
+        RouteVia::Inet(address) => Some((*address).into()),
+        RouteVia::Inet6(address) => Some((*address).into()),
+        _ => None,
+    }
+}
+
+impl From<RouteKind> for RouteType {
+    fn from(kind: RouteKind) -> Self {
+        match kind {
+            RouteKind::Unicast => Self::Unicast,
+            RouteKind::Local => Self::Local,
+            RouteKind::Blackhole => Self::BlackHole,
+            RouteKind::Unreachable => Self::Unreachable,
+            RouteKind::Prohibit => Self::Prohibit,
+            RouteKind::Throw => Self::Throw,
+        }
+    }
+}
+
+/// None for kinds that a plugin cannot make: broadcast, anycast, multicast.
+fn kind(kind: RouteType) -> Option<RouteKind> {
+    match kind {
+        RouteType::Unicast => Some(RouteKind::Unicast),
+        RouteType::Local => Some(RouteKind::Local),
+        RouteType::BlackHole => Some(RouteKind::Blackhole),
+        RouteType::Unreachable => Some(RouteKind::Unreachable),
+        RouteType::Prohibit => Some(RouteKind::Prohibit),
+        RouteType::Throw => Some(RouteKind::Throw),
+        _ => None,
+    }
+}
+
+/// What is done to which route, for error messages.
+struct Title<'a>(&'static str, Namespace, &'a Wanted);
+
+impl std::fmt::Display for Title<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self(verb, namespace, route) = self;
+        write!(f, "{verb} route {}", route.destination)?;
+        if let Some(gateway) = route.gateway {
+            write!(f, " via {gateway}")?;
+        }
+        if let Some(link) = &route.link {
+            write!(f, " over `{}`", link.name)?;
+        }
+        write!(f, " in {namespace}")
+    }
+}

@@ -1,0 +1,122 @@
+//! Capability `sysctl`: kernel parameters below `net.`.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::path::PathBuf;
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File, OpenOptions};
+use nix::errno::Errno;
+
+use super::error::{Code, Error};
+use super::namespace::Namespaces;
+use crate::gate::Permit;
+use crate::grant::sysctl::{Read, Write};
+
+/// The parameters of the reading thread's network namespace.
+const DIRECTORY: &str = "/proc/sys/net";
+
+/// Reads a parameter, without the newline at its end.
+///
+/// Errors: `NotFound`; `Invalid` for a key that is not below `net.` or has no value.
+pub fn read(namespaces: &mut Namespaces, permit: &Permit<Read>) -> Result<String, Error> {
+    let Read { namespace, key } = permit.operation();
+    let path = path_of(key)?;
+    let value = namespaces.enter(*namespace, || read_value(&path))?;
+    value.map_err(|e| explain(e, key).while_doing(format_args!("read {key} in {namespace}")))
+}
+
+fn read_value(path: &PathBuf) -> std::io::Result<String> {
+    let mut value = Vec::new();
+    open(path, OpenOptions::new().read(true))?.read_to_end(&mut value)?;
+    let value = String::from_utf8_lossy(&value);
+    Ok(value.strip_suffix('\n').unwrap_or(&value).to_owned())
+}
+
+/// Writes a parameter.
+///
+/// Errors: `NotFound`; `Invalid` for a key that is not below `net.`, or when the kernel refuses the
+/// value.
+pub fn write(namespaces: &mut Namespaces, permit: &Permit<Write>) -> Result<(), Error> {
+    let Write {
+        namespace,
+        key,
+        value,
+    } = permit.operation();
+    let path = path_of(key)?;
+    check_value(key, value)?;
+    let written = namespaces.enter(*namespace, || write_value(&path, value))?;
+    let failed = |e| explain_value(e, key, value);
+    match written {
+        Ok(()) => Ok(()),
+        Err(error) => Err(failed(error).while_doing(format_args!("write {key} in {namespace}"))),
+    }
+}
+
+/// The kernel takes a value in one write, or none of it.
+fn write_value(path: &PathBuf, value: &str) -> std::io::Result<()> {
+    let mut file = open(path, OpenOptions::new().write(true))?;
+    let line = format!("{value}\n");
+    if file.write(line.as_bytes())? < value.len() {
+        return Err(Errno::EINVAL.into());
+    }
+    Ok(())
+}
+
+/// A value with a line end or a NUL could be another one to the kernel than to the grant.
+fn check_value(key: &str, value: &str) -> Result<(), Error> {
+    if value.contains(|c: char| c.is_control() && c != '\t') {
+        return Err(Error::invalid(format!(
+            "value `{}` for {key} has control characters",
+            value.escape_debug()
+        )));
+    }
+    Ok(())
+}
+
+/// Below the directory whatever the path says: the lookup is the kernel's, bound to it.
+fn open(path: &PathBuf, options: &mut OpenOptions) -> std::io::Result<File> {
+    Dir::open_ambient_dir(DIRECTORY, ambient_authority())?.open_with(path, options)
+}
+
+/// The path of a key below [`DIRECTORY`]. Errors: `Invalid`.
+///
+/// Each key has one path and each path one key, so that a grant for a key is a grant for a file.
+fn path_of(key: &str) -> Result<PathBuf, Error> {
+    let mut segments = key.split('.');
+    let is_net = segments.next() == Some("net");
+    // A slash stands for a dot in the name of a link.
+    let path: Vec<String> = segments.map(|segment| segment.replace('/', ".")).collect();
+    if !is_net || path.is_empty() || !path.iter().all(|segment| is_name(segment)) {
+        return Err(Error::invalid(format!(
+            "`{}` is not a key below `net.`, such as `net.ipv4.ip_forward`, or \
+             `net.ipv4.conf.eth0/1.forwarding` for the link `eth0.1`",
+            key.escape_debug()
+        )));
+    }
+    Ok(path.iter().collect())
+}
+
+fn is_name(segment: &str) -> bool {
+    let forbidden = |c: char| c.is_whitespace() || c.is_control();
+    !matches!(segment, "" | "." | "..") && !segment.contains(forbidden)
+}
+
+fn explain(error: std::io::Error, key: &str) -> Error {
+    match error.kind() {
+        ErrorKind::NotFound => Error::not_found(format!("there is no parameter {key}")),
+        ErrorKind::IsADirectory => Error::invalid("it is a group of parameters, not one"),
+        _ => error.into(),
+    }
+}
+
+fn explain_value(error: std::io::Error, key: &str, value: &str) -> Error {
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    match errno {
+        Some(Errno::EINVAL | Errno::ERANGE) => Error {
+            code: Code::Invalid,
+            message: format!("the kernel refuses the value `{value}`"),
+            errno,
+        },
+        _ => explain(error, key),
+    }
+}

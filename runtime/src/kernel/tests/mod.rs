@@ -1,0 +1,192 @@
+//! The kernel layer against the kernel: each test in two fresh namespaces of its own, compared with
+//! what iproute2 shows. They run as root, or in a user namespace (`unshare -Urn`).
+
+mod address;
+mod kinds;
+mod link;
+mod lock;
+mod neighbour;
+mod route;
+mod sysctl;
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::process::Command;
+use std::thread;
+
+use nix::sched::{CloneFlags, unshare};
+use serde_json::Value;
+
+use super::link::{LinkReference, create, identify};
+use super::{Error, Namespaces};
+use crate::gate::{Audit, Gate, Permit, Subject};
+use crate::grant::address::AddressRule;
+use crate::grant::link::{BridgeChanges, Create, LinkFacts, LinkRule, NewKind, NewPeer};
+use crate::grant::neighbour::NeighbourRule;
+use crate::grant::route::RouteRule;
+use crate::grant::sysctl::SysctlRule;
+use crate::grant::{Capabilities, Invocation, Namespace, Operation};
+
+/// Two namespaces, and a gate that allows everything in them.
+pub struct Lab {
+    pub namespaces: Namespaces,
+    gate: Gate,
+}
+
+/// Runs a test in a lab. The namespaces go with the thread.
+pub fn lab(test: impl FnOnce(&mut Lab) + Send) {
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let container = thread::scope(|scope| scope.spawn(fresh_namespace).join());
+            fresh_namespace();
+            test(&mut Lab {
+                namespaces: Namespaces::new(Some(container.expect("a namespace"))),
+                gate: permissive_gate(),
+            });
+        });
+        if let Err(panic) = thread.join() {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+/// Moves the calling thread to a new namespace.
+fn fresh_namespace() -> OwnedFd {
+    unshare(CloneFlags::CLONE_NEWNET)
+        .expect("a new network namespace: run the tests as root, or with `unshare -Urn`");
+    let namespace = File::open("/proc/thread-self/ns/net").expect("the thread's namespace");
+    namespace.into()
+}
+
+fn permissive_gate() -> Gate {
+    let capabilities = Capabilities {
+        link: vec![LinkRule::default()],
+        address: vec![AddressRule::default()],
+        route: vec![RouteRule::default()],
+        neighbour: vec![NeighbourRule::default()],
+        sysctl: vec![SysctlRule::default()],
+        ..Capabilities::default()
+    };
+    let subject = Subject {
+        command: "ADD",
+        container_id: "one".to_owned(),
+        ifname: "eth0".to_owned(),
+        network: "pods".to_owned(),
+        plugin: "test".to_owned(),
+        digest: String::new(),
+    };
+    let log = File::options()
+        .append(true)
+        .open("/dev/null")
+        .map_err(|e| e.to_string());
+    Gate::new(
+        capabilities,
+        Invocation::default(),
+        Audit::new(subject, log, false),
+    )
+}
+
+impl Lab {
+    /// Carries out an operation through the gate.
+    pub fn perform<O: Operation, T>(
+        &mut self,
+        operation: O,
+        act: fn(&mut Namespaces, &Permit<O>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.gate
+            .perform(operation, |permit| act(&mut self.namespaces, permit))
+    }
+
+    /// The facts about a link that is there.
+    pub fn facts(&mut self, namespace: Namespace, name: &str) -> LinkFacts {
+        let reference = LinkReference::Name(name.to_owned());
+        identify(&mut self.namespaces, namespace, &reference).expect("the link is there")
+    }
+
+    /// A veth `host0` with its peer `eth0` in the container, both up.
+    pub fn veth(&mut self) -> (LinkFacts, LinkFacts) {
+        let peer = NewPeer {
+            namespace: Namespace::Container,
+            name: "eth0".to_owned(),
+            mac: None,
+            mtu: None,
+            up: true,
+        };
+        let kind = NewKind::Veth { peer };
+        let wanted = Create {
+            up: true,
+            ..new_link(Namespace::Host, "host0", kind)
+        };
+        self.perform(wanted, create).expect("a veth");
+        (
+            self.facts(Namespace::Host, "host0"),
+            self.facts(Namespace::Container, "eth0"),
+        )
+    }
+
+    /// A bridge that is up.
+    pub fn bridge(&mut self, name: &str) -> LinkFacts {
+        let wanted = Create {
+            up: true,
+            ..new_link(
+                Namespace::Host,
+                name,
+                NewKind::Bridge(BridgeChanges::default()),
+            )
+        };
+        self.perform(wanted, create).expect("a bridge");
+        self.facts(Namespace::Host, name)
+    }
+
+    /// Runs `ip` in a namespace, which must succeed.
+    pub fn ip(&mut self, namespace: Namespace, arguments: &[&str]) -> String {
+        self.run(namespace, "ip", arguments)
+    }
+
+    /// Runs a program of iproute2 in a namespace, which must succeed.
+    pub fn run(&mut self, namespace: Namespace, program: &str, arguments: &[&str]) -> String {
+        let run = || Command::new(program).args(arguments).output();
+        let output = self
+            .namespaces
+            .enter(namespace, run)
+            .expect("the namespace is there");
+        let output = output.expect("iproute2 runs: install the package of that name");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{program} {arguments:?}: {errors}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    /// The one object that `ip -j -d ARGUMENTS` shows.
+    pub fn show(&mut self, namespace: Namespace, arguments: &[&str]) -> Value {
+        let mut all = self.show_all(namespace, arguments);
+        assert_eq!(all.len(), 1, "ip {arguments:?}: {all:?}");
+        all.remove(0)
+    }
+
+    /// The objects that `ip -j -d ARGUMENTS` shows.
+    pub fn show_all(&mut self, namespace: Namespace, arguments: &[&str]) -> Vec<Value> {
+        let json = self.ip(namespace, &[&["-j", "-d"], arguments].concat());
+        let Ok(Value::Array(all)) = serde_json::from_str(json.trim()) else {
+            panic!("ip {arguments:?} printed {json}");
+        };
+        // iproute2 prints an empty object for each thing that it filtered.
+        all.into_iter()
+            .filter(|o| o.as_object().is_none_or(|o| !o.is_empty()))
+            .collect()
+    }
+}
+
+/// A link with nothing but its name and kind.
+pub fn new_link(namespace: Namespace, name: &str, kind: NewKind) -> Create {
+    Create {
+        namespace,
+        name: name.to_owned(),
+        kind,
+        mac: None,
+        mtu: None,
+        txqlen: None,
+        up: false,
+        master: None,
+        alias: None,
+    }
+}

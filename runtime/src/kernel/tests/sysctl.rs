@@ -1,0 +1,94 @@
+//! Capability `sysctl`.
+
+use super::{Lab, lab};
+use crate::grant::Namespace::{self, Container, Host};
+use crate::grant::sysctl::{Read, Write};
+use crate::kernel::sysctl::{read, write};
+use crate::kernel::{Code, Error};
+
+fn get(lab: &mut Lab, namespace: Namespace, key: &str) -> Result<String, Error> {
+    let key = key.to_owned();
+    lab.perform(Read { namespace, key }, read)
+}
+
+fn set(lab: &mut Lab, namespace: Namespace, key: &str, value: &str) -> Result<(), Error> {
+    let (key, value) = (key.to_owned(), value.to_owned());
+    let operation = Write {
+        namespace,
+        key,
+        value,
+    };
+    lab.perform(operation, write)
+}
+
+#[test]
+fn each_namespace_has_its_own_values() {
+    lab(|lab| {
+        const KEY: &str = "net.ipv4.ip_forward";
+        for (host, container) in [("1", "0"), ("0", "1")] {
+            set(lab, Host, KEY, host).unwrap();
+            set(lab, Container, KEY, container).unwrap();
+            assert_eq!(get(lab, Host, KEY).unwrap(), host);
+            assert_eq!(get(lab, Container, KEY).unwrap(), container);
+        }
+    });
+}
+
+#[test]
+fn a_slash_is_a_dot_in_the_name_of_a_link() {
+    lab(|lab| {
+        lab.bridge("br.7");
+        set(lab, Host, "net.ipv4.conf.br/7.proxy_arp", "1").unwrap();
+        assert_eq!(get(lab, Host, "net.ipv4.conf.br/7.proxy_arp").unwrap(), "1");
+        let error = get(lab, Host, "net.ipv4.conf.br.7.proxy_arp").unwrap_err();
+        assert_eq!(error.code, Code::NotFound);
+    });
+}
+
+#[test]
+fn nothing_but_parameters_below_net_is_reached() {
+    lab(|lab| {
+        for key in [
+            "",
+            "net",
+            "net.",
+            "kernel.hostname",
+            "network.ipv4.ip_forward",
+            "net/ipv4/ip_forward",
+            "net..ipv4.ip_forward",
+            "net.//.kernel.hostname",
+            "net./.ipv4.ip_forward",
+            "net.ipv4.ip_forward.",
+            "net.ipv4.ip forward",
+            "net.ipv4.ip_forward\0",
+            "net.ipv4.ip_forward\n",
+        ] {
+            let error = get(lab, Host, key).unwrap_err();
+            assert_eq!(error.code, Code::Invalid, "{key:?}: {error}");
+            assert!(error.message.contains("not a key below `net.`"), "{error}");
+        }
+        let error = get(lab, Host, "net.ipv4").unwrap_err();
+        assert_eq!(error.code, Code::Invalid);
+        assert!(error.message.contains("a group of parameters"), "{error}");
+        let error = get(lab, Host, "net.ipv4.no_such_parameter").unwrap_err();
+        assert_eq!(error.code, Code::NotFound);
+    });
+}
+
+#[test]
+fn a_refused_value_is_named() {
+    lab(|lab| {
+        const KEY: &str = "net.ipv4.conf.all.arp_announce";
+        let before = get(lab, Host, KEY).unwrap();
+        for value in ["many", "1\n2", "1\0"] {
+            let error = set(lab, Host, KEY, value).unwrap_err();
+            assert_eq!(error.code, Code::Invalid, "{error}");
+            let shown = value.escape_debug().to_string();
+            assert!(
+                error.message.contains(&shown) && error.message.contains(KEY),
+                "{error}"
+            );
+            assert_eq!(get(lab, Host, KEY).unwrap(), before);
+        }
+    });
+}

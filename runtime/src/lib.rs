@@ -1,0 +1,24 @@
+//! weir: a CNI runtime in which every network plugin is a sandboxed WebAssembly component.
+//!
+//! The house has floors, ground first, and a floor imports only from floors below it:
+//!
+//! | floor | module | what it is about |
+//! |---|---|---|
+//! | 0 | `weir_cni` | CNI types, conversions, validation |
+//! | 0 | [`paths`] | where things are on a node |
+//! | 1 | [`grant`] | the policy document, operations and their matching |
+//! | 2 | [`gate`] | authorises an operation, records it, hands out the permit |
+//! | 3 | [`kernel`] | netlink, namespaces, nftables, sysctl, state files |
+//! | 4 | [`host`] | contract call → operation → gate → kernel |
+//! | 5 | [`sandbox`] | one invocation of one plugin |
+//! | 6 | [`network`] | a network configuration list carried out |
+//! | 8 | [`cli`] | people, and the CNI protocol |
+
+pub mod cli;
+pub mod gate;
+pub mod grant;
+pub mod host;
+pub mod kernel;
+pub mod network;
+pub mod paths;
+pub mod sandbox;

@@ -1,0 +1,164 @@
+//! libcni's result cache: `<results>/<network>-<container id>-<interface>`, one JSON document for
+//! each attachment, so that a node can switch between libcni and weir with running pods.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use weir_cni::Error;
+
+use super::attachment::Attachment;
+use crate::paths::Paths;
+
+/// libcni's name for the format.
+const KIND: &str = "cniCacheV1";
+
+/// A cached attachment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cached {
+    kind: String,
+    pub container_id: String,
+    /// The network configuration list, in base64.
+    config: String,
+    pub if_name: String,
+    pub network_name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub netns: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cni_args: Option<Vec<(String, String)>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capability_args: Option<Map<String, Value>>,
+    /// The list's result, in the version of the list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+}
+
+impl Cached {
+    /// What is to be kept about an attachment.
+    pub fn new(
+        network: &str,
+        attachment: &Attachment,
+        config: &str,
+        capability_args: &Map<String, Value>,
+        result: Value,
+    ) -> Self {
+        let args = attachment.args.iter().map(|(k, v)| (k.to_owned(), v.to_owned()));
+        let args: Vec<(String, String)> = args.collect();
+        Self {
+            kind: KIND.to_owned(),
+            container_id: attachment.container_id.clone(),
+            config: STANDARD.encode(config),
+            if_name: attachment.ifname.clone(),
+            network_name: network.to_owned(),
+            netns: attachment.netns.clone(),
+            cni_args: Some(args).filter(|args| !args.is_empty()),
+            capability_args: Some(capability_args.clone()).filter(|args| !args.is_empty()),
+            result: Some(result),
+        }
+    }
+
+    /// The network configuration list that was used. Errors: code 6.
+    pub fn config(&self) -> Result<String, Error> {
+        let bytes = STANDARD.decode(&self.config).ok();
+        bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
+            Error::decoding_failure(format!(
+                "the cached configuration of network `{}` is not base64 of text",
+                self.network_name
+            ))
+        })
+    }
+}
+
+/// The cache.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    directory: PathBuf,
+}
+
+impl Cache {
+    /// The cache at these paths.
+    pub fn new(paths: &Paths) -> Self {
+        Self {
+            directory: paths.results(),
+        }
+    }
+
+    /// What is cached of an attachment; none when nothing is, or what is cannot be read: a DEL
+    /// must go on without.
+    pub fn get(&self, network: &str, attachment: &Attachment) -> Option<Cached> {
+        read(&self.path(network, attachment))
+    }
+
+    /// Keeps an attachment. Errors: code 5.
+    pub fn put(&self, attachment: &Attachment, cached: &Cached) -> Result<(), Error> {
+        let path = self.path(&cached.network_name, attachment);
+        write(&path, cached)
+            .map_err(|e| Error::io_failure(format!("result cache `{}`: {e}", path.display())))
+    }
+
+    /// Forgets an attachment; one that is not cached is no error. Errors: code 5.
+    pub fn remove(&self, network: &str, attachment: &Attachment) -> Result<(), Error> {
+        let path = self.path(network, attachment);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Error::io_failure(format!("result cache `{}`: {error}", path.display())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// All attachments of a network. Errors: code 5.
+    pub fn of_network(&self, network: &str) -> Result<Vec<Cached>, Error> {
+        let failed =
+            |e| Error::io_failure(format!("result cache `{}`: {e}", self.directory.display()));
+        let entries = match fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(failed)?,
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            found.extend(read(&entry.map_err(failed)?.path()));
+        }
+        found.retain(|cached| cached.network_name == network);
+        Ok(found)
+    }
+
+    fn path(&self, network: &str, attachment: &Attachment) -> PathBuf {
+        let Attachment {
+            container_id,
+            ifname,
+            ..
+        } = attachment;
+        self.directory.join(format!("{network}-{container_id}-{ifname}"))
+    }
+}
+
+fn read(path: &Path) -> Option<Cached> {
+    let cached: Cached = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    Some(cached).filter(|cached| cached.kind == KIND)
+}
+
+/// A reader, also libcni, sees the old document or the new one.
+fn write(path: &Path, cached: &Cached) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let temporary = directory.join(format!(".{}.tmp", std::process::id()));
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&temporary)
+        .and_then(|mut file| file.write_all(&serde_json::to_vec(cached)?))
+        .and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}

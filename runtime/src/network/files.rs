@@ -1,0 +1,101 @@
+//! Network configurations on disk: `<name>.conflist`, `.conf` and `.json` files of a directory, as
+//! libcni finds them.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use weir_cni::{Error, NetworkConfigList, PluginConfig};
+
+/// Extensions, the first first.
+const EXTENSIONS: [&str; 3] = ["conflist", "conf", "json"];
+
+/// The network of that name, from the first file in the order of their names that has it: lists
+/// before single plugins.
+///
+/// Errors: code 7, naming the directory and the networks that are there.
+pub fn find(directory: &Path, name: &str) -> Result<NetworkConfigList, Error> {
+    weir_cni::validate_network_name(name)?;
+    let networks = read_all(directory)?;
+    let found = networks.iter().find(|(_, n)| n.as_ref().is_ok_and(|n| n.name == name));
+    match found {
+        Some((_, Ok(network))) => complete(directory, network.clone()),
+        _ => Err(missing(directory, name, &networks)),
+    }
+}
+
+/// The names of the networks in a directory. Errors: code 5.
+pub fn list_names(directory: &Path) -> Result<Vec<String>, Error> {
+    let networks = read_all(directory)?;
+    Ok(networks.into_iter().filter_map(|(_, network)| Some(network.ok()?.name)).collect())
+}
+
+type Read = (PathBuf, Result<NetworkConfigList, Error>);
+
+fn read_all(directory: &Path) -> Result<Vec<Read>, Error> {
+    let mut networks = Vec::new();
+    for extension in EXTENSIONS {
+        for path in files(directory, extension)? {
+            let network = read(&path).and_then(|text| NetworkConfigList::parse(&text));
+            networks.push((path, network));
+        }
+    }
+    Ok(networks)
+}
+
+fn files(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, Error> {
+    let failed = |e: io::Error| Error::io_failure(format!("`{}`: {e}", directory.display()));
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|e| e == extension) && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|e| Error::io_failure(format!("`{}`: {e}", path.display())))
+}
+
+/// A list without plugins of its own has them in `<directory>/<network>/*.conf` (CNI 1.1.0,
+/// section 1, `loadOnlyInlinedPlugins`); others have those appended to their own.
+fn complete(directory: &Path, mut network: NetworkConfigList) -> Result<NetworkConfigList, Error> {
+    if !network.load_only_inlined_plugins {
+        for path in files(&directory.join(&network.name), "conf")? {
+            let plugin = PluginConfig::parse(&read(&path)?);
+            network.plugins.push(plugin.map_err(|e| e.with_prefix(path.display()))?);
+        }
+    }
+    if network.plugins.is_empty() {
+        return Err(Error::invalid_config(format!(
+            "network `{}` has no plugins, neither in its `plugins` nor as `{}/{}/*.conf`",
+            network.name,
+            directory.display(),
+            network.name
+        )));
+    }
+    Ok(network)
+}
+
+fn missing(directory: &Path, name: &str, networks: &[Read]) -> Error {
+    let mut seen = Vec::new();
+    for (path, network) in networks {
+        seen.push(match network {
+            Ok(network) => format!("`{}`", network.name),
+            Err(error) => format!("{} is not usable: {}", path.display(), error.msg),
+        });
+    }
+    let seen = match seen.is_empty() {
+        true => "it has no network configuration".to_owned(),
+        false => format!("it has {}", seen.join(", ")),
+    };
+    Error::invalid_config(format!("there is no network `{name}` in `{}`", directory.display()))
+        .with_details(seen)
+}

@@ -1,0 +1,280 @@
+//! A network configuration list carried out for an attachment (CNI section 3), and what is
+//! remembered of it.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use weir_cni::{
+    AddResult, Command, Error, Execution, NetworkConfigList, PluginConfig, from_json_assuming,
+    to_json,
+};
+
+use super::attachment::Attachment;
+use super::cache::{Cache, Cached};
+use super::plugin::run_plugin;
+use crate::sandbox::Sandbox;
+
+/// A network, and what carries it out.
+pub struct Network {
+    sandbox: Arc<Sandbox>,
+    cache: Cache,
+    list: NetworkConfigList,
+    capability_args: Map<String, Value>,
+}
+
+impl Network {
+    /// A network of this list. `capability_args` are the runtime's (CNI section 3, `runtimeConfig`).
+    pub fn new(
+        sandbox: &Arc<Sandbox>,
+        list: NetworkConfigList,
+        capability_args: Map<String, Value>,
+    ) -> Self {
+        Self {
+            cache: Cache::new(sandbox.paths()),
+            sandbox: Arc::clone(sandbox),
+            list,
+            capability_args,
+        }
+    }
+
+    /// The network's configuration.
+    pub fn list(&self) -> &NetworkConfigList {
+        &self.list
+    }
+
+    /// ADD: each plugin in order, with the result of the one before. When one fails, those before
+    /// it are deleted again, and the failing one has undone itself: nothing else is touched.
+    ///
+    /// Errors: the failing plugin's.
+    pub fn add(&self, attachment: &Attachment) -> Result<AddResult, Error> {
+        let mut previous: Option<AddResult> = None;
+        for (done, plugin) in self.list.plugins.iter().enumerate() {
+            match self.add_one(plugin, attachment, previous.as_ref()) {
+                Ok(result) => previous = result,
+                Err(error) => return Err(self.give_up(attachment, done, previous.as_ref(), error)),
+            }
+        }
+        let result = previous.ok_or_else(|| {
+            Error::invalid_config(format!("network `{}` has no plugins", self.list.name))
+        })?;
+        match self.remember(attachment, &result) {
+            Ok(()) => Ok(result),
+            Err(error) => {
+                Err(self.give_up(attachment, self.list.plugins.len(), Some(&result), error))
+            }
+        }
+    }
+
+    /// DEL: each plugin in reverse order, with the result that ADD had. Goes on past failures and
+    /// reports them together.
+    ///
+    /// Errors: the first failing plugin's, with the others in its details.
+    pub fn del(&self, attachment: &Attachment) -> Result<(), Error> {
+        let cached = self.cache.get(&self.list.name, attachment);
+        let list = self.cached_list(cached.as_ref());
+        let capability_args = self.cached_capability_args(cached.as_ref());
+        let previous = cached.as_ref().and_then(|cached| result_of(cached, &list));
+        let plugins = &list.plugins;
+        let failures =
+            self.del_each(&list, plugins, &capability_args, attachment, previous.as_ref());
+        if failures.is_empty() {
+            return self.cache.remove(&self.list.name, attachment);
+        }
+        Err(together(failures))
+    }
+
+    /// CHECK: each plugin in order, with the result that ADD had.
+    ///
+    /// Errors: the first failing plugin's; code 3 for an attachment that is not known.
+    pub fn check(&self, attachment: &Attachment) -> Result<(), Error> {
+        if self.list.disable_check {
+            return Ok(());
+        }
+        let cached = self.cache.get(&self.list.name, attachment);
+        let list = self.cached_list(cached.as_ref());
+        let result = cached.as_ref().and_then(|cached| result_of(cached, &list));
+        let result = result.ok_or_else(|| {
+            Error::unknown_container(&attachment.container_id).with_details(format!(
+                "interface `{}` was not attached to network `{}` with weir or libcni",
+                attachment.ifname, self.list.name
+            ))
+        })?;
+        let capability_args = self.cached_capability_args(cached.as_ref());
+        for plugin in &list.plugins {
+            let execution = Execution::Check {
+                prev_result: &result,
+            };
+            let config = list.execution_config(plugin, &capability_args, execution)?;
+            self.run(plugin, Command::Check, attachment, &config)?;
+        }
+        Ok(())
+    }
+
+    /// STATUS of each plugin. A list of a version without STATUS is taken to be able.
+    ///
+    /// Errors: the first failing plugin's.
+    pub fn status(&self) -> Result<(), Error> {
+        if !self.list.cni_version.has_status() {
+            return Ok(());
+        }
+        self.for_each_plugin(Command::Status, Execution::Status)
+    }
+
+    /// GC: DEL of each attachment that is remembered and not valid, then GC of each plugin, which
+    /// lists of a version without GC and of `disableGC` do not have. Goes on past failures.
+    ///
+    /// Errors: the first failure, with the others in its details.
+    pub fn gc(&self, valid_attachments: &[weir_cni::Attachment]) -> Result<(), Error> {
+        if self.list.disable_gc {
+            return Ok(());
+        }
+        let mut failures = Vec::new();
+        for stale in self.stale(valid_attachments)? {
+            failures.extend(self.del(&stale).err());
+        }
+        if self.list.cni_version.has_gc() {
+            let execution = Execution::Gc { valid_attachments };
+            failures.extend(self.for_each_plugin(Command::Gc, execution).err());
+        }
+        match failures.is_empty() {
+            true => Ok(()),
+            false => Err(together(failures)),
+        }
+    }
+
+    fn add_one(
+        &self,
+        plugin: &PluginConfig,
+        attachment: &Attachment,
+        prev_result: Option<&AddResult>,
+    ) -> Result<Option<AddResult>, Error> {
+        let execution = Execution::Add { prev_result };
+        let config = self.list.execution_config(plugin, &self.capability_args, execution)?;
+        self.run(plugin, Command::Add, attachment, &config)
+    }
+
+    /// Deletes the first `done` plugins of a failed ADD.
+    fn give_up(
+        &self,
+        attachment: &Attachment,
+        done: usize,
+        previous: Option<&AddResult>,
+        error: Error,
+    ) -> Error {
+        let plugins = &self.list.plugins[..done];
+        let left = self.del_each(&self.list, plugins, &self.capability_args, attachment, previous);
+        let mut details = vec![error.details.clone()];
+        details.retain(|details| !details.is_empty());
+        details.extend(left.iter().map(|left| format!("and then DEL: {left}")));
+        error.with_details(details.join("; "))
+    }
+
+    /// DEL of some of a list's plugins, the last first. Returns the failures.
+    fn del_each(
+        &self,
+        list: &NetworkConfigList,
+        plugins: &[PluginConfig],
+        capability_args: &Map<String, Value>,
+        attachment: &Attachment,
+        prev_result: Option<&AddResult>,
+    ) -> Vec<Error> {
+        let delete = |plugin: &PluginConfig| {
+            let execution = Execution::Del { prev_result };
+            let config = list.execution_config(plugin, capability_args, execution)?;
+            self.run(plugin, Command::Del, attachment, &config)
+        };
+        plugins.iter().rev().filter_map(|plugin| delete(plugin).err()).collect()
+    }
+
+    fn for_each_plugin(&self, command: Command, execution: Execution<'_>) -> Result<(), Error> {
+        let nobody = Attachment::open(command, String::new(), String::new(), String::new(), Default::default())?;
+        let mut failures = Vec::new();
+        for plugin in &self.list.plugins {
+            let ran = self
+                .list
+                .execution_config(plugin, &self.capability_args, execution)
+                .and_then(|config| self.run(plugin, command, &nobody, &config));
+            failures.extend(ran.err());
+        }
+        match failures.is_empty() {
+            true => Ok(()),
+            false => Err(together(failures)),
+        }
+    }
+
+    fn run(
+        &self,
+        plugin: &PluginConfig,
+        command: Command,
+        attachment: &Attachment,
+        config: &PluginConfig,
+    ) -> Result<Option<AddResult>, Error> {
+        run_plugin(&self.sandbox, plugin.plugin_type(), command, attachment, config)
+            .map_err(|error| error.with_prefix(format_args!("network `{}`", self.list.name)))
+    }
+
+    fn remember(&self, attachment: &Attachment, result: &AddResult) -> Result<(), Error> {
+        let list = json_of(&self.list).to_string();
+        let result = to_json(result, self.list.cni_version)?;
+        let cached =
+            Cached::new(&self.list.name, attachment, &list, &self.capability_args, result);
+        self.cache.put(attachment, &cached)
+    }
+
+    /// What was added is deleted with the configuration it was added with, where that is known.
+    fn cached_list(&self, cached: Option<&Cached>) -> NetworkConfigList {
+        let used = cached.and_then(|cached| cached.config().ok());
+        let used = used.and_then(|text| NetworkConfigList::parse(&text).ok());
+        used.filter(|list| !list.plugins.is_empty()).unwrap_or_else(|| self.list.clone())
+    }
+
+    fn cached_capability_args(&self, cached: Option<&Cached>) -> Map<String, Value> {
+        let used = cached.and_then(|cached| cached.capability_args.clone());
+        used.unwrap_or_else(|| self.capability_args.clone())
+    }
+
+    fn stale(&self, valid: &[weir_cni::Attachment]) -> Result<Vec<Attachment>, Error> {
+        let is_valid = |cached: &Cached| {
+            let known = |v: &weir_cni::Attachment| {
+                v.container_id == cached.container_id && v.ifname == cached.if_name
+            };
+            valid.iter().any(known)
+        };
+        let cached = self.cache.of_network(&self.list.name)?;
+        let stale = cached.into_iter().filter(|cached| !is_valid(cached));
+        stale
+            .map(|cached| {
+                let args = cached.cni_args.unwrap_or_default();
+                let args: Vec<String> = args.iter().map(|(k, v)| format!("{k}={v}")).collect();
+                Attachment::open(
+                    Command::Del,
+                    cached.container_id,
+                    cached.if_name,
+                    cached.netns,
+                    args.join(";").parse().unwrap_or_default(),
+                )
+            })
+            .collect()
+    }
+}
+
+fn result_of(cached: &Cached, list: &NetworkConfigList) -> Option<AddResult> {
+    from_json_assuming(cached.result.as_ref()?, list.cni_version).ok()
+}
+
+/// The list with the plugins that were loaded from beside it, if any.
+fn json_of(list: &NetworkConfigList) -> Value {
+    let mut map = list.as_map().clone();
+    map.insert("plugins".to_owned(), json!(list.plugins));
+    Value::Object(map)
+}
+
+fn together(failures: Vec<Error>) -> Error {
+    let mut failures = failures.into_iter();
+    let first = failures.next().unwrap_or_else(|| Error::internal("no failure"));
+    let details: Vec<String> = std::iter::once(first.details.clone())
+        .filter(|details| !details.is_empty())
+        .chain(failures.map(|failure| failure.to_string()))
+        .collect();
+    first.with_details(details.join("; "))
+}

@@ -1,0 +1,51 @@
+//! One plugin carried out for one attachment: what a standard CNI binary does.
+
+use std::sync::Arc;
+
+use weir_cni::{AddResult, Command, Error, PluginConfig};
+
+use super::attachment::Attachment;
+use crate::sandbox::{Request, Sandbox};
+
+/// Runs `plugin` with an execution configuration. Only ADD has a result.
+///
+/// Errors: the plugin's own and the sandbox's; code 6 or 7 for a configuration whose `name` or
+/// `prevResult` cannot be used.
+pub fn run_plugin(
+    sandbox: &Arc<Sandbox>,
+    plugin: &str,
+    command: Command,
+    attachment: &Attachment,
+    config: &PluginConfig,
+) -> Result<Option<AddResult>, Error> {
+    let request = Request {
+        command,
+        container_id: attachment.container_id.clone(),
+        ifname: attachment.ifname.clone(),
+        network: config.network_name()?.to_owned(),
+        args: arguments(attachment),
+        config: config.as_map().clone(),
+        previous: previous(command, config)?,
+        sandbox: attachment.netns.clone(),
+        container: attachment.namespace(),
+        valid_attachments: config.valid_attachments().unwrap_or_default().to_vec(),
+    };
+    sandbox.run(plugin, &request)
+}
+
+fn arguments(attachment: &Attachment) -> Vec<(String, String)> {
+    let pairs = attachment.args.iter();
+    pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+/// The previous result. DEL must go on with one that cannot be read any more, and CHECK must not
+/// go on without (CNI section 2, CHECK).
+fn previous(command: Command, config: &PluginConfig) -> Result<Option<AddResult>, Error> {
+    match (command, config.prev_result()) {
+        (Command::Del, Err(_)) => Ok(None),
+        (Command::Check, Ok(None)) => Err(Error::invalid_config(
+            "prevResult: missing; CHECK needs the result of ADD",
+        )),
+        (_, previous) => previous,
+    }
+}

@@ -1,0 +1,86 @@
+//! Where weir keeps and finds things on a node.
+//!
+//! Every path comes from here. `WEIR_ROOT` relocates all of them, for tests and rootless use.
+
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{getegid, geteuid, getgid, getuid};
+
+/// The environment variable that relocates every path.
+pub const ROOT_VARIABLE: &str = "WEIR_ROOT";
+
+/// The directory that stands for `/`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paths {
+    root: PathBuf,
+}
+
+impl Paths {
+    /// Below `root`, which is `/` on a node.
+    pub fn below(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// `WEIR_ROOT` where it is set, absolute, and the real and the effective user are the same;
+    /// `/` otherwise. A set-user-id weir must not be led elsewhere by its caller.
+    pub fn from_environment() -> Self {
+        let same_user = getuid() == geteuid() && getgid() == getegid();
+        let root = std::env::var_os(ROOT_VARIABLE).map(PathBuf::from);
+        Self::below(root.filter(|r| same_user && r.is_absolute()).unwrap_or("/".into()))
+    }
+
+    /// The place of an absolute path, as a configuration or a grant names it.
+    pub fn resolve(&self, path: &Path) -> PathBuf {
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// Grants of the administrator: `*.yaml`.
+    pub fn grants(&self) -> PathBuf {
+        self.root.join("etc/weir/grants.d")
+    }
+
+    /// weir's own configuration.
+    pub fn configuration(&self) -> PathBuf {
+        self.root.join("etc/weir/weir.json")
+    }
+
+    /// Installed components and their ahead-of-time code.
+    pub fn plugins(&self) -> PathBuf {
+        self.root.join("var/lib/weir/plugins")
+    }
+
+    /// Plugins' own stores: `<plugin>/<network>`.
+    pub fn stores(&self) -> PathBuf {
+        self.root.join("var/lib/weir/stores")
+    }
+
+    /// Indexes over stores; they can be deleted at any time.
+    pub fn indexes(&self) -> PathBuf {
+        self.root.join("var/lib/weir/indexes")
+    }
+
+    /// libcni's result cache.
+    pub fn results(&self) -> PathBuf {
+        self.root.join("var/lib/cni/results")
+    }
+
+    /// Network configurations.
+    pub fn networks(&self) -> PathBuf {
+        self.root.join("etc/cni/net.d")
+    }
+
+    /// The audit log.
+    pub fn audit_log(&self) -> PathBuf {
+        self.root.join("var/log/weir/audit.jsonl")
+    }
+
+    /// weir's own log.
+    pub fn log(&self) -> PathBuf {
+        self.root.join("var/log/weir/weir.log")
+    }
+
+    /// Locks; gone after a reboot.
+    pub fn run(&self) -> PathBuf {
+        self.root.join("run/weir")
+    }
+}

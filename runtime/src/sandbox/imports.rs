@@ -1,0 +1,117 @@
+//! What a component imports: its request for capabilities, and what no plugin may import.
+
+use wasmtime::Engine;
+use wasmtime::component::Component;
+use weir_cni::Error;
+
+use super::codes;
+use crate::grant::Capability;
+
+/// The contract's package and version.
+const CONTRACT: &str = "weir:cni/";
+const CONTRACT_VERSION: (u64, u64) = (0, 1);
+
+/// The interfaces of WASI that Rust's standard library needs to start, to print a panic and to
+/// exit. They lead nowhere: no files, no sockets, no environment, and waiting is refused.
+const WASI: [&str; 15] = [
+    "wasi:cli/environment",
+    "wasi:cli/exit",
+    "wasi:cli/stderr",
+    "wasi:cli/stdin",
+    "wasi:cli/stdout",
+    "wasi:cli/terminal-input",
+    "wasi:cli/terminal-output",
+    "wasi:cli/terminal-stderr",
+    "wasi:cli/terminal-stdin",
+    "wasi:cli/terminal-stdout",
+    "wasi:clocks/monotonic-clock",
+    "wasi:clocks/wall-clock",
+    "wasi:io/error",
+    "wasi:io/poll",
+    "wasi:io/streams",
+];
+
+/// Random numbers, in any of their interfaces.
+const WASI_RANDOM: &str = "wasi:random/";
+
+/// What a component asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requested {
+    /// In the order of the contract.
+    pub capabilities: Vec<Capability>,
+    /// Imports that no plugin may have.
+    pub refused: Vec<Refused>,
+}
+
+/// An import that is refused, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// `wasi:filesystem/types@0.2.6`.
+    pub name: String,
+    pub reason: &'static str,
+}
+
+/// Reads a component's imports.
+pub fn requested(engine: &Engine, component: &Component) -> Requested {
+    let mut requested = Requested::default();
+    for (name, _) in component.component_type().imports(engine) {
+        match judge(name) {
+            Ok(capability) => requested.capabilities.extend(capability),
+            Err(reason) => requested.refused.push(Refused {
+                name: name.to_owned(),
+                reason,
+            }),
+        }
+    }
+    requested.capabilities.sort_unstable();
+    requested.capabilities.dedup();
+    requested
+}
+
+/// Refuses a component with an import that no plugin may have, by name.
+/// Errors: `codes::REFUSED_IMPORT`.
+pub fn check(plugin: &str, requested: &Requested) -> Result<(), Error> {
+    let Some(first) = requested.refused.first() else {
+        return Ok(());
+    };
+    let all: Vec<String> = requested
+        .refused
+        .iter()
+        .map(|refused| format!("`{}`: {}", refused.name, refused.reason))
+        .collect();
+    Err(Error::new(
+        codes::REFUSED_IMPORT,
+        format!("plugin `{plugin}` imports `{}`, which no plugin may", first.name),
+    )
+    .with_details(all.join("; ")))
+}
+
+/// The capability that an import asks for, if it is one, or why it is refused.
+fn judge(import: &str) -> Result<Option<Capability>, &'static str> {
+    let (interface, version) = import.split_once('@').unwrap_or((import, ""));
+    if let Some(word) = interface.strip_prefix(CONTRACT) {
+        return judge_own(word, version);
+    }
+    if WASI.contains(&interface) || interface.starts_with(WASI_RANDOM) {
+        return Ok(None);
+    }
+    if interface.starts_with("wasi:") {
+        return Err("a plugin has no part of WASI but clocks, random numbers, standard error and exit");
+    }
+    Err("a plugin imports `weir:cni` and nothing else")
+}
+
+fn judge_own(word: &str, version: &str) -> Result<Option<Capability>, &'static str> {
+    let mut numbers = version.split('.').map(|n| n.parse::<u64>().ok());
+    if (numbers.next().flatten(), numbers.next().flatten())
+        != (Some(CONTRACT_VERSION.0), Some(CONTRACT_VERSION.1))
+    {
+        return Err("this weir carries out version 0.1 of the contract");
+    }
+    match Capability::from_word(word) {
+        Some(capability) => Ok(Some(capability)),
+        // The types of the contract ask for nothing.
+        None if matches!(word, "types" | "cni") => Ok(None),
+        None => Err("the contract has no such interface"),
+    }
+}

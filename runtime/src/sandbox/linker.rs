@@ -1,0 +1,85 @@
+//! What a component's imports are connected to.
+
+use wasmtime::component::{HasData, HasSelf, Linker, Resource, ResourceTable};
+use wasmtime::{Engine, Error, Result};
+use wasmtime_wasi::WasiView;
+use wasmtime_wasi::cli::{WasiCli, WasiCliView};
+use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView};
+use wasmtime_wasi::p2::DynPollable;
+use wasmtime_wasi::p2::bindings::sync::io::poll;
+use wasmtime_wasi::p2::bindings::{cli, clocks, random, sync};
+use wasmtime_wasi::random::WasiRandom;
+
+use crate::host::Host;
+use crate::host::bindings::Plugin;
+
+/// A linker with the contract and the small part of WASI. Errors: when a name is defined twice,
+/// which only a mistake in this crate can cause.
+pub fn new(engine: &Engine) -> Result<Linker<Host>> {
+    let mut linker = Linker::new(engine);
+    Plugin::add_to_linker::<Host, HasSelf<Host>>(&mut linker, |host| host)?;
+    add_wasi(&mut linker)?;
+    Ok(linker)
+}
+
+struct HasTable;
+
+impl HasData for HasTable {
+    type Data<'a> = &'a mut ResourceTable;
+}
+
+fn add_wasi(l: &mut Linker<Host>) -> Result<()> {
+    cli::environment::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
+    cli::exit::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
+    cli::stdin::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
+    cli::stdout::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
+    cli::stderr::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
+    cli::terminal_input::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
+    cli::terminal_output::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
+    cli::terminal_stdin::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
+    cli::terminal_stdout::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
+    cli::terminal_stderr::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
+    clocks::wall_clock::add_to_linker::<Host, WasiClocks>(l, Host::clocks)?;
+    clocks::monotonic_clock::add_to_linker::<Host, WasiClocks>(l, Host::clocks)?;
+    random::random::add_to_linker::<Host, WasiRandom>(l, |h| h.ctx().ctx.random())?;
+    random::insecure::add_to_linker::<Host, WasiRandom>(l, |h| h.ctx().ctx.random())?;
+    random::insecure_seed::add_to_linker::<Host, WasiRandom>(l, |h| h.ctx().ctx.random())?;
+    sync::io::error::add_to_linker::<Host, HasTable>(l, |h| h.ctx().table)?;
+    sync::io::poll::add_to_linker::<Host, NoWaiting>(l, |h| Pollables(h.ctx().table))?;
+    sync::io::streams::add_to_linker::<Host, HasTable>(l, |h| h.ctx().table)
+}
+
+/// `wasi:io/poll` without waiting: a plugin that sleeps in WASI would sleep past its time, out of
+/// the epoch's reach. What there is to wait for is in the contract, with a bound.
+struct NoWaiting;
+
+impl HasData for NoWaiting {
+    type Data<'a> = Pollables<'a>;
+}
+
+struct Pollables<'a>(&'a mut ResourceTable);
+
+fn refusal<T>() -> Result<T> {
+    Err(Error::msg("a plugin cannot wait through WASI"))
+}
+
+impl poll::Host for Pollables<'_> {
+    fn poll(&mut self, _: Vec<Resource<DynPollable>>) -> Result<Vec<u32>> {
+        refusal()
+    }
+}
+
+impl poll::HostPollable for Pollables<'_> {
+    fn block(&mut self, _: Resource<DynPollable>) -> Result<()> {
+        refusal()
+    }
+
+    fn ready(&mut self, _: Resource<DynPollable>) -> Result<bool> {
+        refusal()
+    }
+
+    fn drop(&mut self, pollable: Resource<DynPollable>) -> Result<()> {
+        self.0.delete(pollable)?;
+        Ok(())
+    }
+}

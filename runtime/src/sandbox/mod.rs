@@ -1,0 +1,43 @@
+//! The sandbox: one invocation of one plugin, under its grant, within its limits.
+//!
+//! Floor 5 of the house. WebAssembly ends here: the floors above speak of plugins, requests and
+//! results.
+
+mod builtin;
+mod catalogue;
+mod code;
+mod grants;
+mod imports;
+mod inspect;
+mod invoke;
+mod linker;
+mod trap;
+mod watchdog;
+
+pub use catalogue::{Catalogue, Installed, Plugin, Source, digest};
+pub use grants::{Grants, Loaded, Origin, parse as parse_grant};
+pub use inspect::Inspection;
+pub use imports::{Refused, Requested, requested};
+pub use invoke::{About, Request, Sandbox};
+
+/// weir's own CNI error codes, from 200 on; plugins have 100 to 199.
+pub mod codes {
+    /// No such plugin, or its files are damaged or of another version.
+    pub const NO_PLUGIN: u32 = 200;
+    /// The plugin imports what no plugin may.
+    pub const REFUSED_IMPORT: u32 = 201;
+    /// No grant covers the plugin, its digest or the network.
+    pub const NO_GRANT: u32 = 202;
+    /// The plugin trapped.
+    pub const TRAPPED: u32 = 210;
+    /// The plugin used up the time of its grant.
+    pub const TIME: u32 = 211;
+    /// The plugin used up the memory of its grant.
+    pub const MEMORY: u32 = 212;
+    /// The plugin used up the calls of its grant.
+    pub const CALLS: u32 = 213;
+    /// The plugin handed more over in one call than its grant allows.
+    pub const TRANSFER: u32 = 214;
+    /// The grant does not allow what the plugin needed.
+    pub const DENIED: u32 = crate::host::DENIED;
+}

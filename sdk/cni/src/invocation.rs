@@ -1,0 +1,272 @@
+//! The command and the environment variables of one invocation (CNI section 2, "Parameters").
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::args::Args;
+use crate::error::Error;
+use crate::names::{validate_container_id, validate_interface_name};
+use crate::version::Version;
+
+/// An operation: the value of `CNI_COMMAND`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    /// Attach a container to a network.
+    Add,
+    /// Undo an `ADD`.
+    Del,
+    /// Check that an attachment is as `ADD` left it (0.4.0).
+    Check,
+    /// Say whether `ADD` requests can be serviced (1.1.0).
+    Status,
+    /// Clean up what belongs to no valid attachment (1.1.0).
+    Gc,
+    /// Report the supported versions of the specification (0.2.0).
+    Version,
+}
+
+impl Command {
+    /// All commands.
+    pub const ALL: [Command; 6] = [
+        Command::Add,
+        Command::Del,
+        Command::Check,
+        Command::Status,
+        Command::Gc,
+        Command::Version,
+    ];
+
+    /// The command as `CNI_COMMAND` spells it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Command::Add => "ADD",
+            Command::Del => "DEL",
+            Command::Check => "CHECK",
+            Command::Status => "STATUS",
+            Command::Gc => "GC",
+            Command::Version => "VERSION",
+        }
+    }
+
+    /// The version of the specification that brought the command.
+    pub const fn since(self) -> Version {
+        match self {
+            Command::Add | Command::Del => Version::V0_1_0,
+            Command::Version => Version::V0_2_0,
+            Command::Check => Version::V0_4_0,
+            Command::Status | Command::Gc => Version::V1_1_0,
+        }
+    }
+
+    /// Checks that the command exists in `version`; an error of code 1 if it does not.
+    pub fn check_version(self, version: Version) -> Result<(), Error> {
+        if version >= self.since() {
+            return Ok(());
+        }
+        let since = self.since();
+        let supported = Version::ALL.into_iter().filter(|v| *v >= since);
+        Err(Error::incompatible_version(version, supported).with_prefix(self))
+    }
+
+    /// Whether the command is about one attachment, and so needs a container id and an interface
+    /// name.
+    pub const fn is_about_attachment(self) -> bool {
+        matches!(self, Command::Add | Command::Del | Command::Check)
+    }
+
+    /// The variables that must be set, beside `CNI_COMMAND`.
+    ///
+    /// `CNI_PATH` is never among them: where plugins are found is the runtime's own knowledge.
+    pub const fn required_variables(self) -> &'static [&'static str] {
+        match self {
+            Command::Add | Command::Check => &["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME"],
+            Command::Del => &["CNI_CONTAINERID", "CNI_IFNAME"],
+            Command::Status | Command::Gc | Command::Version => &[],
+        }
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Command {
+    type Err = Error;
+
+    /// Parses a `CNI_COMMAND`; an unknown one is an error of code 4.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let known = Command::ALL.into_iter().find(|c| c.as_str() == text);
+        known.ok_or_else(|| {
+            let known = Command::ALL.map(Command::as_str).join(", ");
+            let text = text.escape_debug();
+            let msg = format!("CNI_COMMAND \"{text}\" is unknown, expected one of {known}");
+            Error::invalid_environment(msg)
+        })
+    }
+}
+
+/// The environment of one invocation, validated.
+///
+/// A variable that is set to nothing is not set, and one that the command has no use for is left
+/// aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Environment {
+    /// `CNI_COMMAND`.
+    pub command: Command,
+    /// `CNI_CONTAINERID`: set for `ADD`, `DEL` and `CHECK`.
+    pub container_id: Option<String>,
+    /// `CNI_NETNS`, the path of the network namespace: set for `ADD` and `CHECK`, perhaps for `DEL`.
+    pub netns: Option<String>,
+    /// `CNI_IFNAME`: set for `ADD`, `DEL` and `CHECK`.
+    pub ifname: Option<String>,
+    /// `CNI_ARGS`.
+    pub args: Args,
+    /// `CNI_PATH`: the directories that hold plugins, in the order to search them.
+    pub path: Vec<String>,
+    /// `CNI_NETNS_OVERRIDE` is `1` or `true`: libcni's permission for a `CNI_NETNS` that is the
+    /// namespace of the caller.
+    pub netns_override: bool,
+}
+
+impl Environment {
+    /// Reads the `CNI_*` variables among `variables`, which are (name, value) pairs.
+    ///
+    /// # Errors
+    ///
+    /// Code 4: the message names every variable that is missing or invalid, the details say of
+    /// each what is wrong.
+    pub fn from_variables<K, V>(variables: impl IntoIterator<Item = (K, V)>) -> Result<Self, Error>
+    where
+        K: AsRef<str>,
+        V: AsRef<str>,
+    {
+        let raw = Raw::collect(variables);
+        let mut faults = Faults::default();
+        let command = faults.note("CNI_COMMAND", raw.command());
+        faults.require(command, &raw);
+        // Other commands have no attachment: whatever these variables are then is left aside.
+        let validate = command.is_none_or(Command::is_about_attachment);
+        if let Some(id) = raw.container_id.as_deref().filter(|_| validate) {
+            faults.note("CNI_CONTAINERID", validate_container_id(id));
+        }
+        if let Some(ifname) = raw.ifname.as_deref().filter(|_| validate) {
+            faults.note("CNI_IFNAME", validate_interface_name(ifname));
+        }
+        let args = match raw.args.as_deref().filter(|_| validate) {
+            Some(args) => faults.note("CNI_ARGS", args.parse()),
+            None => Some(Args::default()),
+        };
+        let (command, args) = faults.finish(command.zip(args))?;
+        Ok(raw.into_environment(command, args))
+    }
+}
+
+/// The variables as they were set.
+#[derive(Default)]
+struct Raw {
+    command: Option<String>,
+    container_id: Option<String>,
+    netns: Option<String>,
+    ifname: Option<String>,
+    args: Option<String>,
+    path: Option<String>,
+    netns_override: Option<String>,
+}
+
+impl Raw {
+    fn collect<K: AsRef<str>, V: AsRef<str>>(variables: impl IntoIterator<Item = (K, V)>) -> Self {
+        let mut raw = Raw::default();
+        for (name, value) in variables {
+            let value = Some(value.as_ref().to_string()).filter(|value| !value.is_empty());
+            match name.as_ref() {
+                "CNI_COMMAND" => raw.command = value,
+                "CNI_CONTAINERID" => raw.container_id = value,
+                "CNI_NETNS" => raw.netns = value,
+                "CNI_IFNAME" => raw.ifname = value,
+                "CNI_ARGS" => raw.args = value,
+                "CNI_PATH" => raw.path = value,
+                "CNI_NETNS_OVERRIDE" => raw.netns_override = value,
+                _ => {}
+            }
+        }
+        raw
+    }
+
+    fn command(&self) -> Result<Command, Error> {
+        match self.command.as_deref() {
+            Some(command) => command.parse(),
+            None => {
+                let known = Command::ALL.map(Command::as_str).join(", ");
+                let msg = format!("CNI_COMMAND is not set, expected one of {known}");
+                Err(Error::invalid_environment(msg))
+            }
+        }
+    }
+
+    fn is_set(&self, variable: &str) -> bool {
+        match variable {
+            "CNI_CONTAINERID" => self.container_id.is_some(),
+            "CNI_NETNS" => self.netns.is_some(),
+            "CNI_IFNAME" => self.ifname.is_some(),
+            _ => false,
+        }
+    }
+
+    fn into_environment(self, command: Command, args: Args) -> Environment {
+        let path = self.path.unwrap_or_default();
+        let directories = path.split(':').filter(|directory| !directory.is_empty());
+        let netns_override = self.netns_override.unwrap_or_default();
+        let used = |variable: Option<String>| variable.filter(|_| command.is_about_attachment());
+        Environment {
+            command,
+            container_id: used(self.container_id),
+            netns: used(self.netns),
+            ifname: used(self.ifname),
+            args,
+            path: directories.map(str::to_string).collect(),
+            netns_override: matches!(netns_override.to_ascii_lowercase().as_str(), "1" | "true"),
+        }
+    }
+}
+
+/// The variables that are missing or invalid, and what is wrong with each.
+#[derive(Default)]
+struct Faults {
+    variables: Vec<&'static str>,
+    details: Vec<String>,
+}
+
+impl Faults {
+    /// The value of `variable`, or its error noted.
+    fn note<T>(&mut self, variable: &'static str, value: Result<T, Error>) -> Option<T> {
+        value
+            .map_err(|error| {
+                self.variables.push(variable);
+                self.details.push(error.msg);
+            })
+            .ok()
+    }
+
+    fn require(&mut self, command: Option<Command>, raw: &Raw) {
+        let Some(command) = command else { return };
+        for variable in command.required_variables() {
+            if !raw.is_set(variable) {
+                self.variables.push(variable);
+                let detail = format!("{variable} is not set, {command} requires it");
+                self.details.push(detail);
+            }
+        }
+    }
+
+    /// The value, if there is one and nothing was noted.
+    fn finish<T>(self, value: Option<T>) -> Result<T, Error> {
+        let value = value.filter(|_| self.variables.is_empty());
+        value.ok_or_else(|| {
+            let names = self.variables.join(", ");
+            let msg = format!("missing or invalid environment variables: {names}");
+            Error::invalid_environment(msg).with_details(self.details.join("; "))
+        })
+    }
+}

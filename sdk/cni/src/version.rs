@@ -1,0 +1,201 @@
+//! The versions of the CNI specification, and the answer to the `VERSION` command.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::{Value, json};
+
+use crate::error::{Code, Error};
+use crate::json::Node;
+
+/// A released version of the CNI specification.
+///
+/// The default is what a document without `cniVersion` has: 0.1.0, which had no such key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(non_camel_case_types)]
+pub enum Version {
+    /// 0.1.0, the first: one IPv4 and one IPv6 address.
+    #[default]
+    V0_1_0,
+    /// 0.2.0: the `VERSION` command.
+    V0_2_0,
+    /// 0.3.0: interfaces and any number of addresses, lists of plugins.
+    V0_3_0,
+    /// 0.3.1: as 0.3.0, with a typing error corrected.
+    V0_3_1,
+    /// 0.4.0: `CHECK`, and `prevResult` on `DEL`.
+    V0_4_0,
+    /// 1.0.0: no `version` in `ips`, and only lists of plugins.
+    V1_0_0,
+    /// 1.1.0: `GC`, `STATUS`, `cniVersions`, more about interfaces and routes.
+    V1_1_0,
+}
+
+impl Version {
+    /// All versions, oldest first.
+    pub const ALL: [Version; 7] = [
+        Version::V0_1_0,
+        Version::V0_2_0,
+        Version::V0_3_0,
+        Version::V0_3_1,
+        Version::V0_4_0,
+        Version::V1_0_0,
+        Version::V1_1_0,
+    ];
+
+    /// The newest version.
+    pub const LATEST: Version = Version::V1_1_0;
+
+    /// The version as `cniVersion` spells it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Version::V0_1_0 => "0.1.0",
+            Version::V0_2_0 => "0.2.0",
+            Version::V0_3_0 => "0.3.0",
+            Version::V0_3_1 => "0.3.1",
+            Version::V0_4_0 => "0.4.0",
+            Version::V1_0_0 => "1.0.0",
+            Version::V1_1_0 => "1.1.0",
+        }
+    }
+
+    /// The version that a document's `cniVersion` names: absent or empty is 0.1.0, unknown is an
+    /// error of code 1.
+    pub fn from_document(cni_version: Option<&str>) -> Result<Version, Error> {
+        match cni_version {
+            None | Some("") => Ok(Version::default()),
+            Some(text) => text.parse(),
+        }
+    }
+
+    /// Whether results have `interfaces`, `ips` and `routes`, and configurations `prevResult`:
+    /// 0.3.0 and later.
+    pub fn has_interfaces(self) -> bool {
+        self >= Version::V0_3_0
+    }
+
+    /// Whether an entry of `ips` must say `"version": "4"` or `"6"`: 0.3.0 to 0.4.0.
+    pub fn has_ip_version(self) -> bool {
+        (Version::V0_3_0..=Version::V0_4_0).contains(&self)
+    }
+
+    /// Whether `CHECK` exists: 0.4.0 and later.
+    pub fn has_check(self) -> bool {
+        self >= Version::V0_4_0
+    }
+
+    /// Whether `DEL` is given the result of `ADD` as `prevResult`: 0.4.0 and later.
+    pub fn has_prev_result_on_del(self) -> bool {
+        self >= Version::V0_4_0
+    }
+
+    /// Whether `GC` exists: 1.1.0 and later.
+    pub fn has_gc(self) -> bool {
+        self >= Version::V1_1_0
+    }
+
+    /// Whether `STATUS` exists: 1.1.0 and later.
+    pub fn has_status(self) -> bool {
+        self >= Version::V1_1_0
+    }
+
+    /// Whether results have `mtu`, `socketPath` and `pciID` of interfaces, and `mtu`, `advmss`,
+    /// `priority`, `table` and `scope` of routes: 1.1.0 and later.
+    pub fn has_interface_and_route_attributes(self) -> bool {
+        self >= Version::V1_1_0
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Version {
+    type Err = Error;
+
+    /// Parses exactly one of [`Version::ALL`]; anything else is an error of code 1 that names them.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let known = Version::ALL.into_iter().find(|v| v.as_str() == text);
+        known.ok_or_else(|| Error::incompatible_version(text, Version::ALL))
+    }
+}
+
+impl Serialize for Version {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Version {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+/// The version result of CNI section 5: what a plugin answers to `CNI_COMMAND=VERSION`.
+///
+/// Versions are text here, because another plugin may support versions this crate does not know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionInfo {
+    /// The version of this very answer.
+    pub cni_version: String,
+    /// The versions of the specification that the plugin supports.
+    pub supported_versions: Vec<String>,
+}
+
+impl VersionInfo {
+    /// This crate's own answer. `requested` is the `cniVersion` read from standard input; without
+    /// one, the answer is in the newest version.
+    pub fn reply(requested: Option<Version>) -> Self {
+        VersionInfo {
+            cni_version: requested.unwrap_or(Version::LATEST).to_string(),
+            supported_versions: Version::ALL.iter().map(Version::to_string).collect(),
+        }
+    }
+
+    /// The answer's JSON.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "cniVersion": self.cni_version,
+            "supportedVersions": self.supported_versions,
+        })
+    }
+
+    /// Reads a plugin's answer. A plugin of 0.2.0 may leave `supportedVersions` out and then
+    /// supports 0.1.0 and 0.2.0. Errors have code 6.
+    pub fn from_json(value: &Value) -> Result<Self, Error> {
+        let root = Node::root("version result", Code::DECODING_FAILURE, value);
+        let cni_version = root.text("cniVersion")?;
+        let cni_version = cni_version.ok_or_else(|| root.missing("cniVersion"))?;
+        let mut supported_versions = match root.key("supportedVersions")? {
+            Some(node) => node.strings()?,
+            None => Vec::new(),
+        };
+        if supported_versions.is_empty() && cni_version == Version::V0_2_0.as_str() {
+            supported_versions = vec!["0.1.0".into(), "0.2.0".into()];
+        }
+        if supported_versions.is_empty() {
+            return Err(root.missing("supportedVersions"));
+        }
+        Ok(VersionInfo {
+            cni_version,
+            supported_versions,
+        })
+    }
+
+    /// Whether the plugin supports `version`.
+    pub fn supports(&self, version: Version) -> bool {
+        let text = version.as_str();
+        self.supported_versions.iter().any(|v| v == text)
+    }
+
+    /// The newest version that the plugin and this crate both support.
+    pub fn highest_supported(&self) -> Option<Version> {
+        let newest_first = Version::ALL.into_iter().rev();
+        newest_first.into_iter().find(|v| self.supports(*v))
+    }
+}

@@ -1,0 +1,456 @@
+//! A deserializer over a JSON value that knows the path to each value and the rules for keys.
+
+use std::fmt::{self, Display};
+
+use serde::de::value::StrDeserializer;
+use serde::de::{
+    self, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess,
+    Unexpected, Visitor,
+};
+use serde::forward_to_deserialize_any;
+use serde_json::{Map, Value, map};
+
+use super::{Rules, Unknown, keys};
+
+/// Longest piece of a value that an error repeats, in characters.
+const SHOWN: usize = 80;
+
+/// Where a value is in the configuration.
+pub(super) enum Path<'p> {
+    Root,
+    Key(&'p Path<'p>, &'p str),
+    Index(&'p Path<'p>, usize),
+}
+
+impl Path<'_> {
+    fn depth(&self) -> usize {
+        match self {
+            Path::Root => 0,
+            Path::Key(parent, _) | Path::Index(parent, _) => 1 + parent.depth(),
+        }
+    }
+
+    /// The key at the top of the configuration that this is below of.
+    fn top(&self) -> Option<&str> {
+        match self {
+            Path::Root => None,
+            Path::Key(Path::Root, key) => Some(key),
+            Path::Key(parent, _) | Path::Index(parent, _) => parent.top(),
+        }
+    }
+}
+
+impl Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Path::Root => f.write_str("configuration"),
+            Path::Key(Path::Root, key) => f.write_str(key),
+            Path::Key(parent, key) => write!(f, "{parent}.{key}"),
+            Path::Index(parent, index) => write!(f, "{parent}[{index}]"),
+        }
+    }
+}
+
+/// What is wrong with the configuration.
+#[derive(Debug)]
+pub(super) struct Fault {
+    message: String,
+    /// The message says where already.
+    is_placed: bool,
+}
+
+impl Fault {
+    fn placed(path: &Path<'_>, message: impl Display) -> Self {
+        Fault {
+            message: format!("{path}: {message}"),
+            is_placed: true,
+        }
+    }
+
+    /// The same fault, at `path` if nothing below it is at fault.
+    fn at(self, path: &Path<'_>) -> Self {
+        match self.is_placed {
+            true => self,
+            false => Fault::placed(path, self.message),
+        }
+    }
+}
+
+impl Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl de::Error for Fault {
+    fn custom<T: Display>(message: T) -> Self {
+        Fault {
+            message: message.to_string(),
+            is_placed: false,
+        }
+    }
+
+    fn invalid_type(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Fault::custom(format_args!("expected {expected}"))
+    }
+
+    fn invalid_value(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Fault::custom(format_args!("expected {expected}"))
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Fault::custom(format_args!("key \"{field}\" is missing"))
+    }
+}
+
+/// One value of the configuration.
+#[derive(Clone, Copy)]
+pub(super) struct Node<'v, 'p> {
+    value: &'v Value,
+    path: &'p Path<'p>,
+    rules: Rules,
+}
+
+impl<'v, 'p> Node<'v, 'p> {
+    pub(super) fn new(value: &'v Value, path: &'p Path<'p>, rules: Rules) -> Self {
+        Node { value, path, rules }
+    }
+
+    /// The fault that the value is not what was `expected`.
+    fn not(&self, expected: impl Display) -> Fault {
+        let found = shorten(self.value.to_string());
+        Fault::placed(
+            self.path,
+            format_args!("expected {expected}, found {found}"),
+        )
+    }
+
+    /// A fault that a visitor found with this value.
+    fn refused(&self, fault: Fault) -> Fault {
+        if fault.is_placed {
+            return fault;
+        }
+        let found = shorten(self.value.to_string());
+        Fault::placed(self.path, format_args!("{fault}, found {found}"))
+    }
+
+    fn integer(&self, least: i64, most: u64) -> Result<i128, Fault> {
+        let signed = self.value.as_i64().map(i128::from);
+        let number = signed.or_else(|| self.value.as_u64().map(i128::from));
+        let range = i128::from(least)..=i128::from(most);
+        number
+            .filter(|number| range.contains(number))
+            .ok_or_else(|| self.not(format_args!("an integer from {least} to {most}")))
+    }
+
+    fn text(&self) -> Result<&'v str, Fault> {
+        self.value.as_str().ok_or_else(|| self.not("a string"))
+    }
+
+    fn object(&self) -> Result<&'v Map<String, Value>, Fault> {
+        self.value.as_object().ok_or_else(|| self.not("an object"))
+    }
+
+    fn list(&self) -> Result<&'v Vec<Value>, Fault> {
+        self.value.as_array().ok_or_else(|| self.not("a list"))
+    }
+
+    /// Whether a key of this object that is no field is accepted.
+    fn accepts(&self, key: &str) -> bool {
+        let shared = match self.path.top() {
+            None => self.rules.is_ipam || keys::is_well_known(key),
+            Some("args" | "runtimeConfig") => true,
+            // Which IPAM plugin it is stands there for the plugin that runs it.
+            Some("ipam") => self.rules.is_ipam && self.path.depth() == 1 && key == "type",
+            Some(_) => false,
+        };
+        shared || self.rules.unknown == Unknown::Ignore || keys::is_foreign(key)
+    }
+
+    fn check_keys(&self, fields: &'static [&'static str]) -> Result<(), Fault> {
+        for key in self.object()?.keys() {
+            if keys::field(key, fields).is_none() && !self.accepts(key) {
+                let path = Path::Key(self.path, key);
+                return Err(Fault::placed(&path, keys::unknown(key, fields)));
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_list<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let items = Items {
+            list: self.list()?,
+            next: 0,
+            path: self.path,
+            rules: self.rules,
+        };
+        visitor
+            .visit_seq(items)
+            .map_err(|fault| fault.at(self.path))
+    }
+
+    fn visit_object<'de, V: Visitor<'de>>(
+        self,
+        fields: Option<&'static [&'static str]>,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        let object = self.object()?;
+        let members = Members {
+            object,
+            rest: object.iter(),
+            current: None,
+            fields,
+            path: self.path,
+            rules: self.rules,
+        };
+        visitor
+            .visit_map(members)
+            .map_err(|fault| fault.at(self.path))
+    }
+}
+
+fn shorten(text: String) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Deserializes an integer type whose range an error is to name.
+macro_rules! integers {
+    ($($method:ident $visit:ident $type:ty;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+            let number = self.integer(<$type>::MIN as i64, <$type>::MAX as u64)?;
+            visitor.$visit(number as $type).map_err(|fault| self.refused(fault))
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Node<'_, '_> {
+    type Error = Fault;
+
+    integers! {
+        deserialize_i8 visit_i8 i8;
+        deserialize_i16 visit_i16 i16;
+        deserialize_i32 visit_i32 i32;
+        deserialize_i64 visit_i64 i64;
+        deserialize_u8 visit_u8 u8;
+        deserialize_u16 visit_u16 u16;
+        deserialize_u32 visit_u32 u32;
+        deserialize_u64 visit_u64 u64;
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let visited = match self.value {
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(value) => visitor.visit_bool(*value),
+            Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+                (Some(number), _) => visitor.visit_u64(number),
+                (None, Some(number)) => visitor.visit_i64(number),
+                (None, None) => visitor.visit_f64(number.as_f64().unwrap_or(f64::NAN)),
+            },
+            Value::String(text) => visitor.visit_str(text),
+            Value::Array(_) => return self.visit_list(visitor),
+            Value::Object(_) => return self.visit_object(None, visitor),
+        };
+        visited.map_err(|fault| self.refused(fault))
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let value = self.value.as_bool();
+        let value = value.ok_or_else(|| self.not("true or false"))?;
+        visitor
+            .visit_bool(value)
+            .map_err(|fault| self.refused(fault))
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let number = self.value.as_f64().ok_or_else(|| self.not("a number"))?;
+        visitor
+            .visit_f64(number)
+            .map_err(|fault| self.refused(fault))
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.deserialize_f64(visitor)
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let text = self.text()?;
+        visitor.visit_str(text).map_err(|fault| self.refused(fault))
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        match self.value {
+            Value::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        visitor
+            .visit_newtype_struct(self)
+            .map_err(|fault| self.refused(fault))
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.visit_list(visitor)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Fault> {
+        self.visit_list(visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        self.visit_list(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.visit_object(None, visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        self.check_keys(fields)?;
+        self.visit_object(Some(fields), visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        match self.value {
+            Value::String(text) if variants.contains(&text.as_str()) => {
+                let variant: StrDeserializer<'_, Fault> = text.as_str().into_deserializer();
+                visitor
+                    .visit_enum(variant)
+                    .map_err(|fault| self.refused(fault))
+            }
+            Value::Object(_) => self
+                .value
+                .clone()
+                .deserialize_enum(name, variants, visitor)
+                .map_err(|error| self.refused(de::Error::custom(error))),
+            _ => Err(self.not(format_args!("\"{}\"", variants.join("\" or \"")))),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! { i128 u128 bytes byte_buf unit unit_struct identifier }
+}
+
+/// The items of a list.
+struct Items<'v, 'p> {
+    list: &'v [Value],
+    next: usize,
+    path: &'p Path<'p>,
+    rules: Rules,
+}
+
+impl<'de> SeqAccess<'de> for Items<'_, '_> {
+    type Error = Fault;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Fault> {
+        let Some(value) = self.list.get(self.next) else {
+            return Ok(None);
+        };
+        let path = Path::Index(self.path, self.next);
+        self.next += 1;
+        let item = seed.deserialize(Node::new(value, &path, self.rules));
+        item.map(Some).map_err(|fault| fault.at(&path))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.list.len() - self.next)
+    }
+}
+
+/// The members of an object that have a field and a value.
+struct Members<'v, 'p> {
+    object: &'v Map<String, Value>,
+    rest: map::Iter<'v>,
+    current: Option<(&'v str, &'v Value)>,
+    /// None for a map, whose keys are data.
+    fields: Option<&'static [&'static str]>,
+    path: &'p Path<'p>,
+    rules: Rules,
+}
+
+impl<'v> Members<'v, '_> {
+    /// The name under which the visitor knows a key; none for one that it must not see.
+    fn name(&self, key: &'v str) -> Option<&'v str> {
+        let Some(fields) = self.fields else {
+            return Some(key);
+        };
+        let field = keys::field(key, fields)?;
+        let is_shadowed = field != key && self.shadows(field, key);
+        (!is_shadowed).then_some(field)
+    }
+
+    /// Whether another key stands for the field: the exact one, or else the last in order.
+    fn shadows(&self, field: &str, key: &str) -> bool {
+        let same = |other: &&String| other.eq_ignore_ascii_case(field);
+        self.object.contains_key(field) || self.object.keys().rfind(same).is_some_and(|k| k != key)
+    }
+}
+
+impl<'de> MapAccess<'de> for Members<'_, '_> {
+    type Error = Fault;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Fault> {
+        while let Some((key, value)) = self.rest.next() {
+            let is_absent = self.fields.is_some() && value.is_null();
+            let Some(name) = self.name(key).filter(|_| !is_absent) else {
+                continue;
+            };
+            self.current = Some((key, value));
+            let name: StrDeserializer<'_, Fault> = name.into_deserializer();
+            return seed.deserialize(name).map(Some);
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Fault> {
+        let (key, value) = self
+            .current
+            .take()
+            .ok_or_else(|| de::Error::custom("a value was asked for before its key"))?;
+        let path = Path::Key(self.path, key);
+        let member = seed.deserialize(Node::new(value, &path, self.rules));
+        member.map_err(|fault| fault.at(&path))
+    }
+}

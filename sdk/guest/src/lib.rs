@@ -1,0 +1,107 @@
+//! What the author of a weir network plugin imports.
+//!
+//! A plugin is a type that implements [`Plugin`], exported with [`export!`], in a library of crate
+//! type `cdylib` built for `wasm32-wasip2`:
+//!
+//! ```no_run
+//! use serde::Deserialize;
+//! use weir_sdk::{AddResult, Error, Interface, Namespace, Plugin, Request, link};
+//!
+//! /// Sets an interface of the container up.
+//! struct Upper;
+//!
+//! #[derive(Deserialize)]
+//! #[serde(rename_all = "camelCase", default)]
+//! struct Config {
+//!     /// The interface to set up.
+//!     device: String,
+//! }
+//!
+//! impl Default for Config {
+//!     fn default() -> Self {
+//!         Config { device: "lo".to_owned() }
+//!     }
+//! }
+//!
+//! impl Plugin for Upper {
+//!     type Config = Config;
+//!     const NAME: &'static str = "upper";
+//!     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+//!     const DESCRIPTION: &'static str = "sets an interface of the container up";
+//!
+//!     fn add(request: Request<Config>) -> Result<AddResult, Error> {
+//!         let device = request.config.device.as_str();
+//!         link::set_up(Namespace::Container, device)?;
+//!         Ok(request.previous.unwrap_or_default())
+//!     }
+//!
+//!     fn del(_request: Request<Config>) -> Result<(), Error> {
+//!         Ok(())
+//!     }
+//!
+//!     fn check(request: Request<Config>) -> Result<(), Error> {
+//!         let device = link::get(Namespace::Container, request.config.device.as_str())?;
+//!         match device.up {
+//!             true => Ok(()),
+//!             false => Err(Error::internal(format!("\"{}\" is down", device.name))),
+//!         }
+//!     }
+//! }
+//!
+//! weir_sdk::export!(Upper);
+//! # fn main() {}
+//! ```
+//!
+//! Each capability is a module with the capability's name: [`link`], [`address`], [`route`], … A
+//! component asks for exactly the capabilities whose functions it calls: what is not called is not
+//! imported, and what is imported must be in the plugin's grant.
+//!
+//! Operations fail with an [`OperationError`], which `?` turns into a CNI [`Error`]; [`codes`] says
+//! into which code.
+
+#![warn(missing_docs)]
+
+pub mod address;
+pub mod bindings;
+pub mod codes;
+pub mod config;
+pub mod conntrack;
+mod convert;
+pub mod device;
+mod error;
+pub mod firewall;
+pub mod ipam;
+pub mod link;
+pub mod log;
+pub mod neighbour;
+pub mod packet;
+mod plugin;
+mod request;
+pub mod route;
+pub mod rule;
+pub mod store;
+pub mod sysctl;
+pub mod traffic;
+
+pub use bindings::weir::cni::types::{ErrorCode, IpFamily, LinkReference, Namespace};
+pub use error::{Context, OperationError, Outcome};
+pub use plugin::{Component, Plugin};
+pub use request::{GcRequest, Request, StatusRequest};
+
+pub use ipnet::{self, IpNet, Ipv4Net, Ipv6Net};
+pub use weir_cni::{
+    self as cni, AddResult, Args, Attachment, Code, Dns, Error, Interface, IpConfig, Mac, Route,
+};
+
+/// Makes a type that implements [`Plugin`] the component's exports.
+///
+/// Compiles to nothing on native targets, so that the plugin's pure parts can be tested there.
+#[macro_export]
+macro_rules! export {
+    ($plugin:ty) => {
+        #[cfg(target_family = "wasm")]
+        type __WeirComponent = $crate::Component<$plugin>;
+        #[cfg(target_family = "wasm")]
+        $crate::bindings::export_component!(__WeirComponent with_types_in $crate::bindings);
+    };
+}

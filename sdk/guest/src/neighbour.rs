@@ -1,0 +1,88 @@
+//! Capability `neighbour`: neighbour tables, and announcements to them on the wire.
+
+use std::net::IpAddr;
+
+use weir_cni::Mac;
+
+use crate::bindings::weir::cni::neighbour as raw;
+use crate::convert::{mac, mac_bytes};
+use crate::{IpFamily, LinkReference, Namespace, OperationError};
+
+pub use raw::State;
+
+/// An entry of a link's neighbour table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// The neighbour's address.
+    pub address: IpAddr,
+    /// Its link-layer address, where known.
+    pub mac: Option<Mac>,
+    /// How far it is known.
+    pub state: State,
+    /// A proxy entry; it has no MAC.
+    pub proxy: bool,
+}
+
+impl Neighbour {
+    /// A permanent entry.
+    pub fn permanent(address: IpAddr, mac: Mac) -> Self {
+        Neighbour {
+            address,
+            mac: Some(mac),
+            state: State::Permanent,
+            proxy: false,
+        }
+    }
+}
+
+/// Adds or replaces an entry. Errors: `not-found`, `invalid`.
+pub fn add(
+    namespace: Namespace,
+    link: impl Into<LinkReference>,
+    entry: Neighbour,
+) -> Result<(), OperationError> {
+    let entry = raw::Neighbour {
+        address: entry.address.into(),
+        mac: entry.mac.map(mac_bytes),
+        state: entry.state,
+        proxy: entry.proxy,
+    };
+    Ok(raw::add(namespace, &link.into(), &entry)?)
+}
+
+/// Removes an entry. Errors: `not-found`.
+pub fn delete(
+    namespace: Namespace,
+    link: impl Into<LinkReference>,
+    address: IpAddr,
+) -> Result<(), OperationError> {
+    Ok(raw::delete(namespace, &link.into(), address.into())?)
+}
+
+/// The entries of one link.
+pub fn list(
+    namespace: Namespace,
+    link: impl Into<LinkReference>,
+    family: Option<IpFamily>,
+) -> Result<Vec<Neighbour>, OperationError> {
+    let entries = raw::list(namespace, &link.into(), family)?;
+    let typed = |entry: raw::Neighbour| Neighbour {
+        address: entry.address.into(),
+        mac: entry.mac.as_deref().and_then(mac),
+        state: entry.state,
+        proxy: entry.proxy,
+    };
+    Ok(entries.into_iter().map(typed).collect())
+}
+
+/// Tells the neighbours who has these addresses now: a gratuitous ARP for each IPv4 address, an
+/// unsolicited neighbour advertisement for each IPv6 address. Errors: `not-found`, `invalid` when
+/// the link does not have one of the addresses.
+pub fn announce(
+    namespace: Namespace,
+    link: impl Into<LinkReference>,
+    addresses: impl IntoIterator<Item = IpAddr>,
+) -> Result<(), OperationError> {
+    let addresses: Vec<_> = addresses.into_iter().map(Into::into).collect();
+    Ok(raw::announce(namespace, &link.into(), &addresses)?)
+}

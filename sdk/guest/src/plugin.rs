@@ -1,0 +1,222 @@
+//! What a plugin is, and how it becomes a component.
+
+use std::marker::PhantomData;
+
+use serde::de::DeserializeOwned;
+use weir_cni::{AddResult, Error};
+
+use crate::bindings::Guest;
+use crate::bindings::weir::cni::cni as raw;
+use crate::config::{Rules, Unknown};
+use crate::request::{GcRequest, Request, StatusRequest};
+
+/// A network plugin: the commands of the CNI specification's section 2.
+///
+/// Configurations are read as [`config`](crate::config) describes. DEL and GC ignore unknown keys
+/// and do not [`validate`](Plugin::validate), so that what an earlier configuration made can always
+/// be removed.
+pub trait Plugin {
+    /// The plugin's own configuration.
+    type Config: DeserializeOwned;
+
+    /// The plugin's name, as `type` in a configuration.
+    const NAME: &'static str;
+    /// Its semantic version.
+    const VERSION: &'static str;
+    /// What it does, in one sentence.
+    const DESCRIPTION: &'static str;
+
+    /// Whether this is an IPAM plugin. It is given the whole configuration of the plugin that runs
+    /// it, so that only the keys inside of `ipam` are its own.
+    const IS_IPAM: bool = false;
+
+    /// Checks what the types of the configuration cannot say, before `add`, `check` and `status`.
+    fn validate(config: &Self::Config) -> Result<(), Error> {
+        let _ = config;
+        Ok(())
+    }
+
+    /// ADD: attaches the container to the network, or changes an attachment. Returns the plugin's
+    /// own result or the previous one with its changes. When it fails, the host removes all that it
+    /// created.
+    fn add(request: Request<Self::Config>) -> Result<AddResult, Error>;
+
+    /// DEL: undoes `add`. Must succeed when what it would remove is gone already.
+    fn del(request: Request<Self::Config>) -> Result<(), Error>;
+
+    /// CHECK: fails when the attachment is not as the previous result says.
+    fn check(request: Request<Self::Config>) -> Result<(), Error>;
+
+    /// STATUS: fails when the plugin cannot serve an ADD now.
+    fn status(request: StatusRequest<Self::Config>) -> Result<(), Error> {
+        let _ = request;
+        Ok(())
+    }
+
+    /// GC: removes what belongs to no valid attachment.
+    fn gc(request: GcRequest<Self::Config>) -> Result<(), Error> {
+        let _ = request;
+        Ok(())
+    }
+}
+
+/// The component that a plugin becomes; see [`export!`](crate::export).
+pub struct Component<P>(PhantomData<P>);
+
+impl<P: Plugin> Component<P> {
+    const STRICT: Rules = Rules {
+        unknown: Unknown::Reject,
+        is_ipam: P::IS_IPAM,
+    };
+    const LENIENT: Rules = Rules {
+        unknown: Unknown::Ignore,
+        is_ipam: P::IS_IPAM,
+    };
+}
+
+impl<P: Plugin> Guest for Component<P> {
+    fn add(request: raw::Request) -> Result<raw::AttachmentResult, raw::Failure> {
+        let request = Request::read(request, Self::STRICT)?;
+        P::validate(&request.config)?;
+        Ok(P::add(request)?.into())
+    }
+
+    fn del(request: raw::Request) -> Result<(), raw::Failure> {
+        Ok(P::del(Request::read(request, Self::LENIENT)?)?)
+    }
+
+    fn check(request: raw::Request) -> Result<(), raw::Failure> {
+        let request = Request::read(request, Self::STRICT)?;
+        P::validate(&request.config)?;
+        Ok(P::check(request)?)
+    }
+
+    fn status(request: raw::StatusRequest) -> Result<(), raw::Failure> {
+        let request = StatusRequest::read(request, Self::STRICT)?;
+        P::validate(&request.config)?;
+        Ok(P::status(request)?)
+    }
+
+    fn gc(request: raw::GcRequest) -> Result<(), raw::Failure> {
+        Ok(P::gc(GcRequest::read(request, Self::LENIENT)?)?)
+    }
+
+    fn version() -> raw::About {
+        raw::About {
+            name: P::NAME.to_owned(),
+            version: P::VERSION.to_owned(),
+            description: P::DESCRIPTION.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use weir_cni::Code;
+
+    use super::*;
+
+    struct Echo;
+
+    #[derive(Deserialize)]
+    #[serde(default)]
+    struct Config {
+        mtu: u32,
+    }
+
+    impl Default for Config {
+        fn default() -> Self {
+            Config { mtu: 1500 }
+        }
+    }
+
+    /// Hands its configuration on as the name of an interface.
+    impl Plugin for Echo {
+        type Config = Config;
+        const NAME: &'static str = "echo";
+        const VERSION: &'static str = "1.2.3";
+        const DESCRIPTION: &'static str = "hands its configuration on";
+
+        fn validate(config: &Config) -> Result<(), Error> {
+            match config.mtu {
+                0 => Err(Error::invalid_config("mtu: expected more than 0")),
+                _ => Ok(()),
+            }
+        }
+
+        fn add(request: Request<Config>) -> Result<AddResult, Error> {
+            let mut result = request.previous.unwrap_or_default();
+            result.interfaces.push(weir_cni::Interface {
+                name: format!("{}:{:?}", request.config.mtu, request.args.get("MAC")),
+                ..weir_cni::Interface::default()
+            });
+            Ok(result)
+        }
+
+        fn del(_: Request<Config>) -> Result<(), Error> {
+            Ok(())
+        }
+
+        fn check(_: Request<Config>) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+
+    fn request(config: &str) -> raw::Request {
+        raw::Request {
+            container_id: "5f3c".to_owned(),
+            ifname: "eth0".to_owned(),
+            network: "net".to_owned(),
+            args: vec![("MAC".to_owned(), "02:00:00:00:00:01".to_owned())],
+            config: config.to_owned(),
+            previous: None,
+            has_container: true,
+            sandbox: "/run/netns/a".to_owned(),
+        }
+    }
+
+    fn code<T>(answer: Result<T, raw::Failure>) -> Result<(), Code> {
+        answer.map(drop).map_err(|failure| Code(failure.code))
+    }
+
+    #[test]
+    fn add_hands_arguments_and_configuration_to_the_plugin() {
+        let result = Component::<Echo>::add(request(r#"{"type": "echo", "mtu": 9}"#)).unwrap();
+        assert_eq!(result.interfaces[0].name, "9:Some(\"02:00:00:00:00:01\")");
+    }
+
+    #[test]
+    fn add_and_check_refuse_what_del_passes_over() {
+        for config in [r#"{"mut": 9}"#, r#"{"mtu": 0}"#] {
+            let refused = Err(Code::INVALID_CONFIG);
+            assert_eq!(code(Component::<Echo>::add(request(config))), refused);
+            assert_eq!(code(Component::<Echo>::check(request(config))), refused);
+            assert_eq!(code(Component::<Echo>::del(request(config))), Ok(()));
+        }
+    }
+
+    #[test]
+    fn status_and_gc_succeed_unless_the_plugin_says_otherwise() {
+        let status = raw::StatusRequest {
+            network: "net".to_owned(),
+            config: "{}".to_owned(),
+        };
+        assert_eq!(code(Component::<Echo>::status(status)), Ok(()));
+        let gc = raw::GcRequest {
+            network: "net".to_owned(),
+            config: "{}".to_owned(),
+            valid_attachments: Vec::new(),
+        };
+        assert_eq!(code(Component::<Echo>::gc(gc)), Ok(()));
+    }
+
+    #[test]
+    fn version_is_the_plugins_own() {
+        let about = Component::<Echo>::version();
+        assert_eq!(
+            (about.name, about.version),
+            ("echo".to_owned(), "1.2.3".to_owned())
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! What a plugin is asked.
+
+use serde::de::DeserializeOwned;
+use weir_cni::{AddResult, Args, Attachment, Error};
+
+use crate::bindings::weir::cni::cni as raw;
+use crate::config::{self, Rules};
+
+/// One invocation of `add`, `del` or `check`.
+#[derive(Clone, Debug)]
+pub struct Request<C> {
+    /// `CNI_CONTAINERID`.
+    pub container_id: String,
+    /// `CNI_IFNAME`: the interface to create or to look at in the container.
+    pub ifname: String,
+    /// The network's name.
+    pub network: String,
+    /// `CNI_ARGS`.
+    pub args: Args,
+    /// The plugin's configuration.
+    pub config: C,
+    /// The result of the plugin before this one in the list (ADD), or of the whole list's ADD
+    /// (CHECK and DEL).
+    pub previous: Option<AddResult>,
+    /// The container's namespace exists. Only ever false in `del`.
+    pub has_container: bool,
+    /// What a result's `sandbox` must be for interfaces in the container.
+    pub sandbox: String,
+}
+
+impl<C: DeserializeOwned> Request<C> {
+    pub(crate) fn read(request: raw::Request, rules: Rules) -> Result<Self, Error> {
+        Ok(Request {
+            config: config::parse(&request.config, rules)?,
+            args: args(&request.args)?,
+            container_id: request.container_id,
+            ifname: request.ifname,
+            network: request.network,
+            previous: request.previous.map(AddResult::from),
+            has_container: request.has_container,
+            sandbox: request.sandbox,
+        })
+    }
+}
+
+/// The arguments, from the pairs that the host has taken apart.
+fn args(pairs: &[(String, String)]) -> Result<Args, Error> {
+    let pairs: Vec<String> = pairs.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    pairs.join(";").parse()
+}
+
+/// One invocation of `status`.
+#[derive(Clone, Debug)]
+pub struct StatusRequest<C> {
+    /// The network's name.
+    pub network: String,
+    /// The plugin's configuration.
+    pub config: C,
+}
+
+impl<C: DeserializeOwned> StatusRequest<C> {
+    pub(crate) fn read(request: raw::StatusRequest, rules: Rules) -> Result<Self, Error> {
+        Ok(StatusRequest {
+            config: config::parse(&request.config, rules)?,
+            network: request.network,
+        })
+    }
+}
+
+/// One invocation of `gc`.
+#[derive(Clone, Debug)]
+pub struct GcRequest<C> {
+    /// The network's name.
+    pub network: String,
+    /// The plugin's configuration.
+    pub config: C,
+    /// The attachments of this network that exist. What belongs to any other is to be removed.
+    pub valid_attachments: Vec<Attachment>,
+}
+
+impl<C: DeserializeOwned> GcRequest<C> {
+    pub(crate) fn read(request: raw::GcRequest, rules: Rules) -> Result<Self, Error> {
+        let valid = request.valid_attachments.into_iter();
+        Ok(GcRequest {
+            config: config::parse(&request.config, rules)?,
+            network: request.network,
+            valid_attachments: valid.map(Attachment::from).collect(),
+        })
+    }
+}

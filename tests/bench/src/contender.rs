@@ -1,0 +1,92 @@
+//! The three that are measured, and where their programs are.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+
+/// Who is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Contender {
+    Floor,
+    Reference,
+    Weir,
+}
+
+impl Contender {
+    pub const ALL: [Self; 3] = [Self::Floor, Self::Reference, Self::Weir];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Floor => "floor",
+            Self::Reference => "reference",
+            Self::Weir => "weir",
+        }
+    }
+}
+
+/// Their programs, all of which exist.
+pub struct Contenders {
+    floor: PathBuf,
+    reference: PathBuf,
+    weir: PathBuf,
+}
+
+impl Contenders {
+    /// An error names what is missing and how to get it.
+    pub fn find(floor: &Path, reference: &Path, weir: &Path) -> Result<Self> {
+        let package = "install the package containernetworking-plugins";
+        let install = "`weir install --bin-dir DIR` makes it";
+        for plugin in ["bridge", "host-local"] {
+            must_be_there(&reference.join(plugin), package)?;
+            must_be_there(&weir.join(plugin), install)?;
+        }
+        must_be_there(floor, "--floor names the `weir-floor` program")?;
+        Ok(Self {
+            floor: fs::canonicalize(floor)?,
+            reference: fs::canonicalize(reference)?,
+            weir: fs::canonicalize(weir)?,
+        })
+    }
+
+    /// The program that is run as the main plugin.
+    pub fn program(&self, contender: Contender) -> PathBuf {
+        match contender {
+            Contender::Floor => self.floor.clone(),
+            Contender::Reference => self.reference.join("bridge"),
+            Contender::Weir => self.weir.join("bridge"),
+        }
+    }
+
+    /// `CNI_PATH`.
+    pub fn search_path(&self, contender: Contender) -> &Path {
+        match contender {
+            Contender::Weir => &self.weir,
+            Contender::Floor | Contender::Reference => &self.reference,
+        }
+    }
+
+    /// Bytes of the programs that one ADD needs, each file once.
+    pub fn size(&self, contender: Contender) -> Result<u64> {
+        let mut files = vec![fs::canonicalize(self.program(contender))?];
+        if contender != Contender::Floor {
+            files.push(fs::canonicalize(
+                self.search_path(contender).join("host-local"),
+            )?);
+        }
+        files.dedup();
+        let sizes = files
+            .iter()
+            .map(|file| fs::metadata(file).map(|data| data.len()));
+        Ok(sizes.sum::<std::io::Result<u64>>()?)
+    }
+}
+
+fn must_be_there(program: &Path, otherwise: &str) -> Result<()> {
+    let shown = program.display();
+    let data = fs::metadata(program).with_context(|| format!("`{shown}`: {otherwise}"))?;
+    ensure!(data.is_file(), "`{shown}` is not a file: {otherwise}");
+    Ok(())
+}

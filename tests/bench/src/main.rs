@@ -1,0 +1,120 @@
+//! `weir-bench`: measures weir, the reference plugins and the floor in turn and prints the figures.
+//!
+//! Everything happens in network namespaces and a directory that it makes and takes away again. It
+//! runs as root, or without privileges inside `unshare -Urnm`.
+
+mod call;
+mod contender;
+mod crowd;
+mod figures;
+mod interrupt;
+mod namespace;
+mod node;
+mod plan;
+mod scratch;
+mod statistics;
+mod surroundings;
+mod table;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+use contender::Contenders;
+use figures::Figures;
+use plan::Plan;
+use scratch::Scratch;
+use surroundings::Surroundings;
+
+/// Measures ADD, CHECK and DEL of `bridge` with `host-local`: weir, the reference plugins and the
+/// floor, in turn.
+#[derive(Parser)]
+#[command(name = "weir-bench", version)]
+struct Options {
+    /// Directory with the links `bridge` and `host-local` to weir, as `weir install` makes it
+    #[arg(long, value_name = "DIR")]
+    weir_bin_dir: PathBuf,
+
+    /// Directory with the reference plugins
+    #[arg(long, value_name = "DIR", default_value = "/usr/lib/cni")]
+    reference_dir: PathBuf,
+
+    /// The `weir-floor` program
+    #[arg(long, value_name = "FILE")]
+    floor: PathBuf,
+
+    /// How often each thing is measured
+    #[arg(long, value_name = "N", default_value_t = 100,
+          value_parser = clap::value_parser!(u16).range(30..=1000))]
+    runs: u16,
+
+    /// Where the leases are while measuring; another file system gives other figures
+    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
+    work_dir: PathBuf,
+
+    /// Where all figures and samples are written as JSON
+    #[arg(long, value_name = "FILE", default_value = "target/bench.json")]
+    output: PathBuf,
+
+    /// Fail when a figure misses its "must"
+    #[arg(long)]
+    enforce: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("weir-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<ExitCode> {
+    interrupt::listen()?;
+    let contenders = Contenders::find(
+        &options.floor,
+        &options.reference_dir,
+        &options.weir_bin_dir,
+    )?;
+    let scratch = Scratch::create(&options.work_dir)?;
+    let surroundings = Surroundings::look(scratch.path())?;
+    let samples = Plan::new(&contenders, &scratch, options.runs.into()).carry_out()?;
+    let figures = Figures::from_samples(&samples, &contenders)?;
+    print!("{}", table::render(&surroundings, &samples, &figures));
+    write_json(&options.output, &surroundings, &samples, &figures)?;
+    Ok(verdict(options.enforce, &figures))
+}
+
+fn write_json(
+    path: &Path,
+    surroundings: &Surroundings,
+    samples: &plan::Samples,
+    figures: &Figures,
+) -> Result<()> {
+    let json = serde_json::json!({
+        "surroundings": surroundings,
+        "figures": figures.headlines,
+        "programBytes": figures.sizes,
+        "milliseconds": samples.times(),
+        "peakMemoryBytes": samples.memories(),
+    });
+    let written = path
+        .parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::write(path, format!("{json:#}\n")));
+    written.with_context(|| format!("--output: write `{}`", path.display()))
+}
+
+fn verdict(enforce: bool, figures: &Figures) -> ExitCode {
+    let missed: Vec<_> = figures.missed().collect();
+    if !enforce || missed.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("weir-bench: missed: {}", missed.join("; "));
+    ExitCode::FAILURE
+}

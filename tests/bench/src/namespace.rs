@@ -1,0 +1,76 @@
+//! Network namespaces: made, entered, and gone with the last descriptor.
+
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use nix::errno::Errno;
+use nix::net::if_::if_nametoindex;
+use nix::sched::{CloneFlags, setns, unshare};
+
+/// A network namespace that lives as long as this value.
+pub struct Namespace(File);
+
+impl Namespace {
+    /// Makes an empty one. The calling thread stays where it is.
+    pub fn create() -> Result<Self> {
+        let maker = thread::spawn(|| -> Result<File> {
+            unshare(CloneFlags::CLONE_NEWNET).map_err(not_allowed)?;
+            File::open("/proc/thread-self/ns/net").context("open the new network namespace")
+        });
+        let file = maker
+            .join()
+            .map_err(|_| anyhow!("making a network namespace panicked"))??;
+        Ok(Self(file))
+    }
+
+    /// Brings the calling thread inside, and the programs that it starts from now on.
+    pub fn enter(&self) -> Result<()> {
+        setns(&self.0, CloneFlags::CLONE_NEWNET).context("enter a network namespace")
+    }
+
+    /// A path to it that every process of this user can open.
+    pub fn path(&self) -> Result<PathBuf> {
+        // Not `std::process::id`: what counts is the number that the mounted /proc knows.
+        let process = fs::read_link("/proc/self").context("/proc/self")?;
+        Ok(PathBuf::from("/proc")
+            .join(process)
+            .join(format!("fd/{}", self.0.as_raw_fd())))
+    }
+
+    /// Whether a link of this name is inside. The calling thread is inside afterwards.
+    pub fn has_link(&self, name: &str) -> Result<bool> {
+        self.enter()?;
+        match if_nametoindex(name) {
+            Ok(_) => Ok(true),
+            Err(Errno::ENODEV) => Ok(false),
+            Err(error) => Err(error).with_context(|| format!("look for the link `{name}`")),
+        }
+    }
+
+    /// Runs commands of `ip -batch` inside. The calling thread is inside afterwards.
+    pub fn ip(&self, commands: &str) -> Result<()> {
+        use std::io::Write;
+        self.enter()?;
+        let mut ip = Command::new("ip")
+            .args(["-batch", "-"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .context("run `ip`: install the package iproute2")?;
+        let mut input = ip.stdin.take().expect("piped above");
+        input
+            .write_all(commands.as_bytes())
+            .context("write to `ip`")?;
+        drop(input);
+        let status = ip.wait().context("wait for `ip`")?;
+        ensure!(status.success(), "`ip -batch` failed, see above: {status}");
+        Ok(())
+    }
+}
+
+fn not_allowed(error: Errno) -> anyhow::Error {
+    anyhow!(error).context("make a network namespace: run this as root, or inside `unshare -Urnm`")
+}

@@ -1,0 +1,210 @@
+//! A node of its own for one contender: a host namespace, a container and the leases.
+//!
+//! Each call is made as a CNI runtime makes it, and afterwards the node is looked at: a contender
+//! that is fast because it does nothing is an error.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::call::{Answer, call};
+use crate::contender::{Contender, Contenders};
+use crate::interrupt;
+use crate::namespace::Namespace;
+use crate::scratch::Scratch;
+
+pub const NETWORK: &str = "bench";
+pub const SUBNET: &str = "10.88.0.0/16";
+const BRIDGE: &str = "cni0";
+const INTERFACE: &str = "eth0";
+
+pub struct Node {
+    contender: Contender,
+    program: PathBuf,
+    search_path: PathBuf,
+    pub host: Namespace,
+    container: Namespace,
+    container_path: PathBuf,
+    directory: PathBuf,
+    /// How many containers there have been.
+    count: u32,
+}
+
+/// An attachment that DEL takes away again.
+pub struct Attachment {
+    container_id: String,
+    result: Value,
+    lease: PathBuf,
+}
+
+impl Node {
+    /// An empty node; `name` tells it from the contender's others.
+    pub fn create(
+        contender: Contender,
+        contenders: &Contenders,
+        scratch: &Scratch,
+        name: &str,
+    ) -> Result<Self> {
+        let directory = scratch.path().join(format!("{}-{name}", contender.name()));
+        let container = Namespace::create()?;
+        let node = Self {
+            contender,
+            program: contenders.program(contender),
+            search_path: contenders.search_path(contender).to_owned(),
+            host: Namespace::create()?,
+            container_path: container.path()?,
+            container,
+            directory,
+            count: 0,
+        };
+        fs::create_dir_all(node.root())?;
+        fs::create_dir_all(node.data())?;
+        Ok(node)
+    }
+
+    /// ADD of a new container.
+    pub fn add(&mut self) -> Result<(Answer, Attachment)> {
+        self.count += 1;
+        let container_id = format!("{:064x}", self.count);
+        let answer = self.call("ADD", &container_id, None)?;
+        let attachment = self.attached(container_id, answer.output.clone())?;
+        Ok((answer, attachment))
+    }
+
+    /// CHECK of an attachment.
+    pub fn check(&self, attachment: &Attachment) -> Result<Answer> {
+        self.call("CHECK", &attachment.container_id, Some(&attachment.result))
+    }
+
+    /// DEL of an attachment, whose namespace lives on.
+    pub fn del(&self, attachment: Attachment) -> Result<Answer> {
+        let answer = self.call("DEL", &attachment.container_id, Some(&attachment.result))?;
+        let lease = attachment.lease.display();
+        ensure!(
+            !attachment.lease.exists(),
+            "{}: DEL left the lease `{lease}`",
+            self.name()
+        );
+        let link_is_there = self.container.has_link(INTERFACE)?;
+        ensure!(!link_is_there, "{}: DEL left `{INTERFACE}`", self.name());
+        Ok(answer)
+    }
+
+    /// `CNI_COMMAND=VERSION`.
+    pub fn version(&self) -> Result<Answer> {
+        self.call("VERSION", "", None)
+    }
+
+    /// Takes the bridge away, as if no container had ever been here.
+    pub fn delete_bridge(&self) -> Result<()> {
+        if self.host.has_link(BRIDGE)? {
+            self.host.ip(&format!("link delete {BRIDGE}\n"))?;
+        }
+        Ok(())
+    }
+
+    /// The directory with the leases. One ADD must have been made: with `WEIR_ROOT` a program may
+    /// keep them below it, and where they are shows which it does.
+    pub fn store(&self) -> Result<PathBuf> {
+        let plain = self.data().join(NETWORK);
+        let below = self.root().join(plain.strip_prefix("/").unwrap_or(&plain));
+        [below, plain]
+            .into_iter()
+            .find(|store| store.is_dir())
+            .with_context(|| {
+                format!(
+                    "{}: no leases in `dataDir` `{}`",
+                    self.name(),
+                    self.data().display()
+                )
+            })
+    }
+
+    fn call(&self, command: &str, container_id: &str, result: Option<&Value>) -> Result<Answer> {
+        interrupt::check()?;
+        self.host.enter()?;
+        let root = self.root();
+        let environment: [(&str, &OsStr); 8] = [
+            ("CNI_COMMAND", command.as_ref()),
+            ("CNI_CONTAINERID", container_id.as_ref()),
+            ("CNI_NETNS", self.container_path.as_ref()),
+            ("CNI_IFNAME", INTERFACE.as_ref()),
+            (
+                "CNI_ARGS",
+                "IgnoreUnknown=1;K8S_POD_NAMESPACE=bench;K8S_POD_NAME=pod".as_ref(),
+            ),
+            ("CNI_PATH", self.search_path.as_ref()),
+            (
+                "PATH",
+                "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".as_ref(),
+            ),
+            ("WEIR_ROOT", root.as_ref()),
+        ];
+        let errors = self.directory.join("stderr");
+        call(
+            &self.program,
+            &environment,
+            &self.configuration(result),
+            &errors,
+        )
+        .with_context(|| format!("{} {command}", self.name()))
+    }
+
+    fn configuration(&self, result: Option<&Value>) -> Value {
+        let mut configuration = json!({
+            "cniVersion": "1.0.0",
+            "name": NETWORK,
+            "type": "bridge",
+            "bridge": BRIDGE,
+            "isGateway": true,
+            "ipam": {
+                "type": "host-local",
+                "dataDir": self.data(),
+                "ranges": [[{"subnet": SUBNET}]],
+                "routes": [{"dst": "0.0.0.0/0"}],
+            },
+        });
+        if let Some(result) = result {
+            configuration["prevResult"] = result.clone();
+        }
+        configuration
+    }
+
+    /// Makes sure that ADD did what its result says.
+    fn attached(&self, container_id: String, result: Value) -> Result<Attachment> {
+        let name = self.name();
+        let address = result.pointer("/ips/0/address").and_then(Value::as_str);
+        let address = address.and_then(|address| address.split_once('/'));
+        let (address, _) = address.with_context(|| format!("{name}: no address in {result}"))?;
+        let lease = self.store()?.join(address);
+        let holder = fs::read_to_string(&lease)
+            .with_context(|| format!("{name}: the lease `{}`", lease.display()))?;
+        ensure!(
+            holder.starts_with(&container_id),
+            "{name}: `{}` is of `{holder}`, not of `{container_id}`",
+            lease.display()
+        );
+        let link_is_there = self.container.has_link(INTERFACE)?;
+        ensure!(link_is_there, "{name}: there is no `{INTERFACE}` after ADD");
+        Ok(Attachment {
+            container_id,
+            result,
+            lease,
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        self.contender.name()
+    }
+
+    fn root(&self) -> PathBuf {
+        self.directory.join("root")
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.join("data")
+    }
+}

@@ -1,0 +1,628 @@
+//! A small virtual machine for what the kernel of this machine lacks: a command runs as root in a
+//! guest that has every kind of link, and its exit status and output come back.
+//!
+//! ```no_run
+//! # use std::path::Path;
+//! # use weir_tests::vm::Vm;
+//! let output = Vm::new(Path::new("target/vm"))
+//!     .file("target/x86_64-unknown-linux-musl/debug/weir", "/opt/cni/bin/weir", 0o755)
+//!     .symlink("weir", "/opt/cni/bin/bridge")
+//!     .modules(&["bridge", "veth"])
+//!     .run(&["/bin/sh", "-c", "ip link add br0 type bridge && ip link show br0"])?;
+//! assert_eq!(output.status, 0, "{output}");
+//! # anyhow::Ok(())
+//! ```
+//!
+//! The kernel, its modules and busybox are those that `tests/vm/prepare` left in a directory. A run
+//! packs them with the caller's files into an initramfs and boots it under QEMU without
+//! acceleration. The command's output travels over virtio ports of its own, so no kernel message
+//! can get into it.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// How long one run may take from power-on to power-off, unless [`Vm::timeout`] says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What the guest has beside room for two copies of the initramfs: the packed and the unpacked one.
+const MEMORY_MIB: usize = 512;
+
+/// The devices that carry the output are modules in Debian's kernel.
+const PORT_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
+
+/// The exit status of timeout(1) for a command that it ended, and for one that it had to kill.
+const TIMED_OUT: [Option<i32>; 2] = [Some(124), Some(137)];
+
+/// One guest: what is in it and how long it may run. Each [`Vm::run`] boots a new one.
+#[derive(Debug, Clone)]
+pub struct Vm {
+    kernel_dir: PathBuf,
+    files: Vec<GuestFile>,
+    modules: Vec<String>,
+    timeout: Duration,
+}
+
+/// What a command left: the exit status (128 + N if signal N ended it) and what it printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VmOutput {
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+    /// Kernel messages of level warning and worse.
+    pub console: String,
+}
+
+#[derive(Debug, Clone)]
+struct GuestFile {
+    guest_path: String,
+    content: Content,
+}
+
+#[derive(Debug, Clone)]
+enum Content {
+    Host { path: PathBuf, mode: u32 },
+    Symlink { target: String },
+}
+
+impl Vm {
+    /// A guest with the kernel, the modules and the busybox that `tests/vm/prepare` left in
+    /// `kernel_dir`. Every busybox applet is in its `PATH`; `lo` is up; nothing else is configured.
+    pub fn new(kernel_dir: &Path) -> Self {
+        Self {
+            kernel_dir: kernel_dir.to_owned(),
+            files: Vec::new(),
+            modules: Vec::new(),
+            timeout: TIMEOUT,
+        }
+    }
+
+    /// Puts a copy of a file into the guest; `mode` holds its permission bits. An executable that is
+    /// linked dynamically gets its shared libraries too, at the paths they have on the host.
+    ///
+    /// The guest's shell prefers busybox's applets to programs of the same name: a script must call
+    /// such a program, like `ip` of iproute2, by its absolute path.
+    pub fn file(mut self, host_path: impl AsRef<Path>, guest_path: &str, mode: u32) -> Self {
+        let content = Content::Host {
+            path: host_path.as_ref().to_owned(),
+            mode,
+        };
+        self.files.push(GuestFile::new(guest_path, content));
+        self
+    }
+
+    /// Puts a symbolic link into the guest, as plugins are installed: a link named after the plugin.
+    pub fn symlink(mut self, target: &str, guest_path: &str) -> Self {
+        let content = Content::Symlink {
+            target: target.to_owned(),
+        };
+        self.files.push(GuestFile::new(guest_path, content));
+        self
+    }
+
+    /// Loads kernel modules, each after all it depends on, before the command starts.
+    pub fn modules(mut self, names: &[&str]) -> Self {
+        self.modules.extend(names.iter().map(ToString::to_string));
+        self
+    }
+
+    /// Bounds a run from power-on to power-off. Without acceleration everything is some ten times
+    /// slower than on the host.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Boots the guest, runs one command in it as root with an empty standard input, and powers the
+    /// guest off. `command[0]` is an applet of busybox, or a program by its path or in `PATH`.
+    ///
+    /// A command that fails is no error: see [`VmOutput::status`]. Errors are what kept the command
+    /// from running to its end; they show the end of the guest's console.
+    pub fn run(&self, command: &[&str]) -> Result<VmOutput> {
+        ensure!(!command.is_empty(), "no command to run in the guest");
+        let scratch = Scratch::new()?;
+        let initramfs = self.initramfs(command)?;
+        fs::write(scratch.path("initramfs"), &initramfs).context("writing the initramfs")?;
+
+        let qemu = self.boot(&scratch, initramfs.len())?;
+        let output = scratch.output();
+        let status = fs::read_to_string(scratch.path("status")).unwrap_or_default();
+        match status.trim().parse() {
+            Ok(status) => Ok(VmOutput { status, ..output }),
+            Err(_) => bail!(self.failure(&qemu, status.trim(), &output)),
+        }
+    }
+
+    fn boot(&self, scratch: &Scratch, initramfs_bytes: usize) -> Result<Output> {
+        let memory_mib = MEMORY_MIB + 2 * (initramfs_bytes >> 20);
+        // A test that is killed takes the guest with it: timeout(1) hands the signal on.
+        Command::new("setpriv")
+            .args(["--pdeathsig", "TERM", "timeout", "--kill-after=5"])
+            .arg(self.timeout.as_secs_f64().to_string())
+            .arg("qemu-system-x86_64")
+            // KVM is not used even where there is one: nested, it may hang. The CPU "max" has RDRAND,
+            // without which getrandom(2) blocks for long in so quiet a machine.
+            .args(["-accel", "tcg", "-cpu", "max", "-m"])
+            .arg(format!("{memory_mib}M"))
+            .args(["-nodefaults", "-no-user-config", "-display", "none"])
+            .args(["-no-reboot", "-kernel"])
+            .arg(self.kernel_dir.join("vmlinuz"))
+            .arg("-initrd")
+            .arg(scratch.path("initramfs"))
+            .args(["-append", "console=ttyS0 quiet panic=-1"])
+            .args(["-device", "virtio-serial-pci"])
+            .args(file_device("console", scratch))
+            .args(["-serial", "chardev:console"])
+            .args(port(1, "stdout", scratch))
+            .args(port(2, "stderr", scratch))
+            .args(port(3, "status", scratch))
+            .stdin(Stdio::null())
+            .output()
+            .context("starting setpriv of the Debian package util-linux")
+    }
+
+    /// Says why a run has no exit status.
+    fn failure(&self, qemu: &Output, reported: &str, output: &VmOutput) -> String {
+        let code = qemu.status.code();
+        let qemu_stderr = String::from_utf8_lossy(&qemu.stderr);
+        let reason = if TIMED_OUT.contains(&code) {
+            format!("the guest did not finish within {:?}", self.timeout)
+        } else if code == Some(127) {
+            "the command qemu-system-x86_64 is missing; install the Debian package qemu-system-x86"
+                .to_owned()
+        } else if !reported.is_empty() {
+            format!("the guest did not start the command: {reported}")
+        } else if !qemu.status.success() {
+            format!("qemu-system-x86_64 failed, {}", qemu.status)
+        } else {
+            "the guest ended before the command did".to_owned()
+        };
+        format!("{reason}\n{}{output}", titled("qemu", &qemu_stderr))
+    }
+
+    fn initramfs(&self, command: &[&str]) -> Result<Vec<u8>> {
+        let mut archive = Archive::default();
+        for dir in [
+            "/bin",
+            "/dev",
+            "/etc",
+            "/proc",
+            "/root",
+            "/run",
+            "/sbin",
+            "/sys",
+            "/tmp",
+            "/usr/bin",
+            "/usr/sbin",
+            "/var",
+        ] {
+            archive.dir(dir);
+        }
+        archive.add("/dev/console", Node::Console);
+
+        let modules = Modules::read(&self.kernel_dir)?;
+        let load_order = modules.load_order(PORT_MODULES.into_iter().chain(self.module_names()))?;
+        for name in &load_order {
+            archive.file(&guest_module(name), &modules.path(name), 0o644)?;
+        }
+        archive.file("/bin/busybox", &self.kernel_dir.join("busybox"), 0o755)?;
+        let init = init_script(&load_order, command).into_bytes();
+        archive.add(
+            "/init",
+            Node::File {
+                mode: 0o755,
+                bytes: init,
+            },
+        );
+
+        for file in &self.files {
+            file.pack(&mut archive)
+                .with_context(|| format!("putting {} into the guest", file.guest_path))?;
+        }
+        Ok(archive.newc())
+    }
+
+    fn module_names(&self) -> impl Iterator<Item = &str> {
+        self.modules.iter().map(String::as_str)
+    }
+}
+
+impl fmt::Display for VmOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (title, text) in [
+            ("stdout", &self.stdout),
+            ("stderr", &self.stderr),
+            ("console", &self.console),
+        ] {
+            f.write_str(&titled(title, text))?;
+        }
+        Ok(())
+    }
+}
+
+impl GuestFile {
+    fn new(guest_path: &str, content: Content) -> Self {
+        Self {
+            guest_path: guest_path.to_owned(),
+            content,
+        }
+    }
+
+    fn pack(&self, archive: &mut Archive) -> Result<()> {
+        let path = self.guest_path.as_str();
+        ensure!(
+            path.starts_with('/') && !path.ends_with('/'),
+            "the path in the guest must be absolute and name a file"
+        );
+        ensure!(
+            !["/proc/", "/sys/", "/dev/"]
+                .iter()
+                .any(|mount| path.starts_with(mount)),
+            "the guest mounts a file system of its own there; choose a path outside /proc, /sys and /dev"
+        );
+        match &self.content {
+            Content::Host { path: host, mode } => {
+                archive.file(path, host, *mode)?;
+                if mode & 0o111 != 0 {
+                    for library in shared_libraries(host)? {
+                        archive.file(&library, Path::new(&library), 0o755)?;
+                    }
+                }
+            }
+            Content::Symlink { target } => archive.add(path, Node::Symlink(target.clone())),
+        }
+        Ok(())
+    }
+}
+
+/// The absolute paths of the libraries and the loader that an executable needs; none for a static
+/// executable or a script.
+fn shared_libraries(executable: &Path) -> Result<Vec<String>> {
+    let output = Command::new("ldd")
+        .arg(executable)
+        .output()
+        .context("running ldd of the Debian package libc-bin")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if let Some(missing) = text.lines().find(|line| line.contains("not found")) {
+        bail!(
+            "{} needs a library: {}",
+            executable.display(),
+            missing.trim()
+        );
+    }
+    let words = text.lines().flat_map(str::split_whitespace);
+    Ok(words
+        .filter(|word| word.starts_with('/') && !word.ends_with(':'))
+        .map(str::to_owned)
+        .collect())
+}
+
+/// The modules that `tests/vm/prepare` left, and what each depends on.
+struct Modules {
+    dir: PathBuf,
+    dependencies: BTreeMap<String, Vec<String>>,
+    builtin: Vec<String>,
+}
+
+impl Modules {
+    fn read(kernel_dir: &Path) -> Result<Self> {
+        let read = |name: &str| {
+            fs::read_to_string(kernel_dir.join(name)).with_context(|| {
+                format!(
+                    "no prepared guest in {0}: reading {name}; run tests/vm/prepare {0}",
+                    kernel_dir.display()
+                )
+            })
+        };
+        let lines = |text: &str| text.lines().map(str::to_owned).collect();
+        Ok(Self {
+            dir: kernel_dir.join("modules"),
+            dependencies: read("modules.dep")?
+                .lines()
+                .filter_map(parse_dependencies)
+                .collect(),
+            builtin: lines(&read("modules.builtin")?),
+        })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(format!("{name}.ko"))
+    }
+
+    /// Every module that must be loaded for `wanted`, each after all it depends on.
+    fn load_order<'a>(&self, wanted: impl Iterator<Item = &'a str>) -> Result<Vec<String>> {
+        let mut order = Vec::new();
+        for name in wanted {
+            self.append(&name.replace('-', "_"), &mut order)?;
+        }
+        Ok(order)
+    }
+
+    fn append(&self, name: &str, order: &mut Vec<String>) -> Result<()> {
+        if order.iter().any(|loaded| loaded == name) || self.builtin.iter().any(|b| b == name) {
+            return Ok(());
+        }
+        let Some(dependencies) = self.dependencies.get(name) else {
+            bail!(
+                "no kernel module {name:?} in {}; tests/vm/prepare has the list of what it copies",
+                self.dir.display()
+            );
+        };
+        for dependency in dependencies {
+            self.append(dependency, order)?;
+        }
+        order.push(name.to_owned());
+        Ok(())
+    }
+}
+
+/// Reads one line `NAME: DEPENDENCY...`.
+fn parse_dependencies(line: &str) -> Option<(String, Vec<String>)> {
+    let (name, dependencies) = line.split_once(':')?;
+    let dependencies = dependencies.split_whitespace().map(str::to_owned);
+    Some((name.to_owned(), dependencies.collect()))
+}
+
+fn guest_module(name: &str) -> String {
+    format!("/lib/modules/{name}.ko")
+}
+
+/// What the kernel runs first. The root is a tmpfs of the guest's own, so `/run`, `/tmp` and `/var`
+/// need no file system of theirs.
+fn init_script(load_order: &[String], command: &[&str]) -> String {
+    let mut insmod = String::new();
+    for name in load_order {
+        let path = guest_module(name);
+        writeln!(insmod, "insmod {path} || failed='insmod {name} failed'").expect("a string grows");
+    }
+    let command: Vec<String> = command.iter().map(|word| shell_quote(word)).collect();
+    let command = command.join(" ");
+    format!(
+        r#"#!/bin/busybox sh
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+busybox mount -t proc proc /proc
+busybox mount -t sysfs sysfs /sys
+busybox mount -t devtmpfs devtmpfs /dev
+# Where the caller put a program of an applet's name, it stays.
+busybox --install -s 2>/dev/null
+failed=
+{insmod}
+until [ -c /dev/vport0p1 ] && [ -c /dev/vport0p2 ] && [ -c /dev/vport0p3 ]; do usleep 1000; done
+ip link set lo up
+if [ -n "$failed" ]; then
+	echo "$failed" >/dev/vport0p3
+else
+	{command} </dev/null >/dev/vport0p1 2>/dev/vport0p2
+	echo $? >/dev/vport0p3
+fi
+poweroff -f
+"#
+    )
+}
+
+/// One word of a POSIX shell that stands for exactly this text.
+fn shell_quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// QEMU's arguments for a device of the guest whose output becomes a file.
+fn file_device(name: &str, scratch: &Scratch) -> [String; 2] {
+    // QEMU's option lists write a comma in a value twice.
+    let path = scratch.path(name).display().to_string().replace(',', ",,");
+    ["-chardev".into(), format!("file,id={name},path={path}")]
+}
+
+/// QEMU's arguments for the guest's `/dev/vport0pNUMBER`.
+fn port(number: u32, name: &str, scratch: &Scratch) -> Vec<String> {
+    let mut arguments = file_device(name, scratch).to_vec();
+    arguments.push("-device".into());
+    arguments.push(format!("virtserialport,chardev={name},nr={number}"));
+    arguments
+}
+
+/// A text under a title, or nothing for an empty text.
+fn titled(title: &str, text: &str) -> String {
+    match text.trim_end() {
+        "" => String::new(),
+        text => format!("--- {title} ---\n{text}\n"),
+    }
+}
+
+/// A directory for one run, removed however the run ends.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self> {
+        static RUN: AtomicU32 = AtomicU32::new(0);
+        let run = RUN.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("weir-vm-{}-{run}", std::process::id()));
+        fs::create_dir(&path).with_context(|| format!("creating {}", path.display()))?;
+        Ok(Self(path))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// What the guest has written, so far as it got.
+    fn output(&self) -> VmOutput {
+        let text = |name| {
+            let bytes = fs::read(self.path(name)).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        VmOutput {
+            status: -1,
+            stdout: text("stdout"),
+            stderr: text("stderr"),
+            console: text("console"),
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A directory that cannot be removed must not hide the result of the run.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The files of an initramfs by their path; the order of the paths puts a directory before what is
+/// in it.
+#[derive(Default)]
+struct Archive(BTreeMap<String, Node>);
+
+enum Node {
+    Dir,
+    File { mode: u32, bytes: Vec<u8> },
+    Symlink(String),
+    Console,
+}
+
+impl Archive {
+    fn add(&mut self, path: &str, node: Node) {
+        if let Some((parent, _)) = path.rsplit_once('/') {
+            self.dir(parent);
+        }
+        self.0.insert(path.to_owned(), node);
+    }
+
+    fn dir(&mut self, path: &str) {
+        if !path.is_empty() && !self.0.contains_key(path) {
+            self.add(path, Node::Dir);
+        }
+    }
+
+    fn file(&mut self, path: &str, host_path: &Path, mode: u32) -> Result<()> {
+        let bytes =
+            fs::read(host_path).with_context(|| format!("reading {}", host_path.display()))?;
+        self.add(path, Node::File { mode, bytes });
+        Ok(())
+    }
+
+    /// The archive in the kernel's own format ("newc", Documentation/driver-api/early-userspace).
+    fn newc(&self) -> Vec<u8> {
+        let mut archive = Vec::new();
+        for (index, (path, node)) in self.0.iter().enumerate() {
+            let name = path.trim_start_matches('/');
+            node.append(name, index + 1, &mut archive);
+        }
+        append_entry(&mut archive, "TRAILER!!!", 0, 0, (0, 0), &[]);
+        archive
+    }
+}
+
+impl Node {
+    fn append(&self, name: &str, inode: usize, archive: &mut Vec<u8>) {
+        const DIRECTORY: u32 = 0o040_000;
+        const REGULAR: u32 = 0o100_000;
+        const SYMLINK: u32 = 0o120_000;
+        const CHARACTER: u32 = 0o020_000;
+        // The device number of /dev/console.
+        const CONSOLE: (usize, usize) = (5, 1);
+        let (mode, device, bytes) = match self {
+            Self::Dir => (DIRECTORY | 0o755, (0, 0), &[][..]),
+            Self::File { mode, bytes } => (REGULAR | (mode & 0o7777), (0, 0), &bytes[..]),
+            Self::Symlink(target) => (SYMLINK | 0o777, (0, 0), target.as_bytes()),
+            Self::Console => (CHARACTER | 0o600, CONSOLE, &[][..]),
+        };
+        append_entry(archive, name, inode, mode, device, bytes);
+    }
+}
+
+/// Appends a header of thirteen hexadecimal fields, the name and the content, each padded to four
+/// bytes. `device` is (major, minor).
+fn append_entry(
+    archive: &mut Vec<u8>,
+    name: &str,
+    inode: usize,
+    mode: u32,
+    device: (usize, usize),
+    bytes: &[u8],
+) {
+    let (owner, group, links, mtime, checksum) = (0, 0, 1, 0, 0);
+    let fields = [
+        inode,
+        mode as usize,
+        owner,
+        group,
+        links,
+        mtime,
+        bytes.len(),
+        0,
+        0,
+        device.0,
+        device.1,
+        name.len() + 1,
+        checksum,
+    ];
+    archive.extend_from_slice(b"070701");
+    for field in fields {
+        archive.extend_from_slice(format!("{field:08x}").as_bytes());
+    }
+    archive.extend_from_slice(name.as_bytes());
+    archive.push(0);
+    pad(archive);
+    archive.extend_from_slice(bytes);
+    pad(archive);
+}
+
+fn pad(archive: &mut Vec<u8>) {
+    archive.resize(archive.len().next_multiple_of(4), 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn modules() -> Modules {
+        let lines = ["8021q: garp stp llc", "garp: stp llc", "stp: llc", "llc:"];
+        Modules {
+            dir: PathBuf::from("/modules"),
+            dependencies: lines.into_iter().filter_map(parse_dependencies).collect(),
+            builtin: vec!["nf_unit".to_owned()],
+        }
+    }
+
+    #[test]
+    fn a_module_follows_its_dependencies_once() {
+        let order = modules().load_order(["stp", "8021q", "nf-unit"].into_iter());
+        assert_eq!(order.unwrap(), ["llc", "stp", "garp", "8021q"]);
+    }
+
+    #[test]
+    fn an_unknown_module_is_named() {
+        let error = modules().load_order(["vxlan"].into_iter()).unwrap_err();
+        assert!(error.to_string().contains("\"vxlan\""), "{error}");
+    }
+
+    #[test]
+    fn a_quoted_word_stays_one_word() {
+        let word = "a 'b' $c `d` \"e\"\n*\\";
+        let script = format!("printf %s {}", shell_quote(word));
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), word);
+    }
+
+    #[test]
+    fn directories_precede_their_files_and_entries_are_aligned() {
+        let mut archive = Archive::default();
+        let bytes = b"four!".to_vec();
+        archive.add("/a/b/c", Node::File { mode: 0o755, bytes });
+        archive.add("/a-b", Node::Symlink("a/b/c".to_owned()));
+        let paths: Vec<&str> = archive.0.keys().map(String::as_str).collect();
+        assert_eq!(paths, ["/a", "/a-b", "/a/b", "/a/b/c"]);
+
+        let newc = archive.newc();
+        assert_eq!(newc.len() % 4, 0);
+        let headers = newc.windows(6).enumerate().filter(|(_, w)| w == b"070701");
+        let offsets: Vec<usize> = headers.map(|(offset, _)| offset).collect();
+        assert_eq!(offsets.len(), paths.len() + 1);
+        assert!(offsets.iter().all(|offset| offset % 4 == 0), "{offsets:?}");
+    }
+}
