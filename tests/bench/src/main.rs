@@ -8,7 +8,6 @@ mod contender;
 mod crowd;
 mod figures;
 mod interrupt;
-mod namespace;
 mod node;
 mod plan;
 mod scratch;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::call::{Answer, call};
 use crate::contender::{Contender, Contenders};
 use crate::interrupt;
-use crate::namespace::Namespace;
+use weir_tests::Namespace;
 use crate::scratch::Scratch;
 
 pub const NETWORK: &str = "bench";

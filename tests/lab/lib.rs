@@ -1,0 +1,38 @@
+//! The laboratory: network namespaces, plugins run as a container runtime runs them, and what came
+//! of it in the kernel.
+//!
+//! A test makes a [`Node`], which has a network namespace and a file system root of its own, and
+//! containers in it. Everything is gone when they are dropped.
+
+pub mod containerd;
+pub mod namespace;
+pub mod node;
+pub mod plugin;
+pub mod state;
+pub mod vm;
+
+pub use namespace::Namespace;
+pub use node::{Container, Node};
+pub use plugin::{Call, Outcome, reference, weir};
+
+use std::path::PathBuf;
+
+/// The weir binary under test: built by `make`, never by the tests.
+pub fn binary() -> PathBuf {
+    // Tests are in `target/<triple>/release/deps`.
+    let own = std::env::current_exe().expect("a test has a path");
+    let release = own.parent().and_then(|deps| deps.parent());
+    let binary = release.expect("tests are below the target directory").join("weir");
+    assert!(binary.exists(), "{} is missing: run `make build`", binary.display());
+    binary
+}
+
+/// The top of the house.
+pub fn house() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A built component: `target/plugins/<name>.wasm`.
+pub fn component(name: &str) -> PathBuf {
+    house().join("target/plugins").join(name).with_extension("wasm")
+}

@@ -1,0 +1,176 @@
+//! A node: a host namespace with a root directory for weir, and containers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use serde_json::Value;
+
+use super::namespace::Namespace;
+use super::plugin::{Call, Outcome};
+
+/// A host of its own: network namespace, `WEIR_ROOT`, and a data directory for the reference.
+pub struct Node {
+    namespace: Namespace,
+    root: PathBuf,
+}
+
+/// A container: a network namespace with an id that no other test has.
+pub struct Container {
+    pub id: String,
+    namespace: Namespace,
+}
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+fn unique() -> String {
+    format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+impl Node {
+    /// A new one, with weir installed below its root and its loopback up.
+    pub fn create() -> Result<Self> {
+        let root = std::env::temp_dir().join(format!("weir-test-{}", unique()));
+        fs::create_dir_all(&root)?;
+        let node = Self {
+            namespace: Namespace::create()?,
+            root,
+        };
+        node.install()?;
+        node.ip("link set lo up")?;
+        Ok(node)
+    }
+
+    fn install(&self) -> Result<()> {
+        let mut install = Command::new(super::binary());
+        install.args(["install", "--bin-dir"]).arg(self.bin_dir()).env("WEIR_ROOT", &self.root);
+        let output = install.output().context("run weir install")?;
+        ensure!(output.status.success(), "weir install: {output:?}");
+        Ok(())
+    }
+
+    /// A container of this node.
+    pub fn container(&self) -> Result<Container> {
+        Ok(Container {
+            id: format!("test-{}", unique()),
+            namespace: Namespace::create()?,
+        })
+    }
+
+    /// `WEIR_ROOT`.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where weir and its links are.
+    pub fn bin_dir(&self) -> PathBuf {
+        self.root.join("opt/cni/bin")
+    }
+
+    /// The lease directory of a network with the default `dataDir`.
+    pub fn leases(&self, network: &str) -> PathBuf {
+        self.root.join("var/lib/cni/networks").join(network)
+    }
+
+    /// The addresses that are taken on a network, sorted.
+    pub fn taken(&self, network: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.leases(network)).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut taken: Vec<String> =
+            names.filter(|name| name.parse::<std::net::IpAddr>().is_ok()).collect();
+        taken.sort();
+        taken
+    }
+
+    /// The records of the audit log.
+    pub fn audit(&self) -> Vec<Value> {
+        let log = fs::read_to_string(self.root.join("var/log/weir/audit.jsonl"));
+        let log = log.unwrap_or_default();
+        log.lines().map(|line| serde_json::from_str(line).expect("JSON Lines")).collect()
+    }
+
+    /// Runs a call of a plugin in the node's namespace.
+    pub fn run(&self, call: &Call) -> Result<Outcome> {
+        self.inside(|| call.run())
+    }
+
+    /// Runs `ip` with these words in the host namespace and returns its output.
+    pub fn ip(&self, words: &str) -> Result<String> {
+        self.inside(|| output("ip", words))
+    }
+
+    /// Runs `ip -j` and parses its output; nothing printed is an empty list.
+    pub fn ip_json(&self, words: &str) -> Result<Value> {
+        parse(&self.ip(&format!("-j -d {words}"))?)
+    }
+
+    /// Runs another tool in the host namespace.
+    pub fn tool(&self, tool: &str, words: &str) -> Result<String> {
+        self.inside(|| output(tool, words))
+    }
+
+    /// Runs `act` in a thread inside the host namespace.
+    pub fn inside<T: Send>(&self, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        inside(&self.namespace, act)
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+impl Container {
+    /// `CNI_NETNS`.
+    pub fn netns(&self) -> PathBuf {
+        self.namespace.path().expect("/proc is mounted")
+    }
+
+    /// Runs `ip` in the container.
+    pub fn ip(&self, words: &str) -> Result<String> {
+        self.inside(|| output("ip", words))
+    }
+
+    /// Runs `ip -j` in the container and parses its output.
+    pub fn ip_json(&self, words: &str) -> Result<Value> {
+        parse(&self.ip(&format!("-j -d {words}"))?)
+    }
+
+    /// Runs `act` in a thread inside the container.
+    pub fn inside<T: Send>(&self, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        inside(&self.namespace, act)
+    }
+}
+
+fn inside<T: Send>(space: &Namespace, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            space.enter()?;
+            act()
+        });
+        thread.join().map_err(|_| anyhow!("a thread of the test panicked"))?
+    })
+}
+
+fn output(tool: &str, words: &str) -> Result<String> {
+    let mut command = Command::new(tool);
+    let output = command.args(words.split_whitespace()).output();
+    let output = output.with_context(|| format!("run `{tool}`: is it installed?"))?;
+    ensure!(
+        output.status.success(),
+        "{tool} {words}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+fn parse(text: &str) -> Result<Value> {
+    match text.trim() {
+        "" => Ok(Value::Array(Vec::new())),
+        text => Ok(serde_json::from_str(text)?),
+    }
+}

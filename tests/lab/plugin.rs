@@ -1,0 +1,143 @@
+//! A plugin called as a container runtime calls it: environment, standard input, standard output.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::node::{Container, Node};
+
+/// Where Debian puts the reference plugins.
+pub const REFERENCE: &str = "/usr/lib/cni";
+
+/// One call of a plugin.
+#[derive(Clone, Debug)]
+pub struct Call {
+    program: PathBuf,
+    environment: Vec<(OsString, OsString)>,
+    input: Vec<u8>,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The exit status; none when a signal ended it.
+    pub status: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// A call of weir under a plugin's name, on a node.
+pub fn weir(node: &Node, plugin: &str, command: &str, container: &Container, config: &Value) -> Call {
+    let mut call = Call::new(&node.bin_dir().join(plugin), command, container, config);
+    call.set("WEIR_ROOT", node.root());
+    call
+}
+
+/// A call of a reference plugin.
+pub fn reference(plugin: &str, command: &str, container: &Container, config: &Value) -> Call {
+    Call::new(&Path::new(REFERENCE).join(plugin), command, container, config)
+}
+
+impl Call {
+    fn new(program: &Path, command: &str, container: &Container, config: &Value) -> Self {
+        let mut call = Self {
+            program: program.to_owned(),
+            environment: Vec::new(),
+            input: config.to_string().into_bytes(),
+        };
+        call.set("PATH", std::env::var_os("PATH").unwrap_or_default());
+        call.set("CNI_COMMAND", command);
+        call.set("CNI_CONTAINERID", &container.id);
+        call.set("CNI_NETNS", container.netns());
+        call.set("CNI_IFNAME", "eth0");
+        call.set("CNI_PATH", program.parent().unwrap_or(Path::new("/")));
+        call
+    }
+
+    /// Sets an environment variable.
+    pub fn set(&mut self, name: &str, value: impl Into<OsString>) -> &mut Self {
+        self.unset(name);
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Removes an environment variable.
+    pub fn unset(&mut self, name: &str) -> &mut Self {
+        self.environment.retain(|(n, _)| n != name);
+        self
+    }
+
+    /// Replaces standard input, for what is no JSON.
+    pub fn input(&mut self, input: impl Into<Vec<u8>>) -> &mut Self {
+        self.input = input.into();
+        self
+    }
+
+    /// Starts it; standard input is written already. For tests that kill it.
+    pub fn start(&self) -> Result<Child> {
+        let mut child = Command::new(&self.program)
+            .env_clear()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("run `{}`", self.program.display()))?;
+        let mut stdin = child.stdin.take().context("the plugin's standard input")?;
+        // A plugin that ends before it reads is told by its status.
+        let _ = stdin.write_all(&self.input);
+        Ok(child)
+    }
+
+    /// Runs it to its end, in the calling thread's namespace.
+    pub fn run(&self) -> Result<Outcome> {
+        let output = self.start()?.wait_with_output().context("wait for the plugin")?;
+        Ok(Outcome {
+            status: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
+    }
+}
+
+impl Outcome {
+    /// Whether it ended with status 0.
+    pub fn succeeded(&self) -> bool {
+        self.status == Some(0)
+    }
+
+    /// The one JSON document on standard output; `Null` when there is none.
+    pub fn document(&self) -> Value {
+        match self.stdout.trim() {
+            "" => Value::Null,
+            text => serde_json::from_str(text)
+                .unwrap_or_else(|e| panic!("standard output is not one document: {e}\n{self:?}")),
+        }
+    }
+
+    /// The result of a call that must have succeeded.
+    #[track_caller]
+    pub fn result(&self) -> Value {
+        assert!(self.succeeded(), "the plugin failed: {self:?}");
+        self.document()
+    }
+
+    /// The error of a call that must have failed as CNI says: status 1, one error document.
+    #[track_caller]
+    pub fn error(&self) -> Value {
+        assert_eq!(self.status, Some(1), "expected a CNI error: {self:?}");
+        let error = self.document();
+        assert!(error["code"].is_u64() && error["msg"].is_string(), "no CNI error: {self:?}");
+        error
+    }
+
+    /// The code of that error.
+    #[track_caller]
+    pub fn code(&self) -> u64 {
+        self.error()["code"].as_u64().unwrap_or_default()
+    }
+}

@@ -1,0 +1,108 @@
+//! What stands in a node's kernel and file system, to compare before and after.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::node::Node;
+
+/// All that a plugin could leave behind on a host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    pub links: Vec<String>,
+    pub addresses: Vec<String>,
+    pub routes: Vec<String>,
+    pub rules: Vec<String>,
+    pub nftables: Vec<Value>,
+    /// Leases and cached results, with their content.
+    pub files: BTreeMap<String, String>,
+}
+
+impl State {
+    /// The state of a node.
+    pub fn of(node: &Node) -> Result<Self> {
+        Ok(Self {
+            links: names(&node.ip_json("link show")?, "ifname"),
+            addresses: addresses(&node.ip_json("address show")?),
+            routes: lines(&node.ip("route show table all")?),
+            rules: lines(&node.ip("rule show")?),
+            nftables: nftables(&node.tool("nft", "-j list ruleset")?)?,
+            files: files(node),
+        })
+    }
+}
+
+fn names(list: &Value, key: &str) -> Vec<String> {
+    let mut names: Vec<String> = list
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|item| item[key].as_str().map(str::to_owned))
+        .collect();
+    names.sort();
+    names
+}
+
+fn addresses(links: &Value) -> Vec<String> {
+    let mut all = Vec::new();
+    for link in links.as_array().into_iter().flatten() {
+        for address in link["addr_info"].as_array().into_iter().flatten() {
+            // A link-local address comes and goes with the link's state.
+            if address["scope"] != "link" {
+                all.push(format!("{} {}/{}", link["ifname"], address["local"], address["prefixlen"]));
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+fn lines(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = text
+        .lines()
+        .filter(|line| !line.contains("fe80::") && !line.contains("ff00::/8"))
+        .map(|line| line.trim().to_owned())
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// Everything in the ruleset without handles, which only grow.
+fn nftables(text: &str) -> Result<Vec<Value>> {
+    let mut ruleset: Value = serde_json::from_str(text)?;
+    let mut objects: Vec<Value> =
+        ruleset["nftables"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    objects.retain(|object| object.get("metainfo").is_none());
+    for object in &mut objects {
+        for value in object.as_object_mut().into_iter().flat_map(|o| o.values_mut()) {
+            value.as_object_mut().map(|value| value.remove("handle"));
+        }
+    }
+    Ok(objects)
+}
+
+fn files(node: &Node) -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    for below in ["var/lib/cni", "var/lib/weir/stores"] {
+        collect(&node.root().join(below), node.root(), &mut files);
+    }
+    files
+}
+
+/// Locks, and which address was last, are no leases.
+fn collect(directory: &Path, root: &Path, files: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() {
+            collect(&path, root, files);
+        } else if name != "lock" && !name.starts_with("last_reserved_ip") {
+            let content = fs::read(&path).unwrap_or_default();
+            let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+            files.insert(shown, String::from_utf8_lossy(&content).into_owned());
+        }
+    }
+}
