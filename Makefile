@@ -17,7 +17,10 @@ BIN_DIR ?= /opt/cni/bin
 
 # Crate (also its package's suffix) of every component that is built into the binary or its tests.
 PLUGINS    := bridge host-local loopback
-COMPONENTS := $(addprefix weir-plugin-,$(PLUGINS)) weir-example-hostile
+EXAMPLES   := hostile
+GUESTS     := $(notdir $(wildcard tests/hostile/guests/*))
+COMPONENTS := $(addprefix weir-plugin-,$(PLUGINS)) $(addprefix weir-example-,$(EXAMPLES)) \
+              $(addprefix weir-hostile-,$(GUESTS))
 
 .PHONY: all build plugins tools demo test test-build bench lint install clean
 
@@ -30,7 +33,8 @@ tools:
 plugins: tools
 	$(CARGO) build --locked --profile plugin --target $(GUEST) $(addprefix -p ,$(COMPONENTS))
 	$(CARGO) build $(RELEASE) -p weir-engine
-	@tests/collect-plugins target/$(GUEST)/plugin target/plugins $(OUT)/weir-aot $(PLUGINS) hostile
+	@tests/collect-plugins target/$(GUEST)/plugin target/plugins $(OUT)/weir-aot \
+		$(PLUGINS) $(EXAMPLES) $(GUESTS)
 
 build: plugins
 	$(CARGO) build $(RELEASE) -p weir
@@ -39,7 +43,7 @@ demo: build
 	@$(OUT)/weir demo
 
 test-build: build
-	$(CARGO) test $(RELEASE) --workspace --exclude 'weir-plugin-*' --exclude 'weir-example-*' --no-run
+	$(CARGO) test $(RELEASE) --workspace --exclude 'weir-plugin-*' --exclude 'weir-example-*' --exclude 'weir-hostile-*' --no-run
 
 test: test-build
 	@tests/setup test

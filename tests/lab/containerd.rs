@@ -12,8 +12,8 @@
 //! ```
 //!
 //! It runs in mount, network, PID and IPC namespaces of its own. There, `/run` and the directories
-//! of CNI and of weir are empty ones in memory, and what is written elsewhere to `/etc`, `/opt` and
-//! `/var/lib` stays in memory. The end of the PID namespace ends every shim and container.
+//! of CNI and of weir are empty ones in memory, and what is written elsewhere to `/etc`, `/opt`,
+//! `/var/lib` and `/var/log` stays in memory. The end of the PID namespace ends every shim and container.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -49,7 +49,7 @@ const CRI_NAMESPACE: &str = "k8s.io";
 const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 
 /// The directories whose changes stay inside. A work directory below one of them would be hidden.
-const LAYERED: [&str; 4] = ["/etc", "/opt", "/run", "/var/lib"];
+const LAYERED: [&str; 5] = ["/etc", "/opt", "/run", "/var/lib", "/var/log"];
 
 /// Every program that is run here, with the Debian package that has it.
 const TOOLS: [(&str, &str); 12] = [
@@ -75,12 +75,12 @@ const TOOLS: [(&str, &str); 12] = [
 const INIT: &str = r#"
 mount --make-rprivate /
 mount -t tmpfs -o mode=755 tmpfs /run
-for dir in /etc /opt /var/lib; do
+for dir in /etc /opt /var/lib /var/log; do
 	layer=/run/layers$dir
 	mkdir -p $layer/upper $layer/work
 	mount -t overlay -o lowerdir=$dir,upperdir=$layer/upper,workdir=$layer/work overlay $dir
 done
-for dir in /etc/cni /etc/weir /opt/cni /var/lib/cni /var/lib/weir; do
+for dir in /etc/cni /etc/weir /opt/cni /var/lib/cni /var/lib/weir /var/log/weir; do
 	mkdir -p $dir
 	mount -t tmpfs -o mode=755 tmpfs $dir
 done

@@ -5,15 +5,19 @@
 //! containers in it. Everything is gone when they are dropped.
 
 pub mod containerd;
+pub mod guest;
 pub mod namespace;
 pub mod node;
 pub mod plugin;
 pub mod state;
+pub mod trace;
 pub mod vm;
 
+pub use guest::Grant;
 pub use namespace::Namespace;
 pub use node::{Container, Node};
 pub use plugin::{Call, Outcome, reference, weir};
+pub use state::State;
 
 use std::path::PathBuf;
 

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::node::{Container, Node};
+use super::trace;
 
 /// Where Debian puts the reference plugins.
 pub const REFERENCE: &str = "/usr/lib/cni";
@@ -77,11 +78,22 @@ impl Call {
         self
     }
 
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        let variables = self.environment.iter().map(|(name, value)| (name, value));
+        command.env_clear().envs(variables);
+        command
+    }
+
+    /// Runs it and kills it at a point, see [`trace`].
+    pub fn run_until(&self, point: Option<usize>) -> Result<trace::End> {
+        trace::run(&mut self.command(), &self.input, point)
+    }
+
     /// Starts it; standard input is written already. For tests that kill it.
     pub fn start(&self) -> Result<Child> {
-        let mut child = Command::new(&self.program)
-            .env_clear()
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+        let mut child = self
+            .command()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

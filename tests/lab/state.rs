@@ -27,11 +27,44 @@ impl State {
         Ok(Self {
             links: names(&node.ip_json("link show")?, "ifname"),
             addresses: addresses(&node.ip_json("address show")?),
-            routes: lines(&node.ip("route show table all")?),
+            routes: routes(&node.ip("route show table all")?),
             rules: lines(&node.ip("rule show")?),
             nftables: nftables(&node.tool("nft", "-j list ruleset")?)?,
             files: files(node),
         })
+    }
+}
+
+impl State {
+    /// What is in one of two states and not in the other, one thing a line; empty where they are the
+    /// same.
+    pub fn difference(&self, before: &Self) -> String {
+        let (now, before) = (self.things(), before.things());
+        let gone = before.iter().filter(|thing| !now.contains(thing)).map(|t| format!("- {t}"));
+        let come = now.iter().filter(|thing| !before.contains(thing)).map(|t| format!("+ {t}"));
+        gone.chain(come).collect::<Vec<String>>().join("\n")
+    }
+
+    /// Fails, telling the difference, where this state is not the one before.
+    #[track_caller]
+    pub fn assert_same(&self, before: &Self) {
+        let difference = self.difference(before);
+        assert!(self == before, "the node is not as it was:\n{difference}");
+    }
+
+    fn things(&self) -> Vec<String> {
+        let lists = [
+            ("link", &self.links),
+            ("address", &self.addresses),
+            ("route", &self.routes),
+            ("rule", &self.rules),
+        ];
+        let listed = lists.iter().flat_map(|(word, list)| {
+            list.iter().map(move |thing| format!("{word} {thing}"))
+        });
+        let nftables = self.nftables.iter().map(|object| format!("nftables {object}"));
+        let files = self.files.iter().map(|(path, text)| format!("file {path}: {text:?}"));
+        listed.chain(nftables).chain(files).collect()
     }
 }
 
@@ -58,6 +91,17 @@ fn addresses(links: &Value) -> Vec<String> {
     }
     all.sort();
     all
+}
+
+/// Without the kernel's own: the routes of its local table follow from the addresses, and come and go
+/// with the carrier, as the flag does.
+fn routes(text: &str) -> Vec<String> {
+    let mut routes = lines(text);
+    routes.retain(|route| !route.contains("table local"));
+    for route in &mut routes {
+        *route = route.trim_end_matches("linkdown").trim_end().replace(" linkdown ", " ");
+    }
+    routes
 }
 
 fn lines(text: &str) -> Vec<String> {

@@ -4,6 +4,12 @@
 //! installed, never while a container waits. Both sides must agree about the engine's settings,
 //! which is why they stand here, in a crate of their own below everything else.
 
+mod memory;
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use wasmtime::component::Component;
 use wasmtime::error::Context;
 use wasmtime::{Config, Engine, OptLevel, Result};
 
@@ -31,7 +37,27 @@ fn settings() -> Config {
 pub fn runner() -> Result<Engine> {
     let mut config = settings();
     config.enable_compiler(false);
+    config.with_custom_code_memory(Some(Arc::new(memory::InPlace)));
     Engine::new(&config)
+}
+
+/// Code inside the binary, where the linker put it: page-aligned, so that it is run in place.
+#[repr(C, align(4096))]
+pub struct Embedded<T: ?Sized>(pub T);
+
+/// Loads code that is a part of the binary, without copying it.
+///
+/// Errors: when it is of another version of the engine.
+///
+/// # Safety
+///
+/// The bytes must be what [`compile`] returned.
+pub unsafe fn load_embedded(
+    engine: &Engine,
+    code: &'static Embedded<[u8]>,
+) -> Result<Component> {
+    // SAFETY: the caller's, and nobody changes or frees a part of the binary.
+    unsafe { Component::deserialize_raw(engine, NonNull::from(&code.0)) }
 }
 
 /// Compiles a component to code for any processor of this machine's architecture, so that a

@@ -1,6 +1,7 @@
 //! The CNI protocol: environment and standard input in, exactly one JSON document out.
 
 use std::io::{self, Read, Write};
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
@@ -102,7 +103,8 @@ fn execute(name: &str, environment: &Environment, input: &str) -> Result<Option<
     environment.command.check_version(version)?;
     let attachment = Attachment::from_environment(environment)?;
     let audit_reads = std::env::var_os(AUDIT_READS).is_some_and(|value| value == "1");
-    let sandbox = Sandbox::new(Paths::from_environment(), audit_reads)?;
+    // The process ends with this call, and takes code and engine with it faster than they are freed.
+    let sandbox = ManuallyDrop::new(Sandbox::new(Paths::from_environment(), audit_reads)?);
     let result = match name {
         OWN_NAME => Delegates::read(&sandbox, &config)?.run(
             environment.command,

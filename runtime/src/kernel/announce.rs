@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV6};
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 
 use nix::libc;
 use nix::sys::socket::{
@@ -11,8 +12,9 @@ use nix::sys::socket::{
 
 use super::address::{self, Address};
 use super::error::{Code, Error};
-use super::link::{LinkLayer, link_layer};
+use super::link::{LinkLayer, link_layer, set_address};
 use super::namespace::Namespaces;
+use super::sysctl;
 use crate::gate::Permit;
 use crate::grant::link::LinkFacts;
 use crate::grant::neighbour::Announce;
@@ -45,13 +47,48 @@ fn announce_all(
     addresses
         .iter()
         .try_for_each(|address| check_own(&own, address))?;
-    let sender = Sender::new(link, &link_layer(namespaces, link)?)?;
-    namespaces.enter(link.namespace, || {
-        addresses.iter().try_for_each(|address| match address {
-            IpAddr::V4(address) => sender.announce_by_arp(*address),
-            IpAddr::V6(address) => sender.advertise(*address),
+    let layer = link_layer(namespaces, link)?;
+    let sender = Sender::new(link, &layer)?;
+    let asked = addresses.iter().any(IpAddr::is_ipv4) && ask_kernel(namespaces, link, &layer)?;
+    let mut left = addresses.to_vec();
+    left.retain(|address| !(asked && address.is_ipv4()));
+    if left.is_empty() {
+        return Ok(());
+    }
+    namespaces.enter(link.namespace, move || {
+        left.into_iter().try_for_each(|address| match address {
+            IpAddr::V4(address) => sender.announce_by_arp(address),
+            IpAddr::V6(address) => sender.advertise(address),
         })
     })?
+}
+
+/// Has the kernel announce the link's IPv4 addresses, as it does with `arp_notify` when a link's
+/// address on the wire is set, also to what it is. A packet socket of our own would do, but closing
+/// one takes the kernel ten milliseconds. Returns false for a link whose address cannot be set.
+fn ask_kernel(
+    namespaces: &mut Namespaces,
+    link: &LinkFacts,
+    layer: &LinkLayer,
+) -> Result<bool, Error> {
+    let parameter = PathBuf::from("ipv4/conf").join(&link.name).join("arp_notify");
+    let switched = parameter.clone();
+    let was = namespaces.enter(link.namespace, move || switch_on(&switched))??;
+    let set = set_address(namespaces, link, &layer.mac);
+    if let Some(was) = was {
+        namespaces.enter(link.namespace, move || sysctl::write_value(&parameter, &was))??;
+    }
+    Ok(set.is_ok())
+}
+
+/// Switches a parameter on. Returns its value where it was off.
+fn switch_on(parameter: &PathBuf) -> std::io::Result<Option<String>> {
+    let was = sysctl::read_value(parameter)?;
+    if was != "0" {
+        return Ok(None);
+    }
+    sysctl::write_value(parameter, "1")?;
+    Ok(Some(was))
 }
 
 fn check_own(own: &[Address], announced: &IpAddr) -> Result<(), Error> {

@@ -11,6 +11,7 @@ pub mod address;
 pub mod announce;
 pub mod error;
 pub mod firewall;
+pub mod inside;
 pub mod link;
 pub mod lock;
 pub mod namespace;

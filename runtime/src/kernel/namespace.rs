@@ -1,7 +1,7 @@
 //! The two network namespaces of an invocation, and one netlink socket in each.
 //!
 //! The process itself never changes its namespace. What must happen inside the container's is done
-//! by a short-lived thread that enters it.
+//! by a thread of the invocation's that enters it.
 
 use std::fmt;
 use std::fs::File;
@@ -9,11 +9,11 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::thread;
 
-use nix::sched::{CloneFlags, setns};
+use nix::sched::CloneFlags;
 
 use super::error::{Code, Error};
+use super::inside::Inside;
 use super::netlink::RouteSocket;
 use crate::grant::Namespace;
 
@@ -102,6 +102,7 @@ pub struct Namespaces {
 struct Place {
     namespace: Option<OwnedFd>,
     route: Option<RouteSocket>,
+    inside: Option<Inside>,
 }
 
 impl Namespaces {
@@ -111,7 +112,7 @@ impl Namespaces {
             host: Place::default(),
             container: container.map(|namespace| Place {
                 namespace: Some(namespace),
-                route: None,
+                ..Place::default()
             }),
         }
     }
@@ -131,33 +132,22 @@ impl Namespaces {
         Ok(opened.expect("opened above"))
     }
 
-    /// Runs `act` in a namespace: here for the host's, in a thread of its own for the container's.
+    /// Runs `act` in a namespace: here for the host's, in the thread inside for the container's.
     /// Errors: `NoNamespace`; `Failed` when the thread cannot be made or cannot enter.
-    pub fn enter<T: Send>(
+    pub fn enter<T: Send + 'static>(
         &mut self,
         namespace: Namespace,
-        act: impl FnOnce() -> T + Send,
+        act: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
         if namespace == Namespace::Host {
             return Ok(act());
         }
-        let inside = self.descriptor(namespace)?;
-        thread::scope(|scope| {
-            let thread = thread::Builder::new()
-                .stack_size(64 << 10)
-                .spawn_scoped(scope, || {
-                    setns(inside, CloneFlags::CLONE_NEWNET).map_err(|e| {
-                        Error::from(e).while_doing("enter the container's namespace")
-                    })?;
-                    Ok(act())
-                })?;
-            thread.join().map_err(|_| {
-                Error::new(
-                    Code::Failed,
-                    "a thread in the container's namespace panicked",
-                )
-            })?
-        })
+        if self.place(namespace)?.inside.is_none() {
+            let descriptor = self.descriptor(namespace)?.try_clone_to_owned()?;
+            self.place(namespace)?.inside = Some(Inside::start(descriptor)?);
+        }
+        let inside = self.place(namespace)?.inside.as_ref();
+        inside.expect("started above").run(act)
     }
 
     /// The descriptor of a namespace, as `IFLA_NET_NS_FD` wants it. Errors: `NoNamespace`.

@@ -21,11 +21,12 @@ const DIRECTORY: &str = "/proc/sys/net";
 pub fn read(namespaces: &mut Namespaces, permit: &Permit<Read>) -> Result<String, Error> {
     let Read { namespace, key } = permit.operation();
     let path = path_of(key)?;
-    let value = namespaces.enter(*namespace, || read_value(&path))?;
+    let value = namespaces.enter(*namespace, move || read_value(&path))?;
     value.map_err(|e| explain(e, key).while_doing(format_args!("read {key} in {namespace}")))
 }
 
-fn read_value(path: &PathBuf) -> std::io::Result<String> {
+/// The value at a path below `/proc/sys/net`, as the calling thread's namespace has it.
+pub(super) fn read_value(path: &PathBuf) -> std::io::Result<String> {
     let mut value = Vec::new();
     open(path, OpenOptions::new().read(true))?.read_to_end(&mut value)?;
     let value = String::from_utf8_lossy(&value);
@@ -44,7 +45,8 @@ pub fn write(namespaces: &mut Namespaces, permit: &Permit<Write>) -> Result<(), 
     } = permit.operation();
     let path = path_of(key)?;
     check_value(key, value)?;
-    let written = namespaces.enter(*namespace, || write_value(&path, value))?;
+    let line = value.clone();
+    let written = namespaces.enter(*namespace, move || write_value(&path, &line))?;
     let failed = |e| explain_value(e, key, value);
     match written {
         Ok(()) => Ok(()),
@@ -53,7 +55,7 @@ pub fn write(namespaces: &mut Namespaces, permit: &Permit<Write>) -> Result<(), 
 }
 
 /// The kernel takes a value in one write, or none of it.
-fn write_value(path: &PathBuf, value: &str) -> std::io::Result<()> {
+pub(super) fn write_value(path: &PathBuf, value: &str) -> std::io::Result<()> {
     let mut file = open(path, OpenOptions::new().write(true))?;
     let line = format!("{value}\n");
     if file.write(line.as_bytes())? < value.len() {

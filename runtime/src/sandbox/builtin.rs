@@ -1,5 +1,7 @@
 //! The plugins inside the binary: ahead-of-time code, digest and grant, put there by the build.
 
+use weir_engine::Embedded;
+
 /// A plugin of the binary's own.
 pub struct BuiltIn {
     pub name: &'static str,
@@ -8,7 +10,7 @@ pub struct BuiltIn {
     /// The component itself, for `weir plugin inspect`.
     pub component: &'static [u8],
     /// Ahead-of-time code for this target.
-    pub code: &'static [u8],
+    pub code: &'static Embedded<[u8]>,
     /// The shipped grant, as JSON.
     pub grant: &'static str,
 }

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use crate::call::{Answer, call};
 use crate::contender::{Contender, Contenders};
 use crate::interrupt;
-use weir_tests::Namespace;
 use crate::scratch::Scratch;
+use weir_tests::Namespace;
 
 pub const NETWORK: &str = "bench";
 pub const SUBNET: &str = "10.88.0.0/16";
@@ -61,7 +61,7 @@ impl Node {
             count: 0,
         };
         fs::create_dir_all(node.root())?;
-        fs::create_dir_all(node.data())?;
+        fs::create_dir_all(node.store()?)?;
         Ok(node)
     }
 
@@ -106,21 +106,14 @@ impl Node {
         Ok(())
     }
 
-    /// The directory with the leases. One ADD must have been made: with `WEIR_ROOT` a program may
-    /// keep them below it, and where they are shows which it does.
+    /// The directory with the leases.
     pub fn store(&self) -> Result<PathBuf> {
-        let plain = self.data().join(NETWORK);
-        let below = self.root().join(plain.strip_prefix("/").unwrap_or(&plain));
-        [below, plain]
-            .into_iter()
-            .find(|store| store.is_dir())
-            .with_context(|| {
-                format!(
-                    "{}: no leases in `dataDir` `{}`",
-                    self.name(),
-                    self.data().display()
-                )
-            })
+        let data = self.data();
+        let data = match self.contender {
+            Contender::Weir => self.root().join(data.strip_prefix("/")?),
+            _ => data,
+        };
+        Ok(data.join(NETWORK))
     }
 
     fn call(&self, command: &str, container_id: &str, result: Option<&Value>) -> Result<Answer> {
@@ -204,7 +197,11 @@ impl Node {
         self.directory.join("root")
     }
 
+    /// `dataDir`: weir's grant allows its default, which `WEIR_ROOT` relocates.
     fn data(&self) -> PathBuf {
-        self.directory.join("data")
+        match self.contender {
+            Contender::Weir => PathBuf::from("/var/lib/cni/networks"),
+            _ => self.directory.join("data"),
+        }
     }
 }

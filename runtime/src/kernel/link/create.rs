@@ -30,7 +30,19 @@ const NAME_ATTEMPTS: u32 = 4;
 /// gone; `Unsupported` where the kernel lacks the kind; `Invalid` with the kernel's reason.
 pub fn create(namespaces: &mut Namespaces, permit: &Permit<Create>) -> Result<Link, Error> {
     let wanted = permit.operation();
-    make(namespaces, wanted).map_err(|e| e.while_doing(Title(wanted)))
+    make(namespaces, wanted).map_err(|e| refused_mac(e).while_doing(Title(wanted)))
+}
+
+/// Of a link, "cannot assign requested address" speaks of its MAC, and not of something missing.
+fn refused_mac(error: Error) -> Error {
+    match error.errno {
+        Some(Errno::EADDRNOTAVAIL) => Error {
+            code: Code::Invalid,
+            message: format!("the MAC is not one that an interface can have: {}", error.message),
+            ..error
+        },
+        _ => error,
+    }
 }
 
 fn make(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {

@@ -21,7 +21,7 @@ pub use layer::{LinkLayer, link_layer};
 pub use move_to::move_to;
 pub use peer::peer;
 pub use read::{Details, Link, OperState, Port};
-pub use update::{update, update_bridge, update_port};
+pub use update::{set_address, update, update_bridge, update_port};
 pub use vlan::{add_vlans, delete_vlans, list_vlans};
 pub use wait::wait_up;
 

@@ -12,7 +12,7 @@ use super::read::{Details, Link};
 use super::{by_index, by_name, name, name_taken, request};
 use crate::gate::Permit;
 use crate::grant::Namespace;
-use crate::grant::link::{BridgeChanges, NewMaster, Update, UpdateBridge, UpdatePort};
+use crate::grant::link::{BridgeChanges, LinkFacts, NewMaster, Update, UpdateBridge, UpdatePort};
 use crate::kernel::error::{Code, Error};
 use crate::kernel::namespace::Namespaces;
 
@@ -88,6 +88,16 @@ fn set_flag(message: &mut LinkMessage, flag: LinkFlags, wanted: Option<bool>) {
 fn alias_attribute(alias: &str) -> LinkAttribute {
     const IFLA_IFALIAS: u16 = 20;
     LinkAttribute::Other(DefaultNla::new(IFLA_IFALIAS, alias.as_bytes().to_vec()))
+}
+
+/// Sets a link's address on the wire. Errors: `Busy` and `Unsupported` for a link that does not let
+/// it be set while it is up, or at all.
+pub fn set_address(namespaces: &mut Namespaces, link: &LinkFacts, mac: &[u8]) -> Result<(), Error> {
+    let mut message = by_index(link.index);
+    message
+        .attributes
+        .push(LinkAttribute::Address(mac.to_vec()));
+    change(namespaces, link.namespace, message)
 }
 
 fn change(

@@ -1,0 +1,119 @@
+//! Plugins that are not built in: components installed on a node, and grants put in force.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, ensure};
+
+use super::node::Node;
+use super::{binary, component};
+
+/// A grant that a test writes: YAML below `capabilities:` and `limits:`, in flow style.
+#[derive(Clone, Debug)]
+pub struct Grant<'a> {
+    pub plugin: &'a str,
+    pub networks: &'a str,
+    pub capabilities: &'a str,
+    pub limits: &'a str,
+}
+
+impl<'a> Grant<'a> {
+    /// A grant of nothing, on every network, with ordinary limits.
+    pub fn nothing(plugin: &'a str) -> Self {
+        Self {
+            plugin,
+            networks: r#"["*"]"#,
+            capabilities: "{}",
+            limits: "{}",
+        }
+    }
+
+    /// The document, for a component of this digest.
+    pub fn document(&self, digest: &str) -> String {
+        let Self {
+            plugin,
+            networks,
+            capabilities,
+            limits,
+        } = self;
+        format!(
+            "apiVersion: weir.dev/v1alpha1
+kind: PluginGrant
+metadata:
+  name: {plugin}
+spec:
+  plugin:
+    name: {plugin}
+    digest: {digest}
+  networks: {networks}
+  capabilities: {capabilities}
+  limits: {limits}
+"
+        )
+    }
+}
+
+impl Node {
+    /// Runs weir's command line on the node, in the calling thread's namespace.
+    pub fn command(&self, words: &[&str]) -> Result<Output> {
+        let mut weir = Command::new(binary());
+        weir.args(words).env("WEIR_ROOT", self.root());
+        weir.output().context("run weir")
+    }
+
+    /// Runs weir's command line in the node's namespace, and returns what it printed. Errors: its
+    /// own.
+    pub fn weir(&self, words: &[&str]) -> Result<String> {
+        let output = self.inside(|| self.command(words))?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "weir {}: {errors}", words.join(" "));
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// Installs a built component as a person does, and makes weir answer to its name. Returns the
+    /// component's digest.
+    pub fn install_plugin(&self, name: &str) -> Result<String> {
+        let file = component(name);
+        let shown = file.to_str().context("the component's path is text")?;
+        self.weir(&["plugin", "add", shown, "--name", name])?;
+        self.link_plugin(name)?;
+        self.digest(name)
+    }
+
+    /// Makes weir answer to a plugin's name.
+    pub fn link_plugin(&self, name: &str) -> Result<()> {
+        let link = self.bin_dir().join(name);
+        symlink("weir", &link).with_context(|| format!("link `{}`", link.display()))
+    }
+
+    /// The digest of an installed plugin.
+    pub fn digest(&self, name: &str) -> Result<String> {
+        let manifest = fs::read(self.installed(name).join("manifest.json"))?;
+        let manifest: serde_json::Value = serde_json::from_slice(&manifest)?;
+        Ok(manifest["digest"].as_str().context("a manifest has a digest")?.to_owned())
+    }
+
+    /// Where an installed plugin's files are.
+    pub fn installed(&self, name: &str) -> PathBuf {
+        self.root().join("var/lib/weir/plugins").join(name)
+    }
+
+    /// Where the grants of the administrator are.
+    pub fn grants(&self) -> PathBuf {
+        self.root().join("etc/weir/grants.d")
+    }
+
+    /// Writes a document into the grants of the administrator.
+    pub fn put_grant(&self, file: impl AsRef<Path>, document: &str) -> Result<()> {
+        fs::create_dir_all(self.grants())?;
+        fs::write(self.grants().join(file), document).context("write a grant")
+    }
+
+    /// Installs a component and puts a grant for it in force.
+    pub fn install_with(&self, grant: &Grant<'_>) -> Result<()> {
+        let digest = self.install_plugin(grant.plugin)?;
+        self.put_grant(format!("{}.yaml", grant.plugin), &grant.document(&digest))
+    }
+}
