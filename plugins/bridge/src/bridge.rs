@@ -1,7 +1,7 @@
 //! The bridge on the host.
 
 use weir_sdk::link::{self, BridgeChanges, Changes, Link, NewBridge, NewLink};
-use weir_sdk::{Context, Error, ErrorCode, Interface, Namespace, OperationError, Outcome, sysctl};
+use weir_sdk::{Context, Error, ErrorCode, Interface, Namespace, Outcome, sysctl};
 
 use crate::config::Config;
 
@@ -72,14 +72,17 @@ fn adjust(config: &Config, bridge: &Link) -> Result<(), Error> {
         link::update(Namespace::Host, bridge, changes)
             .context(format!("could not set bridge \"{}\" up", bridge.name))?;
     }
-    refuse_router_advertisements(&bridge.name).context("could not set accept_ra of the bridge")
+    refuse_router_advertisements(&bridge.name)
 }
 
-/// The bridge's routes are this plugin's business, not that of whoever sends router advertisements.
-fn refuse_router_advertisements(bridge: &str) -> Result<(), OperationError> {
-    let key = sysctl::interface_key("ipv6.conf", bridge, "accept_ra");
+/// The routes of the bridge and its ports are this plugin's business, not that of whoever sends
+/// router advertisements.
+pub fn refuse_router_advertisements(link: &str) -> Result<(), Error> {
+    let key = sysctl::interface_key("ipv6.conf", link, "accept_ra");
     // A kernel without IPv6 has no such key.
-    sysctl::ensure(Namespace::Host, &key, "0").found().map(drop)
+    let set = sysctl::ensure(Namespace::Host, &key, "0").found();
+    set.map(drop)
+        .context(format!("could not set accept_ra of \"{link}\""))
 }
 
 /// The bridge in the result, read again: its MAC may have changed with its first port.

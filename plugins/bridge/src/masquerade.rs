@@ -1,27 +1,25 @@
 //! Masquerading of the containers' traffic to other networks, in the table of the family `inet`.
 //!
-//! A packet costs one look-up by its source, however many containers there are:
+//! A packet costs three look-ups, and an ADD one transaction, however many containers there are:
 //!
 //! ```text
 //! chain postrouting {
 //!     type nat hook postrouting priority srcnat
-//!     ip saddr vmap @pods4
-//!     ip6 saddr vmap @pods6
-//! }
-//! chain masquerade_10_1_0_0_16 {
-//!     ip daddr 10.1.0.0/16 return
+//!     ip saddr . ip daddr @local4 return
 //!     ip daddr 224.0.0.0/4 return
-//!     masquerade
+//!     ip saddr @pods4 masquerade
+//!     (and the same for IPv6)
 //! }
-//! map pods4 { 10.1.0.5 comment "<attachment>" : jump masquerade_10_1_0_0_16 }
+//! set local4 { 10.1.0.0/16 . 10.1.0.0/16 }
+//! set pods4 { 10.1.0.5 comment "<attachment>" }
 //! ```
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 use weir_sdk::firewall::{
-    self, Chain, ChainType, Command, Condition, DataType, Element, Family, Field, Hook, Rule, Set,
-    Statement, Verdict,
+    self, Chain, ChainType, Command, Condition, DataType, Element, Elements, Family, Field, Hook,
+    Rule, Set, Statement,
 };
 use weir_sdk::{
     AddResult, Context, Error, ErrorCode, GcRequest, IpConfig, Namespace, OperationError, Outcome,
@@ -36,40 +34,67 @@ const SOURCE_NAT: i32 = 100;
 const PODS4: &str = "pods4";
 const PODS6: &str = "pods6";
 
+/// What masquerading of one family looks at.
+struct Masquerade {
+    pods: &'static str,
+    local: &'static str,
+    key: DataType,
+    source: Field,
+    destination: Field,
+    multicast: &'static str,
+}
+
+const IPV4: Masquerade = Masquerade {
+    pods: PODS4,
+    local: "local4",
+    key: DataType::Ipv4Address,
+    source: Field::Ipv4Source,
+    destination: Field::Ipv4Destination,
+    multicast: "224.0.0.0/4",
+};
+
+const IPV6: Masquerade = Masquerade {
+    pods: PODS6,
+    local: "local6",
+    key: DataType::Ipv6Address,
+    source: Field::Ipv6Source,
+    destination: Field::Ipv6Destination,
+    multicast: "ff00::/8",
+};
+
 /// How often to try when others change the same objects at the same time.
 const ATTEMPTS: usize = 8;
 
 /// Masquerades what these addresses send to other networks.
 pub fn add(owner: &Owner, ips: &[IpConfig]) -> Result<(), Error> {
-    let elements = |ip: &IpConfig| element(owner, &ip.address);
-    let commands: Vec<Command> = ips.iter().map(elements).map(creation).collect();
-    match apply(&commands) {
+    let commands: Vec<Command> = ips.iter().flat_map(|ip| elements(owner, &ip.address)).collect();
+    let added = match apply(&commands) {
         Err(error) if is_to_be_prepared(&error) => {
-            let one_by_one = ips.iter().try_for_each(|ip| add_one(owner, &ip.address));
-            one_by_one.context("could not set up masquerading")
+            ips.iter().try_for_each(|ip| add_one(owner, &ip.address))
         }
-        applied => applied.context("could not set up masquerading"),
-    }
+        applied => applied,
+    };
+    added.context("could not set up masquerading")
 }
 
-/// Whether chains are missing, or an element of an earlier container is in the way.
+/// Whether the table is missing, or an element of an earlier container is in the way.
 fn is_to_be_prepared(error: &OperationError) -> bool {
     matches!(error.code, ErrorCode::NotFound | ErrorCode::Exists)
 }
 
 fn add_one(owner: &Owner, address: &IpNet) -> Result<(), OperationError> {
-    let found = element(owner, address);
-    let mut outcome = apply(&[creation(found.clone())]);
+    let mut outcome = apply(&elements(owner, address));
     for _ in 0..ATTEMPTS {
         match &outcome {
             Err(error) if error.code == ErrorCode::NotFound => {
                 apply(&base()).or_exists()?;
-                apply(&network_chain(address)).or_exists()?;
-                outcome = apply(&[creation(found.clone())]);
+                outcome = apply(&elements(owner, address));
             }
             // The address was another container's, which went without a DEL.
             Err(error) if error.code == ErrorCode::Exists => {
-                outcome = apply(&[deletion(found.clone()), creation(found.clone())]);
+                let mut commands = vec![deletion(pod(owner, address))];
+                commands.extend(elements(owner, address));
+                outcome = apply(&commands);
             }
             _ => break,
         }
@@ -81,60 +106,51 @@ fn apply(commands: &[Command]) -> Result<(), OperationError> {
     firewall::apply(Namespace::Host, FAMILY, commands)
 }
 
-/// The element of an address, and its map.
-fn element(owner: &Owner, address: &IpNet) -> Found {
-    let element = Element::new([address.addr().into()])
-        .with_verdict(Verdict::Jump(chain_name(address)))
-        .with_comment(owner.comment());
-    (map_of(address.addr()), element)
+/// What an address adds: itself, and that its network is not to be masqueraded to.
+fn elements(owner: &Owner, address: &IpNet) -> [Command; 2] {
+    let (first, last) = (address.network(), address.broadcast());
+    let network = Element::range([first.into(), first.into()], [last.into(), last.into()]);
+    let local = family_of(address.addr()).local;
+    [
+        creation(pod(owner, address)),
+        Command::AddElements(Elements::of(local, [network])),
+    ]
 }
 
-fn map_of(address: IpAddr) -> &'static str {
+/// The element of an address, and its set.
+fn pod(owner: &Owner, address: &IpNet) -> Found {
+    let element = Element::new([address.addr().into()]).with_comment(owner.comment());
+    (family_of(address.addr()).pods, element)
+}
+
+fn family_of(address: IpAddr) -> Masquerade {
     match address {
-        IpAddr::V4(_) => PODS4,
-        IpAddr::V6(_) => PODS6,
+        IpAddr::V4(_) => IPV4,
+        IpAddr::V6(_) => IPV6,
     }
 }
 
 /// What all networks share. `create-chain` fails where it exists, so that nothing comes twice.
-fn base() -> [Command; 5] {
+fn base() -> Vec<Command> {
     let postrouting = Chain::base(POSTROUTING, ChainType::Nat, Hook::Postrouting, SOURCE_NAT);
-    let look_up = |field, map| {
-        let rule = Rule::new(POSTROUTING).then(Statement::verdict_map([field], map));
-        Command::AppendRule(rule)
-    };
-    [
-        Command::CreateChain(postrouting),
-        Command::AddSet(Set::verdict_map(PODS4, [DataType::Ipv4Address])),
-        Command::AddSet(Set::verdict_map(PODS6, [DataType::Ipv6Address])),
-        look_up(Field::Ipv4Source, PODS4),
-        look_up(Field::Ipv6Source, PODS6),
-    ]
+    let mut commands = vec![Command::CreateChain(postrouting)];
+    for family in [IPV4, IPV6] {
+        commands.push(Command::AddSet(Set::new(family.pods, [family.key])));
+        commands.push(Command::AddSet(Set::ranges(family.local, [family.key, family.key])));
+        commands.extend(rules(&family).map(Command::AppendRule));
+    }
+    commands
 }
 
-/// The chain of an address's network.
-fn network_chain(address: &IpNet) -> [Command; 4] {
-    let name = chain_name(address);
-    let (destination, multicast) = match address.addr() {
-        IpAddr::V4(_) => (Field::Ipv4Destination, "224.0.0.0/4"),
-        IpAddr::V6(_) => (Field::Ipv6Destination, "ff00::/8"),
-    };
-    let multicast: IpNet = multicast.parse().expect("a network");
-    let spare = |network| {
-        let rule = Rule::new(&name).when(Condition::within(destination, network));
-        Command::AppendRule(rule.then(Statement::ReturnToCaller))
-    };
+fn rules(family: &Masquerade) -> [Rule; 3] {
+    let rule = |condition| Rule::new(POSTROUTING).when(condition);
+    let multicast: IpNet = family.multicast.parse().expect("a network");
     [
-        Command::CreateChain(Chain::regular(&name)),
-        spare(address.trunc()),
-        spare(multicast),
-        Command::AppendRule(Rule::new(&name).then(Statement::masquerade())),
+        rule(Condition::in_set([family.source, family.destination], family.local))
+            .then(Statement::ReturnToCaller),
+        rule(Condition::within(family.destination, multicast)).then(Statement::ReturnToCaller),
+        rule(Condition::in_set([family.source], family.pods)).then(Statement::masquerade()),
     ]
-}
-
-fn chain_name(address: &IpNet) -> String {
-    let network = address.trunc().to_string();
-    format!("masquerade_{}", network.replace(['.', ':', '/'], "_"))
 }
 
 /// Removes the attachment's elements: by address where the previous result tells the addresses,
@@ -159,7 +175,7 @@ fn find_by_address(
         let address = ip.address.addr();
         found.extend(owned::get(
             FAMILY,
-            map_of(address),
+            family_of(address).pods,
             &[address.into()],
             owner,
         )?);
@@ -175,34 +191,43 @@ pub fn retain(request: &GcRequest<Config>) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use weir_sdk::firewall::Value;
+
     use super::*;
 
-    #[test]
-    fn chains_are_named_by_their_network() {
-        let name = |text: &str| chain_name(&text.parse().unwrap());
-        assert_eq!(name("10.1.2.3/16"), "masquerade_10_1_0_0_16");
-        assert_eq!(name("fd00:1::5/64"), "masquerade_fd00_1___64");
-        assert_ne!(name("fd00::1:0/112"), name("fd00:1::/112"));
+    fn rules_of(family: &Masquerade) -> Vec<Rule> {
+        rules(family).into_iter().collect()
     }
 
     #[test]
-    fn a_network_chain_spares_its_own_network_and_multicast() {
-        let commands = network_chain(&"10.1.2.3/16".parse().unwrap());
-        let networks: Vec<IpNet> = commands
-            .iter()
-            .filter_map(|command| match command {
-                Command::AppendRule(rule) => rule.conditions.first(),
-                _ => None,
-            })
-            .map(|condition| match condition {
-                Condition::Within(within) => within.network.into(),
-                _ => panic!("another condition"),
-            })
-            .collect();
-        let expected: [IpNet; 2] = [
-            "10.1.0.0/16".parse().unwrap(),
-            "224.0.0.0/4".parse().unwrap(),
-        ];
-        assert_eq!(networks, expected);
+    fn what_stays_in_a_network_and_multicast_is_spared_before_the_rest_is_masqueraded() {
+        for family in [IPV4, IPV6] {
+            let rules = rules_of(&family);
+            let statements: Vec<&Statement> =
+                rules.iter().flat_map(|rule| rule.statements.first()).collect();
+            assert!(matches!(
+                statements[..],
+                [
+                    Statement::ReturnToCaller,
+                    Statement::ReturnToCaller,
+                    Statement::Masquerade(_)
+                ]
+            ));
+        }
+    }
+
+    #[test]
+    fn a_network_is_spared_whole() {
+        let owner = Owner::new("net", "id", "eth0");
+        let [_, local] = elements(&owner, &"10.1.2.3/16".parse().unwrap());
+        let Command::AddElements(local) = local else {
+            panic!("another command");
+        };
+        let address = |text: &str| Value::from(text.parse::<IpAddr>().unwrap());
+        let element = &local.elements[0];
+        assert_eq!(local.set, "local4");
+        assert_eq!(element.key, [address("10.1.0.0"), address("10.1.0.0")]);
+        let end = element.key_end.as_deref().unwrap();
+        assert_eq!(end, [address("10.1.255.255"), address("10.1.255.255")]);
     }
 }

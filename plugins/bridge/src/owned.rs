@@ -31,7 +31,8 @@ impl Owner {
         Owner::new(&request.network, &request.container_id, &request.ifname)
     }
 
-    fn new(network: &str, container_id: &str, ifname: &str) -> Self {
+    /// The attachment of these names.
+    pub fn new(network: &str, container_id: &str, ifname: &str) -> Self {
         let mut comment = format!("{network} {container_id} {ifname}");
         if comment.len() > COMMENT_MAX {
             let attachment = digest(&format!("{container_id} {ifname}"));

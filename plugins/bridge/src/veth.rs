@@ -4,6 +4,7 @@ use weir_sdk::link::{self, Link, NewLink, NewPeer, OperState, PortChanges};
 use weir_sdk::{Context, Error, ErrorCode, Mac, Namespace, Outcome, Request, log};
 
 use crate::antispoof;
+use crate::bridge::refuse_router_advertisements;
 use crate::config::Config;
 use crate::owned::{Owner, digest};
 
@@ -40,6 +41,7 @@ pub fn create(
     let container = link::get(Namespace::Container, request.ifname.as_str())
         .context("could not read the container's interface")?;
 
+    refuse_router_advertisements(&host.name)?;
     set_up_port(config, &host)?;
     if config.macspoofchk {
         antispoof::add(owner, &host.name, mac_of(&container)?)?;

@@ -51,7 +51,12 @@ impl From<weir_cni::Error> for cni::Failure {
 
 impl From<cni::Failure> for weir_cni::Error {
     fn from(failure: cni::Failure) -> Self {
-        weir_cni::Error::new(failure.code, failure.msg).with_details(failure.details)
+        // To the specification an error without a code is none.
+        let code = match failure.code {
+            0 => weir_cni::Code::INTERNAL,
+            code => code.into(),
+        };
+        weir_cni::Error::new(code, failure.msg).with_details(failure.details)
     }
 }
 

@@ -56,9 +56,18 @@ impl Log {
         self.line(level, message, fields);
     }
 
-    /// How many lines were dropped.
-    pub fn dropped(&self) -> u64 {
-        self.dropped
+    /// Writes a line of the host's own, which no plugin's flood can keep out.
+    pub fn note(&mut self, level: &'static str, message: &str) {
+        self.line(level, message, &[]);
+    }
+
+    /// Says how many lines were dropped, where any were.
+    pub fn close(&mut self) {
+        if self.dropped > 0 {
+            let dropped = format!("{} lines did not fit the grant's limit for the log", self.dropped);
+            self.note("warn", &dropped);
+            self.dropped = 0;
+        }
     }
 
     fn line(&mut self, level: &'static str, message: &str, fields: &[(String, String)]) {

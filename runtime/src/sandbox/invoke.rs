@@ -17,13 +17,13 @@ use weir_cni::{AddResult, Attachment, Command, Error, Version};
 use super::catalogue::{Catalogue, Plugin};
 use super::grants::Grants;
 use super::watchdog::Watchdog;
-use super::{code, imports, linker, trap};
+use super::{claim, code, imports, linker, trap};
 use crate::gate::{Audit, Gate, Subject};
 use crate::grant::{Document, Invocation, Limits};
 use crate::host::bindings::weir::cni::cni;
 use crate::host::bindings;
 use crate::host::convert;
-use crate::host::{Host, Log, RunIpam, Setup};
+use crate::host::{Host, Log, RunIpam, Setup, printable};
 use crate::kernel::Namespaces;
 use crate::kernel::lock::Shared;
 use crate::paths::Paths;
@@ -311,7 +311,7 @@ impl Call {
             Command::Add => {
                 let returned = plugin.call_add(store, &attachment(request));
                 return match returned.map_err(|e| self.explain(&e))? {
-                    Ok(result) => convert::result(result).map(Some),
+                    Ok(result) => claim::check(convert::result(result)?, request).map(Some),
                     Err(failure) => Err(failure.into()),
                 };
             }
@@ -328,7 +328,7 @@ impl Call {
     }
 
     fn explain(&self, error: &wasmtime::Error) -> Error {
-        trap::explain(&self.plugin, self.store.data(), error)
+        trap::explain(self.store.data(), error)
     }
 
     /// Undoes a failed ADD, writes what is left for the log, and says whose error it was.
@@ -341,8 +341,7 @@ impl Call {
         host.close();
         let outcome = outcome.and_then(|result| match host.audit_failure() {
             Some(why) if command == Command::Add => Err(Error::io_failure(format!(
-                "what plugin `{}` did cannot be recorded in the audit log: {why}",
-                self.plugin
+                "what it did cannot be recorded in the audit log: {why}"
             ))),
             _ => Ok(result),
         });
@@ -350,16 +349,20 @@ impl Call {
         if !stderr.is_empty() {
             host.log().write("info", stderr.trim_end(), &[]);
         }
-        let Err(error) = outcome else {
-            return outcome;
-        };
-        if command == Command::Add {
+        if outcome.is_err() && command == Command::Add {
             for failure in host.undo() {
-                host.log().write("error", &format!("not undone: {failure}"), &[]);
+                host.log().note("error", &format!("not undone: {failure}"));
             }
         }
-        Err(error.with_prefix(format_args!("plugin `{}`", self.plugin)))
+        host.log().close();
+        let plugin = &self.plugin;
+        outcome.map_err(|error| readable(error).with_prefix(format_args!("plugin `{plugin}`")))
     }
+}
+
+/// A plugin's error ends in logs and terminals, which its text must not drive.
+fn readable(error: Error) -> Error {
+    Error::new(error.code, printable(&error.msg)).with_details(printable(&error.details))
 }
 
 fn attachment(request: &Request) -> cni::Request {

@@ -5,6 +5,7 @@
 
 mod builtin;
 mod catalogue;
+mod claim;
 mod code;
 mod grants;
 mod imports;

@@ -1,4 +1,5 @@
-//! What a plugin's violent end is called: a CNI error that names the plugin and the limit.
+//! What a plugin's violent end is called: a CNI error that names the limit. The caller names the
+//! plugin.
 
 use std::time::Instant;
 
@@ -9,32 +10,32 @@ use super::codes;
 use crate::host::Host;
 
 /// Explains why a call of a plugin did not return.
-pub fn explain(plugin: &str, host: &Host, error: &wasmtime::Error) -> Error {
+pub fn explain(host: &Host, error: &wasmtime::Error) -> Error {
     let (limits, usage) = (host.limits(), host.usage());
     let trap = error.downcast_ref::<Trap>();
     let explained = if trap == Some(&Trap::Interrupt) || Instant::now() >= host.deadline() {
         let time = humantime::format_duration(limits.time);
-        Error::new(codes::TIME, format!("plugin `{plugin}` did not finish within its time, {time}"))
+        Error::new(codes::TIME, format!("did not finish within its time, {time}"))
     } else if usage.calls > limits.calls {
         let calls = limits.calls;
         Error::new(
             codes::CALLS,
-            format!("plugin `{plugin}` made more than its {calls} calls of host functions"),
+            format!("made more than its {calls} calls of host functions"),
         )
     } else if usage.memory_refused {
         let memory = limits.memory.display().iec();
         Error::new(
             codes::MEMORY,
-            format!("plugin `{plugin}` needed more memory than its {memory}"),
+            format!("needed more memory than its {memory}"),
         )
     } else if is_transfer(error) {
         let transfer = limits.transfer.display().iec();
         Error::new(
             codes::TRANSFER,
-            format!("plugin `{plugin}` handed over more than {transfer} in one call"),
+            format!("handed over more than {transfer} in one call"),
         )
     } else {
-        Error::new(codes::TRAPPED, format!("plugin `{plugin}` trapped: {}", cause(error)))
+        Error::new(codes::TRAPPED, format!("trapped: {}", cause(error)))
     };
     explained.with_details(host.standard_error().trim().to_owned())
 }

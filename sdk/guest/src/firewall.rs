@@ -196,6 +196,14 @@ impl Set {
         }
     }
 
+    /// A set of ranges.
+    pub fn ranges(name: impl Into<String>, key: impl Into<Vec<DataType>>) -> Self {
+        Set {
+            interval: true,
+            ..Set::new(name, key)
+        }
+    }
+
     /// A map from keys to verdicts.
     pub fn verdict_map(name: impl Into<String>, key: impl Into<Vec<DataType>>) -> Self {
         Set {
@@ -213,6 +221,14 @@ impl Element {
             key_end: None,
             data: ElementData::None,
             comment: None,
+        }
+    }
+
+    /// A set's range, from the first key to the last.
+    pub fn range(first: impl Into<Vec<Value>>, last: impl Into<Vec<Value>>) -> Self {
+        Element {
+            key_end: Some(last.into()),
+            ..Element::new(first)
         }
     }
 

@@ -1,0 +1,186 @@
+//! The process killed at many points of ADD: a DEL then leaves the node as it was, and nothing
+//! keeps the next ADD from working.
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use weir_tests::trace::End;
+use weir_tests::{Call, Container, Node, State, weir};
+
+/// How many points of one ADD are tried.
+const POINTS: usize = 50;
+/// How many points of the first ADD of a node.
+const FIRST_POINTS: usize = 20;
+
+fn config() -> Value {
+    json!({
+        "cniVersion": "1.1.0",
+        "name": "crash",
+        "type": "bridge",
+        "bridge": "crash0",
+        "isGateway": true,
+        "ipMasq": true,
+        "macspoofchk": true,
+        "ipam": {
+            "type": "host-local",
+            "ranges": [[{ "subnet": "10.30.0.0/24" }], [{ "subnet": "fd00:30::/64" }]],
+            "routes": [{ "dst": "0.0.0.0/0" }, { "dst": "::/0" }],
+        },
+    })
+}
+
+#[test]
+fn a_del_after_a_kill_at_any_point_leaves_the_node_as_it_was() -> Result<()> {
+    let node = Node::create()?;
+    let other = node.container()?;
+    node.run(&weir(&node, "bridge", "ADD", &other, &config()))?.result();
+    let before = State::of(&node)?;
+
+    let points = count_points(&node)?;
+    // Some more points than kills: none is so near the end that the process is faster.
+    for nth in 0..POINTS {
+        let point = nth * points / (POINTS + 2);
+        let context = format!("killed at point {point} of {points}");
+        kill_and_delete(&node, point, &before).context(context)?;
+    }
+    let checked = with_previous(&node, &other, "CHECK")?;
+    node.run(&checked)?.result();
+    Ok(())
+}
+
+/// One attachment, killed at `point` of its ADD, deleted, and then really made and deleted.
+fn kill_and_delete(node: &Node, point: usize, before: &State) -> Result<()> {
+    let container = node.container()?;
+    let add = weir(node, "bridge", "ADD", &container, &config());
+    assert_eq!(node.inside(|| add.run_until(Some(point)))?, End::Killed);
+
+    let del = weir(node, "bridge", "DEL", &container, &config());
+    let deleted = node.run(&del)?;
+    assert!(deleted.succeeded(), "DEL after the kill: {deleted:?}");
+    State::of(node)?.assert_same(before);
+    assert_eq!(links(&container)?, ["lo"], "links in the container");
+
+    let result = node.run(&add)?.result();
+    let mut with_result = config();
+    with_result["prevResult"] = result;
+    let check = weir(node, "bridge", "CHECK", &container, &with_result);
+    node.run(&check)?.result();
+    let del = weir(node, "bridge", "DEL", &container, &with_result);
+    node.run(&del)?.result();
+    State::of(node)?.assert_same(before);
+    Ok(())
+}
+
+#[test]
+fn a_del_with_a_result_of_before_the_kill_also_leaves_nothing() -> Result<()> {
+    let node = Node::create()?;
+    let other = node.container()?;
+    let of_other = node.run(&weir(&node, "bridge", "ADD", &other, &config()))?.result();
+    let before = State::of(&node)?;
+    let points = count_points(&node)?;
+    for nth in 1..10 {
+        let container = node.container()?;
+        let add = weir(&node, "bridge", "ADD", &container, &config());
+        assert_eq!(node.inside(|| add.run_until(Some(nth * points / 10)))?, End::Killed);
+        // Whatever the runtime remembers, here another attachment's: it must not be touched.
+        let mut with_result = config();
+        with_result["prevResult"] = of_other.clone();
+        let deleted = node.run(&weir(&node, "bridge", "DEL", &container, &with_result))?;
+        assert!(deleted.succeeded(), "DEL after the kill: {deleted:?}");
+        State::of(&node)?.assert_same(&before);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_kill_in_the_first_add_of_a_node_spoils_nothing_for_the_next() -> Result<()> {
+    let clean = Node::create()?;
+    let points = count_points(&clean)?;
+    for nth in 0..FIRST_POINTS {
+        let point = nth * points / (FIRST_POINTS + 2);
+        first_add(point).with_context(|| format!("killed at point {point} of {points}"))?;
+    }
+    Ok(())
+}
+
+/// A node whose first ADD is killed must work as one whose first ADD is not.
+fn first_add(point: usize) -> Result<()> {
+    let (killed, unharmed) = (Node::create()?, Node::create()?);
+    let victim = killed.container()?;
+    let add = weir(&killed, "bridge", "ADD", &victim, &config());
+    assert_eq!(killed.inside(|| add.run_until(Some(point)))?, End::Killed);
+    killed.run(&weir(&killed, "bridge", "DEL", &victim, &config()))?.result();
+    assert!(killed.taken("crash").is_empty(), "leases: {:?}", killed.taken("crash"));
+
+    // They live as long as the states are compared.
+    let containers = [killed.container()?, unharmed.container()?];
+    for (node, container) in [&killed, &unharmed].into_iter().zip(&containers) {
+        let mut call = weir(node, "bridge", "ADD", container, &config());
+        call.set("CNI_CONTAINERID", "the-next");
+        node.run(&call)?.result();
+    }
+    let (killed, unharmed) = (State::of(&killed)?, State::of(&unharmed)?);
+    assert_eq!(killed.links, unharmed.links);
+    assert_eq!(killed.addresses.len(), unharmed.addresses.len(), "{:?}", killed.addresses);
+    assert_eq!(structure(&killed), structure(&unharmed), "tables, chains and rules");
+    Ok(())
+}
+
+/// Tables, sets, chains and rules, without the elements, whose addresses may differ by one.
+fn structure(state: &State) -> Vec<Value> {
+    let mut objects = state.nftables.clone();
+    for object in &mut objects {
+        for key in ["map", "set"] {
+            if let Some(set) = object.get_mut(key).and_then(Value::as_object_mut) {
+                set.remove("elem");
+            }
+        }
+    }
+    objects
+}
+
+/// How many points an ADD of this node has; the attachment is deleted again.
+fn count_points(node: &Node) -> Result<usize> {
+    let container = node.container()?;
+    let add = weir(node, "bridge", "ADD", &container, &config());
+    let End::Exited { status: 0, points } = node.inside(|| add.run_until(None))? else {
+        anyhow::bail!("the traced ADD failed");
+    };
+    node.run(&weir(node, "bridge", "DEL", &container, &config()))?.result();
+    assert!(points >= 2 * POINTS, "only {points} points: {POINTS} kills would fall together");
+    Ok(points)
+}
+
+/// A call for an attachment with a result that is read from the cache of no runtime: ADD's own is
+/// asked for again through CHECK's configuration.
+fn with_previous(node: &Node, container: &Container, command: &str) -> Result<Call> {
+    let addresses = container.ip_json("address show dev eth0")?;
+    let link = &addresses[0];
+    let bridge = node.ip_json("link show crash0")?;
+    let ips: Vec<Value> = link["addr_info"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|address| address["scope"] == "global")
+        .map(|address| {
+            let text = |key: &str| address[key].to_string().trim_matches('"').to_owned();
+            json!({ "interface": 2, "address": format!("{}/{}", text("local"), text("prefixlen")) })
+        })
+        .collect();
+    let ports = node.ip_json("link show master crash0")?;
+    let interface = |link: &Value| json!({ "name": link["ifname"], "mac": link["address"] });
+    let mut inside = interface(link);
+    inside["sandbox"] = json!(container.netns());
+    let mut config = config();
+    config["prevResult"] = json!({
+        "cniVersion": "1.1.0",
+        "interfaces": [interface(&bridge[0]), interface(&ports[0]), inside],
+        "ips": ips,
+    });
+    Ok(weir(node, "bridge", command, container, &config))
+}
+
+fn links(container: &Container) -> Result<Vec<String>> {
+    let links = container.ip_json("link show")?;
+    let names = links.as_array().into_iter().flatten();
+    Ok(names.filter_map(|link| link["ifname"].as_str().map(str::to_owned)).collect())
+}

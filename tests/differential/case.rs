@@ -1,0 +1,288 @@
+//! One configuration through both sides: the life of two attachments, step by step.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use weir_tests::Outcome;
+
+use crate::compare::differences;
+use crate::normalise;
+use crate::side::{Side, with_previous};
+use crate::snapshot::Snapshot;
+
+/// How long the kernel may take to come to rest after a step: links coming up, addresses settling.
+const REST: Duration = Duration::from_secs(5);
+
+/// How often to look whether it has.
+const POLL: Duration = Duration::from_millis(10);
+
+/// A configuration, and what is there before it is used.
+pub struct Case {
+    config: Value,
+    args: [Option<&'static str>; 2],
+    host: Vec<&'static str>,
+    in_containers: Vec<&'static str>,
+    files: Vec<(&'static str, &'static str)>,
+    expected: Expected,
+}
+
+/// What ADD must do for the case to be about what its name says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    Success,
+    Failure,
+    /// The first container is attached, and then there is no room.
+    SuccessOnce,
+}
+
+impl Case {
+    /// A configuration that both sides must carry out. `cniVersion` is 1.0.0, and the name `net`,
+    /// where it says nothing else.
+    pub fn new(config: Value) -> Self {
+        let mut whole = json!({"cniVersion": "1.0.0", "name": "net"});
+        let keys = config.as_object().expect("a configuration is an object").clone();
+        whole.as_object_mut().expect("as above").extend(keys);
+        Self {
+            config: whole,
+            args: [None; 2],
+            host: Vec::new(),
+            in_containers: Vec::new(),
+            files: Vec::new(),
+            expected: Expected::Success,
+        }
+    }
+
+    /// `bridge` with the bridge `br`, these keys, and host-local with those.
+    pub fn bridge(keys: Value, ipam: Value) -> Self {
+        let mut case = Self::layer_2(keys);
+        case.config["ipam"] = ipam;
+        case.config["ipam"]["type"] = json!("host-local");
+        case
+    }
+
+    /// `bridge` with the bridge `br` and these keys, without `ipam`.
+    pub fn layer_2(keys: Value) -> Self {
+        let mut case = Self::new(keys);
+        case.config["type"] = json!("bridge");
+        case.config["bridge"] = json!("br");
+        case
+    }
+
+    /// host-local, called by itself.
+    pub fn host_local(ipam: Value) -> Self {
+        let mut case = Self::new(json!({"type": "host-local"}));
+        case.config["ipam"] = ipam;
+        case.config["ipam"]["type"] = json!("host-local");
+        case
+    }
+
+    /// `CNI_ARGS` of the two containers.
+    pub fn args(mut self, one: &'static str, two: &'static str) -> Self {
+        self.args = [one, two].map(Some);
+        self
+    }
+
+    /// More keys of the configuration, beside `type`.
+    pub fn with(mut self, key: &str, value: Value) -> Self {
+        self.config[key] = value;
+        self
+    }
+
+    /// A line of `ip` that is run on the host first.
+    pub fn host(mut self, line: &'static str) -> Self {
+        self.host.push(line);
+        self
+    }
+
+    /// A line of `ip` that is run in both containers first.
+    pub fn in_containers(mut self, line: &'static str) -> Self {
+        self.in_containers.push(line);
+        self
+    }
+
+    /// A file below the node's root.
+    pub fn file(mut self, path: &'static str, content: &'static str) -> Self {
+        self.files.push((path, content));
+        self
+    }
+
+    /// ADD must fail on both sides.
+    pub fn fails(mut self) -> Self {
+        self.expected = Expected::Failure;
+        self
+    }
+
+    /// The first ADD must succeed on both sides and the second fail.
+    pub fn succeeds_once(mut self) -> Self {
+        self.expected = Expected::SuccessOnce;
+        self
+    }
+
+    /// Takes both sides through all steps. Panics where they differ.
+    pub fn run(self) {
+        self.try_run().unwrap_or_else(|error| panic!("{error:#}"));
+    }
+
+    fn try_run(&self) -> Result<()> {
+        let sides = Side::pair(2)?;
+        for side in &sides {
+            self.prepare(side)?;
+        }
+        let story = Story { case: self, asked: self.asked(), sides };
+        story.compare_states("before everything")?;
+        story.tell()
+    }
+
+    fn prepare(&self, side: &Side) -> Result<()> {
+        for line in &self.host {
+            side.node.ip(line)?;
+        }
+        for line in &self.in_containers {
+            side.containers.iter().try_for_each(|container| container.ip(line).map(drop))?;
+        }
+        for (path, content) in &self.files {
+            let path = side.node.root().join(path);
+            fs::create_dir_all(path.parent().context("a file is in a directory")?)?;
+            fs::write(path, content)?;
+        }
+        Ok(())
+    }
+
+    /// Everything that is asked for, to find MACs in.
+    fn asked(&self) -> String {
+        format!("{} {:?} {:?}", self.config, self.args, self.host)
+    }
+}
+
+/// A case under way.
+struct Story<'c> {
+    case: &'c Case,
+    asked: String,
+    sides: [Side; 2],
+}
+
+/// The results of one container's ADD: the reference's and weir's.
+type Results = [Option<Value>; 2];
+
+impl Story<'_> {
+    fn tell(&self) -> Result<()> {
+        let one = self.add("ADD", 0, self.case.expected != Expected::Failure)?;
+        self.call("CHECK", 0, "CHECK", &one)?;
+        let two = self.add("ADD of another", 1, self.case.expected == Expected::Success)?;
+        self.call("ADD again", 0, "ADD", &Results::default())?;
+        self.call("CHECK with another there", 0, "CHECK", &one)?;
+        self.call("CHECK of another", 1, "CHECK", &two)?;
+        let plugin = self.case.config["type"].as_str().unwrap_or_default();
+        if normalise::intended_check_needs_previous_result(plugin) {
+            self.call("CHECK without prevResult", 0, "CHECK", &Results::default())?;
+        }
+        self.call("DEL", 0, "DEL", &one)?;
+        self.call("DEL again", 0, "DEL", &one)?;
+        self.call("CHECK after DEL", 0, "CHECK", &one)?;
+        self.call("ADD after DEL", 0, "ADD", &Results::default())?;
+        self.call("DEL without prevResult", 0, "DEL", &Results::default())?;
+        self.call("DEL of another", 1, "DEL", &two)?;
+        Ok(())
+    }
+
+    fn add(&self, step: &str, container: usize, must_succeed: bool) -> Result<Results> {
+        let results = self.call(step, container, "ADD", &Results::default())?;
+        for (side, result) in self.sides.iter().zip(&results) {
+            let whose = side.whose;
+            ensure!(
+                result.is_some() == must_succeed,
+                "{step}: {whose:?}: expected success to be {must_succeed}: {result:?}"
+            );
+        }
+        Ok(results)
+    }
+
+    /// One call on both sides, compared. The results are those of calls that succeeded.
+    fn call(
+        &self,
+        step: &str,
+        container: usize,
+        command: &str,
+        previous: &Results,
+    ) -> Result<Results> {
+        let call = |index: usize| {
+            let config = with_previous(&self.case.config, previous[index].as_ref());
+            self.sides[index].call(command, container, &config, self.case.args[container])
+        };
+        let outcomes = [call(0)?, call(1)?];
+        let texts = outcomes.each_ref().map(|outcome| outcome.stdout.trim()).join("\n");
+        if !self.is_intended(command, &outcomes) {
+            self.compare_outcomes(&outcomes).with_context(|| format!("{step}: {texts}"))?;
+        }
+        if outcomes.iter().all(|outcome| !outcome.succeeded()) {
+            normalise::intended_no_bridge_after_failure(&self.sides, &self.case.config)?;
+        }
+        self.compare_states(step).with_context(|| texts)?;
+        Ok(outcomes.map(|outcome| outcome.succeeded().then(|| outcome.document())))
+    }
+
+    /// Whether the outcomes may differ.
+    fn is_intended(&self, command: &str, [reference, weir]: &[Outcome; 2]) -> bool {
+        match command {
+            "CHECK" => {
+                let config = &self.case.config;
+                weir.succeeded() && normalise::intended_check_of_layer_2(config, reference)
+            }
+            "DEL" if self.case.expected == Expected::Failure => {
+                normalise::intended_del_of_refused_configuration(reference, weir)
+            }
+            _ => false,
+        }
+    }
+
+    fn compare_outcomes(&self, outcomes: &[Outcome; 2]) -> Result<()> {
+        let normal = |index: usize| -> Result<Value> {
+            let side = &self.sides[index];
+            let now = Snapshot::take(side)?;
+            Ok(normalise::outcome(&outcomes[index], side, &now, &self.asked))
+        };
+        let differing = differences(&normal(0)?, &normal(1)?);
+        ensure!(differing.is_empty(), "outcomes differ:\n  {}", differing.join("\n  "));
+        Ok(())
+    }
+
+    /// Waits until the states are the same.
+    fn compare_states(&self, step: &str) -> Result<()> {
+        compare_states(&self.sides, &self.asked, step)
+    }
+}
+
+/// Waits until the states of both sides are the same; an error says where they stay different.
+pub fn compare_states(sides: &[Side; 2], asked: &str, step: &str) -> Result<()> {
+    let deadline = Instant::now() + REST;
+    loop {
+        let [reference, weir] = sides;
+        let state = |side| Ok::<_, anyhow::Error>(normalise::snapshot(&Snapshot::take(side)?, asked));
+        let differing = differences(&state(reference)?, &state(weir)?);
+        if differing.is_empty() {
+            return Ok(());
+        }
+        ensure!(
+            Instant::now() < deadline,
+            "{step}: states differ:\n  {}",
+            differing.join("\n  ")
+        );
+        thread::sleep(POLL);
+    }
+}
+
+/// One test for each named case.
+macro_rules! cases {
+    ($($(#[$doc:meta])* $name:ident: $case:expr;)+) => {$(
+        $(#[$doc])*
+        #[test]
+        fn $name() {
+            $case.run();
+        }
+    )+};
+}
+
+pub(crate) use cases;

@@ -1,0 +1,157 @@
+//! One side of a comparison: a node on which either the reference plugins or weir's are run.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use weir_tests::plugin::REFERENCE;
+use weir_tests::{Call, Container, Node, Outcome, reference, weir};
+
+/// Whose plugins are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    Reference,
+    Weir,
+}
+
+/// A node, the containers on it, and whose plugins attach them.
+pub struct Side {
+    pub whose: Whose,
+    pub node: Node,
+    pub containers: Vec<Container>,
+}
+
+/// Where leases are without `dataDir`.
+const DATA_DIR: &str = "/var/lib/cni/networks";
+
+/// What the comparison runs, and the Debian package that has it.
+const TOOLS: [(&str, &str); 6] = [
+    ("/usr/lib/cni/bridge", "containernetworking-plugins"),
+    ("/usr/lib/cni/host-local", "containernetworking-plugins"),
+    ("ip", "iproute2"),
+    ("iptables", "iptables"),
+    ("ip6tables", "iptables"),
+    ("nft", "nftables"),
+];
+
+impl Side {
+    /// A node with this many containers, whose ids are the same on every side.
+    pub fn create(whose: Whose, containers: usize) -> Result<Self> {
+        require_tools()?;
+        let node = Node::create()?;
+        // Detecting duplicates takes seconds on each of the host's links, and is the kernel's part.
+        node.inside(|| {
+            fs::write("/proc/sys/net/ipv6/conf/default/accept_dad", "0")
+                .context("switch duplicate address detection off on the host")
+        })?;
+        let containers = (1..=containers).map(|number| {
+            let mut container = node.container()?;
+            container.id = format!("differential-{number}");
+            Ok(container)
+        });
+        Ok(Self {
+            whose,
+            containers: containers.collect::<Result<_>>()?,
+            node,
+        })
+    }
+
+    /// Both sides: the reference first.
+    pub fn pair(containers: usize) -> Result<[Self; 2]> {
+        Ok([
+            Self::create(Whose::Reference, containers)?,
+            Self::create(Whose::Weir, containers)?,
+        ])
+    }
+
+    /// Calls this side's plugin, the one that `type` names, for a container.
+    pub fn call(
+        &self,
+        command: &str,
+        container: usize,
+        config: &Value,
+        args: Option<&str>,
+    ) -> Result<Outcome> {
+        self.call_of(self.whose, command, container, config, args)
+    }
+
+    /// Calls a plugin of either kind on this side's node.
+    pub fn call_of(
+        &self,
+        whose: Whose,
+        command: &str,
+        container: usize,
+        config: &Value,
+        args: Option<&str>,
+    ) -> Result<Outcome> {
+        let container = &self.containers[container];
+        let mut call = self.prepare(whose, command, container, config);
+        if let Some(args) = args {
+            call.set("CNI_ARGS", OsString::from(args));
+        }
+        self.node.run(&call)
+    }
+
+    fn prepare(&self, whose: Whose, command: &str, container: &Container, config: &Value) -> Call {
+        match whose {
+            Whose::Weir => weir(&self.node, plugin(config), command, container, config),
+            Whose::Reference => {
+                let config = self.relocated(config);
+                reference(plugin(&config), command, container, &config)
+            }
+        }
+    }
+
+    /// The configuration with paths below the node's root, as `WEIR_ROOT` has it for weir.
+    fn relocated(&self, config: &Value) -> Value {
+        let mut config = config.clone();
+        let is_host_local = config["ipam"]["type"] == "host-local";
+        let Some(ipam) = config["ipam"].as_object_mut().filter(|_| is_host_local) else {
+            return remove_null(config);
+        };
+        let below = |path: &str| format!("{}{path}", self.node.root().display());
+        let data_dir = ipam.get("dataDir").and_then(Value::as_str).unwrap_or(DATA_DIR);
+        let data_dir = below(data_dir);
+        ipam.insert("dataDir".to_owned(), json!(data_dir));
+        if let Some(path) = ipam.get("resolvConf").and_then(Value::as_str).map(below) {
+            ipam.insert("resolvConf".to_owned(), json!(path));
+        }
+        config
+    }
+}
+
+/// Indexing for writing makes a key that was not there.
+fn remove_null(mut config: Value) -> Value {
+    if let Some(keys) = config.as_object_mut() {
+        keys.retain(|_, value| !value.is_null());
+    }
+    config
+}
+
+/// The plugin to call: that of `type`, or for `host-local` alone that of `ipam.type`.
+fn plugin(config: &Value) -> &str {
+    config["type"].as_str().expect("every configuration has a type")
+}
+
+/// The previous result in a configuration, from version 0.4.0 on, which brought it to CHECK and DEL.
+pub fn with_previous(config: &Value, previous: Option<&Value>) -> Value {
+    let mut config = config.clone();
+    let version = config["cniVersion"].as_str().unwrap_or_default();
+    if let Some(previous) = previous.filter(|_| version >= "0.4.0") {
+        config["prevResult"] = previous.clone();
+    }
+    config
+}
+
+fn require_tools() -> Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    for (tool, package) in TOOLS {
+        let mut places = std::env::split_paths(&path);
+        let is_there = Path::new(tool).exists() || places.any(|place| place.join(tool).exists());
+        ensure!(is_there, "`{tool}` is missing: install the package {package}");
+    }
+    ensure!(Path::new(REFERENCE).is_dir(), "{REFERENCE} is missing");
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! Plugins that do not end, or end badly: each limit has its code, and what was half made is gone.
+
+use anyhow::Result;
+use serde_json::json;
+use weir_tests::Grant;
+
+use super::{HALF, Place, READ};
+
+const PLUGIN: &str = "misbehaving";
+
+fn limited(limits: &str) -> Result<Place> {
+    Place::create(&Grant {
+        capabilities: READ,
+        limits,
+        ..Grant::nothing(PLUGIN)
+    })
+}
+
+#[test]
+fn an_endless_loop_ends_with_its_time() -> Result<()> {
+    let place = limited("{ time: 1s }")?;
+    let outcome = place.add(json!({ "act": "loop" }))?;
+    place.assert_ended(&outcome, 211, &["did not finish within its time, 1s"]);
+    let outcome = place.run("DEL", json!({ "delAct": "loop" }), &[])?;
+    place.assert_ended(&outcome, 211, &["did not finish within its time, 1s"]);
+    Ok(())
+}
+
+#[test]
+fn memory_is_bounded() -> Result<()> {
+    let place = limited("{ memory: 8MiB }")?;
+    let outcome = place.add(json!({ "act": "eat" }))?;
+    place.assert_ended(&outcome, 212, &["needed more memory than its 8.0 MiB"]);
+    Ok(())
+}
+
+#[test]
+fn calls_are_bounded() -> Result<()> {
+    let place = limited("{ calls: 50 }")?;
+    let outcome = place.add(json!({ "act": "flood", "target": "lo" }))?;
+    place.assert_ended(&outcome, 213, &["more than its 50 calls"]);
+    // Every one of them was denied, and every denial is recorded.
+    let denied = place.records("link.read");
+    assert_eq!(denied.len(), 50, "{denied:#?}");
+    assert!(denied.iter().all(|record| record["verdict"] == "denied"), "{denied:#?}");
+    Ok(())
+}
+
+#[test]
+fn what_crosses_is_bounded() -> Result<()> {
+    let place = limited("{ transfer: 64KiB }")?;
+    for act in ["hand over", "return"] {
+        let outcome = place.add(json!({ "act": act }))?;
+        place.assert_ended(&outcome, 214, &["handed over more than 64.0 KiB"]);
+    }
+    Ok(())
+}
+
+#[test]
+fn traps_and_panics_are_told() -> Result<()> {
+    let place = limited("{}")?;
+    let outcome = place.add(json!({ "act": "trap" }))?;
+    place.assert_ended(&outcome, 210, &["trapped", "unreachable"]);
+    let outcome = place.add(json!({ "act": "panic" }))?;
+    place.assert_ended(&outcome, 210, &["trapped", "the dam broke at mark 7", "lib.rs"]);
+    let outcome = place.add(json!({ "act": "recurse" }))?;
+    place.assert_ended(&outcome, 210, &["trapped", "call stack exhausted"]);
+    let outcome = place.add(json!({ "act": "exit" }))?;
+    place.assert_ended(&outcome, 210, &["exit"]);
+    let outcome = place.add(json!({ "act": "sleep" }))?;
+    place.assert_ended(&outcome, 210, &["cannot wait through WASI"]);
+    Ok(())
+}
+
+#[test]
+fn what_was_half_made_is_gone() -> Result<()> {
+    let place = Place::create(&Grant {
+        capabilities: HALF,
+        limits: "{ time: 1s }",
+        ..Grant::nothing(PLUGIN)
+    })?;
+    for (act, code) in [("half and trap", 210), ("half and loop", 211), ("half and fail", 150)] {
+        let outcome = place.add(json!({ "act": act }))?;
+        place.assert_ended(&outcome, code, &[]);
+        let log = place.node.audit();
+        let verdict = |operation: &str, verdict: &str| {
+            let is = |r: &&serde_json::Value| r["operation"] == operation && r["verdict"] == verdict;
+            log.iter().filter(is).count()
+        };
+        assert!(verdict("link.create", "allowed") > 0, "{log:#?}");
+        assert_eq!(verdict("link.create", "allowed"), verdict("link.delete", "undo"), "{log:#?}");
+        assert_eq!(verdict("store.put", "allowed"), verdict("store.revert", "undo"), "{log:#?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_plugin_cannot_run_itself_as_its_ipam_plugin() -> Result<()> {
+    let place = Place::create(&Grant {
+        capabilities: "{ ipam: [misbehaving] }",
+        ..Grant::nothing(PLUGIN)
+    })?;
+    let outcome = place.add(json!({ "act": "ipam", "ipam": { "type": PLUGIN } }))?;
+    let error = outcome.error();
+    assert_eq!(error["code"], 220, "{error:#}");
+    let message = error["msg"].to_string();
+    assert!(message.contains("an IPAM plugin cannot run an IPAM plugin"), "{error:#}");
+    place.assert_no_residue();
+    let runs = place.records("ipam.run");
+    assert!(runs[0]["answer"].to_string().contains("cannot run an IPAM plugin"), "{runs:#?}");
+    Ok(())
+}

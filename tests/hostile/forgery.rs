@@ -1,0 +1,72 @@
+//! Plugins that lie about what they did.
+//!
+//! The host checks that a result can be one: prefix lengths, the families of gateways, the indexes
+//! of interfaces. What it says of the kernel is the plugin's own claim: the runtime reads a result as
+//! the word of the plugin that its configuration names, and CHECK is there to compare.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use weir_tests::{Grant, Outcome};
+
+use super::Place;
+
+fn forge(place: &Place, what: &str) -> Result<Outcome> {
+    let forge = format!("FORGE={what};IgnoreUnknown=1");
+    place.run("ADD", json!({}), &[("CNI_ARGS", &forge)])
+}
+
+fn place() -> Result<Place> {
+    Place::create(&Grant::nothing("forger"))
+}
+
+#[test]
+fn a_result_that_can_be_none_is_refused() -> Result<()> {
+    let place = place()?;
+    let cases = [
+        ("prefix", 6, "200"),
+        ("interface", 999, "ips[0].interface"),
+        ("family", 999, "ips[0].gateway"),
+    ];
+    for (forged, code, word) in cases {
+        let outcome = forge(&place, forged)?;
+        place.assert_ended(&outcome, code, &["result", word]);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_result_is_never_more_than_words() -> Result<()> {
+    let place = place()?;
+    let result = forge(&place, "address")?.result();
+    assert_eq!(result["ips"][0]["address"], "192.0.2.66/24");
+    place.assert_no_residue();
+    assert!(place.node.audit().is_empty(), "it did nothing, and nothing is recorded");
+    Ok(())
+}
+
+#[test]
+fn a_sandbox_that_is_not_the_containers_is_refused() -> Result<()> {
+    let place = place()?;
+    let outcome = forge(&place, "sandbox")?;
+    place.assert_ended(&outcome, 999, &["interfaces[0].sandbox", "/proc/1/ns/net"]);
+    Ok(())
+}
+
+/// CNI knows no error 0: to libcni it would be none.
+#[test]
+fn an_error_without_a_code_gets_one() -> Result<()> {
+    let place = place()?;
+    let outcome = forge(&place, "code")?;
+    place.assert_ended(&outcome, 999, &["an error that is none"]);
+    Ok(())
+}
+
+/// `version` is answered by the host, whatever the plugin says of itself.
+#[test]
+fn version_is_the_hosts() -> Result<()> {
+    let place = place()?;
+    let printed = place.run("VERSION", json!({}), &[])?.result();
+    let supported = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"];
+    assert_eq!(printed["supportedVersions"], Value::from(supported.to_vec()));
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! A plugin that does what its configuration's `act` says, and nothing that a plugin should.
+
+use std::hint::black_box;
+use std::process::exit;
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde::Deserialize;
+use weir_sdk::address::{self, NewAddress};
+use weir_sdk::config::Ipam;
+use weir_sdk::link::{self, NewLink, NewPeer};
+use weir_sdk::store::{Access, Location, Store};
+use weir_sdk::{AddResult, Error, Interface, Namespace, Plugin, Request, ipam, log};
+
+/// The plugin.
+pub struct Misbehaving;
+
+/// What to do, and to whom.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Config {
+    /// In ADD.
+    pub act: String,
+    /// In DEL.
+    pub del_act: String,
+    /// A link of the container.
+    pub target: String,
+    pub ipam: Ipam,
+}
+
+impl Plugin for Misbehaving {
+    type Config = Config;
+    const NAME: &'static str = "misbehaving";
+    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+    const DESCRIPTION: &'static str = "breaks every limit it is told to";
+
+    fn add(request: Request<Config>) -> Result<AddResult, Error> {
+        let mut result = request.previous.clone().unwrap_or_default();
+        act(&request.config.act, &request, &mut result)?;
+        Ok(result)
+    }
+
+    fn del(request: Request<Config>) -> Result<(), Error> {
+        act(&request.config.del_act, &request, &mut AddResult::default())
+    }
+
+    fn check(_: Request<Config>) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+fn act(what: &str, request: &Request<Config>, result: &mut AddResult) -> Result<(), Error> {
+    match what {
+        "" => Ok(()),
+        "loop" => spin(),
+        "eat" => eat(),
+        "flood" => flood(&request.config.target),
+        "hand over" => {
+            log::info(&"x".repeat(2 << 20), &[]);
+            Ok(())
+        }
+        "return" => {
+            result.interfaces.push(named("x".repeat(8 << 20)));
+            Ok(())
+        }
+        "trap" => trap(),
+        "panic" => panic!("the dam broke at mark {}", black_box(7)),
+        "exit" => exit(0),
+        "recurse" => recurse(&mut [0; 64]),
+        "sleep" => {
+            sleep(Duration::from_secs(3600));
+            Ok(())
+        }
+        "print" => {
+            println!("{{\"cniVersion\": \"1.0.0\", \"ips\": []}}");
+            eprintln!("written to standard error");
+            Ok(())
+        }
+        "print much" => {
+            let line = "y".repeat(1000);
+            (0..1000).for_each(|_| println!("{line}"));
+            Ok(())
+        }
+        "log much" => {
+            let line = "z".repeat(1000);
+            (0..1000).for_each(|_| log::info(&line, &[]));
+            Ok(())
+        }
+        "drive the terminal" => drive_the_terminal(),
+        "read" => link::get(Namespace::Container, request.config.target.as_str())
+            .map(drop)
+            .map_err(Into::into),
+        "half and trap" => half(request).and_then(|()| trap()),
+        "half and loop" => half(request).and_then(|()| spin()),
+        "half and fail" => half(request).and_then(|()| Err(Error::new(150, "gave up half-way"))),
+        "ipam" => ipam::add().map(drop),
+        other => Err(Error::invalid_config(format!("act: \"{other}\" is unknown"))),
+    }
+}
+
+fn spin() -> Result<(), Error> {
+    let mut turns = 0u64;
+    loop {
+        turns = black_box(turns.wrapping_add(1));
+    }
+}
+
+fn eat() -> Result<(), Error> {
+    loop {
+        black_box(Box::leak(vec![1u8; 1 << 20].into_boxed_slice()));
+    }
+}
+
+fn flood(target: &str) -> Result<(), Error> {
+    loop {
+        // Whatever the answer, the next call follows.
+        let _ = black_box(link::get(Namespace::Container, target));
+    }
+}
+
+fn trap() -> Result<(), Error> {
+    #[cfg(target_family = "wasm")]
+    core::arch::wasm32::unreachable();
+    #[cfg(not(target_family = "wasm"))]
+    std::process::abort();
+}
+
+#[inline(never)]
+fn recurse(above: &mut [u64; 64]) -> Result<(), Error> {
+    let mut own = *above;
+    own[0] = own[0].wrapping_add(1);
+    if black_box(true) {
+        recurse(black_box(&mut own))?;
+    }
+    above[1] = black_box(own[0]);
+    Ok(())
+}
+
+fn drive_the_terminal() -> Result<(), Error> {
+    log::error("\u{1b}[2Jcleared", &[("key\u{7}", "\u{9b}31mred")]);
+    let error = Error::new(150, "\u{1b}]0;owned\u{7}title\nforged line");
+    Err(error.with_details("\u{9b}31mred\r\u{1b}[1A"))
+}
+
+/// Makes a pair of links, gives one an address, and keeps something in its store.
+fn half(request: &Request<Config>) -> Result<(), Error> {
+    let peer = NewPeer::new(Namespace::Container, &request.ifname);
+    link::create(NewLink::veth(Namespace::Host, "half0", peer))?;
+    let address = NewAddress::new("10.99.0.2/24".parse().expect("an address"));
+    address::add(Namespace::Container, request.ifname.as_str(), address)?;
+    let store = Store::open(Location::Private, Access::Write)?;
+    store.put("half", b"done")?;
+    store.commit()?;
+    Ok(())
+}
+
+fn named(name: String) -> Interface {
+    Interface {
+        name,
+        ..Interface::default()
+    }
+}
+
+weir_sdk::export!(Misbehaving);

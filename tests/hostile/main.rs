@@ -1,0 +1,99 @@
+//! Hostile guests: plugins that loop, eat, flood, trap, lie, forge and reach for what is not theirs.
+//! Each is denied or bounded, recorded, and leaves nothing behind.
+
+mod bounds;
+mod forgery;
+mod imports;
+mod output;
+mod reach;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use weir_tests::{Container, Grant, Node, Outcome, State, weir};
+
+/// A node with a hostile plugin under a grant, and a container.
+pub struct Place {
+    pub node: Node,
+    pub container: Container,
+    plugin: String,
+    before: State,
+}
+
+impl Place {
+    pub fn create(grant: &Grant<'_>) -> Result<Self> {
+        let node = Node::create()?;
+        node.install_with(grant)?;
+        Ok(Self {
+            container: node.container()?,
+            before: State::of(&node)?,
+            plugin: grant.plugin.to_owned(),
+            node,
+        })
+    }
+
+    /// A configuration that tells the plugin what to do.
+    pub fn config(&self, keys: Value) -> Value {
+        let mut config = json!({ "cniVersion": "1.1.0", "name": "hostile", "type": self.plugin });
+        let own = config.as_object_mut().expect("an object");
+        own.extend(keys.as_object().cloned().unwrap_or_default());
+        config
+    }
+
+    /// Runs ADD with these keys.
+    pub fn add(&self, keys: Value) -> Result<Outcome> {
+        self.run("ADD", keys, &[])
+    }
+
+    /// Runs a command with these keys and variables.
+    pub fn run(&self, command: &str, keys: Value, variables: &[(&str, &str)]) -> Result<Outcome> {
+        let config = self.config(keys);
+        let mut call = weir(&self.node, &self.plugin, command, &self.container, &config);
+        for (name, value) in variables {
+            call.set(name, *value);
+        }
+        self.node.run(&call)
+    }
+
+    /// Fails unless the error has this code, names the plugin once, says these words, and nothing
+    /// stays of the plugin: neither on the node nor in the container.
+    #[track_caller]
+    pub fn assert_ended(&self, outcome: &Outcome, code: u64, words: &[&str]) {
+        let error = outcome.error();
+        assert_eq!(error["code"], code, "{error:#}");
+        let message = error["msg"].as_str().unwrap_or_default();
+        let named = message.matches(&format!("`{}`", self.plugin)).count();
+        assert_eq!(named, 1, "the plugin is named once: {message}");
+        let said = format!("{message} {}", error["details"].as_str().unwrap_or_default());
+        for word in words {
+            assert!(said.contains(word), "`{word}` is not in {error:#}");
+        }
+        self.assert_no_residue();
+    }
+
+    /// Fails if the node or the container is not as it was.
+    #[track_caller]
+    pub fn assert_no_residue(&self) {
+        State::of(&self.node).expect("the node's state").assert_same(&self.before);
+        let links = self.container.ip_json("link show").expect("the container's links");
+        assert_eq!(links.as_array().map(Vec::len), Some(1), "links in the container: {links:#}");
+    }
+
+    /// The audit records of an operation.
+    pub fn records(&self, operation: &str) -> Vec<Value> {
+        let mut records = self.node.audit();
+        records.retain(|record| record["operation"] == operation);
+        records
+    }
+}
+
+/// May make what [`Place`]'s guest makes half-way.
+pub const HALF: &str = r#"{
+    link: [
+      { namespace: host, kinds: [veth], names: [half0], verbs: [create, read, delete] },
+      { namespace: container, kinds: [veth], names: ["{ifname}"], verbs: [create, read, delete] } ],
+    address: [ { namespace: container, links: ["{ifname}"], verbs: [create, read] } ],
+    store: [ { verbs: [read, write] } ] }"#;
+
+/// May read the interface of the container.
+pub const READ: &str =
+    r#"{ link: [ { namespace: container, names: ["{ifname}"], verbs: [read] } ] }"#;

@@ -1,0 +1,131 @@
+//! What needs another kernel than this machine's, in a virtual machine with Debian's: bridge VLANs,
+//! every kind of link, and nftables from modules.
+//!
+//! The tests of the modules are ignored out here: this same program runs them inside. The machine is
+//! the one that `tests/setup test` prepares in `target/vm`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use weir_tests::vm::Vm;
+use weir_tests::{binary, house};
+
+#[path = "vm/attached.rs"]
+mod attached;
+#[path = "vm/firewall.rs"]
+mod firewall;
+#[path = "vm/isolation.rs"]
+mod isolation;
+#[path = "vm/station.rs"]
+mod station;
+#[path = "vm/trunk.rs"]
+mod trunk;
+#[path = "vm/vlan.rs"]
+mod vlan;
+
+/// Where the guest has a test program, two levels below weir as in a target directory.
+const PROGRAM: &str = "/lab/release/deps/test";
+
+/// A machine without acceleration runs some ten times slower, beside other tests.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// What the modules of Debian's kernel must be loaded for.
+const LINKS: [&str; 9] = [
+    "bridge", "veth", "8021q", "ipvlan", "dummy", "vrf", "ifb", "macvlan", "tun",
+];
+const NFTABLES: [&str; 4] = ["nft_chain_nat", "nft_masq", "nft_ct", "nft_meta_bridge"];
+
+/// The plugin `bridge` on a kernel with bridge VLANs: the modules of this program.
+#[test]
+fn the_plugin_bridge() {
+    let mut guest = guest(&own_program());
+    guest = guest.file(binary(), "/lab/release/weir", 0o755);
+    for plugin in ["bridge", "host-local"] {
+        let path = format!("/usr/lib/cni/{plugin}");
+        guest = guest.file(&path, &path, 0o755);
+    }
+    run(&guest, &["--ignored"]);
+}
+
+/// The runtime's own tests of its kernel floor, among them those that no other kernel can run.
+#[test]
+fn the_kernel_floor() {
+    let program = test_program("weir", "kernel::tests::kinds::");
+    run(&guest(&program), &["kernel::tests::", "--include-ignored"]);
+}
+
+/// The capability `firewall`, as `firewall.rs` tests it on this machine's kernel.
+#[test]
+fn the_capability_firewall() {
+    let program = test_program("firewall", "a_spoofed_mac_does_not_pass_the_bridge");
+    // Its figure says nothing on a machine that is emulated.
+    let without = ["--skip", "the_cost_of_an_element"];
+    run(&guest(&program), &without);
+}
+
+fn guest(program: &Path) -> Vm {
+    let mut guest = Vm::new(&house().join("target/vm"))
+        .modules(&LINKS)
+        .modules(&NFTABLES)
+        .timeout(TIMEOUT)
+        .file(program, PROGRAM, 0o755);
+    for tool in ["ip", "bridge", "nft"] {
+        guest = guest.file(tool_path(tool), &format!("/usr/sbin/{tool}"), 0o755);
+    }
+    guest
+}
+
+/// Runs the guest's test program, of which every chosen test must pass, and one at least.
+fn run(guest: &Vm, arguments: &[&str]) {
+    let command: Vec<&str> = [PROGRAM].iter().chain(arguments).copied().collect();
+    let output = guest.run(&command).expect("the machine runs the tests");
+    assert_eq!(output.status, 0, "tests failed in the machine:\n{output}");
+    let passed = output.stdout.contains(" ... ok\n");
+    assert!(passed, "no test ran in the machine:\n{output}");
+    println!("{output}");
+}
+
+fn own_program() -> PathBuf {
+    std::env::current_exe().expect("a test has a path")
+}
+
+/// The test program of a target that cargo built beside this one: the newest that has a test.
+fn test_program(target: &str, test: &str) -> PathBuf {
+    let own = own_program();
+    let directory = own.parent().expect("a program is in a directory");
+    let entries = directory.read_dir().expect("the target directory");
+    let mut programs: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| is_of_target(path, target))
+        .collect();
+    programs.sort_by_key(|path| path.metadata().and_then(|m| m.modified()).ok());
+    let newest = programs.into_iter().rev().find(|path| has_test(path, test));
+    newest.unwrap_or_else(|| {
+        let place = directory.display();
+        panic!("no test program of \"{target}\" is in {place}: run `make test-build`")
+    })
+}
+
+/// Whether cargo named a program so: the target's name and 16 hexadecimal digits.
+fn is_of_target(path: &Path, target: &str) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let digits = name
+        .strip_prefix(target)
+        .and_then(|rest| rest.strip_prefix('-'));
+    digits.is_some_and(|digits| digits.len() == 16 && !digits.contains('.'))
+}
+
+fn has_test(program: &Path, test: &str) -> bool {
+    let listed = Command::new(program).arg("--list").output();
+    listed.is_ok_and(|listed| String::from_utf8_lossy(&listed.stdout).contains(test))
+}
+
+/// Where this machine has a tool of iproute2 or nftables.
+fn tool_path(tool: &str) -> PathBuf {
+    let places = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
+    let mut paths = places.map(|place| Path::new(place).join(tool)).into_iter();
+    paths.find(|path| path.exists()).unwrap_or_else(|| {
+        panic!("the program {tool} is missing; install the Debian packages iproute2 and nftables")
+    })
+}
