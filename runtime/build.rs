@@ -13,7 +13,8 @@ use sha2::{Digest, Sha256};
 fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let house = manifest.parent().expect("the crate is in the house");
-    let built = env::var_os("WEIR_PLUGINS").map_or_else(|| house.join("target/plugins"), PathBuf::from);
+    let built =
+        env::var_os("WEIR_PLUGINS").map_or_else(|| house.join("target/plugins"), PathBuf::from);
     println!("cargo::rerun-if-env-changed=WEIR_PLUGINS");
 
     // Thousands of relocations are read at every start: packed, they are a thirtieth of the size.
@@ -83,7 +84,7 @@ fn digest(bytes: &[u8]) -> String {
 
 fn grant_as_json(path: &Path) -> String {
     let text = String::from_utf8(read(path)).expect("a grant is UTF-8");
-    let grant: serde_json::Value = serde_saphyr::from_str(&text)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let grant: serde_json::Value =
+        serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     grant.to_string()
 }

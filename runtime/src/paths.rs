@@ -26,7 +26,10 @@ impl Paths {
     pub fn from_environment() -> Self {
         let same_user = getuid() == geteuid() && getgid() == getegid();
         let root = std::env::var_os(ROOT_VARIABLE).map(PathBuf::from);
-        Self::below(root.filter(|r| same_user && r.is_absolute()).unwrap_or("/".into()))
+        Self::below(
+            root.filter(|r| same_user && r.is_absolute())
+                .unwrap_or("/".into()),
+        )
     }
 
     /// The place of an absolute path, as a configuration or a grant names it.

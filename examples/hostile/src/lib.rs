@@ -51,7 +51,10 @@ impl Plugin for Hostile {
         for (what, attempt) in ATTEMPTS {
             report(what, attempt(&request.ifname).map_err(|e| e.message));
         }
-        report("run an IPAM plugin", ipam::add().map(drop).map_err(|e| e.msg));
+        report(
+            "run an IPAM plugin",
+            ipam::add().map(drop).map_err(|e| e.msg),
+        );
         Ok(request.previous.unwrap_or_default())
     }
 
@@ -98,7 +101,8 @@ fn move_to_host(ifname: &str) -> Result<(), OperationError> {
 
 fn take_address(ifname: &str) -> Result<(), OperationError> {
     let own = address::list(Namespace::Container, ifname, None)?;
-    own.iter().try_for_each(|a| address::delete(Namespace::Container, ifname, a.address))
+    own.iter()
+        .try_for_each(|a| address::delete(Namespace::Container, ifname, a.address))
 }
 
 fn route_host_traffic(_: &str) -> Result<(), OperationError> {

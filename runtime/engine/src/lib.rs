@@ -52,10 +52,7 @@ pub struct Embedded<T: ?Sized>(pub T);
 /// # Safety
 ///
 /// The bytes must be what [`compile`] returned.
-pub unsafe fn load_embedded(
-    engine: &Engine,
-    code: &'static Embedded<[u8]>,
-) -> Result<Component> {
+pub unsafe fn load_embedded(engine: &Engine, code: &'static Embedded<[u8]>) -> Result<Component> {
     // SAFETY: the caller's, and nobody changes or frees a part of the binary.
     unsafe { Component::deserialize_raw(engine, NonNull::from(&code.0)) }
 }

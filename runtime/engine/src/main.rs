@@ -18,7 +18,9 @@ fn compile(component: &Path, out: &Path) -> Result<()> {
     let shown = component.display();
     let bytes = fs::read(component).with_context(|| format!("read `{shown}`"))?;
     let code = weir_engine::compile(&bytes).map_err(|e| anyhow!("compile `{shown}`: {e:#}"))?;
-    let name = component.file_stem().with_context(|| format!("`{shown}` has no name"))?;
+    let name = component
+        .file_stem()
+        .with_context(|| format!("`{shown}` has no name"))?;
     let target = out.join(name).with_extension("cwasm");
     fs::write(&target, code).with_context(|| format!("write `{}`", target.display()))
 }

@@ -52,7 +52,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 fn passes(arguments: &Arguments, record: &Value) -> bool {
     let is = |key: &str, wanted: &Option<String>| {
-        wanted.as_deref().is_none_or(|wanted| record[key].as_str() == Some(wanted))
+        wanted
+            .as_deref()
+            .is_none_or(|wanted| record[key].as_str() == Some(wanted))
     };
     is("plugin", &arguments.plugin)
         && is("container_id", &arguments.container_id)

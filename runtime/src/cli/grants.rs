@@ -44,14 +44,20 @@ pub fn run(command: Command) -> Result<()> {
 fn list(paths: &Paths) -> Result<()> {
     for loaded in Grants::load(paths).map_err(show)?.all() {
         let plugin = &loaded.document.spec.plugin.name;
-        println!("{:<16} {plugin:<16} {}", loaded.document.metadata.name, loaded.origin);
+        println!(
+            "{:<16} {plugin:<16} {}",
+            loaded.document.metadata.name, loaded.origin
+        );
     }
     Ok(())
 }
 
 fn show_grant(paths: &Paths, plugin: &str) -> Result<()> {
     let grants = Grants::load(paths).map_err(show)?;
-    let of_plugin = grants.all().iter().filter(|l| l.document.spec.plugin.name == plugin);
+    let of_plugin = grants
+        .all()
+        .iter()
+        .filter(|l| l.document.spec.plugin.name == plugin);
     let mut found = false;
     for loaded in of_plugin {
         println!("# {}", loaded.origin);
@@ -60,7 +66,9 @@ fn show_grant(paths: &Paths, plugin: &str) -> Result<()> {
     }
     match found {
         true => Ok(()),
-        false => bail!("plugin `{plugin}` has no grant: `weir grants new {plugin}` prints one to review"),
+        false => {
+            bail!("plugin `{plugin}` has no grant: `weir grants new {plugin}` prints one to review")
+        }
     }
 }
 
@@ -69,13 +77,18 @@ fn show_grant(paths: &Paths, plugin: &str) -> Result<()> {
 fn new(paths: Paths, plugin: &str) -> Result<()> {
     let sandbox = Sandbox::new(paths, false).map_err(show)?;
     let found = sandbox.catalogue().find(plugin).map_err(show)?;
-    let inspection = Sandbox::inspect(&found.component().map_err(show)?).map_err(show)?;
+    let inspection = sandbox
+        .inspect(&found.component().map_err(show)?)
+        .map_err(show)?;
     println!("# Review every rule: what it leaves out, it allows. Then save it as");
     println!("# {}/{plugin}.yaml", sandbox.paths().grants().display());
     println!("apiVersion: {}", crate::grant::document::API_VERSION);
     println!("kind: {}", crate::grant::document::KIND);
     println!("metadata:\n  name: {plugin}");
-    println!("spec:\n  plugin:\n    name: {plugin}\n    digest: {}", found.digest);
+    println!(
+        "spec:\n  plugin:\n    name: {plugin}\n    digest: {}",
+        found.digest
+    );
     println!("  networks: [\"*\"]\n  capabilities:");
     let capabilities = inspection.requested.capabilities;
     let mut rules = 0;
@@ -93,9 +106,7 @@ fn new(paths: Paths, plugin: &str) -> Result<()> {
 
 fn template(capability: Capability) -> Option<&'static str> {
     match capability {
-        Capability::Link => {
-            Some(r#"{ namespace: container, names: ["{ifname}"], verbs: [read] }"#)
-        }
+        Capability::Link => Some(r#"{ namespace: container, names: ["{ifname}"], verbs: [read] }"#),
         Capability::Address | Capability::Neighbour => {
             Some(r#"{ namespace: container, links: ["{ifname}"], verbs: [read] }"#)
         }
@@ -114,10 +125,14 @@ fn template(capability: Capability) -> Option<&'static str> {
 
 fn check(files: &[std::path::PathBuf]) -> Result<()> {
     for file in files {
-        let text = std::fs::read_to_string(file)
-            .with_context(|| format!("read `{}`", file.display()))?;
+        let text =
+            std::fs::read_to_string(file).with_context(|| format!("read `{}`", file.display()))?;
         let loaded = parse_grant(file, &text).map_err(show)?;
-        println!("{}: a valid grant of plugin {}", file.display(), loaded.document.spec.plugin.name);
+        println!(
+            "{}: a valid grant of plugin {}",
+            file.display(),
+            loaded.document.spec.plugin.name
+        );
     }
     Ok(())
 }

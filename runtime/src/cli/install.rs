@@ -25,7 +25,10 @@ pub fn run(bin_dir: &Path) -> Result<()> {
     for name in &names {
         link(bin_dir, name)?;
     }
-    println!("installed {shown}/{OWN_NAME}, and as plugins: {}", names.join(", "));
+    println!(
+        "installed {shown}/{OWN_NAME}, and as plugins: {}",
+        names.join(", ")
+    );
     Ok(())
 }
 
@@ -49,11 +52,7 @@ fn temporary(bin_dir: &Path, name: &str) -> std::path::PathBuf {
     bin_dir.join(format!(".{name}.{}", std::process::id()))
 }
 
-fn replace(
-    new: &Path,
-    place: &Path,
-    make: impl FnOnce() -> std::io::Result<()>,
-) -> Result<()> {
+fn replace(new: &Path, place: &Path, make: impl FnOnce() -> std::io::Result<()>) -> Result<()> {
     let _ = fs::remove_file(new);
     let replaced = make().and_then(|()| fs::rename(new, place));
     if replaced.is_err() {

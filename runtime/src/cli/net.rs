@@ -82,7 +82,9 @@ pub fn run(command: Command) -> Result<()> {
 
 fn add(arguments: &AttachmentArguments) -> Result<()> {
     let network = arguments.network()?;
-    let result = network.add(&arguments.attachment(weir_cni::Command::Add)?).map_err(show)?;
+    let result = network
+        .add(&arguments.attachment(weir_cni::Command::Add)?)
+        .map_err(show)?;
     let result = to_json(&result, network.list().cni_version).map_err(show)?;
     println!("{result:#}");
     Ok(())
@@ -121,7 +123,10 @@ impl AttachmentArguments {
 
     fn attachment(&self, command: weir_cni::Command) -> Result<Attachment> {
         weir_cni::validate_interface_name(&self.ifname).map_err(show)?;
-        let container_id = self.container_id.clone().unwrap_or_else(|| self.default_id());
+        let container_id = self
+            .container_id
+            .clone()
+            .unwrap_or_else(|| self.default_id());
         weir_cni::validate_container_id(&container_id).map_err(show)?;
         let args = self.args.parse().map_err(show)?;
         let netns = self.netns.to_string_lossy().into_owned();
@@ -141,8 +146,11 @@ impl AttachmentArguments {
 pub(super) fn show(error: Error) -> anyhow::Error {
     match error.details.is_empty() {
         true => anyhow!("{} (CNI error {})", error.msg, error.code.0),
-        false => anyhow!("{} (CNI error {})\n  {}", error.msg, error.code.0, error.details),
+        false => anyhow!(
+            "{} (CNI error {})\n  {}",
+            error.msg,
+            error.code.0,
+            error.details
+        ),
     }
 }
-
-

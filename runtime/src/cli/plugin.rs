@@ -56,7 +56,11 @@ fn list(sandbox: &Sandbox) -> Result<()> {
     for plugin in sandbox.catalogue().list()? {
         match plugin {
             Ok(plugin) => {
-                let place = if plugin.is_built_in() { "built in" } else { "installed" };
+                let place = if plugin.is_built_in() {
+                    "built in"
+                } else {
+                    "installed"
+                };
                 println!("{:<16} {place:<10} {}", plugin.name, plugin.digest);
             }
             Err(error) => println!("{error}"),
@@ -66,8 +70,15 @@ fn list(sandbox: &Sandbox) -> Result<()> {
 }
 
 fn inspect(sandbox: &Sandbox, plugin: &Path) -> Result<()> {
-    let component = match plugin.to_str().filter(|_| plugin.components().count() == 1 && !plugin.exists()) {
-        Some(name) => sandbox.catalogue().find(name).and_then(|p| p.component()).map_err(show)?,
+    let component = match plugin
+        .to_str()
+        .filter(|_| plugin.components().count() == 1 && !plugin.exists())
+    {
+        Some(name) => sandbox
+            .catalogue()
+            .find(name)
+            .and_then(|p| p.component())
+            .map_err(show)?,
         None => fs::read(plugin).with_context(|| format!("read `{}`", plugin.display()))?,
     };
     let Inspection {
@@ -75,14 +86,21 @@ fn inspect(sandbox: &Sandbox, plugin: &Path) -> Result<()> {
         digest,
         size,
         requested,
-    } = Sandbox::inspect(&component).map_err(show)?;
+    } = sandbox.inspect(&component).map_err(show)?;
     if let Some(about) = about {
         println!("{} {}: {}", about.name, about.version, about.description);
     }
     println!("digest      {digest}");
     println!("size        {size} bytes");
     let asked: Vec<&str> = requested.capabilities.iter().map(|c| c.word()).collect();
-    println!("asks for    {}", if asked.is_empty() { "nothing".to_owned() } else { asked.join(", ") });
+    println!(
+        "asks for    {}",
+        if asked.is_empty() {
+            "nothing".to_owned()
+        } else {
+            asked.join(", ")
+        }
+    );
     for refused in &requested.refused {
         println!("refused     {}: {}", refused.name, refused.reason);
     }
@@ -99,17 +117,21 @@ fn add(sandbox: &Sandbox, file: &Path, name: Option<String>, replace: bool) -> R
         Some(name) => name,
         None => {
             let stem = file.file_stem().and_then(|s| s.to_str());
-            stem.with_context(|| format!("`{shown}` has no name: give one with --name"))?.to_owned()
+            stem.with_context(|| format!("`{shown}` has no name: give one with --name"))?
+                .to_owned()
         }
     };
     if !replace && sandbox.catalogue().find(&name).is_ok() {
         bail!("plugin `{name}` is installed already: give --replace to replace it");
     }
-    let inspection = Sandbox::inspect(&component).map_err(show)?;
+    let inspection = sandbox.inspect(&component).map_err(show)?;
     if let Some(refused) = inspection.requested.refused.first() {
         bail!("`{shown}` imports `{}`: {}", refused.name, refused.reason);
     }
-    let digest = sandbox.catalogue().install(&name, &component).map_err(show)?;
+    let digest = sandbox
+        .catalogue()
+        .install(&name, &component)
+        .map_err(show)?;
     println!("installed plugin {name}, {digest}");
     println!("it needs a grant: `weir grants new {name}` prints one to review");
     Ok(())

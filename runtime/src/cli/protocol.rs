@@ -24,7 +24,8 @@ pub fn serve(name: &str) -> ExitCode {
     // What a caller wrote as `cniVersion` stands in the answer, whether it is known or not.
     let mut cni_version = Version::LATEST.to_string();
     let outcome = catch_unwind(AssertUnwindSafe(|| answer(name, &mut cni_version)));
-    let outcome = outcome.unwrap_or_else(|_| Err(Error::internal("weir itself failed: see standard error")));
+    let outcome =
+        outcome.unwrap_or_else(|_| Err(Error::internal("weir itself failed: see standard error")));
     match outcome {
         Ok(document) => print(document.as_ref(), ExitCode::SUCCESS),
         Err(error) => print(Some(&error.to_json(cni_version)), ExitCode::FAILURE),
@@ -46,7 +47,10 @@ fn print(document: Option<&Value>, code: ExitCode) -> ExitCode {
 
 fn answer(name: &str, cni_version: &mut String) -> Result<Option<Value>, Error> {
     let variables = std::env::vars_os().filter_map(|(key, value)| {
-        let key = key.into_string().ok().filter(|key| key.starts_with("CNI_"))?;
+        let key = key
+            .into_string()
+            .ok()
+            .filter(|key| key.starts_with("CNI_"))?;
         Some((key, value.to_string_lossy().into_owned()))
     });
     let environment = Environment::from_variables(variables);
@@ -87,7 +91,9 @@ fn version_of(input: &str) -> Option<String> {
 fn version(input: &str) -> Result<Value, Error> {
     let requested = match input.trim() {
         "" => None,
-        _ => version_of(input).map(|version| version.parse()).transpose()?,
+        _ => version_of(input)
+            .map(|version| version.parse())
+            .transpose()?,
     };
     Ok(VersionInfo::reply(requested).to_json())
 }

@@ -117,7 +117,9 @@ impl Audit {
 }
 
 fn capability_of(operation: &'static str) -> &'static str {
-    operation.split_once('.').map_or(operation, |(word, _)| word)
+    operation
+        .split_once('.')
+        .map_or(operation, |(word, _)| word)
 }
 
 /// One write, so that lines of several processes do not mix.

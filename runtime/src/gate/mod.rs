@@ -10,8 +10,8 @@ mod permit;
 use std::fmt;
 use std::time::Instant;
 
-pub use audit::{Audit, Subject};
 use audit::Verdict;
+pub use audit::{Audit, Subject};
 pub use permit::Permit;
 
 use crate::grant::{Capabilities, Decision, Invocation, Operation, decide};
@@ -67,7 +67,9 @@ impl Gate {
         E: From<Denied> + fmt::Display,
     {
         match decide(&self.capabilities, &self.invocation, &operation) {
-            Decision::Allowed { rules } => Ok(self.carry_out(operation, Verdict::Allowed(rules), act)?),
+            Decision::Allowed { rules } => {
+                Ok(self.carry_out(operation, Verdict::Allowed(rules), act)?)
+            }
             Decision::Denied {
                 requirement,
                 closest,
@@ -76,7 +78,8 @@ impl Gate {
                     requirement,
                     closest,
                 };
-                self.audit.record(&operation, &Verdict::Denied(&denied), "", None);
+                self.audit
+                    .record(&operation, &Verdict::Denied(&denied), "", None);
                 Err(denied.into())
             }
         }
@@ -131,7 +134,8 @@ impl Gate {
             Ok(_) => "ok".to_owned(),
             Err(error) => error.to_string(),
         };
-        self.audit.record(permit.operation(), &verdict, &answer, Some(took));
+        self.audit
+            .record(permit.operation(), &verdict, &answer, Some(took));
         outcome
     }
 }

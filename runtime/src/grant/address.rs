@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::document::Capabilities;
 use super::link::LinkFacts;
-use super::operation::{Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any};
+use super::operation::{
+    Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
+};
 use super::pattern::{Pattern, contains};
 
 /// Adds an address to a link.
@@ -161,11 +163,20 @@ impl Rule for AddressRule {
     }
 
     fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
-        let in_networks = |address: &IpNet| any(self.addresses.as_deref(), |n| contains(n, address));
+        let in_networks =
+            |address: &IpNet| any(self.addresses.as_deref(), |n| contains(n, address));
         Fields::default()
-            .field("namespace", self.namespace.is_none_or(|n| n == r.link.namespace))
+            .field(
+                "namespace",
+                self.namespace.is_none_or(|n| n == r.link.namespace),
+            )
             .field("kinds", any(self.kinds.as_deref(), |k| *k == r.link.kind))
-            .field("links", any(self.links.as_deref(), |p| p.matches(&r.link.name, invocation)))
+            .field(
+                "links",
+                any(self.links.as_deref(), |p| {
+                    p.matches(&r.link.name, invocation)
+                }),
+            )
             .field("addresses", r.address.as_ref().is_none_or(in_networks))
             .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
             .miss()

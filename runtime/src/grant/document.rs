@@ -238,7 +238,9 @@ mod as_duration {
             .map_err(|_| D::Error::custom(format!("`{text}` is not a duration, such as `60s`")))?;
         if time.is_zero() || time > Limits::MOST_TIME {
             let most = humantime::format_duration(Limits::MOST_TIME);
-            return Err(D::Error::custom(format!("`{text}` is not in 1ms to {most}")));
+            return Err(D::Error::custom(format!(
+                "`{text}` is not in 1ms to {most}"
+            )));
         }
         Ok(time)
     }
@@ -262,6 +264,9 @@ impl Document {
     /// Whether a network may use the plugin under this grant.
     pub fn covers_network(&self, network: &str) -> bool {
         let nobody = Invocation::default();
-        self.spec.networks.iter().any(|p| p.matches(network, &nobody))
+        self.spec
+            .networks
+            .iter()
+            .any(|p| p.matches(network, &nobody))
     }
 }

@@ -5,7 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::document::Capabilities;
-use super::operation::{Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any};
+use super::operation::{
+    Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
+};
 use super::pattern::Pattern;
 
 /// What the kernel says that a link is. The host reads it right before it asks the gate, and the
@@ -49,14 +51,29 @@ impl Serialize for Mac {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum NewKind {
-    Veth { peer: NewPeer },
+    Veth {
+        peer: NewPeer,
+    },
     Bridge(BridgeChanges),
-    Macvlan { lower: LinkFacts, mode: MacvlanMode, bc_queue_len: Option<u32> },
-    Ipvlan { lower: LinkFacts, mode: IpvlanMode },
-    Vlan { lower: LinkFacts, id: u16, protocol: VlanProtocol },
+    Macvlan {
+        lower: LinkFacts,
+        mode: MacvlanMode,
+        bc_queue_len: Option<u32>,
+    },
+    Ipvlan {
+        lower: LinkFacts,
+        mode: IpvlanMode,
+    },
+    Vlan {
+        lower: LinkFacts,
+        id: u16,
+        protocol: VlanProtocol,
+    },
     Dummy,
     Tap(NewTap),
-    Vrf { table: u32 },
+    Vrf {
+        table: u32,
+    },
     Ifb,
 }
 
@@ -442,7 +459,11 @@ impl Requirement {
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = self.kind.as_deref().unwrap_or("link");
-        write!(f, "{} {kind} `{}` in {}", self.verb, self.name, self.namespace)
+        write!(
+            f,
+            "{} {kind} `{}` in {}",
+            self.verb, self.name, self.namespace
+        )
     }
 }
 
@@ -459,7 +480,10 @@ impl Rule for LinkRule {
         Fields::default()
             .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
             .field("kinds", r.kind.as_ref().is_none_or(is_kind))
-            .field("names", any(self.names.as_deref(), |p| p.matches(&r.name, invocation)))
+            .field(
+                "names",
+                any(self.names.as_deref(), |p| p.matches(&r.name, invocation)),
+            )
             .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
             .miss()
     }

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::address::Family;
 use super::document::Capabilities;
 use super::link::{LinkFacts, Mac};
-use super::operation::{Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any};
+use super::operation::{
+    Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
+};
 use super::pattern::{Pattern, contains};
 
 /// The state of an entry: `NUD_*`.
@@ -96,7 +98,9 @@ impl Operation for Announce {
 
     fn requirements(&self) -> Vec<Requirement> {
         let announced = self.addresses.iter();
-        announced.map(|a| Requirement::new(&self.link, Some(*a), Self::VERB)).collect()
+        announced
+            .map(|a| Requirement::new(&self.link, Some(*a), Self::VERB))
+            .collect()
     }
 }
 
@@ -155,10 +159,19 @@ impl Rule for NeighbourRule {
 
     fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
         let address = r.address.map(IpNet::from);
-        let in_networks = |address: &IpNet| any(self.addresses.as_deref(), |n| contains(n, address));
+        let in_networks =
+            |address: &IpNet| any(self.addresses.as_deref(), |n| contains(n, address));
         Fields::default()
-            .field("namespace", self.namespace.is_none_or(|n| n == r.link.namespace))
-            .field("links", any(self.links.as_deref(), |p| p.matches(&r.link.name, invocation)))
+            .field(
+                "namespace",
+                self.namespace.is_none_or(|n| n == r.link.namespace),
+            )
+            .field(
+                "links",
+                any(self.links.as_deref(), |p| {
+                    p.matches(&r.link.name, invocation)
+                }),
+            )
             .field("addresses", address.as_ref().is_none_or(in_networks))
             .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
             .miss()

@@ -52,7 +52,9 @@ fn expand(text: &str, invocation: &Invocation, spell: &dyn Fn(&str) -> String) -
     let mut rest = text;
     while let Some(start) = rest.find('{') {
         expanded.push_str(&rest[..start]);
-        let end = rest[start..].find('}').map_or(rest.len(), |e| start + e + 1);
+        let end = rest[start..]
+            .find('}')
+            .map_or(rest.len(), |e| start + e + 1);
         expanded.push_str(&match &rest[start..end] {
             "{ifname}" => literal(&invocation.ifname),
             "{network}" => literal(&invocation.network),

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::address::Family;
 use super::document::Capabilities;
 use super::link::LinkFacts;
-use super::operation::{Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any};
+use super::operation::{
+    Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
+};
 use super::pattern::{Pattern, contains};
 
 /// The kernel's main routing table.
@@ -205,7 +207,11 @@ impl Requirement {
         if route.next_hops.is_empty() {
             return vec![over(route.link.as_ref())];
         }
-        route.next_hops.iter().map(|hop| over(hop.link.as_ref())).collect()
+        route
+            .next_hops
+            .iter()
+            .map(|hop| over(hop.link.as_ref()))
+            .collect()
     }
 }
 

@@ -5,7 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::document::Capabilities;
-use super::operation::{Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any};
+use super::operation::{
+    Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
+};
 use super::pattern::Pattern;
 
 /// Reads a parameter.
@@ -106,7 +108,10 @@ impl Rule for SysctlRule {
         let may_write = |value: &String| any(self.values.as_deref(), |v| v == value);
         Fields::default()
             .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
-            .field("keys", any(self.keys.as_deref(), |p| p.matches_key(&r.key, invocation)))
+            .field(
+                "keys",
+                any(self.keys.as_deref(), |p| p.matches_key(&r.key, invocation)),
+            )
             .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb()))
             .field("values", r.value.as_ref().is_none_or(may_write))
             .miss()

@@ -29,7 +29,9 @@ impl Contract for Host {
             link: operation.link.clone(),
             address: operation.address,
         });
-        self.gate.perform(operation, |permit| kernel::address::add(&mut self.namespaces, permit))?;
+        self.gate.perform(operation, |permit| {
+            kernel::address::add(&mut self.namespaces, permit)
+        })?;
         self.done.push(undo);
         Ok(())
     }
@@ -44,7 +46,9 @@ impl Contract for Host {
             link: self.identify(namespace, &link)?,
             address: network(address)?,
         };
-        self.gate.perform(operation, |permit| kernel::address::delete(&mut self.namespaces, permit))
+        self.gate.perform(operation, |permit| {
+            kernel::address::delete(&mut self.namespaces, permit)
+        })
     }
 
     fn list(
@@ -57,9 +61,9 @@ impl Contract for Host {
             link: self.identify(namespace, &link)?,
             family: family.map(Into::into),
         };
-        let addresses = self
-            .gate
-            .perform(operation, |permit| kernel::address::list(&mut self.namespaces, permit))?;
+        let addresses = self.gate.perform(operation, |permit| {
+            kernel::address::list(&mut self.namespaces, permit)
+        })?;
         Ok(addresses.into_iter().map(Into::into).collect())
     }
 

@@ -22,11 +22,12 @@ impl Contract for Host {
             commands: commands.collect::<Result<_, Error>>()?,
             only_empty: false,
         };
-        let inverses = self
-            .gate
-            .perform(operation, |permit| kernel::firewall::apply(&mut self.namespaces, permit))?;
+        let inverses = self.gate.perform(operation, |permit| {
+            kernel::firewall::apply(&mut self.namespaces, permit)
+        })?;
         // They are carried out from the end of `done`, and in their own order.
-        self.done.extend(inverses.into_iter().rev().map(Undo::Firewall));
+        self.done
+            .extend(inverses.into_iter().rev().map(Undo::Firewall));
         Ok(())
     }
 
@@ -58,9 +59,9 @@ impl Contract for Host {
             table: self.table_name(),
             chain,
         };
-        let rules = self
-            .gate
-            .perform(operation, |permit| kernel::firewall::list_rules(&mut self.namespaces, permit))?;
+        let rules = self.gate.perform(operation, |permit| {
+            kernel::firewall::list_rules(&mut self.namespaces, permit)
+        })?;
         Ok(rules.into_iter().map(Into::into).collect())
     }
 

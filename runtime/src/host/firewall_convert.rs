@@ -195,7 +195,9 @@ impl From<contract::Statement> for firewall::Statement {
             contract::Statement::Snat(nat) => Self::Snat(nat.into()),
             contract::Statement::Dnat(nat) => Self::Dnat(nat.into()),
             contract::Statement::SetMark(change) => Self::SetMark(change.into()),
-            contract::Statement::SetConnectionMark(change) => Self::SetConnectionMark(change.into()),
+            contract::Statement::SetConnectionMark(change) => {
+                Self::SetConnectionMark(change.into())
+            }
             contract::Statement::Reject => Self::Reject,
             contract::Statement::Counter => Self::Counter,
             contract::Statement::Notrack => Self::Notrack,

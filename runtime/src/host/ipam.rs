@@ -49,13 +49,18 @@ impl Contract for Host {
 impl Host {
     fn run_ipam(&mut self, command: Command) -> Result<Option<AddResult>, Error> {
         let Some(ipam) = self.ipam.as_mut() else {
-            return Err(Error::new(DENIED, "an IPAM plugin cannot run an IPAM plugin"));
+            return Err(Error::new(
+                DENIED,
+                "an IPAM plugin cannot run an IPAM plugin",
+            ));
         };
         let operation = Run {
             plugin: ipam.plugin()?,
             command: command.as_str(),
         };
-        self.gate.perform(operation, |_| ipam.run(command).map_err(Outcome)).map_err(|e| e.0)
+        self.gate
+            .perform(operation, |_| ipam.run(command).map_err(Outcome))
+            .map_err(|e| e.0)
     }
 
     /// Gives back what the IPAM plugin assigned.
@@ -67,7 +72,9 @@ impl Host {
             plugin: ipam.plugin()?,
             command: Command::Del.as_str(),
         };
-        self.gate.undo(operation, |_| ipam.run(Command::Del)).map(drop)
+        self.gate
+            .undo(operation, |_| ipam.run(Command::Del))
+            .map(drop)
     }
 }
 

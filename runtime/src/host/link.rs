@@ -12,20 +12,16 @@ impl Contract for Host {
     fn create(&mut self, new: contract::NewLink) -> Result<contract::Link, Error> {
         let operation = self.new_link(new)?;
         let namespace = operation.namespace;
-        let link = self
-            .gate
-            .perform(operation, |permit| kernel::link::create(&mut self.namespaces, permit))?;
+        let link = self.gate.perform(operation, |permit| {
+            kernel::link::create(&mut self.namespaces, permit)
+        })?;
         self.done.push(Undo::Link(link::Delete {
             link: link.facts(namespace),
         }));
         Ok(link.into())
     }
 
-    fn get(
-        &mut self,
-        namespace: Namespace,
-        link: LinkReference,
-    ) -> Result<contract::Link, Error> {
+    fn get(&mut self, namespace: Namespace, link: LinkReference) -> Result<contract::Link, Error> {
         let link = match self.identify(namespace, &link) {
             Ok(link) => link,
             Err(error) if error.is_not_found() => return Err(self.missing(namespace, link, error)),
@@ -48,9 +44,9 @@ impl Contract for Host {
             kind,
             master,
         };
-        let mut links = self
-            .gate
-            .perform(operation, |permit| kernel::link::list(&mut self.namespaces, permit))?;
+        let mut links = self.gate.perform(operation, |permit| {
+            kernel::link::list(&mut self.namespaces, permit)
+        })?;
         links.retain(|link| {
             self.gate.allows(&link::Read {
                 link: link.facts(namespace.into()),
@@ -63,7 +59,9 @@ impl Contract for Host {
         let operation = link::Delete {
             link: self.identify(namespace, &link)?,
         };
-        self.gate.perform(operation, |permit| kernel::link::delete(&mut self.namespaces, permit))
+        self.gate.perform(operation, |permit| {
+            kernel::link::delete(&mut self.namespaces, permit)
+        })
     }
 
     fn update(
@@ -84,7 +82,9 @@ impl Contract for Host {
             alias: changes.alias,
             master: self.new_master(namespace, changes.master)?,
         };
-        self.gate.perform(operation, |permit| kernel::link::update(&mut self.namespaces, permit))
+        self.gate.perform(operation, |permit| {
+            kernel::link::update(&mut self.namespaces, permit)
+        })
     }
 
     fn update_port(
@@ -98,8 +98,9 @@ impl Contract for Host {
             hairpin: changes.hairpin,
             isolated: changes.isolated,
         };
-        self.gate
-            .perform(operation, |permit| kernel::link::update_port(&mut self.namespaces, permit))
+        self.gate.perform(operation, |permit| {
+            kernel::link::update_port(&mut self.namespaces, permit)
+        })
     }
 
     fn update_bridge(
@@ -115,8 +116,9 @@ impl Contract for Host {
                 default_pvid: changes.default_pvid,
             },
         };
-        self.gate
-            .perform(operation, |permit| kernel::link::update_bridge(&mut self.namespaces, permit))
+        self.gate.perform(operation, |permit| {
+            kernel::link::update_bridge(&mut self.namespaces, permit)
+        })
     }
 
     fn add_vlans(
@@ -129,7 +131,9 @@ impl Contract for Host {
             link: self.identify(namespace, &link)?,
             vlans: vlans.into_iter().map(Into::into).collect(),
         };
-        self.gate.perform(operation, |permit| kernel::link::add_vlans(&mut self.namespaces, permit))
+        self.gate.perform(operation, |permit| {
+            kernel::link::add_vlans(&mut self.namespaces, permit)
+        })
     }
 
     fn delete_vlans(
@@ -142,8 +146,9 @@ impl Contract for Host {
             link: self.identify(namespace, &link)?,
             vlans: vlans.into_iter().map(Into::into).collect(),
         };
-        self.gate
-            .perform(operation, |permit| kernel::link::delete_vlans(&mut self.namespaces, permit))
+        self.gate.perform(operation, |permit| {
+            kernel::link::delete_vlans(&mut self.namespaces, permit)
+        })
     }
 
     fn list_vlans(
@@ -154,9 +159,9 @@ impl Contract for Host {
         let operation = link::ListVlans {
             link: self.identify(namespace, &link)?,
         };
-        let vlans = self
-            .gate
-            .perform(operation, |permit| kernel::link::list_vlans(&mut self.namespaces, permit))?;
+        let vlans = self.gate.perform(operation, |permit| {
+            kernel::link::list_vlans(&mut self.namespaces, permit)
+        })?;
         Ok(vlans.into_iter().map(Into::into).collect())
     }
 
@@ -174,9 +179,9 @@ impl Contract for Host {
             to: to.into(),
             link,
         };
-        let moved = self
-            .gate
-            .perform(operation, |permit| kernel::link::move_to(&mut self.namespaces, permit))?;
+        let moved = self.gate.perform(operation, |permit| {
+            kernel::link::move_to(&mut self.namespaces, permit)
+        })?;
         self.done.push(Undo::Move(link::Move {
             link: moved.facts(to.into()),
             to: back.namespace,
@@ -193,9 +198,9 @@ impl Contract for Host {
         let operation = link::GetPeer {
             link: self.identify(namespace, &link)?,
         };
-        let (index, namespace) = self
-            .gate
-            .perform(operation, |permit| kernel::link::peer(&mut self.namespaces, permit))?;
+        let (index, namespace) = self.gate.perform(operation, |permit| {
+            kernel::link::peer(&mut self.namespaces, permit)
+        })?;
         Ok(contract::Peer {
             index,
             namespace: namespace.map(Into::into),
@@ -242,7 +247,10 @@ impl Host {
             mtu: new.mtu,
             txqlen: new.txqlen,
             up: new.up,
-            master: new.master.map(|master| self.identify(new.namespace, &master)).transpose()?,
+            master: new
+                .master
+                .map(|master| self.identify(new.namespace, &master))
+                .transpose()?,
             alias: new.alias,
         })
     }

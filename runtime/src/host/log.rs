@@ -64,7 +64,10 @@ impl Log {
     /// Says how many lines were dropped, where any were.
     pub fn close(&mut self) {
         if self.dropped > 0 {
-            let dropped = format!("{} lines did not fit the grant's limit for the log", self.dropped);
+            let dropped = format!(
+                "{} lines did not fit the grant's limit for the log",
+                self.dropped
+            );
             self.note("warn", &dropped);
             self.dropped = 0;
         }
@@ -92,9 +95,16 @@ impl Log {
     fn open(&mut self) -> std::io::Result<&mut File> {
         if self.file.is_none() {
             if let Some(directory) = self.path.parent() {
-                DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
+                DirBuilder::new()
+                    .recursive(true)
+                    .mode(0o755)
+                    .create(directory)?;
             }
-            let options = OpenOptions::new().append(true).create(true).mode(0o640).open(&self.path);
+            let options = OpenOptions::new()
+                .append(true)
+                .create(true)
+                .mode(0o640)
+                .open(&self.path);
             self.file = Some(options?);
         }
         Ok(self.file.as_mut().expect("opened above"))

@@ -21,7 +21,9 @@ impl Contract for Host {
             state: entry.state.into(),
             proxy: entry.proxy,
         };
-        self.gate.perform(operation, |permit| kernel::neighbour::add(&mut self.namespaces, permit))
+        self.gate.perform(operation, |permit| {
+            kernel::neighbour::add(&mut self.namespaces, permit)
+        })
     }
 
     fn delete(
@@ -34,8 +36,9 @@ impl Contract for Host {
             link: self.identify(namespace, &link)?,
             address: address.into(),
         };
-        self.gate
-            .perform(operation, |permit| kernel::neighbour::delete(&mut self.namespaces, permit))
+        self.gate.perform(operation, |permit| {
+            kernel::neighbour::delete(&mut self.namespaces, permit)
+        })
     }
 
     fn list(
@@ -48,9 +51,9 @@ impl Contract for Host {
             link: self.identify(namespace, &link)?,
             family: family.map(Into::into),
         };
-        let entries = self
-            .gate
-            .perform(operation, |permit| kernel::neighbour::list(&mut self.namespaces, permit))?;
+        let entries = self.gate.perform(operation, |permit| {
+            kernel::neighbour::list(&mut self.namespaces, permit)
+        })?;
         Ok(entries.into_iter().map(Into::into).collect())
     }
 
@@ -64,7 +67,9 @@ impl Contract for Host {
             link: self.identify(namespace, &link)?,
             addresses: addresses.into_iter().map(Into::into).collect(),
         };
-        self.gate.perform(operation, |permit| kernel::announce::announce(&mut self.namespaces, permit))
+        self.gate.perform(operation, |permit| {
+            kernel::announce::announce(&mut self.namespaces, permit)
+        })
     }
 }
 

@@ -19,7 +19,9 @@ impl Contract for Host {
             namespace: operation.namespace,
             route: operation.route.clone(),
         });
-        self.gate.perform(operation, |permit| kernel::route::add(&mut self.namespaces, permit))?;
+        self.gate.perform(operation, |permit| {
+            kernel::route::add(&mut self.namespaces, permit)
+        })?;
         self.done.push(undo);
         Ok(())
     }
@@ -29,7 +31,9 @@ impl Contract for Host {
             namespace: namespace.into(),
             route: self.route(namespace, new)?,
         };
-        self.gate.perform(operation, |permit| kernel::route::replace(&mut self.namespaces, permit))
+        self.gate.perform(operation, |permit| {
+            kernel::route::replace(&mut self.namespaces, permit)
+        })
     }
 
     fn delete(&mut self, namespace: Namespace, old: contract::Route) -> Result<(), Error> {
@@ -37,7 +41,9 @@ impl Contract for Host {
             namespace: namespace.into(),
             route: self.route(namespace, old)?,
         };
-        self.gate.perform(operation, |permit| kernel::route::delete(&mut self.namespaces, permit))
+        self.gate.perform(operation, |permit| {
+            kernel::route::delete(&mut self.namespaces, permit)
+        })
     }
 
     fn list(
@@ -53,9 +59,9 @@ impl Contract for Host {
             gateway: filter.gateway.map(Into::into),
             table: filter.table,
         };
-        let routes = self
-            .gate
-            .perform(operation, |permit| kernel::route::list(&mut self.namespaces, permit))?;
+        let routes = self.gate.perform(operation, |permit| {
+            kernel::route::list(&mut self.namespaces, permit)
+        })?;
         Ok(routes.into_iter().map(Into::into).collect())
     }
 
@@ -64,9 +70,9 @@ impl Contract for Host {
             namespace: namespace.into(),
             to: to.into(),
         };
-        let route = self
-            .gate
-            .perform(operation, |permit| kernel::route::get(&mut self.namespaces, permit))?;
+        let route = self.gate.perform(operation, |permit| {
+            kernel::route::get(&mut self.namespaces, permit)
+        })?;
         Ok(route.into())
     }
 }

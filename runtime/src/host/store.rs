@@ -2,8 +2,8 @@
 
 use wasmtime::component::Resource;
 
-use super::bindings::weir::cni::store::{Access, Host as Contract, HostTransaction};
 use super::bindings::weir::cni::store::Location as ContractLocation;
+use super::bindings::weir::cni::store::{Access, Host as Contract, HostTransaction};
 use super::state::Host;
 use super::undo::Undo;
 use crate::grant::store::{self, Location};
@@ -19,7 +19,9 @@ pub struct Transaction {
 impl Contract for Host {
     fn read_resolv_conf(&mut self, path: String) -> Result<Vec<u8>, Error> {
         let operation = store::ReadResolvConf { path: path.into() };
-        self.gate.perform(operation, |permit| kernel::resolv_conf::read(permit, &self.paths))
+        self.gate.perform(operation, |permit| {
+            kernel::resolv_conf::read(permit, &self.paths)
+        })
     }
 
     fn open(
@@ -61,7 +63,8 @@ impl HostTransaction for Host {
     fn get(&mut self, this: Resource<Transaction>, key: String) -> Result<Vec<u8>, Error> {
         let Transaction { store, location } = transaction(&mut self.table, &this)?;
         let location = location.clone();
-        self.gate.perform(store::Get { location, key }, |permit| store.get(permit))
+        self.gate
+            .perform(store::Get { location, key }, |permit| store.get(permit))
     }
 
     fn put(
@@ -99,19 +102,24 @@ impl HostTransaction for Host {
     fn delete(&mut self, this: Resource<Transaction>, key: String) -> Result<(), Error> {
         let Transaction { store, location } = transaction(&mut self.table, &this)?;
         let location = location.clone();
-        self.gate.perform(store::Delete { location, key }, |permit| store.delete(permit))
+        self.gate
+            .perform(store::Delete { location, key }, |permit| {
+                store.delete(permit)
+            })
     }
 
     fn keys(&mut self, this: Resource<Transaction>) -> Result<Vec<String>, Error> {
         let Transaction { store, location } = transaction(&mut self.table, &this)?;
         let location = location.clone();
-        self.gate.perform(store::Keys { location }, |permit| store.keys(permit))
+        self.gate
+            .perform(store::Keys { location }, |permit| store.keys(permit))
     }
 
     fn find(&mut self, this: Resource<Transaction>, value: Vec<u8>) -> Result<Vec<String>, Error> {
         let Transaction { store, location } = transaction(&mut self.table, &this)?;
         let location = location.clone();
-        self.gate.perform(store::Find { location, value }, |permit| store.find(permit))
+        self.gate
+            .perform(store::Find { location, value }, |permit| store.find(permit))
     }
 
     fn commit(&mut self, this: Resource<Transaction>) -> Result<(), Error> {
@@ -134,5 +142,7 @@ fn transaction<'a>(
     table: &'a mut wasmtime::component::ResourceTable,
     this: &Resource<Transaction>,
 ) -> Result<&'a mut Transaction, Error> {
-    table.get_mut(this).map_err(|e| Error::invalid(format!("store transaction: {e}")))
+    table
+        .get_mut(this)
+        .map_err(|e| Error::invalid(format!("store transaction: {e}")))
 }

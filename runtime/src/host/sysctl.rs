@@ -12,7 +12,9 @@ impl Contract for Host {
             namespace: namespace.into(),
             key,
         };
-        self.gate.perform(operation, |permit| kernel::sysctl::read(&mut self.namespaces, permit))
+        self.gate.perform(operation, |permit| {
+            kernel::sysctl::read(&mut self.namespaces, permit)
+        })
     }
 
     fn write(&mut self, namespace: Namespace, key: String, value: String) -> Result<(), Error> {
@@ -21,6 +23,8 @@ impl Contract for Host {
             key,
             value,
         };
-        self.gate.perform(operation, |permit| kernel::sysctl::write(&mut self.namespaces, permit))
+        self.gate.perform(operation, |permit| {
+            kernel::sysctl::write(&mut self.namespaces, permit)
+        })
     }
 }

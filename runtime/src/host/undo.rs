@@ -47,21 +47,23 @@ impl Host {
         let outcome = match undo {
             Undo::Ipam => return self.undo_ipam().map_err(|e| e.to_string()),
             Undo::Link(delete) if delete.link.kind == "bridge" => self.undo_bridge(delete),
-            Undo::Link(delete) => {
-                self.gate.undo(delete, |permit| kernel::link::delete(spaces, permit))
-            }
-            Undo::Move(back) => {
-                self.gate.undo(back, |permit| kernel::link::move_to(spaces, permit)).map(drop)
-            }
-            Undo::Address(delete) => {
-                self.gate.undo(delete, |permit| kernel::address::delete(spaces, permit))
-            }
-            Undo::Route(delete) => {
-                self.gate.undo(delete, |permit| kernel::route::delete(spaces, permit))
-            }
-            Undo::Firewall(apply) => {
-                self.gate.undo(apply, |permit| kernel::firewall::apply(spaces, permit)).map(drop)
-            }
+            Undo::Link(delete) => self
+                .gate
+                .undo(delete, |permit| kernel::link::delete(spaces, permit)),
+            Undo::Move(back) => self
+                .gate
+                .undo(back, |permit| kernel::link::move_to(spaces, permit))
+                .map(drop),
+            Undo::Address(delete) => self
+                .gate
+                .undo(delete, |permit| kernel::address::delete(spaces, permit)),
+            Undo::Route(delete) => self
+                .gate
+                .undo(delete, |permit| kernel::route::delete(spaces, permit)),
+            Undo::Firewall(apply) => self
+                .gate
+                .undo(apply, |permit| kernel::firewall::apply(spaces, permit))
+                .map(drop),
             Undo::Store(revert) => {
                 let network = self.gate.invocation().network.clone();
                 let place = StorePlace {
@@ -70,7 +72,9 @@ impl Host {
                     network: &network,
                 };
                 let deadline = self.deadline.max(Instant::now() + PATIENCE);
-                self.gate.undo(revert, |permit| kernel::store::revert(permit, &place, deadline))
+                self.gate.undo(revert, |permit| {
+                    kernel::store::revert(permit, &place, deadline)
+                })
             }
         };
         match outcome {
@@ -95,8 +99,13 @@ impl Host {
             master: Some(delete.link.index),
         };
         let spaces = &mut self.namespaces;
-        if self.gate.undo(ports, |permit| kernel::link::list(spaces, permit))?.is_empty() {
-            self.gate.undo(delete, |permit| kernel::link::delete(spaces, permit))?;
+        if self
+            .gate
+            .undo(ports, |permit| kernel::link::list(spaces, permit))?
+            .is_empty()
+        {
+            self.gate
+                .undo(delete, |permit| kernel::link::delete(spaces, permit))?;
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The capabilities that this version of weir does not carry out: `rule`, `traffic`, `conntrack`,
 //! `device` and `packet` answer a typed `unsupported`.
 
-use super::bindings::weir::cni::{conntrack, device, packet, rule, traffic};
 use super::bindings::weir::cni::types::{IpFamily, LinkReference, MacAddress, Namespace};
+use super::bindings::weir::cni::{conntrack, device, packet, rule, traffic};
 use super::state::Host;
 use crate::grant::Capability;
 use crate::kernel::{Code, Error};
@@ -33,7 +33,12 @@ impl rule::Host for Host {
 }
 
 impl traffic::Host for Host {
-    fn add_qdisc(&mut self, _: Namespace, _: LinkReference, _: traffic::Qdisc) -> Result<(), Error> {
+    fn add_qdisc(
+        &mut self,
+        _: Namespace,
+        _: LinkReference,
+        _: traffic::Qdisc,
+    ) -> Result<(), Error> {
         unsupported(Capability::Traffic)
     }
 
@@ -46,15 +51,28 @@ impl traffic::Host for Host {
         unsupported(Capability::Traffic)
     }
 
-    fn list_qdiscs(&mut self, _: Namespace, _: LinkReference) -> Result<Vec<traffic::Qdisc>, Error> {
+    fn list_qdiscs(
+        &mut self,
+        _: Namespace,
+        _: LinkReference,
+    ) -> Result<Vec<traffic::Qdisc>, Error> {
         unsupported(Capability::Traffic)
     }
 
-    fn add_class(&mut self, _: Namespace, _: LinkReference, _: traffic::Class) -> Result<(), Error> {
+    fn add_class(
+        &mut self,
+        _: Namespace,
+        _: LinkReference,
+        _: traffic::Class,
+    ) -> Result<(), Error> {
         unsupported(Capability::Traffic)
     }
 
-    fn list_classes(&mut self, _: Namespace, _: LinkReference) -> Result<Vec<traffic::Class>, Error> {
+    fn list_classes(
+        &mut self,
+        _: Namespace,
+        _: LinkReference,
+    ) -> Result<Vec<traffic::Class>, Error> {
         unsupported(Capability::Traffic)
     }
 

@@ -71,12 +71,16 @@ fn ask_kernel(
     link: &LinkFacts,
     layer: &LinkLayer,
 ) -> Result<bool, Error> {
-    let parameter = PathBuf::from("ipv4/conf").join(&link.name).join("arp_notify");
+    let parameter = PathBuf::from("ipv4/conf")
+        .join(&link.name)
+        .join("arp_notify");
     let switched = parameter.clone();
     let was = namespaces.enter(link.namespace, move || switch_on(&switched))??;
     let set = set_address(namespaces, link, &layer.mac);
     if let Some(was) = was {
-        namespaces.enter(link.namespace, move || sysctl::write_value(&parameter, &was))??;
+        namespaces.enter(link.namespace, move || {
+            sysctl::write_value(&parameter, &was)
+        })??;
     }
     Ok(set.is_ok())
 }

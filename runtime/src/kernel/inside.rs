@@ -27,7 +27,9 @@ impl Inside {
     /// Makes the thread. Errors: `Failed` when that is not possible.
     pub fn start(namespace: OwnedFd) -> Result<Self, Error> {
         let (work, taken) = channel();
-        thread::Builder::new().stack_size(STACK).spawn(move || serve(&namespace, &taken))?;
+        thread::Builder::new()
+            .stack_size(STACK)
+            .spawn(move || serve(&namespace, &taken))?;
         Ok(Self { work })
     }
 
@@ -44,7 +46,12 @@ impl Inside {
         };
         let sent = self.work.send(Box::new(work)).ok();
         let outcome = sent.and_then(|()| answered.recv().ok());
-        let panicked = || Error::new(Code::Failed, "the thread in the container's namespace panicked");
+        let panicked = || {
+            Error::new(
+                Code::Failed,
+                "the thread in the container's namespace panicked",
+            )
+        };
         outcome
             .ok_or_else(panicked)?
             .map_err(|e| Error::from(e).while_doing("enter the container's namespace"))

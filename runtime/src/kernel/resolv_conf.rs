@@ -25,9 +25,13 @@ pub fn read(permit: &Permit<ReadResolvConf>, paths: &Paths) -> Result<Vec<u8>, E
     }
     let mut content = Vec::new();
     let file = File::open(&path).map_err(failed)?;
-    file.take(LARGEST + 1).read_to_end(&mut content).map_err(failed)?;
+    file.take(LARGEST + 1)
+        .read_to_end(&mut content)
+        .map_err(failed)?;
     match content.len() as u64 > LARGEST {
-        true => Err(Error::invalid(format!("`{shown}` has more than {LARGEST} bytes"))),
+        true => Err(Error::invalid(format!(
+            "`{shown}` has more than {LARGEST} bytes"
+        ))),
         false => Ok(content),
     }
 }

@@ -48,7 +48,10 @@ impl Cached {
         capability_args: &Map<String, Value>,
         result: Value,
     ) -> Self {
-        let args = attachment.args.iter().map(|(k, v)| (k.to_owned(), v.to_owned()));
+        let args = attachment
+            .args
+            .iter()
+            .map(|(k, v)| (k.to_owned(), v.to_owned()));
         let args: Vec<(String, String)> = args.collect();
         Self {
             kind: KIND.to_owned(),
@@ -66,12 +69,14 @@ impl Cached {
     /// The network configuration list that was used. Errors: code 6.
     pub fn config(&self) -> Result<String, Error> {
         let bytes = STANDARD.decode(&self.config).ok();
-        bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
-            Error::decoding_failure(format!(
-                "the cached configuration of network `{}` is not base64 of text",
-                self.network_name
-            ))
-        })
+        bytes
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .ok_or_else(|| {
+                Error::decoding_failure(format!(
+                    "the cached configuration of network `{}` is not base64 of text",
+                    self.network_name
+                ))
+            })
     }
 }
 
@@ -106,9 +111,9 @@ impl Cache {
     pub fn remove(&self, network: &str, attachment: &Attachment) -> Result<(), Error> {
         let path = self.path(network, attachment);
         match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(Error::io_failure(format!("result cache `{}`: {error}", path.display())))
-            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io_failure(
+                format!("result cache `{}`: {error}", path.display()),
+            )),
             _ => Ok(()),
         }
     }
@@ -135,7 +140,8 @@ impl Cache {
             ifname,
             ..
         } = attachment;
-        self.directory.join(format!("{network}-{container_id}-{ifname}"))
+        self.directory
+            .join(format!("{network}-{container_id}-{ifname}"))
     }
 }
 
@@ -147,7 +153,10 @@ fn read(path: &Path) -> Option<Cached> {
 /// A reader, also libcni, sees the old document or the new one.
 fn write(path: &Path, cached: &Cached) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("/"));
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)?;
     let temporary = directory.join(format!(".{}.tmp", std::process::id()));
     let written = OpenOptions::new()
         .write(true)

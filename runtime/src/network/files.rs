@@ -17,7 +17,9 @@ const EXTENSIONS: [&str; 3] = ["conflist", "conf", "json"];
 pub fn find(directory: &Path, name: &str) -> Result<NetworkConfigList, Error> {
     weir_cni::validate_network_name(name)?;
     let networks = read_all(directory)?;
-    let found = networks.iter().find(|(_, n)| n.as_ref().is_ok_and(|n| n.name == name));
+    let found = networks
+        .iter()
+        .find(|(_, n)| n.as_ref().is_ok_and(|n| n.name == name));
     match found {
         Some((_, Ok(network))) => complete(directory, network.clone()),
         _ => Err(missing(directory, name, &networks)),
@@ -27,7 +29,10 @@ pub fn find(directory: &Path, name: &str) -> Result<NetworkConfigList, Error> {
 /// The names of the networks in a directory. Errors: code 5.
 pub fn list_names(directory: &Path) -> Result<Vec<String>, Error> {
     let networks = read_all(directory)?;
-    Ok(networks.into_iter().filter_map(|(_, network)| Some(network.ok()?.name)).collect())
+    Ok(networks
+        .into_iter()
+        .filter_map(|(_, network)| Some(network.ok()?.name))
+        .collect())
 }
 
 type Read = (PathBuf, Result<NetworkConfigList, Error>);
@@ -70,7 +75,9 @@ fn complete(directory: &Path, mut network: NetworkConfigList) -> Result<NetworkC
     if !network.load_only_inlined_plugins {
         for path in files(&directory.join(&network.name), "conf")? {
             let plugin = PluginConfig::parse(&read(&path)?);
-            network.plugins.push(plugin.map_err(|e| e.with_prefix(path.display()))?);
+            network
+                .plugins
+                .push(plugin.map_err(|e| e.with_prefix(path.display()))?);
         }
     }
     if network.plugins.is_empty() {
@@ -96,6 +103,9 @@ fn missing(directory: &Path, name: &str, networks: &[Read]) -> Error {
         true => "it has no network configuration".to_owned(),
         false => format!("it has {}", seen.join(", ")),
     };
-    Error::invalid_config(format!("there is no network `{name}` in `{}`", directory.display()))
-        .with_details(seen)
+    Error::invalid_config(format!(
+        "there is no network `{name}` in `{}`",
+        directory.display()
+    ))
+    .with_details(seen)
 }

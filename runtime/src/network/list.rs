@@ -75,8 +75,13 @@ impl Network {
         let capability_args = self.cached_capability_args(cached.as_ref());
         let previous = cached.as_ref().and_then(|cached| result_of(cached, &list));
         let plugins = &list.plugins;
-        let failures =
-            self.del_each(&list, plugins, &capability_args, attachment, previous.as_ref());
+        let failures = self.del_each(
+            &list,
+            plugins,
+            &capability_args,
+            attachment,
+            previous.as_ref(),
+        );
         if failures.is_empty() {
             return self.cache.remove(&self.list.name, attachment);
         }
@@ -149,7 +154,9 @@ impl Network {
         prev_result: Option<&AddResult>,
     ) -> Result<Option<AddResult>, Error> {
         let execution = Execution::Add { prev_result };
-        let config = self.list.execution_config(plugin, &self.capability_args, execution)?;
+        let config = self
+            .list
+            .execution_config(plugin, &self.capability_args, execution)?;
         self.run(plugin, Command::Add, attachment, &config)
     }
 
@@ -162,7 +169,13 @@ impl Network {
         error: Error,
     ) -> Error {
         let plugins = &self.list.plugins[..done];
-        let left = self.del_each(&self.list, plugins, &self.capability_args, attachment, previous);
+        let left = self.del_each(
+            &self.list,
+            plugins,
+            &self.capability_args,
+            attachment,
+            previous,
+        );
         let mut details = vec![error.details.clone()];
         details.retain(|details| !details.is_empty());
         details.extend(left.iter().map(|left| format!("and then DEL: {left}")));
@@ -183,11 +196,21 @@ impl Network {
             let config = list.execution_config(plugin, capability_args, execution)?;
             self.run(plugin, Command::Del, attachment, &config)
         };
-        plugins.iter().rev().filter_map(|plugin| delete(plugin).err()).collect()
+        plugins
+            .iter()
+            .rev()
+            .filter_map(|plugin| delete(plugin).err())
+            .collect()
     }
 
     fn for_each_plugin(&self, command: Command, execution: Execution<'_>) -> Result<(), Error> {
-        let nobody = Attachment::open(command, String::new(), String::new(), String::new(), Default::default())?;
+        let nobody = Attachment::open(
+            command,
+            String::new(),
+            String::new(),
+            String::new(),
+            Default::default(),
+        )?;
         let mut failures = Vec::new();
         for plugin in &self.list.plugins {
             let ran = self
@@ -209,15 +232,26 @@ impl Network {
         attachment: &Attachment,
         config: &PluginConfig,
     ) -> Result<Option<AddResult>, Error> {
-        run_plugin(&self.sandbox, plugin.plugin_type(), command, attachment, config)
-            .map_err(|error| error.with_prefix(format_args!("network `{}`", self.list.name)))
+        run_plugin(
+            &self.sandbox,
+            plugin.plugin_type(),
+            command,
+            attachment,
+            config,
+        )
+        .map_err(|error| error.with_prefix(format_args!("network `{}`", self.list.name)))
     }
 
     fn remember(&self, attachment: &Attachment, result: &AddResult) -> Result<(), Error> {
         let list = json_of(&self.list).to_string();
         let result = to_json(result, self.list.cni_version)?;
-        let cached =
-            Cached::new(&self.list.name, attachment, &list, &self.capability_args, result);
+        let cached = Cached::new(
+            &self.list.name,
+            attachment,
+            &list,
+            &self.capability_args,
+            result,
+        );
         self.cache.put(attachment, &cached)
     }
 
@@ -225,7 +259,8 @@ impl Network {
     fn cached_list(&self, cached: Option<&Cached>) -> NetworkConfigList {
         let used = cached.and_then(|cached| cached.config().ok());
         let used = used.and_then(|text| NetworkConfigList::parse(&text).ok());
-        used.filter(|list| !list.plugins.is_empty()).unwrap_or_else(|| self.list.clone())
+        used.filter(|list| !list.plugins.is_empty())
+            .unwrap_or_else(|| self.list.clone())
     }
 
     fn cached_capability_args(&self, cached: Option<&Cached>) -> Map<String, Value> {
@@ -271,7 +306,9 @@ fn json_of(list: &NetworkConfigList) -> Value {
 
 fn together(failures: Vec<Error>) -> Error {
     let mut failures = failures.into_iter();
-    let first = failures.next().unwrap_or_else(|| Error::internal("no failure"));
+    let first = failures
+        .next()
+        .unwrap_or_else(|| Error::internal("no failure"));
     let details: Vec<String> = std::iter::once(first.details.clone())
         .filter(|details| !details.is_empty())
         .chain(failures.map(|failure| failure.to_string()))

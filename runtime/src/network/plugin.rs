@@ -35,7 +35,9 @@ pub fn run_plugin(
 
 fn arguments(attachment: &Attachment) -> Vec<(String, String)> {
     let pairs = attachment.args.iter();
-    pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    pairs
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
 }
 
 /// The previous result. DEL must go on with one that cannot be read any more, and CHECK must not

@@ -86,7 +86,10 @@ impl Catalogue {
     /// All plugins by name; an installed one that is damaged is an error in its place.
     pub fn list(&self) -> Result<Vec<Result<Plugin, Error>>, io::Error> {
         let built_in = builtin::all().iter().map(|p| Ok(Plugin::built_in(p)));
-        let installed = self.installed_names()?.into_iter().map(|name| self.find(&name));
+        let installed = self
+            .installed_names()?
+            .into_iter()
+            .map(|name| self.find(&name));
         Ok(built_in.chain(installed).collect())
     }
 
@@ -119,8 +122,11 @@ impl Catalogue {
             ));
         }
         let code = weir_engine::compile(component).map_err(|e| {
-            Error::new(codes::NO_PLUGIN, format!("plugin `{name}` does not compile"))
-                .with_details(format!("{e:#}"))
+            Error::new(
+                codes::NO_PLUGIN,
+                format!("plugin `{name}` does not compile"),
+            )
+            .with_details(format!("{e:#}"))
         })?;
         let manifest = Manifest {
             name: name.to_owned(),
@@ -165,7 +171,11 @@ impl Catalogue {
     fn missing(&self, name: &str) -> Error {
         Error::new(codes::NO_PLUGIN, format!("there is no plugin `{name}`")).with_details(format!(
             "built in: {}; installed plugins are in `{}`; install one with `weir plugin add FILE`",
-            builtin::all().iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
+            builtin::all()
+                .iter()
+                .map(|p| p.name)
+                .collect::<Vec<_>>()
+                .join(", "),
             self.paths.plugins().display()
         ))
     }
@@ -184,7 +194,10 @@ impl Plugin {
         let manifest: Manifest = serde_json::from_slice(manifest)
             .map_err(|e| damaged(name, &format!("{MANIFEST}: {e}")))?;
         if manifest.name != name {
-            return Err(damaged(name, &format!("it was installed as `{}`", manifest.name)));
+            return Err(damaged(
+                name,
+                &format!("it was installed as `{}`", manifest.name),
+            ));
         }
         Ok(Self {
             name: name.to_owned(),
@@ -205,9 +218,7 @@ impl Plugin {
     pub fn component(&self) -> Result<Vec<u8>, Error> {
         match &self.source {
             Source::BuiltIn(plugin) => Ok(plugin.component.to_vec()),
-            Source::Installed(installed) => {
-                installed.read(COMPONENT, &installed.manifest.digest)
-            }
+            Source::Installed(installed) => installed.read(COMPONENT, &installed.manifest.digest),
         }
     }
 }
@@ -241,8 +252,11 @@ impl Installed {
 }
 
 fn damaged(name: &str, why: &str) -> Error {
-    Error::new(codes::NO_PLUGIN, format!("plugin `{name}` is damaged: {why}"))
-        .with_details("install it again with `weir plugin add FILE`")
+    Error::new(
+        codes::NO_PLUGIN,
+        format!("plugin `{name}` is damaged: {why}"),
+    )
+    .with_details("install it again with `weir plugin add FILE`")
 }
 
 /// SHA-256 of some bytes.

@@ -3,17 +3,24 @@
 
 use weir_cni::{AddResult, Error, Interface};
 
-use super::invoke::Request;
+use super::request::Request;
 
 /// A result whose interfaces are on the host, in this invocation's container, or where the previous
 /// result has them. Errors: code 999, naming the interface.
 pub fn check(result: AddResult, request: &Request) -> Result<AddResult, Error> {
     let known = |sandbox: &str| {
-        let previous = request.previous.iter().flat_map(|previous| &previous.interfaces);
+        let previous = request
+            .previous
+            .iter()
+            .flat_map(|previous| &previous.interfaces);
         sandbox == request.sandbox || previous.into_iter().any(|i| is_in(i, sandbox))
     };
     for (index, interface) in result.interfaces.iter().enumerate() {
-        if let Some(sandbox) = interface.sandbox.as_deref().filter(|sandbox| !known(sandbox)) {
+        if let Some(sandbox) = interface
+            .sandbox
+            .as_deref()
+            .filter(|sandbox| !known(sandbox))
+        {
             return Err(Error::internal(format!(
                 "result: interfaces[{index}].sandbox: `{sandbox}` is not this invocation's \
                  container, `{}`",

@@ -74,8 +74,11 @@ impl Grants {
     ///
     /// Errors: `codes::NO_GRANT`, naming the plugin, its digest and what to do.
     pub fn for_plugin(&self, plugin: &Plugin, network: &str) -> Result<&Loaded, Error> {
-        let named: Vec<&Loaded> =
-            self.loaded.iter().filter(|l| l.document.spec.plugin.name == plugin.name).collect();
+        let named: Vec<&Loaded> = self
+            .loaded
+            .iter()
+            .filter(|l| l.document.spec.plugin.name == plugin.name)
+            .collect();
         if named.is_empty() {
             return Err(none(plugin));
         }
@@ -107,8 +110,11 @@ fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
 pub fn parse(path: &Path, text: &str) -> Result<Loaded, Error> {
     let shown = path.display();
     let invalid = |why: String| {
-        Error::new(codes::NO_GRANT, format!("grant `{shown}` is not valid: {why}"))
-            .with_details("no plugin runs until it is mended or removed")
+        Error::new(
+            codes::NO_GRANT,
+            format!("grant `{shown}` is not valid: {why}"),
+        )
+        .with_details("no plugin runs until it is mended or removed")
     };
     let document: Document = serde_saphyr::from_str(text).map_err(|e| invalid(e.to_string()))?;
     document.validate().map_err(invalid)?;
@@ -146,9 +152,11 @@ fn check_digest(plugin: &Plugin, loaded: &Loaded) -> Result<(), Error> {
 
 fn none(plugin: &Plugin) -> Error {
     let Plugin { name, digest, .. } = plugin;
-    Error::new(codes::NO_GRANT, format!("plugin `{name}` ({digest}) has no grant")).with_details(
-        format!("print one to review with `weir grants new {name}`"),
+    Error::new(
+        codes::NO_GRANT,
+        format!("plugin `{name}` ({digest}) has no grant"),
     )
+    .with_details(format!("print one to review with `weir grants new {name}`"))
 }
 
 fn other_network(plugin: &Plugin, network: &str, named: &[&Loaded]) -> Error {
@@ -158,9 +166,15 @@ fn other_network(plugin: &Plugin, network: &str, named: &[&Loaded]) -> Error {
         codes::NO_GRANT,
         format!("no grant of plugin `{name}` covers the network `{network}`"),
     )
-    .with_details(format!("its grants: {}; see `spec.networks` there", origins.join(", ")))
+    .with_details(format!(
+        "its grants: {}; see `spec.networks` there",
+        origins.join(", ")
+    ))
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Error {
-    Error::new(codes::NO_GRANT, format!("grants: `{}` cannot be read: {error}", path.display()))
+    Error::new(
+        codes::NO_GRANT,
+        format!("grants: `{}` cannot be read: {error}", path.display()),
+    )
 }

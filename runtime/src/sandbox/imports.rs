@@ -81,7 +81,10 @@ pub fn check(plugin: &str, requested: &Requested) -> Result<(), Error> {
         .collect();
     Err(Error::new(
         codes::REFUSED_IMPORT,
-        format!("plugin `{plugin}` imports `{}`, which no plugin may", first.name),
+        format!(
+            "plugin `{plugin}` imports `{}`, which no plugin may",
+            first.name
+        ),
     )
     .with_details(all.join("; ")))
 }
@@ -96,7 +99,9 @@ fn judge(import: &str) -> Result<Option<Capability>, &'static str> {
         return Ok(None);
     }
     if interface.starts_with("wasi:") {
-        return Err("a plugin has no part of WASI but clocks, random numbers, standard error and exit");
+        return Err(
+            "a plugin has no part of WASI but clocks, random numbers, standard error and exit",
+        );
     }
     Err("a plugin imports `weir:cni` and nothing else")
 }

@@ -1,5 +1,4 @@
-//! One invocation of one plugin: a fresh store, its grant, its limits, and what is left behind
-//! when it fails.
+//! The sandbox of a process: plugins, their grants and their code, and how an invocation is set up.
 
 use std::collections::HashMap;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -9,21 +8,19 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
-use wasmtime::{CallHook, Engine, Store, UpdateDeadline};
-use weir_cni::{AddResult, Attachment, Command, Error, Version};
+use weir_cni::{AddResult, Command, Error};
 
+use super::call::Call;
 use super::catalogue::{Catalogue, Plugin};
 use super::grants::Grants;
-use super::watchdog::Watchdog;
-use super::{claim, code, imports, linker, trap};
+use super::request::Request;
+use super::{code, imports, linker};
 use crate::gate::{Audit, Gate, Subject};
 use crate::grant::{Document, Invocation, Limits};
-use crate::host::bindings::weir::cni::cni;
-use crate::host::bindings;
-use crate::host::convert;
-use crate::host::{Host, Log, RunIpam, Setup, printable};
+use crate::host::{Host, Log, RunIpam, Setup};
 use crate::kernel::Namespaces;
 use crate::kernel::lock::Shared;
 use crate::paths::Paths;
@@ -39,41 +36,14 @@ pub struct Sandbox {
     audit_reads: bool,
 }
 
-/// What a plugin is asked to do.
-#[derive(Clone, Debug)]
-pub struct Request {
-    pub command: Command,
-    pub container_id: String,
-    pub ifname: String,
-    pub network: String,
-    /// `CNI_ARGS`.
-    pub args: Vec<(String, String)>,
-    /// The execution configuration.
-    pub config: Map<String, Value>,
-    pub previous: Option<AddResult>,
-    /// `CNI_NETNS`, as the caller wrote it.
-    pub sandbox: String,
-    /// The container's namespace, where there is one.
-    pub container: Option<Arc<OwnedFd>>,
-    /// For GC.
-    pub valid_attachments: Vec<Attachment>,
-}
-
-/// What a plugin says about itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct About {
-    pub name: String,
-    pub version: String,
-    pub description: String,
-}
-
 impl Sandbox {
     /// A sandbox over these paths. `audit_reads` records allowed reads as well.
     ///
     /// Errors: code 999 when this machine cannot run the engine.
     pub fn new(paths: Paths, audit_reads: bool) -> Result<Arc<Self>, Error> {
-        let engine = weir_engine::runner()
-            .map_err(|e| Error::internal(format!("the WebAssembly engine does not start: {e:#}")))?;
+        let engine = weir_engine::runner().map_err(|e| {
+            Error::internal(format!("the WebAssembly engine does not start: {e:#}"))
+        })?;
         Ok(Arc::new(Self {
             catalogue: Catalogue::new(&paths),
             paths,
@@ -109,7 +79,11 @@ impl Sandbox {
     /// Runs one command of a plugin. Only ADD has a result.
     ///
     /// Errors: the plugin's own; those of [`super::codes`]. An ADD that fails has been undone.
-    pub fn run(self: &Arc<Self>, plugin: &str, request: &Request) -> Result<Option<AddResult>, Error> {
+    pub fn run(
+        self: &Arc<Self>,
+        plugin: &str,
+        request: &Request,
+    ) -> Result<Option<AddResult>, Error> {
         let latest = Instant::now() + Limits::MOST_TIME;
         let role = Role::Main {
             sandbox: Arc::clone(self),
@@ -125,12 +99,15 @@ impl Sandbox {
         latest: Instant,
     ) -> Result<Option<AddResult>, Error> {
         let plugin = self.catalogue.find(name)?;
-        let grant = &self.grants()?.for_plugin(&plugin, &request.network)?.document;
+        let grant = &self
+            .grants()?
+            .for_plugin(&plugin, &request.network)?
+            .document;
         let component = self.component(&plugin)?;
         let deadline = latest.min(Instant::now() + grant.spec.limits.time);
         let watched = role.is_watched(request.command) && deadline == latest;
         let host = self.host(&plugin, grant, request, role, deadline)?;
-        let mut call = Call::new(self, &plugin, host, watched)?;
+        let mut call = Call::new(&self.engine, &plugin.name, host, watched)?;
         let outcome = call.make(&component, self.linker()?, request);
         call.finish(request.command, outcome)
     }
@@ -152,12 +129,18 @@ impl Sandbox {
             digest: plugin.digest.to_string(),
         };
         let lock = match request.command {
-            Command::Add => Some(Shared::take(&self.paths).map_err(|e| Error::io_failure(e.to_string()))?),
+            Command::Add => {
+                Some(Shared::take(&self.paths).map_err(|e| Error::io_failure(e.to_string()))?)
+            }
             _ => None,
         };
         let limits = grant.spec.limits.clone();
         let log = Log::new(self.paths.log(), log_subject(&subject), limits.log.as_u64());
-        let audit = Audit::new(subject, open_audit(&self.paths.audit_log()), self.audit_reads);
+        let audit = Audit::new(
+            subject,
+            open_audit(&self.paths.audit_log()),
+            self.audit_reads,
+        );
         let invocation = Invocation {
             container_id: request.container_id.clone(),
             ifname: request.ifname.clone(),
@@ -190,7 +173,7 @@ impl Sandbox {
         Ok(component)
     }
 
-    fn linker(&self) -> Result<&Linker<Host>, Error> {
+    pub(super) fn linker(&self) -> Result<&Linker<Host>, Error> {
         if let Some(linker) = self.linker.get() {
             return Ok(linker);
         }
@@ -234,10 +217,19 @@ struct Ipam {
 
 impl RunIpam for Ipam {
     fn plugin(&self) -> Result<String, Error> {
-        let named = self.request.config.get("ipam").and_then(|ipam| ipam.get("type"));
-        named.and_then(Value::as_str).map(str::to_owned).ok_or_else(|| {
-            Error::invalid_config("ipam.type: missing; it names the plugin that assigns addresses")
-        })
+        let named = self
+            .request
+            .config
+            .get("ipam")
+            .and_then(|ipam| ipam.get("type"));
+        named
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+            .ok_or_else(|| {
+                Error::invalid_config(
+                    "ipam.type: missing; it names the plugin that assigns addresses",
+                )
+            })
     }
 
     fn run(&mut self, command: Command) -> Result<Option<AddResult>, Error> {
@@ -251,160 +243,9 @@ impl RunIpam for Ipam {
             Command::Del => Instant::now() + Limits::MOST_TIME,
             _ => self.deadline,
         };
-        self.sandbox.run_as(&self.plugin()?, &request, Role::Ipam, latest)
+        self.sandbox
+            .run_as(&self.plugin()?, &request, Role::Ipam, latest)
     }
-}
-
-/// A plugin's call under way.
-struct Call {
-    plugin: String,
-    store: Store<Host>,
-    _watchdog: Option<Watchdog>,
-}
-
-impl Call {
-    /// `watched`: another call's watchdog goes off at this one's deadline.
-    fn new(
-        sandbox: &Sandbox,
-        plugin: &Plugin,
-        host: Host,
-        watched: bool,
-    ) -> Result<Self, Error> {
-        let deadline = host.deadline();
-        let transfer = usize::try_from(host.limits().transfer.as_u64()).unwrap_or(usize::MAX);
-        let mut store = Store::new(&sandbox.engine, host);
-        store.limiter(|host| host);
-        store.set_hostcall_fuel(transfer);
-        store.set_epoch_deadline(1);
-        // The epoch is the whole process's: another invocation's end must not be this one's.
-        store.epoch_deadline_callback(|store| {
-            Ok(match Instant::now() >= store.data().deadline() {
-                true => UpdateDeadline::Interrupt,
-                false => UpdateDeadline::Continue(1),
-            })
-        });
-        store.call_hook(|mut store, hook| match hook {
-            CallHook::CallingHost => store.data_mut().count_call(),
-            _ => Ok(()),
-        });
-        let watchdog = (!watched)
-            .then(|| Watchdog::start(&sandbox.engine, deadline))
-            .transpose()
-            .map_err(|e| Error::internal(format!("no thread can be made: {e}")))?;
-        Ok(Self {
-            plugin: plugin.name.clone(),
-            store,
-            _watchdog: watchdog,
-        })
-    }
-
-    fn make(
-        &mut self,
-        component: &Component,
-        linker: &Linker<Host>,
-        request: &Request,
-    ) -> Result<Option<AddResult>, Error> {
-        let plugin = bindings::Plugin::instantiate(&mut self.store, component, linker)
-            .map_err(|e| self.explain(&e))?;
-        let store = &mut self.store;
-        let returned = match request.command {
-            Command::Add => {
-                let returned = plugin.call_add(store, &attachment(request));
-                return match returned.map_err(|e| self.explain(&e))? {
-                    Ok(result) => claim::check(convert::result(result)?, request).map(Some),
-                    Err(failure) => Err(failure.into()),
-                };
-            }
-            Command::Del => plugin.call_del(store, &attachment(request)),
-            Command::Check => plugin.call_check(store, &attachment(request)),
-            Command::Status => plugin.call_status(store, &status(request)),
-            Command::Gc => plugin.call_gc(store, &gc(request)),
-            Command::Version => Ok(Ok(())),
-        };
-        match returned.map_err(|e| self.explain(&e))? {
-            Ok(()) => Ok(None),
-            Err(failure) => Err(failure.into()),
-        }
-    }
-
-    fn explain(&self, error: &wasmtime::Error) -> Error {
-        trap::explain(self.store.data(), error)
-    }
-
-    /// Undoes a failed ADD, writes what is left for the log, and says whose error it was.
-    fn finish(
-        mut self,
-        command: Command,
-        outcome: Result<Option<AddResult>, Error>,
-    ) -> Result<Option<AddResult>, Error> {
-        let host = self.store.data_mut();
-        host.close();
-        let outcome = outcome.and_then(|result| match host.audit_failure() {
-            Some(why) if command == Command::Add => Err(Error::io_failure(format!(
-                "what it did cannot be recorded in the audit log: {why}"
-            ))),
-            _ => Ok(result),
-        });
-        let stderr = host.standard_error();
-        if !stderr.is_empty() {
-            host.log().write("info", stderr.trim_end(), &[]);
-        }
-        if outcome.is_err() && command == Command::Add {
-            for failure in host.undo() {
-                host.log().note("error", &format!("not undone: {failure}"));
-            }
-        }
-        host.log().close();
-        let plugin = &self.plugin;
-        outcome.map_err(|error| readable(error).with_prefix(format_args!("plugin `{plugin}`")))
-    }
-}
-
-/// A plugin's error ends in logs and terminals, which its text must not drive.
-fn readable(error: Error) -> Error {
-    Error::new(error.code, printable(&error.msg)).with_details(printable(&error.details))
-}
-
-fn attachment(request: &Request) -> cni::Request {
-    cni::Request {
-        container_id: request.container_id.clone(),
-        ifname: request.ifname.clone(),
-        network: request.network.clone(),
-        args: request.args.clone(),
-        config: configuration(request),
-        previous: request.previous.clone().map(Into::into),
-        has_container: request.container.is_some(),
-        sandbox: request.sandbox.clone(),
-    }
-}
-
-fn status(request: &Request) -> cni::StatusRequest {
-    cni::StatusRequest {
-        network: request.network.clone(),
-        config: configuration(request),
-    }
-}
-
-fn gc(request: &Request) -> cni::GcRequest {
-    let valid = request.valid_attachments.iter().map(|attachment| cni::Attachment {
-        container_id: attachment.container_id.clone(),
-        ifname: attachment.ifname.clone(),
-    });
-    cni::GcRequest {
-        network: request.network.clone(),
-        config: configuration(request),
-        valid_attachments: valid.collect(),
-    }
-}
-
-/// The configuration as a plugin sees it: of the newest version, and without what the request has
-/// in typed form.
-fn configuration(request: &Request) -> String {
-    const TYPED: [&str; 3] = ["prevResult", "cni.dev/valid-attachments", "cni.dev/attachments"];
-    let mut config = request.config.clone();
-    config.retain(|key, _| !TYPED.contains(&key.as_str()));
-    config.insert("cniVersion".to_owned(), Version::LATEST.to_string().into());
-    Value::Object(config).to_string()
 }
 
 fn log_subject(subject: &Subject) -> Value {
@@ -418,12 +259,21 @@ fn log_subject(subject: &Subject) -> Value {
 }
 
 fn open_audit(path: &Path) -> Result<File, String> {
-    let open = || OpenOptions::new().append(true).create(true).mode(0o640).open(path);
+    let open = || {
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o640)
+            .open(path)
+    };
     let opened = open().or_else(|error| {
         let Some(directory) = path.parent().filter(|d| !d.exists()) else {
             return Err(error);
         };
-        DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(directory)?;
         open()
     });
     opened.map_err(|e| format!("`{}`: {e}", path.display()))

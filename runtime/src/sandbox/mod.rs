@@ -4,6 +4,7 @@
 //! results.
 
 mod builtin;
+mod call;
 mod catalogue;
 mod claim;
 mod code;
@@ -12,14 +13,16 @@ mod imports;
 mod inspect;
 mod invoke;
 mod linker;
+mod request;
 mod trap;
 mod watchdog;
 
 pub use catalogue::{Catalogue, Installed, Plugin, Source, digest};
 pub use grants::{Grants, Loaded, Origin, parse as parse_grant};
-pub use inspect::Inspection;
 pub use imports::{Refused, Requested, requested};
-pub use invoke::{About, Request, Sandbox};
+pub use inspect::Inspection;
+pub use invoke::Sandbox;
+pub use request::{About, Request};
 
 /// weir's own CNI error codes, from 200 on; plugins have 100 to 199.
 pub mod codes {

@@ -15,7 +15,10 @@ pub fn explain(host: &Host, error: &wasmtime::Error) -> Error {
     let trap = error.downcast_ref::<Trap>();
     let explained = if trap == Some(&Trap::Interrupt) || Instant::now() >= host.deadline() {
         let time = humantime::format_duration(limits.time);
-        Error::new(codes::TIME, format!("did not finish within its time, {time}"))
+        Error::new(
+            codes::TIME,
+            format!("did not finish within its time, {time}"),
+        )
     } else if usage.calls > limits.calls {
         let calls = limits.calls;
         Error::new(

@@ -28,8 +28,14 @@ impl Container {
         in_thread(move || {
             unshare(CloneFlags::CLONE_NEWNET).context("make a network namespace")?;
             let own = Path::new("/proc/thread-self/ns/net");
-            mount(Some(own), &place, None::<&str>, MsFlags::MS_BIND, None::<&str>)
-                .context("mount the namespace")
+            mount(
+                Some(own),
+                &place,
+                None::<&str>,
+                MsFlags::MS_BIND,
+                None::<&str>,
+            )
+            .context("mount the namespace")
         })?;
         Ok(Self { name, netns })
     }
@@ -67,14 +73,19 @@ impl Container {
 /// The names of the links in the calling thread's namespace.
 pub fn link_names() -> Result<Vec<String>> {
     let links = if_nameindex().context("list the links")?;
-    let mut names: Vec<String> =
-        links.iter().map(|link| link.name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> = links
+        .iter()
+        .map(|link| link.name().to_string_lossy().into_owned())
+        .collect();
     names.sort();
     Ok(names)
 }
 
 fn in_thread<T: Send>(act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     thread::scope(|scope| {
-        scope.spawn(act).join().unwrap_or_else(|_| Err(anyhow!("a thread of the demo panicked")))
+        scope
+            .spawn(act)
+            .join()
+            .unwrap_or_else(|_| Err(anyhow!("a thread of the demo panicked")))
     })
 }

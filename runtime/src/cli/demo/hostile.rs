@@ -18,9 +18,14 @@ const COMPONENT: &[u8] = include_bytes!(env!("WEIR_HOSTILE"));
 pub fn show(report: &Report, world: &World, container: &Container) -> Result<()> {
     report.title("A hostile plugin");
     report.say("It may read one interface of its container, and this is its whole grant:");
-    let digest = report.step("weir plugin add hostile.wasm (compiled now, not in an ADD)", || {
-        Catalogue::new(&world.paths()).install("hostile", COMPONENT).map_err(show_error)
-    })?;
+    let digest = report.step(
+        "weir plugin add hostile.wasm (compiled now, not in an ADD)",
+        || {
+            Catalogue::new(&world.paths())
+                .install("hostile", COMPONENT)
+                .map_err(show_error)
+        },
+    )?;
     let grant = grant(&digest.to_string());
     fs::create_dir_all(world.paths().grants())?;
     fs::write(world.paths().grants().join("hostile.yaml"), &grant)?;
@@ -38,7 +43,10 @@ pub fn show(report: &Report, world: &World, container: &Container) -> Result<()>
         Err(error) => report.say(&format!("It gave up: {error}. What it tried was denied:")),
     }
     let denied = denied(world)?;
-    ensure!(!denied.is_empty(), "nothing was denied to the hostile plugin");
+    ensure!(
+        !denied.is_empty(),
+        "nothing was denied to the hostile plugin"
+    );
     for record in &denied {
         let operation = record["operation"].as_str().unwrap_or_default();
         let answer = record["answer"].as_str().unwrap_or_default();

@@ -41,7 +41,9 @@ pub fn run() -> Result<()> {
     report.say("The network configuration, as it would stand in /etc/cni/net.d:");
     report.json(&network());
 
-    report.step("install the binary and one link for each plugin", || world.install())?;
+    report.step("install the binary and one link for each plugin", || {
+        world.install()
+    })?;
     let one = report.step("make the network namespace of container one", || {
         Container::create(&world, "one")
     })?;
@@ -64,7 +66,9 @@ pub fn run() -> Result<()> {
     report.title("And nothing is left");
     for (container, result) in [(&one, &result_one), (&two, &result_two)] {
         report.step(&format!("DEL container {}", container.name()), || {
-            world.plugin("bridge", "DEL", container, &with_previous(result)).map(drop)
+            world
+                .plugin("bridge", "DEL", container, &with_previous(result))
+                .map(drop)
         })?;
     }
     prove_nothing_is_left(&report, &world, &[&one, &two])?;
@@ -73,8 +77,13 @@ pub fn run() -> Result<()> {
 }
 
 fn attach(report: &Report, world: &World, container: &Container) -> Result<Value> {
-    let what = format!("ADD container {} (as a container runtime runs it)", container.name());
-    let result = report.step(&what, || world.plugin("bridge", "ADD", container, &network()))?;
+    let what = format!(
+        "ADD container {} (as a container runtime runs it)",
+        container.name()
+    );
+    let result = report.step(&what, || {
+        world.plugin("bridge", "ADD", container, &network())
+    })?;
     result.context("ADD printed no result")
 }
 
@@ -94,45 +103,58 @@ fn talk(
     report.title("Real packets");
     for family in [0, 1] {
         let target = address(result_two, family)?;
-        report.step(&format!("TCP from container one to container two, {target}"), || {
-            packets::exchange(one, two, target)
-        })?;
+        report.step(
+            &format!("TCP from container one to container two, {target}"),
+            || packets::exchange(one, two, target),
+        )?;
     }
     let target = address(result_two, 0)?;
-    report.step(&format!("ping from container one to container two, {target}"), || {
-        packets::ping(one, target)
-    })?;
+    report.step(
+        &format!("ping from container one to container two, {target}"),
+        || packets::ping(one, target),
+    )?;
     let gateway: IpAddr = text(&result_one["ips"][0]["gateway"])?.parse()?;
-    report.step(&format!("ping from container one to the gateway, {gateway}"), || {
-        packets::ping(one, gateway)
-    })
+    report.step(
+        &format!("ping from container one to the gateway, {gateway}"),
+        || packets::ping(one, gateway),
+    )
 }
 
 /// The address of one family in a result.
 fn address(result: &Value, index: usize) -> Result<IpAddr> {
     let network = text(&result["ips"][index]["address"])?;
-    let (address, _) = network.split_once('/').context("an address has a prefix length")?;
+    let (address, _) = network
+        .split_once('/')
+        .context("an address has a prefix length")?;
     Ok(address.parse()?)
 }
 
 fn text(value: &Value) -> Result<&str> {
-    value.as_str().with_context(|| format!("`{value}` in the result is not text"))
+    value
+        .as_str()
+        .with_context(|| format!("`{value}` in the result is not text"))
 }
 
-fn prove_nothing_is_left(
-    report: &Report,
-    world: &World,
-    containers: &[&Container],
-) -> Result<()> {
+fn prove_nothing_is_left(report: &Report, world: &World, containers: &[&Container]) -> Result<()> {
     for container in containers {
         let links = container.links()?;
-        ensure!(links == ["lo"], "container {} still has {links:?}", container.name());
+        ensure!(
+            links == ["lo"],
+            "container {} still has {links:?}",
+            container.name()
+        );
         report.fact(&format!("links in container {}", container.name()), "lo");
     }
     let links = world.links()?;
-    let own: Vec<&String> = links.iter().filter(|name| !["lo", "weir0"].contains(&name.as_str())).collect();
+    let own: Vec<&String> = links
+        .iter()
+        .filter(|name| !["lo", "weir0"].contains(&name.as_str()))
+        .collect();
     ensure!(own.is_empty(), "on the host there is still {own:?}");
-    report.fact("links on the host", "lo, and weir0: the network's bridge stays for the next container");
+    report.fact(
+        "links on the host",
+        "lo, and weir0: the network's bridge stays for the next container",
+    );
     let leases = world.leases("demo")?;
     ensure!(leases.is_empty(), "there are still leases: {leases:?}");
     report.fact("leases", "none");

@@ -24,14 +24,17 @@ pub fn exchange(from: &Container, to: &Container, address: IpAddr) -> Result<()>
     let (ready, port) = mpsc::channel();
     thread::scope(|scope| {
         let server = scope.spawn(|| to.enter(move || echo(address, &ready)));
-        let port = port.recv_timeout(PATIENCE).context("the server does not listen")?;
+        let port = port
+            .recv_timeout(PATIENCE)
+            .context("the server does not listen")?;
         from.enter(|| talk(SocketAddr::new(address, port)))?;
         server.join().map_err(|_| anyhow!("the server panicked"))?
     })
 }
 
 fn echo(address: IpAddr, ready: &mpsc::Sender<u16>) -> Result<()> {
-    let listener = TcpListener::bind((address, 0)).with_context(|| format!("listen on {address}"))?;
+    let listener =
+        TcpListener::bind((address, 0)).with_context(|| format!("listen on {address}"))?;
     ready.send(listener.local_addr()?.port())?;
     let (mut stream, _) = listener.accept()?;
     stream.set_read_timeout(Some(PATIENCE))?;

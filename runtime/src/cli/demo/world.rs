@@ -29,8 +29,14 @@ impl World {
         make_mounts_private()?;
         let root = make_directory()?;
         let world = Self { root };
-        mount(Some("weir"), &world.root, Some("tmpfs"), MsFlags::empty(), Some("mode=0755"))
-            .context("mount a file system in memory")?;
+        mount(
+            Some("weir"),
+            &world.root,
+            Some("tmpfs"),
+            MsFlags::empty(),
+            Some("mode=0755"),
+        )
+        .context("mount a file system in memory")?;
         Ok(world)
     }
 
@@ -49,9 +55,15 @@ impl World {
         let own = std::env::current_exe().context("find the running binary")?;
         let mut command = Command::new(own);
         command.arg("install").arg("--bin-dir").arg(self.bin_dir());
-        let output = command.env(ROOT_VARIABLE, &self.root).output().context("run weir install")?;
+        let output = command
+            .env(ROOT_VARIABLE, &self.root)
+            .output()
+            .context("run weir install")?;
         if !output.status.success() {
-            bail!("weir install: {}", String::from_utf8_lossy(&output.stderr).trim());
+            bail!(
+                "weir install: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            );
         }
         Ok(())
     }
@@ -83,9 +95,13 @@ impl World {
             .spawn()
             .with_context(|| format!("run plugin {plugin}"))?;
         let mut stdin = child.stdin.take().context("the plugin's standard input")?;
-        stdin.write_all(config.to_string().as_bytes()).context("write the configuration")?;
+        stdin
+            .write_all(config.to_string().as_bytes())
+            .context("write the configuration")?;
         drop(stdin);
-        let output = child.wait_with_output().with_context(|| format!("wait for {plugin}"))?;
+        let output = child
+            .wait_with_output()
+            .with_context(|| format!("wait for {plugin}"))?;
         let printed: Option<Value> = match output.stdout.is_empty() {
             true => None,
             false => Some(serde_json::from_slice(&output.stdout).context("read its output")?),

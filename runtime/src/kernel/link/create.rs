@@ -38,7 +38,10 @@ fn refused_mac(error: Error) -> Error {
     match error.errno {
         Some(Errno::EADDRNOTAVAIL) => Error {
             code: Code::Invalid,
-            message: format!("the MAC is not one that an interface can have: {}", error.message),
+            message: format!(
+                "the MAC is not one that an interface can have: {}",
+                error.message
+            ),
             ..error
         },
         _ => error,

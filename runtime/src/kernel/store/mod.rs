@@ -55,7 +55,10 @@ impl StorePlace<'_> {
             }
             Location::Directory(directory) => self.paths.resolve(directory),
             Location::File(file) => {
-                return Err(Error::invalid(format!("the file `{}` is no store", file.display())));
+                return Err(Error::invalid(format!(
+                    "the file `{}` is no store",
+                    file.display()
+                )));
             }
         };
         check_component("network", self.network)?;

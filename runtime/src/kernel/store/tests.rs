@@ -191,7 +191,7 @@ fn gate() -> Gate {
         store: vec![
             StoreRule {
                 directories: Some(vec![granted]),
-                verbs: None,
+                ..StoreRule::default()
             },
             StoreRule::default(),
         ],

@@ -145,7 +145,9 @@ impl Lab {
 
     /// Runs a program of iproute2 in a namespace, which must succeed.
     pub fn run(&mut self, namespace: Namespace, program: &str, arguments: &[&str]) -> String {
-        let run = || Command::new(program).args(arguments).output();
+        let mut command = Command::new(program);
+        command.args(arguments);
+        let run = move || command.output();
         let output = self
             .namespaces
             .enter(namespace, run)

@@ -1,0 +1,194 @@
+//! One call of a plugin: a fresh store with the limits of the grant, and what is left behind when it
+//! fails.
+
+use std::time::Instant;
+
+use serde_json::Value;
+use wasmtime::component::{Component, Linker};
+use wasmtime::{CallHook, Engine, Store, UpdateDeadline};
+use weir_cni::{AddResult, Command, Error, Version};
+
+use super::request::{About, Request};
+use super::watchdog::Watchdog;
+use super::{claim, trap};
+use crate::host::bindings;
+use crate::host::bindings::weir::cni::cni;
+use crate::host::{Host, convert, printable};
+
+/// A plugin's call under way.
+pub(super) struct Call {
+    plugin: String,
+    store: Store<Host>,
+    _watchdog: Option<Watchdog>,
+}
+
+impl Call {
+    /// `watched`: another call's watchdog goes off at this one's deadline.
+    pub(super) fn new(
+        engine: &Engine,
+        plugin: &str,
+        host: Host,
+        watched: bool,
+    ) -> Result<Self, Error> {
+        let deadline = host.deadline();
+        let transfer = usize::try_from(host.limits().transfer.as_u64()).unwrap_or(usize::MAX);
+        let mut store = Store::new(engine, host);
+        store.limiter(|host| host);
+        store.set_hostcall_fuel(transfer);
+        store.set_epoch_deadline(1);
+        // The epoch is the whole process's: another invocation's end must not be this one's.
+        store.epoch_deadline_callback(|store| {
+            Ok(match Instant::now() >= store.data().deadline() {
+                true => UpdateDeadline::Interrupt,
+                false => UpdateDeadline::Continue(1),
+            })
+        });
+        store.call_hook(|mut store, hook| match hook {
+            CallHook::CallingHost => store.data_mut().count_call(),
+            _ => Ok(()),
+        });
+        let watchdog = (!watched)
+            .then(|| Watchdog::start(engine, deadline))
+            .transpose()
+            .map_err(|e| Error::internal(format!("no thread can be made: {e}")))?;
+        Ok(Self {
+            plugin: plugin.to_owned(),
+            store,
+            _watchdog: watchdog,
+        })
+    }
+
+    /// Instantiates the component and calls the function for the request's command.
+    pub(super) fn make(
+        &mut self,
+        component: &Component,
+        linker: &Linker<Host>,
+        request: &Request,
+    ) -> Result<Option<AddResult>, Error> {
+        let plugin = bindings::Plugin::instantiate(&mut self.store, component, linker)
+            .map_err(|e| self.explain(&e))?;
+        let store = &mut self.store;
+        let returned = match request.command {
+            Command::Add => {
+                let returned = plugin.call_add(store, &attachment(request));
+                return match returned.map_err(|e| self.explain(&e))? {
+                    Ok(result) => claim::check(convert::result(result)?, request).map(Some),
+                    Err(failure) => Err(failure.into()),
+                };
+            }
+            Command::Del => plugin.call_del(store, &attachment(request)),
+            Command::Check => plugin.call_check(store, &attachment(request)),
+            Command::Status => plugin.call_status(store, &status(request)),
+            Command::Gc => plugin.call_gc(store, &gc(request)),
+            Command::Version => Ok(Ok(())),
+        };
+        match returned.map_err(|e| self.explain(&e))? {
+            Ok(()) => Ok(None),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// Asks the component about itself.
+    pub(super) fn describe(
+        mut self,
+        component: &Component,
+        linker: &Linker<Host>,
+    ) -> Result<About, Error> {
+        let plugin = bindings::Plugin::instantiate(&mut self.store, component, linker)
+            .map_err(|e| self.explain(&e))?;
+        let about = plugin
+            .call_version(&mut self.store)
+            .map_err(|e| self.explain(&e))?;
+        Ok(About {
+            name: printable(&about.name),
+            version: printable(&about.version),
+            description: printable(&about.description),
+        })
+    }
+
+    fn explain(&self, error: &wasmtime::Error) -> Error {
+        trap::explain(self.store.data(), error)
+    }
+
+    /// Undoes a failed ADD, writes what is left for the log, and says whose error it was.
+    pub(super) fn finish(
+        mut self,
+        command: Command,
+        outcome: Result<Option<AddResult>, Error>,
+    ) -> Result<Option<AddResult>, Error> {
+        let host = self.store.data_mut();
+        host.close();
+        let outcome = outcome.and_then(|result| match host.audit_failure() {
+            Some(why) if command == Command::Add => Err(Error::io_failure(format!(
+                "what it did cannot be recorded in the audit log: {why}"
+            ))),
+            _ => Ok(result),
+        });
+        let stderr = host.standard_error();
+        if !stderr.is_empty() {
+            host.log().write("info", stderr.trim_end(), &[]);
+        }
+        if outcome.is_err() && command == Command::Add {
+            for failure in host.undo() {
+                host.log().note("error", &format!("not undone: {failure}"));
+            }
+        }
+        host.log().close();
+        let plugin = &self.plugin;
+        outcome.map_err(|error| readable(error).with_prefix(format_args!("plugin `{plugin}`")))
+    }
+}
+
+/// A plugin's error ends in logs and terminals, which its text must not drive.
+fn readable(error: Error) -> Error {
+    Error::new(error.code, printable(&error.msg)).with_details(printable(&error.details))
+}
+
+fn attachment(request: &Request) -> cni::Request {
+    cni::Request {
+        container_id: request.container_id.clone(),
+        ifname: request.ifname.clone(),
+        network: request.network.clone(),
+        args: request.args.clone(),
+        config: configuration(request),
+        previous: request.previous.clone().map(Into::into),
+        has_container: request.container.is_some(),
+        sandbox: request.sandbox.clone(),
+    }
+}
+
+fn status(request: &Request) -> cni::StatusRequest {
+    cni::StatusRequest {
+        network: request.network.clone(),
+        config: configuration(request),
+    }
+}
+
+fn gc(request: &Request) -> cni::GcRequest {
+    let valid = request
+        .valid_attachments
+        .iter()
+        .map(|attachment| cni::Attachment {
+            container_id: attachment.container_id.clone(),
+            ifname: attachment.ifname.clone(),
+        });
+    cni::GcRequest {
+        network: request.network.clone(),
+        config: configuration(request),
+        valid_attachments: valid.collect(),
+    }
+}
+
+/// The configuration as a plugin sees it: of the newest version, and without what the request has
+/// in typed form.
+fn configuration(request: &Request) -> String {
+    const TYPED: [&str; 3] = [
+        "prevResult",
+        "cni.dev/valid-attachments",
+        "cni.dev/attachments",
+    ];
+    let mut config = request.config.clone();
+    config.retain(|key, _| !TYPED.contains(&key.as_str()));
+    config.insert("cniVersion".to_owned(), Version::LATEST.to_string().into());
+    Value::Object(config).to_string()
+}
