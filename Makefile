@@ -59,6 +59,7 @@ lint: plugins
 	$(CARGO) clippy $(RELEASE) --workspace --all-targets -- -D warnings
 	@tests/setup lint
 	$(CARGO) deny check bans licenses sources
+	@tests/advisories
 
 install: build
 	$(OUT)/weir install --bin-dir $(DESTDIR)$(BIN_DIR)

@@ -80,7 +80,9 @@ impl Place {
 #[track_caller]
 fn refused(node: &Node, container: &Container, call: &Call, code: u64, words: &[&str]) {
     let before = State::of(node).expect("the node's state");
-    let inside = container.ip("-o address").expect("the container's addresses");
+    let inside = container
+        .ip("-o address")
+        .expect("the container's addresses");
     let outcome = node.run(call).expect("the plugin runs");
     let error = outcome.error();
     assert_eq!(error["code"], code, "{error:#}");
@@ -89,8 +91,12 @@ fn refused(node: &Node, container: &Container, call: &Call, code: u64, words: &[
     for word in words {
         assert!(said.contains(word), "`{word}` is not in {error:#}");
     }
-    State::of(node).expect("the node's state").assert_same(&before);
-    let after = container.ip("-o address").expect("the container's addresses");
+    State::of(node)
+        .expect("the node's state")
+        .assert_same(&before);
+    let after = container
+        .ip("-o address")
+        .expect("the container's addresses");
     assert_eq!(after, inside, "the container is not as it was");
 }
 
@@ -131,7 +137,11 @@ fn json_of_the_wrong_type() -> Result<()> {
         place.refused(&place.add(&with(key, value)), 7, &[key]);
     }
     place.refused(&place.add(&with("bridge", json!(5))), 7, &["bridge"]);
-    place.refused(&place.add(&with("isGateway", json!("yes"))), 7, &["isGateway"]);
+    place.refused(
+        &place.add(&with("isGateway", json!("yes"))),
+        7,
+        &["isGateway"],
+    );
     place.refused(&place.add(&with("mtu", json!(-1))), 7, &["mtu"]);
     place.refused(&place.add(&with("vlan", json!(5000))), 7, &["vlan"]);
     Ok(())
@@ -143,12 +153,23 @@ fn unknown_keys_and_names() -> Result<()> {
     place.refused(&place.add(&with("isGatewy", json!(true))), 7, &["isGatewy"]);
     let misspelt = with_ipam(json!({ "subnet": "10.20.0.0/24", "rangeBegin": "10.20.0.9" }));
     place.refused(&place.add(&misspelt), 7, &["rangeBegin"]);
-    place.refused(&place.add(&with("name", json!("../../etc"))), 7, &["../../etc"]);
+    place.refused(
+        &place.add(&with("name", json!("../../etc"))),
+        7,
+        &["../../etc"],
+    );
     place.refused(&place.add(&with("name", json!(""))), 7, &["name"]);
     place.refused(&place.add(&with("bridge", json!("a/b"))), 7, &["a/b"]);
-    place.refused(&place.add(&with("bridge", json!("much-too-long-a-name"))), 7, &["bridge"]);
+    place.refused(
+        &place.add(&with("bridge", json!("much-too-long-a-name"))),
+        7,
+        &["bridge"],
+    );
     let mut nameless = config();
-    nameless.as_object_mut().context("an object")?.remove("name");
+    nameless
+        .as_object_mut()
+        .context("an object")?
+        .remove("name");
     place.refused(&place.add(&nameless), 7, &["name"]);
     Ok(())
 }
@@ -156,7 +177,9 @@ fn unknown_keys_and_names() -> Result<()> {
 #[test]
 fn versions() -> Result<()> {
     let place = Place::create()?;
-    let supported = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"];
+    let supported = [
+        "0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0",
+    ];
     for version in ["9.9.9", "1.2.0", "one"] {
         let mut words = supported.to_vec();
         words.push(version);
@@ -178,7 +201,9 @@ fn variables() -> Result<()> {
         place.refused(place.add(&config()).set(name, ""), 4, &[name]);
     }
     let mut none = place.add(&config());
-    none.unset("CNI_CONTAINERID").unset("CNI_NETNS").unset("CNI_IFNAME");
+    none.unset("CNI_CONTAINERID")
+        .unset("CNI_NETNS")
+        .unset("CNI_IFNAME");
     place.refused(&none, 4, &["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME"]);
 
     let invalid = [
@@ -225,15 +250,25 @@ fn namespaces() -> Result<()> {
     ];
     for path in &paths {
         let shown = path.to_str().context("text")?;
-        place.refused(place.add(&config()).set("CNI_NETNS", path), 8, &["CNI_NETNS", shown]);
+        place.refused(
+            place.add(&config()).set("CNI_NETNS", path),
+            8,
+            &["CNI_NETNS", shown],
+        );
     }
     // DEL goes on without one, but never on the host's own.
     for path in &paths[..2] {
-        let deleted = place.node.run(place.del(&config()).set("CNI_NETNS", path))?;
+        let deleted = place
+            .node
+            .run(place.del(&config()).set("CNI_NETNS", path))?;
         assert!(deleted.succeeded(), "{}: {deleted:?}", path.display());
     }
     let own = "/proc/self/ns/net";
-    place.refused(place.del(&config()).set("CNI_NETNS", own), 8, &["host's own"]);
+    place.refused(
+        place.del(&config()).set("CNI_NETNS", own),
+        8,
+        &["host's own"],
+    );
     Ok(())
 }
 
@@ -245,14 +280,22 @@ fn interfaces_and_links_that_exist() -> Result<()> {
     let addresses = place.attached.ip("-o -4 address show dev eth0")?;
     assert!(addresses.contains("10.20.0.2/24"), "{addresses}");
 
-    place.container.ip("link add eth0 type veth peer name other")?;
+    place
+        .container
+        .ip("link add eth0 type veth peer name other")?;
     place.refused(&place.add(&config()), 102, &["eth0", "exists"]);
     let lo = place.add(&config()).set("CNI_IFNAME", "lo").clone();
     place.refused(&lo, 102, &["lo", "exists"]);
 
-    place.node.ip("link add taken0 type veth peer name taken1")?;
+    place
+        .node
+        .ip("link add taken0 type veth peer name taken1")?;
     for name in ["taken0", "lo"] {
-        place.refused(&place.add(&with("bridge", json!(name))), 7, &["bridge", name]);
+        place.refused(
+            &place.add(&with("bridge", json!(name))),
+            7,
+            &["bridge", name],
+        );
     }
     // No MTU that the kernel does not take, and no MAC that no interface can have.
     let fresh = place.node.container()?;
@@ -277,9 +320,18 @@ fn ranges() -> Result<()> {
         (json!({ "subnet": "10.21.0.0/33" }), "subnet"),
         (json!({ "subnet": "nonsense" }), "subnet"),
         (json!({}), "ranges"),
-        (json!({ "subnet": "10.21.0.0/24", "gateway": "10.22.0.1" }), "gateway"),
-        (json!({ "subnet": "10.21.0.0/24", "rangeStart": "10.22.0.1" }), "rangeStart"),
-        (json!({ "subnet": "10.21.0.0/24", "rangeEnd": "10.22.0.1" }), "rangeEnd"),
+        (
+            json!({ "subnet": "10.21.0.0/24", "gateway": "10.22.0.1" }),
+            "gateway",
+        ),
+        (
+            json!({ "subnet": "10.21.0.0/24", "rangeStart": "10.22.0.1" }),
+            "rangeStart",
+        ),
+        (
+            json!({ "subnet": "10.21.0.0/24", "rangeEnd": "10.22.0.1" }),
+            "rangeEnd",
+        ),
         (
             json!({ "subnet": "10.21.0.0/24", "rangeStart": "10.21.0.9", "rangeEnd": "10.21.0.8" }),
             "before",
@@ -310,9 +362,16 @@ fn an_exhausted_range() -> Result<()> {
     let (first, second) = (node.container()?, node.container()?);
     let mut small = with_ipam(json!({ "subnet": "10.23.0.0/30" }));
     small["bridge"] = json!("small0");
-    node.run(&weir(&node, "bridge", "ADD", &first, &small))?.result();
+    node.run(&weir(&node, "bridge", "ADD", &first, &small))?
+        .result();
     let add = weir(&node, "bridge", "ADD", &second, &small);
-    refused(&node, &second, &add, 110, &["no IP addresses available", "10.23.0.1-10.23.0.2"]);
+    refused(
+        &node,
+        &second,
+        &add,
+        110,
+        &["no IP addresses available", "10.23.0.1-10.23.0.2"],
+    );
     let status = weir(&node, "bridge", "STATUS", &second, &small);
     refused(&node, &second, &status, 50, &["no IP addresses available"]);
     // A second set that is full gives the first set's address back.
@@ -321,8 +380,15 @@ fn an_exhausted_range() -> Result<()> {
         "type": "host-local",
         "ranges": [[{ "subnet": "10.24.0.0/24" }], [{ "subnet": "10.23.0.0/30" }]],
     });
-    refused(&node, &second, &weir(&node, "bridge", "ADD", &second, &two), 110, &["range set 1"]);
-    node.run(&weir(&node, "bridge", "DEL", &first, &small))?.result();
+    refused(
+        &node,
+        &second,
+        &weir(&node, "bridge", "ADD", &second, &two),
+        110,
+        &["range set 1"],
+    );
+    node.run(&weir(&node, "bridge", "DEL", &first, &small))?
+        .result();
     node.run(&add)?.result();
     Ok(())
 }
@@ -337,8 +403,16 @@ fn directories_that_cannot_be_trusted() -> Result<()> {
     let elsewhere = place.node.root().join("elsewhere");
     fs::create_dir(&elsewhere)?;
     symlink(&elsewhere, &own)?;
-    place.refused(&place.add(&other), 103, &["symbolic link", "networks/other"]);
-    assert_eq!(fs::read_dir(&elsewhere)?.count(), 0, "something was written through the link");
+    place.refused(
+        &place.add(&other),
+        103,
+        &["symbolic link", "networks/other"],
+    );
+    assert_eq!(
+        fs::read_dir(&elsewhere)?.count(),
+        0,
+        "something was written through the link"
+    );
     fs::remove_file(&own)?;
 
     fs::create_dir(&own)?;
@@ -348,15 +422,26 @@ fn directories_that_cannot_be_trusted() -> Result<()> {
     fs::remove_dir(&own)?;
 
     fs::write(&own, "a file")?;
-    place.refused(&place.add(&other), 103, &["not a directory", "networks/other"]);
+    place.refused(
+        &place.add(&other),
+        103,
+        &["not a directory", "networks/other"],
+    );
     fs::remove_file(&own)?;
 
     // The grant decides where leases may be.
     for directory in ["/etc", "/var/lib/cni/../../../etc", "relative"] {
         let ipam = json!({ "subnet": "10.20.0.0/24", "dataDir": directory });
         let outcome = place.node.run(&place.add(&with_ipam(ipam.clone())))?;
-        assert!([100, 103].contains(&outcome.code()), "{directory}: {outcome:?}");
-        place.refused(&place.add(&with_ipam(ipam)), outcome.code(), &["dataDir", directory]);
+        assert!(
+            [100, 103].contains(&outcome.code()),
+            "{directory}: {outcome:?}"
+        );
+        place.refused(
+            &place.add(&with_ipam(ipam)),
+            outcome.code(),
+            &["dataDir", directory],
+        );
     }
 
     fs::create_dir(&own)?;
@@ -383,38 +468,59 @@ fn damaged_leases() -> Result<()> {
     fs::write(leases.join("not a key"), "")?;
     let before = node.taken("bad");
 
-    let result = node.run(&weir(&node, "bridge", "ADD", &container, &config()))?.result();
+    let result = node
+        .run(&weir(&node, "bridge", "ADD", &container, &config()))?
+        .result();
     assert_eq!(result["ips"][0]["address"], "10.20.0.8/24");
     let mut checked = config();
     checked["prevResult"] = result;
-    node.run(&weir(&node, "bridge", "CHECK", &container, &checked))?.result();
-    node.run(&weir(&node, "bridge", "STATUS", &container, &config()))?.result();
-    node.run(&weir(&node, "bridge", "DEL", &container, &checked))?.result();
-    assert_eq!(node.taken("bad"), before, "damaged leases stay for a person to look at");
+    node.run(&weir(&node, "bridge", "CHECK", &container, &checked))?
+        .result();
+    node.run(&weir(&node, "bridge", "STATUS", &container, &config()))?
+        .result();
+    node.run(&weir(&node, "bridge", "DEL", &container, &checked))?
+        .result();
+    assert_eq!(
+        node.taken("bad"),
+        before,
+        "damaged leases stay for a person to look at"
+    );
     Ok(())
 }
 
 /// Runs `test` in a thread with a mount namespace of its own, in which a file system of so many
 /// bytes and inodes stands at `path`.
-fn on_small_disk(path: PathBuf, size: &str, test: impl FnOnce() -> Result<()> + Send) -> Result<()> {
+fn on_small_disk(
+    path: PathBuf,
+    size: &str,
+    test: impl FnOnce() -> Result<()> + Send,
+) -> Result<()> {
     thread::scope(|scope| {
         let thread = scope.spawn(|| {
             unshare(CloneFlags::CLONE_NEWNS).context("a mount namespace")?;
             let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
             mount(None::<&str>, "/", None::<&str>, private, None::<&str>)?;
             fs::create_dir_all(&path)?;
-            mount(Some("weir"), &path, Some("tmpfs"), MsFlags::empty(), Some(size))?;
+            mount(
+                Some("weir"),
+                &path,
+                Some("tmpfs"),
+                MsFlags::empty(),
+                Some(size),
+            )?;
             let outcome = test();
             umount2(&path, MntFlags::MNT_DETACH)?;
             outcome
         });
-        thread.join().map_err(|_| anyhow!("the test panicked, see above"))?
+        thread
+            .join()
+            .map_err(|_| anyhow!("the test panicked, see above"))?
     })
 }
 
 #[test]
 fn a_full_disk() -> Result<()> {
-    for size in ["size=16k,mode=755", "nr_inodes=6,mode=755"] {
+    for size in ["size=16k,mode=755", "nr_inodes=32,mode=755"] {
         let node = Node::create()?;
         let container = node.container()?;
         on_small_disk(node.root().join("var/lib"), size, || {
@@ -422,7 +528,13 @@ fn a_full_disk() -> Result<()> {
             fs::create_dir_all(&small)?;
             fill(&node)?;
             let add = weir(&node, "bridge", "ADD", &container, &config());
-            refused(&node, &container, &add, 105, &["No space left", "free some space"]);
+            refused(
+                &node,
+                &container,
+                &add,
+                105,
+                &["No space left", "free some space"],
+            );
             let taken = node.taken("bad");
             assert!(taken.is_empty(), "{taken:?}");
             let del = weir(&node, "bridge", "DEL", &container, &config());
@@ -476,11 +588,18 @@ fn an_audit_log_that_cannot_be_written() -> Result<()> {
     assert!(place.node.taken("bad").is_empty());
     fs::remove_dir(&log)?;
 
-    on_small_disk(place.node.root().join("var/log/weir"), "size=4k,mode=755", || {
-        fs::write(place.node.root().join("var/log/weir/ballast"), vec![0; 4096])?;
-        place.refused(&place.add(&config()), 5, &["audit log", "No space left"]);
-        Ok(())
-    })
+    on_small_disk(
+        place.node.root().join("var/log/weir"),
+        "size=4k,mode=755",
+        || {
+            fs::write(
+                place.node.root().join("var/log/weir/ballast"),
+                vec![0; 4096],
+            )?;
+            place.refused(&place.add(&config()), 5, &["audit log", "No space left"]);
+            Ok(())
+        },
+    )
 }
 
 #[test]
@@ -498,16 +617,32 @@ fn an_add_that_fails_at_any_step_leaves_nothing() -> Result<()> {
         config["ipam"]["routes"] = json!([{ "dst": "0.0.0.0/0" }, { "dst": dst, "gw": gw }]);
         config
     };
-    first(&with_ipam(json!({ "subnet": "10.0.0.0/31" })), 7, &["too small"])?;
-    first(&with("ipam", json!({ "type": "nobody" })), 220, &["ipam", "nobody"])?;
+    first(
+        &with_ipam(json!({ "subnet": "10.0.0.0/31" })),
+        7,
+        &["too small"],
+    )?;
+    first(
+        &with("ipam", json!({ "type": "nobody" })),
+        220,
+        &["ipam", "nobody"],
+    )?;
     let unreachable = route("192.0.2.0/24", "203.0.113.9");
     let outcome = {
         let node = Node::create()?;
         let container = node.container()?;
         node.run(&weir(&node, "bridge", "ADD", &container, &unreachable))?
     };
-    first(&unreachable, outcome.code(), &["192.0.2.0/24", "203.0.113.9"])?;
-    first(&route("2001:db8::/32", "fd00:99::1"), outcome.code(), &["2001:db8::/32"])?;
+    first(
+        &unreachable,
+        outcome.code(),
+        &["192.0.2.0/24", "203.0.113.9"],
+    )?;
+    first(
+        &route("2001:db8::/32", "fd00:99::1"),
+        outcome.code(),
+        &["2001:db8::/32"],
+    )?;
 
     // A gateway's address that is somebody else's.
     let node = Node::create()?;
@@ -516,7 +651,13 @@ fn an_add_that_fails_at_any_step_leaves_nothing() -> Result<()> {
     node.ip("address add 10.99.0.1/24 dev bad0")?;
     node.ip("link set bad0 up")?;
     let add = weir(&node, "bridge", "ADD", &container, &config());
-    refused(&node, &container, &add, 110, &["10.99.0.1/24", "forceAddress"]);
+    refused(
+        &node,
+        &container,
+        &add,
+        110,
+        &["10.99.0.1/24", "forceAddress"],
+    );
 
     // Chains and sets of weir's own that somebody has changed.
     let occupied = [
@@ -557,14 +698,22 @@ fn del_is_idempotent() -> Result<()> {
     let result = place.node.run(&place.add(&config()))?.result();
     place.container.ip("link delete eth0")?;
     let with_result = with("prevResult", result);
-    place.node.run(place.del(&with_result).unset("CNI_NETNS"))?.result();
+    place
+        .node
+        .run(place.del(&with_result).unset("CNI_NETNS"))?
+        .result();
     State::of(&place.node)?.assert_same(&before);
 
     // Without the lease, and without the interface.
     let result = place.node.run(&place.add(&config()))?.result();
-    let lease = result["ips"][0]["address"].as_str().and_then(|a| a.split('/').next());
+    let lease = result["ips"][0]["address"]
+        .as_str()
+        .and_then(|a| a.split('/').next());
     fs::remove_file(place.node.leases("bad").join(lease.context("an address")?))?;
-    place.node.run(&place.del(&with("prevResult", result)))?.result();
+    place
+        .node
+        .run(&place.del(&with("prevResult", result)))?
+        .result();
     State::of(&place.node)?.assert_same(&before);
     Ok(())
 }
@@ -597,7 +746,9 @@ fn del_with_a_result_that_does_not_match() -> Result<()> {
     ];
     for result in results {
         place.node.run(&place.add(&config()))?.result();
-        let deleted = place.node.run(&place.del(&with("prevResult", result.clone())))?;
+        let deleted = place
+            .node
+            .run(&place.del(&with("prevResult", result.clone())))?;
         assert!(deleted.succeeded(), "{result}: {deleted:?}");
         State::of(&place.node)?.assert_same(&before);
     }

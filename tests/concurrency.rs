@@ -54,7 +54,12 @@ fn containers(node: &Node, count: usize) -> Result<Vec<Container>> {
     (0..count).map(|_| node.container()).collect()
 }
 
-fn run(node: &Node, command: &str, containers: &[Container], config: &Value) -> Result<Vec<Outcome>> {
+fn run(
+    node: &Node,
+    command: &str,
+    containers: &[Container],
+    config: &Value,
+) -> Result<Vec<Outcome>> {
     let call = |container: &Container| node.run(&weir(node, "bridge", command, container, config));
     at_a_time(containers, call)?.into_iter().collect()
 }
@@ -65,9 +70,15 @@ fn distinct_addresses(outcomes: &[Outcome]) -> BTreeSet<String> {
     let mut addresses = BTreeSet::new();
     for outcome in outcomes {
         let result = outcome.result();
-        let address = result["ips"][0]["address"].as_str().expect("an address").to_owned();
+        let address = result["ips"][0]["address"]
+            .as_str()
+            .expect("an address")
+            .to_owned();
         let (address, _) = address.split_once('/').expect("a prefix length");
-        assert!(addresses.insert(address.to_owned()), "{address} was handed out twice");
+        assert!(
+            addresses.insert(address.to_owned()),
+            "{address} was handed out twice"
+        );
     }
     addresses
 }
@@ -84,14 +95,26 @@ fn two_hundred_adds_and_dels_twice_over() -> Result<()> {
         let taken: BTreeSet<String> = node.taken("many").into_iter().collect();
         assert_eq!(taken, handed_out, "round {round}: leases and results");
         let ports = node.ip_json("link show master many0")?;
-        assert_eq!(ports.as_array().map(Vec::len), Some(CONTAINERS), "round {round}: ports");
+        assert_eq!(
+            ports.as_array().map(Vec::len),
+            Some(CONTAINERS),
+            "round {round}: ports"
+        );
 
         for outcome in run(&node, "DEL", &containers, &config())? {
             assert!(outcome.succeeded(), "round {round}: {outcome:?}");
         }
-        assert!(node.taken("many").is_empty(), "round {round}: {:?}", node.taken("many"));
+        assert!(
+            node.taken("many").is_empty(),
+            "round {round}: {:?}",
+            node.taken("many")
+        );
         let state = State::of(&node)?;
-        assert!(!state.links.iter().any(|link| link.starts_with("veth")), "{:?}", state.links);
+        assert!(
+            !state.links.iter().any(|link| link.starts_with("veth")),
+            "{:?}",
+            state.links
+        );
         if let Some(first) = after_dels.replace(state.clone()) {
             state.assert_same(&first);
         }
@@ -108,7 +131,11 @@ fn the_first_adds_of_a_bridge_all_at_once() -> Result<()> {
 
     let one = containers(&alone, 1)?;
     run(&alone, "ADD", &one, &config())?[0].result();
-    assert_eq!(shared(&node)?, shared(&alone)?, "chains and rules came more often than once");
+    assert_eq!(
+        shared(&node)?,
+        shared(&alone)?,
+        "chains and rules came more often than once"
+    );
     let addresses = node.ip("-o -4 address show dev many0")?;
     assert_eq!(addresses.lines().count(), 1, "{addresses}");
 
@@ -144,7 +171,10 @@ fn failing_adds_take_nothing_away_from_others() -> Result<()> {
     let outcomes: Vec<Outcome> = outcomes.into_iter().collect::<Result<_>>()?;
 
     let (even, odd): (Vec<_>, Vec<_>) = outcomes.iter().enumerate().partition(|(i, _)| i % 2 == 0);
-    let succeeded: Vec<Outcome> = even.into_iter().map(|(_, outcome)| outcome.clone()).collect();
+    let succeeded: Vec<Outcome> = even
+        .into_iter()
+        .map(|(_, outcome)| outcome.clone())
+        .collect();
     let handed_out = distinct_addresses(&succeeded);
     for (_, failed) in odd {
         let message = failed.error()["msg"].to_string();
@@ -153,7 +183,11 @@ fn failing_adds_take_nothing_away_from_others() -> Result<()> {
     let taken: BTreeSet<String> = node.taken("many").into_iter().collect();
     assert_eq!(taken, handed_out, "leases of the failed are given back");
     let ports = node.ip_json("link show master many0")?;
-    assert_eq!(ports.as_array().map(Vec::len), Some(succeeded.len()), "ports of the bridge");
+    assert_eq!(
+        ports.as_array().map(Vec::len),
+        Some(succeeded.len()),
+        "ports of the bridge"
+    );
     for (container, outcome) in all.iter().step_by(2).zip(&succeeded) {
         let mut config = config();
         config["prevResult"] = outcome.result();
@@ -175,7 +209,11 @@ fn when_all_fail_the_bridge_is_gone() -> Result<()> {
     }
     let after = State::of(&node)?;
     // Others under way may have used the bridge, so that it may stay: without ports, and useful.
-    let ports: Vec<&String> = after.links.iter().filter(|link| link.starts_with("veth")).collect();
+    let ports: Vec<&String> = after
+        .links
+        .iter()
+        .filter(|link| link.starts_with("veth"))
+        .collect();
     assert!(ports.is_empty(), "{ports:?}");
     assert_eq!(after.files, before.files, "leases");
 
@@ -183,7 +221,9 @@ fn when_all_fail_the_bridge_is_gone() -> Result<()> {
     let alone = Node::create()?;
     let before = State::of(&alone)?;
     let container = alone.container()?;
-    alone.run(&weir(&alone, "bridge", "ADD", &container, &unroutable))?.error();
+    alone
+        .run(&weir(&alone, "bridge", "ADD", &container, &unroutable))?
+        .error();
     State::of(&alone)?.assert_same(&before);
     Ok(())
 }

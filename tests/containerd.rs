@@ -134,7 +134,7 @@ fn expect_attached(containerd: &Containerd, count: usize) {
     }
 }
 
-/// What attachments have in the kernel: ports of the bridge, and elements of nftables.
+/// What attachments have in the kernel: ports of the bridge, and addresses that are masqueraded.
 fn attached(containerd: &Containerd) -> (Vec<String>, Vec<Value>) {
     let json = |program: &str, arguments: &[&str]| -> Value {
         let output = containerd.run(program, arguments).expect("a tool runs");
@@ -145,7 +145,9 @@ fn attached(containerd: &Containerd) -> (Vec<String>, Vec<Value>) {
     let names = names.map(|link| link["ifname"].as_str().expect("a name").to_owned());
     let ruleset = json("nft", &["-j", "list", "ruleset"]);
     let objects = ruleset["nftables"].as_array().expect("objects").iter();
-    let elements = objects.filter_map(|object| object["map"]["elem"].as_array().cloned());
+    let sets = objects.map(|object| &object["set"]);
+    let pods = sets.filter(|set| set["name"] == "pods4");
+    let elements = pods.filter_map(|set| set["elem"].as_array().cloned());
     (
         names
             .filter(|name| !matches!(name.as_str(), "lo" | "pods0"))

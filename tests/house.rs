@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use weir_tests::house;
 
 /// The modules of the runtime, ground first. `paths` and the crate `weir_cni` are the ground.
-const FLOORS: [&str; 8] =
-    ["paths", "grant", "gate", "kernel", "host", "sandbox", "network", "cli"];
+const FLOORS: [&str; 8] = [
+    "paths", "grant", "gate", "kernel", "host", "sandbox", "network", "cli",
+];
 
 #[test]
 fn a_floor_imports_only_from_floors_below() {
@@ -26,7 +27,11 @@ fn a_floor_imports_only_from_floors_below() {
             }
         }
     }
-    assert!(wrong.is_empty(), "imports from a higher floor:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "imports from a higher floor:\n{}",
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -38,7 +43,9 @@ fn there_is_no_import_circle() {
         let modules: BTreeSet<String> = files.iter().map(|file| module(&source, file)).collect();
         for file in &files {
             let own = module(&source, file);
-            let imported = imports(file, &own).into_iter().filter_map(|i| nearest(&i, &modules));
+            let imported = imports(file, &own)
+                .into_iter()
+                .filter_map(|i| nearest(&i, &modules));
             // A module's own children are a part of it: what counts is who imports whom across.
             let across = imported.filter(|i| !related(&own, i));
             edges.entry(own.clone()).or_default().extend(across);
@@ -80,9 +87,14 @@ fn is_test(path: &Path) -> bool {
 
 /// `kernel::link::create` for `kernel/link/create.rs`.
 fn module(source: &Path, file: &Path) -> String {
-    let path = file.strip_prefix(source).expect("below the source").with_extension("");
-    let parts: Vec<String> =
-        path.components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();
+    let path = file
+        .strip_prefix(source)
+        .expect("below the source")
+        .with_extension("");
+    let parts: Vec<String> = path
+        .components()
+        .map(|c| c.as_os_str().to_string_lossy().into_owned())
+        .collect();
     parts.join("::").trim_end_matches("::mod").to_owned()
 }
 
@@ -130,7 +142,9 @@ fn expand(path: &str) -> Vec<String> {
     }
     parts.push(&inner[start..]);
     let parts = parts.into_iter().filter(|part| !part.is_empty());
-    parts.flat_map(|part| expand(&format!("{prefix}{part}"))).collect()
+    parts
+        .flat_map(|part| expand(&format!("{prefix}{part}")))
+        .collect()
 }
 
 fn absolute(path: &str, own: &str) -> Option<String> {
@@ -145,7 +159,12 @@ fn absolute(path: &str, own: &str) -> Option<String> {
         rest = next;
         climbed = true;
     }
-    climbed.then(|| base.into_iter().chain(rest.split("::")).collect::<Vec<_>>().join("::"))
+    climbed.then(|| {
+        base.into_iter()
+            .chain(rest.split("::"))
+            .collect::<Vec<_>>()
+            .join("::")
+    })
 }
 
 /// The longest module that a path begins with.
@@ -167,7 +186,9 @@ fn related(a: &str, b: &str) -> bool {
 
 fn circle(edges: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     let mut done = BTreeSet::new();
-    edges.keys().find_map(|start| visit(start, edges, &mut Vec::new(), &mut done))
+    edges
+        .keys()
+        .find_map(|start| visit(start, edges, &mut Vec::new(), &mut done))
 }
 
 fn visit(

@@ -28,13 +28,30 @@ mod vlan;
 const PROGRAM: &str = "/lab/release/deps/test";
 
 /// A machine without acceleration runs some ten times slower, beside other tests.
-const TIMEOUT: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What the modules of Debian's kernel must be loaded for.
+/// The modules of Debian's kernel that a node loads on demand.
 const LINKS: [&str; 9] = [
     "bridge", "veth", "8021q", "ipvlan", "dummy", "vrf", "ifb", "macvlan", "tun",
 ];
-const NFTABLES: [&str; 4] = ["nft_chain_nat", "nft_masq", "nft_ct", "nft_meta_bridge"];
+const NFTABLES: [&str; 16] = [
+    "nft_chain_nat",
+    "nft_ct",
+    "nft_fib_inet",
+    "nft_fib_ipv4",
+    "nft_fib_ipv6",
+    "nft_hash",
+    "nft_limit",
+    "nft_log",
+    "nft_masq",
+    "nft_meta_bridge",
+    "nft_nat",
+    "nft_numgen",
+    "nft_quota",
+    "nft_redir",
+    "nft_reject_bridge",
+    "nft_reject_inet",
+];
 
 /// The plugin `bridge` on a kernel with bridge VLANs: the modules of this program.
 #[test]

@@ -1,1 +1,722 @@
-//! In preparation.
+//! The three ways in: a plugin by its name, the delegating plugin, and the command line.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use weir_tests::{Container, Node, State, binary, component, weir};
+
+const VERSIONS: [&str; 7] = [
+    "0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0",
+];
+
+fn bridge(name: &str, subnet: &str) -> Value {
+    json!({
+        "cniVersion": "1.1.0",
+        "name": name,
+        "type": "bridge",
+        "bridge": format!("{name}0"),
+        "isGateway": true,
+        "ipam": { "type": "host-local", "ranges": [[{ "subnet": subnet }]] },
+    })
+}
+
+/// A network as a list of plugins.
+fn list(name: &str, subnet: &str) -> Value {
+    let mut plugin = bridge(name, subnet);
+    let own = plugin.as_object_mut().expect("an object");
+    own.remove("name");
+    own.remove("cniVersion");
+    json!({ "cniVersion": "1.1.0", "name": name, "plugins": [plugin] })
+}
+
+fn links(container: &Container) -> Result<Vec<String>> {
+    let links = container.ip_json("link show")?;
+    let names = links.as_array().into_iter().flatten();
+    Ok(names
+        .filter_map(|link| link["ifname"].as_str().map(str::to_owned))
+        .collect())
+}
+
+// By a plugin's name.
+
+#[test]
+fn version_is_answered_under_every_name() -> Result<()> {
+    let node = Node::create()?;
+    let container = node.container()?;
+    for name in ["bridge", "host-local", "loopback", "weir"] {
+        let mut call = weir(
+            &node,
+            name,
+            "VERSION",
+            &container,
+            &json!({ "cniVersion": "1.0.0" }),
+        );
+        for variable in ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_PATH"] {
+            call.unset(variable);
+        }
+        let answer = node.run(&call)?.result();
+        assert_eq!(answer["cniVersion"], "1.0.0", "{name}");
+        assert_eq!(answer["supportedVersions"], json!(VERSIONS), "{name}");
+        let answer = node.run(call.input(""))?.result();
+        assert_eq!(answer["supportedVersions"], json!(VERSIONS), "{name}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_link_anywhere_is_its_plugin() -> Result<()> {
+    let node = Node::create()?;
+    let container = node.container()?;
+    let config = json!({ "cniVersion": "1.1.0", "name": "net", "type": "loopback" });
+    let mut call = weir(&node, "loopback", "ADD", &container, &config);
+    call.set("CNI_IFNAME", "lo");
+    let result = node.run(&call)?.result();
+    assert_eq!(result["ips"][0]["address"], "127.0.0.1/8");
+
+    // Through a link to the link, and as a copy.
+    let elsewhere = node.root().join("elsewhere");
+    fs::create_dir(&elsewhere)?;
+    symlink(node.bin_dir().join("loopback"), elsewhere.join("loopback"))?;
+    fs::copy(binary(), elsewhere.join("host-local"))?;
+    for (name, word) in [("loopback", ""), ("host-local", "ipam")] {
+        let output = Command::new(elsewhere.join(name))
+            .env_clear()
+            .env("WEIR_ROOT", node.root())
+            .env("CNI_COMMAND", "STATUS")
+            .stdin(serve(&node, &config)?)
+            .output()?;
+        let printed = String::from_utf8(output.stdout)?;
+        assert_eq!(
+            output.status.success(),
+            name == "loopback",
+            "{name}: {printed}"
+        );
+        assert!(printed.contains(word), "{name}: {printed}");
+    }
+    Ok(())
+}
+
+/// A file with the configuration, as standard input.
+fn serve(node: &Node, config: &Value) -> Result<Stdio> {
+    let path = node.root().join("stdin");
+    fs::write(&path, config.to_string())?;
+    Ok(fs::File::open(path)?.into())
+}
+
+// The delegating plugin.
+
+fn delegating(delegates: Value) -> Value {
+    json!({ "cniVersion": "1.1.0", "name": "all", "type": "weir", "delegates": delegates })
+}
+
+#[test]
+fn delegates_are_added_in_order_and_deleted_in_reverse() -> Result<()> {
+    let node = Node::create()?;
+    let container = node.container()?;
+    let before = State::of(&node)?;
+    let config = delegating(json!([
+        bridge("one", "10.51.0.0/24"),
+        list("two", "10.52.0.0/24")
+    ]));
+    let run =
+        |command: &str, config: &Value| node.run(&weir(&node, "weir", command, &container, config));
+    let result = run("ADD", &config)?.result();
+    assert_eq!(
+        result["ips"][0]["address"], "10.51.0.2/24",
+        "the first network's result"
+    );
+    assert_eq!(links(&container)?, ["lo", "eth0", "net1"]);
+    assert_eq!(node.taken("one"), ["10.51.0.2"]);
+    assert_eq!(node.taken("two"), ["10.52.0.2"]);
+
+    let mut checked = config.clone();
+    checked["prevResult"] = result;
+    run("CHECK", &checked)?.result();
+    run("STATUS", &config)?.result();
+    run("DEL", &checked)?.result();
+    run("DEL", &config)?.result();
+    assert_eq!(links(&container)?, ["lo"]);
+    let after = State::of(&node)?;
+    assert_eq!(after.files, before.files);
+    assert_eq!(after.links, ["lo", "one0", "two0"]);
+
+    let deleted: Vec<String> = node
+        .audit()
+        .iter()
+        .filter(|r| r["command"] == "DEL" && r["operation"] == "link.delete")
+        .map(|r| r["network"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(deleted, ["two", "one"], "DEL goes in reverse");
+    Ok(())
+}
+
+#[test]
+fn a_delegate_that_fails_undoes_those_before_it() -> Result<()> {
+    let node = Node::create()?;
+    let (container, other) = (node.container()?, node.container()?);
+    let one = bridge("one", "10.51.0.0/24");
+    node.run(&weir(&node, "bridge", "ADD", &other, &one))?
+        .result();
+    let before = State::of(&node)?;
+    let mut unroutable = list("two", "10.52.0.0/24");
+    unroutable["plugins"][0]["ipam"]["routes"] =
+        json!([{ "dst": "192.0.2.0/24", "gw": "203.0.113.9" }]);
+    let config = delegating(json!([one, unroutable]));
+    let error = node
+        .run(&weir(&node, "weir", "ADD", &container, &config))?
+        .error();
+    assert!(
+        error["msg"].to_string().contains("network `two`"),
+        "{error:#}"
+    );
+    State::of(&node)?.assert_same(&before);
+    assert_eq!(links(&container)?, ["lo"]);
+    Ok(())
+}
+
+#[test]
+fn delegates_that_are_none() -> Result<()> {
+    let node = Node::create()?;
+    let container = node.container()?;
+    let cases = [
+        (json!([]), "delegates"),
+        (json!({}), "delegates"),
+        (json!(["bridge"]), "delegates[0]"),
+        (
+            json!([bridge("one", "10.51.0.0/24"), { "name": "two" }]),
+            "delegates[1]",
+        ),
+        (json!([{ "name": "two", "plugins": [] }]), "delegates[0]"),
+        (
+            json!([{ "name": "../two", "type": "bridge" }]),
+            "delegates[0]",
+        ),
+    ];
+    for (delegates, word) in cases {
+        let call = weir(
+            &node,
+            "weir",
+            "ADD",
+            &container,
+            &delegating(delegates.clone()),
+        );
+        let error = node.run(&call)?.error();
+        assert_eq!(error["code"], 7, "{delegates}: {error:#}");
+        assert!(
+            error["msg"].to_string().contains(word),
+            "{delegates}: {error:#}"
+        );
+    }
+    let mut without = delegating(json!([]));
+    without
+        .as_object_mut()
+        .context("an object")?
+        .remove("delegates");
+    let error = node
+        .run(&weir(&node, "weir", "ADD", &container, &without))?
+        .error();
+    assert!(
+        error["msg"].to_string().contains("delegates: missing"),
+        "{error:#}"
+    );
+    Ok(())
+}
+
+// The command line: `weir net`.
+
+fn put_network(node: &Node, file: &str, network: &Value) -> Result<()> {
+    let directory = node.root().join("etc/cni/net.d");
+    fs::create_dir_all(&directory)?;
+    fs::write(directory.join(file), network.to_string()).context("write a network")
+}
+
+/// Runs `weir net`, with the words after it, and `--container-id` and the namespace of a container.
+fn net(node: &Node, command: &str, network: &str, container: &Container) -> Result<String> {
+    let netns = container.netns();
+    let netns = netns.to_str().context("text")?;
+    node.weir(&[
+        "net",
+        command,
+        network,
+        netns,
+        "--container-id",
+        &container.id,
+    ])
+}
+
+fn cached(node: &Node, network: &str, container: &Container) -> PathBuf {
+    let name = format!("{network}-{}-eth0", container.id);
+    node.root().join("var/lib/cni/results").join(name)
+}
+
+fn failure<T: std::fmt::Debug>(outcome: Result<T>) -> Result<String> {
+    match outcome {
+        Ok(value) => bail!("this should have failed: {value:?}"),
+        Err(error) => Ok(format!("{error:#}")),
+    }
+}
+
+#[test]
+fn a_network_by_hand() -> Result<()> {
+    let node = Node::create()?;
+    let container = node.container()?;
+    put_network(&node, "10-blue.conflist", &list("blue", "10.53.0.0/24"))?;
+    net(&node, "del", "blue", &container)?;
+    node.weir(&["net", "status", "blue"])?;
+    let unknown = failure(net(&node, "check", "blue", &container))?;
+    assert!(unknown.contains("CNI error 3"), "{unknown}");
+
+    let result: Value = serde_json::from_str(&net(&node, "add", "blue", &container)?)?;
+    assert_eq!(result["cniVersion"], "1.1.0");
+    assert_eq!(result["ips"][0]["address"], "10.53.0.2/24");
+    net(&node, "check", "blue", &container)?;
+    container.ip("address delete 10.53.0.2/24 dev eth0")?;
+    let changed = failure(net(&node, "check", "blue", &container))?;
+    assert!(changed.contains("10.53.0.2/24"), "{changed}");
+
+    net(&node, "del", "blue", &container)?;
+    assert_eq!(links(&container)?, ["lo"]);
+    assert!(node.taken("blue").is_empty());
+    assert!(!cached(&node, "blue", &container).exists());
+    net(&node, "del", "blue", &container)?;
+    Ok(())
+}
+
+#[test]
+fn the_cache_is_libcnis() -> Result<()> {
+    let node = Node::create()?;
+    let container = node.container()?;
+    let network = list("blue", "10.53.0.0/24");
+    put_network(&node, "10-blue.conflist", &network)?;
+    let netns = container.netns();
+    let netns = netns.to_str().context("text")?;
+    let printed = node.weir(&[
+        "net",
+        "add",
+        "blue",
+        netns,
+        "--container-id",
+        &container.id,
+        "--args",
+        "IgnoreUnknown=1;K8S_POD_NAME=pod",
+        "--capability-args",
+        r#"{"aliases": ["a"]}"#,
+    ])?;
+    let path = cached(&node, "blue", &container);
+    assert_eq!(fs::metadata(&path)?.mode() & 0o777, 0o600);
+    let cache: Value = serde_json::from_slice(&fs::read(&path)?)?;
+    // The keys of libcni's `cachedInfo`.
+    let keys: Vec<&String> = cache.as_object().context("an object")?.keys().collect();
+    let mut expected = [
+        "kind",
+        "containerId",
+        "config",
+        "ifName",
+        "networkName",
+        "netns",
+        "cniArgs",
+        "capabilityArgs",
+        "result",
+    ];
+    expected.sort_unstable();
+    assert_eq!(keys, expected);
+    assert_eq!(cache["kind"], "cniCacheV1");
+    assert_eq!(cache["containerId"], container.id.as_str());
+    assert_eq!(cache["ifName"], "eth0");
+    assert_eq!(cache["networkName"], "blue");
+    assert_eq!(cache["netns"], netns);
+    assert_eq!(
+        cache["cniArgs"],
+        json!([["IgnoreUnknown", "1"], ["K8S_POD_NAME", "pod"]])
+    );
+    assert_eq!(cache["capabilityArgs"], json!({ "aliases": ["a"] }));
+    assert_eq!(cache["result"], serde_json::from_str::<Value>(&printed)?);
+    let config: Value =
+        serde_json::from_slice(&from_base64(cache["config"].as_str().context("text")?)?)?;
+    assert_eq!(config, network);
+
+    // A cache that another program wrote, or that a crash cut, keeps no DEL from working.
+    fs::write(&path, "{\"kind\": \"cniCa")?;
+    net(&node, "del", "blue", &container)?;
+    assert!(node.taken("blue").is_empty());
+    Ok(())
+}
+
+/// By `base64` of coreutils, so that not the same code reads what it wrote.
+fn from_base64(text: &str) -> Result<Vec<u8>> {
+    use std::io::Write;
+    let mut base64 = Command::new("base64")
+        .arg("--decode")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("run `base64` of coreutils")?;
+    base64
+        .stdin
+        .take()
+        .context("its input")?
+        .write_all(text.as_bytes())?;
+    let output = base64.wait_with_output()?;
+    anyhow::ensure!(output.status.success(), "`{text}` is not base64");
+    Ok(output.stdout)
+}
+
+/// What was added is deleted as it was added, whatever has become of the file.
+#[test]
+fn del_uses_the_configuration_of_add() -> Result<()> {
+    let node = Node::create()?;
+    let container = node.container()?;
+    let mut network = list("blue", "10.53.0.0/24");
+    network["plugins"][0]["ipMasq"] = json!(true);
+    put_network(&node, "10-blue.conflist", &network)?;
+    net(&node, "add", "blue", &container)?;
+    let changed = json!({
+        "cniVersion": "1.1.0", "name": "blue", "plugins": [{ "type": "loopback" }],
+    });
+    put_network(&node, "10-blue.conflist", &changed)?;
+    net(&node, "del", "blue", &container)?;
+    assert_eq!(links(&container)?, ["lo"]);
+    assert!(node.taken("blue").is_empty());
+    Ok(())
+}
+
+#[test]
+fn check_and_gc_can_be_disabled() -> Result<()> {
+    let node = Node::create()?;
+    let container = node.container()?;
+    let mut network = list("blue", "10.53.0.0/24");
+    network["disableCheck"] = json!(true);
+    network["disableGC"] = json!(true);
+    put_network(&node, "10-blue.conflist", &network)?;
+    net(&node, "add", "blue", &container)?;
+    container.ip("link delete eth0")?;
+    net(&node, "check", "blue", &container)?;
+    node.weir(&["net", "gc", "blue"])?;
+    assert_eq!(node.taken("blue"), ["10.53.0.2"], "nothing was collected");
+    net(&node, "del", "blue", &container)?;
+    Ok(())
+}
+
+#[test]
+fn gc_releases_what_is_not_valid() -> Result<()> {
+    let node = Node::create()?;
+    let mut network = list("blue", "10.53.0.0/24");
+    network["plugins"][0]["ipMasq"] = json!(true);
+    network["plugins"][0]["macspoofchk"] = json!(true);
+    put_network(&node, "10-blue.conflist", &network)?;
+    put_network(&node, "20-red.conflist", &list("red", "10.54.0.0/24"))?;
+    let (valid, known, unknown) = (node.container()?, node.container()?, node.container()?);
+    net(&node, "add", "blue", &valid)?;
+    let before = State::of(&node)?;
+    for container in [&known, &unknown] {
+        net(&node, "add", "blue", container)?;
+    }
+    // Nobody remembers this one: what it has is found all the same.
+    fs::remove_file(cached(&node, "blue", &unknown))?;
+    unknown.ip("link delete eth0")?;
+    let bystander = node.container()?;
+    net(&node, "add", "red", &bystander)?;
+
+    let keep = format!("{}/eth0", valid.id);
+    node.weir(&["net", "gc", "blue", "--keep", &keep])?;
+    assert_eq!(links(&known)?, ["lo"]);
+    assert_eq!(links(&valid)?, ["lo", "eth0"]);
+    assert_eq!(node.taken("red"), ["10.54.0.2"], "another network's");
+    net(&node, "check", "blue", &valid)?;
+    net(&node, "del", "red", &bystander)?;
+    node.ip("link delete red0")?;
+    State::of(&node)?.assert_same(&before);
+    Ok(())
+}
+
+#[test]
+fn networks_that_are_not_there() -> Result<()> {
+    let node = Node::create()?;
+    let container = node.container()?;
+    let none = failure(net(&node, "add", "blue", &container))?;
+    assert!(none.contains("there is no network `blue`"), "{none}");
+    put_network(&node, "10-red.conflist", &list("red", "10.54.0.0/24"))?;
+    put_network(&node, "20-broken.conflist", &json!([1]))?;
+    let other = failure(net(&node, "add", "blue", &container))?;
+    assert!(
+        other.contains("`red`") && other.contains("20-broken.conflist"),
+        "{other}"
+    );
+    let path = failure(net(&node, "add", "../red", &container))?;
+    assert!(path.contains("../red"), "{path}");
+
+    put_network(
+        &node,
+        "30-empty.conflist",
+        &json!({ "cniVersion": "1.1.0", "name": "blue" }),
+    )?;
+    let empty = failure(net(&node, "add", "blue", &container))?;
+    assert!(empty.contains("no plugins"), "{empty}");
+    // A plugin in a file of its own belongs to the list.
+    let directory = node.root().join("etc/cni/net.d/blue");
+    fs::create_dir(&directory)?;
+    let mut plugin = bridge("blue", "10.53.0.0/24");
+    plugin.as_object_mut().context("an object")?.remove("name");
+    fs::write(directory.join("10-bridge.conf"), plugin.to_string())?;
+    net(&node, "add", "blue", &container)?;
+    net(&node, "del", "blue", &container)?;
+    let failed = failure(node.weir(&["net", "add", "blue", "/does/not/exist"]))?;
+    assert!(failed.contains("/does/not/exist"), "{failed}");
+    Ok(())
+}
+
+/// A network of several plugins whose second fails leaves nothing of the first.
+#[test]
+fn a_list_that_fails_in_its_middle_leaves_nothing() -> Result<()> {
+    let node = Node::create()?;
+    let container = node.container()?;
+    node.install_with(&weir_tests::Grant::nothing("misbehaving"))?;
+    let mut network = list("blue", "10.53.0.0/24");
+    let plugins = network["plugins"].as_array_mut().context("plugins")?;
+    plugins.push(json!({ "type": "misbehaving", "act": "trap" }));
+    put_network(&node, "10-blue.conflist", &network)?;
+    node.ip("link add blue0 type bridge")?;
+    let before = State::of(&node)?;
+    let failed = failure(net(&node, "add", "blue", &container))?;
+    assert!(
+        failed.contains("network `blue`") && failed.contains("misbehaving"),
+        "{failed}"
+    );
+    assert_eq!(links(&container)?, ["lo"]);
+    let after = State::of(&node)?;
+    assert_eq!(after.links, before.links);
+    assert_eq!(after.files, before.files);
+    Ok(())
+}
+
+// The command line: `weir install`, `plugin`, `audit`.
+
+#[test]
+fn install_replaces_a_running_binary() -> Result<()> {
+    let node = Node::create()?;
+    let own = node.bin_dir().join("weir");
+    let inode = |path: &Path| Ok::<_, anyhow::Error>(fs::symlink_metadata(path)?.ino());
+    let before = inode(&own)?;
+    // It runs as long as its standard input is open.
+    let mut running = Command::new(node.bin_dir().join("loopback"))
+        .env_clear()
+        .env("WEIR_ROOT", node.root())
+        .env("CNI_COMMAND", "VERSION")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    // Something else stands under a plugin's name, and something under no plugin's.
+    fs::remove_file(node.bin_dir().join("bridge"))?;
+    fs::write(node.bin_dir().join("bridge"), "the reference plugin")?;
+    fs::write(node.bin_dir().join("portmap"), "somebody else's")?;
+    let bin_dir = node.bin_dir();
+    node.weir(&["install", "--bin-dir", bin_dir.to_str().context("text")?])?;
+
+    assert_ne!(inode(&own)?, before, "a new file, put in place by a rename");
+    assert_eq!(fs::read_link(bin_dir.join("bridge"))?, Path::new("weir"));
+    assert_eq!(fs::read(bin_dir.join("portmap"))?, b"somebody else's");
+    assert_eq!(fs::metadata(&own)?.mode() & 0o777, 0o755);
+    let mut names: Vec<String> = fs::read_dir(&bin_dir)?
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect::<Result<_>>()?;
+    names.sort();
+    assert_eq!(
+        names,
+        ["bridge", "host-local", "loopback", "portmap", "weir"]
+    );
+
+    drop(running.stdin.take());
+    let output = running.wait_with_output()?;
+    assert!(
+        output.status.success(),
+        "the running one goes on: {output:?}"
+    );
+    let container = node.container()?;
+    node.run(&weir(
+        &node,
+        "bridge",
+        "ADD",
+        &container,
+        &bridge("net", "10.55.0.0/24"),
+    ))?
+    .result();
+    Ok(())
+}
+
+#[test]
+fn install_says_what_is_in_its_way() -> Result<()> {
+    let node = Node::create()?;
+    let file = node.root().join("a-file");
+    fs::write(&file, "")?;
+    let shown = file.to_str().context("text")?;
+    let failed = failure(node.weir(&["install", "--bin-dir", shown]))?;
+    assert!(failed.contains("a-file"), "{failed}");
+    // A directory under a plugin's name is somebody's, and stays.
+    let bin_dir = node.root().join("bin");
+    fs::create_dir_all(bin_dir.join("bridge/inside"))?;
+    let failed = failure(node.weir(&["install", "--bin-dir", bin_dir.to_str().context("text")?]))?;
+    assert!(failed.contains("bin/bridge"), "{failed}");
+    let left: Vec<_> = fs::read_dir(&bin_dir)?
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with('.'))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+    Ok(())
+}
+
+#[test]
+fn weir_root_relocates_everything() -> Result<()> {
+    let node = Node::create()?;
+    let container = node.container()?;
+    node.run(&weir(
+        &node,
+        "bridge",
+        "ADD",
+        &container,
+        &bridge("net", "10.55.0.0/24"),
+    ))?
+    .result();
+    for path in [
+        "var/lib/cni/networks/net/10.55.0.2",
+        "var/log/weir/audit.jsonl",
+        "run/weir",
+    ] {
+        assert!(node.root().join(path).exists(), "{path}");
+    }
+    // Something that is no absolute path cannot stand for `/`.
+    let output = Command::new(binary())
+        .args(["net", "status", "no-such-network-anywhere"])
+        .env("WEIR_ROOT", "relative")
+        .output()?;
+    let said = String::from_utf8(output.stderr)?;
+    assert!(said.contains("`/etc/cni/net.d`"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn plugins_come_and_go() -> Result<()> {
+    let node = Node::create()?;
+    let file = component("misbehaving");
+    let file = file.to_str().context("text")?;
+    let inspected = node.weir(&["plugin", "inspect", file])?;
+    for word in ["sha256:", "bytes", "link", "store", "ipam"] {
+        assert!(inspected.contains(word), "{word} is not in {inspected}");
+    }
+    let builtin = node.weir(&["plugin", "inspect", "bridge"])?;
+    assert!(builtin.contains("firewall"), "{builtin}");
+
+    let added = node.weir(&["plugin", "add", file, "--name", "mine"])?;
+    assert!(added.contains("weir grants new mine"), "{added}");
+    let again = failure(node.weir(&["plugin", "add", file, "--name", "mine"]))?;
+    assert!(again.contains("--replace"), "{again}");
+    node.weir(&["plugin", "add", file, "--name", "mine", "--replace"])?;
+    let listed = node.weir(&["plugin", "list"])?;
+    let lines: Vec<&str> = listed.lines().collect();
+    assert_eq!(lines.len(), 4, "{listed}");
+    assert!(
+        lines[3].starts_with("mine") && lines[3].contains("installed"),
+        "{listed}"
+    );
+    assert!(
+        lines[0].starts_with("bridge") && lines[0].contains("built in"),
+        "{listed}"
+    );
+
+    // Damage shows, and hides no other plugin.
+    fs::write(node.installed("mine").join("manifest.json"), "{")?;
+    let listed = node.weir(&["plugin", "list"])?;
+    assert!(
+        listed.contains("`mine` is damaged") && listed.contains("bridge"),
+        "{listed}"
+    );
+
+    node.weir(&["plugin", "remove", "mine"])?;
+    assert!(!node.installed("mine").exists());
+    let gone = failure(node.weir(&["plugin", "remove", "mine"]))?;
+    assert!(gone.contains("there is no plugin `mine`"), "{gone}");
+    let builtin = failure(node.weir(&["plugin", "remove", "bridge"]))?;
+    assert!(builtin.contains("bridge"), "{builtin}");
+    Ok(())
+}
+
+#[test]
+fn the_audit_log_can_be_asked() -> Result<()> {
+    let node = Node::create()?;
+    assert_eq!(
+        node.weir(&["audit"])?,
+        "",
+        "a log that is not there is empty"
+    );
+    let (one, two) = (node.container()?, node.container()?);
+    for container in [&one, &two] {
+        let add = weir(
+            &node,
+            "bridge",
+            "ADD",
+            container,
+            &bridge("net", "10.55.0.0/24"),
+        );
+        node.run(&add)?.result();
+    }
+    let mut reach = bridge("net", "10.55.0.0/24");
+    reach["bridge"] = json!("lo");
+    node.run(&weir(&node, "bridge", "ADD", &node.container()?, &reach))?
+        .error();
+
+    let count = |words: &[&str]| Ok::<_, anyhow::Error>(node.weir(words)?.lines().count());
+    let all = count(&["audit"])?;
+    assert_eq!(all, node.audit().len());
+    let of_one = count(&["audit", "--container-id", &one.id])?;
+    let of_two = count(&["audit", "--container-id", &two.id])?;
+    assert!(
+        of_one > 0 && of_two > 0 && of_one + of_two < all,
+        "{of_one}, {of_two}, {all}"
+    );
+    let bridges = count(&["audit", "--plugin", "bridge"])?;
+    let leases = count(&["audit", "--plugin", "host-local"])?;
+    assert_eq!(bridges + leases, all);
+    let denied = node.weir(&["audit", "--denied"])?;
+    assert_eq!(denied.lines().count(), 1, "{denied}");
+    assert!(
+        denied.contains("denied") && denied.contains("link.get"),
+        "{denied}"
+    );
+    let json = node.weir(&["audit", "--json", "--denied"])?;
+    let record: Value = serde_json::from_str(json.trim())?;
+    assert_eq!(record["verdict"], "denied");
+
+    // A line that a crash cut short is passed over.
+    let log = node.root().join("var/log/weir/audit.jsonl");
+    let mut text = fs::read(&log)?;
+    text.extend_from_slice(b"{\"time\": \"20");
+    fs::write(&log, text)?;
+    assert_eq!(count(&["audit"])?, all);
+    Ok(())
+}
+
+/// `weir audit | head` must not end in a panic.
+#[test]
+fn a_reader_that_has_seen_enough_ends_a_list_quietly() -> Result<()> {
+    let node = Node::create()?;
+    for words in [&["plugin", "list"][..], &["grants", "list"]] {
+        let (reader, writer) = std::io::pipe()?;
+        drop(reader);
+        let output = Command::new(binary())
+            .args(words)
+            .env("WEIR_ROOT", node.root())
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .spawn()?
+            .wait_with_output()?;
+        assert!(
+            output.stderr.is_empty(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    Ok(())
+}

@@ -25,7 +25,7 @@ cases! {
         Case::bridge(json!({"isDefaultGateway": true}), json!({"subnet": "fd00:1::/64"}));
     ipv6_without_gateway:
         Case::bridge(json!({}), json!({"subnet": "fd00:1::/112"}));
-    ipv6_where_it_is_disabled:
+    loopback_is_up_already:
         Case::bridge(json!({"isGateway": true}), json!({"subnet": "fd00:1::/64"}))
             .in_containers("link set lo up");
     several_sets_of_one_family: Case::bridge(
@@ -42,32 +42,32 @@ cases! {
     );
     another_address_is_in_the_way:
         Case::bridge(json!({"isGateway": true}), json!({"subnet": "10.1.0.0/24"}))
-            .host("link add br type bridge")
+            .host("link add name br type bridge")
             .host("address add 10.9.0.1/24 dev br")
             .fails();
     another_address_is_replaced: Case::bridge(
         json!({"isGateway": true, "forceAddress": true}),
         json!({"subnet": "10.1.0.0/24"}),
-    ).host("link add br type bridge").host("address add 10.9.0.1/24 dev br");
+    ).host("link add name br type bridge").host("address add 10.9.0.1/24 dev br");
     another_ipv6_address_is_left:
         Case::bridge(json!({"isGateway": true}), json!({"subnet": "fd00:1::/64"}))
-            .host("link add br type bridge")
+            .host("link add name br type bridge")
             .host("address add fd00:9::1/64 dev br");
     an_overlapping_ipv6_address_is_in_the_way:
         Case::bridge(json!({"isGateway": true}), json!({"subnet": "fd00:1::/64"}))
-            .host("link add br type bridge")
+            .host("link add name br type bridge")
             .host("address add fd00:1::9/64 dev br")
             .fails();
     an_overlapping_ipv6_address_is_replaced: Case::bridge(
         json!({"isGateway": true, "forceAddress": true}),
         json!({"subnet": "fd00:1::/64"}),
-    ).host("link add br type bridge").host("address add fd00:1::9/64 dev br");
+    ).host("link add name br type bridge").host("address add fd00:1::9/64 dev br");
     the_bridge_is_there_already:
         Case::bridge(json!({"isGateway": true}), json!({"subnet": "10.1.0.0/24"}))
-            .host("link add br address 02:00:00:00:00:01 type bridge")
+            .host("link add name br address 02:00:00:00:00:01 type bridge")
             .host("address add 10.1.0.1/24 dev br");
     the_bridges_name_is_anothers:
-        Case::layer_2(json!({})).host("link add br type veth peer name other").fails();
+        Case::layer_2(json!({})).host("link add name br type veth peer name other").fails();
     the_interface_is_there_already:
         Case::bridge(json!({}), json!({"subnet": "10.1.0.0/24"}))
             .in_containers("link add eth0 type veth peer name other")
@@ -83,7 +83,7 @@ cases! {
     mtu: Case::bridge(json!({"mtu": 1400}), json!({"subnet": "10.1.0.0/24"}));
     mtu_of_layer_2: Case::layer_2(json!({"mtu": 9000}));
     mtu_beside_a_bridge_of_another:
-        Case::layer_2(json!({"mtu": 1400})).host("link add br mtu 1300 type bridge");
+        Case::layer_2(json!({"mtu": 1400})).host("link add name br mtu 1300 type bridge");
     hairpin_mode: Case::bridge(json!({"hairpinMode": true}), json!({"subnet": "10.1.0.0/24"}));
     promiscuous_mode:
         Case::bridge(json!({"promiscMode": true, "isGateway": true}), json!({"subnet": "10.1.0.0/24"}));
@@ -95,14 +95,16 @@ cases! {
     mac_of_runtime_config: Case::bridge(
         json!({"runtimeConfig": {"mac": "02:00:00:00:00:AA"}}),
         json!({"subnet": "10.1.0.0/24"}),
-    );
-    mac_of_args: Case::layer_2(json!({"args": {"cni": {"mac": "02:00:00:00:00:ab"}}}));
+    ).of_second("runtimeConfig", json!({"mac": "02:00:00:00:00:BB"}));
+    mac_of_args: Case::layer_2(json!({"args": {"cni": {"mac": "02:00:00:00:00:ab"}}}))
+        .of_second("args", json!({"cni": {"mac": "02:00:00:00:00:ac"}}));
     mac_of_cni_args: Case::bridge(json!({"isGateway": true}), json!({"subnet": "10.1.0.0/24"}))
         .args("IgnoreUnknown=1;MAC=02:00:00:00:00:0a", "IgnoreUnknown=1;MAC=02:00:00:00:00:0b");
     mac_of_everywhere: Case::layer_2(json!({
         "args": {"cni": {"mac": "02:00:00:00:00:01"}},
         "runtimeConfig": {"mac": "02:00:00:00:00:02"},
-    })).args("MAC=02:00:00:00:00:03", "MAC=02:00:00:00:00:04");
+    })).args("MAC=02:00:00:00:00:03", "MAC=02:00:00:00:00:04")
+        .of_second("runtimeConfig", json!({}));
     mac_that_is_none: Case::layer_2(json!({"runtimeConfig": {"mac": "02:00:00"}})).fails();
     unknown_cni_args:
         Case::bridge(json!({}), json!({"subnet": "10.1.0.0/24"})).args("COLOUR=red", "COLOUR=red")
@@ -148,7 +150,7 @@ cases! {
     ).file("etc/resolv.conf", "nameserver 192.0.2.1\ndomain example.com\n");
     dns_of_layer_2: Case::layer_2(json!({"dns": {"nameservers": ["192.0.2.53"]}}));
     address_of_cni_args: Case::bridge(json!({}), json!({"subnet": "10.1.0.0/24"}))
-        .args("IP=10.1.0.77", "IP=10.1.0.78/24");
+        .args("IgnoreUnknown=1;IP=10.1.0.77", "IgnoreUnknown=1;IP=10.1.0.78/24");
     addresses_of_runtime_config: Case::bridge(
         json!({"runtimeConfig": {"ips": ["10.1.0.50/24", "fd00:1::50"]}}),
         json!({"ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]]}),

@@ -1,5 +1,6 @@
 //! One configuration through both sides: the life of two attachments, step by step.
 
+use std::cell::RefCell;
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,11 +18,13 @@ use crate::snapshot::Snapshot;
 const REST: Duration = Duration::from_secs(5);
 
 /// How often to look whether it has.
-const POLL: Duration = Duration::from_millis(10);
+const POLL: Duration = Duration::from_millis(20);
 
 /// A configuration, and what is there before it is used.
 pub struct Case {
     config: Value,
+    /// Keys that are others for the second container.
+    of_second: Vec<(&'static str, Value)>,
     args: [Option<&'static str>; 2],
     host: Vec<&'static str>,
     in_containers: Vec<&'static str>,
@@ -43,10 +46,14 @@ impl Case {
     /// where it says nothing else.
     pub fn new(config: Value) -> Self {
         let mut whole = json!({"cniVersion": "1.0.0", "name": "net"});
-        let keys = config.as_object().expect("a configuration is an object").clone();
+        let keys = config
+            .as_object()
+            .expect("a configuration is an object")
+            .clone();
         whole.as_object_mut().expect("as above").extend(keys);
         Self {
             config: whole,
+            of_second: Vec::new(),
             args: [None; 2],
             host: Vec::new(),
             in_containers: Vec::new(),
@@ -91,6 +98,20 @@ impl Case {
         self
     }
 
+    /// A key of the configuration that is another for the second container.
+    pub fn of_second(mut self, key: &'static str, value: Value) -> Self {
+        self.of_second.push((key, value));
+        self
+    }
+
+    fn config_of(&self, container: usize) -> Value {
+        let mut config = self.config.clone();
+        for (key, value) in self.of_second.iter().filter(|_| container == 1) {
+            config[*key] = value.clone();
+        }
+        config
+    }
+
     /// A line of `ip` that is run on the host first.
     pub fn host(mut self, line: &'static str) -> Self {
         self.host.push(line);
@@ -131,8 +152,13 @@ impl Case {
         for side in &sides {
             self.prepare(side)?;
         }
-        let story = Story { case: self, asked: self.asked(), sides };
-        story.compare_states("before everything")?;
+        let story = Story {
+            case: self,
+            asked: self.asked(),
+            sides,
+            before: RefCell::default(),
+        };
+        story.compare_states("before everything", None)?;
         story.tell()
     }
 
@@ -141,7 +167,9 @@ impl Case {
             side.node.ip(line)?;
         }
         for line in &self.in_containers {
-            side.containers.iter().try_for_each(|container| container.ip(line).map(drop))?;
+            side.containers
+                .iter()
+                .try_for_each(|container| container.ip(line).map(drop))?;
         }
         for (path, content) in &self.files {
             let path = side.node.root().join(path);
@@ -153,7 +181,10 @@ impl Case {
 
     /// Everything that is asked for, to find MACs in.
     fn asked(&self) -> String {
-        format!("{} {:?} {:?}", self.config, self.args, self.host)
+        format!(
+            "{} {:?} {:?} {:?}",
+            self.config, self.of_second, self.args, self.host
+        )
     }
 }
 
@@ -162,6 +193,8 @@ struct Story<'c> {
     case: &'c Case,
     asked: String,
     sides: [Side; 2],
+    /// weir's state after the step before.
+    before: RefCell<Value>,
 }
 
 /// The results of one container's ADD: the reference's and weir's.
@@ -175,10 +208,7 @@ impl Story<'_> {
         self.call("ADD again", 0, "ADD", &Results::default())?;
         self.call("CHECK with another there", 0, "CHECK", &one)?;
         self.call("CHECK of another", 1, "CHECK", &two)?;
-        let plugin = self.case.config["type"].as_str().unwrap_or_default();
-        if normalise::intended_check_needs_previous_result(plugin) {
-            self.call("CHECK without prevResult", 0, "CHECK", &Results::default())?;
-        }
+        self.call("CHECK without prevResult", 0, "CHECK", &Results::default())?;
         self.call("DEL", 0, "DEL", &one)?;
         self.call("DEL again", 0, "DEL", &one)?;
         self.call("CHECK after DEL", 0, "CHECK", &one)?;
@@ -208,28 +238,81 @@ impl Story<'_> {
         command: &str,
         previous: &Results,
     ) -> Result<Results> {
+        if command == "CHECK" && !self.can_check(previous)? {
+            return Ok(Results::default());
+        }
         let call = |index: usize| {
-            let config = with_previous(&self.case.config, previous[index].as_ref());
+            let config = self.case.config_of(container);
+            let config = with_previous(&config, previous[index].as_ref());
             self.sides[index].call(command, container, &config, self.case.args[container])
         };
         let outcomes = [call(0)?, call(1)?];
-        let texts = outcomes.each_ref().map(|outcome| outcome.stdout.trim()).join("\n");
-        if !self.is_intended(command, &outcomes) {
-            self.compare_outcomes(&outcomes).with_context(|| format!("{step}: {texts}"))?;
-        }
-        if outcomes.iter().all(|outcome| !outcome.succeeded()) {
-            normalise::intended_no_bridge_after_failure(&self.sides, &self.case.config)?;
-        }
-        self.compare_states(step).with_context(|| texts)?;
+        let texts = outcomes
+            .each_ref()
+            .map(|outcome| outcome.stdout.trim())
+            .join("\n");
+        self.compare(step, command, &outcomes)
+            .with_context(|| texts)?;
         Ok(outcomes.map(|outcome| outcome.succeeded().then(|| outcome.document())))
+    }
+
+    fn compare(&self, step: &str, command: &str, outcomes: &[Outcome; 2]) -> Result<()> {
+        let now = self.snapshots()?;
+        if !self.is_intended(command, outcomes) {
+            self.compare_outcomes(outcomes, &now)
+                .with_context(|| step.to_owned())?;
+        }
+        let has_failed = |outcome: &Outcome| !outcome.succeeded();
+        if command == "ADD" && outcomes.iter().all(has_failed) {
+            self.expect_nothing_new(&now[1])
+                .with_context(|| step.to_owned())?;
+            normalise::intended_nothing_left_after_failure(&self.sides, &now)?;
+        } else if outcomes.iter().any(has_failed) {
+            normalise::intended_unused_store(&self.sides, &now)?;
+        } else {
+            return self.compare_states(step, Some(now));
+        }
+        self.compare_states(step, None)
+    }
+
+    fn snapshots(&self) -> Result<[Snapshot; 2]> {
+        let [reference, weir] = &self.sides;
+        Ok([Snapshot::take(reference)?, Snapshot::take(weir)?])
+    }
+
+    /// Whether a CHECK is one that the two sides must agree about.
+    fn can_check(&self, previous: &Results) -> Result<bool> {
+        let plugin = self.case.config["type"].as_str().unwrap_or_default();
+        for (side, previous) in self.sides.iter().zip(previous) {
+            let can_check = match previous {
+                Some(previous) => !normalise::chance_has_changed_the_bridge(side, previous)?,
+                None => normalise::intended_check_needs_previous_result(plugin),
+            };
+            if !can_check {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// weir's ADD that fails leaves no link, address, rule or lease.
+    fn expect_nothing_new(&self, now: &Snapshot) -> Result<()> {
+        let now = normalise::made(&normalise::snapshot(now, &self.asked));
+        let new = differences(&normalise::made(&self.before.borrow()), &now);
+        ensure!(
+            new.is_empty(),
+            "weir's ADD failed and left something:\n  {}",
+            new.join("\n  ")
+        );
+        Ok(())
     }
 
     /// Whether the outcomes may differ.
     fn is_intended(&self, command: &str, [reference, weir]: &[Outcome; 2]) -> bool {
         match command {
-            "CHECK" => {
-                let config = &self.case.config;
-                weir.succeeded() && normalise::intended_check_of_layer_2(config, reference)
+            "CHECK" if weir.succeeded() => {
+                normalise::intended_check_of_layer_2(&self.case.config, reference)
+                    || normalise::intended_check_of_route_without_next_hop(reference)
             }
             "DEL" if self.case.expected == Expected::Failure => {
                 normalise::intended_del_of_refused_configuration(reference, weir)
@@ -238,40 +321,46 @@ impl Story<'_> {
         }
     }
 
-    fn compare_outcomes(&self, outcomes: &[Outcome; 2]) -> Result<()> {
-        let normal = |index: usize| -> Result<Value> {
-            let side = &self.sides[index];
-            let now = Snapshot::take(side)?;
-            Ok(normalise::outcome(&outcomes[index], side, &now, &self.asked))
+    fn compare_outcomes(&self, outcomes: &[Outcome; 2], now: &[Snapshot; 2]) -> Result<()> {
+        let normal = |index: usize| {
+            let (side, config) = (&self.sides[index], &self.case.config);
+            normalise::outcome(&outcomes[index], side, &now[index], config, &self.asked)
         };
-        let differing = differences(&normal(0)?, &normal(1)?);
-        ensure!(differing.is_empty(), "outcomes differ:\n  {}", differing.join("\n  "));
+        let differing = differences(&normal(0), &normal(1));
+        ensure!(
+            differing.is_empty(),
+            "outcomes differ:\n  {}",
+            differing.join("\n  ")
+        );
         Ok(())
     }
 
-    /// Waits until the states are the same.
-    fn compare_states(&self, step: &str) -> Result<()> {
-        compare_states(&self.sides, &self.asked, step)
+    /// Waits until the states of both sides are the same, beginning with those that are known; an
+    /// error says where they stay different.
+    fn compare_states(&self, step: &str, mut known: Option<[Snapshot; 2]>) -> Result<()> {
+        let mut differing = Vec::new();
+        let same = wait_for(|| {
+            let now = known.take().map_or_else(|| self.snapshots(), Ok)?;
+            let [reference, weir] = now.map(|snapshot| normalise::snapshot(&snapshot, &self.asked));
+            differing = differences(&reference, &weir);
+            self.before.replace(weir);
+            Ok(differing.is_empty())
+        })?;
+        ensure!(same, "{step}: states differ:\n  {}", differing.join("\n  "));
+        Ok(())
     }
 }
 
-/// Waits until the states of both sides are the same; an error says where they stay different.
-pub fn compare_states(sides: &[Side; 2], asked: &str, step: &str) -> Result<()> {
+/// Whether the condition holds before the kernel must have come to rest.
+fn wait_for(mut condition: impl FnMut() -> Result<bool>) -> Result<bool> {
     let deadline = Instant::now() + REST;
-    loop {
-        let [reference, weir] = sides;
-        let state = |side| Ok::<_, anyhow::Error>(normalise::snapshot(&Snapshot::take(side)?, asked));
-        let differing = differences(&state(reference)?, &state(weir)?);
-        if differing.is_empty() {
-            return Ok(());
+    while !condition()? {
+        if Instant::now() >= deadline {
+            return Ok(false);
         }
-        ensure!(
-            Instant::now() < deadline,
-            "{step}: states differ:\n  {}",
-            differing.join("\n  ")
-        );
         thread::sleep(POLL);
     }
+    Ok(true)
 }
 
 /// One test for each named case.

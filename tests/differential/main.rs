@@ -16,3 +16,4 @@ mod snapshot;
 mod switch;
 mod traffic;
 mod versions;
+mod weir_alone;

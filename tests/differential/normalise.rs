@@ -5,6 +5,8 @@
 //! otherwise on purpose, in the functions whose names begin with `intended`.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::net::IpAddr;
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
@@ -66,7 +68,10 @@ pub fn snapshot(snapshot: &Snapshot, asked: &str) -> Value {
     let roles = Roles::of(snapshot);
     let containers = snapshot.containers.iter().enumerate();
     let containers = containers.map(|(number, container)| {
-        (format!("container {}", number + 1), space(container, &roles, asked))
+        (
+            format!("container {}", number + 1),
+            space(container, &roles, asked),
+        )
     });
     json!({
         "host": space(&snapshot.host, &roles, asked),
@@ -84,7 +89,10 @@ fn space(space: &Space, roles: &Roles, asked: &str) -> Value {
         (name, normal)
     });
     // The kernel's order follows indices, and neighbours that are no one's doing come and go.
-    let permanent = space.neighbours.iter().filter(|neighbour| is_permanent(neighbour));
+    let permanent = space
+        .neighbours
+        .iter()
+        .filter(|neighbour| is_permanent(neighbour));
     json!({
         "links": links.collect::<Map<_, _>>(),
         "routes": sorted(space.routes.iter().map(|route| without_chance(route, roles))),
@@ -97,10 +105,16 @@ fn space(space: &Space, roles: &Roles, asked: &str) -> Value {
 fn without_chance(value: &Value, roles: &Roles) -> Value {
     match value {
         Value::Object(keys) => {
-            let keys = keys.iter().filter(|(key, _)| !OF_CHANCE.contains(&key.as_str()));
-            keys.map(|(key, value)| (key.clone(), without_chance(value, roles))).collect()
+            let keys = keys
+                .iter()
+                .filter(|(key, _)| !OF_CHANCE.contains(&key.as_str()));
+            keys.map(|(key, value)| (key.clone(), without_chance(value, roles)))
+                .collect()
         }
-        Value::Array(items) => items.iter().map(|item| without_chance(item, roles)).collect(),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| without_chance(item, roles))
+            .collect(),
         Value::String(text) => json!(text_role(text, roles)),
         other => other.clone(),
     }
@@ -128,7 +142,10 @@ fn mac_role(link: &Value, space: &Space, asked: &str) -> String {
 
 fn is_permanent(neighbour: &Value) -> bool {
     let states = neighbour["state"].as_array();
-    states.into_iter().flatten().any(|state| state == "PERMANENT")
+    states
+        .into_iter()
+        .flatten()
+        .any(|state| state == "PERMANENT")
 }
 
 fn sorted(values: impl Iterator<Item = Value>) -> Vec<Value> {
@@ -155,20 +172,29 @@ fn intended_queue_length(link: &mut Value) {
 }
 
 /// What came of a call, as it is compared.
-pub fn outcome(outcome: &Outcome, side: &Side, now: &Snapshot, asked: &str) -> Value {
+pub fn outcome(
+    outcome: &Outcome,
+    side: &Side,
+    now: &Snapshot,
+    config: &Value,
+    asked: &str,
+) -> Value {
     match outcome.status {
-        Some(0) => result(outcome.document(), side, now, asked),
+        Some(0) => {
+            let mut result = result(outcome.document(), side, now, asked);
+            intended_dns_of_ipam(&mut result, config);
+            result
+        }
         Some(1) => json!({ "error": intended_code(&outcome.error()) }),
         _ => panic!("{:?} did not end as a plugin does: {outcome:?}", side.whose),
     }
 }
 
-/// Codes of plugins are their own, and the reference has nearly always 999; those that the
-/// specification defines say the same on both sides.
+/// Whether the version is the fault is told by both; for everything else the reference has 999.
 fn intended_code(error: &Value) -> Value {
     match error["code"].as_u64() {
-        Some(1 | 2 | 3 | 4 | 5 | 11) => error["code"].clone(),
-        // A configuration that is wrong is 7 in weir, and mostly 999 in the reference.
+        Some(1) => error["code"].clone(),
+        // `CNI_ARGS` that are wrong are 4 in weir, and a configuration 7, as the specification says.
         _ => json!("{of the plugin}"),
     }
 }
@@ -193,14 +219,22 @@ fn normalise_interface(
 ) {
     let name = interface["name"].as_str().unwrap_or_default().to_owned();
     let sandbox = interface["sandbox"].as_str().unwrap_or_default().to_owned();
-    let container = side.containers.iter().position(|c| c.netns().to_str() == Some(&*sandbox));
+    let container = side
+        .containers
+        .iter()
+        .position(|c| c.netns().to_str() == Some(&*sandbox));
     let space = container.map_or(&now.host, |number| &now.containers[number]);
     if let Some(number) = container {
         interface["sandbox"] = json!(format!("{{sandbox {}}}", number + 1));
     }
-    let kernels = space.link(&name).filter(|link| link["address"] == interface["mac"]);
+    let kernels = space
+        .link(&name)
+        .filter(|link| link["address"] == interface["mac"]);
     if let Some(link) = kernels {
-        interface["mac"] = json!(format!("{{as in the kernel: {}}}", mac_role(link, space, asked)));
+        interface["mac"] = json!(format!(
+            "{{as in the kernel: {}}}",
+            mac_role(link, space, asked)
+        ));
     }
     interface["name"] = json!(roles.of_name(&name));
 }
@@ -231,16 +265,128 @@ pub fn intended_del_of_refused_configuration(reference: &Outcome, weir: &Outcome
     !reference.succeeded() && weir.succeeded()
 }
 
-/// weir's ADD that fails takes back the bridge that it created. The reference leaves it: here it is
-/// removed, so that everything else is compared.
-pub fn intended_no_bridge_after_failure(sides: &[Side; 2], config: &Value) -> Result<()> {
-    let bridge = config["bridge"].as_str().unwrap_or("cni0");
-    let [reference, weir] = sides.each_ref().map(Snapshot::take);
-    let (reference, weir) = (reference?, weir?);
-    let is_port = |link: &Value| link["master"] == bridge;
-    let is_left = weir.host.link(bridge).is_none() && !reference.host.links.iter().any(is_port);
-    if is_left && reference.host.link(bridge).is_some() {
-        sides[0].node.ip(&format!("link delete {bridge}"))?;
+/// Both sides' CHECK compares the MAC of the bridge, and that of a bridge without gateway is the
+/// lowest of its ports': chance decides whether the next container's port changes it.
+pub fn chance_has_changed_the_bridge(side: &Side, previous: &Value) -> Result<bool> {
+    let bridge = &previous["interfaces"][0];
+    let name = bridge["name"].as_str().unwrap_or_default();
+    let now = Snapshot::take(side)?;
+    let link = now.host.link(name);
+    Ok(link.is_some_and(|link| link["address"] != bridge["mac"]))
+}
+
+/// weir's ADD that fails leaves nothing. The reference's leaves the bridge, the container's interface
+/// and the place in the round: here they are removed, so that everything else is compared.
+pub fn intended_nothing_left_after_failure(sides: &[Side; 2], now: &[Snapshot; 2]) -> Result<()> {
+    let [reference, weir] = now;
+    let containers = sides[0]
+        .containers
+        .iter()
+        .zip(&reference.containers)
+        .zip(&weir.containers);
+    for ((container, reference), weir) in containers {
+        for name in only_of_the_first(reference, weir) {
+            container.ip(&format!("link delete {name}"))?;
+        }
+    }
+    for name in only_of_the_first(&reference.host, &weir.host) {
+        // The hosts' ends are gone with the containers'.
+        if reference
+            .host
+            .link(name)
+            .is_some_and(|l| l["linkinfo"]["info_kind"] == "bridge")
+        {
+            sides[0].node.ip(&format!("link delete dev {name}"))?;
+        }
+    }
+    for (name, of_reference) in &reference.files {
+        let path = sides[0].node.root().join(name);
+        match weir.files.get(name) {
+            Some(of_weir) if of_weir == of_reference => {}
+            Some(_) if name.contains("last_reserved_ip") => {
+                fs::copy(sides[1].node.root().join(name), path)?;
+            }
+            None if name.contains("last_reserved_ip") => fs::remove_file(path)?,
+            _ => {}
+        }
+    }
+    intended_unused_store(sides, now)
+}
+
+/// The names of links that only the first has, whose names are not of chance.
+fn only_of_the_first<'s>(first: &'s Space, second: &Space) -> Vec<&'s str> {
+    let names = first
+        .links
+        .iter()
+        .filter_map(|link| link["ifname"].as_str());
+    names.filter(|name| second.link(name).is_none()).collect()
+}
+
+/// Where nothing was ever reserved, one side may have made the lease directory and its lock and the
+/// other not, since they look at the configuration and at the store in another order.
+pub fn intended_unused_store(sides: &[Side; 2], [reference, weir]: &[Snapshot; 2]) -> Result<()> {
+    let is_unused = |snapshot: &Snapshot| {
+        let files = snapshot
+            .files
+            .iter()
+            .filter(|(_, file)| file.get("content").is_some());
+        files
+            .into_iter()
+            .all(|(name, _)| name.ends_with("/lock") || name.contains("last_reserved"))
+    };
+    if is_unused(reference) && is_unused(weir) && reference.files.len() != weir.files.len() {
+        for side in sides {
+            let store = side.node.root().join("var/lib/cni");
+            if store.exists() {
+                fs::remove_dir_all(store)?;
+            }
+        }
     }
     Ok(())
+}
+
+/// weir's CHECK takes any next hop for a route that the result gives none, since ADD chooses it. The
+/// reference's looks for a route without next hop, which ADD never makes where there is a gateway.
+pub fn intended_check_of_route_without_next_hop(reference: &Outcome) -> bool {
+    let text = &reference.stdout;
+    text.contains("Expected Route") && text.contains("GW:\\u003cnil\\u003e")
+}
+
+/// weir's bridge hands on the DNS settings of the IPAM plugin where it has none of its own, as the
+/// reference does since 1.2.0; before, it forgot them. What they are is compared for host-local.
+fn intended_dns_of_ipam(result: &mut Value, config: &Value) {
+    let is_of_ipam = config["type"] == "bridge" && config.get("dns").is_none();
+    if let Some(keys) = result.as_object_mut().filter(|_| is_of_ipam) {
+        keys.remove("dns");
+    }
+}
+
+/// What of a state plugins make: links, addresses, rules, leases. The rest follows from it, or stays
+/// as what is shared: forwarding, an older bridge that is up now, the place in the round.
+pub fn made(state: &Value) -> Value {
+    let mut spaces = Map::new();
+    spaces.insert("host".to_owned(), made_in(&state["host"]));
+    for (name, space) in state["containers"].as_object().into_iter().flatten() {
+        spaces.insert(name.clone(), made_in(space));
+    }
+    let mut files = state["files"].as_object().cloned().unwrap_or_default();
+    files.retain(|name, _| {
+        name.rsplit('/')
+            .next()
+            .is_some_and(|n| n.parse::<IpAddr>().is_ok())
+    });
+    json!({ "spaces": spaces, "leases": files })
+}
+
+fn made_in(space: &Value) -> Value {
+    let links = space["links"].as_object().into_iter().flatten();
+    let links = links.map(|(name, link)| {
+        let addresses = link["addr_info"].as_array().into_iter().flatten();
+        let addresses = addresses.filter(|address| address["scope"] != "link");
+        (
+            name.clone(),
+            addresses.map(|address| address["local"].clone()).collect(),
+        )
+    });
+    json!({ "links": links.collect::<Map<_, _>>(), "rules": space["rules"] })
 }

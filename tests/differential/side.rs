@@ -41,13 +41,10 @@ impl Side {
     pub fn create(whose: Whose, containers: usize) -> Result<Self> {
         require_tools()?;
         let node = Node::create()?;
-        // Detecting duplicates takes seconds on each of the host's links, and is the kernel's part.
-        node.inside(|| {
-            fs::write("/proc/sys/net/ipv6/conf/default/accept_dad", "0")
-                .context("switch duplicate address detection off on the host")
-        })?;
+        node.inside(hurry)?;
         let containers = (1..=containers).map(|number| {
             let mut container = node.container()?;
+            container.inside(hurry)?;
             container.id = format!("differential-{number}");
             Ok(container)
         });
@@ -107,12 +104,14 @@ impl Side {
     /// The configuration with paths below the node's root, as `WEIR_ROOT` has it for weir.
     fn relocated(&self, config: &Value) -> Value {
         let mut config = config.clone();
-        let is_host_local = config["ipam"]["type"] == "host-local";
-        let Some(ipam) = config["ipam"].as_object_mut().filter(|_| is_host_local) else {
-            return remove_null(config);
+        let Some(ipam) = config.get_mut("ipam").and_then(Value::as_object_mut) else {
+            return config;
         };
         let below = |path: &str| format!("{}{path}", self.node.root().display());
-        let data_dir = ipam.get("dataDir").and_then(Value::as_str).unwrap_or(DATA_DIR);
+        let data_dir = ipam
+            .get("dataDir")
+            .and_then(Value::as_str)
+            .unwrap_or(DATA_DIR);
         let data_dir = below(data_dir);
         ipam.insert("dataDir".to_owned(), json!(data_dir));
         if let Some(path) = ipam.get("resolvConf").and_then(Value::as_str).map(below) {
@@ -122,17 +121,11 @@ impl Side {
     }
 }
 
-/// Indexing for writing makes a key that was not there.
-fn remove_null(mut config: Value) -> Value {
-    if let Some(keys) = config.as_object_mut() {
-        keys.retain(|_, value| !value.is_null());
-    }
-    config
-}
-
-/// The plugin to call: that of `type`, or for `host-local` alone that of `ipam.type`.
+/// The plugin to call.
 fn plugin(config: &Value) -> &str {
-    config["type"].as_str().expect("every configuration has a type")
+    config["type"]
+        .as_str()
+        .expect("every configuration has a type")
 }
 
 /// The previous result in a configuration, from version 0.4.0 on, which brought it to CHECK and DEL.
@@ -145,12 +138,24 @@ pub fn with_previous(config: &Value, previous: Option<&Value>) -> Value {
     config
 }
 
+/// Makes duplicate address detection, where it is on, find nothing at once instead of in two seconds.
+fn hurry() -> Result<()> {
+    for (parameter, value) in [("dad_transmits", "0"), ("router_solicitation_delay", "0")] {
+        let path = Path::new("/proc/sys/net/ipv6/conf/default").join(parameter);
+        fs::write(&path, value).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
 fn require_tools() -> Result<()> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     for (tool, package) in TOOLS {
         let mut places = std::env::split_paths(&path);
         let is_there = Path::new(tool).exists() || places.any(|place| place.join(tool).exists());
-        ensure!(is_there, "`{tool}` is missing: install the package {package}");
+        ensure!(
+            is_there,
+            "`{tool}` is missing: install the package {package}"
+        );
     }
     ensure!(Path::new(REFERENCE).is_dir(), "{REFERENCE} is missing");
     Ok(())

@@ -1,8 +1,8 @@
 //! What stands on a node: its kernel's state in the host and in every container, and its leases.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -40,7 +40,9 @@ impl Snapshot {
         let containers = side.containers.iter();
         Ok(Self {
             host: side.node.inside(Space::here)?,
-            containers: containers.map(|c| c.inside(Space::here)).collect::<Result<_>>()?,
+            containers: containers
+                .map(|c| c.inside(Space::here))
+                .collect::<Result<_>>()?,
             files: files(side.node.root())?,
         })
     }
@@ -80,8 +82,13 @@ fn ask_ip() -> Result<Vec<Vec<Value>>> {
     let output = ip.wait_with_output()?;
     ensure!(output.status.success(), "`ip -batch` failed: {output:?}");
     let lists = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Vec<Value>>();
-    let lists: Vec<_> = lists.collect::<Result<_, _>>().context("the output of `ip`")?;
-    ensure!(lists.len() == QUESTIONS.lines().count(), "`ip` left a question unanswered");
+    let lists: Vec<_> = lists
+        .collect::<Result<_, _>>()
+        .context("the output of `ip`")?;
+    ensure!(
+        lists.len() == QUESTIONS.lines().count(),
+        "`ip` left a question unanswered"
+    );
     Ok(lists)
 }
 
@@ -94,16 +101,22 @@ fn parameters() -> Result<BTreeMap<String, String>> {
             for parameter in fs::read_dir(link?.path())? {
                 let path = parameter?.path();
                 // A secret that was never set cannot be read.
-                if let Ok(value) = fs::read_to_string(&path) {
-                    let name = path.strip_prefix(root)?.display().to_string();
-                    parameters.insert(name, value.trim().to_owned());
+                if let Ok(value) = parameter_of(&path) {
+                    parameters.insert(path.strip_prefix(root)?.display().to_string(), value);
                 }
             }
         }
     }
-    let forwarding = fs::read_to_string(root.join("ipv4/ip_forward"))?;
-    parameters.insert("ipv4/ip_forward".to_owned(), forwarding.trim().to_owned());
+    let forwarding = parameter_of(&root.join("ipv4/ip_forward"))?;
+    parameters.insert("ipv4/ip_forward".to_owned(), forwarding);
     Ok(parameters)
+}
+
+/// One read, since there are a hundred thousand in a run.
+fn parameter_of(path: &Path) -> Result<String> {
+    let mut buffer = [0; 128];
+    let length = File::open(path)?.read(&mut buffer)?;
+    Ok(String::from_utf8_lossy(&buffer[..length]).trim().to_owned())
 }
 
 fn files(root: &Path) -> Result<BTreeMap<String, Value>> {

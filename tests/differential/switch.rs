@@ -37,21 +37,40 @@ fn hand_over(from: Whose, to: Whose, config: &Value, with_prev: bool) -> Result<
     let result = side.call_of(from, "ADD", 0, config, None)?.result();
     let known = with_previous(config, Some(&result));
     let checked = side.call_of(to, "CHECK", 0, &known, None)?;
-    ensure!(checked.succeeded(), "CHECK by {to:?} of what {from:?} attached: {checked:?}");
+    ensure!(
+        checked.succeeded(),
+        "CHECK by {to:?} of what {from:?} attached: {checked:?}"
+    );
     let known = if with_prev { &known } else { config };
-    for _ in 0..2 {
-        let deleted = side.call_of(to, "DEL", 0, known, None)?;
-        ensure!(deleted.succeeded(), "DEL by {to:?} of what {from:?} attached: {deleted:?}");
-    }
+    let deleted = side.call_of(to, "DEL", 0, known, None)?;
+    // The reference's DEL fails once where its own chain is not there, after it has deleted the
+    // interface and released the addresses; a runtime repeats it.
+    let may_fail = to == Reference && deleted.stdout.contains("iptables");
+    ensure!(
+        deleted.succeeded() || may_fail,
+        "DEL by {to:?} of {from:?}'s: {deleted:?}"
+    );
+    let again = side.call_of(to, "DEL", 0, known, None)?;
+    ensure!(
+        again.succeeded(),
+        "DEL again by {to:?} of {from:?}'s: {again:?}"
+    );
     let after = left(&side.node)?;
     ensure!(before == after, "left behind:\n{before:#?}\n{after:#?}");
-    ensure!(side.node.taken("net").is_empty(), "{:?}", side.node.taken("net"));
+    ensure!(
+        side.node.taken("net").is_empty(),
+        "{:?}",
+        side.node.taken("net")
+    );
     Ok(())
 }
 
 /// What stands on a node, without rules: each side's stay in its own tables.
 fn left(node: &Node) -> Result<State> {
-    Ok(State { nftables: Vec::new(), ..State::of(node)? })
+    Ok(State {
+        nftables: Vec::new(),
+        ..State::of(node)?
+    })
 }
 
 macro_rules! hand_overs {
@@ -77,7 +96,8 @@ hand_overs! {
 /// The address of each family that a result has.
 fn addresses(result: &Value) -> Result<Vec<String>> {
     let ips = result["ips"].as_array().context("a result has ips")?.iter();
-    ips.map(|ip| Ok(ip["address"].as_str().context("an address")?.to_owned())).collect()
+    ips.map(|ip| Ok(ip["address"].as_str().context("an address")?.to_owned()))
+        .collect()
 }
 
 /// Both hand out addresses from one directory until there is none, and no address comes twice.
@@ -90,12 +110,20 @@ fn adds_in_turn_never_give_an_address_twice() -> Result<()> {
     let mut turn = [Weir, Reference].into_iter().cycle();
     for container in 0..13 {
         let whose = turn.next().context("a cycle has no end")?;
-        let result = side.call_of(whose, "ADD", container, &config, None)?.result();
+        let result = side
+            .call_of(whose, "ADD", container, &config, None)?
+            .result();
         for address in addresses(&result)? {
-            ensure!(given.insert(address.clone()), "{whose:?} gave {address} again");
+            ensure!(
+                given.insert(address.clone()),
+                "{whose:?} gave {address} again"
+            );
         }
     }
-    ensure!(given.len() == 26, "an address of each family for each container: {given:?}");
+    ensure!(
+        given.len() == 26,
+        "an address of each family for each container: {given:?}"
+    );
     for whose in [Weir, Reference] {
         side.call_of(whose, "ADD", 13, &config, None)?.error();
     }
@@ -105,7 +133,11 @@ fn adds_in_turn_never_give_an_address_twice() -> Result<()> {
         let deleted = side.call_of(whose, "DEL", container, &config, None)?;
         ensure!(deleted.succeeded(), "DEL by {whose:?}: {deleted:?}");
     }
-    ensure!(side.node.taken("net").is_empty(), "{:?}", side.node.taken("net"));
+    ensure!(
+        side.node.taken("net").is_empty(),
+        "{:?}",
+        side.node.taken("net")
+    );
     Ok(())
 }
 
@@ -120,7 +152,10 @@ fn the_round_goes_on_where_the_other_was() -> Result<()> {
         let result = side.call_of(whose, "ADD", 0, &config, None)?.result();
         let address = addresses(&result)?.remove(0);
         let expected = format!("10.1.0.{}/28", turn + 2);
-        ensure!(address == expected, "{whose:?} gave {address} after {last:?}");
+        ensure!(
+            address == expected,
+            "{whose:?} gave {address} after {last:?}"
+        );
         last = Some(address);
         side.call_of(whose, "DEL", 0, &config, None)?;
     }
@@ -138,11 +173,16 @@ fn adds_at_the_same_time_never_give_an_address_twice() -> Result<()> {
         let calls = (0..12).map(|container| {
             let whose = if container % 2 == 0 { Weir } else { Reference };
             scope.spawn(move || {
-                Ok(side.call_of(whose, "ADD", container, config, None)?.result())
+                Ok(side
+                    .call_of(whose, "ADD", container, config, None)?
+                    .result())
             })
         });
         let calls: Vec<_> = calls.collect();
-        calls.into_iter().map(|call| call.join().expect("a call")).collect()
+        calls
+            .into_iter()
+            .map(|call| call.join().expect("a call"))
+            .collect()
     });
     let mut given = BTreeSet::new();
     for result in results {

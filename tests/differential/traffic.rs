@@ -16,7 +16,11 @@ const LIMIT: Duration = Duration::from_secs(10);
 const PORT: u16 = 9000;
 
 fn socket(place: &Container, to_family_of: IpAddr, port: u16) -> Result<UdpSocket> {
-    let any = if to_family_of.is_ipv4() { "0.0.0.0" } else { "::" };
+    let any = if to_family_of.is_ipv4() {
+        "0.0.0.0"
+    } else {
+        "::"
+    };
     let address = SocketAddr::new(any.parse()?, port);
     let socket = place.inside(|| Ok(UdpSocket::bind(address)?))?;
     socket.set_read_timeout(Some(LIMIT))?;
@@ -28,7 +32,9 @@ fn source_seen(from: &Container, to: &Container, address: IpAddr) -> Result<IpAd
     let receiver = socket(to, address, PORT)?;
     send(from, address, "here")?;
     let mut buffer = [0; 16];
-    let (_, source) = receiver.recv_from(&mut buffer).context("no datagram came")?;
+    let (_, source) = receiver
+        .recv_from(&mut buffer)
+        .context("no datagram came")?;
     Ok(source.ip())
 }
 
@@ -44,7 +50,10 @@ fn ip(text: &str) -> IpAddr {
 
 /// Connects the last container to the host as what is outside, with a way back to the others.
 fn connect_outside(side: &Side) -> Result<&Container> {
-    let outside = side.containers.last().context("a container for the outside")?;
+    let outside = side
+        .containers
+        .last()
+        .context("a container for the outside")?;
     let pid_path = outside.netns().display().to_string();
     for line in [
         "link add out type veth peer name eth0".to_owned(),
@@ -104,7 +113,10 @@ fn check_sources(ip_masq: bool, expected: [&str; 4]) -> Result<()> {
     for side in Side::pair(3)? {
         let whose = side.whose;
         let seen = sources(&side, &routed(ip_masq)).with_context(|| format!("{whose:?}"))?;
-        ensure!(seen == expected.map(ip), "{whose:?}: expected {expected:?}, seen {seen:?}");
+        ensure!(
+            seen == expected.map(ip),
+            "{whose:?}: expected {expected:?}, seen {seen:?}"
+        );
     }
     Ok(())
 }
@@ -130,12 +142,20 @@ fn not_masqueraded_after_del() -> Result<()> {
         let mut config = routed(true);
         config["runtimeConfig"] = json!({"ips": ["10.1.0.7"]});
         let result = side.call("ADD", 0, &config, None)?.result();
-        ensure!(source_seen(container, outside, at)? == ip("192.0.2.1"), "{:?}", side.whose);
+        ensure!(
+            source_seen(container, outside, at)? == ip("192.0.2.1"),
+            "{:?}",
+            side.whose
+        );
         let deleted = side.call("DEL", 0, &with_previous(&config, Some(&result)), None)?;
         ensure!(deleted.succeeded(), "DEL: {deleted:?}");
         config["ipMasq"] = json!(false);
         side.call("ADD", 0, &config, None)?.result();
-        ensure!(source_seen(container, outside, at)? == ip("10.1.0.7"), "{:?}", side.whose);
+        ensure!(
+            source_seen(container, outside, at)? == ip("10.1.0.7"),
+            "{:?}",
+            side.whose
+        );
     }
     Ok(())
 }
@@ -153,8 +173,15 @@ fn arriving(side: &Side, check: bool) -> Result<Vec<String>> {
     let receiver = socket(to, address, PORT)?;
     let own = mac(from)?;
     // Known beforehand, so that nothing but the datagrams is sent.
-    let neighbour = format!("neigh replace 10.1.0.3 lladdr {} dev eth0 nud permanent", mac(to)?);
-    for (mac, text) in [(&*own, "honest"), ("02:00:00:00:00:66", "forged"), (&*own, "last")] {
+    let neighbour = format!(
+        "neigh replace 10.1.0.3 lladdr {} dev eth0 nud permanent",
+        mac(to)?
+    );
+    for (mac, text) in [
+        (&*own, "honest"),
+        ("02:00:00:00:00:66", "forged"),
+        (&*own, "last"),
+    ] {
         from.ip(&format!("link set eth0 address {mac}"))?;
         from.ip(&neighbour)?;
         send(from, address, text)?;
@@ -163,7 +190,9 @@ fn arriving(side: &Side, check: bool) -> Result<Vec<String>> {
     let mut arrived = Vec::new();
     while arrived.last().is_none_or(|text| text != "last") {
         let mut buffer = [0; 16];
-        let (length, _) = receiver.recv_from(&mut buffer).context("the last one did not come")?;
+        let (length, _) = receiver
+            .recv_from(&mut buffer)
+            .context("the last one did not come")?;
         arrived.push(String::from_utf8_lossy(&buffer[..length]).into_owned());
     }
     Ok(arrived)
@@ -178,7 +207,10 @@ fn check_arriving(check: bool, expected: &[&str]) -> Result<()> {
     for side in Side::pair(2)? {
         let whose = side.whose;
         let arrived = arriving(&side, check).with_context(|| format!("{whose:?}"))?;
-        ensure!(arrived == expected, "{whose:?}: expected {expected:?}, arrived {arrived:?}");
+        ensure!(
+            arrived == expected,
+            "{whose:?}: expected {expected:?}, arrived {arrived:?}"
+        );
     }
     Ok(())
 }
@@ -214,8 +246,14 @@ fn hairpin_mode_lets_a_container_reach_itself() -> Result<()> {
         let receiver = socket(container, ip("10.1.0.2"), PORT)?;
         send(container, ip("10.96.0.1"), "round")?;
         let mut buffer = [0; 16];
-        let (_, source) = receiver.recv_from(&mut buffer).context("no datagram came back")?;
-        ensure!(source.ip() == ip("10.1.0.1"), "{:?}: from {source}", side.whose);
+        let (_, source) = receiver
+            .recv_from(&mut buffer)
+            .context("no datagram came back")?;
+        ensure!(
+            source.ip() == ip("10.1.0.1"),
+            "{:?}: from {source}",
+            side.whose
+        );
     }
     Ok(())
 }

@@ -40,9 +40,12 @@ fn calls_are_bounded() -> Result<()> {
     let outcome = place.add(json!({ "act": "flood", "target": "lo" }))?;
     place.assert_ended(&outcome, 213, &["more than its 50 calls"]);
     // Every one of them was denied, and every denial is recorded.
-    let denied = place.records("link.read");
+    let denied = place.records("link.get");
     assert_eq!(denied.len(), 50, "{denied:#?}");
-    assert!(denied.iter().all(|record| record["verdict"] == "denied"), "{denied:#?}");
+    assert!(
+        denied.iter().all(|record| record["verdict"] == "denied"),
+        "{denied:#?}"
+    );
     Ok(())
 }
 
@@ -62,7 +65,11 @@ fn traps_and_panics_are_told() -> Result<()> {
     let outcome = place.add(json!({ "act": "trap" }))?;
     place.assert_ended(&outcome, 210, &["trapped", "unreachable"]);
     let outcome = place.add(json!({ "act": "panic" }))?;
-    place.assert_ended(&outcome, 210, &["trapped", "the dam broke at mark 7", "lib.rs"]);
+    place.assert_ended(
+        &outcome,
+        210,
+        &["trapped", "the dam broke at mark 7", "lib.rs"],
+    );
     let outcome = place.add(json!({ "act": "recurse" }))?;
     place.assert_ended(&outcome, 210, &["trapped", "call stack exhausted"]);
     let outcome = place.add(json!({ "act": "exit" }))?;
@@ -79,17 +86,30 @@ fn what_was_half_made_is_gone() -> Result<()> {
         limits: "{ time: 1s }",
         ..Grant::nothing(PLUGIN)
     })?;
-    for (act, code) in [("half and trap", 210), ("half and loop", 211), ("half and fail", 150)] {
+    for (act, code) in [
+        ("half and trap", 210),
+        ("half and loop", 211),
+        ("half and fail", 150),
+    ] {
         let outcome = place.add(json!({ "act": act }))?;
         place.assert_ended(&outcome, code, &[]);
         let log = place.node.audit();
         let verdict = |operation: &str, verdict: &str| {
-            let is = |r: &&serde_json::Value| r["operation"] == operation && r["verdict"] == verdict;
+            let is =
+                |r: &&serde_json::Value| r["operation"] == operation && r["verdict"] == verdict;
             log.iter().filter(is).count()
         };
         assert!(verdict("link.create", "allowed") > 0, "{log:#?}");
-        assert_eq!(verdict("link.create", "allowed"), verdict("link.delete", "undo"), "{log:#?}");
-        assert_eq!(verdict("store.put", "allowed"), verdict("store.revert", "undo"), "{log:#?}");
+        assert_eq!(
+            verdict("link.create", "allowed"),
+            verdict("link.delete", "undo"),
+            "{log:#?}"
+        );
+        assert_eq!(
+            verdict("store.put", "allowed"),
+            verdict("store.revert", "undo"),
+            "{log:#?}"
+        );
     }
     Ok(())
 }
@@ -104,9 +124,17 @@ fn a_plugin_cannot_run_itself_as_its_ipam_plugin() -> Result<()> {
     let error = outcome.error();
     assert_eq!(error["code"], 220, "{error:#}");
     let message = error["msg"].to_string();
-    assert!(message.contains("an IPAM plugin cannot run an IPAM plugin"), "{error:#}");
+    assert!(
+        message.contains("an IPAM plugin cannot run an IPAM plugin"),
+        "{error:#}"
+    );
     place.assert_no_residue();
     let runs = place.records("ipam.run");
-    assert!(runs[0]["answer"].to_string().contains("cannot run an IPAM plugin"), "{runs:#?}");
+    assert!(
+        runs[0]["answer"]
+            .to_string()
+            .contains("cannot run an IPAM plugin"),
+        "{runs:#?}"
+    );
     Ok(())
 }

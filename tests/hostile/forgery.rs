@@ -40,7 +40,10 @@ fn a_result_is_never_more_than_words() -> Result<()> {
     let result = forge(&place, "address")?.result();
     assert_eq!(result["ips"][0]["address"], "192.0.2.66/24");
     place.assert_no_residue();
-    assert!(place.node.audit().is_empty(), "it did nothing, and nothing is recorded");
+    assert!(
+        place.node.audit().is_empty(),
+        "it did nothing, and nothing is recorded"
+    );
     Ok(())
 }
 
@@ -66,7 +69,12 @@ fn an_error_without_a_code_gets_one() -> Result<()> {
 fn version_is_the_hosts() -> Result<()> {
     let place = place()?;
     let printed = place.run("VERSION", json!({}), &[])?.result();
-    let supported = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"];
-    assert_eq!(printed["supportedVersions"], Value::from(supported.to_vec()));
+    let supported = [
+        "0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0",
+    ];
+    assert_eq!(
+        printed["supportedVersions"],
+        Value::from(supported.to_vec())
+    );
     Ok(())
 }

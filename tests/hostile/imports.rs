@@ -46,7 +46,10 @@ fn they_are_not_run() -> Result<()> {
             let error = outcome.error();
             assert_eq!(error["code"], 201, "{error:#}");
             let message = error["msg"].to_string();
-            assert!(message.contains(import) && message.contains(name), "{error:#}");
+            assert!(
+                message.contains(import) && message.contains(name),
+                "{error:#}"
+            );
         }
         State::of(&node)?.assert_same(&before);
     }

@@ -63,7 +63,10 @@ impl Place {
         let message = error["msg"].as_str().unwrap_or_default();
         let named = message.matches(&format!("`{}`", self.plugin)).count();
         assert_eq!(named, 1, "the plugin is named once: {message}");
-        let said = format!("{message} {}", error["details"].as_str().unwrap_or_default());
+        let said = format!(
+            "{message} {}",
+            error["details"].as_str().unwrap_or_default()
+        );
         for word in words {
             assert!(said.contains(word), "`{word}` is not in {error:#}");
         }
@@ -73,9 +76,18 @@ impl Place {
     /// Fails if the node or the container is not as it was.
     #[track_caller]
     pub fn assert_no_residue(&self) {
-        State::of(&self.node).expect("the node's state").assert_same(&self.before);
-        let links = self.container.ip_json("link show").expect("the container's links");
-        assert_eq!(links.as_array().map(Vec::len), Some(1), "links in the container: {links:#}");
+        State::of(&self.node)
+            .expect("the node's state")
+            .assert_same(&self.before);
+        let links = self
+            .container
+            .ip_json("link show")
+            .expect("the container's links");
+        assert_eq!(
+            links.as_array().map(Vec::len),
+            Some(1),
+            "links in the container: {links:#}"
+        );
     }
 
     /// The audit records of an operation.

@@ -19,14 +19,22 @@ fn place(limits: &str) -> Result<Place> {
 fn log(place: &Place) -> Vec<Value> {
     let text = fs::read_to_string(place.node.root().join("var/log/weir/weir.log"));
     let text = text.unwrap_or_default();
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON Lines")).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("JSON Lines"))
+        .collect()
 }
 
 #[test]
 fn what_a_plugin_prints_goes_to_the_log() -> Result<()> {
     let place = place("{}")?;
     let outcome = place.add(json!({ "act": "print" }))?;
-    assert!(outcome.result().get("ips").is_none_or(|ips| ips == &json!([])), "{outcome:?}");
+    assert!(
+        outcome
+            .result()
+            .get("ips")
+            .is_none_or(|ips| ips == &json!([])),
+        "{outcome:?}"
+    );
     assert!(!outcome.stdout.contains("1.0.0"), "{outcome:?}");
     assert!(outcome.stderr.is_empty(), "{outcome:?}");
     let log = log(&place);
@@ -42,10 +50,16 @@ fn the_log_is_bounded() -> Result<()> {
     let place = place("{ log: 16KiB }")?;
     place.add(json!({ "act": "log much" }))?.result();
     let log = log(&place);
-    let text: usize = log.iter().map(|line| line["message"].as_str().unwrap_or("").len()).sum();
+    let text: usize = log
+        .iter()
+        .map(|line| line["message"].as_str().unwrap_or("").len())
+        .sum();
     assert!(text <= 17 << 10, "{text} bytes in the log");
     let last = log.last().expect("something is in the log");
-    assert!(last["message"].to_string().contains("984 lines"), "{last:#}");
+    assert!(
+        last["message"].to_string().contains("984 lines"),
+        "{last:#}"
+    );
     Ok(())
 }
 
@@ -55,7 +69,11 @@ fn a_flood_on_standard_output_is_bounded() -> Result<()> {
     let outcome = place.add(json!({ "act": "print much" }))?;
     let error = outcome.error();
     assert_eq!(error["code"], 210, "{error:#}");
-    assert!(outcome.stdout.len() < 20 << 10, "{} bytes of error", outcome.stdout.len());
+    assert!(
+        outcome.stdout.len() < 20 << 10,
+        "{} bytes of error",
+        outcome.stdout.len()
+    );
     place.assert_no_residue();
     Ok(())
 }
@@ -67,7 +85,12 @@ fn nothing_drives_the_terminal() -> Result<()> {
     place.assert_ended(&outcome, 150, &["]0;owned", "title", "forged line"]);
     let error = outcome.error();
     let log = log(&place);
-    let texts = [&error["msg"], &error["details"], &log[0]["message"], &log[0]["fields"]];
+    let texts = [
+        &error["msg"],
+        &error["details"],
+        &log[0]["message"],
+        &log[0]["fields"],
+    ];
     for text in texts {
         let text = text.to_string();
         let value: Value = serde_json::from_str(&text)?;

@@ -68,7 +68,11 @@ impl Node {
     pub fn weir(&self, words: &[&str]) -> Result<String> {
         let output = self.inside(|| self.command(words))?;
         let errors = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "weir {}: {errors}", words.join(" "));
+        ensure!(
+            output.status.success(),
+            "weir {}: {errors}",
+            words.join(" ")
+        );
         Ok(String::from_utf8(output.stdout)?)
     }
 
@@ -92,7 +96,10 @@ impl Node {
     pub fn digest(&self, name: &str) -> Result<String> {
         let manifest = fs::read(self.installed(name).join("manifest.json"))?;
         let manifest: serde_json::Value = serde_json::from_slice(&manifest)?;
-        Ok(manifest["digest"].as_str().context("a manifest has a digest")?.to_owned())
+        Ok(manifest["digest"]
+            .as_str()
+            .context("a manifest has a digest")?
+            .to_owned())
     }
 
     /// Where an installed plugin's files are.

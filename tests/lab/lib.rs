@@ -26,8 +26,14 @@ pub fn binary() -> PathBuf {
     // Tests are in `target/<triple>/release/deps`.
     let own = std::env::current_exe().expect("a test has a path");
     let release = own.parent().and_then(|deps| deps.parent());
-    let binary = release.expect("tests are below the target directory").join("weir");
-    assert!(binary.exists(), "{} is missing: run `make build`", binary.display());
+    let binary = release
+        .expect("tests are below the target directory")
+        .join("weir");
+    assert!(
+        binary.exists(),
+        "{} is missing: run `make build`",
+        binary.display()
+    );
     binary
 }
 
@@ -38,5 +44,8 @@ pub fn house() -> PathBuf {
 
 /// A built component: `target/plugins/<name>.wasm`.
 pub fn component(name: &str) -> PathBuf {
-    house().join("target/plugins").join(name).with_extension("wasm")
+    house()
+        .join("target/plugins")
+        .join(name)
+        .with_extension("wasm")
 }

@@ -27,7 +27,11 @@ pub struct Container {
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 fn unique() -> String {
-    format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+    format!(
+        "{}-{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
 }
 
 impl Node {
@@ -46,7 +50,10 @@ impl Node {
 
     fn install(&self) -> Result<()> {
         let mut install = Command::new(super::binary());
-        install.args(["install", "--bin-dir"]).arg(self.bin_dir()).env("WEIR_ROOT", &self.root);
+        install
+            .args(["install", "--bin-dir"])
+            .arg(self.bin_dir())
+            .env("WEIR_ROOT", &self.root);
         let output = install.output().context("run weir install")?;
         ensure!(output.status.success(), "weir install: {output:?}");
         Ok(())
@@ -77,10 +84,14 @@ impl Node {
 
     /// The addresses that are taken on a network, sorted.
     pub fn taken(&self, network: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.leases(network)).into_iter().flatten().flatten();
+        let entries = fs::read_dir(self.leases(network))
+            .into_iter()
+            .flatten()
+            .flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let mut taken: Vec<String> =
-            names.filter(|name| name.parse::<std::net::IpAddr>().is_ok()).collect();
+        let mut taken: Vec<String> = names
+            .filter(|name| name.parse::<std::net::IpAddr>().is_ok())
+            .collect();
         taken.sort();
         taken
     }
@@ -89,7 +100,9 @@ impl Node {
     pub fn audit(&self) -> Vec<Value> {
         let log = fs::read_to_string(self.root.join("var/log/weir/audit.jsonl"));
         let log = log.unwrap_or_default();
-        log.lines().map(|line| serde_json::from_str(line).expect("JSON Lines")).collect()
+        log.lines()
+            .map(|line| serde_json::from_str(line).expect("JSON Lines"))
+            .collect()
     }
 
     /// Runs a call of a plugin in the node's namespace.
@@ -152,7 +165,9 @@ fn inside<T: Send>(space: &Namespace, act: impl FnOnce() -> Result<T> + Send) ->
             space.enter()?;
             act()
         });
-        thread.join().map_err(|_| anyhow!("a thread of the test panicked"))?
+        thread
+            .join()
+            .map_err(|_| anyhow!("a thread of the test panicked"))?
     })
 }
 

@@ -32,7 +32,13 @@ pub struct Outcome {
 }
 
 /// A call of weir under a plugin's name, on a node.
-pub fn weir(node: &Node, plugin: &str, command: &str, container: &Container, config: &Value) -> Call {
+pub fn weir(
+    node: &Node,
+    plugin: &str,
+    command: &str,
+    container: &Container,
+    config: &Value,
+) -> Call {
     let mut call = Call::new(&node.bin_dir().join(plugin), command, container, config);
     call.set("WEIR_ROOT", node.root());
     call
@@ -40,7 +46,12 @@ pub fn weir(node: &Node, plugin: &str, command: &str, container: &Container, con
 
 /// A call of a reference plugin.
 pub fn reference(plugin: &str, command: &str, container: &Container, config: &Value) -> Call {
-    Call::new(&Path::new(REFERENCE).join(plugin), command, container, config)
+    Call::new(
+        &Path::new(REFERENCE).join(plugin),
+        command,
+        container,
+        config,
+    )
 }
 
 impl Call {
@@ -107,7 +118,10 @@ impl Call {
 
     /// Runs it to its end, in the calling thread's namespace.
     pub fn run(&self) -> Result<Outcome> {
-        let output = self.start()?.wait_with_output().context("wait for the plugin")?;
+        let output = self
+            .start()?
+            .wait_with_output()
+            .context("wait for the plugin")?;
         Ok(Outcome {
             status: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -143,7 +157,10 @@ impl Outcome {
     pub fn error(&self) -> Value {
         assert_eq!(self.status, Some(1), "expected a CNI error: {self:?}");
         let error = self.document();
-        assert!(error["code"].is_u64() && error["msg"].is_string(), "no CNI error: {self:?}");
+        assert!(
+            error["code"].is_u64() && error["msg"].is_string(),
+            "no CNI error: {self:?}"
+        );
         error
     }
 

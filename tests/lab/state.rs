@@ -40,8 +40,14 @@ impl State {
     /// same.
     pub fn difference(&self, before: &Self) -> String {
         let (now, before) = (self.things(), before.things());
-        let gone = before.iter().filter(|thing| !now.contains(thing)).map(|t| format!("- {t}"));
-        let come = now.iter().filter(|thing| !before.contains(thing)).map(|t| format!("+ {t}"));
+        let gone = before
+            .iter()
+            .filter(|thing| !now.contains(thing))
+            .map(|t| format!("- {t}"));
+        let come = now
+            .iter()
+            .filter(|thing| !before.contains(thing))
+            .map(|t| format!("+ {t}"));
         gone.chain(come).collect::<Vec<String>>().join("\n")
     }
 
@@ -59,11 +65,17 @@ impl State {
             ("route", &self.routes),
             ("rule", &self.rules),
         ];
-        let listed = lists.iter().flat_map(|(word, list)| {
-            list.iter().map(move |thing| format!("{word} {thing}"))
-        });
-        let nftables = self.nftables.iter().map(|object| format!("nftables {object}"));
-        let files = self.files.iter().map(|(path, text)| format!("file {path}: {text:?}"));
+        let listed = lists
+            .iter()
+            .flat_map(|(word, list)| list.iter().map(move |thing| format!("{word} {thing}")));
+        let nftables = self
+            .nftables
+            .iter()
+            .map(|object| format!("nftables {object}"));
+        let files = self
+            .files
+            .iter()
+            .map(|(path, text)| format!("file {path}: {text:?}"));
         listed.chain(nftables).chain(files).collect()
     }
 }
@@ -85,7 +97,10 @@ fn addresses(links: &Value) -> Vec<String> {
         for address in link["addr_info"].as_array().into_iter().flatten() {
             // A link-local address comes and goes with the link's state.
             if address["scope"] != "link" {
-                all.push(format!("{} {}/{}", link["ifname"], address["local"], address["prefixlen"]));
+                all.push(format!(
+                    "{} {}/{}",
+                    link["ifname"], address["local"], address["prefixlen"]
+                ));
             }
         }
     }
@@ -99,7 +114,10 @@ fn routes(text: &str) -> Vec<String> {
     let mut routes = lines(text);
     routes.retain(|route| !route.contains("table local"));
     for route in &mut routes {
-        *route = route.trim_end_matches("linkdown").trim_end().replace(" linkdown ", " ");
+        *route = route
+            .trim_end_matches("linkdown")
+            .trim_end()
+            .replace(" linkdown ", " ");
     }
     routes
 }
@@ -117,11 +135,17 @@ fn lines(text: &str) -> Vec<String> {
 /// Everything in the ruleset without handles, which only grow.
 fn nftables(text: &str) -> Result<Vec<Value>> {
     let mut ruleset: Value = serde_json::from_str(text)?;
-    let mut objects: Vec<Value> =
-        ruleset["nftables"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    let mut objects: Vec<Value> = ruleset["nftables"]
+        .as_array_mut()
+        .map(std::mem::take)
+        .unwrap_or_default();
     objects.retain(|object| object.get("metainfo").is_none());
     for object in &mut objects {
-        for value in object.as_object_mut().into_iter().flat_map(|o| o.values_mut()) {
+        for value in object
+            .as_object_mut()
+            .into_iter()
+            .flat_map(|o| o.values_mut())
+        {
             value.as_object_mut().map(|value| value.remove("handle"));
         }
     }
@@ -136,16 +160,22 @@ fn files(node: &Node) -> BTreeMap<String, String> {
     files
 }
 
-/// Locks, and which address was last, are no leases.
+/// Locks, which address was last, and the spare file of a store are no leases.
 fn collect(directory: &Path, root: &Path, files: &mut BTreeMap<String, String>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         let name = entry.file_name().to_string_lossy().into_owned();
         if path.is_dir() {
             collect(&path, root, files);
-        } else if name != "lock" && !name.starts_with("last_reserved_ip") {
+        } else if !["lock", ".weir~old"].contains(&name.as_str())
+            && !name.starts_with("last_reserved_ip")
+        {
             let content = fs::read(&path).unwrap_or_default();
-            let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+            let shown = path
+                .strip_prefix(root)
+                .unwrap_or(&path)
+                .display()
+                .to_string();
             files.insert(shown, String::from_utf8_lossy(&content).into_owned());
         }
     }

@@ -77,7 +77,10 @@ pub enum End {
 /// Runs `command` with `input` on standard input, and kills it at point `kill_at`, if it comes so
 /// far. A point is the entry to a call that counts, or the return from it.
 pub fn run(command: &mut Command, input: &[u8], kill_at: Option<usize>) -> Result<End> {
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     // SAFETY: ptrace(2) is a plain system call, which may be made between fork and exec.
     unsafe {
         command.pre_exec(|| check(libc::ptrace(libc::PTRACE_TRACEME, 0, NULL, NULL)).map(drop));
@@ -144,7 +147,10 @@ impl Tracer {
         let mut status = 0;
         // SAFETY: the pointer is to a live integer.
         check_pid(unsafe { libc::waitpid(self.leader, &raw mut status, libc::__WALL) })?;
-        ensure!(libc::WIFSTOPPED(status), "the traced process did not start: {status:#x}");
+        ensure!(
+            libc::WIFSTOPPED(status),
+            "the traced process did not start: {status:#x}"
+        );
         let options =
             libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_EXITKILL;
         // SAFETY: the options are an integer in the place of a pointer, as ptrace(2) wants it.
@@ -184,7 +190,10 @@ impl Tracer {
         loop {
             let (thread, status) = wait_any()?;
             if thread == self.leader && (libc::WIFSIGNALED(status) || libc::WIFEXITED(status)) {
-                ensure!(libc::WIFSIGNALED(status), "the process ended before it was killed");
+                ensure!(
+                    libc::WIFSIGNALED(status),
+                    "the process ended before it was killed"
+                );
                 return Ok(End::Killed);
             }
         }
@@ -225,4 +234,3 @@ fn check(answer: c_long) -> std::io::Result<c_long> {
 fn check_pid(answer: pid_t) -> std::io::Result<c_long> {
     check(answer.into())
 }
-

@@ -19,7 +19,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use weir_sdk::firewall::{
     self, Chain, ChainType, Command, Condition, DataType, Element, Elements, Family, Field, Hook,
-    Rule, Set, Statement,
+    Rule, Set, Statement, Value,
 };
 use weir_sdk::{
     AddResult, Context, Error, ErrorCode, GcRequest, IpConfig, Namespace, OperationError, Outcome,
@@ -67,7 +67,10 @@ const ATTEMPTS: usize = 8;
 
 /// Masquerades what these addresses send to other networks.
 pub fn add(owner: &Owner, ips: &[IpConfig]) -> Result<(), Error> {
-    let commands: Vec<Command> = ips.iter().flat_map(|ip| elements(owner, &ip.address)).collect();
+    let commands: Vec<Command> = ips
+        .iter()
+        .flat_map(|ip| elements(owner, &ip.address))
+        .collect();
     let added = match apply(&commands) {
         Err(error) if is_to_be_prepared(&error) => {
             ips.iter().try_for_each(|ip| add_one(owner, &ip.address))
@@ -77,7 +80,7 @@ pub fn add(owner: &Owner, ips: &[IpConfig]) -> Result<(), Error> {
     added.context("could not set up masquerading")
 }
 
-/// Whether the table is missing, or an element of an earlier container is in the way.
+/// Whether the table is missing, or an element is in the way.
 fn is_to_be_prepared(error: &OperationError) -> bool {
     matches!(error.code, ErrorCode::NotFound | ErrorCode::Exists)
 }
@@ -90,11 +93,8 @@ fn add_one(owner: &Owner, address: &IpNet) -> Result<(), OperationError> {
                 apply(&base()).or_exists()?;
                 outcome = apply(&elements(owner, address));
             }
-            // The address was another container's, which went without a DEL.
             Err(error) if error.code == ErrorCode::Exists => {
-                let mut commands = vec![deletion(pod(owner, address))];
-                commands.extend(elements(owner, address));
-                outcome = apply(&commands);
+                outcome = replacement(owner, address).and_then(|commands| apply(&commands));
             }
             _ => break,
         }
@@ -117,6 +117,48 @@ fn elements(owner: &Owner, address: &IpNet) -> [Command; 2] {
     ]
 }
 
+/// What an address adds where something is in the way: the element of another container that went
+/// without a DEL, or a network that lies in this one, or that this one lies in.
+fn replacement(owner: &Owner, address: &IpNet) -> Result<Vec<Command>, OperationError> {
+    let family = family_of(address.addr());
+    let [add_pod, add_network] = elements(owner, address);
+    let pod = pod(owner, address);
+    let left = firewall::get_element(Namespace::Host, FAMILY, family.pods, &pod.1.key)?;
+    let mut commands: Vec<Command> = left.map(|_| deletion(pod)).into_iter().collect();
+    commands.push(add_pod);
+
+    let known = firewall::list_elements(Namespace::Host, FAMILY, family.local)?;
+    if !known.iter().any(|known| contains(known, address)) {
+        let inner = known.into_iter().filter(|known| lies_in(known, address));
+        commands.extend(inner.map(|known| {
+            let range = Element::range(known.key.clone(), known.key_end.unwrap_or(known.key));
+            Command::DeleteElements(Elements::of(family.local, [range]))
+        }));
+        commands.push(add_network);
+    }
+    Ok(commands)
+}
+
+/// First and last address of a network that is not masqueraded.
+fn bounds(local: &Element) -> Option<(IpAddr, IpAddr)> {
+    let source = |key: &[Value]| match key.first() {
+        Some(Value::Address(address)) => Some(IpAddr::from(*address)),
+        _ => None,
+    };
+    let last = local.key_end.as_deref().unwrap_or(&local.key);
+    Some((source(&local.key)?, source(last)?))
+}
+
+fn contains(local: &Element, network: &IpNet) -> bool {
+    bounds(local)
+        .is_some_and(|(first, last)| first <= network.network() && network.broadcast() <= last)
+}
+
+fn lies_in(local: &Element, network: &IpNet) -> bool {
+    bounds(local)
+        .is_some_and(|(first, last)| network.network() <= first && last <= network.broadcast())
+}
+
 /// The element of an address, and its set.
 fn pod(owner: &Owner, address: &IpNet) -> Found {
     let element = Element::new([address.addr().into()]).with_comment(owner.comment());
@@ -136,7 +178,10 @@ fn base() -> Vec<Command> {
     let mut commands = vec![Command::CreateChain(postrouting)];
     for family in [IPV4, IPV6] {
         commands.push(Command::AddSet(Set::new(family.pods, [family.key])));
-        commands.push(Command::AddSet(Set::ranges(family.local, [family.key, family.key])));
+        commands.push(Command::AddSet(Set::ranges(
+            family.local,
+            [family.key, family.key],
+        )));
         commands.extend(rules(&family).map(Command::AppendRule));
     }
     commands
@@ -146,8 +191,11 @@ fn rules(family: &Masquerade) -> [Rule; 3] {
     let rule = |condition| Rule::new(POSTROUTING).when(condition);
     let multicast: IpNet = family.multicast.parse().expect("a network");
     [
-        rule(Condition::in_set([family.source, family.destination], family.local))
-            .then(Statement::ReturnToCaller),
+        rule(Condition::in_set(
+            [family.source, family.destination],
+            family.local,
+        ))
+        .then(Statement::ReturnToCaller),
         rule(Condition::within(family.destination, multicast)).then(Statement::ReturnToCaller),
         rule(Condition::in_set([family.source], family.pods)).then(Statement::masquerade()),
     ]
@@ -203,8 +251,10 @@ mod tests {
     fn what_stays_in_a_network_and_multicast_is_spared_before_the_rest_is_masqueraded() {
         for family in [IPV4, IPV6] {
             let rules = rules_of(&family);
-            let statements: Vec<&Statement> =
-                rules.iter().flat_map(|rule| rule.statements.first()).collect();
+            let statements: Vec<&Statement> = rules
+                .iter()
+                .flat_map(|rule| rule.statements.first())
+                .collect();
             assert!(matches!(
                 statements[..],
                 [
@@ -214,6 +264,25 @@ mod tests {
                 ]
             ));
         }
+    }
+
+    #[test]
+    fn networks_are_told_to_lie_in_each_other() {
+        let net = |text: &str| -> IpNet { text.parse().unwrap() };
+        let local = |text: &str| {
+            let (first, last) = (net(text).network(), net(text).broadcast());
+            Element::range([first.into(), first.into()], [last.into(), last.into()])
+        };
+        for (outer, inner) in [("10.1.0.0/16", "10.1.2.0/24"), ("fd00::/48", "fd00::/64")] {
+            assert!(contains(&local(outer), &net(inner)));
+            assert!(!contains(&local(inner), &net(outer)));
+            assert!(lies_in(&local(inner), &net(outer)));
+            assert!(!lies_in(&local(outer), &net(inner)));
+        }
+        let same = "10.1.0.0/16";
+        assert!(contains(&local(same), &net(same)) && lies_in(&local(same), &net(same)));
+        assert!(!contains(&local(same), &net("10.2.0.0/16")));
+        assert!(!lies_in(&local(same), &net("10.2.0.0/16")));
     }
 
     #[test]

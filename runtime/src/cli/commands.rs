@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use nix::sys::signal::{SigHandler, Signal, signal};
 
 use super::{audit, demo, grants, install, net, plugin};
 
@@ -46,7 +47,14 @@ enum Command {
 
 /// Parses the command line and carries it out.
 pub fn run() -> ExitCode {
-    let outcome = match Arguments::parse().command {
+    let command = Arguments::parse().command;
+    if matches!(
+        command,
+        Command::Plugin(_) | Command::Grants(_) | Command::Audit(_)
+    ) {
+        end_with_the_reader();
+    }
+    let outcome = match command {
         Command::Demo => demo::run(),
         Command::Install { bin_dir } => install::run(&bin_dir),
         Command::Net(command) => net::run(command),
@@ -61,4 +69,11 @@ pub fn run() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Who reads a list may have seen enough, as `head` has: that ends what prints it, quietly.
+fn end_with_the_reader() {
+    // SAFETY: no handler is installed, only the system's default action. It always succeeds for
+    // this signal.
+    let _ = unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) };
 }

@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
 
-use super::is_key;
+use super::{is_key, spare};
 use crate::kernel::Error;
 
 /// The most bytes of a value.
@@ -27,8 +27,9 @@ const OTHERS_WRITE: u32 = 0o022;
 /// Only an entry's owner can remove or rename it.
 const STICKY: u32 = 0o1000;
 
-/// Where a new value is written before it gets its key's name. One name is enough, because only
-/// the holder of the lock writes, and what a killed process left is removed by the next change.
+/// Where a new file is written before it gets its key's name. One name is enough, because only the
+/// holder of the lock writes, and what a killed process left is removed by the next transaction
+/// that changes anything.
 /// It is no key (`~`), so that weir does not list it, and no address, so that the reference does
 /// not count it as a lease.
 const TEMPORARY: &str = ".weir~new";
@@ -291,15 +292,50 @@ impl Directory {
         }
     }
 
-    /// Sets a key's value, whether or not it exists, in one step.
-    pub fn replace(&self, key: &str, value: &[u8]) -> Result<(), Error> {
-        let replaced = self
-            .write_file(TEMPORARY, value)
-            .and_then(|()| self.dir.rename(TEMPORARY, &self.dir, key));
-        replaced.map_err(|error| {
+    /// Sets a key's value in one step. `before` is the value that it has, if it exists.
+    pub fn set(&self, key: &str, before: Option<&[u8]>, value: &[u8]) -> Result<(), Error> {
+        let set = match before {
+            Some(before) => self.overwrite(key, before, value),
+            None => self
+                .write_file(TEMPORARY, value)
+                .and_then(|()| self.dir.rename(TEMPORARY, &self.dir, key)),
+        };
+        set.map_err(|error| {
             self.sweep();
             self.failed("writing", key, error)
         })
+    }
+
+    /// Puts the spare in the place of the key's file, which is the next spare, or else a new file.
+    fn overwrite(&self, key: &str, before: &[u8], value: &[u8]) -> io::Result<()> {
+        if spare::fill(&self.dir, key, value) && self.exchange(spare::NAME, key) {
+            self.keep_spare(before);
+            return Ok(());
+        }
+        self.write_file(TEMPORARY, value)?;
+        if !self.exchange(TEMPORARY, key) {
+            // This file system cannot exchange names.
+            return self.dir.rename(TEMPORARY, &self.dir, key);
+        }
+        // The spare that there was could not be used. A rename over it would wait for the disk.
+        let _ = self.dir.remove_file(spare::NAME);
+        match self.dir.rename(TEMPORARY, &self.dir, spare::NAME) {
+            Ok(()) => self.keep_spare(before),
+            Err(_) => self.sweep(),
+        }
+        Ok(())
+    }
+
+    fn exchange(&self, one: &str, other: &str) -> bool {
+        spare::exchange(&self.handle, one, other).is_ok()
+    }
+
+    /// Decides whether the spare, which has this value, may stay.
+    fn keep_spare(&self, value: &[u8]) {
+        if value.len() > spare::MOST {
+            // What cannot be removed is an old value in nobody's way.
+            let _ = self.dir.remove_file(spare::NAME);
+        }
     }
 
     /// Writes a file that must not exist. One that cannot be written whole is removed again.

@@ -15,8 +15,11 @@
 
 mod change;
 mod directory;
+mod fingerprint;
 mod index;
 mod lock;
+mod spare;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -90,6 +93,8 @@ struct OpenStore {
     directory: Directory,
     index: Index,
     journal: Journal,
+    /// What a killed process left is gone.
+    swept: bool,
     _lock: Lock,
 }
 
@@ -281,10 +286,16 @@ impl OpenStore {
                 return Ok(None);
             };
             if let Some(lock) = Lock::take(&directory, deadline)? {
+                // What a killed process left goes also where nothing else is to be changed.
+                let swept = missing == Missing::Create;
+                if swept {
+                    directory.sweep();
+                }
                 return Ok(Some(Self {
                     directory,
                     index: Index::new(place.paths.indexes()),
                     journal: Journal::default(),
+                    swept,
                     _lock: lock,
                 }));
             }
@@ -307,7 +318,7 @@ impl OpenStore {
     ) -> Result<(), Error> {
         self.before_change();
         match (&before, &after) {
-            (_, Some(value)) => self.directory.replace(key, value)?,
+            (_, Some(value)) => self.directory.set(key, before.as_deref(), value)?,
             (Some(_), None) => self.directory.remove(key)?,
             (None, None) => return Ok(()),
         }
@@ -317,7 +328,9 @@ impl OpenStore {
 
     fn before_change(&mut self) {
         self.index.before_change(&self.directory);
-        self.directory.sweep();
+        if !std::mem::replace(&mut self.swept, true) {
+            self.directory.sweep();
+        }
     }
 
     fn note(&mut self, key: &str, before: Option<Vec<u8>>, after: Option<Vec<u8>>) {

@@ -3,18 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::hint;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::geteuid;
 
+use super::table::{HEADER, LEAST_ROOM, SUM};
 use super::*;
 use crate::gate::{Audit, Gate, Subject};
 use crate::grant::store::StoreRule;
@@ -83,11 +84,11 @@ impl Node {
         self.directory().join(name)
     }
 
-    /// The files in the store's directory, without the lock.
+    /// The files in the store's directory, without the lock and the spare.
     fn files(&self) -> BTreeSet<String> {
         names(&self.directory())
             .into_iter()
-            .filter(|n| n != "lock")
+            .filter(|n| n != "lock" && n != spare::NAME)
             .collect()
     }
 
@@ -904,12 +905,15 @@ fn the_directorys_times_tell_weirs_mark_from_a_change() {
     };
     let [modified, changed] = times();
     assert_ne!(modified, changed);
-    let changes: [fn(&Path); 3] = [
+    let changes: [fn(&Path); 4] = [
         |directory| fs::write(directory.join("x"), "v").unwrap(),
         |directory| fs::rename(directory.join("x"), directory.join("y")).unwrap(),
+        |directory| spare::exchange(&fs::File::open(directory).unwrap(), "y", "a").unwrap(),
         |directory| fs::remove_file(directory.join("y")).unwrap(),
     ];
     for change in changes {
+        let directory = fs::File::open(node.directory()).unwrap();
+        directory.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         change(&node.directory());
         let [modified, changed] = times();
         assert_eq!(modified, changed);
@@ -953,28 +957,20 @@ fn two_indexes_of_one_directory_do_not_mistake_each_other() {
 #[test]
 fn an_index_may_be_lost_or_damaged() {
     type Damage = fn(&Path);
-    let damages: [Damage; 7] = [
-        |index| fs::remove_dir_all(index).unwrap(),
-        |index| fs::remove_file(index.join("manifest")).unwrap(),
-        |index| fs::write(index.join("manifest"), "{}").unwrap(),
+    let damages: [Damage; 8] = [
+        |index| fs::remove_file(index).unwrap(),
+        |index| fs::write(index, "").unwrap(),
+        |index| fs::write(index, "{}").unwrap(),
+        |index| symlink_in_place(index),
+        |index| change(index, |bytes| bytes[..HEADER].fill(0)),
+        |index| change(index, |bytes| bytes.truncate(HEADER)),
+        |index| change(index, |bytes| bytes[HEADER..].fill(0)),
         |index| {
-            shards(index)
-                .iter()
-                .for_each(|s| fs::remove_file(s).unwrap())
-        },
-        |index| shards(index).iter().for_each(|s| fs::write(s, "").unwrap()),
-        |index| {
-            for shard in shards(index) {
-                let bytes = fs::read(&shard).unwrap();
-                fs::write(shard, &bytes[..bytes.len() - 1]).unwrap();
-            }
-        },
-        |index| {
-            for shard in shards(index) {
-                let mut bytes = fs::read(&shard).unwrap();
-                bytes[0] ^= 1;
-                fs::write(shard, bytes).unwrap();
-            }
+            change(index, |bytes| {
+                for bucket in bytes[HEADER..].chunks_mut(LEAST_ROOM as usize) {
+                    bucket[0] ^= 1;
+                }
+            });
         },
     ];
     for (n, damage) in damages.iter().enumerate() {
@@ -996,24 +992,129 @@ fn an_index_may_be_lost_or_damaged() {
     }
 }
 
-fn shards(index: &Path) -> Vec<PathBuf> {
-    names(index)
-        .into_iter()
-        .filter(|n| n != "manifest")
-        .map(|n| index.join(n))
-        .collect()
+/// Changes an index's file.
+fn change(index: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(index).unwrap();
+    change(&mut bytes);
+    fs::write(index, bytes).unwrap();
+}
+
+fn symlink_in_place(index: &Path) {
+    let elsewhere = index.with_extension("moved");
+    fs::rename(index, &elsewhere).unwrap();
+    symlink(&elsewhere, index).unwrap();
+    fs::remove_file(elsewhere).unwrap();
+}
+
+/// Every damaged byte that can change an answer is noticed.
+#[test]
+fn no_byte_of_a_header_can_change_unnoticed() {
+    let node = indexed();
+    let sound = fs::read(node.index()).unwrap();
+    for n in 0..HEADER {
+        let mut bytes = sound.clone();
+        bytes[n] ^= 1;
+        fs::write(node.index(), bytes).unwrap();
+        assert!(!node.has_usable_index(), "byte {n}");
+    }
+    fs::write(node.index(), sound).unwrap();
+    assert!(node.has_usable_index());
+}
+
+/// What a disk that fails to write leaves: a bucket that was sound, but some time ago.
+#[test]
+fn a_bucket_of_another_time_does_not_count() {
+    let node = indexed();
+    let earlier = fs::read(node.index()).unwrap();
+    let mut store = node.open();
+    // The same value as of `a`, thus the same bucket.
+    store.claim(&["z"], &lease("c1")).unwrap();
+    store.commit();
+    drop(store);
+    change(&node.index(), |bytes| {
+        bytes.truncate(HEADER);
+        bytes.extend(&earlier[HEADER..]);
+    });
+    assert!(node.has_usable_index(), "the header is sound");
+    node.assert_findable();
 }
 
 #[test]
 fn an_index_of_another_boot_does_not_count() {
     let node = indexed();
-    let manifest = node.index().join("manifest");
-    let text = fs::read_to_string(&manifest).unwrap();
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    let other = text.replace(boot.trim(), "00000000-0000-0000-0000-000000000000");
-    assert_ne!(text, other);
-    fs::write(&manifest, other).unwrap();
+    let boot = boot.trim().as_bytes();
+    let seal = |bytes: &mut Vec<u8>| {
+        let sum = table::hash(&bytes[SUM..HEADER]);
+        bytes[..SUM].copy_from_slice(&sum.to_le_bytes());
+    };
+    change(&node.index(), seal);
+    assert!(node.has_usable_index(), "sealed as weir seals it");
+    change(&node.index(), |bytes| {
+        let place = bytes.windows(boot.len()).position(|w| w == boot).unwrap();
+        bytes[place..place + boot.len()].fill(b'0');
+        seal(bytes);
+    });
     assert!(!node.has_usable_index());
+}
+
+#[test]
+fn a_bucket_grows_with_its_entries() {
+    let node = indexed();
+    let index = fs::File::open(node.index()).unwrap();
+    // Keys with one value are all in one bucket.
+    for n in 0..200 {
+        let mut store = node.open();
+        let key = format!("10.0.0.{n}");
+        store.claim(&[&key], &lease("c1")).unwrap();
+        store.commit();
+        drop(store);
+        assert!(node.has_usable_index(), "{n}");
+    }
+    assert_eq!(node.open().find(&lease("c1")).len(), 201);
+    node.assert_findable();
+    assert_eq!(index.metadata().unwrap().nlink(), 1, "made anew");
+    for n in 0..200 {
+        let mut store = node.open();
+        store.delete(&format!("10.0.0.{n}")).unwrap();
+        store.commit();
+    }
+    assert!(node.has_usable_index());
+    assert_eq!(node.open().find(&lease("c1")), ["a"]);
+    assert_eq!(index.metadata().unwrap().nlink(), 1, "made anew");
+}
+
+/// Overwritten keys are indexed in the header, as many as it has room for.
+#[test]
+fn overwritten_keys_are_found() {
+    let node = indexed();
+    let index = fs::File::open(node.index()).unwrap();
+    for round in 0..4 {
+        for n in 0..100 {
+            let mut store = node.open();
+            let key = format!("last_reserved_ip.{n}");
+            let value = format!("10.{round}.0.{}", n % 50);
+            store.put(&key, value.as_bytes()).unwrap();
+            store.commit();
+        }
+        assert!(node.has_usable_index());
+        node.assert_findable();
+        assert_eq!(
+            node.open().find(format!("10.{round}.0.7").as_bytes()).len(),
+            2
+        );
+        assert!(node.open().find(b"10.9.0.7").is_empty());
+    }
+    for n in 0..100 {
+        let mut store = node.open();
+        store.delete(&format!("last_reserved_ip.{n}")).unwrap();
+        store.commit();
+    }
+    assert!(node.has_usable_index());
+    assert_eq!(node.files(), set(&["a", "b"]));
+    assert!(node.open().find(b"10.3.0.7").is_empty());
+    node.assert_findable();
+    assert_eq!(index.metadata().unwrap().nlink(), 1, "made anew");
 }
 
 #[test]
@@ -1088,6 +1189,164 @@ fn values_appear_whole() {
 }
 
 #[test]
+fn overwriting_makes_and_frees_no_file() {
+    let node = indexed();
+    let inode = |name: &str| fs::metadata(node.file(name)).unwrap().ino();
+    for n in 0..3 {
+        let mut store = node.open();
+        store
+            .put("last_reserved_ip.0", format!("10.0.0.{n}").as_bytes())
+            .unwrap();
+        store.commit();
+    }
+    let index = fs::File::open(node.index()).unwrap();
+    let files = [inode("last_reserved_ip.0"), inode(spare::NAME)];
+    for n in 3..20 {
+        let mut store = node.open();
+        let value = format!("10.0.0.{n}");
+        store.put("last_reserved_ip.0", value.as_bytes()).unwrap();
+        assert_eq!(store.get("last_reserved_ip.0").unwrap(), value.as_bytes());
+        store.commit();
+        drop(store);
+        let mut now = [inode("last_reserved_ip.0"), inode(spare::NAME)];
+        if n % 2 == 1 {
+            now.reverse();
+        }
+        assert_eq!(now, files, "{n}");
+        assert_eq!(mode(&node.file("last_reserved_ip.0")), masked_file(&node));
+    }
+    assert_eq!(index.metadata().unwrap().nlink(), 1, "made anew");
+    assert_eq!(names(&node.directory()).len(), node.files().len() + 2);
+    node.assert_findable();
+}
+
+/// The mode of a new file.
+fn masked_file(node: &Node) -> u32 {
+    mode(&node.file("a"))
+}
+
+#[test]
+fn an_open_file_keeps_its_value_however_often_the_key_is_overwritten() {
+    let node = indexed();
+    let mut store = node.open();
+    store.put("k", b"0").unwrap();
+    let mut readers = Vec::new();
+    for n in 1..8_u8 {
+        readers.push((n - 1, fs::File::open(node.file("k")).unwrap()));
+        store.put("k", &[b'0' + n]).unwrap();
+    }
+    for (n, mut reader) in readers {
+        let mut value = Vec::new();
+        reader.read_to_end(&mut value).unwrap();
+        assert_eq!(value, [b'0' + n]);
+    }
+}
+
+#[test]
+fn a_spare_that_is_no_longer_weirs_alone_is_not_written() {
+    type Spoil = fn(&Node);
+    let spoils: [Spoil; 5] = [
+        |node| fs::hard_link(node.file(spare::NAME), node.root.join("kept")).unwrap(),
+        |node| {
+            fs::write(node.root.join("kept"), "1").unwrap();
+            fs::remove_file(node.file(spare::NAME)).unwrap();
+            symlink(node.root.join("kept"), node.file(spare::NAME)).unwrap();
+        },
+        |node| {
+            fs::write(node.root.join("kept"), "1").unwrap();
+            let mode = PermissionsExt::from_mode(0o600);
+            fs::set_permissions(node.file(spare::NAME), mode).unwrap();
+        },
+        |node| {
+            fs::write(node.root.join("kept"), "1").unwrap();
+            fs::remove_file(node.file(spare::NAME)).unwrap();
+            fs::create_dir(node.file(spare::NAME)).unwrap();
+        },
+        |node| {
+            fs::write(node.root.join("kept"), "1").unwrap();
+            fs::remove_file(node.file(spare::NAME)).unwrap();
+            nix::unistd::mkfifo(&node.file(spare::NAME), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        },
+    ];
+    for (n, spoil) in spoils.iter().enumerate() {
+        let node = indexed();
+        let mut store = node.open();
+        store.put("k", b"1").unwrap();
+        store.put("k", b"2").unwrap();
+        spoil(&node);
+        for value in [b"3", b"4", b"5"] {
+            store.put("k", value).unwrap();
+            assert_eq!(fs::read(node.file("k")).unwrap(), value, "{n}");
+            assert!(!node.file(".weir~new").exists(), "{n}");
+            assert_eq!(mode(&node.file("k")), masked_file(&node), "{n}");
+        }
+        assert_eq!(fs::read(node.root.join("kept")).unwrap(), b"1", "{n}");
+    }
+}
+
+#[test]
+fn values_of_every_length_replace_one_another() {
+    let node = indexed();
+    let mut store = node.open();
+    store.put("k", b"first").unwrap();
+    let lengths = [
+        5,
+        3,
+        0,
+        7,
+        spare::MOST,
+        1,
+        spare::MOST + 1,
+        2,
+        0,
+        0,
+        MOST_VALUE,
+        9,
+    ];
+    for (n, length) in lengths.into_iter().enumerate() {
+        let value = vec![b'a' + u8::try_from(n).unwrap(); length];
+        store.put("k", &value).unwrap();
+        assert_eq!(fs::read(node.file("k")).unwrap(), value);
+        let spare = fs::metadata(node.file(spare::NAME)).map_or(0, |m| m.len());
+        assert!(spare <= spare::MOST as u64, "{spare} bytes after {length}");
+    }
+    store.commit();
+    drop(store);
+    node.assert_findable();
+}
+
+/// The lease on the spare holds up whoever opens it, and tells this process by a signal that must
+/// not end it.
+#[test]
+fn the_spare_may_be_opened_at_any_moment() {
+    let node = indexed();
+    let mut store = node.open();
+    store.put("k", b"1").unwrap();
+    store.put("k", b"2").unwrap();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let observer = scope.spawn(|| {
+            let mut seen = 0_u32;
+            while !done.load(Ordering::Relaxed) {
+                if let Ok(value) = fs::read(node.file(spare::NAME)) {
+                    assert_eq!(value.len(), 1);
+                    seen += 1;
+                }
+            }
+            seen
+        });
+        for n in 0..2000_u32 {
+            let value = n.to_le_bytes()[0].to_string().into_bytes();
+            store.put("k", &value[..1]).unwrap();
+            assert_eq!(store.get("k").unwrap(), &value[..1]);
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(observer.join().unwrap() > 0);
+    });
+    store.commit();
+}
+
+#[test]
 fn a_process_killed_at_any_point_leaves_whole_leases_and_a_true_index() {
     let node = Node::new();
     for kill in 0..40 {
@@ -1131,6 +1390,7 @@ fn process_that_is_killed() {
         if store.claim(&[&key], &value).unwrap().is_none() {
             store.delete(&key).unwrap();
         }
+        store.put("last", &value).unwrap();
         if !n.is_multiple_of(3) {
             store.commit();
         }

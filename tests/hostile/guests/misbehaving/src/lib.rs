@@ -66,7 +66,10 @@ fn act(what: &str, request: &Request<Config>, result: &mut AddResult) -> Result<
         "trap" => trap(),
         "panic" => panic!("the dam broke at mark {}", black_box(7)),
         "exit" => exit(0),
-        "recurse" => recurse(&mut [0; 64]),
+        "recurse" => {
+            black_box(recurse(black_box(1)));
+            Ok(())
+        }
         "sleep" => {
             sleep(Duration::from_secs(3600));
             Ok(())
@@ -94,7 +97,9 @@ fn act(what: &str, request: &Request<Config>, result: &mut AddResult) -> Result<
         "half and loop" => half(request).and_then(|()| spin()),
         "half and fail" => half(request).and_then(|()| Err(Error::new(150, "gave up half-way"))),
         "ipam" => ipam::add().map(drop),
-        other => Err(Error::invalid_config(format!("act: \"{other}\" is unknown"))),
+        other => Err(Error::invalid_config(format!(
+            "act: \"{other}\" is unknown"
+        ))),
     }
 }
 
@@ -125,15 +130,13 @@ fn trap() -> Result<(), Error> {
     std::process::abort();
 }
 
+/// Without an end, and without the stack in memory: the engine's own ends first.
 #[inline(never)]
-fn recurse(above: &mut [u64; 64]) -> Result<(), Error> {
-    let mut own = *above;
-    own[0] = own[0].wrapping_add(1);
-    if black_box(true) {
-        recurse(black_box(&mut own))?;
+fn recurse(depth: u64) -> u64 {
+    if depth == u64::MAX {
+        return 0;
     }
-    above[1] = black_box(own[0]);
-    Ok(())
+    recurse(depth + 1).wrapping_mul(3) ^ depth
 }
 
 fn drive_the_terminal() -> Result<(), Error> {

@@ -17,7 +17,8 @@ impl Plugin for Sockets {
     const DESCRIPTION: &'static str = "wants sockets";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
-        std::net::TcpStream::connect("192.0.2.1:443").map_err(|e| Error::io_failure(e.to_string()))?;
+        std::net::TcpStream::connect("192.0.2.1:443")
+            .map_err(|e| Error::io_failure(e.to_string()))?;
         Ok(request.previous.unwrap_or_default())
     }
 

@@ -1,0 +1,101 @@
+//! A spare file, so that overwriting a key creates and frees no inode.
+//!
+//! `put` over an existing key swaps two names with `RENAME_EXCHANGE`: the key gets the file with the
+//! new value, and the file with the old value becomes the spare, in which the next value is
+//! written. ext4 makes a rename *over* a file wait for the disk, and an exchange not; and it looks
+//! long for a free inode where some were freed in the last seconds.
+//!
+//! **A reader sees a whole value**, with the lock or without it. A file gets its key's name only when
+//! the value is in it. A spare is written only while nobody has it open, who might have opened it
+//! when it was a key's: a write lease (fcntl(2), `F_SETLEASE`) is given only then, and holds up
+//! whoever opens the file meanwhile. A spare that has a second name is never written either: what
+//! was linked somewhere else must stay as it is.
+//!
+//! **Other programs**: the spare is no key (`~`) and no address. It holds what a key's value was
+//! before, thus never a lease: leases are claimed and removed, not overwritten.
+//!
+//! **Power failures**: nothing is synced, as with a creation. An overwritten key may then have its
+//! old value, the new one, an earlier one or none. What plugins overwrite is about containers that
+//! did not survive, or a hint: `last_reserved_ip.*` only costs a place in the round.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileExt;
+
+use cap_std::fs::{Dir, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
+use nix::NixPath;
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::libc::{self, c_int};
+
+/// The spare's name. At rest it holds an old value, and a killed process may leave half of one.
+pub(super) const NAME: &str = ".weir~old";
+/// The most bytes of a spare: a longer value does not stay on the disk.
+pub(super) const MOST: usize = 4096;
+
+/// fcntl(2), the same on every architecture.
+const F_SETSIG: c_int = 10;
+
+/// Writes `value` into the spare, if there is one that can stand in for `key`'s file. It then has
+/// `key`'s mode and owner.
+pub(super) fn fill(dir: &Dir, key: &str, value: &[u8]) -> bool {
+    // Of an empty file ext4 takes the blocks away, which makes it wait for the disk.
+    let fits = (1..=MOST).contains(&value.len());
+    // Whatever is wrong with the spare, a new file does as well.
+    fits && try_fill(dir, key, value).unwrap_or(false)
+}
+
+fn try_fill(dir: &Dir, key: &str, value: &[u8]) -> io::Result<bool> {
+    let mut options = OpenOptions::new();
+    options
+        .write(true)
+        .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits());
+    let spare = dir.open_with(NAME, &options)?;
+    let metadata = spare.metadata()?;
+    let usable = metadata.is_file()
+        && metadata.nlink() == 1
+        && same_access(&metadata, &dir.symlink_metadata(key)?);
+    if !usable {
+        return Ok(false);
+    }
+    let size = metadata.len();
+    let spare = spare.into_std();
+    lease(&spare)?;
+    spare.write_all_at(value, 0)?;
+    if size != value.len() as u64 {
+        spare.set_len(value.len() as u64)?;
+    }
+    Ok(true)
+}
+
+fn same_access(one: &Metadata, other: &Metadata) -> bool {
+    let access = |m: &Metadata| (m.mode(), m.uid(), m.gid());
+    access(one) == access(other)
+}
+
+/// Makes sure that nobody else has the file open, until it is closed.
+fn lease(file: &File) -> io::Result<()> {
+    let descriptor = file.as_raw_fd();
+    // Who opens the file now waits until it is closed, and this process is told by a signal. The
+    // usual one, SIGIO, would end it; this one is ignored.
+    // SAFETY: both calls have an integer as argument, and the descriptor is open.
+    Errno::result(unsafe { libc::fcntl(descriptor, F_SETSIG, libc::SIGURG) })?;
+    Errno::result(unsafe { libc::fcntl(descriptor, libc::F_SETLEASE, libc::F_WRLCK) })?;
+    Ok(())
+}
+
+/// Swaps two names of one directory in one step. Both must exist.
+pub(super) fn exchange(directory: &impl AsFd, one: &str, other: &str) -> nix::Result<()> {
+    let directory = directory.as_fd().as_raw_fd();
+    let flags = libc::RENAME_EXCHANGE;
+    // The C library that weir is linked with has no function for this system call.
+    let result = one.with_nix_path(|one| {
+        other.with_nix_path(|other| {
+            let (one, other) = (one.as_ptr(), other.as_ptr());
+            // SAFETY: the names are strings with a NUL at their end, and the descriptor is open.
+            unsafe { libc::syscall(libc::SYS_renameat2, directory, one, directory, other, flags) }
+        })
+    })??;
+    Errno::result(result).map(drop)
+}
