@@ -164,83 +164,88 @@ fn audit(containerd: &Containerd) -> Vec<Value> {
         .collect()
 }
 
-#[test]
-fn a_container_of_ctr_is_on_the_network_and_leaves_nothing() {
-    let containerd = containerd();
-    let script = "ip -o address show dev eth0; ip route; ip -o link show dev lo; \
-                  ping -c 1 -W 10 10.77.0.1";
-    let output = run(&containerd, "one", script);
-    for expected in [
-        "inet 10.77.0.2/24 brd 10.77.0.255",
-        "default via 10.77.0.1 dev eth0",
-        "lo: <LOOPBACK,UP,LOWER_UP>",
-        "1 packets received",
-    ] {
-        assert!(
-            output.contains(expected),
-            "`{expected}` is missing in\n{output}"
-        );
-    }
-    assert_eq!(leases(&containerd), []);
-    expect_attached(&containerd, 0);
+/// What the Makefile leaves out where it is not run by root.
+mod needs_root {
+    use super::*;
 
-    let records = audit(&containerd);
-    let word = |record: &Value, key: &str| record[key].as_str().unwrap_or_default().to_owned();
-    let told = |record| {
-        ["command", "plugin", "operation"]
-            .map(|key| word(record, key))
-            .join(" ")
-    };
-    let told: BTreeSet<String> = records.iter().map(told).collect();
-    for expected in [
-        "ADD bridge link.create",
-        "ADD bridge ipam.run",
-        "ADD bridge firewall.apply",
-        "ADD host-local store.claim",
-        "ADD loopback link.update",
-        // `ctr` calls DEL when the namespace is gone, and the container's interface with it.
-        "DEL bridge firewall.apply",
-        "DEL host-local store.delete",
-    ] {
-        assert!(
-            told.contains(expected),
-            "no record of `{expected}`: {told:#?}"
-        );
-    }
-    for record in &records {
-        assert_eq!(record["verdict"], "allowed", "{record}");
-        assert_eq!(record["network"], "pods", "{record}");
-        assert!(
-            record["container_id"]
-                .as_str()
-                .is_some_and(|id| id.ends_with("one")),
-            "{record}"
-        );
-    }
-}
+    #[test]
+    fn a_container_of_ctr_is_on_the_network_and_leaves_nothing() {
+        let containerd = containerd();
+        let script = "ip -o address show dev eth0; ip route; ip -o link show dev lo; \
+                      ping -c 1 -W 10 10.77.0.1";
+        let output = run(&containerd, "one", script);
+        for expected in [
+            "inet 10.77.0.2/24 brd 10.77.0.255",
+            "default via 10.77.0.1 dev eth0",
+            "lo: <LOOPBACK,UP,LOWER_UP>",
+            "1 packets received",
+        ] {
+            assert!(
+                output.contains(expected),
+                "`{expected}` is missing in\n{output}"
+            );
+        }
+        assert_eq!(leases(&containerd), []);
+        expect_attached(&containerd, 0);
 
-#[test]
-fn containers_of_ctr_reach_each_other() {
-    let containerd = containerd();
-    for id in ["one", "two"] {
-        start(&containerd, id);
+        let records = audit(&containerd);
+        let word = |record: &Value, key: &str| record[key].as_str().unwrap_or_default().to_owned();
+        let told = |record| {
+            ["command", "plugin", "operation"]
+                .map(|key| word(record, key))
+                .join(" ")
+        };
+        let told: BTreeSet<String> = records.iter().map(told).collect();
+        for expected in [
+            "ADD bridge link.create",
+            "ADD bridge ipam.run",
+            "ADD bridge firewall.apply",
+            "ADD host-local store.claim",
+            "ADD loopback link.update",
+            // `ctr` calls DEL when the namespace is gone, and the container's interface with it.
+            "DEL bridge firewall.apply",
+            "DEL host-local store.delete",
+        ] {
+            assert!(
+                told.contains(expected),
+                "no record of `{expected}`: {told:#?}"
+            );
+        }
+        for record in &records {
+            assert_eq!(record["verdict"], "allowed", "{record}");
+            assert_eq!(record["network"], "pods", "{record}");
+            assert!(
+                record["container_id"]
+                    .as_str()
+                    .is_some_and(|id| id.ends_with("one")),
+                "{record}"
+            );
+        }
     }
-    let addresses = ["one", "two"].map(|id| address_of(&containerd, id));
-    assert_eq!(addresses, ["10.77.0.2", "10.77.0.3"]);
-    for (id, other) in [("one", &addresses[1]), ("two", &addresses[0])] {
-        let output = within(&containerd, id, &format!("ping -c 1 -W 10 {other}"));
+
+    #[test]
+    fn containers_of_ctr_reach_each_other() {
+        let containerd = containerd();
+        for id in ["one", "two"] {
+            start(&containerd, id);
+        }
+        let addresses = ["one", "two"].map(|id| address_of(&containerd, id));
+        assert_eq!(addresses, ["10.77.0.2", "10.77.0.3"]);
+        for (id, other) in [("one", &addresses[1]), ("two", &addresses[0])] {
+            let output = within(&containerd, id, &format!("ping -c 1 -W 10 {other}"));
+            assert!(output.contains("1 packets received"), "{output}");
+        }
+        expect_attached(&containerd, 2);
+
+        // A third one goes alone.
+        let output = run(
+            &containerd,
+            "three",
+            &format!("ping -c 1 -W 10 {}", addresses[0]),
+        );
         assert!(output.contains("1 packets received"), "{output}");
+        let left = leases(&containerd).into_iter().map(|(address, _)| address);
+        assert_eq!(left.collect::<Vec<_>>(), addresses);
+        expect_attached(&containerd, 2);
     }
-    expect_attached(&containerd, 2);
-
-    // A third one goes alone.
-    let output = run(
-        &containerd,
-        "three",
-        &format!("ping -c 1 -W 10 {}", addresses[0]),
-    );
-    assert!(output.contains("1 packets received"), "{output}");
-    let left = leases(&containerd).into_iter().map(|(address, _)| address);
-    assert_eq!(left.collect::<Vec<_>>(), addresses);
-    expect_attached(&containerd, 2);
 }

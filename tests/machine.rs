@@ -34,7 +34,7 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 const LINKS: [&str; 9] = [
     "bridge", "veth", "8021q", "ipvlan", "dummy", "vrf", "ifb", "macvlan", "tun",
 ];
-const NFTABLES: [&str; 16] = [
+const NFTABLES: [&str; 18] = [
     "nft_chain_nat",
     "nft_ct",
     "nft_fib_inet",
@@ -51,6 +51,8 @@ const NFTABLES: [&str; 16] = [
     "nft_redir",
     "nft_reject_bridge",
     "nft_reject_inet",
+    "nft_reject_ipv4",
+    "nft_reject_ipv6",
 ];
 
 /// The plugin `bridge` on a kernel with bridge VLANs: the modules of this program.

@@ -125,6 +125,11 @@ impl Containerd {
             "containerd needs root, and the effective user is {}; run this test as root",
             geteuid()
         );
+        ensure!(
+            has_every_user()?,
+            "containerd needs root outside of a user namespace, whose root may not mount control \
+             groups; run this test as root, without unshare(1)"
+        );
         check_tools()?;
         let (dir, namespace) = OwnDir::new(work_dir)?;
         fs::write(dir.path("config.toml"), dir.config())
@@ -365,6 +370,13 @@ fn output(command: &mut Command) -> Result<String> {
         String::from_utf8_lossy(&output.stdout)
     );
     String::from_utf8(output.stdout).with_context(|| format!("reading the output of {command:?}"))
+}
+
+/// Whether root here is the machine's: every user id is one of its own.
+fn has_every_user() -> Result<bool> {
+    let map = fs::read_to_string("/proc/self/uid_map").context("reading /proc/self/uid_map")?;
+    let ids: Vec<&str> = map.split_whitespace().collect();
+    Ok(ids == ["0", "0", "4294967295"])
 }
 
 fn check_tools() -> Result<()> {

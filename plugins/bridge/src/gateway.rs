@@ -111,10 +111,14 @@ fn add_address(device: &Link, gateway: IpNet) -> Result<(), Error> {
     address::add(Namespace::Host, device, new)
         .or_exists()
         .context(format!("could not add address {gateway} to \"{name}\""))?;
+    // What was read before may be no MAC at all: a bridge without ports has none.
+    let mac = link::get(Namespace::Host, device)
+        .context(format!("could not read \"{name}\" again"))?
+        .mac;
     // A bridge without a MAC of its own takes the lowest of its ports', and changes it as they come
     // and go; who knows the gateway would lose it each time.
     let own = Changes {
-        mac: device.mac,
+        mac,
         ..Changes::default()
     };
     link::update(Namespace::Host, device, own)

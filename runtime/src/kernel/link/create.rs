@@ -302,7 +302,9 @@ pub(super) fn attributes(wanted: &Create) -> impl Iterator<Item = LinkAttribute>
     let mac = wanted
         .mac
         .as_ref()
-        .map(|mac| LinkAttribute::Address(mac.0.clone()));
+        .map(|mac| mac.0.clone())
+        .or_else(|| needs_mac(&wanted.kind).then(name::random_mac))
+        .map(LinkAttribute::Address);
     let mtu = wanted.mtu.map(LinkAttribute::Mtu);
     let txqlen = wanted.txqlen.map(LinkAttribute::TxQueueLen);
     let master = wanted
@@ -310,6 +312,12 @@ pub(super) fn attributes(wanted: &Create) -> impl Iterator<Item = LinkAttribute>
         .as_ref()
         .map(|m| LinkAttribute::Controller(m.index));
     [mac, mtu, txqlen, master].into_iter().flatten()
+}
+
+/// A bridge without a MAC of its own takes the lowest of its ports', none without ports, and another
+/// one as they come and go: whoever knows the gateway would lose it each time.
+fn needs_mac(kind: &NewKind) -> bool {
+    matches!(kind, NewKind::Bridge(_))
 }
 
 pub(super) fn set_up(message: &mut LinkMessage, up: bool) {

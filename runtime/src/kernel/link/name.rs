@@ -52,3 +52,12 @@ pub fn random(prefix: &str) -> String {
     let number = RandomState::new().hash_one(std::process::id());
     format!("{prefix}{:08x}", number as u32)
 }
+
+/// A random MAC address, locally administered (IEEE 802: the second bit of the first byte is set, the
+/// first is not).
+pub fn random_mac() -> Vec<u8> {
+    let number = RandomState::new().hash_one(std::process::id());
+    let mut mac = number.to_be_bytes()[..6].to_vec();
+    mac[0] = mac[0] & 0xfc | 0x02;
+    mac
+}

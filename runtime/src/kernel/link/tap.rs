@@ -60,6 +60,12 @@ pub(super) fn create(
                 ),
             ));
         }
+        // Beside an SELinux context, which may be refused too, only the device file's mode does that.
+        Err(Errno::EACCES) if new.selinux_context.is_none() => {
+            let device = DEVICE.to_string_lossy();
+            let doing = format!("open {device} for reading and writing");
+            return Err(Error::from(Errno::EACCES).while_doing(doing));
+        }
         Err(errno) => return Err(errno.into()),
     }
     configure(namespaces, wanted)
