@@ -84,7 +84,7 @@ fn space(space: &Space, roles: &Roles, asked: &str) -> Value {
     let links = space.links.iter().map(|link| {
         let name = roles.of_name(link["ifname"].as_str().unwrap_or_default());
         let mut normal = without_chance(link, roles);
-        normal["address"] = json!(mac_role(link, space, asked));
+        normal["address"] = json!(mac_role(link, asked));
         intended_queue_length(&mut normal);
         (name, normal)
     });
@@ -128,14 +128,14 @@ fn text_role(text: &str, roles: &Roles) -> String {
     }
 }
 
-/// What a link's MAC is: one that was asked for, one of its own, or for a bridge that of a port.
-fn mac_role(link: &Value, space: &Space, asked: &str) -> String {
+/// What a link's MAC is: one that was asked for, one of its own, or a bridge's. The reference's bridge
+/// takes that of a port, and none without ports; weir's has one of its own from the start.
+fn mac_role(link: &Value, asked: &str) -> String {
     let mac = link["address"].as_str().unwrap_or_default();
     let is_special = mac == "00:00:00:00:00:00" || asked.to_lowercase().contains(mac);
-    let is_of_port = |port: &Value| port["master"] == link["ifname"] && port["address"] == mac;
     match mac {
+        _ if link["linkinfo"]["info_kind"] == "bridge" => "{of the bridge}".to_owned(),
         mac if is_special => mac.to_owned(),
-        _ if space.links.iter().any(is_of_port) => "{of a port}".to_owned(),
         _ => "{own}".to_owned(),
     }
 }
@@ -231,10 +231,7 @@ fn normalise_interface(
         .link(&name)
         .filter(|link| link["address"] == interface["mac"]);
     if let Some(link) = kernels {
-        interface["mac"] = json!(format!(
-            "{{as in the kernel: {}}}",
-            mac_role(link, space, asked)
-        ));
+        interface["mac"] = json!(format!("{{as in the kernel: {}}}", mac_role(link, asked)));
     }
     interface["name"] = json!(roles.of_name(&name));
 }

@@ -133,7 +133,9 @@ fn collect(directory: &Path, root: &Path, files: &mut BTreeMap<String, Value>) -
         let path = entry?.path();
         let mode = format!("{:o}", fs::metadata(&path)?.permissions().mode());
         let name = path.strip_prefix(root)?.display().to_string();
-        if path.is_dir() {
+        if path.ends_with(".weir~old") {
+            // weir's spare file: the reference neither makes nor minds it.
+        } else if path.is_dir() {
             files.insert(name, json!({ "mode": mode }));
             collect(&path, root, files)?;
         } else {
