@@ -633,14 +633,11 @@ fn a_foreign_directory_is_no_store() {
         assert_refused(&node, &["data` belongs to user 65534"]);
     } else {
         // Without root, or in a user namespace that has no other user, no directory can be given
-        // away, but `/usr` is another user's already.
+        // away, but `/usr` is another user's already, and so may be `/`.
         let refused = Directory::open(Path::new("/"), "usr", Missing::Leave)
             .err()
             .unwrap();
-        assert!(
-            refused.message.contains("`/usr` belongs to user"),
-            "{refused}"
-        );
+        assert!(refused.message.contains("` belongs to user"), "{refused}");
     }
 }
 
