@@ -9,18 +9,21 @@
 SHELL   := /bin/bash
 ARCH    := $(shell uname -m)
 TARGET  := $(ARCH)-unknown-linux-musl
-GUEST   := wasm32-wasip2
 CARGO   := cargo
 RELEASE := --locked --release --target $(TARGET)
 OUT     := target/$(TARGET)/release
 BIN_DIR ?= /opt/cni/bin
 
-# Crate (also its package's suffix) of every component that is built into the binary or its tests.
-PLUGINS    := bridge host-local loopback
-EXAMPLES   := hostile
-GUESTS     := $(notdir $(wildcard tests/hostile/guests/*))
-COMPONENTS := $(addprefix weir-plugin-,$(PLUGINS)) $(addprefix weir-example-,$(EXAMPLES)) \
-              $(addprefix weir-hostile-,$(GUESTS))
+# The standard plugins do without WASI altogether; all others are built as a plugin's author builds.
+BARE    := wasm32-unknown-unknown
+WASI    := wasm32-wasip2
+
+# What is built into the binary or its tests, by the suffix of its package's name.
+PLUGINS  := bridge host-local loopback
+EXAMPLES := hostile
+GUESTS   := $(notdir $(wildcard tests/hostile/guests/*))
+
+built = $(foreach name,$(2),target/$(1)/plugin/$(subst -,_,$(name)).wasm)
 
 .PHONY: all build plugins tools demo test test-build bench lint install clean
 
@@ -31,10 +34,12 @@ tools:
 	@tests/setup toolchain
 
 plugins: tools
-	$(CARGO) build --locked --profile plugin --target $(GUEST) $(addprefix -p ,$(COMPONENTS))
+	$(CARGO) build --locked --profile plugin --target $(BARE) $(addprefix -p weir-plugin-,$(PLUGINS))
+	$(CARGO) build --locked --profile plugin --target $(WASI) $(addprefix -p weir-example-,$(EXAMPLES)) \
+		$(addprefix -p weir-hostile-,$(GUESTS))
 	$(CARGO) build $(RELEASE) -p weir-engine
-	@tests/collect-plugins target/$(GUEST)/plugin target/plugins $(OUT)/weir-aot \
-		$(PLUGINS) $(EXAMPLES) $(GUESTS)
+	@tests/collect-plugins target/plugins $(OUT)/weir-aot \
+		$(call built,$(BARE),$(PLUGINS)) $(call built,$(WASI),$(EXAMPLES) $(GUESTS))
 
 build: plugins
 	$(CARGO) build $(RELEASE) -p weir

@@ -7,7 +7,7 @@
 mod memory;
 
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use wasmtime::component::Component;
 use wasmtime::error::Context;
@@ -31,10 +31,18 @@ fn settings() -> Config {
     config
 }
 
-/// An engine that runs code compiled before, and cannot compile.
+/// The process's engine, which runs code compiled before, and cannot compile.
 ///
 /// Errors: when this processor or kernel cannot run the engine at all.
 pub fn runner() -> Result<Engine> {
+    static RUNNER: OnceLock<Engine> = OnceLock::new();
+    match RUNNER.get() {
+        Some(engine) => Ok(engine.clone()),
+        None => new_runner().map(|engine| RUNNER.get_or_init(|| engine).clone()),
+    }
+}
+
+fn new_runner() -> Result<Engine> {
     let mut config = settings();
     config.enable_compiler(false);
     config.with_custom_code_memory(Some(Arc::new(memory::InPlace)));

@@ -1,26 +1,54 @@
-//! `weir-aot OUT COMPONENT…`: compiles components ahead of time, `OUT/<name>.cwasm` for each.
+//! `weir-aot OUT FILE…`: compiles plugins ahead of time. For each it writes the component,
+//! `OUT/<name>.wasm`, and its code, `OUT/<name>.cwasm`.
+//!
+//! A file is a component, or the core module of a plugin that was built for a target without WASI,
+//! which is made a component.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::{Context, Result, anyhow, bail};
+use wit_component::ComponentEncoder;
+
+/// How a core module begins: magic number, version 1, layer 0.
+const CORE_MODULE: &[u8] = b"\0asm\x01\0\0\0";
 
 fn main() -> Result<()> {
     let mut arguments = env::args_os().skip(1).map(PathBuf::from);
     let Some(out) = arguments.next() else {
-        bail!("usage: weir-aot OUT COMPONENT…");
+        bail!("usage: weir-aot OUT FILE…");
     };
     fs::create_dir_all(&out).with_context(|| format!("create `{}`", out.display()))?;
-    arguments.try_for_each(|component| compile(&component, &out))
+    arguments.try_for_each(|file| compile(&file, &out))
 }
 
-fn compile(component: &Path, out: &Path) -> Result<()> {
-    let shown = component.display();
-    let bytes = fs::read(component).with_context(|| format!("read `{shown}`"))?;
-    let code = weir_engine::compile(&bytes).map_err(|e| anyhow!("compile `{shown}`: {e:#}"))?;
-    let name = component
-        .file_stem()
-        .with_context(|| format!("`{shown}` has no name"))?;
-    let target = out.join(name).with_extension("cwasm");
-    fs::write(&target, code).with_context(|| format!("write `{}`", target.display()))
+fn compile(file: &Path, out: &Path) -> Result<()> {
+    let shown = file.display();
+    let bytes = fs::read(file).with_context(|| format!("read `{shown}`"))?;
+    let component = component(&bytes).with_context(|| format!("make `{shown}` a component"))?;
+    let code = weir_engine::compile(&component).map_err(|e| anyhow!("compile `{shown}`: {e:#}"))?;
+    let name = plugin_name(file).with_context(|| format!("`{shown}` has no name"))?;
+    write(&out.join(&name).with_extension("wasm"), &component)?;
+    write(&out.join(&name).with_extension("cwasm"), &code)
+}
+
+fn component(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
+    if !bytes.starts_with(CORE_MODULE) {
+        return Ok(bytes.into());
+    }
+    let component = ComponentEncoder::default()
+        .validate(true)
+        .module(bytes)?
+        .encode()?;
+    Ok(component.into())
+}
+
+/// Cargo puts underscores into the names of libraries.
+fn plugin_name(file: &Path) -> Option<String> {
+    Some(file.file_stem()?.to_str()?.replace('_', "-"))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).with_context(|| format!("write `{}`", path.display()))
 }

@@ -54,10 +54,8 @@ fn list(paths: &Paths) -> Result<()> {
 
 fn show_grant(paths: &Paths, plugin: &str) -> Result<()> {
     let grants = Grants::load(paths).map_err(show)?;
-    let of_plugin = grants
-        .all()
-        .iter()
-        .filter(|l| l.document.spec.plugin.name == plugin);
+    let mut of_plugin = grants.all();
+    of_plugin.retain(|l| l.document.spec.plugin.name == plugin);
     let mut found = false;
     for loaded in of_plugin {
         println!("# {}", loaded.origin);

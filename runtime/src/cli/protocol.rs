@@ -36,7 +36,11 @@ fn print(document: Option<&Value>, code: ExitCode) -> ExitCode {
     let Some(document) = document else {
         return code;
     };
-    match writeln!(io::stdout().lock(), "{document:#}") {
+    // In one write: whoever reads is woken once.
+    match io::stdout()
+        .lock()
+        .write_all(format!("{document:#}\n").as_bytes())
+    {
         Ok(()) => code,
         Err(error) => {
             eprintln!("weir: the result cannot be written to standard output: {error}");

@@ -5,7 +5,7 @@ use super::bindings::weir::cni::types::{LinkReference, Namespace};
 use super::convert::mac;
 use super::state::Host;
 use super::undo::Undo;
-use crate::grant::link::{self, LinkFacts};
+use crate::grant::link;
 use crate::kernel::{self, Error};
 
 impl Contract for Host {
@@ -22,13 +22,16 @@ impl Contract for Host {
     }
 
     fn get(&mut self, namespace: Namespace, link: LinkReference) -> Result<contract::Link, Error> {
-        let link = match self.identify(namespace, &link) {
-            Ok(link) => link,
+        let found = match self.find(namespace, &link) {
+            Ok(found) => found,
             Err(error) if error.is_not_found() => return Err(self.missing(namespace, link, error)),
             Err(error) => return Err(error),
         };
-        let link = self.gate.perform(link::Read { link }, |permit| {
-            kernel::link::get(&mut self.namespaces, permit)
+        let operation = link::Read {
+            link: found.facts(namespace.into()),
+        };
+        let link = self.gate.perform(operation, |permit| {
+            Ok::<_, Error>(kernel::link::get(permit, found))
         })?;
         Ok(link.into())
     }
@@ -308,17 +311,5 @@ impl Host {
                 Some(link::NewMaster::Link(self.identify(namespace, &link)?))
             }
         })
-    }
-}
-
-impl kernel::link::Link {
-    /// The facts that the gate matches.
-    fn facts(&self, namespace: crate::grant::Namespace) -> LinkFacts {
-        LinkFacts {
-            namespace,
-            index: self.index,
-            name: self.name.clone(),
-            kind: self.kind.clone(),
-        }
     }
 }

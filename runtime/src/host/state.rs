@@ -14,6 +14,7 @@ use super::undo::Undo;
 use crate::gate::Gate;
 use crate::grant::Limits;
 use crate::grant::link::LinkFacts;
+use crate::kernel::link::Link;
 use crate::kernel::lock::Shared;
 use crate::kernel::{self, Error, Namespaces};
 use crate::paths::Paths;
@@ -48,7 +49,8 @@ pub struct Host {
     /// What this invocation did, in order, and the host can undo.
     pub(super) done: Vec<Undo>,
     pub(super) table: ResourceTable,
-    wasi: WasiCtx,
+    /// Made when it is first used: most plugins never do.
+    wasi: Option<WasiCtx>,
     stderr: MemoryOutputPipe,
     limits: Limits,
     usage: Usage,
@@ -70,12 +72,6 @@ impl Host {
     pub fn new(setup: Setup) -> Self {
         let log_bytes = usize::try_from(setup.limits.log.as_u64()).unwrap_or(usize::MAX);
         let stderr = MemoryOutputPipe::new(log_bytes);
-        // No arguments, no environment, no directories, no sockets; standard output is the
-        // protocol's and not the plugin's.
-        let wasi = WasiCtx::builder()
-            .stdout(stderr.clone())
-            .stderr(stderr.clone())
-            .build();
         Self {
             gate: setup.gate,
             namespaces: setup.namespaces,
@@ -87,7 +83,7 @@ impl Host {
             ipam: setup.ipam,
             done: Vec::new(),
             table: ResourceTable::new(),
-            wasi,
+            wasi: None,
             stderr,
             limits: setup.limits,
             usage: Usage::default(),
@@ -140,7 +136,17 @@ impl Host {
         namespace: types::Namespace,
         link: &LinkReference,
     ) -> Result<LinkFacts, Error> {
-        kernel::link::identify(&mut self.namespaces, namespace.into(), &link.clone().into())
+        let found = self.find(namespace, link)?;
+        Ok(found.facts(namespace.into()))
+    }
+
+    /// The link itself, which only the gate's consent may show to the plugin.
+    pub(super) fn find(
+        &mut self,
+        namespace: types::Namespace,
+        link: &LinkReference,
+    ) -> Result<Link, Error> {
+        kernel::link::find(&mut self.namespaces, namespace.into(), &link.clone().into())
     }
 
     /// Why audit records are missing, where they could not be written.
@@ -161,10 +167,19 @@ impl From<LinkReference> for kernel::link::LinkReference {
 impl WasiView for Host {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView {
-            ctx: &mut self.wasi,
+            ctx: self.wasi.get_or_insert_with(|| wasi(&self.stderr)),
             table: &mut self.table,
         }
     }
+}
+
+/// No arguments, no environment, no directories, no sockets; standard output is the protocol's and
+/// not the plugin's.
+fn wasi(stderr: &MemoryOutputPipe) -> WasiCtx {
+    WasiCtx::builder()
+        .stdout(stderr.clone())
+        .stderr(stderr.clone())
+        .build()
 }
 
 impl ResourceLimiter for Host {

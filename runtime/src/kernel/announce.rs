@@ -55,10 +55,10 @@ fn announce_all(
     if left.is_empty() {
         return Ok(());
     }
-    namespaces.enter(link.namespace, move || {
+    namespaces.enter(link.namespace, || {
         left.into_iter().try_for_each(|address| match address {
             IpAddr::V4(address) => sender.announce_by_arp(address),
-            IpAddr::V6(address) => sender.advertise(address),
+            IpAddr::V6(address) => sender.advertise(address, is_router(link)?),
         })
     })?
 }
@@ -74,15 +74,20 @@ fn ask_kernel(
     let parameter = PathBuf::from("ipv4/conf")
         .join(&link.name)
         .join("arp_notify");
-    let switched = parameter.clone();
-    let was = namespaces.enter(link.namespace, move || switch_on(&switched))??;
+    let was = namespaces.enter(link.namespace, || switch_on(&parameter))??;
     let set = set_address(namespaces, link, &layer.mac);
     if let Some(was) = was {
-        namespaces.enter(link.namespace, move || {
-            sysctl::write_value(&parameter, &was)
-        })??;
+        namespaces.enter(link.namespace, || sysctl::write_value(&parameter, &was))??;
     }
     Ok(set.is_ok())
+}
+
+/// Whether a link of the calling thread's namespace forwards IPv6.
+fn is_router(link: &LinkFacts) -> std::io::Result<bool> {
+    let parameter = PathBuf::from("ipv6/conf")
+        .join(&link.name)
+        .join("forwarding");
+    Ok(sysctl::read_value(&parameter)? != "0")
 }
 
 /// Switches a parameter on. Returns its value where it was off.
@@ -113,7 +118,6 @@ struct Sender {
     mac: [u8; 6],
     broadcast: [u8; 6],
     hardware: u16,
-    is_router: bool,
 }
 
 impl Sender {
@@ -132,7 +136,6 @@ impl Sender {
             mac,
             broadcast,
             hardware: layer.hardware,
-            is_router: layer.is_ipv6_router,
         })
     }
 
@@ -191,7 +194,7 @@ impl Sender {
         address.ok_or_else(|| Error::new(Code::Failed, "no link-layer address"))
     }
 
-    fn advertise(&self, address: Ipv6Addr) -> Result<(), Error> {
+    fn advertise(&self, address: Ipv6Addr, is_router: bool) -> Result<(), Error> {
         let send = || {
             let socket = socket(
                 AddressFamily::Inet6,
@@ -201,7 +204,7 @@ impl Sender {
             )?;
             setsockopt(&socket, sockopt::Ipv6MulticastHops, &HOP_LIMIT)?;
             bind(socket.as_raw_fd(), &self.on_link(address))?;
-            let packet = self.advertisement(address);
+            let packet = self.advertisement(address, is_router);
             let to = self.on_link(ALL_NODES);
             sendto(socket.as_raw_fd(), &packet, &to, MsgFlags::empty())
         };
@@ -215,13 +218,13 @@ impl Sender {
     }
 
     /// RFC 4861 section 4.4. The kernel fills the checksum in.
-    fn advertisement(&self, address: Ipv6Addr) -> Vec<u8> {
+    fn advertisement(&self, address: Ipv6Addr, is_router: bool) -> Vec<u8> {
         const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
         const ROUTER: u8 = 0x80;
         const OVERRIDE: u8 = 0x20;
         const TARGET_LINK_LAYER_ADDRESS: u8 = 2;
         // Who hears that a router is none any more drops its routes over it.
-        let flags = if self.is_router {
+        let flags = if is_router {
             ROUTER | OVERRIDE
         } else {
             OVERRIDE

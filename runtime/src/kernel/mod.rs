@@ -2,8 +2,8 @@
 //!
 //! Floor 3 of the house. Every function that a plugin can reach takes a [`Permit`] and reads its
 //! arguments from the operation inside. Three things need none, because the host does them on its
-//! own behalf and shows no plugin what it sees: opening a namespace, [`link::identify`], which
-//! tells what a link is before the gate is asked about it, and [`lock`].
+//! own behalf and shows no plugin what it sees: opening a namespace, [`link::find`], which tells what
+//! a link is before the gate is asked about it, and [`lock`].
 //!
 //! [`Permit`]: crate::gate::Permit
 
@@ -11,8 +11,8 @@ pub mod address;
 pub mod announce;
 pub mod error;
 pub mod firewall;
-pub mod inside;
 pub mod link;
+mod link_answer;
 pub mod lock;
 pub mod namespace;
 pub mod neighbour;
@@ -22,6 +22,7 @@ pub mod resolv_conf;
 pub mod route;
 pub mod store;
 pub mod sysctl;
+mod visit;
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! The two network namespaces of an invocation, and one netlink socket in each.
 //!
-//! The process itself never changes its namespace. What must happen inside the container's is done
-//! by a thread of the invocation's that enters it.
+//! What must happen inside the container's namespace, such as opening its socket, is done in a short
+//! visit; between visits every thread of the process is in the host's.
 
 use std::fmt;
 use std::fs::File;
@@ -13,8 +13,8 @@ use std::path::Path;
 use nix::sched::CloneFlags;
 
 use super::error::{Code, Error};
-use super::inside::Inside;
 use super::netlink::RouteSocket;
+use super::visit::visit;
 use crate::grant::Namespace;
 
 nix::ioctl_none_bad!(ns_get_nstype, 0xb703);
@@ -102,7 +102,6 @@ pub struct Namespaces {
 struct Place {
     namespace: Option<OwnedFd>,
     route: Option<RouteSocket>,
-    inside: Option<Inside>,
 }
 
 impl Namespaces {
@@ -132,43 +131,42 @@ impl Namespaces {
         Ok(opened.expect("opened above"))
     }
 
-    /// Runs `act` in a namespace: here for the host's, in the thread inside for the container's.
-    /// Errors: `NoNamespace`; `Failed` when the thread cannot be made or cannot enter.
-    pub fn enter<T: Send + 'static>(
-        &mut self,
-        namespace: Namespace,
-        act: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Error> {
+    /// Runs `act` in a namespace. Errors: `NoNamespace`; `Failed` when the thread cannot enter.
+    pub fn enter<T>(&mut self, namespace: Namespace, act: impl FnOnce() -> T) -> Result<T, Error> {
         if namespace == Namespace::Host {
             return Ok(act());
         }
-        if self.place(namespace)?.inside.is_none() {
-            let descriptor = self.descriptor(namespace)?.try_clone_to_owned()?;
-            self.place(namespace)?.inside = Some(Inside::start(descriptor)?);
-        }
-        let inside = self.place(namespace)?.inside.as_ref();
-        inside.expect("started above").run(act)
+        let container = self.container.as_mut().ok_or_else(no_namespace)?;
+        visit(container.descriptor()?, self.host.descriptor()?, act)
     }
 
     /// The descriptor of a namespace, as `IFLA_NET_NS_FD` wants it. Errors: `NoNamespace`.
     pub fn descriptor(&mut self, namespace: Namespace) -> Result<BorrowedFd<'_>, Error> {
-        let place = self.place(namespace)?;
-        if place.namespace.is_none() {
-            place.namespace = Some(own_namespace()?.into());
-        }
-        let opened = place.namespace.as_ref();
-        Ok(opened.expect("opened above").as_fd())
+        self.place(namespace)?.descriptor()
     }
 
     fn place(&mut self, namespace: Namespace) -> Result<&mut Place, Error> {
         match namespace {
             Namespace::Host => Ok(&mut self.host),
-            Namespace::Container => self.container.as_mut().ok_or_else(|| {
-                Error::new(
-                    Code::NoNamespace,
-                    "there is no container namespace in this invocation",
-                )
-            }),
+            Namespace::Container => self.container.as_mut().ok_or_else(no_namespace),
         }
     }
+}
+
+impl Place {
+    /// The container's was opened by the caller; the host's is the calling thread's.
+    fn descriptor(&mut self) -> Result<BorrowedFd<'_>, Error> {
+        if self.namespace.is_none() {
+            self.namespace = Some(own_namespace()?.into());
+        }
+        let opened = self.namespace.as_ref();
+        Ok(opened.expect("opened above").as_fd())
+    }
+}
+
+fn no_namespace() -> Error {
+    Error::new(
+        Code::NoNamespace,
+        "there is no container namespace in this invocation",
+    )
 }

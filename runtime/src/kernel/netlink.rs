@@ -11,6 +11,7 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use nix::errno::Errno;
 
 use super::error::{Code, Error};
+use super::link_answer;
 
 /// The kernel puts no more than this into one datagram of a dump.
 const LARGEST_DATAGRAM: usize = 32 << 10;
@@ -188,14 +189,21 @@ fn next_message<'a>(rest: &mut &'a [u8]) -> Result<Option<Message<'a>>, Error> {
 }
 
 fn interpret(message: &Message<'_>) -> Result<Progress, Error> {
-    let bytes = message.clone().into_inner();
-    let read = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes).map_err(|error| {
-        let kind = message.message_type();
+    let kind = message.message_type();
+    let unreadable = |error| {
         Error::new(
             Code::Failed,
             format!("cannot read the kernel's answer (message type {kind}): {error}"),
         )
-    })?;
+    };
+    if kind == link_answer::TYPE {
+        let link = link_answer::parse(message.payload()).map_err(unreadable)?;
+        return Ok(Progress::Object(Box::new(RouteNetlinkMessage::NewLink(
+            link,
+        ))));
+    }
+    let bytes = message.clone().into_inner();
+    let read = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes).map_err(unreadable)?;
     match read.payload {
         NetlinkPayload::InnerMessage(object) => Ok(Progress::Object(Box::new(object))),
         NetlinkPayload::Done(done) if done.code != 0 => Err(refusal(done.code, &done.extended_ack)),

@@ -38,7 +38,7 @@ impl Notifications {
         namespace: Namespace,
         group: Group,
     ) -> Result<Self, Error> {
-        let socket = namespaces.enter(namespace, move || open(group))??;
+        let socket = namespaces.enter(namespace, || open(group))??;
         Ok(Self {
             socket,
             buffer: Vec::with_capacity(LARGEST),

@@ -21,7 +21,7 @@ const DIRECTORY: &str = "/proc/sys/net";
 pub fn read(namespaces: &mut Namespaces, permit: &Permit<Read>) -> Result<String, Error> {
     let Read { namespace, key } = permit.operation();
     let path = path_of(key)?;
-    let value = namespaces.enter(*namespace, move || read_value(&path))?;
+    let value = namespaces.enter(*namespace, || read_value(&path))?;
     value.map_err(|e| explain(e, key).while_doing(format_args!("read {key} in {namespace}")))
 }
 
@@ -45,8 +45,7 @@ pub fn write(namespaces: &mut Namespaces, permit: &Permit<Write>) -> Result<(), 
     } = permit.operation();
     let path = path_of(key)?;
     check_value(key, value)?;
-    let line = value.clone();
-    let written = namespaces.enter(*namespace, move || write_value(&path, &line))?;
+    let written = namespaces.enter(*namespace, || write_value(&path, value))?;
     let failed = |e| explain_value(e, key, value);
     match written {
         Ok(()) => Ok(()),

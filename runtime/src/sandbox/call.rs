@@ -19,17 +19,12 @@ use crate::host::{Host, convert, printable};
 pub(super) struct Call {
     plugin: String,
     store: Store<Host>,
-    _watchdog: Option<Watchdog>,
+    _watchdog: Watchdog,
 }
 
 impl Call {
-    /// `watched`: another call's watchdog goes off at this one's deadline.
-    pub(super) fn new(
-        engine: &Engine,
-        plugin: &str,
-        host: Host,
-        watched: bool,
-    ) -> Result<Self, Error> {
+    /// Errors: code 999 when the kernel has no timer left.
+    pub(super) fn new(engine: &Engine, plugin: &str, host: Host) -> Result<Self, Error> {
         let deadline = host.deadline();
         let transfer = usize::try_from(host.limits().transfer.as_u64()).unwrap_or(usize::MAX);
         let mut store = Store::new(engine, host);
@@ -47,10 +42,9 @@ impl Call {
             CallHook::CallingHost => store.data_mut().count_call(),
             _ => Ok(()),
         });
-        let watchdog = (!watched)
-            .then(|| Watchdog::start(engine, deadline))
-            .transpose()
-            .map_err(|e| Error::internal(format!("no thread can be made: {e}")))?;
+        let watchdog = Watchdog::start(engine, deadline).map_err(|e| {
+            Error::internal(format!("the invocation's time cannot be watched: {e}"))
+        })?;
         Ok(Self {
             plugin: plugin.to_owned(),
             store,

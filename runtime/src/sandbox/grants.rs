@@ -35,58 +35,66 @@ pub struct Loaded {
     pub origin: Origin,
 }
 
-/// All grants in force, the administrator's first.
+/// The grants in force. Shipped ones are read when they are needed.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
-    loaded: Vec<Loaded>,
+    administrators: Vec<Loaded>,
 }
 
 impl Grants {
-    /// Reads every document. An administrator's replaces a shipped one of the same name.
+    /// Reads the administrator's documents.
     ///
     /// Errors: `codes::NO_GRANT` for a document that cannot be read or is not valid: it may be the
     /// one that narrows what another allows, so nothing runs until it is mended.
     pub fn load(paths: &Paths) -> Result<Self, Error> {
-        let mut loaded = Vec::new();
+        let mut administrators = Vec::new();
         for path in files(&paths.grants()).map_err(|e| unreadable(&paths.grants(), &e))? {
             let text = fs::read_to_string(&path).map_err(|e| unreadable(&path, &e))?;
-            loaded.push(parse(&path, &text)?);
+            administrators.push(parse(&path, &text)?);
         }
-        let replaced = |name: &str| loaded.iter().any(|l| l.document.metadata.name == name);
-        let shipped: Vec<Loaded> = builtin::all()
-            .iter()
-            .map(|plugin| Loaded {
-                document: serde_json::from_str(plugin.grant).expect("the build checks grants"),
-                origin: Origin::Shipped,
-            })
-            .filter(|shipped| !replaced(&shipped.document.metadata.name))
-            .collect();
-        loaded.extend(shipped);
-        Ok(Self { loaded })
+        Ok(Self { administrators })
     }
 
-    /// All of them.
-    pub fn all(&self) -> &[Loaded] {
-        &self.loaded
+    /// All of them, the administrator's first.
+    pub fn all(&self) -> Vec<Loaded> {
+        let shipped = builtin::all().iter().filter_map(|p| self.shipped(p));
+        let administrators = self.administrators.iter().cloned();
+        administrators.chain(shipped).collect()
     }
 
     /// The grant under which a plugin may run on a network.
     ///
     /// Errors: `codes::NO_GRANT`, naming the plugin, its digest and what to do.
-    pub fn for_plugin(&self, plugin: &Plugin, network: &str) -> Result<&Loaded, Error> {
-        let named: Vec<&Loaded> = self
-            .loaded
-            .iter()
+    pub fn for_plugin(&self, plugin: &Plugin, network: &str) -> Result<Loaded, Error> {
+        let administrators = self.administrators.iter();
+        let mut named: Vec<Loaded> = administrators
             .filter(|l| l.document.spec.plugin.name == plugin.name)
+            .cloned()
             .collect();
+        named.extend(builtin::find(&plugin.name).and_then(|p| self.shipped(p)));
         if named.is_empty() {
             return Err(none(plugin));
         }
-        let Some(covering) = named.iter().find(|l| l.document.covers_network(network)) else {
-            return Err(other_network(plugin, network, &named));
-        };
-        check_digest(plugin, covering)?;
+        let covering = named
+            .iter()
+            .position(|l| l.document.covers_network(network))
+            .ok_or_else(|| other_network(plugin, network, &named))?;
+        let covering = named.swap_remove(covering);
+        check_digest(plugin, &covering)?;
         Ok(covering)
+    }
+
+    /// The grant of one of the binary's own plugins, which has the plugin's name, unless a document
+    /// of the administrator's with that name replaces it.
+    fn shipped(&self, plugin: &builtin::BuiltIn) -> Option<Loaded> {
+        let mut administrators = self.administrators.iter();
+        if administrators.any(|l| l.document.metadata.name == plugin.name) {
+            return None;
+        }
+        Some(Loaded {
+            document: serde_json::from_str(plugin.grant).expect("the build checks grants"),
+            origin: Origin::Shipped,
+        })
     }
 }
 
@@ -159,7 +167,7 @@ fn none(plugin: &Plugin) -> Error {
     .with_details(format!("print one to review with `weir grants new {name}`"))
 }
 
-fn other_network(plugin: &Plugin, network: &str, named: &[&Loaded]) -> Error {
+fn other_network(plugin: &Plugin, network: &str, named: &[Loaded]) -> Error {
     let name = &plugin.name;
     let origins: Vec<String> = named.iter().map(|l| l.origin.to_string()).collect();
     Error::new(

@@ -57,8 +57,8 @@ impl Sandbox {
     }
 
     fn ask(&self, component: &Component) -> Result<About, Error> {
-        let call = Call::new(self.engine(), "version", self.nobody(), false)?;
-        call.describe(component, self.linker()?)
+        let call = Call::new(self.engine(), "version", self.nobody())?;
+        call.describe(component, self.linker_with_wasi()?)
     }
 
     /// A host that allows nothing.

@@ -30,7 +30,8 @@ pub struct Sandbox {
     paths: Paths,
     catalogue: Catalogue,
     engine: Engine,
-    linker: OnceLock<Linker<Host>>,
+    contract: OnceLock<Linker<Host>>,
+    with_wasi: OnceLock<Linker<Host>>,
     grants: OnceLock<Result<Grants, Error>>,
     components: Mutex<HashMap<String, Component>>,
     audit_reads: bool,
@@ -48,7 +49,8 @@ impl Sandbox {
             catalogue: Catalogue::new(&paths),
             paths,
             engine,
-            linker: OnceLock::new(),
+            contract: OnceLock::new(),
+            with_wasi: OnceLock::new(),
             grants: OnceLock::new(),
             components: Mutex::new(HashMap::new()),
             audit_reads,
@@ -99,23 +101,22 @@ impl Sandbox {
         latest: Instant,
     ) -> Result<Option<AddResult>, Error> {
         let plugin = self.catalogue.find(name)?;
-        let grant = &self
+        let grant = self
             .grants()?
             .for_plugin(&plugin, &request.network)?
             .document;
         let component = self.component(&plugin)?;
         let deadline = latest.min(Instant::now() + grant.spec.limits.time);
-        let watched = role.is_watched(request.command) && deadline == latest;
         let host = self.host(&plugin, grant, request, role, deadline)?;
-        let mut call = Call::new(&self.engine, &plugin.name, host, watched)?;
-        let outcome = call.make(&component, self.linker()?, request);
+        let mut call = Call::new(&self.engine, &plugin.name, host)?;
+        let outcome = call.make(&component, self.linker(&plugin)?, request);
         call.finish(request.command, outcome)
     }
 
     fn host(
         &self,
         plugin: &Plugin,
-        grant: &Document,
+        grant: Document,
         request: &Request,
         role: Role,
         deadline: Instant,
@@ -134,7 +135,7 @@ impl Sandbox {
             }
             _ => None,
         };
-        let limits = grant.spec.limits.clone();
+        let limits = grant.spec.limits;
         let log = Log::new(self.paths.log(), log_subject(&subject), limits.log.as_u64());
         let audit = Audit::new(
             subject,
@@ -147,7 +148,7 @@ impl Sandbox {
             network: request.network.clone(),
         };
         Ok(Host::new(Setup {
-            gate: Gate::new(grant.spec.capabilities.clone(), invocation, audit),
+            gate: Gate::new(grant.spec.capabilities, invocation, audit),
             namespaces: Namespaces::new(duplicate(request.container.as_deref())?),
             paths: self.paths.clone(),
             plugin: plugin.name.clone(),
@@ -173,14 +174,29 @@ impl Sandbox {
         Ok(component)
     }
 
-    pub(super) fn linker(&self) -> Result<&Linker<Host>, Error> {
-        if let Some(linker) = self.linker.get() {
-            return Ok(linker);
+    /// What a plugin is linked with: the binary's own have no use for WASI.
+    fn linker(&self, plugin: &Plugin) -> Result<&Linker<Host>, Error> {
+        match plugin.is_built_in() {
+            true => made(&self.contract, || linker::contract(&self.engine)),
+            false => self.linker_with_wasi(),
         }
-        let linker = linker::new(&self.engine)
-            .map_err(|e| Error::internal(format!("the contract cannot be linked: {e:#}")))?;
-        Ok(self.linker.get_or_init(|| linker))
     }
+
+    pub(super) fn linker_with_wasi(&self) -> Result<&Linker<Host>, Error> {
+        made(&self.with_wasi, || linker::with_wasi(&self.engine))
+    }
+}
+
+fn made(
+    linker: &OnceLock<Linker<Host>>,
+    make: impl FnOnce() -> wasmtime::Result<Linker<Host>>,
+) -> Result<&Linker<Host>, Error> {
+    if let Some(linker) = linker.get() {
+        return Ok(linker);
+    }
+    let made =
+        make().map_err(|e| Error::internal(format!("the contract cannot be linked: {e:#}")))?;
+    Ok(linker.get_or_init(|| made))
 }
 
 /// Whether a plugin may run another.
@@ -190,12 +206,6 @@ enum Role {
 }
 
 impl Role {
-    /// Whether the call that this one is part of is under way, and is watched. What was taken is
-    /// given back after it.
-    fn is_watched(&self, command: Command) -> bool {
-        matches!(self, Self::Ipam) && command != Command::Del
-    }
-
     fn ipam(self, request: &Request, deadline: Instant) -> Option<Box<dyn RunIpam>> {
         match self {
             Self::Ipam => None,

@@ -13,11 +13,17 @@ use wasmtime_wasi::random::WasiRandom;
 use crate::host::Host;
 use crate::host::bindings::Plugin;
 
-/// A linker with the contract and the small part of WASI. Errors: when a name is defined twice,
-/// which only a mistake in this crate can cause.
-pub fn new(engine: &Engine) -> Result<Linker<Host>> {
+/// A linker with the contract. Errors: when a name is defined twice, which only a mistake in this
+/// crate can cause.
+pub fn contract(engine: &Engine) -> Result<Linker<Host>> {
     let mut linker = Linker::new(engine);
     Plugin::add_to_linker::<Host, HasSelf<Host>>(&mut linker, |host| host)?;
+    Ok(linker)
+}
+
+/// A linker with the contract and the small part of WASI. Errors: as [`contract`].
+pub fn with_wasi(engine: &Engine) -> Result<Linker<Host>> {
+    let mut linker = contract(engine)?;
     add_wasi(&mut linker)?;
     Ok(linker)
 }

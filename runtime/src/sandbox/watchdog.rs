@@ -1,47 +1,100 @@
 //! The wall clock of an invocation: advances the engine's epoch when its time is over.
+//!
+//! A timer of the kernel's and a signal do it, since a thread that sleeps beside each invocation
+//! would cost more than all the rest of setting one up. Each store decides by its own deadline
+//! whether a new epoch concerns it, so that all invocations of a process share the signal.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{Builder, JoinHandle};
-use std::time::Instant;
+use std::mem::zeroed;
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
+use nix::libc;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::time::TimeSpec;
 use wasmtime::Engine;
+
+const SIGNAL: Signal = Signal::SIGALRM;
+
+/// The engine whose epoch the signal advances.
+static ENGINE: OnceLock<Engine> = OnceLock::new();
 
 /// Watches one invocation until it is dropped.
 pub struct Watchdog {
-    over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    timer: libc::timer_t,
 }
 
 impl Watchdog {
-    /// Advances the engine's epoch at `deadline`. Errors: when no thread can be made.
+    /// Advances the engine's epoch at `deadline`.
+    ///
+    /// Errors: what the kernel answers; `Unsupported` for a second engine in one process.
     pub fn start(engine: &Engine, deadline: Instant) -> io::Result<Self> {
-        let over = Arc::new(AtomicBool::new(false));
-        let (engine, watched) = (engine.clone(), Arc::clone(&over));
-        let thread = Builder::new().stack_size(64 << 10).spawn(move || {
-            while !watched.load(Ordering::Acquire) {
-                let left = deadline.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    return engine.increment_epoch();
-                }
-                std::thread::park_timeout(left);
-            }
-        })?;
-        Ok(Self {
-            over,
-            thread: Some(thread),
-        })
+        if !Engine::same(listen(engine)?, engine) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let watchdog = Self { timer: create()? };
+        let left = deadline.saturating_duration_since(Instant::now());
+        // Zero would stop the timer.
+        watchdog.set(left.max(Duration::from_nanos(1)))?;
+        Ok(watchdog)
+    }
+
+    fn set(&self, left: Duration) -> io::Result<()> {
+        let setting = libc::itimerspec {
+            it_value: *TimeSpec::from_duration(left).as_ref(),
+            it_interval: *TimeSpec::from_duration(Duration::ZERO).as_ref(),
+        };
+        // SAFETY: the timer is this one's, and the setting is whole.
+        check(unsafe { libc::timer_settime(self.timer, 0, &raw const setting, null_mut()) })
     }
 }
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Release);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // A thread that only waits cannot have panicked.
-            let _ = thread.join();
-        }
+        // SAFETY: the timer is this one's, and nobody uses it after this. It cannot fail then.
+        unsafe { libc::timer_delete(self.timer) };
+    }
+}
+
+/// Listens to the signal from now on. Returns the engine that it is for.
+fn listen(engine: &Engine) -> io::Result<&'static Engine> {
+    if let Some(engine) = ENGINE.get() {
+        return Ok(engine);
+    }
+    let engine = ENGINE.get_or_init(|| engine.clone());
+    let action = SigAction::new(
+        SigHandler::Handler(advance),
+        SaFlags::SA_RESTART | SaFlags::SA_ONSTACK,
+        SigSet::empty(),
+    );
+    // SAFETY: the handler does nothing but an atomic addition.
+    unsafe { sigaction(SIGNAL, &action) }?;
+    // A caller may have started this process with the signal blocked.
+    SigSet::from_iter([SIGNAL]).thread_unblock()?;
+    Ok(engine)
+}
+
+extern "C" fn advance(_signal: libc::c_int) {
+    if let Some(engine) = ENGINE.get() {
+        engine.increment_epoch();
+    }
+}
+
+fn create() -> io::Result<libc::timer_t> {
+    // SAFETY: zero is a value of each of its fields.
+    let mut event: libc::sigevent = unsafe { zeroed() };
+    event.sigev_notify = libc::SIGEV_SIGNAL;
+    event.sigev_signo = SIGNAL as libc::c_int;
+    let mut timer: libc::timer_t = null_mut();
+    // SAFETY: the event is whole, and the timer is written to a place of its type.
+    check(unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) })?;
+    Ok(timer)
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }

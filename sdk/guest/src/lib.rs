@@ -1,7 +1,8 @@
 //! What the author of a weir network plugin imports.
 //!
 //! A plugin is a type that implements [`Plugin`], exported with [`export!`], in a library of crate
-//! type `cdylib` built for `wasm32-wasip2`:
+//! type `cdylib` built for `wasm32-wasip2`, or for `wasm32-unknown-unknown` where it needs neither
+//! clocks nor random numbers and its core module is made a component afterwards:
 //!
 //! ```no_run
 //! use serde::Deserialize;
@@ -75,6 +76,7 @@ pub mod link;
 pub mod log;
 pub mod neighbour;
 pub mod packet;
+mod panic;
 mod plugin;
 mod request;
 pub mod route;

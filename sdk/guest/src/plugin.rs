@@ -8,6 +8,7 @@ use weir_cni::{AddResult, Error};
 use crate::bindings::Guest;
 use crate::bindings::weir::cni::cni as raw;
 use crate::config::{Rules, Unknown};
+use crate::panic;
 use crate::request::{GcRequest, Request, StatusRequest};
 
 /// A network plugin: the commands of the CNI specification's section 2.
@@ -76,28 +77,33 @@ impl<P: Plugin> Component<P> {
 
 impl<P: Plugin> Guest for Component<P> {
     fn add(request: raw::Request) -> Result<raw::AttachmentResult, raw::Failure> {
+        panic::log();
         let request = Request::read(request, Self::STRICT)?;
         P::validate(&request.config)?;
         Ok(P::add(request)?.into())
     }
 
     fn del(request: raw::Request) -> Result<(), raw::Failure> {
+        panic::log();
         Ok(P::del(Request::read(request, Self::LENIENT)?)?)
     }
 
     fn check(request: raw::Request) -> Result<(), raw::Failure> {
+        panic::log();
         let request = Request::read(request, Self::STRICT)?;
         P::validate(&request.config)?;
         Ok(P::check(request)?)
     }
 
     fn status(request: raw::StatusRequest) -> Result<(), raw::Failure> {
+        panic::log();
         let request = StatusRequest::read(request, Self::STRICT)?;
         P::validate(&request.config)?;
         Ok(P::status(request)?)
     }
 
     fn gc(request: raw::GcRequest) -> Result<(), raw::Failure> {
+        panic::log();
         Ok(P::gc(GcRequest::read(request, Self::LENIENT)?)?)
     }
 

@@ -1,21 +1,19 @@
 //! What a link is on the wire.
 
-use netlink_packet_route::link::{AfSpecInet6, AfSpecUnspec, LinkAttribute};
+use netlink_packet_route::link::LinkAttribute;
 
 use super::{by_index, request};
 use crate::grant::link::LinkFacts;
 use crate::kernel::error::Error;
 use crate::kernel::namespace::Namespaces;
 
-/// A link's addresses on the wire, and its role there.
+/// A link's addresses on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkLayer {
     pub mac: Vec<u8>,
     pub broadcast: Vec<u8>,
     /// `ARPHRD_*`, which are ARP's hardware types.
     pub hardware: u16,
-    /// It forwards IPv6.
-    pub is_ipv6_router: bool,
 }
 
 /// Asks the kernel for it. Errors: `NotFound`.
@@ -25,24 +23,13 @@ pub fn link_layer(namespaces: &mut Namespaces, link: &LinkFacts) -> Result<LinkL
         mac: Vec::new(),
         broadcast: Vec::new(),
         hardware: message.header.link_layer_type.into(),
-        is_ipv6_router: false,
     };
     for attribute in message.attributes {
         match attribute {
             LinkAttribute::Address(bytes) => layer.mac = bytes,
             LinkAttribute::Broadcast(bytes) => layer.broadcast = bytes,
-            LinkAttribute::AfSpecUnspec(families) => layer.is_ipv6_router = forwards(&families),
             _ => {}
         }
     }
     Ok(layer)
-}
-
-fn forwards(families: &[AfSpecUnspec]) -> bool {
-    families.iter().any(|family| match family {
-        AfSpecUnspec::Inet6(settings) => settings.iter().any(
-            |setting| matches!(setting, AfSpecInet6::DevConf(settings) if settings.forwarding != 0),
-        ),
-        _ => false,
-    })
 }

@@ -1,7 +1,7 @@
 //! Capability `link`: network devices. One function for each request to the kernel.
 
 mod create;
-mod facts;
+mod find;
 mod layer;
 mod move_to;
 mod name;
@@ -16,7 +16,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkExtentMask, LinkInfo, LinkMessage};
 
 pub use create::create;
-pub use facts::{LinkReference, identify};
+pub use find::{LinkReference, find};
 pub use layer::{LinkLayer, link_layer};
 pub use move_to::move_to;
 pub use peer::peer;
@@ -31,13 +31,10 @@ use super::netlink::RouteSocket;
 use crate::gate::Permit;
 use crate::grant::{Namespace, link};
 
-/// A link, as it is now. Errors: `NotFound`.
-pub fn get(namespaces: &mut Namespaces, permit: &Permit<link::Read>) -> Result<Link, Error> {
-    let link = &permit.operation().link;
-    let answer = request(namespaces.route(link.namespace)?, by_index(link.index));
-    answer
-        .map(Link::from)
-        .map_err(|e| e.while_doing(format_args!("read {link}")))
+/// A link, as it was when it was found.
+pub fn get(permit: &Permit<link::Read>, found: Link) -> Link {
+    debug_assert_eq!(permit.operation().link.index, found.index);
+    found
 }
 
 /// Links of a kind, or the ports of a master, or all.

@@ -7,7 +7,8 @@ use netlink_packet_route::link::{
     IpVlanMode, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, MacVlanMode, Prop, State,
 };
 
-use crate::grant::link::{IpvlanMode, Mac, MacvlanMode};
+use crate::grant::Namespace;
+use crate::grant::link::{IpvlanMode, LinkFacts, Mac, MacvlanMode};
 
 /// One link.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,6 +117,16 @@ impl From<LinkMessage> for Link {
 }
 
 impl Link {
+    /// What the gate matches of a link in `namespace`.
+    pub fn facts(&self, namespace: Namespace) -> LinkFacts {
+        LinkFacts {
+            namespace,
+            index: self.index,
+            name: self.name.clone(),
+            kind: self.kind.clone(),
+        }
+    }
+
     fn take(&mut self, attribute: LinkAttribute) {
         match attribute {
             LinkAttribute::Address(mac) => self.mac = Mac(mac),

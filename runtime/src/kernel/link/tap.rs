@@ -43,7 +43,7 @@ pub(super) fn create(
 ) -> Result<Link, Error> {
     let device = Request::new(&wanted.name, new);
     let made = match &new.selinux_context {
-        None => namespaces.enter(wanted.namespace, move || device.carry_out())?,
+        None => namespaces.enter(wanted.namespace, || device.carry_out())?,
         Some(context) => labelled(namespaces, wanted.namespace, context, device)?,
     };
     match made {

@@ -7,7 +7,7 @@ use super::{Lab, lab, new_link};
 use crate::grant::Namespace::{self, Container, Host};
 use crate::grant::link::{
     AddVlans, BridgeChanges, BridgeVlan, Create, DeleteVlans, IpvlanMode, LinkFacts, ListVlans,
-    NewKind, NewMaster, Read, Update, UpdateBridge, VlanProtocol,
+    NewKind, NewMaster, Update, UpdateBridge, VlanProtocol,
 };
 use crate::kernel::Code;
 use crate::kernel::link::{self, Details, Link, create};
@@ -258,9 +258,7 @@ fn a_bridges_settings_change_one_by_one() {
                 changes,
             };
             lab.perform(update, link::update_bridge).unwrap();
-            lab.perform(Read { link: link.clone() }, link::get)
-                .unwrap()
-                .details
+            lab.link(&link).unwrap().details
         };
         let details = |vlan_filtering, default_pvid| Details::Bridge {
             vlan_filtering,

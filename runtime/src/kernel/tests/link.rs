@@ -7,11 +7,9 @@ use crate::gate::Permit;
 use crate::grant::Namespace::{Container, Host};
 use crate::grant::link::{
     BridgeChanges, Create, Delete, GetPeer, LinkFacts, List, Mac, MacvlanMode, Move, NewKind,
-    NewMaster, NewPeer, NewTap, Read, Update, UpdateBridge, UpdatePort, WaitUp,
+    NewMaster, NewPeer, NewTap, Update, UpdateBridge, UpdatePort, WaitUp,
 };
-use crate::kernel::link::{
-    self, Details, LinkReference, OperState, Port, create, delete, get, identify,
-};
+use crate::kernel::link::{self, Details, LinkReference, OperState, Port, create, delete, find};
 use crate::kernel::{Code, Error, Namespaces};
 
 fn peer(name: &str) -> NewPeer {
@@ -48,7 +46,7 @@ fn no_changes(link: LinkFacts) -> Update {
 
 fn exists(lab: &mut Lab, namespace: crate::grant::Namespace, name: &str) -> bool {
     let reference = LinkReference::Name(name.to_owned());
-    identify(&mut lab.namespaces, namespace, &reference).is_ok()
+    find(&mut lab.namespaces, namespace, &reference).is_ok()
 }
 
 #[test]
@@ -211,22 +209,22 @@ fn identify_tells_kinds_and_refuses_alternative_names() {
             ],
         );
         let reference = LinkReference::Name("another-name".to_owned());
-        let error = identify(&mut lab.namespaces, Host, &reference).unwrap_err();
+        let error = find(&mut lab.namespaces, Host, &reference).unwrap_err();
         assert_eq!(error.code, Code::NotFound);
         assert!(
             error.message.contains("alternative name of `host0`"),
             "{error}"
         );
         let link = lab.facts(Host, "host0");
-        let shown = lab.perform(Read { link }, get).unwrap();
+        let shown = lab.link(&link).unwrap();
         assert_eq!(shown.alternative_names, ["another-name"]);
 
         let index = lab.facts(Host, "host0").index;
-        let by_index = identify(&mut lab.namespaces, Host, &LinkReference::Index(index)).unwrap();
+        let by_index = find(&mut lab.namespaces, Host, &LinkReference::Index(index)).unwrap();
         assert_eq!(by_index.name, "host0");
         for index in [0, 4_000, u32::MAX] {
             let reference = LinkReference::Index(index);
-            let error = identify(&mut lab.namespaces, Host, &reference).unwrap_err();
+            let error = find(&mut lab.namespaces, Host, &reference).unwrap_err();
             assert_eq!(error.code, Code::NotFound, "{error}");
         }
     });
@@ -295,7 +293,7 @@ fn update_changes_what_it_is_told_to() {
         };
         lab.perform(update, link::update).unwrap();
         let link = lab.facts(Host, "renamed");
-        let now = lab.perform(Read { link: link.clone() }, get).unwrap();
+        let now = lab.link(&link).unwrap();
         assert_eq!(
             (now.up, now.promiscuous, now.all_multicast),
             (false, true, true)
@@ -319,7 +317,7 @@ fn update_changes_what_it_is_told_to() {
             ..no_changes(link.clone())
         };
         lab.perform(update, link::update).unwrap();
-        let now = lab.perform(Read { link: link.clone() }, get).unwrap();
+        let now = lab.link(&link).unwrap();
         assert_eq!((now.master, now.port), (None, None));
         assert_eq!(now.alias, "");
         assert_eq!((now.promiscuous, now.all_multicast), (false, true));
@@ -359,10 +357,7 @@ fn port_flags_are_changed_one_by_one() {
         let mut flags_after = |hairpin, isolated| {
             lab.perform(change(hairpin, isolated), link::update_port)
                 .unwrap();
-            lab.perform(Read { link: host.clone() }, get)
-                .unwrap()
-                .port
-                .unwrap()
+            lab.link(&host).unwrap().port.unwrap()
         };
         let port = |hairpin, isolated| Port { hairpin, isolated };
         assert_eq!(flags_after(Some(true), None), port(true, false));
@@ -499,7 +494,7 @@ fn wait_up_ends_when_the_other_end_is_set_up() {
         });
         lab.perform(wait(10_000), wait_up).unwrap();
         setter.join().unwrap();
-        let now = lab.perform(Read { link: host.clone() }, get).unwrap();
+        let now = lab.link(&host).unwrap();
         assert_eq!(now.oper_state, OperState::Up);
     });
 }

@@ -17,11 +17,11 @@ use std::thread;
 use nix::sched::{CloneFlags, unshare};
 use serde_json::Value;
 
-use super::link::{LinkReference, create, identify};
+use super::link::{Link, LinkReference, create, find, get};
 use super::{Error, Namespaces};
 use crate::gate::{Audit, Gate, Permit, Subject};
 use crate::grant::address::AddressRule;
-use crate::grant::link::{BridgeChanges, Create, LinkFacts, LinkRule, NewKind, NewPeer};
+use crate::grant::link::{BridgeChanges, Create, LinkFacts, LinkRule, NewKind, NewPeer, Read};
 use crate::grant::neighbour::NeighbourRule;
 use crate::grant::route::RouteRule;
 use crate::grant::sysctl::SysctlRule;
@@ -100,7 +100,17 @@ impl Lab {
     /// The facts about a link that is there.
     pub fn facts(&mut self, namespace: Namespace, name: &str) -> LinkFacts {
         let reference = LinkReference::Name(name.to_owned());
-        identify(&mut self.namespaces, namespace, &reference).expect("the link is there")
+        let found = find(&mut self.namespaces, namespace, &reference).expect("the link is there");
+        found.facts(namespace)
+    }
+
+    /// The link as it is now. Errors: `NotFound`.
+    pub fn link(&mut self, link: &LinkFacts) -> Result<Link, Error> {
+        let reference = LinkReference::Index(link.index);
+        let found = find(&mut self.namespaces, link.namespace, &reference)?;
+        let link = found.facts(link.namespace);
+        self.gate
+            .perform(Read { link }, |permit| Ok(get(permit, found)))
     }
 
     /// A veth `host0` with its peer `eth0` in the container, both up.

@@ -2,9 +2,8 @@
 
 use netlink_packet_route::link::LinkMessage;
 
-use super::{by_index, by_name, name, read, request};
+use super::{Link, by_index, by_name, name, read, request};
 use crate::grant::Namespace;
-use crate::grant::link::LinkFacts;
 use crate::kernel::error::Error;
 use crate::kernel::namespace::Namespaces;
 use crate::kernel::netlink::RouteSocket;
@@ -16,29 +15,25 @@ pub enum LinkReference {
     Index(u32),
 }
 
-/// Asks the kernel which link is meant.
+/// Asks the kernel which link is meant. What it says is for the gate; [`get`](super::get) shows it
+/// to a plugin.
 ///
 /// Errors: `NotFound`; `Invalid` for a name that no link can have, `NoNamespace`.
-pub fn identify(
+pub fn find(
     namespaces: &mut Namespaces,
     namespace: Namespace,
     link: &LinkReference,
-) -> Result<LinkFacts, Error> {
+) -> Result<Link, Error> {
     let socket = namespaces.route(namespace)?;
     let message = match link {
-        LinkReference::Name(name) => find(socket, namespace, name)?,
+        LinkReference::Name(name) => find_by_name(socket, namespace, name)?,
         LinkReference::Index(index) => find_by_index(socket, namespace, *index)?,
     };
-    Ok(LinkFacts {
-        namespace,
-        index: message.header.index,
-        name: read::name(&message),
-        kind: read::kind(&message),
-    })
+    Ok(message.into())
 }
 
 /// The link of that name. Alternative names are not looked up: a grant speaks of names.
-pub(super) fn find(
+pub(super) fn find_by_name(
     socket: &mut RouteSocket,
     namespace: Namespace,
     name: &str,

@@ -1,0 +1,38 @@
+//! A visit to another network namespace: the calling thread enters, acts and comes back.
+//!
+//! A namespace is a thread's own, so that other threads of the process never notice. A thread made
+//! for each visit would do, too, but costs more than all the rest of a visit.
+
+use std::os::fd::BorrowedFd;
+use std::process;
+
+use nix::sched::{CloneFlags, setns};
+
+use super::error::Error;
+
+/// Runs `act` in the namespace `there`. `home` is the one that the thread is in.
+///
+/// Errors: `Failed` when the thread cannot enter.
+pub fn visit<T>(
+    there: BorrowedFd<'_>,
+    home: BorrowedFd<'_>,
+    act: impl FnOnce() -> T,
+) -> Result<T, Error> {
+    setns(there, CloneFlags::CLONE_NEWNET)
+        .map_err(|e| Error::from(e).while_doing("enter the container's namespace"))?;
+    let _return = Return(home);
+    Ok(act())
+}
+
+/// Brings the thread back, also when `act` panics.
+struct Return<'a>(BorrowedFd<'a>);
+
+impl Drop for Return<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = setns(self.0, CloneFlags::CLONE_NEWNET) {
+            // Whatever this thread did next would be done to the wrong namespace.
+            eprintln!("weir: cannot return to the host's network namespace: {error}");
+            process::abort();
+        }
+    }
+}
