@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 
 use serde::Deserialize;
+use weir_sdk::config::Ipam;
 use weir_sdk::firewall::{self, BaseChain, Chain, ChainType, Command, Family, Hook, Policy};
 use weir_sdk::link::{self, Changes, NewLink, NewMaster, NewPeer};
 use weir_sdk::store::{Access, Location, Store};
@@ -17,9 +18,13 @@ use weir_sdk::{
 /// The plugin.
 pub struct Hostile;
 
-/// It needs no configuration.
+/// Its configuration.
 #[derive(Debug, Deserialize)]
-pub struct Config {}
+pub struct Config {
+    /// The IPAM plugin that it tries to run.
+    #[serde(default)]
+    pub ipam: Ipam,
+}
 
 /// What is tried, and its name for the log.
 type Attempt = (&'static str, fn(&str) -> Result<(), OperationError>);

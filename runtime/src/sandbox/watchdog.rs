@@ -62,7 +62,6 @@ fn listen(engine: &Engine) -> io::Result<&'static Engine> {
     if let Some(engine) = ENGINE.get() {
         return Ok(engine);
     }
-    let engine = ENGINE.get_or_init(|| engine.clone());
     let action = SigAction::new(
         SigHandler::Handler(advance),
         SaFlags::SA_RESTART | SaFlags::SA_ONSTACK,
@@ -72,7 +71,8 @@ fn listen(engine: &Engine) -> io::Result<&'static Engine> {
     unsafe { sigaction(SIGNAL, &action) }?;
     // A caller may have started this process with the signal blocked.
     SigSet::from_iter([SIGNAL]).thread_unblock()?;
-    Ok(engine)
+    // Last: whoever finds it there relies on the handler.
+    Ok(ENGINE.get_or_init(|| engine.clone()))
 }
 
 extern "C" fn advance(_signal: libc::c_int) {

@@ -34,7 +34,12 @@ pub fn show(report: &Report, world: &World, container: &Container) -> Result<()>
     }
     println!();
     world.link("hostile")?;
-    let config = json!({ "cniVersion": "1.1.0", "name": "demo", "type": "hostile" });
+    let config = json!({
+        "cniVersion": "1.1.0",
+        "name": "demo",
+        "type": "hostile",
+        "ipam": { "type": "host-local", "subnet": "10.99.0.0/24" },
+    });
     let ran = report.step("ADD with the hostile plugin", || {
         Ok(world.plugin("hostile", "ADD", container, &config))
     })?;
