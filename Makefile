@@ -37,18 +37,23 @@ plugins: tools
 	$(CARGO) build --locked --profile plugin --target $(BARE) $(addprefix -p weir-plugin-,$(PLUGINS))
 	$(CARGO) build --locked --profile plugin --target $(WASI) $(addprefix -p weir-example-,$(EXAMPLES)) \
 		$(addprefix -p weir-hostile-,$(GUESTS))
-	$(CARGO) build $(RELEASE) -p weir-engine
-	@tests/collect-plugins target/plugins $(OUT)/weir-aot \
+	$(CARGO) build $(RELEASE) -p weir-compiler
+	@tests/collect-plugins target/plugins $(OUT) \
 		$(call built,$(BARE),$(PLUGINS)) $(call built,$(WASI),$(EXAMPLES) $(GUESTS))
 
+# The whole program at once: a tenth of an ADD. The tests' programs do without.
 build: plugins
-	$(CARGO) build $(RELEASE) -p weir
+	$(CARGO) rustc $(RELEASE) -p weir --bin weir -- -C lto=fat -C codegen-units=1
 
 demo: build
 	@$(OUT)/weir demo
 
+# The compiler has features that the binary must not have, so its tests are built apart.
+APART := --exclude weir-compiler --exclude 'weir-plugin-*' --exclude 'weir-example-*' --exclude 'weir-hostile-*'
+
 test-build: build
-	$(CARGO) test $(RELEASE) --workspace --exclude 'weir-plugin-*' --exclude 'weir-example-*' --exclude 'weir-hostile-*' --no-run
+	$(CARGO) test $(RELEASE) -p weir-compiler --no-run
+	$(CARGO) test $(RELEASE) --workspace $(APART) --no-run
 
 # Without root all but the tests with containerd run, in a user namespace.
 WITHOUT_ROOT := $(filter-out 0,$(shell id -u))
@@ -56,7 +61,8 @@ WITHOUT_ROOT := $(filter-out 0,$(shell id -u))
 test: test-build
 	@tests/setup test
 	@$(if $(WITHOUT_ROOT),echo "Not root: the tests with containerd (tests/containerd.rs) are left out")
-	@tests/run $(CARGO) test $(RELEASE) --workspace $(if $(WITHOUT_ROOT),-- --skip needs_root::)
+	$(CARGO) test $(RELEASE) -p weir-compiler
+	@tests/run $(CARGO) test $(RELEASE) --workspace $(APART) $(if $(WITHOUT_ROOT),-- --skip needs_root::)
 
 bench: build
 	@tests/setup bench

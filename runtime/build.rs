@@ -1,8 +1,8 @@
 //! Puts the standard plugins into the binary: for each, its component, its ahead-of-time code, its
-//! digest, and its grant as JSON, so that no YAML is read while a container waits. And the hostile
-//! plugin of `weir demo`.
+//! digest, and its grant as JSON, so that no YAML is read while a container waits. And the compiler
+//! of plugins, and the hostile plugin of `weir demo`.
 //!
-//! The code is compiled before this crate is (`make plugins`); see `ARCHITECTURE.md`.
+//! They are compiled before this crate is (`make plugins`); see `ARCHITECTURE.md`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -27,12 +27,17 @@ fn main() {
     }
     source += "];\n";
 
-    let hostile = built.join("hostile.wasm");
-    read(&hostile);
-    println!("cargo::rustc-env=WEIR_HOSTILE={}", hostile.display());
+    embed("WEIR_HOSTILE", &built.join("hostile.wasm"));
+    embed("WEIR_COMPILER", &built.join("weir-compiler"));
 
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     fs::write(out.join("builtin.rs"), source).expect("the output directory is writable");
+}
+
+/// Tells the code where to include a file from.
+fn embed(variable: &str, file: &Path) {
+    read(file);
+    println!("cargo::rustc-env={variable}={}", file.display());
 }
 
 /// The standard plugins: the directories below `plugins`, sorted.

@@ -1,8 +1,8 @@
-//! The one WebAssembly engine configuration of weir, and its ahead-of-time compiler.
+//! The one WebAssembly engine configuration of weir, and the engine that runs plugins.
 //!
-//! Code is compiled when weir is built (the standard plugins, by `weir-aot`) or when a plugin is
-//! installed, never while a container waits. Both sides must agree about the engine's settings,
-//! which is why they stand here, in a crate of their own below everything else.
+//! Code is compiled when weir is built (the standard plugins) or when a plugin is installed, never
+//! while a container waits, and by another program (`weir-compiler`). Both must agree about the
+//! engine's settings, which is why they stand here, in a crate of their own below everything else.
 
 mod memory;
 
@@ -10,11 +10,10 @@ use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
 use wasmtime::component::Component;
-use wasmtime::error::Context;
-use wasmtime::{Config, Engine, OptLevel, Result};
+use wasmtime::{Config, Engine, Result};
 
 /// The settings that change the compiled code, and so must be the same when it is loaded.
-fn settings() -> Config {
+pub fn settings() -> Config {
     let mut config = Config::new();
     // The wall-clock limit of an invocation.
     config.epoch_interruption(true);
@@ -25,13 +24,12 @@ fn settings() -> Config {
     // Plugins are single-threaded and finish; what is not needed is not offered.
     config.concurrency_support(false);
     config.wasm_component_model(true);
-    config.cranelift_opt_level(OptLevel::Speed);
     // A plugin's data segments are small: copying them is faster than a memory file each.
     config.memory_init_cow(false);
     config
 }
 
-/// The process's engine, which runs code compiled before, and cannot compile.
+/// The process's engine, which runs code compiled before: there is no compiler in this program.
 ///
 /// Errors: when this processor or kernel cannot run the engine at all.
 pub fn runner() -> Result<Engine> {
@@ -44,7 +42,6 @@ pub fn runner() -> Result<Engine> {
 
 fn new_runner() -> Result<Engine> {
     let mut config = settings();
-    config.enable_compiler(false);
     config.with_custom_code_memory(Some(Arc::new(memory::InPlace)));
     Engine::new(&config)
 }
@@ -59,21 +56,8 @@ pub struct Embedded<T: ?Sized>(pub T);
 ///
 /// # Safety
 ///
-/// The bytes must be what [`compile`] returned.
+/// The bytes must be what `weir-compiler` made of a component.
 pub unsafe fn load_embedded(engine: &Engine, code: &'static Embedded<[u8]>) -> Result<Component> {
     // SAFETY: the caller's, and nobody changes or frees a part of the binary.
     unsafe { Component::deserialize_raw(engine, NonNull::from(&code.0)) }
-}
-
-/// Compiles a component to code for any processor of this machine's architecture, so that a
-/// binary built here runs on an older processor elsewhere.
-///
-/// Errors: when `component` is not a valid WebAssembly component, with the position.
-pub fn compile(component: &[u8]) -> Result<Vec<u8>> {
-    let mut config = settings();
-    config
-        .target(env!("WEIR_TARGET"))
-        .context("the target of this build cannot run WebAssembly code")?;
-    let engine = Engine::new(&config)?;
-    engine.precompile_component(component)
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use weir_cni::Error;
 
-use super::{builtin, codes};
+use super::{builtin, codes, compiler};
 use crate::grant::document::Digest;
 use crate::paths::Paths;
 
@@ -121,12 +121,9 @@ impl Catalogue {
                 format!("plugin `{name}` is built into weir: install yours under another name"),
             ));
         }
-        let code = weir_engine::compile(component).map_err(|e| {
-            Error::new(
-                codes::NO_PLUGIN,
-                format!("plugin `{name}` does not compile"),
-            )
-            .with_details(format!("{e:#}"))
+        let code = compiler::compile(component).map_err(|e| {
+            let what = format!("plugin `{name}` does not compile");
+            Error::new(codes::NO_PLUGIN, what).with_details(e.to_string())
         })?;
         let manifest = Manifest {
             name: name.to_owned(),

@@ -9,6 +9,7 @@ use weir_cni::Error;
 use super::call::Call;
 use super::catalogue::digest;
 use super::codes;
+use super::compiler;
 use super::imports::{Requested, requested};
 use super::invoke::Sandbox;
 use super::request::About;
@@ -38,14 +39,10 @@ impl Sandbox {
     ///
     /// Errors: `codes::NO_PLUGIN` for what is no component.
     pub fn inspect(&self, component: &[u8]) -> Result<Inspection, Error> {
-        let no_component = |e| {
-            let why = format!("this is no WebAssembly component: {e:#}");
-            Error::new(codes::NO_PLUGIN, why)
-        };
-        let code = weir_engine::compile(component).map_err(no_component)?;
-        // SAFETY: compiled by this process just now.
+        let code = compiler::compile(component).map_err(|e| no_component(&e.to_string()))?;
+        // SAFETY: compiled just now, by the compiler of this build.
         let loaded = unsafe { Component::deserialize(self.engine(), code) };
-        let loaded = loaded.map_err(no_component)?;
+        let loaded = loaded.map_err(|e| no_component(&format!("{e:#}")))?;
         let requested = requested(self.engine(), &loaded);
         let may_ask = requested.refused.is_empty();
         Ok(Inspection {
@@ -84,4 +81,9 @@ impl Sandbox {
             ipam: None,
         })
     }
+}
+
+fn no_component(why: &str) -> Error {
+    let what = format!("this is no WebAssembly component: {why}");
+    Error::new(codes::NO_PLUGIN, what)
 }

@@ -8,6 +8,7 @@ mod call;
 mod catalogue;
 mod claim;
 mod code;
+mod compiler;
 mod grants;
 mod imports;
 mod inspect;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::{Context, Result, anyhow, bail};
+use weir_compiler::Compiler;
 use wit_component::ComponentEncoder;
 
 /// How a core module begins: magic number, version 1, layer 0.
@@ -20,14 +21,17 @@ fn main() -> Result<()> {
         bail!("usage: weir-aot OUT FILE…");
     };
     fs::create_dir_all(&out).with_context(|| format!("create `{}`", out.display()))?;
-    arguments.try_for_each(|file| compile(&file, &out))
+    let compiler = Compiler::new().map_err(|e| anyhow!("{e:#}"))?;
+    arguments.try_for_each(|file| compile(&compiler, &file, &out))
 }
 
-fn compile(file: &Path, out: &Path) -> Result<()> {
+fn compile(compiler: &Compiler, file: &Path, out: &Path) -> Result<()> {
     let shown = file.display();
     let bytes = fs::read(file).with_context(|| format!("read `{shown}`"))?;
     let component = component(&bytes).with_context(|| format!("make `{shown}` a component"))?;
-    let code = weir_engine::compile(&component).map_err(|e| anyhow!("compile `{shown}`: {e:#}"))?;
+    let code = compiler
+        .compile(&component)
+        .map_err(|e| anyhow!("compile `{shown}`: {e:#}"))?;
     let name = plugin_name(file).with_context(|| format!("`{shown}` has no name"))?;
     write(&out.join(&name).with_extension("wasm"), &component)?;
     write(&out.join(&name).with_extension("cwasm"), &code)

@@ -1,0 +1,29 @@
+//! Ahead-of-time compilation of a component, with the settings of [`weir_engine`].
+
+pub mod confine;
+
+use wasmtime::error::Context;
+use wasmtime::{Engine, OptLevel, Result};
+
+/// A compiler for any processor of the target's architecture, so that code compiled here runs on
+/// an older processor elsewhere.
+pub struct Compiler(Engine);
+
+impl Compiler {
+    /// Errors: when the engine does not know the target.
+    pub fn new() -> Result<Self> {
+        let mut config = weir_engine::settings();
+        config.cranelift_opt_level(OptLevel::Speed);
+        config
+            .target(env!("WEIR_TARGET"))
+            .context("the target of this build cannot run WebAssembly code")?;
+        Ok(Self(Engine::new(&config)?))
+    }
+
+    /// The code of a component, which the engine of [`weir_engine::runner`] loads.
+    ///
+    /// Errors: when `component` is not a valid WebAssembly component, with the position.
+    pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>> {
+        self.0.precompile_component(component)
+    }
+}

@@ -1,0 +1,35 @@
+//! `weir-compiler`: reads a component on standard input, writes its code to standard output.
+//!
+//! It is a part of the weir binary, which runs it when a plugin is installed or looked at: a
+//! compiler is a large program that reads a stranger's bytes, so it has a process of its own, and
+//! gives up everything but these two files before it looks at the first byte. And weir, which starts
+//! for every container, starts without it.
+
+use std::io::{self, Read, Write};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow};
+use weir_compiler::{Compiler, confine};
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let compiler = Compiler::new().map_err(|e| anyhow!("{e:#}"))?;
+    confine::this_process().context("give up what a compiler does not need")?;
+    let mut component = Vec::new();
+    io::stdin()
+        .read_to_end(&mut component)
+        .context("read the component")?;
+    let code = compiler
+        .compile(&component)
+        .map_err(|e| anyhow!("{e:#}"))?;
+    io::stdout().write_all(&code).context("write the code")
+}

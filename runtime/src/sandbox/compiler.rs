@@ -1,0 +1,112 @@
+//! Compiles a component in a process that can do nothing else.
+//!
+//! The compiler is a program inside this one (`runtime/compiler`): it is put into a memory file and
+//! run from there, with the component as its standard input and the code as its standard output.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus};
+
+use nix::errno::Errno;
+use nix::libc::MFD_EXEC;
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::signal::Signal;
+
+static COMPILER: &[u8] = include_bytes!(env!("WEIR_COMPILER"));
+
+/// Why there is no code.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What the compiler said: the bytes are no component, and where.
+    #[error("{0}")]
+    Refused(String),
+    /// What the kernel ended it for.
+    #[error("the compiler was ended by {0}, which means that the component is not to be trusted")]
+    Ended(Signal),
+    #[error("run the compiler: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// The code of a component, for the engine of this build.
+///
+/// Errors: when it is no valid component; when the compiler used more than its minute of processor
+/// time, more than its memory, or did anything but compile; when it cannot be run.
+pub fn compile(component: &[u8]) -> Result<Vec<u8>, Error> {
+    let program = program()?;
+    let mut code = memory_file(c"code", MFdFlags::empty())?;
+    let ended = Command::new(path(&program))
+        .arg0("weir-compiler")
+        .env_clear()
+        .stdin(input(component)?)
+        .stdout(code.try_clone()?)
+        .output()?;
+    said(ended.status, &ended.stderr)?;
+    let mut bytes = Vec::new();
+    code.rewind()?;
+    code.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn said(status: ExitStatus, message: &[u8]) -> Result<(), Error> {
+    if let Some(signal) = status.signal() {
+        let signal = Signal::try_from(signal).map_err(io::Error::from)?;
+        return Err(Error::Ended(signal));
+    }
+    if !status.success() {
+        let message = String::from_utf8_lossy(message);
+        return Err(Error::Refused(message.trim_end().to_owned()));
+    }
+    Ok(())
+}
+
+/// The compiler's program file. The kernel runs no file that somebody can still write to, so it is
+/// opened again for reading.
+fn program() -> io::Result<File> {
+    let executable = MFdFlags::from_bits_retain(MFD_EXEC);
+    let mut file = match memory_file(c"weir-compiler", executable) {
+        // Before Linux 6.3 every memory file can be run.
+        Err(error) if error.raw_os_error() == Some(Errno::EINVAL as i32) => {
+            memory_file(c"weir-compiler", MFdFlags::empty())?
+        }
+        file => file?,
+    };
+    file.write_all(COMPILER)?;
+    File::open(path(&file))
+}
+
+fn input(component: &[u8]) -> io::Result<File> {
+    let mut file = memory_file(c"component", MFdFlags::empty())?;
+    file.write_all(component)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+fn memory_file(name: &CStr, flags: MFdFlags) -> io::Result<File> {
+    let file: OwnedFd = memfd_create(name, flags | MFdFlags::MFD_CLOEXEC)?;
+    Ok(file.into())
+}
+
+fn path(file: &File) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_component_is_compiled() {
+        let empty = b"\0asm\x0d\0\x01\0";
+        let code = compile(empty).expect("a component without anything");
+        assert!(code.starts_with(b"\x7fELF"));
+    }
+
+    #[test]
+    fn what_is_none_is_refused_with_the_position() {
+        let error = compile(b"\0asm\x0d\0\x01\0\xff").expect_err("no section has this number");
+        assert!(matches!(&error, Error::Refused(why) if why.contains("offset")), "{error}");
+    }
+}
