@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use weir_sdk::address::{self, NewAddress};
+use weir_sdk::link::Link;
 use weir_sdk::{
     AddResult, Context, Error, ErrorCode, IpConfig, Namespace, Outcome, log, neighbour, route,
     sysctl,
@@ -15,7 +16,8 @@ use crate::routes;
 const SETTLE_TIMEOUT: u32 = 10_000;
 
 /// Gives the interface the addresses and routes of the result.
-pub fn configure(config: &Config, ifname: &str, result: &AddResult) -> Result<(), Error> {
+pub fn configure(config: &Config, link: &Link, result: &AddResult) -> Result<(), Error> {
+    let ifname = link.name.as_str();
     let has_ipv6 = result.ips.iter().any(|ip| ip.address.addr().is_ipv6());
     set_parameters(config, ifname);
     if has_ipv6 {
@@ -23,15 +25,15 @@ pub fn configure(config: &Config, ifname: &str, result: &AddResult) -> Result<()
     }
     for ip in &result.ips {
         let new = NewAddress::new(ip.address).with_subnet_broadcast();
-        address::add(Namespace::Container, ifname, new).context(format!(
+        address::add(Namespace::Container, link, new).context(format!(
             "could not add address {} to \"{ifname}\"",
             ip.address
         ))?;
     }
     if has_ipv6 && config.enabledad {
-        settle(ifname)?;
+        settle(link)?;
     }
-    for route in routes::of(result, ifname) {
+    for route in routes::of(result, link) {
         let doing = routes::adding(&route, ifname);
         route::add(Namespace::Container, route).context(doing)?;
     }
@@ -79,8 +81,9 @@ fn enable_ipv6(config: &Config, ifname: &str) -> Result<(), Error> {
 
 /// Waits for duplicate address detection. An address that is taken is an error; one that is still
 /// being checked is used all the same.
-fn settle(ifname: &str) -> Result<(), Error> {
-    match address::settle(Namespace::Container, ifname, SETTLE_TIMEOUT) {
+fn settle(link: &Link) -> Result<(), Error> {
+    let ifname = link.name.as_str();
+    match address::settle(Namespace::Container, link, SETTLE_TIMEOUT) {
         Err(error) if error.code == ErrorCode::TimedOut => {
             log::warn(
                 "addresses are still being checked for duplicates",
@@ -93,15 +96,15 @@ fn settle(ifname: &str) -> Result<(), Error> {
 }
 
 /// Tells the neighbours that the addresses are here now. That they do not hear it is no failure.
-pub fn announce(ifname: &str, ips: &[IpConfig]) {
+pub fn announce(link: &Link, ips: &[IpConfig]) {
     if ips.is_empty() {
         return;
     }
     let addresses = ips.iter().map(|ip| -> IpAddr { ip.address.addr() });
-    if let Err(error) = neighbour::announce(Namespace::Container, ifname, addresses) {
+    if let Err(error) = neighbour::announce(Namespace::Container, link, addresses) {
         log::warn(
             "could not announce the container's addresses",
-            &[("link", ifname), ("error", &error.message)],
+            &[("link", &link.name), ("error", &error.message)],
         );
     }
 }

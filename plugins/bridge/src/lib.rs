@@ -56,7 +56,7 @@ impl Plugin for Bridge {
         let mut vlan_gateway = None;
         if config.ipam.is_configured() {
             result = addresses(config)?;
-            container::configure(config, &request.ifname, &result)?;
+            container::configure(config, &veth.container, &result)?;
             if config.has_gateway() {
                 vlan_gateway = gateway::configure(config, &bridge, &result.ips)?;
             }
@@ -66,7 +66,7 @@ impl Plugin for Bridge {
         }
 
         let veth = veth.wait_until_up(config)?;
-        container::announce(&request.ifname, &result.ips);
+        container::announce(&veth.container, &result.ips);
         result.interfaces = vec![bridge::interface(&bridge)?];
         result.interfaces.extend(interfaces(&veth, request.sandbox));
         result.interfaces.extend(vlan_gateway);

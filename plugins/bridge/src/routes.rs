@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 use weir_sdk::route::{NextHop, Route};
-use weir_sdk::{AddResult, IpFamily};
+use weir_sdk::{AddResult, IpFamily, LinkReference};
 
 /// The scope of a route that the result gives none: the whole universe.
 const UNIVERSE: u8 = 0;
@@ -32,12 +32,13 @@ fn default_network(address: IpAddr) -> IpNet {
 /// The kernel's routes for those of the result, over an interface. A route without next hop takes the
 /// first gateway of its family. Routes that differ in nothing but the next hop become one with
 /// several next hops.
-pub fn of(result: &AddResult, ifname: &str) -> Vec<Route> {
+pub fn of(result: &AddResult, link: impl Into<LinkReference>) -> Vec<Route> {
+    let link = link.into();
     let mut routes: Vec<Route> = Vec::with_capacity(result.routes.len());
     for given in &result.routes {
         let route = Route {
             gateway: given.gw.or_else(|| first_gateway(result, given.dst)),
-            link: Some(ifname.into()),
+            link: Some(link.clone()),
             scope: Some(given.scope.unwrap_or(UNIVERSE)),
             table: given.table,
             priority: given.priority.filter(|priority| *priority != 0),
@@ -78,7 +79,7 @@ fn add_hop(route: &mut Route, other: Route) {
     }
 }
 
-fn hop(gateway: Option<IpAddr>, link: Option<weir_sdk::LinkReference>) -> NextHop {
+fn hop(gateway: Option<IpAddr>, link: Option<LinkReference>) -> NextHop {
     NextHop {
         gateway,
         link,

@@ -28,8 +28,6 @@ fn run() -> Result<()> {
     io::stdin()
         .read_to_end(&mut component)
         .context("read the component")?;
-    let code = compiler
-        .compile(&component)
-        .map_err(|e| anyhow!("{e:#}"))?;
+    let code = compiler.compile(&component).map_err(|e| anyhow!("{e:#}"))?;
     io::stdout().write_all(&code).context("write the code")
 }

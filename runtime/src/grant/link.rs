@@ -10,8 +10,8 @@ use super::operation::{
 };
 use super::pattern::Pattern;
 
-/// What the kernel says that a link is. The host reads it right before it asks the gate, and the
-/// kernel layer acts on the index, so that a name cannot change its meaning in between.
+/// What the kernel says that a link is. The host looks it up before it asks the gate, and the kernel
+/// layer acts on the index, so that a name cannot change its meaning in between.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LinkFacts {
     pub namespace: Namespace,

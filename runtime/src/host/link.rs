@@ -15,9 +15,9 @@ impl Contract for Host {
         let link = self.gate.perform(operation, |permit| {
             kernel::link::create(&mut self.namespaces, permit)
         })?;
-        self.done.push(Undo::Link(link::Delete {
-            link: link.facts(namespace),
-        }));
+        let facts = link.facts(namespace);
+        self.meet(facts.clone());
+        self.done.push(Undo::Link(link::Delete { link: facts }));
         Ok(link.into())
     }
 
@@ -64,7 +64,9 @@ impl Contract for Host {
         };
         self.gate.perform(operation, |permit| {
             kernel::link::delete(&mut self.namespaces, permit)
-        })
+        })?;
+        self.forget_links();
+        Ok(())
     }
 
     fn update(
@@ -85,9 +87,14 @@ impl Contract for Host {
             alias: changes.alias,
             master: self.new_master(namespace, changes.master)?,
         };
+        let is_renamed = operation.name.is_some();
         self.gate.perform(operation, |permit| {
             kernel::link::update(&mut self.namespaces, permit)
-        })
+        })?;
+        if is_renamed {
+            self.forget_links();
+        }
+        Ok(())
     }
 
     fn update_port(
@@ -185,6 +192,7 @@ impl Contract for Host {
         let moved = self.gate.perform(operation, |permit| {
             kernel::link::move_to(&mut self.namespaces, permit)
         })?;
+        self.forget_links();
         self.done.push(Undo::Move(link::Move {
             link: moved.facts(to.into()),
             to: back.namespace,

@@ -12,8 +12,8 @@ use super::ipam::RunIpam;
 use super::log::Log;
 use super::undo::Undo;
 use crate::gate::Gate;
-use crate::grant::Limits;
 use crate::grant::link::LinkFacts;
+use crate::grant::{Limits, Namespace};
 use crate::kernel::link::Link;
 use crate::kernel::lock::Shared;
 use crate::kernel::{self, Error, Namespaces};
@@ -48,6 +48,8 @@ pub struct Host {
     pub(super) ipam: Option<Box<dyn RunIpam>>,
     /// What this invocation did, in order, and the host can undo.
     pub(super) done: Vec<Undo>,
+    /// The links that this invocation has met.
+    known: Vec<LinkFacts>,
     pub(super) table: ResourceTable,
     /// Made when it is first used: most plugins never do.
     wasi: Option<WasiCtx>,
@@ -82,6 +84,7 @@ impl Host {
             lock: setup.lock,
             ipam: setup.ipam,
             done: Vec::new(),
+            known: Vec::new(),
             table: ResourceTable::new(),
             wasi: None,
             stderr,
@@ -131,13 +134,27 @@ impl Host {
     }
 
     /// The facts about a link, for the gate. Errors: `NotFound`, `NoNamespace`.
+    ///
+    /// The kernel gives an index to one link only, and no link another kind, so that a link which a
+    /// plugin names by its index is looked up once. One that is gone meanwhile is for the kernel to
+    /// refuse; see [`forget_links`](Self::forget_links) for those that change.
     pub(super) fn identify(
         &mut self,
         namespace: types::Namespace,
         link: &LinkReference,
     ) -> Result<LinkFacts, Error> {
-        let found = self.find(namespace, link)?;
-        Ok(found.facts(namespace.into()))
+        match self.known(namespace.into(), link) {
+            Some(known) => Ok(known.clone()),
+            None => Ok(self.find(namespace, link)?.facts(namespace.into())),
+        }
+    }
+
+    fn known(&self, namespace: Namespace, link: &LinkReference) -> Option<&LinkFacts> {
+        let LinkReference::Index(index) = link else {
+            return None;
+        };
+        let is_meant = |known: &&LinkFacts| (known.namespace, known.index) == (namespace, *index);
+        self.known.iter().find(is_meant)
     }
 
     /// The link itself, which only the gate's consent may show to the plugin.
@@ -146,7 +163,23 @@ impl Host {
         namespace: types::Namespace,
         link: &LinkReference,
     ) -> Result<Link, Error> {
-        kernel::link::find(&mut self.namespaces, namespace.into(), &link.clone().into())
+        let namespace = namespace.into();
+        let found = kernel::link::find(&mut self.namespaces, namespace, &link.clone().into())?;
+        self.meet(found.facts(namespace));
+        Ok(found)
+    }
+
+    /// Remembers a link as it is now.
+    pub(super) fn meet(&mut self, link: LinkFacts) {
+        let is_same =
+            |known: &LinkFacts| (known.namespace, known.index) == (link.namespace, link.index);
+        self.known.retain(|known| !is_same(known));
+        self.known.push(link);
+    }
+
+    /// Forgets what may have changed: after a link was renamed, moved or deleted.
+    pub(super) fn forget_links(&mut self) {
+        self.known.clear();
     }
 
     /// Why audit records are missing, where they could not be written.

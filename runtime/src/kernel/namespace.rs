@@ -4,7 +4,7 @@
 //! visit; between visits every thread of the process is in the host's.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -21,6 +21,9 @@ nix::ioctl_none_bad!(ns_get_nstype, 0xb703);
 
 /// The magic number of the file system that namespaces live in.
 const NSFS_MAGIC: i64 = 0x6e73_6673;
+
+/// The namespace of the calling thread, which is the process's.
+const OWN: &str = "/proc/thread-self/ns/net";
 
 /// Why a path cannot be the container's namespace.
 #[derive(Debug)]
@@ -66,7 +69,7 @@ pub fn open_container(path: &Path) -> Result<OwnedFd, OpenError> {
     if !is_network_namespace(&file)? {
         return Err(OpenError::Gone(shown));
     }
-    if is_same_file(&file, &own_namespace()?)? {
+    if is_own_namespace(&file)? {
         return Err(OpenError::Host(shown));
     }
     Ok(file.into())
@@ -82,14 +85,9 @@ fn is_network_namespace(file: &File) -> Result<bool, Error> {
     Ok(kind == CloneFlags::CLONE_NEWNET.bits())
 }
 
-fn is_same_file(a: &File, b: &File) -> Result<bool, Error> {
-    let (a, b) = (a.metadata()?, b.metadata()?);
-    Ok((a.dev(), a.ino()) == (b.dev(), b.ino()))
-}
-
-/// The calling thread's, which is the process's.
-fn own_namespace() -> Result<File, Error> {
-    Ok(File::open("/proc/thread-self/ns/net")?)
+fn is_own_namespace(file: &File) -> Result<bool, Error> {
+    let (file, own) = (file.metadata()?, fs::metadata(OWN)?);
+    Ok((file.dev(), file.ino()) == (own.dev(), own.ino()))
 }
 
 /// The namespaces of one invocation. Sockets are opened when they are first used.
@@ -157,7 +155,7 @@ impl Place {
     /// The container's was opened by the caller; the host's is the calling thread's.
     fn descriptor(&mut self) -> Result<BorrowedFd<'_>, Error> {
         if self.namespace.is_none() {
-            self.namespace = Some(own_namespace()?.into());
+            self.namespace = Some(File::open(OWN)?.into());
         }
         let opened = self.namespace.as_ref();
         Ok(opened.expect("opened above").as_fd())

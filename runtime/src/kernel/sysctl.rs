@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, OpenOptions};
@@ -76,7 +77,19 @@ fn check_value(key: &str, value: &str) -> Result<(), Error> {
 
 /// Below the directory whatever the path says: the lookup is the kernel's, bound to it.
 fn open(path: &PathBuf, options: &mut OpenOptions) -> std::io::Result<File> {
-    Dir::open_ambient_dir(DIRECTORY, ambient_authority())?.open_with(path, options)
+    directory()?.open_with(path, options)
+}
+
+/// One for all namespaces: what is in it is looked up in that of the thread that asks.
+fn directory() -> std::io::Result<&'static Dir> {
+    static OPEN: OnceLock<Dir> = OnceLock::new();
+    match OPEN.get() {
+        Some(open) => Ok(open),
+        None => {
+            let open = Dir::open_ambient_dir(DIRECTORY, ambient_authority())?;
+            Ok(OPEN.get_or_init(|| open))
+        }
+    }
 }
 
 /// The path of a key below [`DIRECTORY`]. Errors: `Invalid`.

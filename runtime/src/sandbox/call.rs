@@ -4,14 +4,13 @@
 use std::time::Instant;
 
 use serde_json::Value;
-use wasmtime::component::{Component, Linker};
 use wasmtime::{CallHook, Engine, Store, UpdateDeadline};
 use weir_cni::{AddResult, Command, Error, Version};
 
 use super::request::{About, Request};
 use super::watchdog::Watchdog;
 use super::{claim, trap};
-use crate::host::bindings;
+use crate::host::bindings::PluginPre;
 use crate::host::bindings::weir::cni::cni;
 use crate::host::{Host, convert, printable};
 
@@ -55,11 +54,11 @@ impl Call {
     /// Instantiates the component and calls the function for the request's command.
     pub(super) fn make(
         &mut self,
-        component: &Component,
-        linker: &Linker<Host>,
+        plugin: &PluginPre<Host>,
         request: &Request,
     ) -> Result<Option<AddResult>, Error> {
-        let plugin = bindings::Plugin::instantiate(&mut self.store, component, linker)
+        let plugin = plugin
+            .instantiate(&mut self.store)
             .map_err(|e| self.explain(&e))?;
         let store = &mut self.store;
         let returned = match request.command {
@@ -83,12 +82,9 @@ impl Call {
     }
 
     /// Asks the component about itself.
-    pub(super) fn describe(
-        mut self,
-        component: &Component,
-        linker: &Linker<Host>,
-    ) -> Result<About, Error> {
-        let plugin = bindings::Plugin::instantiate(&mut self.store, component, linker)
+    pub(super) fn describe(mut self, plugin: &PluginPre<Host>) -> Result<About, Error> {
+        let plugin = plugin
+            .instantiate(&mut self.store)
             .map_err(|e| self.explain(&e))?;
         let about = plugin
             .call_version(&mut self.store)

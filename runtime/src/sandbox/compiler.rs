@@ -107,6 +107,9 @@ mod tests {
     #[test]
     fn what_is_none_is_refused_with_the_position() {
         let error = compile(b"\0asm\x0d\0\x01\0\xff").expect_err("no section has this number");
-        assert!(matches!(&error, Error::Refused(why) if why.contains("offset")), "{error}");
+        assert!(
+            matches!(&error, Error::Refused(why) if why.contains("offset")),
+            "{error}"
+        );
     }
 }

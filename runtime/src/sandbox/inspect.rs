@@ -55,7 +55,7 @@ impl Sandbox {
 
     fn ask(&self, component: &Component) -> Result<About, Error> {
         let call = Call::new(self.engine(), "version", self.nobody())?;
-        call.describe(component, self.linker_with_wasi()?)
+        call.describe(&self.workshop().connect(component)?)
     }
 
     /// A host that allows nothing.

@@ -1,23 +1,21 @@
 //! The sandbox of a process: plugins, their grants and their code, and how an invocation is set up.
 
-use std::collections::HashMap;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use serde_json::{Value, json};
 use wasmtime::Engine;
-use wasmtime::component::{Component, Linker};
 use weir_cni::{AddResult, Command, Error};
 
 use super::call::Call;
 use super::catalogue::{Catalogue, Plugin};
 use super::grants::Grants;
+use super::ready::Workshop;
 use super::request::Request;
-use super::{code, imports, linker};
 use crate::gate::{Audit, Gate, Subject};
 use crate::grant::{Document, Invocation, Limits};
 use crate::host::{Host, Log, RunIpam, Setup};
@@ -29,11 +27,8 @@ use crate::paths::Paths;
 pub struct Sandbox {
     paths: Paths,
     catalogue: Catalogue,
-    engine: Engine,
-    contract: OnceLock<Linker<Host>>,
-    with_wasi: OnceLock<Linker<Host>>,
+    workshop: Workshop,
     grants: OnceLock<Result<Grants, Error>>,
-    components: Mutex<HashMap<String, Component>>,
     audit_reads: bool,
 }
 
@@ -42,17 +37,11 @@ impl Sandbox {
     ///
     /// Errors: code 999 when this machine cannot run the engine.
     pub fn new(paths: Paths, audit_reads: bool) -> Result<Arc<Self>, Error> {
-        let engine = weir_engine::runner().map_err(|e| {
-            Error::internal(format!("the WebAssembly engine does not start: {e:#}"))
-        })?;
         Ok(Arc::new(Self {
             catalogue: Catalogue::new(&paths),
             paths,
-            engine,
-            contract: OnceLock::new(),
-            with_wasi: OnceLock::new(),
+            workshop: Workshop::new()?,
             grants: OnceLock::new(),
-            components: Mutex::new(HashMap::new()),
             audit_reads,
         }))
     }
@@ -64,7 +53,11 @@ impl Sandbox {
 
     /// The engine, for reading components.
     pub fn engine(&self) -> &Engine {
-        &self.engine
+        self.workshop.engine()
+    }
+
+    pub(super) fn workshop(&self) -> &Workshop {
+        &self.workshop
     }
 
     /// Where everything is.
@@ -105,11 +98,11 @@ impl Sandbox {
             .grants()?
             .for_plugin(&plugin, &request.network)?
             .document;
-        let component = self.component(&plugin)?;
+        let ready = self.workshop.ready(&plugin)?;
         let deadline = latest.min(Instant::now() + grant.spec.limits.time);
         let host = self.host(&plugin, grant, request, role, deadline)?;
-        let mut call = Call::new(&self.engine, &plugin.name, host)?;
-        let outcome = call.make(&component, self.linker(&plugin)?, request);
+        let mut call = Call::new(self.engine(), &plugin.name, host)?;
+        let outcome = call.make(&ready, request);
         call.finish(request.command, outcome)
     }
 
@@ -129,8 +122,9 @@ impl Sandbox {
             plugin: plugin.name.clone(),
             digest: plugin.digest.to_string(),
         };
-        let lock = match request.command {
-            Command::Add => {
+        // An IPAM plugin runs under its main plugin's.
+        let lock = match (&role, request.command) {
+            (Role::Main { .. }, Command::Add) => {
                 Some(Shared::take(&self.paths).map_err(|e| Error::io_failure(e.to_string()))?)
             }
             _ => None,
@@ -159,44 +153,6 @@ impl Sandbox {
             ipam: role.ipam(request, deadline),
         }))
     }
-
-    fn component(&self, plugin: &Plugin) -> Result<Component, Error> {
-        let mut components = self.components.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some(component) = components.get(&plugin.name) {
-            return Ok(component.clone());
-        }
-        let component = code::load(&self.engine, plugin)?;
-        // A test checks those of the binary's own.
-        if !plugin.is_built_in() {
-            imports::check(&plugin.name, &imports::requested(&self.engine, &component))?;
-        }
-        components.insert(plugin.name.clone(), component.clone());
-        Ok(component)
-    }
-
-    /// What a plugin is linked with: the binary's own have no use for WASI.
-    fn linker(&self, plugin: &Plugin) -> Result<&Linker<Host>, Error> {
-        match plugin.is_built_in() {
-            true => made(&self.contract, || linker::contract(&self.engine)),
-            false => self.linker_with_wasi(),
-        }
-    }
-
-    pub(super) fn linker_with_wasi(&self) -> Result<&Linker<Host>, Error> {
-        made(&self.with_wasi, || linker::with_wasi(&self.engine))
-    }
-}
-
-fn made(
-    linker: &OnceLock<Linker<Host>>,
-    make: impl FnOnce() -> wasmtime::Result<Linker<Host>>,
-) -> Result<&Linker<Host>, Error> {
-    if let Some(linker) = linker.get() {
-        return Ok(linker);
-    }
-    let made =
-        make().map_err(|e| Error::internal(format!("the contract cannot be linked: {e:#}")))?;
-    Ok(linker.get_or_init(|| made))
 }
 
 /// Whether a plugin may run another.
@@ -227,19 +183,12 @@ struct Ipam {
 
 impl RunIpam for Ipam {
     fn plugin(&self) -> Result<String, Error> {
-        let named = self
-            .request
-            .config
-            .get("ipam")
-            .and_then(|ipam| ipam.get("type"));
-        named
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-            .ok_or_else(|| {
-                Error::invalid_config(
-                    "ipam.type: missing; it names the plugin that assigns addresses",
-                )
-            })
+        let config = &self.request.config;
+        let named = config.get("ipam").and_then(|ipam| ipam.get("type"));
+        let named = named.and_then(Value::as_str).map(str::to_owned);
+        named.ok_or_else(|| {
+            Error::invalid_config("ipam.type: missing; it names the plugin that assigns addresses")
+        })
     }
 
     fn run(&mut self, command: Command) -> Result<Option<AddResult>, Error> {

@@ -14,6 +14,7 @@ mod imports;
 mod inspect;
 mod invoke;
 mod linker;
+mod ready;
 mod request;
 mod trap;
 mod watchdog;

@@ -1,0 +1,94 @@
+//! Plugins made ready to run: code loaded, imports connected. Each once for a process.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use wasmtime::Engine;
+use wasmtime::component::{Component, Linker};
+use weir_cni::Error;
+
+use super::catalogue::Plugin;
+use super::{code, codes, imports, linker};
+use crate::host::Host;
+use crate::host::bindings::PluginPre;
+
+/// The plugins that this process has made ready.
+pub(super) struct Workshop {
+    engine: Engine,
+    contract: OnceLock<Linker<Host>>,
+    with_wasi: OnceLock<Linker<Host>>,
+    ready: Mutex<HashMap<String, PluginPre<Host>>>,
+}
+
+impl Workshop {
+    /// Errors: code 999 when this machine cannot run the engine.
+    pub(super) fn new() -> Result<Self, Error> {
+        let engine = weir_engine::runner().map_err(|e| {
+            Error::internal(format!("the WebAssembly engine does not start: {e:#}"))
+        })?;
+        Ok(Self {
+            engine,
+            contract: OnceLock::new(),
+            with_wasi: OnceLock::new(),
+            ready: Mutex::new(HashMap::new()),
+        })
+    }
+
+    pub(super) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// A plugin, ready to be instantiated. Those of the binary's own have no use for WASI, and are
+    /// not checked for imports that no plugin may have: a test does that.
+    ///
+    /// Errors: `codes::NO_PLUGIN`, `codes::REFUSED_IMPORT`.
+    pub(super) fn ready(&self, plugin: &Plugin) -> Result<PluginPre<Host>, Error> {
+        let made = || self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ready) = made().get(&plugin.name) {
+            return Ok(ready.clone());
+        }
+        let component = code::load(&self.engine, plugin)?;
+        let ready = if plugin.is_built_in() {
+            connect(self.contract()?, &component)
+        } else {
+            imports::check(&plugin.name, &imports::requested(&self.engine, &component))?;
+            connect(self.with_wasi()?, &component)
+        }
+        .map_err(|e| e.with_prefix(format_args!("plugin `{}`", plugin.name)))?;
+        made().insert(plugin.name.clone(), ready.clone());
+        Ok(ready)
+    }
+
+    /// A component that is no plugin yet. Errors: `codes::NO_PLUGIN`.
+    pub(super) fn connect(&self, component: &Component) -> Result<PluginPre<Host>, Error> {
+        connect(self.with_wasi()?, component)
+    }
+
+    fn contract(&self) -> Result<&Linker<Host>, Error> {
+        made(&self.contract, || linker::contract(&self.engine))
+    }
+
+    fn with_wasi(&self) -> Result<&Linker<Host>, Error> {
+        made(&self.with_wasi, || linker::with_wasi(&self.engine))
+    }
+}
+
+fn connect(linker: &Linker<Host>, component: &Component) -> Result<PluginPre<Host>, Error> {
+    let connected = linker.instantiate_pre(component).and_then(PluginPre::new);
+    connected.map_err(|e| {
+        let why = format!("is not of this weir's contract, `weir:cni`: {e:#}");
+        Error::new(codes::NO_PLUGIN, why)
+    })
+}
+
+fn made(
+    linker: &OnceLock<Linker<Host>>,
+    make: impl FnOnce() -> wasmtime::Result<Linker<Host>>,
+) -> Result<&Linker<Host>, Error> {
+    if let Some(linker) = linker.get() {
+        return Ok(linker);
+    }
+    let made =
+        make().map_err(|e| Error::internal(format!("the contract cannot be linked: {e:#}")))?;
+    Ok(linker.get_or_init(|| made))
+}
