@@ -1,5 +1,7 @@
 //! The weir binary: a CNI plugin when a runtime calls it, a command line otherwise.
 
+#[cfg(target_arch = "x86_64")]
+mod copy;
 mod heap;
 
 use std::process::ExitCode;
