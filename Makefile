@@ -55,12 +55,12 @@ test-build: build
 	$(CARGO) test $(RELEASE) -p weir-compiler --no-run
 	$(CARGO) test $(RELEASE) --workspace $(APART) --no-run
 
-# Without root all but the tests with containerd run, in a user namespace.
+# Without root all but the tests that need it run, in a user namespace.
 WITHOUT_ROOT := $(filter-out 0,$(shell id -u))
 
 test: test-build
 	@tests/setup test
-	@$(if $(WITHOUT_ROOT),echo "Not root: the tests with containerd (tests/containerd.rs) are left out")
+	@$(if $(WITHOUT_ROOT),echo "Not root: the tests with containerd and with /dev/net/tun (needs_root::) are left out")
 	$(CARGO) test $(RELEASE) -p weir-compiler
 	@tests/run $(CARGO) test $(RELEASE) --workspace $(APART) $(if $(WITHOUT_ROOT),-- --skip needs_root::)
 

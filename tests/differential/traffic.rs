@@ -13,15 +13,15 @@ use crate::side::{Side, with_previous};
 /// How long a datagram may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
-const PORT: u16 = 9000;
-
-fn socket(place: &Container, to_family_of: IpAddr, port: u16) -> Result<UdpSocket> {
+/// A socket at a port of its own: the one before may live on for a moment, in a process that another
+/// test is starting.
+fn socket(place: &Container, to_family_of: IpAddr) -> Result<UdpSocket> {
     let any = if to_family_of.is_ipv4() {
         "0.0.0.0"
     } else {
         "::"
     };
-    let address = SocketAddr::new(any.parse()?, port);
+    let address = SocketAddr::new(any.parse()?, 0);
     let socket = place.inside(|| Ok(UdpSocket::bind(address)?))?;
     socket.set_read_timeout(Some(LIMIT))?;
     Ok(socket)
@@ -29,8 +29,8 @@ fn socket(place: &Container, to_family_of: IpAddr, port: u16) -> Result<UdpSocke
 
 /// Sends a datagram from one place to an address of another; the source that it comes with.
 fn source_seen(from: &Container, to: &Container, address: IpAddr) -> Result<IpAddr> {
-    let receiver = socket(to, address, PORT)?;
-    send(from, address, "here")?;
+    let receiver = socket(to, address)?;
+    send(from, at(address, &receiver)?, "here")?;
     let mut buffer = [0; 16];
     let (_, source) = receiver
         .recv_from(&mut buffer)
@@ -38,10 +38,15 @@ fn source_seen(from: &Container, to: &Container, address: IpAddr) -> Result<IpAd
     Ok(source.ip())
 }
 
-fn send(from: &Container, address: IpAddr, text: &str) -> Result<()> {
-    let sender = socket(from, address, 0)?;
-    sender.send_to(text.as_bytes(), SocketAddr::new(address, PORT))?;
+fn send(from: &Container, to: SocketAddr, text: &str) -> Result<()> {
+    let sender = socket(from, to.ip())?;
+    sender.send_to(text.as_bytes(), to)?;
     Ok(())
+}
+
+/// Where a socket is reached at an address.
+fn at(address: IpAddr, socket: &UdpSocket) -> Result<SocketAddr> {
+    Ok(SocketAddr::new(address, socket.local_addr()?.port()))
 }
 
 fn ip(text: &str) -> IpAddr {
@@ -170,7 +175,7 @@ fn arriving(side: &Side, check: bool) -> Result<Vec<String>> {
     }
     let (from, to) = (&side.containers[0], &side.containers[1]);
     let address = ip("10.1.0.3");
-    let receiver = socket(to, address, PORT)?;
+    let receiver = socket(to, address)?;
     let own = mac(from)?;
     // Known beforehand, so that nothing but the datagrams is sent.
     let neighbour = format!(
@@ -184,7 +189,7 @@ fn arriving(side: &Side, check: bool) -> Result<Vec<String>> {
     ] {
         from.ip(&format!("link set eth0 address {mac}"))?;
         from.ip(&neighbour)?;
-        send(from, address, text)?;
+        send(from, at(address, &receiver)?, text)?;
     }
     // The path is one queue: what has not come before the last one does not come.
     let mut arrived = Vec::new();
@@ -243,8 +248,8 @@ fn hairpin_mode_lets_a_container_reach_itself() -> Result<()> {
         let rule = "add rule ip service postrouting ip saddr 10.1.0.2 ip daddr 10.1.0.2 masquerade";
         side.node.tool("nft", rule)?;
         let container = &side.containers[0];
-        let receiver = socket(container, ip("10.1.0.2"), PORT)?;
-        send(container, ip("10.96.0.1"), "round")?;
+        let receiver = socket(container, ip("10.1.0.2"))?;
+        send(container, at(ip("10.96.0.1"), &receiver)?, "round")?;
         let mut buffer = [0; 16];
         let (_, source) = receiver
             .recv_from(&mut buffer)
