@@ -30,13 +30,9 @@ pub enum Verdict<'a> {
     Undo,
 }
 
-/// One line of the log.
+/// What a line of the log has after its time and its subject.
 #[derive(Serialize)]
-pub struct Record<'a, O: Serialize> {
-    /// RFC 3339, UTC, with microseconds.
-    time: String,
-    #[serde(flatten)]
-    subject: &'a Subject,
+struct Record<'a, O: Serialize> {
     capability: &'static str,
     operation: &'static str,
     arguments: &'a O,
@@ -53,6 +49,8 @@ pub struct Record<'a, O: Serialize> {
 /// The log, opened for appending, and what is recorded in it.
 pub struct Audit {
     subject: Subject,
+    /// The subject's members as JSON, the same in every line.
+    members: String,
     log: Result<File, String>,
     reads: bool,
 }
@@ -62,6 +60,7 @@ impl Audit {
     /// reads as well.
     pub fn new(subject: Subject, log: Result<File, String>, reads: bool) -> Self {
         Self {
+            members: members(&subject),
             subject,
             log,
             reads,
@@ -99,8 +98,6 @@ impl Audit {
             ),
         };
         let record = Record {
-            time: humantime::format_rfc3339_micros(SystemTime::now()).to_string(),
-            subject: &self.subject,
             capability: capability_of(O::NAME),
             operation: O::NAME,
             arguments: operation,
@@ -109,7 +106,10 @@ impl Audit {
             answer,
             microseconds: took.map(|t| t.as_micros().try_into().unwrap_or(u64::MAX)),
         };
-        let written = self.log.as_ref().map(|log| write_line(log, &record));
+        let written = self
+            .log
+            .as_ref()
+            .map(|log| write_line(log, &self.members, &record));
         if let Ok(Err(error)) = written {
             self.log = Err(error.to_string());
         }
@@ -122,9 +122,18 @@ fn capability_of(operation: &'static str) -> &'static str {
         .map_or(operation, |(word, _)| word)
 }
 
-/// One write, so that lines of several processes do not mix.
-fn write_line(mut log: &File, record: &impl Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_vec(record)?;
-    line.push(b'\n');
-    log.write_all(&line)
+/// One write, so that lines of several processes do not mix. The time is RFC 3339, UTC, with
+/// microseconds.
+fn write_line(mut log: &File, subject: &str, record: &impl Serialize) -> io::Result<()> {
+    let time = humantime::format_rfc3339_micros(SystemTime::now());
+    let rest = serde_json::to_string(record)?;
+    let rest = rest.trim_start_matches('{');
+    let line = format!("{{\"time\":\"{time}\",{subject},{rest}\n");
+    log.write_all(line.as_bytes())
+}
+
+/// An object's members, without its braces.
+fn members(subject: &Subject) -> String {
+    let object = serde_json::to_string(subject).expect("texts are JSON");
+    object[1..object.len() - 1].to_owned()
 }
