@@ -10,36 +10,30 @@ use dlmalloc::Dlmalloc;
 use spin::Mutex;
 
 /// All memory of the process.
-pub struct Heap(Mutex<Owned>);
-
-/// Dlmalloc itself is only pointers, and so not `Send`.
-struct Owned(Dlmalloc);
-
-// SAFETY: what the pointers lead to is the allocator's alone, and whoever has it holds the lock.
-unsafe impl Send for Owned {}
+pub struct Heap(Mutex<Dlmalloc>);
 
 impl Heap {
     pub const fn new() -> Self {
-        Self(Mutex::new(Owned(Dlmalloc::new())))
+        Self(Mutex::new(Dlmalloc::new()))
     }
 }
 
 // SAFETY: Dlmalloc keeps the contract of `GlobalAlloc`; the caller keeps that of each function.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        unsafe { self.0.lock().0.malloc(layout.size(), layout.align()) }
+        unsafe { self.0.lock().malloc(layout.size(), layout.align()) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        unsafe { self.0.lock().0.calloc(layout.size(), layout.align()) }
+        unsafe { self.0.lock().calloc(layout.size(), layout.align()) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        unsafe { self.0.lock().0.free(memory, layout.size(), layout.align()) }
+        unsafe { self.0.lock().free(memory, layout.size(), layout.align()) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let (old, align) = (layout.size(), layout.align());
-        unsafe { self.0.lock().0.realloc(memory, old, align, size) }
+        unsafe { self.0.lock().realloc(memory, old, align, size) }
     }
 }

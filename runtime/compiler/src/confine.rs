@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::env::consts::ARCH;
 
 use anyhow::{Context, Result};
+use nix::libc;
 use nix::sys::resource::{Resource, setrlimit};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, apply_filter,
 };
 
-/// Seconds of processor time: the largest plugins known take two.
+/// Seconds of processor time: the standard plugins take less than one each.
 const TIME: u64 = 60;
 
 /// Bytes of address space.

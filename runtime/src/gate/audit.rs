@@ -60,7 +60,7 @@ impl Audit {
     /// reads as well.
     pub fn new(subject: Subject, log: Result<File, String>, reads: bool) -> Self {
         Self {
-            members: members(&subject),
+            members: members(&subject).expect("texts are JSON"),
             subject,
             log,
             reads,
@@ -126,14 +126,13 @@ fn capability_of(operation: &'static str) -> &'static str {
 /// microseconds.
 fn write_line(mut log: &File, subject: &str, record: &impl Serialize) -> io::Result<()> {
     let time = humantime::format_rfc3339_micros(SystemTime::now());
-    let rest = serde_json::to_string(record)?;
-    let rest = rest.trim_start_matches('{');
-    let line = format!("{{\"time\":\"{time}\",{subject},{rest}\n");
+    let rest = members(record)?;
+    let line = format!("{{\"time\":\"{time}\",{subject},{rest}}}\n");
     log.write_all(line.as_bytes())
 }
 
 /// An object's members, without its braces.
-fn members(subject: &Subject) -> String {
-    let object = serde_json::to_string(subject).expect("texts are JSON");
-    object[1..object.len() - 1].to_owned()
+fn members(object: &impl Serialize) -> serde_json::Result<String> {
+    let text = serde_json::to_string(object)?;
+    Ok(text[1..text.len() - 1].to_owned())
 }

@@ -62,11 +62,10 @@ impl Contract for Host {
         let operation = link::Delete {
             link: self.identify(namespace, &link)?,
         };
+        self.forget_links();
         self.gate.perform(operation, |permit| {
             kernel::link::delete(&mut self.namespaces, permit)
-        })?;
-        self.forget_links();
-        Ok(())
+        })
     }
 
     fn update(
@@ -87,14 +86,12 @@ impl Contract for Host {
             alias: changes.alias,
             master: self.new_master(namespace, changes.master)?,
         };
-        let is_renamed = operation.name.is_some();
-        self.gate.perform(operation, |permit| {
-            kernel::link::update(&mut self.namespaces, permit)
-        })?;
-        if is_renamed {
+        if operation.name.is_some() {
             self.forget_links();
         }
-        Ok(())
+        self.gate.perform(operation, |permit| {
+            kernel::link::update(&mut self.namespaces, permit)
+        })
     }
 
     fn update_port(
@@ -189,10 +186,10 @@ impl Contract for Host {
             to: to.into(),
             link,
         };
+        self.forget_links();
         let moved = self.gate.perform(operation, |permit| {
             kernel::link::move_to(&mut self.namespaces, permit)
         })?;
-        self.forget_links();
         self.done.push(Undo::Move(link::Move {
             link: moved.facts(to.into()),
             to: back.namespace,

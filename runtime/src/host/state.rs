@@ -137,7 +137,8 @@ impl Host {
     ///
     /// The kernel gives an index to one link only, and no link another kind, so that a link which a
     /// plugin names by its index is looked up once. One that is gone meanwhile is for the kernel to
-    /// refuse; see [`forget_links`](Self::forget_links) for those that change.
+    /// refuse, and one that somebody else renames is judged by the name under which it was met; see
+    /// [`forget_links`](Self::forget_links) for those that the plugin changes.
     pub(super) fn identify(
         &mut self,
         namespace: types::Namespace,
@@ -177,7 +178,8 @@ impl Host {
         self.known.push(link);
     }
 
-    /// Forgets what may have changed: after a link was renamed, moved or deleted.
+    /// Forgets what is about to change: before a link is renamed, moved or deleted, whether or not
+    /// that succeeds.
     pub(super) fn forget_links(&mut self) {
         self.known.clear();
     }

@@ -24,7 +24,9 @@ pub enum Error {
     #[error("{0}")]
     Refused(String),
     /// What the kernel ended it for.
-    #[error("the compiler was ended by {0}, which means that the component is not to be trusted")]
+    #[error(
+        "the compiler was ended by {0}: the component makes it do more than compile, or too much"
+    )]
     Ended(Signal),
     #[error("run the compiler: {0}")]
     Io(#[from] io::Error),

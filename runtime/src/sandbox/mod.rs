@@ -14,10 +14,10 @@ mod imports;
 mod inspect;
 mod invoke;
 mod linker;
-mod ready;
 mod request;
 mod trap;
 mod watchdog;
+mod workshop;
 
 pub use catalogue::{Catalogue, Installed, Plugin, Source, digest};
 pub use grants::{Grants, Loaded, Origin, parse as parse_grant};

@@ -48,13 +48,14 @@ impl Workshop {
             return Ok(ready.clone());
         }
         let component = code::load(&self.engine, plugin)?;
-        let ready = if plugin.is_built_in() {
-            connect(self.contract()?, &component)
+        let linker = if plugin.is_built_in() {
+            self.contract()?
         } else {
             imports::check(&plugin.name, &imports::requested(&self.engine, &component))?;
-            connect(self.with_wasi()?, &component)
-        }
-        .map_err(|e| e.with_prefix(format_args!("plugin `{}`", plugin.name)))?;
+            self.with_wasi()?
+        };
+        let ready = connect(linker, &component)
+            .map_err(|e| e.with_prefix(format_args!("plugin `{}`", plugin.name)))?;
         made().insert(plugin.name.clone(), ready.clone());
         Ok(ready)
     }
