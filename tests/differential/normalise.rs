@@ -85,7 +85,7 @@ fn space(space: &Space, roles: &Roles, asked: &str) -> Value {
         let name = roles.of_name(link["ifname"].as_str().unwrap_or_default());
         let mut normal = without_chance(link, roles);
         normal["address"] = json!(mac_role(link, asked));
-        intended_queue_length(&mut normal);
+        intended_queues(&mut normal);
         (name, normal)
     });
     // The kernel's order follows indices, and neighbours that are no one's doing come and go.
@@ -163,11 +163,14 @@ fn parameters(space: &Space, roles: &Roles) -> Map<String, Value> {
 }
 
 /// weir leaves the kernel's queue length of a veth, 1000, as the reference does since 1.2.0; before,
-/// it asked for none by an oversight of its netlink library.
-fn intended_queue_length(link: &mut Value) {
+/// it asked for none by an oversight of its netlink library. And weir has the kernel keep no room for
+/// queues that a veth does not use.
+fn intended_queues(link: &mut Value) {
     let is_veth = link["linkinfo"]["info_kind"] == "veth";
     if let Some(keys) = link.as_object_mut().filter(|_| is_veth) {
-        keys.remove("txqlen");
+        for key in ["txqlen", "num_tx_queues", "num_rx_queues"] {
+            keys.remove(key);
+        }
     }
 }
 

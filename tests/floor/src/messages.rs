@@ -17,6 +17,11 @@ use netlink_packet_route::{AddressFamily, route::RouteAddress};
 use crate::netlink::Link;
 use crate::request::Request;
 
+/// Each end of a veth pair uses one queue. The kernel makes room for more unless told, and waits for
+/// RCU grace periods to leave that unused.
+const ONE_QUEUE: [LinkAttribute; 2] =
+    [LinkAttribute::NumTxQueues(1), LinkAttribute::NumRxQueues(1)];
+
 /// A link by its name.
 pub fn named(name: &str) -> LinkMessage {
     let mut link = LinkMessage::default();
@@ -41,8 +46,10 @@ pub fn veth(request: &Request, bridge: u32, namespace: &File) -> RouteNetlinkMes
     let mut peer = named(&request.interface);
     peer.attributes
         .push(LinkAttribute::NetNsFd(namespace.as_raw_fd()));
+    peer.attributes.extend(ONE_QUEUE);
     let mut link = with_up(named(&request.host_interface));
     link.attributes.push(LinkAttribute::Controller(bridge));
+    link.attributes.extend(ONE_QUEUE);
     link.attributes.push(LinkAttribute::LinkInfo(vec![
         LinkInfo::Kind(InfoKind::Veth),
         LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),

@@ -24,6 +24,11 @@ use crate::kernel::namespace::Namespaces;
 /// How often another random name is tried. Two names of 32 random bits do not meet twice.
 const NAME_ATTEMPTS: u32 = 4;
 
+/// The queues of each end of a veth pair. Not told, the kernel uses as many, but keeps room for one
+/// per processor, and waits for RCU grace periods to leave the others unused.
+const ONE_QUEUE: [LinkAttribute; 2] =
+    [LinkAttribute::NumTxQueues(1), LinkAttribute::NumRxQueues(1)];
+
 /// Creates a link and returns it as it is then. What fails leaves no link behind.
 ///
 /// Errors: `Exists`, saying where the name is taken; `NotFound` for a lower or a master that is
@@ -94,6 +99,7 @@ fn veth(namespaces: &mut Namespaces, wanted: &Create, peer: &NewPeer) -> Result<
         let this = chosen(&wanted.name);
         let other = chosen(&peer.name);
         let mut message = common(wanted, &this);
+        message.attributes.extend(ONE_QUEUE);
         let peer_message = peer_end(namespaces, wanted.namespace, peer, &other)?;
         let data = InfoData::Veth(InfoVeth::Peer(peer_message));
         message.attributes.push(info(InfoKind::Veth, Some(data)));
@@ -171,6 +177,7 @@ fn peer_end(
         .map(|mac| LinkAttribute::Address(mac.0.clone()));
     let mtu = peer.mtu.map(LinkAttribute::Mtu);
     message.attributes.extend(mac.into_iter().chain(mtu));
+    message.attributes.extend(ONE_QUEUE);
     Ok(message)
 }
 
