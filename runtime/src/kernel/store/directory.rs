@@ -14,6 +14,7 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
 
+use super::rename::{exchange, rename_new};
 use super::{is_key, spare};
 use crate::kernel::Error;
 
@@ -253,23 +254,25 @@ impl Directory {
 
     /// Creates the first of `keys` that does not exist, and returns it.
     ///
-    /// The value is written first and then linked to its name, which fails where the name exists.
-    /// A process killed half-way so leaves either nothing or the whole lease, never an empty file
-    /// that nobody owns.
+    /// The value is written first and then gets its name, which fails where the name is taken. A
+    /// process killed half-way so leaves either nothing or the whole lease, never an empty file that
+    /// nobody owns.
     pub fn claim<'k>(&self, keys: &'k [String], value: &[u8]) -> Result<Option<&'k str>, Error> {
         let Some(first) = keys.first() else {
             return Ok(None);
         };
         self.write_file(TEMPORARY, value)
             .map_err(|e| self.failed("creating", first, e))?;
-        let claimed = self.link_first(keys, value);
-        self.sweep();
+        let claimed = self.name_first(keys, value);
+        if !matches!(claimed, Ok(Some(_))) {
+            self.sweep();
+        }
         claimed
     }
 
-    fn link_first<'k>(&self, keys: &'k [String], value: &[u8]) -> Result<Option<&'k str>, Error> {
+    fn name_first<'k>(&self, keys: &'k [String], value: &[u8]) -> Result<Option<&'k str>, Error> {
         for key in keys {
-            match self.link(key, value) {
+            match self.name(key, value) {
                 Ok(()) => return Ok(Some(key)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(self.failed("creating", key, error)),
@@ -278,17 +281,16 @@ impl Directory {
         Ok(None)
     }
 
-    fn link(&self, key: &str, value: &[u8]) -> io::Result<()> {
-        let linked = self.dir.hard_link(TEMPORARY, &self.dir, key);
-        match linked
-            .as_ref()
-            .map_err(|e| e.raw_os_error().map(Errno::from_raw))
-        {
-            // This file system has no hard links.
-            Err(Some(Errno::EPERM | Errno::EOPNOTSUPP | Errno::EMLINK)) => {
-                self.write_file(key, value)
+    /// Gives the temporary file its key's name, which must be free.
+    fn name(&self, key: &str, value: &[u8]) -> io::Result<()> {
+        match rename_new(&self.handle, TEMPORARY, key) {
+            // This file system does not rename so.
+            Err(Errno::EINVAL | Errno::ENOSYS) => {
+                self.write_file(key, value)?;
+                self.sweep();
+                Ok(())
             }
-            _ => linked,
+            named => Ok(named?),
         }
     }
 
@@ -308,12 +310,12 @@ impl Directory {
 
     /// Puts the spare in the place of the key's file, which is the next spare, or else a new file.
     fn overwrite(&self, key: &str, before: &[u8], value: &[u8]) -> io::Result<()> {
-        if spare::fill(&self.dir, key, value) && self.exchange(spare::NAME, key) {
+        if spare::fill(&self.dir, key, value) && self.exchanged(spare::NAME, key) {
             self.keep_spare(before);
             return Ok(());
         }
         self.write_file(TEMPORARY, value)?;
-        if !self.exchange(TEMPORARY, key) {
+        if !self.exchanged(TEMPORARY, key) {
             // This file system cannot exchange names.
             return self.dir.rename(TEMPORARY, &self.dir, key);
         }
@@ -326,8 +328,8 @@ impl Directory {
         Ok(())
     }
 
-    fn exchange(&self, one: &str, other: &str) -> bool {
-        spare::exchange(&self.handle, one, other).is_ok()
+    fn exchanged(&self, one: &str, other: &str) -> bool {
+        exchange(&self.handle, one, other).is_ok()
     }
 
     /// Decides whether the spare, which has this value, may stay.

@@ -18,6 +18,7 @@ mod directory;
 mod fingerprint;
 mod index;
 mod lock;
+mod rename;
 mod spare;
 mod table;
 #[cfg(test)]

@@ -20,11 +20,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
 use cap_std::fs::{Dir, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
-use nix::NixPath;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::libc::{self, c_int};
@@ -83,19 +82,4 @@ fn lease(file: &File) -> io::Result<()> {
     Errno::result(unsafe { libc::fcntl(descriptor, F_SETSIG, libc::SIGURG) })?;
     Errno::result(unsafe { libc::fcntl(descriptor, libc::F_SETLEASE, libc::F_WRLCK) })?;
     Ok(())
-}
-
-/// Swaps two names of one directory in one step. Both must exist.
-pub(super) fn exchange(directory: &impl AsFd, one: &str, other: &str) -> nix::Result<()> {
-    let directory = directory.as_fd().as_raw_fd();
-    let flags = libc::RENAME_EXCHANGE;
-    // The C library that weir is linked with has no function for this system call.
-    let result = one.with_nix_path(|one| {
-        other.with_nix_path(|other| {
-            let (one, other) = (one.as_ptr(), other.as_ptr());
-            // SAFETY: the names are strings with a NUL at their end, and the descriptor is open.
-            unsafe { libc::syscall(libc::SYS_renameat2, directory, one, directory, other, flags) }
-        })
-    })??;
-    Errno::result(result).map(drop)
 }

@@ -905,7 +905,7 @@ fn the_directorys_times_tell_weirs_mark_from_a_change() {
     let changes: [fn(&Path); 4] = [
         |directory| fs::write(directory.join("x"), "v").unwrap(),
         |directory| fs::rename(directory.join("x"), directory.join("y")).unwrap(),
-        |directory| spare::exchange(&fs::File::open(directory).unwrap(), "y", "a").unwrap(),
+        |directory| rename::exchange(&fs::File::open(directory).unwrap(), "y", "a").unwrap(),
         |directory| fs::remove_file(directory.join("y")).unwrap(),
     ];
     for change in changes {
