@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
@@ -51,14 +52,14 @@ pub struct Audit {
     subject: Subject,
     /// The subject's members as JSON, the same in every line.
     members: String,
-    log: Result<File, String>,
+    log: Result<Arc<File>, String>,
     reads: bool,
 }
 
 impl Audit {
     /// `log` must be open for appending, or the reason why it is not; `reads` records allowed
     /// reads as well.
-    pub fn new(subject: Subject, log: Result<File, String>, reads: bool) -> Self {
+    pub fn new(subject: Subject, log: Result<Arc<File>, String>, reads: bool) -> Self {
         Self {
             members: members(&subject).expect("texts are JSON"),
             subject,

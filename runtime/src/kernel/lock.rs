@@ -4,6 +4,7 @@
 //! fails takes such a thing back only while no other is under way.
 
 use std::fs::{DirBuilder, File};
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -51,17 +52,24 @@ impl Shared {
 }
 
 fn open(directory: &Path, path: &Path) -> std::io::Result<File> {
+    let open = || {
+        File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(path)
+    };
+    match open() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        opened => return opened,
+    }
     DirBuilder::new()
         .recursive(true)
         .mode(0o755)
         .create(directory)?;
-    File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .custom_flags(libc::O_NOFOLLOW)
-        .open(path)
+    open()
 }
 
 fn share(mut file: File) -> nix::Result<Flock<File>> {

@@ -29,6 +29,8 @@ pub struct Sandbox {
     catalogue: Catalogue,
     workshop: Workshop,
     grants: OnceLock<Result<Grants, Error>>,
+    /// The audit log, opened for appending, or why it is not.
+    audit: OnceLock<Result<Arc<File>, String>>,
     audit_reads: bool,
 }
 
@@ -42,6 +44,7 @@ impl Sandbox {
             paths,
             workshop: Workshop::new()?,
             grants: OnceLock::new(),
+            audit: OnceLock::new(),
             audit_reads,
         }))
     }
@@ -106,6 +109,11 @@ impl Sandbox {
         call.finish(request.command, outcome)
     }
 
+    fn audit_log(&self) -> Result<Arc<File>, String> {
+        let open = || open_audit(&self.paths.audit_log()).map(Arc::new);
+        self.audit.get_or_init(open).clone()
+    }
+
     fn host(
         &self,
         plugin: &Plugin,
@@ -131,11 +139,7 @@ impl Sandbox {
         };
         let limits = grant.spec.limits;
         let log = Log::new(self.paths.log(), log_subject(&subject), limits.log.as_u64());
-        let audit = Audit::new(
-            subject,
-            open_audit(&self.paths.audit_log()),
-            self.audit_reads,
-        );
+        let audit = Audit::new(subject, self.audit_log(), self.audit_reads);
         let invocation = Invocation {
             container_id: request.container_id.clone(),
             ifname: request.ifname.clone(),

@@ -12,6 +12,7 @@ mod sysctl;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::process::Command;
+use std::sync::Arc;
 use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
@@ -78,6 +79,7 @@ fn permissive_gate() -> Gate {
     let log = File::options()
         .append(true)
         .open("/dev/null")
+        .map(Arc::new)
         .map_err(|e| e.to_string());
     Gate::new(
         capabilities,
