@@ -1,7 +1,7 @@
 //! The bridge on the host.
 
 use weir_sdk::link::{self, BridgeChanges, Changes, Link, NewBridge, NewLink};
-use weir_sdk::{Context, Error, ErrorCode, Interface, Namespace, Outcome, sysctl};
+use weir_sdk::{Context, Error, ErrorCode, Interface, Namespace, OperationError, Outcome, sysctl};
 
 use crate::config::Config;
 
@@ -72,15 +72,18 @@ fn adjust(config: &Config, bridge: &Link) -> Result<(), Error> {
         link::update(Namespace::Host, bridge, changes)
             .context(format!("could not set bridge \"{}\" up", bridge.name))?;
     }
-    refuse_router_advertisements(&bridge.name)
+    refuse_router_advertisements(&bridge.name, sysctl::ensure)
 }
 
 /// The routes of the bridge and its ports are this plugin's business, not that of whoever sends
-/// router advertisements.
-pub fn refuse_router_advertisements(link: &str) -> Result<(), Error> {
+/// router advertisements. `set` writes the parameter, or looks at it first.
+pub fn refuse_router_advertisements(
+    link: &str,
+    set: fn(Namespace, &str, &str) -> Result<(), OperationError>,
+) -> Result<(), Error> {
     let key = sysctl::interface_key("ipv6.conf", link, "accept_ra");
     // A kernel without IPv6 has no such key.
-    let set = sysctl::ensure(Namespace::Host, &key, "0").found();
+    let set = set(Namespace::Host, &key, "0").found();
     set.map(drop)
         .context(format!("could not set accept_ra of \"{link}\""))
 }

@@ -1,7 +1,7 @@
 //! The veth pair: one end a port of the bridge, the other the container's interface.
 
 use weir_sdk::link::{self, Link, NewLink, NewPeer, OperState, PortChanges};
-use weir_sdk::{Context, Error, ErrorCode, Mac, Namespace, Outcome, Request, log};
+use weir_sdk::{Context, Error, ErrorCode, Mac, Namespace, Outcome, Request, log, sysctl};
 
 use crate::antispoof;
 use crate::bridge::refuse_router_advertisements;
@@ -41,7 +41,7 @@ pub fn create(
     let container = link::get(Namespace::Container, request.ifname.as_str())
         .context("could not read the container's interface")?;
 
-    refuse_router_advertisements(&host.name)?;
+    refuse_router_advertisements(&host.name, sysctl::write)?;
     set_up_port(config, &host)?;
     if config.macspoofchk {
         antispoof::add(owner, &host.name, mac_of(&container)?)?;

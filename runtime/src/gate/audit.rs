@@ -126,10 +126,15 @@ fn capability_of(operation: &'static str) -> &'static str {
 /// One write, so that lines of several processes do not mix. The time is RFC 3339, UTC, with
 /// microseconds.
 fn write_line(mut log: &File, subject: &str, record: &impl Serialize) -> io::Result<()> {
+    let mut line = Vec::with_capacity(1024);
     let time = humantime::format_rfc3339_micros(SystemTime::now());
-    let rest = members(record)?;
-    let line = format!("{{\"time\":\"{time}\",{subject},{rest}}}\n");
-    log.write_all(line.as_bytes())
+    write!(line, "{{\"time\":\"{time}\",{subject}")?;
+    let rest = line.len();
+    serde_json::to_writer(&mut line, record)?;
+    // The record's members continue the line's object.
+    line[rest] = b',';
+    line.push(b'\n');
+    log.write_all(&line)
 }
 
 /// An object's members, without its braces.

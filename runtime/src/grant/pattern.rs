@@ -67,8 +67,13 @@ fn expand(text: &str, invocation: &Invocation, spell: &dyn Fn(&str) -> String) -
     expanded
 }
 
+/// Whether a text is more than itself.
+fn is_glob(text: &str) -> bool {
+    text.contains(['*', '?', '['])
+}
+
 fn matches_glob(pattern: &str, value: &str) -> bool {
-    if !pattern.contains(['*', '?', '[']) {
+    if !is_glob(pattern) {
         return pattern == value;
     }
     // The pattern was compiled once when the document was read.
@@ -79,7 +84,9 @@ impl TryFrom<String> for Pattern {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        glob::Pattern::new(&text).map_err(|e| format!("`{text}` is not a glob: {}", e.msg))?;
+        if is_glob(&text) {
+            glob::Pattern::new(&text).map_err(|e| format!("`{text}` is not a glob: {}", e.msg))?;
+        }
         check_placeholders(&text)?;
         Ok(Self { text })
     }

@@ -360,8 +360,14 @@ impl Directory {
             .map_err(|e| self.failed("removing", key, e))
     }
 
-    /// Removes what a killed process may have left.
+    /// Removes what a killed process may have left. To look for it first is faster, as it is rarely
+    /// there.
     pub fn sweep(&self) {
+        if let Err(error) = self.dir.symlink_metadata(TEMPORARY)
+            && error.kind() == ErrorKind::NotFound
+        {
+            return;
+        }
         // What cannot be removed makes the next write fail, and that tells.
         let _ = self.dir.remove_file(TEMPORARY);
     }
