@@ -2,12 +2,35 @@
 //!
 //! Every path comes from here. `WEIR_ROOT` relocates all of them, for tests and rootless use.
 
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{getegid, geteuid, getgid, getuid};
 
 /// The environment variable that relocates every path.
 pub const ROOT_VARIABLE: &str = "WEIR_ROOT";
+
+/// Opens a file of weir's own, whose directory is made where it is missing.
+pub fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    let missing = match (options.open(path), path.parent()) {
+        (Err(error), Some(directory)) if error.kind() == ErrorKind::NotFound => directory,
+        (opened, _) => return opened,
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(missing)?;
+    options.open(path)
+}
+
+/// Opens a log for appending, as [`open`] does.
+pub fn open_log(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.append(true).create(true).mode(0o640);
+    open(&options, path)
+}
 
 /// The directory that stands for `/`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! Capability `log`: structured lines in weir's log, bounded and without control characters.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -11,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::bindings::weir::cni::log::{Host as Contract, Level};
 use super::state::Host;
+use crate::paths;
 
 /// Writes JSON Lines, one append each, until the grant's bound is used up.
 pub struct Log {
@@ -94,18 +94,7 @@ impl Log {
 
     fn open(&mut self) -> std::io::Result<&mut File> {
         if self.file.is_none() {
-            if let Some(directory) = self.path.parent() {
-                DirBuilder::new()
-                    .recursive(true)
-                    .mode(0o755)
-                    .create(directory)?;
-            }
-            let options = OpenOptions::new()
-                .append(true)
-                .create(true)
-                .mode(0o640)
-                .open(&self.path);
-            self.file = Some(options?);
+            self.file = Some(paths::open_log(&self.path)?);
         }
         Ok(self.file.as_mut().expect("opened above"))
     }

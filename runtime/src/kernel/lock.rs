@@ -3,9 +3,8 @@
 //! A bridge or a gateway's address that one ADD made, another may use a moment later. An ADD that
 //! fails takes such a thing back only while no other is under way.
 
-use std::fs::{DirBuilder, File};
-use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use nix::errno::Errno;
@@ -13,7 +12,7 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
 
 use super::error::Error;
-use crate::paths::Paths;
+use crate::paths::{self, Paths};
 
 /// Below the directory of locks.
 const FILE: &str = "add.lock";
@@ -30,10 +29,9 @@ impl Shared {
     ///
     /// Errors: `Failed` naming the file.
     pub fn take(paths: &Paths) -> Result<Self, Error> {
-        let directory = paths.run();
-        let path = directory.join(FILE);
+        let path = paths.run().join(FILE);
         let failed = |e: Error| e.while_doing(format_args!("lock `{}`", path.display()));
-        let file = open(&directory, &path).map_err(|e| failed(e.into()))?;
+        let file = open(&path).map_err(|e| failed(e.into()))?;
         let lock = share(file).map_err(|e| failed(e.into()))?;
         Ok(Self { lock })
     }
@@ -51,25 +49,15 @@ impl Shared {
     }
 }
 
-fn open(directory: &Path, path: &Path) -> std::io::Result<File> {
-    let open = || {
-        File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(path)
-    };
-    match open() {
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        opened => return opened,
-    }
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o755)
-        .create(directory)?;
-    open()
+fn open(path: &Path) -> std::io::Result<File> {
+    let mut options = File::options();
+    options
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW);
+    paths::open(&options, path)
 }
 
 fn share(mut file: File) -> nix::Result<Flock<File>> {

@@ -1,9 +1,7 @@
 //! The sandbox of a process: plugins, their grants and their code, and how an invocation is set up.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -21,7 +19,7 @@ use crate::grant::{Document, Invocation, Limits};
 use crate::host::{Host, Log, RunIpam, Setup};
 use crate::kernel::Namespaces;
 use crate::kernel::lock::Shared;
-use crate::paths::Paths;
+use crate::paths::{self, Paths};
 
 /// Runs plugins. One for a process; cheap to share.
 pub struct Sandbox {
@@ -110,7 +108,9 @@ impl Sandbox {
     }
 
     fn audit_log(&self) -> Result<Arc<File>, String> {
-        let open = || open_audit(&self.paths.audit_log()).map(Arc::new);
+        let path = self.paths.audit_log();
+        let failed = |e| format!("`{}`: {e}", path.display());
+        let open = || paths::open_log(&path).map(Arc::new).map_err(failed);
         self.audit.get_or_init(open).clone()
     }
 
@@ -219,27 +219,6 @@ fn log_subject(subject: &Subject) -> Value {
         "network": subject.network,
         "plugin": subject.plugin,
     })
-}
-
-fn open_audit(path: &Path) -> Result<File, String> {
-    let open = || {
-        OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o640)
-            .open(path)
-    };
-    let opened = open().or_else(|error| {
-        let Some(directory) = path.parent().filter(|d| !d.exists()) else {
-            return Err(error);
-        };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o755)
-            .create(directory)?;
-        open()
-    });
-    opened.map_err(|e| format!("`{}`: {e}", path.display()))
 }
 
 fn duplicate(container: Option<&OwnedFd>) -> Result<Option<OwnedFd>, Error> {
