@@ -23,7 +23,7 @@ export CARGO_TARGET_$(shell echo $(TARGET) | tr a-z- A-Z_)_RUSTFLAGS := $(if $(w
 
 # The toolchain's own linker puts functions that call each other side by side.
 LLD   := $(wildcard $(shell rustc --print sysroot)/lib/rustlib/$(ARCH)-unknown-linux-gnu/bin/gcc-ld)
-WHOLE := -C lto=fat -C codegen-units=1 $(if $(LLD),-C link-arg=-B$(LLD) -C link-arg=-fuse-ld=lld)
+WHOLE := -C lto=fat $(if $(LLD),-C link-arg=-B$(LLD) -C link-arg=-fuse-ld=lld)
 
 # The standard plugins do without WASI altogether; all others are built as a plugin's author builds.
 BARE    := wasm32-unknown-unknown
