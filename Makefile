@@ -30,7 +30,7 @@ BARE    := wasm32-unknown-unknown
 WASI    := wasm32-wasip2
 
 # What is built into the binary or its tests, by the suffix of its package's name.
-PLUGINS  := bridge host-local loopback
+PLUGINS  := bandwidth bridge firewall host-local loopback portmap ptp static tuning
 EXAMPLES := hostile
 GUESTS   := $(notdir $(wildcard tests/hostile/guests/*))
 

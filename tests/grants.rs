@@ -281,6 +281,20 @@ fn documents_that_are_not_valid_stop_everything() -> Result<()> {
             ),
             "verb",
         ),
+        (
+            valid.replace(
+                "capabilities: {}",
+                "capabilities: { traffic: [ { disciplines: [fq_codel] } ] }",
+            ),
+            "fq_codel",
+        ),
+        (
+            valid.replace(
+                "capabilities: {}",
+                "capabilities: { conntrack: [ { ports: [9-1] } ] }",
+            ),
+            "9-1",
+        ),
         (valid.replace("limits: {}", "limits: { time: 61s }"), "61s"),
         (
             valid.replace("limits: {}", "limits: { memory: much }"),
@@ -347,7 +361,14 @@ fn a_new_grant_can_be_saved_as_it_is() -> Result<()> {
     let place = Place::create()?;
     let printed = place.node.weir(&["grants", "new", PLUGIN])?;
     assert!(printed.contains(&place.node.digest(PLUGIN)?), "{printed}");
-    for capability in ["link:", "address:", "store:", "ipam:"] {
+    for capability in [
+        "link:",
+        "address:",
+        "traffic:",
+        "conntrack:",
+        "store:",
+        "ipam:",
+    ] {
         assert!(
             printed.contains(capability),
             "{capability} is not in {printed}"

@@ -34,6 +34,15 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 const LINKS: [&str; 9] = [
     "bridge", "veth", "8021q", "ipvlan", "dummy", "vrf", "ifb", "macvlan", "tun",
 ];
+const TRAFFIC: [&str; 7] = [
+    "act_mirred",
+    "cls_bpf",
+    "cls_u32",
+    "nf_conntrack_netlink",
+    "sch_htb",
+    "sch_ingress",
+    "sch_tbf",
+];
 const NFTABLES: [&str; 18] = [
     "nft_chain_nat",
     "nft_ct",
@@ -87,9 +96,10 @@ fn guest(program: &Path) -> Vm {
     let mut guest = Vm::new(&house().join("target/vm"))
         .modules(&LINKS)
         .modules(&NFTABLES)
+        .modules(&TRAFFIC)
         .timeout(TIMEOUT)
         .file(program, PROGRAM, 0o755);
-    for tool in ["ip", "bridge", "nft"] {
+    for tool in ["ip", "bridge", "tc", "nft"] {
         guest = guest.file(tool_path(tool), &format!("/usr/sbin/{tool}"), 0o755);
     }
     guest

@@ -5,15 +5,22 @@
 //! Each test has two nodes, one per side, which take every step together. What may differ is in
 //! [`normalise`], and nowhere else.
 
+mod bandwidth;
 mod bridge;
 mod case;
 mod compare;
 mod damage;
+mod firewall;
 mod host_local;
 mod normalise;
+mod portmap;
+mod probe;
+mod ptp;
 mod side;
 mod snapshot;
+mod r#static;
 mod switch;
 mod traffic;
+mod tuning;
 mod versions;
 mod weir_alone;

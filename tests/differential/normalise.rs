@@ -86,6 +86,7 @@ fn space(space: &Space, roles: &Roles, asked: &str) -> Value {
         let mut normal = without_chance(link, roles);
         normal["address"] = json!(mac_role(link, asked));
         intended_queues(&mut normal);
+        intended_addresses(&mut normal);
         (name, normal)
     });
     // The kernel's order follows indices, and neighbours that are no one's doing come and go.
@@ -95,7 +96,7 @@ fn space(space: &Space, roles: &Roles, asked: &str) -> Value {
         .filter(|neighbour| is_permanent(neighbour));
     json!({
         "links": links.collect::<Map<_, _>>(),
-        "routes": sorted(space.routes.iter().map(|route| without_chance(route, roles))),
+        "routes": sorted(space.routes.iter().map(|route| intended_on_link(without_chance(route, roles)))),
         "rules": sorted(space.rules.iter().map(|rule| without_chance(rule, roles))),
         "neighbours": sorted(permanent.map(|neighbour| without_chance(neighbour, roles))),
         "parameters": parameters(space, roles),
@@ -170,6 +171,30 @@ fn intended_queues(link: &mut Value) {
     if let Some(keys) = link.as_object_mut().filter(|_| is_veth) {
         for key in ["txqlen", "num_tx_queues", "num_rx_queues"] {
             keys.remove(key);
+        }
+    }
+}
+
+/// weir's `ptp` says of a next hop that no route leads to that it is on the link; the reference adds
+/// such a route before it deletes the one to the subnet.
+fn intended_on_link(mut route: Value) -> Value {
+    if let Some(flags) = route.get_mut("flags").and_then(Value::as_array_mut) {
+        flags.retain(|flag| flag != "onlink");
+    }
+    route
+}
+
+/// weir's `ptp` adds addresses without the kernel's route and without detection of duplicates, where the
+/// reference deletes the route afterwards and waits for the detection.
+fn intended_addresses(link: &mut Value) {
+    let addresses = link.get_mut("addr_info").and_then(Value::as_array_mut);
+    for address in addresses
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object_mut)
+    {
+        for key in ["nodad", "noprefixroute"] {
+            address.remove(key);
         }
     }
 }

@@ -26,6 +26,9 @@ pub struct Side {
 /// Where leases are without `dataDir`.
 const DATA_DIR: &str = "/var/lib/cni/networks";
 
+/// Where the backups of `tuning` are without `dataDir`.
+pub const BACKUPS: &str = "/run/cni/tuning";
+
 /// What the comparison runs, and the Debian package that has it.
 const TOOLS: [(&str, &str); 6] = [
     ("/usr/lib/cni/bridge", "containernetworking-plugins"),
@@ -63,7 +66,36 @@ impl Side {
         ])
     }
 
-    /// Calls this side's plugin, the one that `type` names, for a container.
+    /// Connects the last container to the host as what is outside, with a way back to the others.
+    pub fn connect_outside(&self) -> Result<&Container> {
+        let outside = self
+            .containers
+            .last()
+            .context("a container for the outside")?;
+        let pid_path = outside.netns().display().to_string();
+        for line in [
+            "link add out type veth peer name eth0".to_owned(),
+            format!("link set eth0 netns {pid_path}"),
+            "address add 192.0.2.1/24 dev out".to_owned(),
+            "address add 2001:db8::1/64 dev out nodad".to_owned(),
+            "link set out up".to_owned(),
+        ] {
+            self.node.ip(&line)?;
+        }
+        for line in [
+            "address add 192.0.2.2/24 dev eth0",
+            "address add 2001:db8::2/64 dev eth0 nodad",
+            "link set eth0 up",
+            "route add 10.1.0.0/24 via 192.0.2.1",
+            "-6 route add fd00:1::/64 via 2001:db8::1",
+        ] {
+            outside.ip(line)?;
+        }
+        Ok(outside)
+    }
+
+    /// Calls this side's plugin, the one that `type` names, for a container; or, where the
+    /// configuration is a list, its `plugins` as a runtime does.
     pub fn call(
         &self,
         command: &str,
@@ -71,7 +103,43 @@ impl Side {
         config: &Value,
         args: Option<&str>,
     ) -> Result<Outcome> {
-        self.call_of(self.whose, command, container, config, args)
+        match config["plugins"].as_array() {
+            None => self.call_of(self.whose, command, container, config, args),
+            Some(plugins) => self.call_list(command, container, config, plugins, args),
+        }
+    }
+
+    /// Calls one plugin after the other; DEL begins with the last, and follows an ADD that failed. The
+    /// outcome is that of the last call that was made for the command itself.
+    fn call_list(
+        &self,
+        command: &str,
+        container: usize,
+        list: &Value,
+        plugins: &[Value],
+        args: Option<&str>,
+    ) -> Result<Outcome> {
+        let mut plugins: Vec<&Value> = plugins.iter().collect();
+        if command == "DEL" {
+            plugins.reverse();
+        }
+        let mut previous = list.get("prevResult").cloned();
+        let mut outcome = None;
+        for plugin in plugins {
+            let config = execution(list, plugin, previous.as_ref());
+            let called = self.call_of(self.whose, command, container, &config, args)?;
+            if !called.succeeded() {
+                if command == "ADD" {
+                    self.call("DEL", container, list, args)?;
+                }
+                return Ok(called);
+            }
+            if command == "ADD" {
+                previous = Some(called.document());
+            }
+            outcome = Some(called);
+        }
+        outcome.context("a list has plugins")
     }
 
     /// Calls a plugin of either kind on this side's node.
@@ -104,10 +172,14 @@ impl Side {
     /// The configuration with paths below the node's root, as `WEIR_ROOT` has it for weir.
     fn relocated(&self, config: &Value) -> Value {
         let mut config = config.clone();
+        let below = |path: &str| format!("{}{path}", self.node.root().display());
+        if plugin(&config) == "tuning" {
+            let data_dir = below(config["dataDir"].as_str().unwrap_or(BACKUPS));
+            config["dataDir"] = json!(data_dir);
+        }
         let Some(ipam) = config.get_mut("ipam").and_then(Value::as_object_mut) else {
             return config;
         };
-        let below = |path: &str| format!("{}{path}", self.node.root().display());
         let data_dir = ipam
             .get("dataDir")
             .and_then(Value::as_str)
@@ -119,6 +191,18 @@ impl Side {
         }
         config
     }
+}
+
+/// The execution configuration of a list's plugin.
+fn execution(list: &Value, plugin: &Value, previous: Option<&Value>) -> Value {
+    let mut config = plugin.clone();
+    for key in ["cniVersion", "name"] {
+        config[key] = list[key].clone();
+    }
+    if let Some(previous) = previous {
+        config["prevResult"] = previous.clone();
+    }
+    config
 }
 
 /// The plugin to call.

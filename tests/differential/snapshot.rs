@@ -19,7 +19,8 @@ pub struct Space {
     pub routes: Vec<Value>,
     pub rules: Vec<Value>,
     pub neighbours: Vec<Value>,
-    /// Everything below `/proc/sys/net/ipv[46]/conf`, by its path there, and forwarding.
+    /// Everything below `/proc/sys/net/ipv[46]/conf`, by its path there, and some of the whole
+    /// namespace.
     pub parameters: BTreeMap<String, String>,
 }
 
@@ -33,6 +34,15 @@ pub struct Snapshot {
 
 /// What is asked of `ip`, in the order of [`Space`]'s lists.
 const QUESTIONS: &str = "address show\nroute show table all\nrule show\nneighbour show\n";
+
+/// The parameters of a whole namespace that plugins change.
+const OF_NAMESPACE: [&str; 5] = [
+    "ipv4/ip_forward",
+    "ipv4/ip_local_port_range",
+    "ipv4/tcp_keepalive_time",
+    "ipv4/tcp_retries1",
+    "ipv4/tcp_rmem",
+];
 
 impl Snapshot {
     /// Of a side, now.
@@ -107,8 +117,9 @@ fn parameters() -> Result<BTreeMap<String, String>> {
             }
         }
     }
-    let forwarding = parameter_of(&root.join("ipv4/ip_forward"))?;
-    parameters.insert("ipv4/ip_forward".to_owned(), forwarding);
+    for path in OF_NAMESPACE {
+        parameters.insert(path.to_owned(), parameter_of(&root.join(path))?);
+    }
     Ok(parameters)
 }
 

@@ -53,34 +53,6 @@ fn ip(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-/// Connects the last container to the host as what is outside, with a way back to the others.
-fn connect_outside(side: &Side) -> Result<&Container> {
-    let outside = side
-        .containers
-        .last()
-        .context("a container for the outside")?;
-    let pid_path = outside.netns().display().to_string();
-    for line in [
-        "link add out type veth peer name eth0".to_owned(),
-        format!("link set eth0 netns {pid_path}"),
-        "address add 192.0.2.1/24 dev out".to_owned(),
-        "address add 2001:db8::1/64 dev out nodad".to_owned(),
-        "link set out up".to_owned(),
-    ] {
-        side.node.ip(&line)?;
-    }
-    for line in [
-        "address add 192.0.2.2/24 dev eth0",
-        "address add 2001:db8::2/64 dev eth0 nodad",
-        "link set eth0 up",
-        "route add 10.1.0.0/24 via 192.0.2.1",
-        "-6 route add fd00:1::/64 via 2001:db8::1",
-    ] {
-        outside.ip(line)?;
-    }
-    Ok(outside)
-}
-
 fn routed(ip_masq: bool) -> Value {
     json!({
         "cniVersion": "1.0.0", "name": "net", "type": "bridge", "bridge": "br",
@@ -95,7 +67,7 @@ fn routed(ip_masq: bool) -> Value {
 /// Where a container's datagrams seem to come from: outside, of both families, and at another
 /// container.
 fn sources(side: &Side, config: &Value) -> Result<[IpAddr; 4]> {
-    let outside = connect_outside(side)?;
+    let outside = side.connect_outside()?;
     let (one, two) = (&side.containers[0], &side.containers[1]);
     let mut results = Vec::new();
     for container in 0..2 {
@@ -141,7 +113,7 @@ fn not_masqueraded_without_the_key() -> Result<()> {
 #[test]
 fn not_masqueraded_after_del() -> Result<()> {
     for side in Side::pair(2)? {
-        let outside = connect_outside(&side)?;
+        let outside = side.connect_outside()?;
         let container = &side.containers[0];
         let at = ip("192.0.2.2");
         let mut config = routed(true);

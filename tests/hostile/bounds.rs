@@ -114,6 +114,52 @@ fn what_was_half_made_is_gone() -> Result<()> {
     Ok(())
 }
 
+/// In a discipline that stays: what was there before stays as well.
+#[test]
+fn half_made_traffic_control_is_gone() -> Result<()> {
+    let place = Place::create(&Grant {
+        capabilities: "{ traffic: [ { namespace: host, links: [half0], verbs: [create] } ] }",
+        ..Grant::nothing(PLUGIN)
+    })?;
+    place.node.ip("link add half0 type veth peer name half1")?;
+    for words in [
+        "qdisc add dev half0 root handle 1: htb default 10",
+        "class add dev half0 parent 1: classid 1:10 htb rate 8mbit burst 15000",
+        "filter add dev half0 parent 1: protocol ip prio 7 u32 match ip dst 10.0.0.0/8 flowid 1:10",
+    ] {
+        place.node.tool("tc", words)?;
+    }
+    let shown = || -> Result<Vec<String>> {
+        let of_link = ["qdisc show", "class show", "filter show"];
+        let show = |what: &&str| place.node.tool("tc", &format!("{what} dev half0"));
+        of_link.iter().map(show).collect()
+    };
+    let before = shown()?;
+    let outcome = place.add(json!({ "act": "half of traffic and trap", "target": "half0" }))?;
+    assert_eq!(outcome.error()["code"], 210, "{outcome:?}");
+    for (made, undone) in [
+        ("traffic.add-qdisc", "traffic.delete-qdisc"),
+        ("traffic.add-class", "traffic.delete-class"),
+        ("traffic.add-filter", "traffic.delete-filter"),
+    ] {
+        let (made, undone) = (place.records(made), place.records(undone));
+        assert!(
+            !made.is_empty() && made.len() == undone.len(),
+            "{made:#?} {undone:#?}"
+        );
+        assert!(
+            made.iter().all(|record| record["verdict"] == "allowed"),
+            "{made:#?}"
+        );
+        for record in undone {
+            assert_eq!(record["verdict"], "undo", "{record:#}");
+            assert_eq!(record["answer"], "ok", "{record:#}");
+        }
+    }
+    assert_eq!(shown()?, before);
+    Ok(())
+}
+
 #[test]
 fn a_plugin_cannot_run_itself_as_its_ipam_plugin() -> Result<()> {
     let place = Place::create(&Grant {

@@ -7,8 +7,9 @@ use weir_tests::{Grant, Node, State, weir};
 use super::{Place, READ};
 
 /// The operations that `examples/hostile` attempts, at least one of each capability.
-const ATTEMPTED: [&str; 8] = [
+const ATTEMPTED: [&str; 10] = [
     "address",
+    "conntrack",
     "firewall",
     "ipam",
     "link",
@@ -16,6 +17,7 @@ const ATTEMPTED: [&str; 8] = [
     "route",
     "store",
     "sysctl",
+    "traffic",
 ];
 
 #[test]
@@ -107,5 +109,78 @@ fn names_are_taken_literally() -> Result<()> {
     place
         .run("ADD", read, &[("CNI_IFNAME", "victim")])?
         .result();
+    Ok(())
+}
+
+/// All operations on traffic control and on connections, by their names in the audit log.
+const ON_TRAFFIC: [&str; 8] = [
+    "conntrack.delete",
+    "traffic.add-class",
+    "traffic.add-filter",
+    "traffic.add-qdisc",
+    "traffic.delete-qdisc",
+    "traffic.list-classes",
+    "traffic.list-filters",
+    "traffic.list-qdiscs",
+];
+
+/// Each rule misses what is tried by one field.
+const NEAR_TRAFFIC: &str = r#"{
+    traffic: [
+      { namespace: container },
+      { namespace: host, links: ["eth*"] },
+      { namespace: host, kinds: [veth] },
+      { namespace: host, verbs: [update] } ],
+    conntrack: [
+      { namespace: container },
+      { namespace: host, protocols: [tcp, sctp] },
+      { namespace: host, protocols: [udp], ports: [53, 30000-32767] },
+      { namespace: host, verbs: [read] } ] }"#;
+
+#[test]
+fn every_operation_on_traffic_is_denied() -> Result<()> {
+    for capabilities in [READ, NEAR_TRAFFIC] {
+        let place = Place::create(&Grant {
+            capabilities,
+            ..Grant::nothing("misbehaving")
+        })?;
+        place
+            .add(json!({ "act": "reach for traffic", "target": "lo" }))?
+            .result();
+        for operation in ON_TRAFFIC {
+            let records = place.records(operation);
+            assert!(!records.is_empty(), "{operation} was not tried");
+            for record in records {
+                assert_eq!(record["verdict"], "denied", "{record:#}");
+            }
+        }
+        place.assert_no_residue();
+    }
+    Ok(())
+}
+
+/// A grant for the link that packets come from says nothing of the one that they would go to.
+#[test]
+fn a_redirect_needs_its_target() -> Result<()> {
+    let place = Place::create(&Grant {
+        capabilities: "{ traffic: [ { namespace: host, links: [reach0] } ] }",
+        ..Grant::nothing("misbehaving")
+    })?;
+    place
+        .node
+        .ip("link add reach0 type veth peer name reach1")?;
+    let outcome = place.add(json!({ "act": "reach for a redirect", "target": "reach0" }))?;
+    let error = outcome.error();
+    assert_eq!(error["code"], 100, "{error:#}");
+    let message = error["msg"].to_string();
+    assert!(
+        message.contains("create `mirred` on loopback `lo` in host"),
+        "{error:#}"
+    );
+    // The discipline that it was allowed to make is gone again.
+    assert_eq!(place.records("traffic.add-qdisc")[0]["verdict"], "allowed");
+    assert_eq!(place.records("traffic.delete-qdisc")[0]["verdict"], "undo");
+    let shown = place.node.tool("tc", "qdisc show dev reach0")?;
+    assert!(!shown.contains("ingress"), "{shown}");
     Ok(())
 }

@@ -23,9 +23,11 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 use serde_json::Value;
@@ -43,7 +45,7 @@ const COMMAND_TIMEOUT: &str = "120s";
 /// How often a start that hangs is told from one that failed.
 const START_POLL: Duration = Duration::from_millis(50);
 
-/// The CRI's own containerd namespace, which is also the parent of its control groups.
+/// The CRI's own containerd namespace.
 const CRI_NAMESPACE: &str = "k8s.io";
 
 const CGROUP_ROOT: &str = "/sys/fs/cgroup";
@@ -51,18 +53,20 @@ const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 /// The directories whose changes stay inside. A work directory below one of them would be hidden.
 const LAYERED: [&str; 5] = ["/etc", "/opt", "/run", "/var/lib", "/var/log"];
 
-/// Every program that is run here, with the Debian package that has it.
-const TOOLS: [(&str, &str); 12] = [
+/// Every program that is run here and by tests, with the Debian package that has it.
+const TOOLS: [(&str, &str); 14] = [
     ("busybox", "busybox-static"),
     ("containerd", "containerd"),
     ("containerd-shim-runc-v2", "containerd"),
     ("ctr", "containerd"),
     ("ip", "iproute2"),
     ("mount", "mount"),
+    ("nft", "nftables"),
     ("nsenter", "util-linux"),
     ("runc", "runc"),
     ("setpriv", "util-linux"),
     ("tar", "tar"),
+    ("tc", "iproute2"),
     ("umoci", "umoci"),
     ("unshare", "util-linux"),
 ];
@@ -140,7 +144,7 @@ impl Containerd {
 
         let mut containerd = Self {
             unshare: spawn(&dir)?,
-            cgroup_parents: absent_cgroups(&[&namespace, CRI_NAMESPACE]),
+            cgroup_parents: absent_cgroups(&namespace),
             namespace,
             dir,
         };
@@ -152,6 +156,12 @@ impl Containerd {
     /// The socket of containerd's API and of the CRI, to be reached from any namespace.
     pub fn socket(&self) -> PathBuf {
         self.dir.path("containerd.sock")
+    }
+
+    /// The parent for the control groups of the CRI's pods, which are removed with this containerd.
+    /// Those of other tests' pods are elsewhere.
+    pub fn cgroup_parent(&self) -> String {
+        format!("/{}", self.namespace)
     }
 
     /// What containerd has logged so far.
@@ -192,8 +202,28 @@ impl Containerd {
 
     /// Where an absolute path inside the namespaces is to be found from outside of them.
     pub fn path(&self, inside: &str) -> PathBuf {
+        // A symbolic link like this one would lead outside.
+        let inside = match inside.strip_prefix("/var/run/") {
+            Some(below) => &format!("run/{below}"),
+            None => inside,
+        };
         let root = format!("/proc/{}/root", self.unshare.id());
         Path::new(&root).join(inside.trim_start_matches('/'))
+    }
+
+    /// Runs `act` in a thread inside the network namespace, which sees the machine's own files.
+    pub fn inside<T: Send>(&self, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        let namespace = format!("/proc/{}/ns/net", self.unshare.id());
+        inside(Path::new(&namespace), act)
+    }
+
+    /// As [`Containerd::inside`], in a container's network namespace, which has a path there.
+    pub fn inside_netns<T: Send>(
+        &self,
+        netns: &str,
+        act: impl FnOnce() -> Result<T> + Send,
+    ) -> Result<T> {
+        inside(&self.path(netns), act)
     }
 
     /// Writes a network configuration to `/etc/cni/net.d/NAME`. `ctr` uses the first by name.
@@ -216,6 +246,16 @@ impl Containerd {
                 .with_context(|| format!("linking {name} in /opt/cni/bin"))?;
         }
         Ok(())
+    }
+
+    /// The records of weir's audit log.
+    pub fn audit(&self) -> Result<Vec<Value>> {
+        let log = fs::read_to_string(self.path("/var/log/weir/audit.jsonl"));
+        let log = log.context("reading weir's audit log")?;
+        let records = log.lines().map(serde_json::from_str);
+        records
+            .collect::<Result<_, _>>()
+            .context("reading JSON Lines")
     }
 
     /// Waits for containerd's notification as sd_notify(3) describes it.
@@ -352,6 +392,20 @@ fn spawn(dir: &OwnDir) -> Result<Child> {
         .context("starting setpriv of the Debian package util-linux")
 }
 
+/// Runs `act` in a thread inside a network namespace.
+fn inside<T: Send>(namespace: &Path, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let file = File::open(namespace).with_context(|| format!("open {}", namespace.display()))?;
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            setns(&file, CloneFlags::CLONE_NEWNET).context("enter a network namespace")?;
+            act()
+        });
+        thread
+            .join()
+            .map_err(|_| anyhow!("a thread of the test panicked"))?
+    })
+}
+
 /// Whether a read ended without a message and without a fault.
 fn is_retry(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
@@ -422,17 +476,13 @@ fn child_of(parent: u32) -> Option<Pid> {
         .map(Pid::from_raw)
 }
 
-/// The control groups of these names, in every hierarchy, that do not exist yet and so will be ours.
-fn absent_cgroups(names: &[&str]) -> Vec<PathBuf> {
+/// The control groups of this name, in every hierarchy, that do not exist yet and so will be ours.
+fn absent_cgroups(name: &str) -> Vec<PathBuf> {
     let root = PathBuf::from(CGROUP_ROOT);
     let hierarchies = fs::read_dir(&root).into_iter().flatten().flatten();
-    let parents: Vec<PathBuf> = hierarchies
-        .map(|entry| entry.path())
-        .chain([root])
-        .collect();
+    let parents = hierarchies.map(|entry| entry.path()).chain([root]);
     parents
-        .iter()
-        .flat_map(|parent| names.iter().map(|name| parent.join(name)))
+        .map(|parent| parent.join(name))
         .filter(|path| !path.exists())
         .collect()
 }

@@ -5,11 +5,13 @@
 //! containers in it. Everything is gone when they are dropped.
 
 pub mod containerd;
+pub mod cri;
 pub mod guest;
 pub mod namespace;
 pub mod node;
 pub mod plugin;
 pub mod state;
+pub mod throughput;
 pub mod trace;
 pub mod vm;
 

@@ -16,6 +16,7 @@ pub struct State {
     pub addresses: Vec<String>,
     pub routes: Vec<String>,
     pub rules: Vec<String>,
+    pub disciplines: Vec<String>,
     pub nftables: Vec<Value>,
     /// Leases and cached results, with their content.
     pub files: BTreeMap<String, String>,
@@ -29,6 +30,7 @@ impl State {
             addresses: addresses(&node.ip_json("address show")?),
             routes: routes(&node.ip("route show table all")?),
             rules: lines(&node.ip("rule show")?),
+            disciplines: disciplines(&node.tool("tc", "qdisc show")?),
             nftables: nftables(&node.tool("nft", "-j list ruleset")?)?,
             files: files(node),
         })
@@ -64,6 +66,7 @@ impl State {
             ("address", &self.addresses),
             ("route", &self.routes),
             ("rule", &self.rules),
+            ("discipline", &self.disciplines),
         ];
         let listed = lists
             .iter()
@@ -130,6 +133,13 @@ fn lines(text: &str) -> Vec<String> {
         .collect();
     lines.sort();
     lines
+}
+
+/// Without the kernel's own, which have no handle.
+fn disciplines(text: &str) -> Vec<String> {
+    let mut disciplines = lines(text);
+    disciplines.retain(|discipline| !discipline.contains(" 0: "));
+    disciplines
 }
 
 /// Everything in the ruleset without handles, which only grow.

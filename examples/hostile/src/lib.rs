@@ -10,9 +10,10 @@ use weir_sdk::config::Ipam;
 use weir_sdk::firewall::{self, BaseChain, Chain, ChainType, Command, Family, Hook, Policy};
 use weir_sdk::link::{self, Changes, NewLink, NewMaster, NewPeer};
 use weir_sdk::store::{Access, Location, Store};
+use weir_sdk::traffic::{self, Qdisc, TokenBucket};
 use weir_sdk::{
-    AddResult, Error, IpNet, Namespace, OperationError, Plugin, Request, address, ipam, log,
-    neighbour, route, sysctl,
+    AddResult, Error, IpFamily, IpNet, Namespace, OperationError, Plugin, Request, address,
+    conntrack, ipam, log, neighbour, route, sysctl,
 };
 
 /// The plugin.
@@ -29,7 +30,7 @@ pub struct Config {
 /// What is tried, and its name for the log.
 type Attempt = (&'static str, fn(&str) -> Result<(), OperationError>);
 
-const ATTEMPTS: [Attempt; 14] = [
+const ATTEMPTS: [Attempt; 17] = [
     ("take the loopback of the host down", set_host_loopback_down),
     ("delete the bridge of the host", delete_bridge),
     ("make a link in the host", create_host_link),
@@ -41,6 +42,9 @@ const ATTEMPTS: [Attempt; 14] = [
     ("switch the reverse path filter off", switch_filter_off),
     ("climb out of the sysctl tree", climb_out_of_sysctl),
     ("drop the host's packets", drop_host_packets),
+    ("slow the host down", slow_host_down),
+    ("listen to the host", redirect_host_packets),
+    ("break the host's connections", break_connections),
     ("read the leases of the network", read_leases),
     ("write below /etc", write_below_etc),
     ("see every link of the host", list_host_links),
@@ -142,6 +146,27 @@ fn drop_host_packets(_: &str) -> Result<(), OperationError> {
         }),
     };
     firewall::apply(Namespace::Host, Family::Inet, &[Command::AddChain(chain)])
+}
+
+fn slow_host_down(_: &str) -> Result<(), OperationError> {
+    let trickle = TokenBucket {
+        rate: 1,
+        burst: 1,
+        latency: 1,
+    };
+    traffic::add_qdisc(Namespace::Host, "lo", Qdisc::tbf(trickle))
+}
+
+fn redirect_host_packets(_: &str) -> Result<(), OperationError> {
+    traffic::add_qdisc(Namespace::Host, "lo", Qdisc::ingress())?;
+    let away = traffic::Filter::redirect(traffic::INGRESS, "weir0");
+    traffic::add_filter(Namespace::Host, "lo", away)
+}
+
+fn break_connections(_: &str) -> Result<(), OperationError> {
+    let local: IpAddr = "127.0.0.1".parse().expect("an address");
+    let all = conntrack::Filter::new(IpFamily::Ipv4, conntrack::TCP).to(local);
+    conntrack::delete(Namespace::Host, all).map(drop)
 }
 
 fn read_leases(_: &str) -> Result<(), OperationError> {

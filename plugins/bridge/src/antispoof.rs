@@ -11,17 +11,16 @@
 //! set macs { "veth5f3c0a12" . 02:00:00:00:00:01 comment "<attachment>" }
 //! ```
 
+use weir_sdk::firewall::owned::{self, Found, Owner, Valid, creation, deletion};
 use weir_sdk::firewall::{
-    self, Chain, ChainType, Command, Condition, DataType, Element, Family, Field, Hook, Rule, Set,
+    Chain, ChainType, Command, Condition, DataType, Element, Family, Field, Hook, Rule, Set,
     Statement, Value,
 };
-use weir_sdk::{
-    AddResult, Context, Error, ErrorCode, GcRequest, Interface, Mac, Namespace, OperationError,
-    Outcome,
-};
+use weir_sdk::link::Link;
+use weir_sdk::{AddResult, Context, Error, GcRequest, Interface, Mac, OperationError};
 
 use crate::config::Config;
-use crate::owned::{self, Found, Owner, Valid, creation};
+use crate::veth::mac_of;
 
 const FAMILY: Family = Family::Bridge;
 const PREROUTING: &str = "prerouting";
@@ -30,56 +29,42 @@ const PRIORITY: i32 = -300;
 const LINKS: &str = "links";
 const MACS: &str = "macs";
 
-/// How often to try when others change the same objects at the same time.
-const ATTEMPTS: usize = 8;
-
 /// Drops what comes from a port with another source than this MAC.
 pub fn add(owner: &Owner, port: &str, mac: Mac) -> Result<(), Error> {
     try_add(owner, port, mac).context("could not set up the check of source MACs")
 }
 
 fn try_add(owner: &Owner, port: &str, mac: Mac) -> Result<(), OperationError> {
-    let elements = [
-        (
-            LINKS,
-            Element::new([port.into()]).with_comment(owner.comment()),
-        ),
-        (
-            MACS,
-            Element::new([port.into(), mac.into()]).with_comment(owner.comment()),
-        ),
-    ];
-    let commands = elements.map(creation);
-    let mut outcome = apply(&commands);
-    for _ in 0..ATTEMPTS {
-        match &outcome {
-            Err(error) if error.code == ErrorCode::NotFound => {
-                apply(&base()).or_exists()?;
-            }
-            // The name was another port's, whose container went without a DEL.
-            Err(error) if error.code == ErrorCode::Exists => {
-                owned::delete(FAMILY, of_port(port)?)?;
-            }
-            _ => break,
-        }
-        outcome = apply(&commands);
-    }
-    outcome
+    let commands = elements(owner, port, mac).map(creation);
+    owned::add(FAMILY, &commands, base, || {
+        // The name was another port's, whose container went without a DEL.
+        let mut commands: Vec<Command> = of_port(port)?.into_iter().map(deletion).collect();
+        commands.extend_from_slice(&elements(owner, port, mac).map(creation));
+        Ok(commands)
+    })
 }
 
-fn apply(commands: &[Command]) -> Result<(), OperationError> {
-    firewall::apply(Namespace::Host, FAMILY, commands)
+fn elements(owner: &Owner, port: &str, mac: Mac) -> [(&'static str, Element); 2] {
+    keys(port, mac).map(|(set, key)| (set, Element::new(key).with_comment(owner.comment())))
+}
+
+/// The sets, and the key that a port with its MAC has in each.
+fn keys(port: &str, mac: Mac) -> [(&'static str, Vec<Value>); 2] {
+    [
+        (LINKS, vec![port.into()]),
+        (MACS, vec![port.into(), mac.into()]),
+    ]
 }
 
 /// What all networks share. `create-chain` fails where it exists, so that nothing comes twice.
-fn base() -> [Command; 4] {
+fn base() -> Vec<Command> {
     let prerouting = Chain::base(PREROUTING, ChainType::Filter, Hook::Prerouting, PRIORITY);
     let fields = [Field::InputLinkName, Field::MacSource];
     let rule = Rule::new(PREROUTING)
         .when(Condition::in_set([Field::InputLinkName], LINKS))
         .when(Condition::not_in_set(fields, MACS))
         .then(Statement::Drop);
-    [
+    vec![
         Command::CreateChain(prerouting),
         Command::AddSet(Set::new(LINKS, [DataType::LinkName])),
         Command::AddSet(Set::new(MACS, [DataType::LinkName, DataType::MacAddress])),
@@ -92,6 +77,16 @@ fn of_port(port: &str) -> Result<Vec<Found>, OperationError> {
     owned::find(FAMILY, &[LINKS, MACS], |element| {
         element.key.first() == Some(&port)
     })
+}
+
+/// Fails unless frames from the port with another source than the container's MAC are dropped.
+pub fn check(owner: &Owner, port: &Link, container: &Link) -> Result<(), Error> {
+    let mac = mac_of(container)?;
+    let checked = owned::check_rules(FAMILY, PREROUTING, None, 1).and_then(|()| {
+        let mut keys = keys(&port.name, mac).into_iter();
+        keys.try_for_each(|(set, key)| owned::check(FAMILY, set, &key, owner).map(drop))
+    });
+    checked.context("the check of source MACs")
 }
 
 /// Removes the attachment's elements: by name and MAC where the previous result tells them, else,
@@ -116,10 +111,8 @@ fn find_by_name(owner: &Owner, previous: Option<&AddResult>) -> Result<Vec<Found
     let Some(mac) = container_mac(container) else {
         return Ok(Vec::new());
     };
-    let port = || Value::from(port.name.as_str());
-    let keys = [(LINKS, vec![port()]), (MACS, vec![port(), mac.into()])];
     let mut found = Vec::new();
-    for (set, key) in keys {
+    for (set, key) in keys(&port.name, mac) {
         found.extend(owned::get(FAMILY, set, &key, owner)?);
     }
     Ok(found)

@@ -1,7 +1,7 @@
 //! The bridge on the host.
 
 use weir_sdk::link::{self, BridgeChanges, Changes, Link, NewBridge, NewLink};
-use weir_sdk::{Context, Error, ErrorCode, Interface, Namespace, OperationError, Outcome, sysctl};
+use weir_sdk::{Context, Error, ErrorCode, Interface, Namespace, Outcome, sysctl};
 
 use crate::config::Config;
 
@@ -72,29 +72,22 @@ fn adjust(config: &Config, bridge: &Link) -> Result<(), Error> {
         link::update(Namespace::Host, bridge, changes)
             .context(format!("could not set bridge \"{}\" up", bridge.name))?;
     }
-    refuse_router_advertisements(&bridge.name, sysctl::ensure)
+    refuse_router_advertisements(&bridge.name)
 }
 
-/// The routes of the bridge and its ports are this plugin's business, not that of whoever sends
-/// router advertisements. `set` writes the parameter, or looks at it first.
-pub fn refuse_router_advertisements(
-    link: &str,
-    set: fn(Namespace, &str, &str) -> Result<(), OperationError>,
-) -> Result<(), Error> {
-    let key = sysctl::interface_key("ipv6.conf", link, "accept_ra");
+/// The routes of the bridge are this plugin's business, not that of whoever sends router
+/// advertisements.
+fn refuse_router_advertisements(bridge: &str) -> Result<(), Error> {
+    let key = sysctl::interface_key("ipv6.conf", bridge, "accept_ra");
     // A kernel without IPv6 has no such key.
-    let set = set(Namespace::Host, &key, "0").found();
-    set.map(drop)
-        .context(format!("could not set accept_ra of \"{link}\""))
+    sysctl::ensure(Namespace::Host, &key, "0")
+        .found()
+        .map(drop)
+        .context(format!("could not set accept_ra of \"{bridge}\""))
 }
 
 /// The bridge in the result, read again: its MAC may have changed with its first port.
 pub fn interface(bridge: &Link) -> Result<Interface, Error> {
     let bridge = link::get(Namespace::Host, bridge).context("could not read the bridge again")?;
-    Ok(Interface {
-        mac: bridge.mac_text(),
-        mtu: Some(bridge.mtu),
-        name: bridge.name,
-        ..Interface::default()
-    })
+    Ok(bridge.interface())
 }

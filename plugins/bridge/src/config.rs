@@ -3,8 +3,9 @@
 use serde::Deserialize;
 use weir_sdk::cni::validate_interface_name;
 use weir_sdk::config::Ipam;
+use weir_sdk::config::mac::{self, MacKey};
 use weir_sdk::link::BridgeVlan;
-use weir_sdk::{Args, Dns, Error, Mac};
+use weir_sdk::{Args, Dns, Error, Mac, masquerade};
 
 /// The bridge without `bridge`.
 const DEFAULT_BRIDGE: &str = "cni0";
@@ -107,14 +108,6 @@ pub struct ArgsKey {
     pub cni: MacKey,
 }
 
-/// A key `mac`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct MacKey {
-    /// The container interface's MAC; empty for none.
-    pub mac: String,
-}
-
 impl Config {
     /// Whether the bridge is to be the network's gateway.
     pub fn has_gateway(&self) -> bool {
@@ -153,7 +146,7 @@ impl Config {
             ("args.cni.mac", &self.args.cni.mac),
         ];
         match of_config.into_iter().find(|(_, mac)| !mac.is_empty()) {
-            Some((key, mac)) => usable_mac(key, mac).map(Some),
+            Some((key, mac)) => mac::usable(key, mac).map(Some),
             None => args.mac(),
         }
     }
@@ -162,12 +155,7 @@ impl Config {
     pub fn validate(&self) -> Result<(), Error> {
         self.validate_names()?;
         self.validate_vlans()?;
-        if !matches!(self.ip_masq_backend.as_str(), "" | "nftables") {
-            let backend = self.ip_masq_backend.escape_debug();
-            return Err(invalid(format!(
-                "ipMasqBackend: \"{backend}\" is not supported: expected \"nftables\", or no key"
-            )));
-        }
+        masquerade::validate_backend(&self.ip_masq_backend)?;
         if self.hairpin_mode && self.promisc_mode {
             let msg = "hairpinMode and promiscMode cannot both be true: choose one";
             return Err(invalid(msg));
@@ -246,17 +234,6 @@ impl Trunk {
 
 fn invalid(msg: impl Into<String>) -> Error {
     Error::invalid_config(msg)
-}
-
-fn usable_mac(key: &str, text: &str) -> Result<Mac, Error> {
-    let mac: Mac = text
-        .parse()
-        .map_err(|error| invalid(format!("{key}: {error}")))?;
-    if mac.as_bytes().len() != 6 || mac.is_multicast() || mac.is_zero() {
-        let msg = format!("{key}: {mac} cannot be an interface's MAC: expected 6 bytes, unicast");
-        return Err(invalid(msg));
-    }
-    Ok(mac)
 }
 
 /// A VLAN whose frames leave the port untagged and that untagged frames come into.
@@ -346,10 +323,6 @@ mod tests {
                 "vlan and vlanTrunk cannot both be given",
             ),
             (
-                r#"{"ipMasqBackend": "iptables"}"#,
-                "ipMasqBackend: \"iptables\" is not supported: expected \"nftables\"",
-            ),
-            (
                 r#"{"hairpinMode": true, "promiscMode": true}"#,
                 "hairpinMode and promiscMode cannot both be true",
             ),
@@ -369,6 +342,15 @@ mod tests {
                 assert!(fault.starts_with(expected), "{fault}");
             }
         }
+    }
+
+    #[test]
+    fn iptables_is_an_unsupported_value_of_the_backend() {
+        let error = config(r#"{"ipMasqBackend": "iptables"}"#)
+            .validate()
+            .unwrap_err();
+        assert_eq!(error.code, weir_sdk::Code::UNSUPPORTED_FIELD);
+        assert!(error.msg.contains("ipMasqBackend") && error.msg.contains("iptables"));
     }
 
     #[test]

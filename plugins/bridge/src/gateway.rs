@@ -37,15 +37,10 @@ pub fn configure(
         let gateways = gateways(ips, family);
         if !gateways.is_empty() {
             ensure_addresses(config, device, family, &gateways)?;
-            forward(family)?;
+            sysctl::forward(family)?;
         }
     }
-    Ok(vlan_interface.map(|link| Interface {
-        mac: link.mac_text(),
-        mtu: Some(link.mtu),
-        name: link.name,
-        ..Interface::default()
-    }))
+    Ok(vlan_interface.map(|link| link.interface()))
 }
 
 /// The gateways of a family's addresses, each with its subnet's prefix length and once.
@@ -123,14 +118,6 @@ fn add_address(device: &Link, gateway: IpNet) -> Result<(), Error> {
     };
     link::update(Namespace::Host, device, own)
         .context(format!("could not make the MAC of \"{name}\" permanent"))
-}
-
-fn forward(family: IpFamily) -> Result<(), Error> {
-    let key = match family {
-        IpFamily::Ipv4 => "net.ipv4.ip_forward",
-        IpFamily::Ipv6 => "net.ipv6.conf.all.forwarding",
-    };
-    sysctl::ensure(Namespace::Host, key, "1").context("could not enable forwarding")
 }
 
 /// The host's interface in the container's VLAN: one end of a veth pair whose other end is a port of

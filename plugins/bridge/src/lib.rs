@@ -6,8 +6,6 @@
 //! | code | when |
 //! |---|---|
 //! | 110 [`codes::GATEWAY_CONFLICT`] | the bridge has another address, and `forceAddress` is not set |
-//! | 111 [`codes::NO_ADDRESS`] | the IPAM plugin returned no address |
-//! | 112 [`codes::NOT_AS_ATTACHED`] | CHECK: an interface, address or route is not as ADD left it |
 
 mod antispoof;
 mod bridge;
@@ -16,18 +14,14 @@ pub mod codes;
 pub mod config;
 mod container;
 mod gateway;
-mod masquerade;
-mod owned;
-mod routes;
 mod veth;
 
+use weir_sdk::firewall::owned::Owner;
 use weir_sdk::{
-    AddResult, Error, GcRequest, Interface, IpConfig, Plugin, Request, StatusRequest, ipam,
+    AddResult, Error, GcRequest, Plugin, Request, StatusRequest, interface, ipam, masquerade, route,
 };
 
 use config::Config;
-use owned::Owner;
-use veth::Veth;
 
 /// The plugin.
 pub struct Bridge;
@@ -65,10 +59,10 @@ impl Plugin for Bridge {
             }
         }
 
-        let veth = veth.wait_until_up(config)?;
-        container::announce(&veth.container, &result.ips);
+        let veth = veth::wait_until_up(veth, config)?;
+        interface::announce(&veth.container, &result.ips);
         result.interfaces = vec![bridge::interface(&bridge)?];
-        result.interfaces.extend(interfaces(&veth, request.sandbox));
+        result.interfaces.extend(veth.interfaces(request.sandbox));
         result.interfaces.extend(vlan_gateway);
         if !config.dns.is_empty() {
             result.dns = config.dns.clone();
@@ -82,11 +76,12 @@ impl Plugin for Bridge {
         let previous = request.previous.as_ref();
 
         let steps = [
-            veth::delete(&request),
+            // The kernel frees what it removes from tables while it takes the pair apart.
+            config.ip_masq.then(|| masquerade::remove(&owner, previous)),
+            Some(weir_sdk::veth::delete(&request)),
             config
                 .macspoofchk
                 .then(|| antispoof::remove(&owner, previous)),
-            config.ip_masq.then(|| masquerade::remove(&owner, previous)),
         ];
         steps.into_iter().flatten().collect::<Result<(), Error>>()?;
         // Last, and only then: nobody may get the address while something is left that has it.
@@ -123,44 +118,16 @@ impl Plugin for Bridge {
 
 /// What the IPAM plugin assigns, completed with gateways and default routes.
 fn addresses(config: &Config) -> Result<AddResult, Error> {
-    let mut assigned = ipam::add()?;
-    if assigned.ips.is_empty() {
-        let plugin = &config.ipam.plugin;
-        let msg = format!("IPAM plugin \"{plugin}\" returned no IP address");
-        return Err(Error::new(codes::NO_ADDRESS, msg));
-    }
-    for ip in &mut assigned.ips {
-        let gateway = config
-            .has_gateway()
-            .then(|| gateway::default_for(&ip.address));
-        *ip = IpConfig {
-            interface: Some(CONTAINER_INTERFACE),
-            gateway: ip.gateway.or(gateway),
-            ..ip.clone()
-        };
+    let mut assigned = ipam::assign(&config.ipam.plugin, CONTAINER_INTERFACE)?;
+    if config.has_gateway() {
+        for ip in &mut assigned.ips {
+            ip.gateway = ip.gateway.or(Some(gateway::default_for(&ip.address)));
+        }
     }
     if config.is_default_gateway {
-        routes::add_defaults(&mut assigned);
+        route::add_defaults(&mut assigned);
     }
     Ok(assigned)
-}
-
-/// The two ends of the veth pair: the host's, then the container's.
-fn interfaces(veth: &Veth, sandbox: String) -> [Interface; 2] {
-    let host = Interface {
-        name: veth.host.name.clone(),
-        mac: veth.host.mac_text(),
-        mtu: Some(veth.host.mtu),
-        ..Interface::default()
-    };
-    let container = Interface {
-        name: veth.container.name.clone(),
-        mac: veth.container.mac_text(),
-        mtu: Some(veth.container.mtu),
-        sandbox: Some(sandbox),
-        ..Interface::default()
-    };
-    [host, container]
 }
 
 weir_sdk::export!(Bridge);

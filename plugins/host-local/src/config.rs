@@ -5,7 +5,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, de};
-use weir_sdk::cni::{RequestedAddress, Version};
+use weir_sdk::cni::RequestedAddress;
+use weir_sdk::config::ip::{self, RouteKeys};
 use weir_sdk::{Error, Route};
 
 use crate::range::{Range, RangeSet};
@@ -17,8 +18,6 @@ pub const DEFAULT_DATA_DIR: &str = "/var/lib/cni/networks";
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Config {
-    /// The version that the result will have.
-    pub cni_version: String,
     /// The plugin's own keys.
     pub ipam: Ipam,
     /// Capability arguments.
@@ -35,23 +34,23 @@ pub struct Ipam {
     #[serde(deserialize_with = "network")]
     pub subnet: Option<IpNet>,
     /// Its first address.
-    #[serde(deserialize_with = "address")]
+    #[serde(deserialize_with = "ip::address")]
     pub range_start: Option<IpAddr>,
     /// Its last address.
-    #[serde(deserialize_with = "address")]
+    #[serde(deserialize_with = "ip::address")]
     pub range_end: Option<IpAddr>,
     /// Its gateway.
-    #[serde(deserialize_with = "address")]
+    #[serde(deserialize_with = "ip::address")]
     pub gateway: Option<IpAddr>,
     /// Range sets. The container gets one address of each.
     pub ranges: Vec<Vec<RangeKeys>>,
     /// Routes to hand on.
     pub routes: Vec<RouteKeys>,
     /// Where leases are.
-    #[serde(deserialize_with = "text")]
+    #[serde(deserialize_with = "ip::text")]
     pub data_dir: Option<String>,
     /// A resolver configuration file to read DNS settings from.
-    #[serde(deserialize_with = "text")]
+    #[serde(deserialize_with = "ip::text")]
     pub resolv_conf: Option<String>,
 }
 
@@ -63,27 +62,14 @@ pub struct RangeKeys {
     #[serde(deserialize_with = "network")]
     pub subnet: Option<IpNet>,
     /// The first address; the subnet's first but one if absent.
-    #[serde(deserialize_with = "address")]
+    #[serde(deserialize_with = "ip::address")]
     pub range_start: Option<IpAddr>,
     /// The last address; the subnet's last if absent, or last but one for IPv4.
-    #[serde(deserialize_with = "address")]
+    #[serde(deserialize_with = "ip::address")]
     pub range_end: Option<IpAddr>,
     /// The gateway; the subnet's first address but one if absent.
-    #[serde(deserialize_with = "address")]
+    #[serde(deserialize_with = "ip::address")]
     pub gateway: Option<IpAddr>,
-}
-
-/// One route.
-#[derive(Clone, Debug, Deserialize)]
-pub struct RouteKeys {
-    dst: IpNet,
-    #[serde(default, deserialize_with = "address")]
-    gw: Option<IpAddr>,
-    mtu: Option<u32>,
-    advmss: Option<u32>,
-    priority: Option<u32>,
-    table: Option<u32>,
-    scope: Option<u8>,
 }
 
 /// `runtimeConfig`.
@@ -164,7 +150,6 @@ impl Config {
         }
         let sets = given.iter().map(GivenSet::build);
         let sets: Vec<RangeSet> = sets.collect::<Result<_, _>>()?;
-        self.check_families(&sets)?;
         check_overlaps(&given, &sets)?;
         Ok(sets)
     }
@@ -174,21 +159,6 @@ impl Config {
         let inline = self.ipam.range().map(GivenSet::inline);
         let listed = GivenSet::list("ipam.ranges", &self.ipam.ranges);
         requested.chain(inline).chain(listed).collect()
-    }
-
-    /// Results before 0.3.0 have room for one address of each family.
-    fn check_families(&self, sets: &[RangeSet]) -> Result<(), Error> {
-        let version = Version::from_document(Some(&self.cni_version))?;
-        let v4 = sets.iter().filter(|set| set.is_ipv4()).count();
-        let most = v4.max(sets.len() - v4);
-        if most > 1 && !version.has_interfaces() {
-            let msg = format!(
-                "cniVersion {version} does not support more than 1 address per family, and there \
-                 are {most} range sets of one family"
-            );
-            return Err(Error::invalid_config(msg));
-        }
-        Ok(())
     }
 }
 
@@ -226,16 +196,7 @@ impl Ipam {
 
     /// The routes to hand on.
     pub fn routes(&self) -> Vec<Route> {
-        let route = |keys: &RouteKeys| Route {
-            dst: keys.dst,
-            gw: keys.gw,
-            mtu: keys.mtu,
-            advmss: keys.advmss,
-            priority: keys.priority,
-            table: keys.table,
-            scope: keys.scope,
-        };
-        self.routes.iter().map(route).collect()
+        self.routes.iter().map(Route::from).collect()
     }
 }
 
@@ -247,16 +208,6 @@ impl RangeKeys {
     }
 }
 
-/// An address; none for empty text, as in the reference plugin.
-fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpAddr>, D::Error> {
-    let Some(text) = text(deserializer)? else {
-        return Ok(None);
-    };
-    let address = text.parse::<IpAddr>();
-    let address = address.map_err(|_| de::Error::custom("expected an IP address"))?;
-    Ok(Some(address.to_canonical()))
-}
-
 /// A subnet.
 fn network<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpNet>, D::Error> {
     let Some(text) = Option::<String>::deserialize(deserializer)? else {
@@ -266,12 +217,6 @@ fn network<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpNet>, 
     text.parse()
         .map(Some)
         .map_err(|_| de::Error::custom(expected))
-}
-
-/// Text; none for empty text.
-fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let text = Option::<String>::deserialize(deserializer)?;
-    Ok(text.filter(|text| !text.is_empty()))
 }
 
 /// Requested addresses, each with or without a prefix length, which says nothing here.
@@ -347,16 +292,6 @@ mod tests {
             "range set 0 (ipam: 10.0.0.1-10.0.255.254) overlaps with 2 \
              (ipam.ranges[1]: 10.0.5.1-10.0.5.254)"
         );
-    }
-
-    #[test]
-    fn old_versions_have_one_address_per_family() {
-        let two = r#"{"cniVersion": "0.2.0", "ipam": {"ranges": [
-            [{"subnet": "10.0.0.0/24"}], [{"subnet": "10.0.1.0/24"}]]}}"#;
-        assert!(fault(two).starts_with("cniVersion 0.2.0 does not support"));
-        let dual = r#"{"cniVersion": "0.2.0", "ipam": {"ranges": [
-            [{"subnet": "10.0.0.0/24"}], [{"subnet": "fd00::/64"}]]}}"#;
-        assert_eq!(config(dual).range_sets().unwrap().len(), 2);
     }
 
     #[test]

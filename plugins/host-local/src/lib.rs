@@ -123,7 +123,7 @@ fn open(config: &Config, access: Access) -> Result<Leases, Error> {
 
 /// The settings in a resolver configuration file of the host.
 fn dns(path: &str) -> Result<Dns, Error> {
-    let file = store::read_resolv_conf(path).context(format!("ipam.resolvConf: \"{path}\""))?;
+    let file = store::read_file(path).context(format!("ipam.resolvConf: \"{path}\""))?;
     Ok(resolv_conf::parse(&String::from_utf8_lossy(&file)))
 }
 

@@ -108,10 +108,13 @@ fn template(capability: Capability) -> Option<&'static str> {
         Capability::Address | Capability::Neighbour => {
             Some(r#"{ namespace: container, links: ["{ifname}"], verbs: [read] }"#)
         }
-        Capability::Route => {
+        Capability::Route | Capability::Traffic => {
             Some(r#"{ namespace: container, links: ["{ifname}"], verbs: [read] }"#)
         }
         Capability::Firewall => Some("{ namespace: host, families: [inet], verbs: [read] }"),
+        Capability::Conntrack => {
+            Some("{ namespace: container, protocols: [udp], verbs: [delete] }")
+        }
         Capability::Sysctl => {
             Some(r#"{ namespace: container, keys: ["net.ipv4.conf.{ifname}.*"], verbs: [read] }"#)
         }

@@ -8,6 +8,7 @@ use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
 
 use super::address::AddressRule;
+use super::conntrack::ConntrackRule;
 use super::firewall::FirewallRule;
 use super::link::LinkRule;
 use super::neighbour::NeighbourRule;
@@ -16,6 +17,7 @@ use super::pattern::Pattern;
 use super::route::RouteRule;
 use super::store::StoreRule;
 use super::sysctl::SysctlRule;
+use super::traffic::TrafficRule;
 
 /// The document's `apiVersion`.
 pub const API_VERSION: &str = "weir.dev/v1alpha1";
@@ -135,7 +137,11 @@ pub struct Capabilities {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub neighbour: Vec<NeighbourRule>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub traffic: Vec<TrafficRule>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub firewall: Vec<FirewallRule>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conntrack: Vec<ConntrackRule>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sysctl: Vec<SysctlRule>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -154,15 +160,13 @@ impl Capabilities {
             Capability::Address => !AddressRule::of(self).is_empty(),
             Capability::Route => !RouteRule::of(self).is_empty(),
             Capability::Neighbour => !NeighbourRule::of(self).is_empty(),
+            Capability::Traffic => !TrafficRule::of(self).is_empty(),
             Capability::Firewall => !FirewallRule::of(self).is_empty(),
+            Capability::Conntrack => !ConntrackRule::of(self).is_empty(),
             Capability::Sysctl => !SysctlRule::of(self).is_empty(),
             Capability::Store => !StoreRule::of(self).is_empty(),
             Capability::Ipam => !self.ipam.is_empty(),
-            Capability::Rule
-            | Capability::Traffic
-            | Capability::Conntrack
-            | Capability::Device
-            | Capability::Packet => false,
+            Capability::Rule | Capability::Device | Capability::Packet => false,
         }
     }
 }

@@ -121,6 +121,7 @@ pub enum Field {
     ConnectionState,
     ConnectionStatus,
     ConnectionMark,
+    ConnectionOriginalDestinationPort,
     DestinationAddressType,
     SourceAddressType,
 }
@@ -146,6 +147,7 @@ impl fmt::Display for Field {
             Self::ConnectionState => "ct state",
             Self::ConnectionStatus => "ct status",
             Self::ConnectionMark => "ct mark",
+            Self::ConnectionOriginalDestinationPort => "ct original proto-dst",
             Self::DestinationAddressType => "fib daddr type",
             Self::SourceAddressType => "fib saddr type",
         })
@@ -550,6 +552,14 @@ pub struct ListChains {
     pub table: String,
 }
 
+/// Lists the names of the sets and maps of the plugin's table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ListSets {
+    pub namespace: Namespace,
+    pub family: Family,
+    pub table: String,
+}
+
 /// Lists the handles and comments of one chain's rules.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ListRules {
@@ -636,6 +646,7 @@ macro_rules! operation_that_reads {
 
 operation_that_reads! {
     ListChains, "firewall.list-chains";
+    ListSets, "firewall.list-sets";
     ListRules, "firewall.list-rules";
     GetElement, "firewall.get-element";
     ListElements, "firewall.list-elements";

@@ -4,6 +4,7 @@
 //! capability holds that capability's operations, its rule in a grant and how the two are matched.
 
 pub mod address;
+pub mod conntrack;
 pub mod document;
 pub mod firewall;
 pub mod ipam;
@@ -14,6 +15,7 @@ pub mod pattern;
 pub mod route;
 pub mod store;
 pub mod sysctl;
+pub mod traffic;
 
 pub use document::{Capabilities, Document, Limits};
 pub use operation::{Capability, Decision, Invocation, Namespace, Operation, Rule, Verb, decide};

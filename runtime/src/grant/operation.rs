@@ -73,10 +73,7 @@ impl Capability {
     /// Whether this version of weir carries the capability's operations out. The others are part
     /// of the contract and answer `unsupported`.
     pub fn is_implemented(self) -> bool {
-        !matches!(
-            self,
-            Self::Rule | Self::Traffic | Self::Conntrack | Self::Device | Self::Packet
-        )
+        !matches!(self, Self::Rule | Self::Device | Self::Packet)
     }
 }
 

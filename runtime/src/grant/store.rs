@@ -16,6 +16,9 @@ pub enum Location {
     Private,
     /// The directory that holds the network's, as the plugin named it.
     Directory(PathBuf),
+    /// The directory of all networks, as the plugin named it.
+    #[serde(rename = "shared-directory")]
+    SharedDirectory(PathBuf),
     /// No store: a file that is only read.
     File(PathBuf),
 }
@@ -62,15 +65,15 @@ macro_rules! operation_on_store {
     };
 }
 
-/// Reads a resolver configuration file.
+/// Reads a configuration file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ReadResolvConf {
+pub struct ReadFile {
     pub path: PathBuf,
 }
 
-impl Operation for ReadResolvConf {
+impl Operation for ReadFile {
     type Rule = StoreRule;
-    const NAME: &'static str = "store.read-resolv-conf";
+    const NAME: &'static str = "store.read-file";
     const VERB: Verb = Verb::Read;
 
     fn requirements(&self) -> Vec<Requirement> {
@@ -131,7 +134,7 @@ pub struct StoreRule {
     /// Directories, with everything below them, in which the plugin may keep a network's state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directories: Option<Vec<Directory>>,
-    /// Resolver configuration files that it may read, exactly.
+    /// Configuration files that it may read, exactly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,7 +152,9 @@ impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.location {
             Location::Private => write!(f, "{} the plugin's own store", self.verb),
-            Location::Directory(d) => write!(f, "{} the store in `{}`", self.verb, d.display()),
+            Location::Directory(d) | Location::SharedDirectory(d) => {
+                write!(f, "{} the store in `{}`", self.verb, d.display())
+            }
             Location::File(path) => write!(f, "{} the file `{}`", self.verb, path.display()),
         }
     }
@@ -168,7 +173,7 @@ impl Rule for StoreRule {
         let in_place = match &r.location {
             Location::Private => directories.is_none() && self.files.is_empty(),
             Location::File(path) => self.files.contains(path),
-            Location::Directory(path) => {
+            Location::Directory(path) | Location::SharedDirectory(path) => {
                 directories.is_some_and(|list| list.iter().any(|d| d.contains(path)))
             }
         };

@@ -47,6 +47,21 @@ impl Contract for Host {
         Ok(chains.into_iter().map(Into::into).collect())
     }
 
+    fn list_sets(
+        &mut self,
+        namespace: Namespace,
+        family: contract::Family,
+    ) -> Result<Vec<String>, Error> {
+        let operation = firewall::ListSets {
+            namespace: namespace.into(),
+            family: family.into(),
+            table: self.table_name(),
+        };
+        self.gate.perform(operation, |permit| {
+            kernel::firewall::list_sets(&mut self.namespaces, permit)
+        })
+    }
+
     fn list_rules(
         &mut self,
         namespace: Namespace,

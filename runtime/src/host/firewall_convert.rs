@@ -37,6 +37,7 @@ same_names! {
         InputLinkName OutputLinkName Mark NetworkProtocol TransportProtocol Ipv4Source
         Ipv4Destination Ipv6Source Ipv6Destination SourcePort DestinationPort MacSource
         MacDestination EtherType ConnectionState ConnectionStatus ConnectionMark
+        ConnectionOriginalDestinationPort
         DestinationAddressType SourceAddressType
     }
 }

@@ -10,6 +10,7 @@ pub mod state;
 pub mod undo;
 
 mod address;
+mod conntrack;
 mod firewall;
 mod firewall_convert;
 mod ipam;
@@ -20,6 +21,7 @@ mod neighbour;
 mod route;
 mod store;
 mod sysctl;
+mod traffic;
 mod unsupported;
 
 pub use ipam::{DENIED, RunIpam};

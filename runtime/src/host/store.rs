@@ -17,11 +17,10 @@ pub struct Transaction {
 }
 
 impl Contract for Host {
-    fn read_resolv_conf(&mut self, path: String) -> Result<Vec<u8>, Error> {
-        let operation = store::ReadResolvConf { path: path.into() };
-        self.gate.perform(operation, |permit| {
-            kernel::resolv_conf::read(permit, &self.paths)
-        })
+    fn read_file(&mut self, path: String) -> Result<Vec<u8>, Error> {
+        let operation = store::ReadFile { path: path.into() };
+        self.gate
+            .perform(operation, |permit| kernel::file::read(permit, &self.paths))
     }
 
     fn open(
@@ -32,6 +31,7 @@ impl Contract for Host {
         let location = match location {
             ContractLocation::Private => Location::Private,
             ContractLocation::Directory(path) => Location::Directory(path.into()),
+            ContractLocation::SharedDirectory(path) => Location::SharedDirectory(path.into()),
         };
         let network = self.gate.invocation().network.clone();
         let place = StorePlace {

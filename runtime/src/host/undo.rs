@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use super::state::Host;
-use crate::grant::{address, firewall, link, route, store};
+use crate::grant::{address, firewall, link, route, store, traffic};
 use crate::kernel::lock::Shared;
 use crate::kernel::store::StorePlace;
 use crate::kernel::{self, Code, Error};
@@ -21,6 +21,9 @@ pub enum Undo {
     Move(link::Move),
     Address(address::Delete),
     Route(route::Delete),
+    Qdisc(traffic::DeleteQdisc),
+    Class(traffic::DeleteClass),
+    Filter(traffic::DeleteFilter),
     Firewall(firewall::Apply),
     Store(store::Revert),
     /// DEL of the IPAM plugin.
@@ -60,6 +63,15 @@ impl Host {
             Undo::Route(delete) => self
                 .gate
                 .undo(delete, |permit| kernel::route::delete(spaces, permit)),
+            Undo::Qdisc(delete) => self.gate.undo(delete, |permit| {
+                kernel::traffic::delete_qdisc(spaces, permit)
+            }),
+            Undo::Class(delete) => self.gate.undo(delete, |permit| {
+                kernel::traffic::delete_class(spaces, permit)
+            }),
+            Undo::Filter(delete) => self.gate.undo(delete, |permit| {
+                kernel::traffic::delete_filter(spaces, permit)
+            }),
             Undo::Firewall(apply) => self
                 .gate
                 .undo(apply, |permit| kernel::firewall::apply(spaces, permit))
@@ -78,7 +90,7 @@ impl Host {
             }
         };
         match outcome {
-            // A link's removal takes its addresses and routes with it.
+            // A link's removal takes its addresses, routes and disciplines with it.
             Err(error) if error.is_not_found() => Ok(()),
             // Others have put something into it meanwhile.
             Err(error) if error.code == Code::Busy && may_be_shared => Ok(()),

@@ -1,8 +1,8 @@
-//! The capabilities that this version of weir does not carry out: `rule`, `traffic`, `conntrack`,
-//! `device` and `packet` answer a typed `unsupported`.
+//! The capabilities that this version of weir does not carry out: `rule`, `device` and `packet` answer
+//! a typed `unsupported`.
 
-use super::bindings::weir::cni::types::{IpFamily, LinkReference, MacAddress, Namespace};
-use super::bindings::weir::cni::{conntrack, device, packet, rule, traffic};
+use super::bindings::weir::cni::types::{IpFamily, MacAddress, Namespace};
+use super::bindings::weir::cni::{device, packet, rule};
 use super::state::Host;
 use crate::grant::Capability;
 use crate::kernel::{Code, Error};
@@ -29,75 +29,6 @@ impl rule::Host for Host {
 
     fn list(&mut self, _: Namespace, _: Option<IpFamily>) -> Result<Vec<rule::Rule>, Error> {
         unsupported(Capability::Rule)
-    }
-}
-
-impl traffic::Host for Host {
-    fn add_qdisc(
-        &mut self,
-        _: Namespace,
-        _: LinkReference,
-        _: traffic::Qdisc,
-    ) -> Result<(), Error> {
-        unsupported(Capability::Traffic)
-    }
-
-    fn delete_qdisc(
-        &mut self,
-        _: Namespace,
-        _: LinkReference,
-        _: traffic::Handle,
-    ) -> Result<(), Error> {
-        unsupported(Capability::Traffic)
-    }
-
-    fn list_qdiscs(
-        &mut self,
-        _: Namespace,
-        _: LinkReference,
-    ) -> Result<Vec<traffic::Qdisc>, Error> {
-        unsupported(Capability::Traffic)
-    }
-
-    fn add_class(
-        &mut self,
-        _: Namespace,
-        _: LinkReference,
-        _: traffic::Class,
-    ) -> Result<(), Error> {
-        unsupported(Capability::Traffic)
-    }
-
-    fn list_classes(
-        &mut self,
-        _: Namespace,
-        _: LinkReference,
-    ) -> Result<Vec<traffic::Class>, Error> {
-        unsupported(Capability::Traffic)
-    }
-
-    fn add_filter(
-        &mut self,
-        _: Namespace,
-        _: LinkReference,
-        _: traffic::Filter,
-    ) -> Result<(), Error> {
-        unsupported(Capability::Traffic)
-    }
-
-    fn list_filters(
-        &mut self,
-        _: Namespace,
-        _: LinkReference,
-        _: traffic::Handle,
-    ) -> Result<Vec<traffic::Filter>, Error> {
-        unsupported(Capability::Traffic)
-    }
-}
-
-impl conntrack::Host for Host {
-    fn delete(&mut self, _: Namespace, _: conntrack::Filter) -> Result<u32, Error> {
-        unsupported(Capability::Conntrack)
     }
 }
 

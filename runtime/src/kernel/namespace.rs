@@ -1,4 +1,4 @@
-//! The two network namespaces of an invocation, and one netlink socket in each.
+//! The two network namespaces of an invocation, and the netlink sockets in each.
 //!
 //! What must happen inside the container's namespace, such as opening its socket, is done in a short
 //! visit; between visits every thread of the process is in the host's.
@@ -14,6 +14,7 @@ use nix::sched::CloneFlags;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 use super::error::{Code, Error};
+use super::netfilter::NetfilterSocket;
 use super::netlink::RouteSocket;
 use super::visit::visit;
 use crate::grant::Namespace;
@@ -120,6 +121,7 @@ pub struct Namespaces {
 struct Place {
     namespace: Option<OwnedFd>,
     route: Option<RouteSocket>,
+    netfilter: Option<NetfilterSocket>,
 }
 
 impl Namespaces {
@@ -147,6 +149,25 @@ impl Namespaces {
         }
         let opened = self.place(namespace)?.route.as_mut();
         Ok(opened.expect("opened above"))
+    }
+
+    /// Runs `act` with the nfnetlink socket of a namespace. Errors: `NoNamespace`.
+    ///
+    /// The socket stays open for the next time, unless something was refused: what the kernel still
+    /// says of a refused batch is not for another. To close it takes the kernel ten milliseconds where
+    /// elements of nftables were deleted, in which an invocation has better to do.
+    pub fn netfilter<T>(
+        &mut self,
+        namespace: Namespace,
+        act: impl FnOnce(&mut NetfilterSocket) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut socket = match self.place(namespace)?.netfilter.take() {
+            Some(socket) => socket,
+            None => self.enter(namespace, NetfilterSocket::open)??,
+        };
+        let done = act(&mut socket)?;
+        self.place(namespace)?.netfilter = Some(socket);
+        Ok(done)
     }
 
     /// Runs `act` in a namespace. Errors: `NoNamespace`; `Failed` when the thread cannot enter.

@@ -3,15 +3,15 @@
 use std::os::fd::AsRawFd;
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_MULTIPART, NLM_F_REQUEST, NetlinkBuffer,
-    NetlinkHeader, NetlinkMessage, NetlinkPayload, NlasIterator,
+    DecodeError, NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_ECHO, NLM_F_MULTIPART,
+    NLM_F_REQUEST, NetlinkBuffer, NetlinkHeader, NetlinkMessage, NetlinkPayload, NlasIterator,
 };
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use nix::errno::Errno;
 
 use super::error::{Code, Error};
-use super::link_answer;
+use super::{link_answer, traffic_answer};
 
 /// The kernel puts no more than this into one datagram of a dump.
 const LARGEST_DATAGRAM: usize = 32 << 10;
@@ -70,6 +70,22 @@ impl RouteSocket {
             true
         })?;
         answer.ok_or_else(|| Error::new(Code::Failed, "the kernel answered without an object"))
+    }
+
+    /// Sends a request and returns the objects of which the kernel tells before it acknowledges the
+    /// request (`NLM_F_ECHO`): those that it made, or found. `flags` are added to those needed.
+    pub fn echo(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+    ) -> Result<Vec<RouteNetlinkMessage>, Error> {
+        self.send(message, NLM_F_REQUEST | NLM_F_ACK | NLM_F_ECHO | flags)?;
+        let mut objects = Vec::new();
+        self.receive_answer(|object| {
+            objects.push(object);
+            false
+        })?;
+        Ok(objects)
     }
 
     /// Sends a request for a list and returns its objects.
@@ -196,11 +212,8 @@ fn interpret(message: &Message<'_>) -> Result<Progress, Error> {
             format!("cannot read the kernel's answer (message type {kind}): {error}"),
         )
     };
-    if kind == link_answer::TYPE {
-        let link = link_answer::parse(message.payload()).map_err(unreadable)?;
-        return Ok(Progress::Object(Box::new(RouteNetlinkMessage::NewLink(
-            link,
-        ))));
+    if let Some(object) = read_in_part(kind, message.payload()) {
+        return Ok(Progress::Object(Box::new(object.map_err(unreadable)?)));
     }
     let bytes = message.clone().into_inner();
     let read = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes).map_err(unreadable)?;
@@ -216,6 +229,14 @@ fn interpret(message: &Message<'_>) -> Result<Progress, Error> {
             }
         },
         _ => Ok(Progress::Other),
+    }
+}
+
+/// Objects of which only what somebody needs is read; none for other messages.
+fn read_in_part(kind: u16, payload: &[u8]) -> Option<Result<RouteNetlinkMessage, DecodeError>> {
+    match kind {
+        link_answer::TYPE => Some(link_answer::parse(payload).map(RouteNetlinkMessage::NewLink)),
+        _ => traffic_answer::parse(kind, payload),
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn read_value(path: &PathBuf) -> std::io::Result<String> {
 /// Writes a parameter.
 ///
 /// Errors: `NotFound`; `Invalid` for a key that is not below `net.`, or when the kernel refuses the
-/// value.
+/// value or lets nobody write the parameter.
 pub fn write(namespaces: &mut Namespaces, permit: &Permit<Write>) -> Result<(), Error> {
     let Write {
         namespace,
@@ -125,12 +125,15 @@ fn explain(error: std::io::Error, key: &str) -> Error {
 
 fn explain_value(error: std::io::Error, key: &str, value: &str) -> Error {
     let errno = error.raw_os_error().map(Errno::from_raw);
-    match errno {
-        Some(Errno::EINVAL | Errno::ERANGE) => Error {
-            code: Code::Invalid,
-            message: format!("the kernel refuses the value `{value}`"),
-            errno,
-        },
-        _ => explain(error, key),
+    let message = match errno {
+        Some(Errno::EINVAL | Errno::ERANGE) => format!("the kernel refuses the value `{value}`"),
+        // As some are everywhere, and more in all namespaces but the machine's first.
+        Some(Errno::EACCES) => "it can only be read in this namespace".to_owned(),
+        _ => return explain(error, key),
+    };
+    Error {
+        code: Code::Invalid,
+        message,
+        errno,
     }
 }

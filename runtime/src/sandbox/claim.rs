@@ -1,13 +1,18 @@
 //! What the host checks of a result beyond its shape. What a plugin says of the kernel is its claim;
-//! whose namespace an interface is in is not its to say.
+//! whose namespace an interface is in is not its to say, and it does not know which version the caller
+//! speaks.
 
-use weir_cni::{AddResult, Error, Interface};
+use serde_json::Value;
+use weir_cni::{AddResult, Error, Interface, Version};
 
 use super::request::Request;
 
 /// A result whose interfaces are on the host, in this invocation's container, or where the previous
-/// result has them. Errors: code 999, naming the interface.
+/// result has them, and whose addresses the caller's version has room for. Errors: code 999, naming
+/// the interface; code 7.
 pub fn check(result: AddResult, request: &Request) -> Result<AddResult, Error> {
+    let version = request.config.get("cniVersion").and_then(Value::as_str);
+    result.check_room(Version::from_document(version)?)?;
     let known = |sandbox: &str| {
         let previous = request
             .previous

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::json::Node;
+use crate::version::Version;
 
 /// What an `ADD` made: interfaces, addresses, routes and DNS.
 ///
@@ -144,6 +145,23 @@ impl AddResult {
         for (index, route) in self.routes.iter().enumerate() {
             check_family(&route.dst, route.gw)
                 .map_err(|msg| Error::internal(format!("result: routes[{index}].gw: {msg}")))?;
+        }
+        Ok(())
+    }
+
+    /// Checks that a version's result has room for all addresses: before 0.3.0 it has for one of each
+    /// family. Converting passes over the others, whose holder would not be known then.
+    ///
+    /// Errors have code 7: the configuration asks for more than its version can say.
+    pub fn check_room(&self, version: Version) -> Result<(), Error> {
+        let ipv4 = self.ips.iter().filter(|ip| ip.address.addr().is_ipv4());
+        let ipv4 = ipv4.count();
+        let most = ipv4.max(self.ips.len() - ipv4);
+        if most > 1 && !version.has_interfaces() {
+            return Err(Error::invalid_config(format!(
+                "cniVersion {version} does not support more than 1 address per family, and the \
+                 configuration leads to {most} of one family"
+            )));
         }
         Ok(())
     }

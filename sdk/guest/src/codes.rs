@@ -11,6 +11,8 @@
 //! | `exhausted` | 105 [`EXHAUSTED`] |
 //! | `no-namespace` | 8, invalid network namespace |
 //! | `failed` | 5, I/O failure |
+//!
+//! Two more are for what plugins have in common: 106 [`NOT_AS_ATTACHED`], 107 [`NO_ADDRESS`].
 
 use weir_cni::Code;
 
@@ -28,6 +30,11 @@ pub const INVALID: Code = Code(103);
 pub const UNSUPPORTED: Code = Code(104);
 /// Out of space, of memory, or of a bound of the grant's limits.
 pub const EXHAUSTED: Code = Code(105);
+
+/// CHECK: something is not as ADD left it.
+pub const NOT_AS_ATTACHED: Code = Code(106);
+/// The IPAM plugin returned no address.
+pub const NO_ADDRESS: Code = Code(107);
 
 /// The CNI code for an operation's error code.
 pub fn of(code: ErrorCode) -> Code {

@@ -1,16 +1,35 @@
 //! Capability `conntrack`: removing entries of the connection tracking table.
+//!
+//! Where a translation is taken back, connections that it began still go where it pointed:
+//!
+//! ```no_run
+//! use weir_sdk::conntrack::{self, Filter};
+//! use weir_sdk::{IpFamily, Namespace, OperationError};
+//!
+//! fn forget_port(port: u16) -> Result<u32, OperationError> {
+//!     let filter = Filter::new(IpFamily::Ipv4, conntrack::UDP).to_port(port);
+//!     conntrack::delete(Namespace::Host, filter)
+//! }
+//! ```
 
 use std::net::IpAddr;
 
 use crate::bindings::weir::cni::conntrack as raw;
 use crate::{IpFamily, Namespace, OperationError};
 
+/// The number of TCP.
+pub const TCP: u8 = 6;
+/// The number of UDP.
+pub const UDP: u8 = 17;
+/// The number of SCTP.
+pub const SCTP: u8 = 132;
+
 /// Which entries. At least one of the optional fields must be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filter {
     /// The family of the connection.
     pub family: IpFamily,
-    /// 6 TCP, 17 UDP, 132 SCTP.
+    /// [`TCP`], [`UDP`] or [`SCTP`].
     pub protocol: u8,
     /// The original direction's destination.
     pub destination: Option<IpAddr>,
@@ -21,7 +40,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// A filter without optional fields.
+    /// A filter without optional fields, of which it needs one.
     pub fn new(family: IpFamily, protocol: u8) -> Self {
         Filter {
             family,
@@ -31,9 +50,34 @@ impl Filter {
             reply_source: None,
         }
     }
+
+    /// Only connections that went to this port at first.
+    pub fn to_port(self, port: u16) -> Self {
+        Filter {
+            port: Some(port),
+            ..self
+        }
+    }
+
+    /// Only connections that went to this address at first.
+    pub fn to(self, destination: IpAddr) -> Self {
+        Filter {
+            destination: Some(destination),
+            ..self
+        }
+    }
+
+    /// Only connections that really go to this address, whatever address they went to at first.
+    pub fn answered_by(self, source: IpAddr) -> Self {
+        Filter {
+            reply_source: Some(source),
+            ..self
+        }
+    }
 }
 
-/// Deletes the entries that pass the filter and returns how many they were.
+/// Deletes the entries that pass the filter and returns how many they were. It costs one walk through
+/// the table, however few they are. Errors: `invalid`, `unsupported`.
 pub fn delete(namespace: Namespace, filter: Filter) -> Result<u32, OperationError> {
     let filter = raw::Filter {
         family: filter.family,

@@ -5,11 +5,28 @@
 use weir_cni::{AddResult, Error};
 
 use crate::bindings::weir::cni::ipam as raw;
+use crate::codes;
 
 /// ADD: the addresses, routes and DNS settings to configure. When this invocation fails later, the
 /// host runs DEL of the same IPAM plugin.
 pub fn add() -> Result<AddResult, Error> {
     Ok(raw::add()?.into())
+}
+
+/// ADD for a main plugin: the addresses become those of an interface of its result, by the
+/// interface's place in it. `plugin` is the IPAM plugin's name, for the error.
+///
+/// Errors: [`codes::NO_ADDRESS`] where the IPAM plugin returns none.
+pub fn assign(plugin: &str, interface: u32) -> Result<AddResult, Error> {
+    let mut assigned = add()?;
+    if assigned.ips.is_empty() {
+        let msg = format!("IPAM plugin \"{plugin}\" returned no IP address");
+        return Err(Error::new(codes::NO_ADDRESS, msg));
+    }
+    for ip in &mut assigned.ips {
+        ip.interface = Some(interface);
+    }
+    Ok(assigned)
 }
 
 /// DEL.

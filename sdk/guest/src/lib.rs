@@ -57,6 +57,10 @@
 //! component asks for exactly the capabilities whose functions it calls: what is not called is not
 //! imported, and what is imported must be in the plugin's grant.
 //!
+//! What main plugins have in common stands above the capabilities: [`veth`], the pair of an attachment;
+//! [`interface`], the container's; [`masquerade`]; [`firewall::owned`], elements that belong to an
+//! attachment; [`check`], for CHECK.
+//!
 //! Operations fail with an [`OperationError`], which `?` turns into a CNI [`Error`]; [`codes`] says
 //! into which code.
 
@@ -64,16 +68,20 @@
 
 pub mod address;
 pub mod bindings;
+pub mod check;
 pub mod codes;
 pub mod config;
 pub mod conntrack;
 mod convert;
 pub mod device;
+pub mod digest;
 mod error;
 pub mod firewall;
+pub mod interface;
 pub mod ipam;
 pub mod link;
 pub mod log;
+pub mod masquerade;
 pub mod neighbour;
 pub mod packet;
 mod panic;
@@ -84,6 +92,7 @@ pub mod rule;
 pub mod store;
 pub mod sysctl;
 pub mod traffic;
+pub mod veth;
 
 pub use bindings::weir::cni::types::{ErrorCode, IpFamily, LinkReference, Namespace};
 pub use error::{Context, OperationError, Outcome};

@@ -18,7 +18,7 @@
 //! # }
 //! ```
 
-use weir_cni::Mac;
+use weir_cni::{Interface, Mac};
 
 use crate::bindings::weir::cni::link as raw;
 use crate::convert::{mac, mac_bytes};
@@ -70,6 +70,16 @@ impl Link {
     /// The link-layer address as text, the way results have it.
     pub fn mac_text(&self) -> Option<String> {
         self.mac.map(|mac| mac.to_string())
+    }
+
+    /// The link for a result, as one on the host.
+    pub fn interface(&self) -> Interface {
+        Interface {
+            name: self.name.clone(),
+            mac: self.mac_text(),
+            mtu: Some(self.mtu),
+            ..Interface::default()
+        }
     }
 
     /// The bridge's settings; none for another kind.

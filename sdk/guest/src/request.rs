@@ -43,6 +43,17 @@ impl<C: DeserializeOwned> Request<C> {
     }
 }
 
+impl<C> Request<C> {
+    /// The result of the plugin before this one in the list: for a plugin that changes what another
+    /// one made, and cannot be the first. Errors: code 7.
+    pub fn chained(&self) -> Result<&AddResult, Error> {
+        let missing = "prevResult: missing: this plugin changes what another one made, so it must come \
+                       after that one in the list of plugins";
+        let previous = self.previous.as_ref();
+        previous.ok_or_else(|| Error::invalid_config(missing))
+    }
+}
+
 /// The arguments, from the pairs that the host has taken apart.
 fn args(pairs: &[(String, String)]) -> Result<Args, Error> {
     let pairs: Vec<String> = pairs.iter().map(|(k, v)| format!("{k}={v}")).collect();

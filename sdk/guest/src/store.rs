@@ -22,6 +22,11 @@ impl Location {
     pub fn directory(directory: impl Into<String>) -> Self {
         Location::Directory(directory.into())
     }
+
+    /// A directory of all networks, which the grant names.
+    pub fn shared_directory(directory: impl Into<String>) -> Self {
+        Location::SharedDirectory(directory.into())
+    }
 }
 
 /// An open store. Dropping it gives the lock back; what was not committed is undone.
@@ -84,7 +89,7 @@ impl Store {
     }
 }
 
-/// Reads a resolver configuration file whole. Errors: `not-found`, `invalid`.
-pub fn read_resolv_conf(path: &str) -> Result<Vec<u8>, OperationError> {
-    Ok(raw::read_resolv_conf(path)?)
+/// Reads a configuration file of the host whole. Errors: `not-found`, `invalid`.
+pub fn read_file(path: &str) -> Result<Vec<u8>, OperationError> {
+    Ok(raw::read_file(path)?)
 }

@@ -1,7 +1,7 @@
 //! Capability `sysctl`: kernel parameters below `net.`.
 
 use crate::bindings::weir::cni::sysctl as raw;
-use crate::{Namespace, OperationError};
+use crate::{Context, Error, IpFamily, Namespace, OperationError};
 
 /// The value of a key such as `net.ipv4.ip_forward`. Errors: `not-found`, `invalid`.
 pub fn read(namespace: Namespace, key: &str) -> Result<String, OperationError> {
@@ -21,11 +21,25 @@ pub fn ensure(namespace: Namespace, key: &str, value: &str) -> Result<(), Operat
     write(namespace, key, value)
 }
 
+/// Makes the host forward packets of a family.
+pub fn forward(family: IpFamily) -> Result<(), Error> {
+    let key = match family {
+        IpFamily::Ipv4 => "net.ipv4.ip_forward",
+        IpFamily::Ipv6 => "net.ipv6.conf.all.forwarding",
+    };
+    ensure(Namespace::Host, key, "1").context("could not enable forwarding")
+}
+
 /// The key of one interface's parameter, for example
-/// `interface_key("ipv6.conf", "eth0.1", "accept_dad")`: a dot in the name becomes a slash.
+/// `interface_key("ipv6.conf", "eth0.1", "accept_dad")`.
 pub fn interface_key(table: &str, interface: &str, parameter: &str) -> String {
-    let interface = interface.replace('.', "/");
+    let interface = interface_segment(interface);
     format!("net.{table}.{interface}.{parameter}")
+}
+
+/// An interface's name as a part of a key: a dot in it becomes a slash.
+pub fn interface_segment(interface: &str) -> String {
+    interface.replace('.', "/")
 }
 
 #[cfg(test)]

@@ -1,4 +1,18 @@
 //! Capability `traffic`: queueing disciplines, classes and filters.
+//!
+//! All that comes in through one link goes out of another, at a rate:
+//!
+//! ```no_run
+//! use weir_sdk::traffic::{self, Filter, Qdisc, TokenBucket};
+//! use weir_sdk::{Namespace, OperationError};
+//!
+//! fn shape(host: &str, ifb: &str) -> Result<(), OperationError> {
+//!     let bucket = TokenBucket { rate: 1_000_000, burst: 20_000, latency: 25_000 };
+//!     traffic::add_qdisc(Namespace::Host, ifb, Qdisc::tbf(bucket))?;
+//!     traffic::add_qdisc(Namespace::Host, host, Qdisc::ingress())?;
+//!     traffic::add_filter(Namespace::Host, host, Filter::redirect(traffic::INGRESS, ifb))
+//! }
+//! ```
 
 use ipnet::IpNet;
 
@@ -7,17 +21,97 @@ use crate::{LinkReference, Namespace, OperationError};
 
 pub use raw::{Action, Class, Discipline, Handle, Qdisc, TokenBucket};
 
+/// The place of the discipline that everything goes out through (`TC_H_ROOT`).
+pub const ROOT: Handle = 0xffff_ffff;
+
+/// The place of `ingress` and `clsact` (`TC_H_INGRESS`).
+pub const INGRESS_PLACE: Handle = 0xffff_fff1;
+
+/// The handle of `ingress`, which filters of what comes in belong to.
+pub const INGRESS: Handle = handle(0xffff, 0);
+
 /// A handle of its two parts.
 pub const fn handle(major: u16, minor: u16) -> Handle {
     (major as u32) << 16 | minor as u32
 }
 
+impl Qdisc {
+    /// A token bucket filter at the root, with the handle `1:`.
+    pub fn tbf(bucket: TokenBucket) -> Self {
+        Qdisc {
+            handle: handle(1, 0),
+            parent: ROOT,
+            discipline: Discipline::Tbf(bucket),
+        }
+    }
+
+    /// A hierarchy token bucket at the root, with the handle `1:`, and the minor number of the class
+    /// for what no filter puts into one.
+    pub fn htb(default: u16) -> Self {
+        Qdisc {
+            handle: handle(1, 0),
+            parent: ROOT,
+            discipline: Discipline::Htb(default.into()),
+        }
+    }
+
+    /// The ingress hook.
+    pub fn ingress() -> Self {
+        Qdisc {
+            handle: INGRESS,
+            parent: INGRESS_PLACE,
+            discipline: Discipline::Ingress,
+        }
+    }
+}
+
+impl Class {
+    /// A class of the discipline with the same major number that gets its rate and no more, and so
+    /// many bytes at once. `rate` in bytes per second.
+    pub fn new(handle: Handle, rate: u64, burst: u32) -> Self {
+        Class {
+            handle,
+            parent: handle & 0xffff_0000,
+            rate,
+            ceil: rate,
+            burst,
+            cburst: burst,
+        }
+    }
+
+    /// Whether a class that was read is this one, as closely as the kernel keeps bursts.
+    pub fn is_kept_as(&self, read: &Class) -> bool {
+        let same = |class: &Class| (class.handle, class.parent, class.rate, class.ceil);
+        same(self) == same(read)
+            && is_burst_kept(self.burst, read.burst, self.rate)
+            && is_burst_kept(self.cburst, read.cburst, self.ceil)
+    }
+}
+
+impl TokenBucket {
+    /// Whether a bucket that was read is this one, as closely as the kernel keeps bursts.
+    pub fn is_kept_as(&self, read: &TokenBucket) -> bool {
+        // The limit, of which the latency is told, is kept in bytes.
+        let microseconds = 2_000_000 / self.rate.max(1) + 1;
+        self.rate == read.rate
+            && is_burst_kept(self.burst, read.burst, self.rate)
+            && u64::from(self.latency.abs_diff(read.latency)) <= microseconds
+    }
+}
+
+/// A burst is kept in ticks of 64 ns at the rate.
+fn is_burst_kept(wanted: u32, read: u32, rate: u64) -> bool {
+    let tick = u128::from(rate) * 64 / 1_000_000_000;
+    u128::from(wanted.abs_diff(read)) <= tick + 1
+}
+
 /// Which packets to do something with.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// The discipline that the filter belongs to.
+    /// The discipline or the class that the filter belongs to.
     pub parent: Handle,
-    /// Lower is earlier; 0: the kernel chooses.
+    /// Lower is earlier; 0: the kernel chooses. All filters of one priority are for packets of the
+    /// same family, or for every packet.
     pub priority: u16,
     /// Packets from this network.
     pub source: Option<IpNet>,
@@ -25,6 +119,30 @@ pub struct Filter {
     pub destination: Option<IpNet>,
     /// What to do.
     pub action: Action,
+}
+
+impl Filter {
+    /// Sends every packet out of another link.
+    pub fn redirect(parent: Handle, target: impl Into<LinkReference>) -> Self {
+        Filter {
+            parent,
+            priority: 0,
+            source: None,
+            destination: None,
+            action: Action::Redirect(target.into()),
+        }
+    }
+
+    /// Puts every packet into a class of the discipline with the same major number.
+    pub fn classify(class: Handle) -> Self {
+        Filter {
+            parent: class & 0xffff_0000,
+            priority: 0,
+            source: None,
+            destination: None,
+            action: Action::Classify(class),
+        }
+    }
 }
 
 impl From<Filter> for raw::Filter {
@@ -60,7 +178,8 @@ pub fn add_qdisc(
     Ok(raw::add_qdisc(namespace, &link.into(), &qdisc)?)
 }
 
-/// Removes a queueing discipline. Errors: `not-found`.
+/// Removes the queueing discipline that stands at a place ([`ROOT`], [`INGRESS_PLACE`], a class), with
+/// its classes and filters. Errors: `not-found`.
 pub fn delete_qdisc(
     namespace: Namespace,
     link: impl Into<LinkReference>,
@@ -69,7 +188,8 @@ pub fn delete_qdisc(
     Ok(raw::delete_qdisc(namespace, &link.into(), parent)?)
 }
 
-/// The queueing disciplines of a link.
+/// The queueing disciplines of a link: at the root, at the ingress hook and in classes. Errors:
+/// `not-found` for the link.
 pub fn list_qdiscs(
     namespace: Namespace,
     link: impl Into<LinkReference>,
@@ -86,7 +206,7 @@ pub fn add_class(
     Ok(raw::add_class(namespace, &link.into(), class)?)
 }
 
-/// The classes of a link.
+/// The classes of a link's `htb` disciplines.
 pub fn list_classes(
     namespace: Namespace,
     link: impl Into<LinkReference>,
@@ -103,7 +223,8 @@ pub fn add_filter(
     Ok(raw::add_filter(namespace, &link.into(), &filter.into())?)
 }
 
-/// The filters of a discipline.
+/// The filters of a discipline or class, in their order; none where that is not there, and without
+/// those that [`Filter`] cannot express.
 pub fn list_filters(
     namespace: Namespace,
     link: impl Into<LinkReference>,
@@ -111,4 +232,39 @@ pub fn list_filters(
 ) -> Result<Vec<Filter>, OperationError> {
     let filters = raw::list_filters(namespace, &link.into(), parent)?;
     Ok(filters.into_iter().map(Filter::from).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_kept_as_closely_as_ticks_allow() {
+        let bucket = |rate, burst| TokenBucket {
+            rate,
+            burst,
+            latency: 25_000,
+        };
+        let slow = bucket(1_000_000, 20_000);
+        assert!(slow.is_kept_as(&slow));
+        assert!(!slow.is_kept_as(&bucket(1_000_000, 20_002)));
+        assert!(!slow.is_kept_as(&bucket(1_000_001, 20_000)));
+        let late = TokenBucket {
+            latency: 25_010,
+            ..slow
+        };
+        assert!(!slow.is_kept_as(&late));
+        let fast = bucket(1_250_000_000, 1 << 20);
+        assert!(fast.is_kept_as(&bucket(1_250_000_000, (1 << 20) - 80)));
+        assert!(!fast.is_kept_as(&bucket(1_250_000_000, (1 << 20) - 82)));
+
+        let class = Class::new(handle(1, 0x30), 1_000_000, 20_000);
+        assert_eq!(class.parent, handle(1, 0));
+        assert!(class.is_kept_as(&class));
+        let other = Class {
+            ceil: 2_000_000,
+            ..class
+        };
+        assert!(!class.is_kept_as(&other));
+    }
 }

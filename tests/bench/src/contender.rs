@@ -39,8 +39,10 @@ impl Contenders {
     pub fn find(floor: &Path, reference: &Path, weir: &Path) -> Result<Self> {
         let package = "install the package containernetworking-plugins";
         let install = "`weir install --bin-dir DIR` makes it";
-        for plugin in ["bridge", "host-local"] {
+        for plugin in ["bridge", "host-local", "portmap"] {
             must_be_there(&reference.join(plugin), package)?;
+        }
+        for plugin in ["bridge", "host-local", "portmap", "bandwidth"] {
             must_be_there(&weir.join(plugin), install)?;
         }
         must_be_there(floor, "--floor names the `weir-floor` program")?;
@@ -89,4 +91,16 @@ fn must_be_there(program: &Path, otherwise: &str) -> Result<()> {
     let data = fs::metadata(program).with_context(|| format!("`{shown}`: {otherwise}"))?;
     ensure!(data.is_file(), "`{shown}` is not a file: {otherwise}");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Contender;
+
+    #[test]
+    fn a_place_among_all_is_the_contenders_number() {
+        for (place, contender) in Contender::ALL.into_iter().enumerate() {
+            assert_eq!(contender as usize, place);
+        }
+    }
 }

@@ -1,20 +1,33 @@
-//! A node full of other containers: taken addresses and links that have nothing to do with ours.
+//! A node full of other containers: taken addresses, links and mapped ports that have nothing to do with
+//! ours.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::net::Ipv4Addr;
 use std::path::Path;
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
 
 use crate::interrupt;
-use crate::node::Node;
+use crate::list::execution;
+use crate::node::{GATEWAY, INTERFACE, Node};
 
 /// Addresses that are taken.
 pub const LEASES: u32 = 60_000;
 /// Links on the host, as unattached veth pairs.
 pub const LINKS: u32 = 1_000;
+
+/// Ports that are mapped.
+pub const MAPPINGS: u32 = 2_000;
+
+/// How many of them each container has: half of TCP and half of UDP.
+const MAPPINGS_OF_ONE: u32 = 20;
+
+/// The lowest of the host's ports that are mapped.
+const FIRST_PORT: u32 = 20_000;
 
 /// The address after the subnet's gateway.
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 2);
@@ -59,4 +72,51 @@ fn links() -> String {
         writeln!(commands, "{command}").expect("writing to a string");
     }
     commands
+}
+
+/// Maps ports with weir's own `portmap`, for containers that the bridge's subnet could have.
+pub fn map_ports(node: &Node) -> Result<()> {
+    for container in 0..MAPPINGS / MAPPINGS_OF_ONE {
+        let configuration = execution(&mapping(container), Some(&attached(container)));
+        let container_id = format!("crowd-{container}");
+        node.run("portmap", "ADD", &container_id, &configuration)?;
+    }
+    let mapped = mapped(node)?;
+    ensure!(
+        mapped == MAPPINGS as usize,
+        "{mapped} ports are mapped, not {MAPPINGS}"
+    );
+    Ok(())
+}
+
+fn mapping(container: u32) -> Value {
+    let first = FIRST_PORT + container * MAPPINGS_OF_ONE / 2;
+    let ports = (first..).take(MAPPINGS_OF_ONE as usize / 2);
+    let mappings = ports.flat_map(|port| {
+        ["tcp", "udp"]
+            .map(|protocol| json!({"hostPort": port, "containerPort": 80, "protocol": protocol}))
+    });
+    let mappings: Vec<_> = mappings.collect();
+    json!({"type": "portmap", "runtimeConfig": {"portMappings": mappings}})
+}
+
+/// The result of the plugins before.
+fn attached(container: u32) -> Value {
+    let address = Ipv4Addr::from_bits(FOREIGN.to_bits() - 1 - container);
+    json!({
+        "cniVersion": "1.0.0",
+        "interfaces": [{"name": INTERFACE, "sandbox": "/run/netns/crowd"}],
+        "ips": [{"interface": 0, "address": format!("{address}/16"), "gateway": GATEWAY}],
+    })
+}
+
+/// How many mappings the kernel has.
+fn mapped(node: &Node) -> Result<usize> {
+    node.host.enter()?;
+    let output = Command::new("nft")
+        .args(["list", "map", "inet", "weir_portmap", "ports4"])
+        .output()
+        .context("run `nft`: install the package nftables")?;
+    ensure!(output.status.success(), "`nft` failed: {output:?}");
+    Ok(String::from_utf8(output.stdout)?.matches("crowd-").count())
 }

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde::Serialize;
 
+use crate::bandwidth::{self, Throughput};
 use crate::contender::{Contender, Contenders};
-use crate::plan::{Quantity, Samples};
+use crate::plan::Measured;
+use crate::samples::{Quantity, Samples};
+use crate::statistics::Series;
 
 use Contender::{Floor, Reference, Weir};
 
@@ -19,6 +22,7 @@ pub enum Unit {
     MoreMilliseconds,
     /// Mebibytes.
     Mebibytes,
+    Percent,
 }
 
 /// How a value compares to what is asked.
@@ -62,6 +66,15 @@ impl Figure {
         }
     }
 
+    /// Where there is nothing to aim at beyond what must be.
+    fn within(name: &'static str, unit: Unit, value: f64, must: f64) -> Self {
+        let figure = Self::asked(name, unit, value, must, f64::NEG_INFINITY);
+        Self {
+            aim: None,
+            ..figure
+        }
+    }
+
     fn beside(name: &'static str, unit: Unit, value: f64) -> Self {
         Self {
             name,
@@ -82,10 +95,10 @@ pub struct Figures {
 }
 
 impl Figures {
-    pub fn from_samples(samples: &Samples, contenders: &Contenders) -> Result<Self> {
+    pub fn from_measured(measured: &Measured, contenders: &Contenders) -> Result<Self> {
         let size = |contender| Ok((contender, contenders.size(contender)?));
         Ok(Self {
-            headlines: headlines(samples),
+            headlines: headlines(measured),
             sizes: Contender::ALL
                 .into_iter()
                 .map(size)
@@ -103,8 +116,21 @@ impl Figures {
     }
 }
 
-fn headlines(samples: &Samples) -> Vec<Figure> {
-    use Unit::{Mebibytes, MoreMilliseconds, Ratio};
+fn headlines(measured: &Measured) -> Vec<Figure> {
+    let samples = &measured.samples;
+    let groups = [
+        bridge(samples),
+        list(samples),
+        memory_of_one_add(samples),
+        growth(samples),
+        shaping(measured.throughput),
+    ];
+    groups.into_iter().flatten().collect()
+}
+
+fn bridge(samples: &Samples) -> Vec<Figure> {
+    use Unit::{MoreMilliseconds, Ratio};
+    let first = ratio(samples, Quantity::AddFirst);
     vec![
         Figure::asked(
             "ADD, weir to reference",
@@ -113,11 +139,7 @@ fn headlines(samples: &Samples) -> Vec<Figure> {
             0.35,
             0.25,
         ),
-        Figure::beside(
-            "  the same where it makes the bridge",
-            Ratio,
-            ratio(samples, Quantity::AddFirst),
-        ),
+        Figure::beside("  the same where it makes the bridge", Ratio, first),
         Figure::asked(
             "DEL, weir over floor",
             MoreMilliseconds,
@@ -125,48 +147,102 @@ fn headlines(samples: &Samples) -> Vec<Figure> {
             3.0,
             2.0,
         ),
-        Figure::asked(
-            "peak memory of one ADD",
-            Mebibytes,
-            memory(samples, Quantity::Add, Weir),
-            24.0,
-            16.0,
-        ),
-        Figure::beside(
-            "  on the crowded node",
-            Mebibytes,
-            memory(samples, Quantity::AddCrowded, Weir),
-        ),
-        Figure::beside(
-            "  after another program's change",
-            Mebibytes,
-            memory(samples, Quantity::AddAfterOther, Weir),
-        ),
-        Figure::asked(
-            "ADD, crowded to empty node",
-            Ratio,
-            growth(samples, Weir),
-            1.5,
-            1.2,
-        ),
-        Figure::beside(
-            "  after another program's change",
-            Ratio,
-            samples.time(Quantity::AddAfterOther, Weir).median()
-                / samples.time(Quantity::AddEmpty, Weir).median(),
-        ),
-        Figure::beside("  the reference's", Ratio, growth(samples, Reference)),
-        Figure::beside("  the floor's", Ratio, growth(samples, Floor)),
     ]
 }
 
-/// The median of the rounds' ratios.
+fn list(samples: &Samples) -> Vec<Figure> {
+    use Unit::Ratio;
+    vec![
+        Figure::asked(
+            "ADD of the list, weir to reference",
+            Ratio,
+            ratio(samples, Quantity::ListAdd),
+            0.15,
+            0.10,
+        ),
+        Figure::asked(
+            "DEL of the list, weir to reference",
+            Ratio,
+            ratio(samples, Quantity::ListDel),
+            0.25,
+            0.15,
+        ),
+    ]
+}
+
+fn memory_of_one_add(samples: &Samples) -> Vec<Figure> {
+    use Unit::Mebibytes;
+    let of = |quantity| memory(samples, quantity);
+    vec![
+        Figure::asked(
+            "peak memory of one ADD",
+            Mebibytes,
+            of(Quantity::Add),
+            24.0,
+            16.0,
+        ),
+        Figure::beside("  on the crowded node", Mebibytes, of(Quantity::AddCrowded)),
+        Figure::beside(
+            "  after another program's change",
+            Mebibytes,
+            of(Quantity::AddAfterOther),
+        ),
+        Figure::beside("  of portmap", Mebibytes, of(Quantity::PortmapAdd)),
+    ]
+}
+
+fn growth(samples: &Samples) -> Vec<Figure> {
+    use Quantity::{AddAfterOther, AddCrowded, AddEmpty};
+    use Quantity::{ListAdd, ListAddMapped, ListDel, ListDelMapped};
+    use Unit::Ratio;
+    let of_weir = |much, little| {
+        let of = |quantity| samples.time(quantity, Weir);
+        of_rounds(&of(much), &of(little))
+    };
+    let crowded = |contender| growing(samples, contender, AddCrowded, AddEmpty);
+    vec![
+        Figure::asked("ADD, crowded to empty node", Ratio, crowded(Weir), 1.5, 1.2),
+        Figure::beside(
+            "  after another program's change",
+            Ratio,
+            growing(samples, Weir, AddAfterOther, AddEmpty),
+        ),
+        Figure::beside("  the reference's", Ratio, crowded(Reference)),
+        Figure::beside("  the floor's", Ratio, crowded(Floor)),
+        Figure::asked(
+            "ADD of the list, among mappings to alone",
+            Ratio,
+            of_weir(ListAddMapped, ListAdd),
+            1.5,
+            1.2,
+        ),
+        Figure::beside("  its DEL", Ratio, of_weir(ListDelMapped, ListDel)),
+    ]
+}
+
+fn shaping(throughput: Throughput) -> Vec<Figure> {
+    let off = |name, seen: f64| {
+        let off = (seen / f64::from(bandwidth::RATE) - 1.0).abs();
+        Figure::within(name, Unit::Percent, off * 100.0, 5.0)
+    };
+    vec![
+        off(
+            "throughput, off its limit to the container",
+            throughput.to_container,
+        ),
+        off("  from the container", throughput.from_container),
+    ]
+}
+
+/// weir's to the reference's.
 fn ratio(samples: &Samples, quantity: Quantity) -> f64 {
     let weir = samples.time(quantity, Weir);
-    weir.pairwise(&samples.time(quantity, Reference), |weir, reference| {
-        weir / reference
-    })
-    .median()
+    of_rounds(&weir, &samples.time(quantity, Reference))
+}
+
+/// The median of the rounds' ratios.
+fn of_rounds(one: &Series, other: &Series) -> f64 {
+    one.pairwise(other, |one, other| one / other).median()
 }
 
 /// The median of the rounds' differences.
@@ -178,13 +254,14 @@ fn over_floor(samples: &Samples) -> f64 {
     .median()
 }
 
-fn growth(samples: &Samples, contender: Contender) -> f64 {
-    samples.time(Quantity::AddCrowded, contender).median()
-        / samples.time(Quantity::AddEmpty, contender).median()
+/// How much slower it is with much than with little, where not every round had both.
+fn growing(samples: &Samples, contender: Contender, much: Quantity, little: Quantity) -> f64 {
+    samples.time(much, contender).median() / samples.time(little, contender).median()
 }
 
-fn memory(samples: &Samples, quantity: Quantity, contender: Contender) -> f64 {
-    samples.memory(quantity, contender).median() / f64::from(1 << 20)
+/// weir's, in mebibytes.
+fn memory(samples: &Samples, quantity: Quantity) -> f64 {
+    samples.memory(quantity, Weir).median() / f64::from(1 << 20)
 }
 
 #[cfg(test)]
@@ -204,6 +281,13 @@ mod tests {
     #[test]
     fn beyond_the_limit_is_missed() {
         assert!(verdict(0.36) == Verdict::Missed);
+    }
+
+    #[test]
+    fn without_an_aim_there_is_no_more_to_reach() {
+        let within = |value| Figure::within("", Unit::Percent, value, 5.0);
+        assert!(within(0.0).verdict == Verdict::Must && within(0.0).aim.is_none());
+        assert!(within(5.1).verdict == Verdict::Missed);
     }
 
     #[test]

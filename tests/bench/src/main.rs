@@ -3,17 +3,24 @@
 //! Everything happens in network namespaces and a directory that it makes and takes away again. It
 //! runs as root, or without privileges inside `unshare -Urnm`.
 
+mod backend;
+mod bandwidth;
 mod call;
 mod contender;
 mod crowd;
 mod figures;
 mod interrupt;
+mod list;
 mod node;
+mod outside;
 mod plan;
+mod ports;
+mod samples;
 mod scratch;
 mod statistics;
 mod surroundings;
 mod table;
+mod turns;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,16 +31,16 @@ use clap::Parser;
 
 use contender::Contenders;
 use figures::Figures;
-use plan::Plan;
+use plan::{Measured, Plan};
 use scratch::Scratch;
 use surroundings::Surroundings;
 
-/// Measures ADD, CHECK and DEL of `bridge` with `host-local`: weir, the reference plugins and the
-/// floor, in turn.
+/// Measures weir, the reference plugins and the floor in turn: `bridge` with `host-local`, alone and
+/// with `portmap` after it, and what `bandwidth` leaves to a container.
 #[derive(Parser)]
 #[command(name = "weir-bench", version)]
 struct Options {
-    /// Directory with the links `bridge` and `host-local` to weir, as `weir install` makes it
+    /// Directory with weir's links, as `weir install` makes it
     #[arg(long, value_name = "DIR")]
     weir_bin_dir: PathBuf,
 
@@ -82,25 +89,27 @@ fn run(options: &Options) -> Result<ExitCode> {
     )?;
     let scratch = Scratch::create(&options.work_dir)?;
     let surroundings = Surroundings::look(scratch.path())?;
-    let samples = Plan::new(&contenders, &scratch, options.runs.into()).carry_out()?;
-    let figures = Figures::from_samples(&samples, &contenders)?;
-    print!("{}", table::render(&surroundings, &samples, &figures));
-    write_json(&options.output, &surroundings, &samples, &figures)?;
+    let measured = Plan::new(&contenders, &scratch, options.runs.into()).carry_out()?;
+    let figures = Figures::from_measured(&measured, &contenders)?;
+    print!("{}", table::render(&surroundings, &measured, &figures));
+    write_json(&options.output, &surroundings, &measured, &figures)?;
     Ok(verdict(options.enforce, &figures))
 }
 
 fn write_json(
     path: &Path,
     surroundings: &Surroundings,
-    samples: &plan::Samples,
+    measured: &Measured,
     figures: &Figures,
 ) -> Result<()> {
     let json = serde_json::json!({
         "surroundings": surroundings,
+        "backendOfReference": measured.backend,
         "figures": figures.headlines,
         "programBytes": figures.sizes,
-        "milliseconds": samples.times(),
-        "peakMemoryBytes": samples.memories(),
+        "milliseconds": measured.samples.times(),
+        "peakMemoryBytes": measured.samples.memories(),
+        "bitsPerSecond": measured.throughput,
     });
     let written = path
         .parent()

@@ -5,7 +5,8 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::PathBuf;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -18,15 +19,17 @@ use weir_tests::Namespace;
 
 pub const NETWORK: &str = "bench";
 pub const SUBNET: &str = "10.88.0.0/16";
-const BRIDGE: &str = "cni0";
-const INTERFACE: &str = "eth0";
+/// The bridge's own address.
+pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 1);
+pub const BRIDGE: &str = "cni0";
+pub const INTERFACE: &str = "eth0";
 
 pub struct Node {
     contender: Contender,
     program: PathBuf,
     search_path: PathBuf,
     pub host: Namespace,
-    container: Namespace,
+    pub container: Namespace,
     container_path: PathBuf,
     directory: PathBuf,
     /// How many containers there have been.
@@ -35,8 +38,8 @@ pub struct Node {
 
 /// An attachment that DEL takes away again.
 pub struct Attachment {
-    container_id: String,
-    result: Value,
+    pub container_id: String,
+    pub result: Value,
     lease: PathBuf,
 }
 
@@ -65,10 +68,15 @@ impl Node {
         Ok(node)
     }
 
+    /// The id of a container that has not been here yet.
+    pub fn next_container(&mut self) -> String {
+        self.count += 1;
+        format!("{:064x}", self.count)
+    }
+
     /// ADD of a new container.
     pub fn add(&mut self) -> Result<(Answer, Attachment)> {
-        self.count += 1;
-        let container_id = format!("{:064x}", self.count);
+        let container_id = self.next_container();
         let answer = self.call("ADD", &container_id, None)?;
         let attachment = self.attached(container_id, answer.output.clone())?;
         Ok((answer, attachment))
@@ -82,14 +90,7 @@ impl Node {
     /// DEL of an attachment, whose namespace lives on.
     pub fn del(&self, attachment: Attachment) -> Result<Answer> {
         let answer = self.call("DEL", &attachment.container_id, Some(&attachment.result))?;
-        let lease = attachment.lease.display();
-        ensure!(
-            !attachment.lease.exists(),
-            "{}: DEL left the lease `{lease}`",
-            self.name()
-        );
-        let link_is_there = self.container.has_link(INTERFACE)?;
-        ensure!(!link_is_there, "{}: DEL left `{INTERFACE}`", self.name());
+        self.detached(&attachment)?;
         Ok(answer)
     }
 
@@ -117,6 +118,30 @@ impl Node {
     }
 
     fn call(&self, command: &str, container_id: &str, result: Option<&Value>) -> Result<Answer> {
+        let configuration = self.configuration(result);
+        self.run_program(&self.program, command, container_id, &configuration)
+    }
+
+    /// Calls a plugin by its name.
+    pub fn run(
+        &self,
+        plugin: &str,
+        command: &str,
+        container_id: &str,
+        configuration: &Value,
+    ) -> Result<Answer> {
+        let program = self.search_path.join(plugin);
+        self.run_program(&program, command, container_id, configuration)
+            .with_context(|| plugin.to_owned())
+    }
+
+    fn run_program(
+        &self,
+        program: &Path,
+        command: &str,
+        container_id: &str,
+        configuration: &Value,
+    ) -> Result<Answer> {
         interrupt::check()?;
         self.host.enter()?;
         let root = self.root();
@@ -137,13 +162,8 @@ impl Node {
             ("WEIR_ROOT", root.as_ref()),
         ];
         let errors = self.directory.join("stderr");
-        call(
-            &self.program,
-            &environment,
-            &self.configuration(result),
-            &errors,
-        )
-        .with_context(|| format!("{} {command}", self.name()))
+        call(program, &environment, configuration, &errors)
+            .with_context(|| format!("{} {command}", self.name()))
     }
 
     fn configuration(&self, result: Option<&Value>) -> Value {
@@ -153,21 +173,35 @@ impl Node {
             "type": "bridge",
             "bridge": BRIDGE,
             "isGateway": true,
-            "ipam": {
-                "type": "host-local",
-                "dataDir": self.data(),
-                "ranges": [[{"subnet": SUBNET}]],
-                "routes": [{"dst": "0.0.0.0/0"}],
-            },
+            "ipam": self.ipam(),
         });
+        configuration["ipam"]["routes"] = json!([{"dst": "0.0.0.0/0"}]);
         if let Some(result) = result {
             configuration["prevResult"] = result.clone();
         }
         configuration
     }
 
+    /// A bridge that is its containers' way out, for a list.
+    pub fn bridge(&self) -> Value {
+        json!({
+            "type": "bridge",
+            "bridge": BRIDGE,
+            "isDefaultGateway": true,
+            "ipam": self.ipam(),
+        })
+    }
+
+    fn ipam(&self) -> Value {
+        json!({
+            "type": "host-local",
+            "dataDir": self.data(),
+            "ranges": [[{"subnet": SUBNET}]],
+        })
+    }
+
     /// Makes sure that ADD did what its result says.
-    fn attached(&self, container_id: String, result: Value) -> Result<Attachment> {
+    pub fn attached(&self, container_id: String, result: Value) -> Result<Attachment> {
         let name = self.name();
         let address = result.pointer("/ips/0/address").and_then(Value::as_str);
         let address = address.and_then(|address| address.split_once('/'));
@@ -189,7 +223,20 @@ impl Node {
         })
     }
 
-    fn name(&self) -> &'static str {
+    /// Makes sure that DEL left nothing.
+    pub fn detached(&self, attachment: &Attachment) -> Result<()> {
+        let lease = attachment.lease.display();
+        ensure!(
+            !attachment.lease.exists(),
+            "{}: DEL left the lease `{lease}`",
+            self.name()
+        );
+        let link_is_there = self.container.has_link(INTERFACE)?;
+        ensure!(!link_is_there, "{}: DEL left `{INTERFACE}`", self.name());
+        Ok(())
+    }
+
+    pub fn name(&self) -> &'static str {
         self.contender.name()
     }
 

@@ -1,115 +1,26 @@
-//! What is measured in which order, and the samples that come of it.
-//!
-//! The contenders take turns within each round, and the order changes from round to round: none
-//! has always the same predecessor, and the machine's moods meet all of them.
-
-use std::collections::BTreeMap;
+//! What is measured in which order. The contenders take turns within each round.
 
 use anyhow::Result;
-use serde::Serialize;
 
-use crate::call::Answer;
+use crate::bandwidth::{self, Throughput};
 use crate::contender::{Contender, Contenders};
 use crate::crowd;
 use crate::node::Node;
+use crate::ports;
+use crate::samples::{Quantity, Samples};
 use crate::scratch::Scratch;
-use crate::statistics::{Series, Summary};
 use crate::table::grouped;
-
-/// Rounds that are thrown away first: files come into memory, bridges are made.
-const WARM_UP: usize = 3;
+use crate::turns::{WARM_UP, order};
 
 /// The reference reads every lease in each ADD and DEL, so that more would take minutes.
 const CROWDED_RUNS_OF_REFERENCE: usize = 10;
 
-/// What a series is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Quantity {
-    /// On a node where a container has been before: the bridge is there.
-    Add,
-    /// On a node without the bridge.
-    AddFirst,
-    Check,
-    Del,
-    Version,
-    /// On an empty node, in turn with `AddCrowded`.
-    AddEmpty,
-    /// On a node with the crowd.
-    AddCrowded,
-    /// On a node with the crowd, whose leases another program has changed since the last ADD.
-    AddAfterOther,
-}
-
-/// Series in numbers, by what they are of.
-pub type Summaries = BTreeMap<Quantity, BTreeMap<Contender, Summary>>;
-
-/// Milliseconds and bytes of every quantity of every contender.
-#[derive(Default)]
-pub struct Samples {
-    milliseconds: BTreeMap<Quantity, BTreeMap<Contender, Series>>,
-    memory: BTreeMap<Quantity, BTreeMap<Contender, Series>>,
-}
-
-impl Samples {
-    /// In milliseconds; empty where it was not measured.
-    pub fn time(&self, quantity: Quantity, contender: Contender) -> Series {
-        lookup(&self.milliseconds, quantity, contender)
-    }
-
-    /// Peak memory in bytes; empty where it was not measured.
-    pub fn memory(&self, quantity: Quantity, contender: Contender) -> Series {
-        lookup(&self.memory, quantity, contender)
-    }
-
-    /// All times in numbers, milliseconds.
-    pub fn times(&self) -> Summaries {
-        summaries(&self.milliseconds)
-    }
-
-    /// All peak memory in numbers, bytes.
-    pub fn memories(&self) -> Summaries {
-        summaries(&self.memory)
-    }
-
-    fn record(&mut self, quantity: Quantity, contender: Contender, answer: &Answer) {
-        let slot = |map: &mut BTreeMap<_, BTreeMap<_, Series>>, value| {
-            map.entry(quantity)
-                .or_default()
-                .entry(contender)
-                .or_default()
-                .push(value);
-        };
-        slot(&mut self.milliseconds, answer.elapsed.as_secs_f64() * 1e3);
-        slot(&mut self.memory, answer.peak_memory as f64);
-    }
-
-    fn forget(&mut self) {
-        *self = Self::default();
-    }
-}
-
-fn summaries(all: &BTreeMap<Quantity, BTreeMap<Contender, Series>>) -> Summaries {
-    let of_contenders = |series: &BTreeMap<Contender, Series>| {
-        let series = series.iter();
-        series
-            .map(|(contender, series)| (*contender, series.summary()))
-            .collect()
-    };
-    all.iter()
-        .map(|(quantity, series)| (*quantity, of_contenders(series)))
-        .collect()
-}
-
-fn lookup(
-    map: &BTreeMap<Quantity, BTreeMap<Contender, Series>>,
-    quantity: Quantity,
-    contender: Contender,
-) -> Series {
-    let found = map
-        .get(&quantity)
-        .and_then(|contenders| contenders.get(&contender));
-    found.cloned().unwrap_or_default()
+/// All that was measured.
+pub struct Measured {
+    pub samples: Samples,
+    pub throughput: Throughput,
+    /// What the reference translated addresses with.
+    pub backend: String,
 }
 
 /// The measuring of one run.
@@ -130,7 +41,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    pub fn carry_out(mut self) -> Result<Samples> {
+    pub fn carry_out(mut self) -> Result<Measured> {
         let mut empty = self.nodes("empty")?;
         eprintln!(
             "weir-bench: ADD, CHECK, DEL and VERSION, {} runs each",
@@ -147,8 +58,14 @@ impl<'a> Plan<'a> {
         for round in 0..self.runs {
             self.first(&mut empty, round)?;
         }
+        let throughput = bandwidth::measure(self.contenders, self.scratch)?;
+        let backend = ports::measure(self.contenders, self.scratch, self.runs, &mut self.samples)?;
         self.growth(&mut empty)?;
-        Ok(self.samples)
+        Ok(Measured {
+            samples: self.samples,
+            throughput,
+            backend,
+        })
     }
 
     fn nodes(&self, name: &str) -> Result<Vec<Node>> {
@@ -158,7 +75,8 @@ impl<'a> Plan<'a> {
 
     /// One attachment of each contender.
     fn everyday(&mut self, nodes: &mut [Node], round: usize) -> Result<()> {
-        for (contender, place) in order(round) {
+        for place in order(round) {
+            let contender = Contender::ALL[place];
             let node = &mut nodes[place];
             let (add, attachment) = node.add()?;
             self.samples.record(Quantity::Add, contender, &add);
@@ -167,7 +85,8 @@ impl<'a> Plan<'a> {
             self.samples
                 .record(Quantity::Del, contender, &node.del(attachment)?);
         }
-        for (contender, place) in order(round) {
+        for place in order(round) {
+            let contender = Contender::ALL[place];
             self.samples
                 .record(Quantity::Version, contender, &nodes[place].version()?);
         }
@@ -176,7 +95,8 @@ impl<'a> Plan<'a> {
 
     /// The first attachment on a node, of each contender.
     fn first(&mut self, nodes: &mut [Node], round: usize) -> Result<()> {
-        for (contender, place) in order(round) {
+        for place in order(round) {
+            let contender = Contender::ALL[place];
             let node = &mut nodes[place];
             node.delete_bridge()?;
             self.add_and_del(Quantity::AddFirst, contender, node)?;
@@ -212,7 +132,8 @@ impl<'a> Plan<'a> {
         crowded: &mut [Node],
         round: usize,
     ) -> Result<()> {
-        for (contender, place) in order(round) {
+        for place in order(round) {
+            let contender = Contender::ALL[place];
             if contender == Contender::Reference && round >= CROWDED_RUNS_OF_REFERENCE {
                 continue;
             }
@@ -252,36 +173,5 @@ impl<'a> Plan<'a> {
         self.samples.record(quantity, contender, &add);
         node.del(attachment)?;
         Ok(())
-    }
-}
-
-/// The contenders in the order of a round, with their places among the nodes. Six rounds go through
-/// all orders.
-fn order(round: usize) -> [(Contender, usize); 3] {
-    let mut order = Contender::ALL.map(|contender| (contender, contender as usize));
-    if round / 3 % 2 == 1 {
-        order.reverse();
-    }
-    order.rotate_left(round % 3);
-    order
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::order;
-
-    #[test]
-    fn six_rounds_go_through_all_orders() {
-        let orders: BTreeSet<_> = (0..6).map(order).collect();
-        assert_eq!(orders.len(), 6);
-    }
-
-    #[test]
-    fn a_place_is_the_contenders_own() {
-        for (contender, place) in (0..6).flat_map(order) {
-            assert_eq!(contender as usize, place);
-        }
     }
 }

@@ -3,10 +3,11 @@
 use crate::contender::Contender;
 use crate::crowd;
 use crate::figures::{Figure, Figures, Unit, Verdict};
-use crate::plan::{Quantity, Samples};
+use crate::plan::Measured;
+use crate::samples::{Quantity, Samples};
 use crate::surroundings::Surroundings;
 
-const TIMES: [(&str, Quantity); 8] = [
+const TIMES: [(&str, Quantity); 16] = [
     ("ADD", Quantity::Add),
     ("  that makes the bridge", Quantity::AddFirst),
     ("CHECK", Quantity::Check),
@@ -15,12 +16,21 @@ const TIMES: [(&str, Quantity); 8] = [
     ("ADD, empty node", Quantity::AddEmpty),
     ("ADD, crowded node", Quantity::AddCrowded),
     ("  after another's change", Quantity::AddAfterOther),
+    ("ADD of the list", Quantity::ListAdd),
+    ("  portmap's part", Quantity::PortmapAdd),
+    ("  among mappings", Quantity::ListAddMapped),
+    ("  portmap's part of that", Quantity::PortmapAddMapped),
+    ("DEL of the list", Quantity::ListDel),
+    ("  portmap's part", Quantity::PortmapDel),
+    ("  among mappings", Quantity::ListDelMapped),
+    ("  portmap's part of that", Quantity::PortmapDelMapped),
 ];
 
 /// Everything, ready to print.
-pub fn render(surroundings: &Surroundings, samples: &Samples, figures: &Figures) -> String {
+pub fn render(surroundings: &Surroundings, measured: &Measured, figures: &Figures) -> String {
+    let samples = &measured.samples;
     [
-        heading(surroundings, samples),
+        heading(surroundings, measured),
         headlines(&figures.headlines),
         times(samples),
         rest(samples, figures),
@@ -28,12 +38,28 @@ pub fn render(surroundings: &Surroundings, samples: &Samples, figures: &Figures)
     .join("\n")
 }
 
-fn heading(surroundings: &Surroundings, samples: &Samples) -> String {
+fn heading(surroundings: &Surroundings, measured: &Measured) -> String {
+    let runs = |quantity| measured.samples.time(quantity, Contender::Weir).len();
     format!(
         "\nbridge with host-local, {} runs of each in turn, medians\n\
-         Linux {}, {} × {}, leases on {}, load {:.2}{}\n\
-         crowded node: {} addresses taken, {} links on the host\n",
-        samples.time(Quantity::Add, Contender::Weir).len(),
+         {}\n\
+         crowded node: {} addresses taken, {} links on the host\n\
+         the list: bridge with ipMasq and host-local, then portmap with two mappings, {} runs;\n\
+         among {} mappings of others; the reference's with {}\n\
+         throughput: TCP's payload, which is 4.4 % less than the frames that the limit counts\n",
+        runs(Quantity::Add),
+        machine(surroundings),
+        grouped(crowd::LEASES),
+        grouped(crowd::LINKS),
+        runs(Quantity::ListAdd),
+        grouped(crowd::MAPPINGS),
+        measured.backend,
+    )
+}
+
+fn machine(surroundings: &Surroundings) -> String {
+    format!(
+        "Linux {}, {} × {}, leases on {}, load {:.2}{}",
         surroundings.kernel,
         surroundings.processors,
         surroundings.processor,
@@ -44,8 +70,6 @@ fn heading(surroundings: &Surroundings, samples: &Samples) -> String {
         } else {
             ""
         },
-        grouped(crowd::LEASES),
-        grouped(crowd::LINKS),
     )
 }
 
@@ -84,6 +108,7 @@ fn value(unit: Unit, value: f64) -> String {
         Unit::Ratio => format!("{value:.2}"),
         Unit::MoreMilliseconds => format!("{value:+.1} ms"),
         Unit::Mebibytes => format!("{value:.1} MiB"),
+        Unit::Percent => format!("{value:.1} %"),
     }
 }
 

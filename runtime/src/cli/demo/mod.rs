@@ -3,6 +3,7 @@
 mod container;
 mod hostile;
 mod packets;
+mod port;
 mod report;
 mod world;
 
@@ -23,6 +24,7 @@ fn network() -> Value {
         "type": "bridge",
         "bridge": "weir0",
         "isDefaultGateway": true,
+        "hairpinMode": true,
         "ipam": {
             "type": "host-local",
             "ranges": [
@@ -56,6 +58,8 @@ pub fn run() -> Result<()> {
     report.json(&result_one);
     let result_two = attach(&report, &world, &two)?;
     talk(&report, &one, &two, &result_one, &result_two)?;
+    let ends = (address(&result_one, 0)?, gateway(&result_one)?);
+    port::show(&report, &world, (&one, &result_one), &two, ends)?;
     report.step("CHECK container one", || {
         let config = with_previous(&result_one);
         world.plugin("bridge", "CHECK", &one, &config).map(drop)
@@ -113,7 +117,7 @@ fn talk(
         &format!("ping from container one to container two, {target}"),
         || packets::ping(one, target),
     )?;
-    let gateway: IpAddr = text(&result_one["ips"][0]["gateway"])?.parse()?;
+    let gateway = gateway(result_one)?;
     report.step(
         &format!("ping from container one to the gateway, {gateway}"),
         || packets::ping(one, gateway),
@@ -127,6 +131,10 @@ fn address(result: &Value, index: usize) -> Result<IpAddr> {
         .split_once('/')
         .context("an address has a prefix length")?;
     Ok(address.parse()?)
+}
+
+fn gateway(result: &Value) -> Result<IpAddr> {
+    Ok(text(&result["ips"][0]["gateway"])?.parse()?)
 }
 
 fn text(value: &Value) -> Result<&str> {

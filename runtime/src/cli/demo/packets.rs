@@ -21,22 +21,49 @@ const MESSAGE: &[u8] = b"through the weir";
 
 /// Sends a message over TCP from one container to an address of the other, and back.
 pub fn exchange(from: &Container, to: &Container, address: IpAddr) -> Result<()> {
-    let (ready, port) = mpsc::channel();
+    let inside = SocketAddr::new(address, 0);
+    serve(to, inside, |server| from.enter(|| talk(server)))
+}
+
+/// The same to a server at one address, which is reached at another; from the host without `from`.
+pub fn exchange_through(
+    from: Option<&Container>,
+    to: &Container,
+    inside: SocketAddr,
+    outside: SocketAddr,
+) -> Result<()> {
+    serve(to, inside, |_| match from {
+        Some(from) => from.enter(|| talk(outside)),
+        None => talk(outside),
+    })
+}
+
+/// Runs a client while a server waits for it in a container.
+fn serve(
+    container: &Container,
+    address: SocketAddr,
+    client: impl FnOnce(SocketAddr) -> Result<()>,
+) -> Result<()> {
+    let (ready, listening) = mpsc::channel();
     thread::scope(|scope| {
-        let server = scope.spawn(|| to.enter(move || echo(address, &ready)));
-        let port = port
+        let server = scope.spawn(|| container.enter(move || echo(address, &ready)));
+        let server_address = listening
             .recv_timeout(PATIENCE)
             .context("the server does not listen")?;
-        from.enter(|| talk(SocketAddr::new(address, port)))?;
+        client(server_address)?;
         server.join().map_err(|_| anyhow!("the server panicked"))?
     })
 }
 
-fn echo(address: IpAddr, ready: &mpsc::Sender<u16>) -> Result<()> {
-    let listener =
-        TcpListener::bind((address, 0)).with_context(|| format!("listen on {address}"))?;
-    ready.send(listener.local_addr()?.port())?;
-    let (mut stream, _) = listener.accept()?;
+fn echo(address: SocketAddr, ready: &mpsc::Sender<SocketAddr>) -> Result<()> {
+    let listener = TcpListener::bind(address).with_context(|| format!("listen on {address}"))?;
+    setsockopt(
+        &listener,
+        ReceiveTimeout,
+        &TimeVal::seconds(PATIENCE.as_secs().cast_signed()),
+    )?;
+    ready.send(listener.local_addr()?)?;
+    let (mut stream, _) = listener.accept().context("nobody connects")?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut heard = [0; MESSAGE.len()];
     stream.read_exact(&mut heard)?;

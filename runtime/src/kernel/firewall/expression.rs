@@ -22,6 +22,9 @@ const LOOKUP_KEY: u16 = 2;
 const LOOKUP_TO: u16 = 3;
 const LOOKUP_FLAGS: u16 = 5;
 
+/// `IP_CT_DIR_ORIGINAL`.
+const DIRECTION_ORIGINAL: u8 = 0;
+
 /// A register. The 32-bit ones lie side by side, so that a value of any length starts at one and
 /// a concatenation fills the following ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +93,15 @@ impl Expressions {
             .nested_data_ct()
             .push_key(key as u32)
             .push_dreg(to.0);
+    }
+
+    /// As the connection's first packet had it, before any translation.
+    pub fn load_original_connection(&mut self, key: CtKeys, to: Register) {
+        self.next()
+            .nested_data_ct()
+            .push_dreg(to.0)
+            .push_key(key as u32)
+            .push_direction(DIRECTION_ORIGINAL);
     }
 
     pub fn load_payload(&mut self, position: Position, to: Register) {

@@ -22,13 +22,15 @@ const ETHERNET_DEVICE: u16 = 1;
 enum Source {
     Meta(MetaKeys),
     Connection(CtKeys),
+    /// Of the direction of the connection's first packet.
+    OriginalConnection(CtKeys),
     Payload(PayloadBase, u32),
     AddressType(FibFlags),
 }
 
 /// Where a field is found, and in what form it lies in a register.
 fn source(field: Field) -> (Source, Format) {
-    use Source::{AddressType, Connection, Meta, Payload};
+    use Source::{AddressType, Connection, Meta, OriginalConnection, Payload};
     let link = PayloadBase::LinkLayerHeader;
     let network = PayloadBase::NetworkHeader;
     let transport = PayloadBase::TransportHeader;
@@ -50,6 +52,9 @@ fn source(field: Field) -> (Source, Format) {
         Field::ConnectionState => (Connection(CtKeys::State), Format::Word),
         Field::ConnectionStatus => (Connection(CtKeys::Status), Format::Word),
         Field::ConnectionMark => (Connection(CtKeys::Mark), Format::Word),
+        Field::ConnectionOriginalDestinationPort => {
+            (OriginalConnection(CtKeys::ProtoDst), Format::Short)
+        }
         Field::DestinationAddressType => (AddressType(FibFlags::Daddr), Format::Word),
         Field::SourceAddressType => (AddressType(FibFlags::Saddr), Format::Word),
     }
@@ -66,6 +71,7 @@ pub(super) fn load(expressions: &mut Expressions, field: Field, to: Register) {
     match source {
         Source::Meta(key) => expressions.load_meta(key, to),
         Source::Connection(key) => expressions.load_connection(key, to),
+        Source::OriginalConnection(key) => expressions.load_original_connection(key, to),
         Source::AddressType(of) => expressions.load_address_type(of, to),
         Source::Payload(base, offset) => {
             let length = format.length() as u32;

@@ -8,39 +8,37 @@
 //! | `rule`, `field`, `expression` | a rule as expressions on registers |
 //! | `set`, `value` | sets and their elements |
 //! | `read` | reading back |
-//! | `family` | numbers and names of families, hooks, chain types |
+//! | `family`, `kind` | numbers and names of families, hooks, chain types, messages |
 //! | `check`, `comment` | what may stand in names and comments |
-//! | `socket` | the socket |
 //!
 //! A transaction costs the same however many elements a set has, with one exception of the kernel's:
 //! an element that jumps makes it look for circles through all elements of the map, at 0.1 µs each.
 //!
-//! The socket is opened for each call: that costs less than a look-up, and nothing in a container's
-//! namespace when there is nothing to do with its firewall.
+//! The socket is opened with the first call: it costs nothing where there is nothing to do with a
+//! namespace's firewall.
 
 mod check;
 mod comment;
 mod expression;
 mod family;
 mod field;
+mod kind;
 mod read;
 mod refusal;
 mod rule;
 mod set;
-mod socket;
 mod transaction;
 mod undo;
 mod value;
 
 use self::family::protocol_family;
 use self::read::Reader;
-use self::socket::NetfilterSocket;
 use super::error::Error;
 use super::namespace::Namespaces;
+use super::netfilter::NetfilterSocket;
 use crate::gate::Permit;
-use crate::grant::Namespace;
 use crate::grant::firewall::{
-    Apply, Chain, Element, Family, GetElement, ListChains, ListElements, ListRules, Rule,
+    Apply, Chain, Element, Family, GetElement, ListChains, ListElements, ListRules, ListSets, Rule,
 };
 
 /// Carries out commands as one transaction, and returns the transactions that take back what it
@@ -54,8 +52,9 @@ use crate::grant::firewall::{
 /// Errors: `Exists`, `NotFound`, `Busy`, `Invalid`, `Unsupported`, naming the command.
 pub fn apply(namespaces: &mut Namespaces, permit: &Permit<Apply>) -> Result<Vec<Apply>, Error> {
     let apply = permit.operation();
-    let mut socket = open(namespaces, apply.namespace)?;
-    let created = transaction::carry_out(&mut socket, apply)?;
+    let created = namespaces.netfilter(apply.namespace, |socket| {
+        transaction::carry_out(socket, apply)
+    })?;
     Ok(created.undo(apply))
 }
 
@@ -65,8 +64,20 @@ pub fn list_chains(
     permit: &Permit<ListChains>,
 ) -> Result<Vec<Chain>, Error> {
     let list = permit.operation();
-    let mut socket = open(namespaces, list.namespace)?;
-    reader(&mut socket, list.family, &list.table).chains()
+    namespaces.netfilter(list.namespace, |socket| {
+        reader(socket, list.family, &list.table).chains()
+    })
+}
+
+/// The names of a table's sets and maps; none when there is no table.
+pub fn list_sets(
+    namespaces: &mut Namespaces,
+    permit: &Permit<ListSets>,
+) -> Result<Vec<String>, Error> {
+    let list = permit.operation();
+    namespaces.netfilter(list.namespace, |socket| {
+        reader(socket, list.family, &list.table).sets()
+    })
 }
 
 /// The handles and comments of a chain's rules, in order. Errors: `NotFound`.
@@ -76,8 +87,9 @@ pub fn list_rules(
 ) -> Result<Vec<Rule>, Error> {
     let list = permit.operation();
     check::name(&list.chain)?;
-    let mut socket = open(namespaces, list.namespace)?;
-    reader(&mut socket, list.family, &list.table).rules(&list.chain)
+    namespaces.netfilter(list.namespace, |socket| {
+        reader(socket, list.family, &list.table).rules(&list.chain)
+    })
 }
 
 /// One element by its key, or the range that the key is in. Errors: `NotFound` without the set.
@@ -87,8 +99,9 @@ pub fn get_element(
 ) -> Result<Option<Element>, Error> {
     let get = permit.operation();
     check::name(&get.set)?;
-    let mut socket = open(namespaces, get.namespace)?;
-    reader(&mut socket, get.family, &get.table).element(&get.set, &get.key)
+    namespaces.netfilter(get.namespace, |socket| {
+        reader(socket, get.family, &get.table).element(&get.set, &get.key)
+    })
 }
 
 /// All elements of a set. Errors: `NotFound`.
@@ -98,12 +111,9 @@ pub fn list_elements(
 ) -> Result<Vec<Element>, Error> {
     let list = permit.operation();
     check::name(&list.set)?;
-    let mut socket = open(namespaces, list.namespace)?;
-    reader(&mut socket, list.family, &list.table).elements(&list.set)
-}
-
-fn open(namespaces: &mut Namespaces, namespace: Namespace) -> Result<NetfilterSocket, Error> {
-    namespaces.enter(namespace, NetfilterSocket::open)?
+    namespaces.netfilter(list.namespace, |socket| {
+        reader(socket, list.family, &list.table).elements(&list.set)
+    })
 }
 
 fn reader<'a>(socket: &'a mut NetfilterSocket, family: Family, table: &'a str) -> Reader<'a> {

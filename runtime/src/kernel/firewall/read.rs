@@ -7,10 +7,11 @@ use netlink_bindings::nftables::{
 
 use super::comment;
 use super::family::{CHAIN_TYPES, hook_at};
+use super::kind::Kind;
 use super::set::{Schema, malformed};
-use super::socket::{Kind, NetfilterSocket};
 use crate::grant::firewall::{BaseChain, Chain, Element, Family, Policy, Rule, Value};
 use crate::kernel::error::{Code, Error};
+use crate::kernel::netfilter::NetfilterSocket;
 
 /// `NF_DROP` as a policy.
 const DROP: u32 = 0;
@@ -106,6 +107,23 @@ impl Reader<'_> {
             })
         };
         objects.iter().map(read).collect()
+    }
+
+    /// The names of the table's sets and maps, in no order.
+    pub fn sets(&mut self) -> Result<Vec<String>, Error> {
+        let table = self.table;
+        let objects = self.socket.dump(Kind::GetSet, self.protocol, |bytes| {
+            PushSetAttrs::new(bytes).push_table_bytes(table.as_bytes());
+        });
+        let objects = match objects {
+            Err(error) if error.code == Code::NotFound => return Ok(Vec::new()),
+            objects => objects?,
+        };
+        let name = |object: &Vec<u8>| {
+            let name = SetAttrs::new(object).get_name().map_err(malformed)?;
+            Ok(name.to_string_lossy().into_owned())
+        };
+        objects.iter().map(name).collect()
     }
 
     /// What the elements of a set look like. Errors: `NotFound`.

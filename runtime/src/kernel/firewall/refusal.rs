@@ -4,9 +4,9 @@ use netlink_bindings::nftables::ExprAttrs;
 use netlink_bindings::utils::IterableChunks;
 use nix::errno::Errno;
 
-use super::socket::{Batch, FAMILY_HEADER, Refusal};
 use crate::grant::firewall::{Apply, Command, Elements, Rule};
 use crate::kernel::error::{Code, Error};
+use crate::kernel::netfilter::{Batch, FAMILY_HEADER, Refusal};
 
 /// `struct nlmsghdr` and `struct nfgenmsg`: what stands before the attributes.
 const HEADERS: usize = 16 + FAMILY_HEADER;

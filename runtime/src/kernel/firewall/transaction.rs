@@ -8,15 +8,16 @@ use netlink_bindings::nftables::{
 use netlink_bindings::traits::Pusher;
 
 use super::family::{CHAIN_TYPES, hooks, protocol_family};
+use super::kind::{Kind, SUBSYSTEM};
 use super::read::Reader;
 use super::set::{self, Entry, Schema};
-use super::socket::{Batch, Kind, NetfilterSocket};
 use super::undo::Created;
 use super::{check, comment, refusal, rule};
 use crate::grant::firewall::{
     Apply, BaseChain, Chain, Command, Element, Elements, Family, Hook, Policy, Rule, Set,
 };
 use crate::kernel::error::Error;
+use crate::kernel::netfilter::{Batch, NetfilterSocket};
 
 /// `NLM_F_…` of messages that make something, and `NLM_F_NONREC` of those that delete.
 const EXCLUSIVE: u16 = 0x200;
@@ -60,7 +61,7 @@ impl<'a> Transaction<'a> {
         Self {
             socket,
             apply,
-            batch: Batch::new(protocol_family(apply.family)),
+            batch: Batch::new(SUBSYSTEM, protocol_family(apply.family)),
             owners: Vec::new(),
             current: 0,
             table_is_sure: false,
@@ -293,9 +294,10 @@ impl<'a> Transaction<'a> {
         let mut created = Created::default();
         let mut handles = HashMap::new();
         let mut tables = 0;
-        let outcome = socket.transact(batch, |kind, sequence, object| match kind {
-            Kind::NewTable => tables += 1,
-            _ => {
+        let outcome = socket.transact(batch, |kind, sequence, object| {
+            if kind == Kind::NewTable.into() {
+                tables += 1;
+            } else if kind == Kind::NewRule.into() {
                 let owner = owners.get(sequence as usize - 1).copied();
                 let handle = RuleAttrs::new(object).get_handle().ok();
                 handles.extend(owner.zip(handle));

@@ -424,6 +424,7 @@ impl std::fmt::Display for Title<'_> {
             namespace,
             name,
             kind,
+            mtu,
             ..
         } = self.0;
         write!(f, "create {}", kind.word())?;
@@ -435,6 +436,10 @@ impl std::fmt::Display for Title<'_> {
             && !peer.name.is_empty()
         {
             write!(f, " with peer `{}` in {}", peer.name, peer.namespace)?;
+        }
+        // The kernel does not say of a veth what is wrong with it.
+        if let Some(mtu) = mtu {
+            write!(f, ", MTU {mtu}")?;
         }
         Ok(())
     }

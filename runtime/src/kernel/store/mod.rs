@@ -24,7 +24,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::gate::Permit;
@@ -51,23 +52,35 @@ pub struct StorePlace<'a> {
 
 impl StorePlace<'_> {
     /// The directory that holds the store's, and the store's name in it.
-    fn resolve(&self, location: &Location) -> Result<(PathBuf, &str), Error> {
-        let parent = match location {
+    fn resolve(&self, location: &Location) -> Result<(PathBuf, String), Error> {
+        match location {
             Location::Private => {
                 check_component("plugin", self.plugin)?;
-                self.paths.stores().join(self.plugin)
+                self.of_network(self.paths.stores().join(self.plugin))
             }
-            Location::Directory(directory) => self.paths.resolve(directory),
-            Location::File(file) => {
-                return Err(Error::invalid(format!(
-                    "the file `{}` is no store",
-                    file.display()
-                )));
-            }
-        };
-        check_component("network", self.network)?;
-        Ok((parent, self.network))
+            Location::Directory(directory) => self.of_network(self.paths.resolve(directory)),
+            Location::SharedDirectory(directory) => split(&self.paths.resolve(directory)),
+            Location::File(file) => Err(Error::invalid(format!(
+                "the file `{}` is no store",
+                file.display()
+            ))),
+        }
     }
+
+    fn of_network(&self, parent: PathBuf) -> Result<(PathBuf, String), Error> {
+        check_component("network", self.network)?;
+        Ok((parent, self.network.to_owned()))
+    }
+}
+
+fn split(directory: &Path) -> Result<(PathBuf, String), Error> {
+    let parent = directory.parent();
+    let name = directory.file_name().and_then(OsStr::to_str);
+    let (parent, name) = parent.zip(name).ok_or_else(|| {
+        let shown = directory.display();
+        Error::invalid(format!("`{shown}` cannot be a store's directory"))
+    })?;
+    Ok((parent.to_owned(), name.to_owned()))
 }
 
 /// A name that becomes a directory's must not lead anywhere else.
@@ -283,7 +296,7 @@ impl OpenStore {
     ) -> Result<Option<Self>, Error> {
         let (parent, name) = place.resolve(location)?;
         loop {
-            let Some(directory) = Directory::open(&parent, name, missing)? else {
+            let Some(directory) = Directory::open(&parent, &name, missing)? else {
                 return Ok(None);
             };
             if let Some(lock) = Lock::take(&directory, deadline)? {

@@ -2,12 +2,14 @@
 //! what iproute2 shows. They run as root, or in a user namespace (`unshare -Urn`).
 
 mod address;
+mod conntrack;
 mod kinds;
 mod link;
 mod lock;
 mod neighbour;
 mod route;
 mod sysctl;
+mod traffic;
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -22,10 +24,12 @@ use super::link::{Link, LinkReference, create, find, get};
 use super::{Error, Namespaces};
 use crate::gate::{Audit, Gate, Permit, Subject};
 use crate::grant::address::AddressRule;
+use crate::grant::conntrack::ConntrackRule;
 use crate::grant::link::{BridgeChanges, Create, LinkFacts, LinkRule, NewKind, NewPeer, Read};
 use crate::grant::neighbour::NeighbourRule;
 use crate::grant::route::RouteRule;
 use crate::grant::sysctl::SysctlRule;
+use crate::grant::traffic::TrafficRule;
 use crate::grant::{Capabilities, Invocation, Namespace, Operation};
 
 /// Two namespaces, and a gate that allows everything in them.
@@ -65,6 +69,8 @@ fn permissive_gate() -> Gate {
         address: vec![AddressRule::default()],
         route: vec![RouteRule::default()],
         neighbour: vec![NeighbourRule::default()],
+        traffic: vec![TrafficRule::default()],
+        conntrack: vec![ConntrackRule::default()],
         sysctl: vec![SysctlRule::default()],
         ..Capabilities::default()
     };

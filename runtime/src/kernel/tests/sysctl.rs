@@ -92,3 +92,14 @@ fn a_refused_value_is_named() {
         }
     });
 }
+
+#[test]
+fn a_parameter_for_reading_alone_is_told() {
+    lab(|lab| {
+        const KEY: &str = "net.ipv4.tcp_available_congestion_control";
+        let value = get(lab, Container, KEY).unwrap();
+        let error = set(lab, Container, KEY, &value).unwrap_err();
+        assert_eq!(error.code, Code::Invalid, "{error}");
+        assert!(error.message.contains("can only be read"), "{error}");
+    });
+}

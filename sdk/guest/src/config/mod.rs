@@ -18,8 +18,10 @@
 //! (comments), and everything inside of `args` and `runtimeConfig`, which belongs to several plugins.
 
 mod de;
+pub mod ip;
 mod ipam;
 mod keys;
+pub mod mac;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;

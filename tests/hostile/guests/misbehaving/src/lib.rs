@@ -8,9 +8,13 @@ use std::time::Duration;
 use serde::Deserialize;
 use weir_sdk::address::{self, NewAddress};
 use weir_sdk::config::Ipam;
+use weir_sdk::conntrack;
 use weir_sdk::link::{self, NewLink, NewPeer};
 use weir_sdk::store::{Access, Location, Store};
-use weir_sdk::{AddResult, Error, Interface, Namespace, Plugin, Request, ipam, log};
+use weir_sdk::traffic::{self, Class, Filter, Qdisc, TokenBucket};
+use weir_sdk::{
+    AddResult, Error, Interface, IpFamily, Namespace, OperationError, Plugin, Request, ipam, log,
+};
 
 /// The plugin.
 pub struct Misbehaving;
@@ -23,7 +27,7 @@ pub struct Config {
     pub act: String,
     /// In DEL.
     pub del_act: String,
-    /// A link of the container.
+    /// A link of the container; of the host, where it is about traffic.
     pub target: String,
     pub ipam: Ipam,
 }
@@ -96,6 +100,9 @@ fn act(what: &str, request: &Request<Config>, result: &mut AddResult) -> Result<
         "half and trap" => half(request).and_then(|()| trap()),
         "half and loop" => half(request).and_then(|()| spin()),
         "half and fail" => half(request).and_then(|()| Err(Error::new(150, "gave up half-way"))),
+        "reach for traffic" => reach_for_traffic(&request.config.target),
+        "reach for a redirect" => reach_for_redirect(&request.config.target),
+        "half of traffic and trap" => half_of_traffic(&request.config.target).and_then(|()| trap()),
         "ipam" => ipam::add().map(drop),
         other => Err(Error::invalid_config(format!(
             "act: \"{other}\" is unknown"
@@ -154,6 +161,58 @@ fn half(request: &Request<Config>) -> Result<(), Error> {
     let store = Store::open(Location::Private, Access::Write)?;
     store.put("half", b"done")?;
     store.commit()?;
+    Ok(())
+}
+
+/// What is slow enough to be a nuisance.
+const TRICKLE: TokenBucket = TokenBucket {
+    rate: 1,
+    burst: 1,
+    latency: 1,
+};
+
+/// Tries each operation of `traffic` and `conntrack` on a link of the host. Fails if one worked.
+fn reach_for_traffic(link: &str) -> Result<(), Error> {
+    let host = Namespace::Host;
+    let class = traffic::handle(1, 1);
+    let connections = conntrack::Filter::new(IpFamily::Ipv4, conntrack::UDP);
+    let outcomes: [Result<(), OperationError>; 12] = [
+        traffic::add_qdisc(host, link, Qdisc::tbf(TRICKLE)),
+        traffic::add_qdisc(host, link, Qdisc::htb(1)),
+        traffic::add_qdisc(host, link, Qdisc::ingress()),
+        traffic::delete_qdisc(host, link, traffic::ROOT),
+        traffic::list_qdiscs(host, link).map(drop),
+        traffic::add_class(host, link, Class::new(class, 1, 1)),
+        traffic::list_classes(host, link).map(drop),
+        traffic::add_filter(host, link, Filter::redirect(traffic::INGRESS, link)),
+        traffic::add_filter(host, link, Filter::classify(class)),
+        traffic::list_filters(host, link, traffic::INGRESS).map(drop),
+        conntrack::delete(host, connections.to_port(5353)).map(drop),
+        conntrack::delete(host, connections.to([127, 0, 0, 1].into())).map(drop),
+    ];
+    match outcomes.iter().position(Result::is_ok) {
+        None => Ok(()),
+        Some(index) => Err(Error::new(150, format!("attempt {index} worked"))),
+    }
+}
+
+/// Sends what comes in through a link to the host's loopback.
+fn reach_for_redirect(link: &str) -> Result<(), Error> {
+    traffic::add_qdisc(Namespace::Host, link, Qdisc::ingress())?;
+    let filter = Filter::redirect(traffic::INGRESS, "lo");
+    traffic::add_filter(Namespace::Host, link, filter)?;
+    Ok(())
+}
+
+/// Puts a class and a filter into a discipline `1:` that somebody else made, and another discipline
+/// beside it.
+fn half_of_traffic(link: &str) -> Result<(), Error> {
+    let class = traffic::handle(1, 0x77);
+    traffic::add_class(Namespace::Host, link, Class::new(class, 1_000_000, 20_000))?;
+    traffic::add_filter(Namespace::Host, link, Filter::classify(class))?;
+    traffic::add_qdisc(Namespace::Host, link, Qdisc::ingress())?;
+    let filter = Filter::redirect(traffic::INGRESS, link);
+    traffic::add_filter(Namespace::Host, link, filter)?;
     Ok(())
 }
 

@@ -1,0 +1,255 @@
+//! The ifb, through which what the container sends goes out once more, so that it can be shaped.
+//!
+//! Its name is the reference plugin's, `bwp` and digits that follow from network and container, so
+//! that each plugin's DEL removes what the other's ADD made. A second attachment of one container to
+//! one network, which the reference plugin does not know, has a name that follows from its interface
+//! as well. The alias says whose an ifb is: network, container id, interface.
+
+use std::fmt::Write;
+
+use sha2::{Digest, Sha512};
+use weir_sdk::check::{self, wrong};
+use weir_sdk::firewall::COMMENT_MAX;
+use weir_sdk::firewall::owned::Owner;
+use weir_sdk::link::{self, Link, NewKind, NewLink};
+use weir_sdk::{
+    AddResult, Attachment, Context, Error, ErrorCode, GcRequest, Namespace, OperationError,
+    Outcome, Request, codes,
+};
+
+const KIND: &str = "ifb";
+const PREFIX: &str = "bwp";
+
+/// The bytes of the digest that make a name of 15 characters.
+const DIGEST_BYTES: usize = 6;
+
+/// Packets: what waits in a class must have room, and an ifb has little of its own accord.
+const LEAST_QUEUE: u32 = 1000;
+
+/// Creates the attachment's ifb for packets of the host's end. Errors: [`codes::EXISTS`].
+pub fn create<C>(request: &Request<C>, host: &Link) -> Result<Link, Error> {
+    let names = names(&request.network, &request.container_id, &request.ifname);
+    let owner = Owner::of(request);
+    for name in &names {
+        let created = link::create(NewLink {
+            mtu: Some(host.mtu),
+            txqlen: Some(host.txqlen.max(LEAST_QUEUE)),
+            up: true,
+            alias: Some(owner.comment().to_owned()),
+            ..NewLink::new(Namespace::Host, name, NewKind::Ifb)
+        });
+        match created {
+            // The container's, for another interface.
+            Err(error) if error.code == ErrorCode::Exists => {}
+            created => return created.context(format!("could not create \"{name}\"")),
+        }
+    }
+    let [first, second] = names;
+    let msg = format!("could not create an ifb: \"{first}\" and \"{second}\" exist already");
+    Err(Error::new(codes::EXISTS, msg))
+}
+
+/// The name that the reference plugin uses, and the one for a second attachment of the container.
+fn names(network: &str, container_id: &str, ifname: &str) -> [String; 2] {
+    [
+        name(&format!("{network}{container_id}")),
+        // No name has a space: this is nobody's first name.
+        name(&format!("{network} {container_id} {ifname}")),
+    ]
+}
+
+fn name(text: &str) -> String {
+    let mut name = PREFIX.to_owned();
+    for byte in &Sha512::digest(text.as_bytes())[..DIGEST_BYTES] {
+        // Writing to a string does not fail.
+        let _ = write!(name, "{byte:02x}");
+    }
+    name
+}
+
+/// The attachment's ifbs: more than one only if an ADD was not followed by a DEL.
+pub fn find<C>(request: &Request<C>) -> Result<Vec<Link>, Error> {
+    let names = names(&request.network, &request.container_id, &request.ifname);
+    let found = names.map(|name| get(&name));
+    let found: Result<Vec<Option<Link>>, OperationError> = found.into_iter().collect();
+    let found = found.context("could not look for the container's ifb")?;
+    let found = found.into_iter().flatten().collect();
+    Ok(of_attachment(found, &Owner::of(request)))
+}
+
+fn get(name: &str) -> Result<Option<Link>, OperationError> {
+    match link::get(Namespace::Host, name).found() {
+        // A link of another kind: the grant shows this plugin ifbs of that name.
+        Err(error) if error.code == ErrorCode::Denied => Ok(None),
+        found => found,
+    }
+}
+
+/// Of the ifbs under the attachment's names those that are its own; or else the one without an owner,
+/// which the reference plugin made.
+fn of_attachment(found: Vec<Link>, owner: &Owner) -> Vec<Link> {
+    let (own, others): (Vec<Link>, Vec<Link>) = found
+        .into_iter()
+        .partition(|link| link.alias == owner.comment());
+    match own.is_empty() {
+        true => others
+            .into_iter()
+            .filter(|link| link.alias.is_empty())
+            .collect(),
+        false => own,
+    }
+}
+
+/// The ifb that the previous result names, as it was made for packets of the host's end.
+pub fn check<C>(request: &Request<C>, previous: &AddResult, host: &Link) -> Result<Link, Error> {
+    let found = find(request)?;
+    let is_ours = |name: &str| found.iter().any(|link| link.name == name);
+    let interface = previous.interfaces.iter();
+    let interface = interface
+        .filter(|interface| interface.sandbox.is_none())
+        .find(|interface| is_ours(&interface.name))
+        .ok_or_else(|| wrong("no ifb of the attachment is among the interfaces of prevResult"))?;
+    let ifb = check::interface(interface, Namespace::Host, KIND)?;
+    let name = &ifb.name;
+    match ifb.up {
+        true if ifb.mtu == host.mtu => Ok(ifb),
+        true => Err(wrong(format!(
+            "interface \"{name}\": expected MTU {}, found {}",
+            host.mtu, ifb.mtu
+        ))),
+        false => Err(wrong(format!("interface \"{name}\" is down"))),
+    }
+}
+
+/// Removes an ifb.
+pub fn remove(ifb: &Link) -> Result<(), Error> {
+    let deleted = link::delete(Namespace::Host, ifb).found();
+    deleted
+        .map(drop)
+        .context(format!("could not delete \"{}\"", ifb.name))
+}
+
+/// Removes the ifbs of attachments that are not valid. One without an owner stays: whose it is only
+/// the reference plugin's DEL knows.
+pub fn retain<C>(request: &GcRequest<C>) -> Result<(), Error> {
+    let all = link::list(Namespace::Host, Some(KIND), None).context("could not list ifbs")?;
+    let mut garbage = all.iter().filter(|link| is_garbage(&link.alias, request));
+    garbage.try_for_each(remove)
+}
+
+/// Whether an alias is of this network, and of none of its valid attachments.
+fn is_garbage<C>(alias: &str, request: &GcRequest<C>) -> bool {
+    let network = request.network.as_str();
+    let mut valid = request.valid_attachments.iter();
+    let mut is_valid = || {
+        let owner = |a: &Attachment| Owner::new(network, &a.container_id, &a.ifname);
+        valid.any(|attachment| owner(attachment).comment() == alias)
+    };
+    prefixes(network)
+        .iter()
+        .any(|prefix| alias.starts_with(prefix))
+        && !is_valid()
+}
+
+/// What the aliases of a network begin with: its name, or, with long names, its digest.
+fn prefixes(network: &str) -> [String; 2] {
+    let long = Owner::new(network, &"-".repeat(COMMENT_MAX), "");
+    let digest = long.comment().split(' ').next().unwrap_or_default();
+    [network, digest].map(|word| format!("{word} "))
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_sdk::link::{Details, OperState};
+
+    use super::*;
+
+    #[test]
+    fn the_first_name_is_the_reference_plugins() {
+        // printf 'netdifferential-1' | sha512sum, and so on.
+        for (network, container_id, expected) in [
+            ("net", "differential-1", "bwp16d621c1e549"),
+            ("cni-plugin-bandwidth-test", "dummy", "bwpa8eda89404b7"),
+            ("", "", "bwpcf83e1357eef"),
+        ] {
+            assert_eq!(names(network, container_id, "eth0")[0], expected);
+            assert_eq!(names(network, container_id, "net1")[0], expected);
+        }
+    }
+
+    #[test]
+    fn the_second_name_follows_from_the_interface_as_well() {
+        // printf 'net differential-1 net1' | sha512sum
+        assert_eq!(names("net", "differential-1", "net1")[1], "bwp690e0700ae3d");
+        let of = |ifname| names("net", "differential-1", ifname);
+        assert_ne!(of("net1")[1], of("net2")[1]);
+        assert!(of("a-name-of-15-by").iter().all(|name| name.len() == 15));
+    }
+
+    fn ifb(name: &str, alias: &str) -> Link {
+        Link {
+            index: 7,
+            name: name.to_owned(),
+            alternative_names: Vec::new(),
+            kind: KIND.to_owned(),
+            mac: None,
+            mtu: 1500,
+            txqlen: 1000,
+            up: true,
+            oper_state: OperState::Unknown,
+            promiscuous: false,
+            all_multicast: false,
+            master: None,
+            lower: None,
+            alias: alias.to_owned(),
+            details: Details::None,
+            port: None,
+        }
+    }
+
+    fn found(links: &[(&str, &str)]) -> Vec<String> {
+        let links = links.iter().map(|(name, alias)| ifb(name, alias)).collect();
+        let own = of_attachment(links, &Owner::new("net", "5f3c", "eth0"));
+        own.into_iter().map(|link| link.name).collect()
+    }
+
+    #[test]
+    fn an_attachments_ifbs_are_its_own_or_else_the_one_without_owner() {
+        let (own, other) = ("net 5f3c eth0", "net 5f3c net1");
+        assert_eq!(found(&[("one", own), ("two", "")]), ["one"]);
+        assert_eq!(found(&[("one", other), ("two", own)]), ["two"]);
+        assert_eq!(found(&[("one", own), ("two", own)]), ["one", "two"]);
+        assert_eq!(found(&[("one", "")]), ["one"]);
+        assert!(found(&[("one", other)]).is_empty());
+        assert!(found(&[("one", "somebody's")]).is_empty());
+    }
+
+    #[test]
+    fn garbage_is_what_the_network_has_besides_its_valid_attachments() {
+        let long = "n".repeat(100);
+        for network in ["net", &*long] {
+            let request = GcRequest {
+                network: network.to_owned(),
+                config: (),
+                valid_attachments: vec![
+                    Attachment::new("live", "eth0"),
+                    Attachment::new("l".repeat(64), "eth0"),
+                ],
+            };
+            for (owner, expected) in [
+                (Owner::new(network, "live", "eth0"), false),
+                (Owner::new(network, &"l".repeat(64), "eth0"), false),
+                (Owner::new(network, "live", "net1"), true),
+                (Owner::new(network, "dead", "eth0"), true),
+                (Owner::new(network, &"d".repeat(64), "eth0"), true),
+                (Owner::new("other", "dead", "eth0"), false),
+                (Owner::new(&"m".repeat(100), &"d".repeat(64), "eth0"), false),
+            ] {
+                let alias = owner.comment();
+                assert_eq!(is_garbage(alias, &request), expected, "{alias}");
+            }
+            assert!(!is_garbage("", &request));
+            assert!(!is_garbage("an administrator's", &request));
+        }
+    }
+}

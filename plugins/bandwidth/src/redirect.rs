@@ -1,0 +1,101 @@
+//! What sends everything that comes from the container out of its ifb: the kernel can only shape what
+//! goes out of a link.
+
+use weir_sdk::check::wrong;
+use weir_sdk::link::Link;
+use weir_sdk::traffic::{self, Action, Discipline, Filter, INGRESS, INGRESS_PLACE, Qdisc};
+use weir_sdk::{Context, Error, LinkReference, Namespace, OperationError, Outcome};
+
+/// The filter's priority, as the reference plugin's.
+const PRIORITY: u16 = 1;
+
+/// The index that the kernel tells for the target of a redirection when that is gone.
+const GONE: u32 = 0;
+
+/// Sends what comes into the host's end out of the ifb.
+pub fn add(host: &Link, ifb: &Link) -> Result<(), Error> {
+    let added = || {
+        traffic::add_qdisc(Namespace::Host, host, Qdisc::ingress())?;
+        let everything = Filter {
+            priority: PRIORITY,
+            ..Filter::redirect(INGRESS, ifb)
+        };
+        traffic::add_filter(Namespace::Host, host, everything)
+    };
+    let (from, to) = (&host.name, &ifb.name);
+    added().context(format!(
+        "could not redirect traffic from \"{from}\" to \"{to}\""
+    ))
+}
+
+/// Fails unless what comes into the host's end goes out of the ifb.
+pub fn check(host: &Link, ifb: &Link) -> Result<(), Error> {
+    let (from, to) = (&host.name, &ifb.name);
+    let filters = traffic::list_filters(Namespace::Host, host, INGRESS)
+        .context(format!("could not read the filters of \"{from}\""))?;
+    let of_all = |filter: &&Filter| filter.source.is_none() && filter.destination.is_none();
+    match filters
+        .iter()
+        .filter(of_all)
+        .any(|filter| leads_to(filter, ifb.index))
+    {
+        true => Ok(()),
+        false => Err(wrong(format!(
+            "\"{from}\": its incoming traffic is not redirected to \"{to}\""
+        ))),
+    }
+}
+
+/// Removes what [`add`] or the reference plugin made for one of these ifbs. Another one stays.
+pub fn remove(host: &Link, ifbs: &[Link]) -> Result<(), Error> {
+    let removed = || match has_ingress(host)? && is_ours(host, ifbs)? {
+        true => {
+            let deleted = traffic::delete_qdisc(Namespace::Host, host, INGRESS_PLACE);
+            deleted.found().map(drop)
+        }
+        false => Ok(()),
+    };
+    removed().context(format!(
+        "could not end the redirection from \"{}\"",
+        host.name
+    ))
+}
+
+fn has_ingress(host: &Link) -> Result<bool, OperationError> {
+    let qdiscs = traffic::list_qdiscs(Namespace::Host, host).found()?;
+    let is_ingress = |qdisc: Qdisc| matches!(qdisc.discipline, Discipline::Ingress);
+    Ok(qdiscs.into_iter().flatten().any(is_ingress))
+}
+
+/// Whether all filters lead to one of the ifbs, or to one that is gone. Where none is shown, an ifb
+/// tells that ADD was about to make one.
+fn is_ours(host: &Link, ifbs: &[Link]) -> Result<bool, OperationError> {
+    let filters = traffic::list_filters(Namespace::Host, host, INGRESS).found()?;
+    let filters = filters.unwrap_or_default();
+    let is_own = |filter: &Filter| {
+        leads_to(filter, GONE) || ifbs.iter().any(|ifb| leads_to(filter, ifb.index))
+    };
+    Ok(match filters.is_empty() {
+        true => !ifbs.is_empty(),
+        false => filters.iter().all(is_own),
+    })
+}
+
+fn leads_to(filter: &Filter, index: u32) -> bool {
+    matches!(filter.action, Action::Redirect(LinkReference::Index(target)) if target == index)
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_sdk::traffic::handle;
+
+    use super::*;
+
+    #[test]
+    fn a_redirection_leads_to_one_link() {
+        let redirection = Filter::redirect(INGRESS, 7);
+        assert!(leads_to(&redirection, 7) && !leads_to(&redirection, GONE));
+        assert!(leads_to(&Filter::redirect(INGRESS, GONE), GONE));
+        assert!(!leads_to(&Filter::classify(handle(1, 7)), 7));
+    }
+}

@@ -1,0 +1,309 @@
+//! What the host routes for containers, in the table of the family `inet`.
+//!
+//! ```text
+//! chain forward {
+//!     type filter hook forward priority filter; policy accept
+//!     iifname @bridges oifname @bridges iifname . oifname != @within drop
+//!     jump admins
+//!     ip daddr @pods4 ct state established,related accept
+//!     ip saddr @pods4 accept
+//!     (and the same for IPv6)
+//! }
+//! chain admins { jump CNI-ADMIN }
+//! chain CNI-ADMIN { }                               # the administrator's
+//! set bridges { "cni0" }                            # with the policy same-bridge or isolated
+//! set within { "cni0" . "cni0" }                    # with the policy same-bridge
+//! set pods4 { 10.1.0.5 comment "<attachment>" }
+//! ```
+//!
+//! A bridge stays in the sets as long as the table: it may have containers that nobody told of here.
+
+use std::net::IpAddr;
+
+use weir_sdk::check::wrong;
+use weir_sdk::firewall::owned::{self, Found, Owner, Valid, creation};
+use weir_sdk::firewall::{
+    self, Chain, ChainType, Command, Condition, DataType, Element, Elements, Family, Field, Hook,
+    MaskedComparison, Rule, Set, Statement, Value,
+};
+use weir_sdk::{AddResult, Context, Error, GcRequest, IpFamily, Namespace, OperationError};
+
+use crate::bridge::Attached;
+use crate::config::{ADMIN_CHAIN, Config, IngressPolicy};
+
+const FAMILY: Family = Family::Inet;
+const FORWARD: &str = "forward";
+const ADMINS: &str = "admins";
+const FILTER: i32 = 0;
+const BRIDGES: &str = "bridges";
+const WITHIN: &str = "within";
+const PODS: [&str; 2] = ["pods4", "pods6"];
+
+/// How many rules `forward` has.
+const RULES: usize = 6;
+
+/// `NF_CT_STATE_BIT(IP_CT_ESTABLISHED)` and `NF_CT_STATE_BIT(IP_CT_RELATED)`.
+const ESTABLISHED_OR_RELATED: u32 = 2 | 4;
+
+/// Accepts what the container sends and the answers to it, as far as the administrator and the policy
+/// let it, in one transaction.
+pub fn add(
+    owner: &Owner,
+    config: &Config,
+    previous: &AddResult,
+    attached: Option<&Attached>,
+) -> Result<(), Error> {
+    try_add(owner, config, previous, attached).context("could not set up the filter")
+}
+
+fn try_add(
+    owner: &Owner,
+    config: &Config,
+    previous: &AddResult,
+    attached: Option<&Attached>,
+) -> Result<(), OperationError> {
+    let shared = || -> Result<Vec<Command>, OperationError> {
+        let mut commands = missing_admin_chain(config)?;
+        commands.extend(policy(config, attached).map(addition));
+        Ok(commands)
+    };
+    let mut commands = shared()?;
+    commands.extend(pods(owner, previous).map(creation));
+    owned::add(FAMILY, &commands, base, || {
+        let mut commands = shared()?;
+        // An address may be that of another container, which went without a DEL.
+        commands.extend(owned::replacing(FAMILY, pods(owner, previous))?);
+        Ok(commands)
+    })
+}
+
+fn addition((set, element): (&'static str, Element)) -> Command {
+    Command::AddElements(Elements::of(set, [element]))
+}
+
+/// The container's addresses, and the set of each.
+fn pods<'p>(
+    owner: &'p Owner,
+    previous: &'p AddResult,
+) -> impl Iterator<Item = (&'static str, Element)> + 'p {
+    let addresses = previous.ips.iter().map(|ip| ip.address.addr());
+    addresses.map(|address| {
+        let element = Element::new([address.into()]).with_comment(owner.comment());
+        (set_of(address), element)
+    })
+}
+
+fn set_of(address: IpAddr) -> &'static str {
+    match IpFamily::of(address) {
+        IpFamily::Ipv4 => PODS[0],
+        IpFamily::Ipv6 => PODS[1],
+    }
+}
+
+/// What a policy says of the bridge.
+fn policy(
+    config: &Config,
+    attached: Option<&Attached>,
+) -> impl Iterator<Item = (&'static str, Element)> {
+    let bridge = attached.map(|attached| Value::from(attached.bridge.as_str()));
+    let within = bridge
+        .clone()
+        .filter(|_| config.ingress_policy == IngressPolicy::SameBridge);
+    let bridge = bridge.map(|bridge| (BRIDGES, Element::new([bridge])));
+    let within = within.map(|bridge| (WITHIN, Element::new([bridge.clone(), bridge])));
+    bridge.into_iter().chain(within)
+}
+
+/// The commands that make a chain of the administrator's that is not the usual one.
+fn missing_admin_chain(config: &Config) -> Result<Vec<Command>, OperationError> {
+    let name = config.admin_chain();
+    if name == ADMIN_CHAIN {
+        return Ok(Vec::new());
+    }
+    let chains = firewall::list_chains(Namespace::Host, FAMILY)?;
+    Ok(match chains.iter().any(|chain| chain.name == name) {
+        true => Vec::new(),
+        false => admin_chain(name).to_vec(),
+    })
+}
+
+fn admin_chain(name: &str) -> [Command; 2] {
+    [
+        Command::CreateChain(Chain::regular(name)),
+        Command::AppendRule(Rule::new(ADMINS).then(Statement::Jump(name.to_owned()))),
+    ]
+}
+
+/// What all networks share. `create-chain` fails where it exists, so that nothing comes twice.
+fn base() -> Vec<Command> {
+    let forward = Chain::base(FORWARD, ChainType::Filter, Hook::Forward, FILTER);
+    let mut commands = vec![
+        Command::CreateChain(forward),
+        Command::AddChain(Chain::regular(ADMINS)),
+        Command::AddSet(Set::new(BRIDGES, [DataType::LinkName])),
+        Command::AddSet(Set::new(WITHIN, [DataType::LinkName, DataType::LinkName])),
+        Command::AddSet(Set::new(PODS[0], [DataType::Ipv4Address])),
+        Command::AddSet(Set::new(PODS[1], [DataType::Ipv6Address])),
+    ];
+    commands.extend(admin_chain(ADMIN_CHAIN));
+    commands.extend(rules().map(Command::AppendRule));
+    commands
+}
+
+fn rules() -> [Rule; RULES] {
+    let rule = || Rule::new(FORWARD);
+    let between = rule()
+        .when(Condition::in_set([Field::InputLinkName], BRIDGES))
+        .when(Condition::in_set([Field::OutputLinkName], BRIDGES))
+        .when(Condition::not_in_set(
+            [Field::InputLinkName, Field::OutputLinkName],
+            WITHIN,
+        ))
+        .then(Statement::Drop);
+    let admins = rule().then(Statement::Jump(ADMINS.to_owned()));
+    let answers = |field, pods: &str| {
+        let state = Condition::Masked(MaskedComparison {
+            field: Field::ConnectionState,
+            mask: ESTABLISHED_OR_RELATED,
+            value: 0,
+            negate: true,
+        });
+        rule()
+            .when(Condition::in_set([field], pods))
+            .when(state)
+            .then(Statement::Accept)
+    };
+    let sent = |field, pods: &str| {
+        rule()
+            .when(Condition::in_set([field], pods))
+            .then(Statement::Accept)
+    };
+    [
+        between,
+        admins,
+        answers(Field::Ipv4Destination, PODS[0]),
+        sent(Field::Ipv4Source, PODS[0]),
+        answers(Field::Ipv6Destination, PODS[1]),
+        sent(Field::Ipv6Source, PODS[1]),
+    ]
+}
+
+/// Fails unless all is there that ADD set up. Errors: `codes::NOT_AS_ATTACHED`.
+pub fn check(
+    owner: &Owner,
+    config: &Config,
+    previous: &AddResult,
+    attached: Option<&Attached>,
+) -> Result<(), Error> {
+    try_check(owner, config, previous, attached).context("the filter")
+}
+
+fn try_check(
+    owner: &Owner,
+    config: &Config,
+    previous: &AddResult,
+    attached: Option<&Attached>,
+) -> Result<(), Error> {
+    owned::check_rules(FAMILY, FORWARD, None, RULES)?;
+    let name = config.admin_chain();
+    let chains = firewall::list_chains(Namespace::Host, FAMILY)?;
+    if !chains.iter().any(|chain| chain.name == name) {
+        return Err(wrong(format!("chain \"{name}\" is missing")));
+    }
+    for (set, pod) in pods(owner, previous) {
+        owned::check(FAMILY, set, &pod.key, owner)?;
+    }
+    for (set, element) in policy(config, attached) {
+        let found = owned::if_any(firewall::get_element(
+            Namespace::Host,
+            FAMILY,
+            set,
+            &element.key,
+        ))?;
+        if found.flatten().is_none() {
+            return Err(wrong(format!(
+                "element {} is missing in set \"{set}\"",
+                element.key[0]
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Removes the attachment's elements: by address where the previous result tells the addresses, else,
+/// or where they are not there, by looking at all.
+pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
+    let removed = || {
+        let mut found = find_by_address(owner, previous)?;
+        if found.is_empty() {
+            found = owned::find(FAMILY, &PODS, |element| owner.owns(element))?;
+        }
+        owned::delete(FAMILY, found)
+    };
+    removed().context("could not remove the filter")
+}
+
+fn find_by_address(
+    owner: &Owner,
+    previous: Option<&AddResult>,
+) -> Result<Vec<Found>, OperationError> {
+    let mut found = Vec::new();
+    for ip in previous.map_or(&[][..], |previous| &previous.ips) {
+        let address = ip.address.addr();
+        found.extend(owned::get(
+            FAMILY,
+            set_of(address),
+            &[address.into()],
+            owner,
+        )?);
+    }
+    Ok(found)
+}
+
+/// Removes the elements of attachments that are not valid.
+pub fn retain<C>(request: &GcRequest<C>) -> Result<(), Error> {
+    owned::retain(FAMILY, &PODS, &Valid::of(request))
+        .context("could not remove filters that are left over")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn sets(text: &str) -> Vec<&'static str> {
+        let attached = Attached {
+            bridge: "cni0".to_owned(),
+            port: "veth0".to_owned(),
+        };
+        let config = config(text);
+        let attached = Some(&attached).filter(|_| config.ingress_policy != IngressPolicy::Open);
+        policy(&config, attached).map(|(set, _)| set).collect()
+    }
+
+    #[test]
+    fn policies_are_told_by_the_bridges_sets() {
+        assert!(sets("{}").is_empty());
+        assert_eq!(
+            sets(r#"{"ingressPolicy": "same-bridge"}"#),
+            [BRIDGES, WITHIN]
+        );
+        assert_eq!(sets(r#"{"ingressPolicy": "isolated"}"#), [BRIDGES]);
+    }
+
+    #[test]
+    fn policies_come_before_the_administrator_and_that_before_what_is_accepted() {
+        let first = |rule: &Rule| rule.statements[0].clone();
+        let rules = rules();
+        assert!(matches!(first(&rules[0]), Statement::Drop));
+        assert!(matches!(first(&rules[1]), Statement::Jump(chain) if chain == ADMINS));
+        assert!(
+            rules[2..]
+                .iter()
+                .all(|rule| matches!(first(rule), Statement::Accept))
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! The configuration, key by key.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde_json::json;
+use weir_sdk::Error;
+
+/// The administrator's chain without `iptablesAdminChainName`.
+pub const ADMIN_CHAIN: &str = "CNI-ADMIN";
+
+/// The longest name of a chain, in bytes.
+const CHAIN_NAME_MAX: usize = 31;
+
+/// The chains that are not the administrator's.
+const OWN_CHAINS: [&str; 2] = ["forward", "admins"];
+
+/// A plugin configuration of the type `firewall`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Config {
+    /// `nftables`, or empty.
+    pub backend: String,
+    /// The administrator's chain.
+    pub iptables_admin_chain_name: String,
+    /// A zone of firewalld; without effect, as firewalld is not used.
+    pub firewalld_zone: String,
+    /// Whose connections reach the container.
+    pub ingress_policy: IngressPolicy,
+}
+
+/// `ingressPolicy`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IngressPolicy {
+    /// Everybody's.
+    #[default]
+    #[serde(alias = "")]
+    Open,
+    /// Not those of containers on other bridges that have a policy.
+    SameBridge,
+    /// As `same-bridge`, and not those of other containers on the bridge either.
+    Isolated,
+}
+
+impl fmt::Display for IngressPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Open => "open",
+            Self::SameBridge => "same-bridge",
+            Self::Isolated => "isolated",
+        })
+    }
+}
+
+impl Config {
+    /// The administrator's chain.
+    pub fn admin_chain(&self) -> &str {
+        match self.iptables_admin_chain_name.as_str() {
+            "" => ADMIN_CHAIN,
+            name => name,
+        }
+    }
+
+    /// Checks what the types do not say. Errors have code 7, or 2 for a backend that there is not.
+    pub fn validate(&self) -> Result<(), Error> {
+        match self.backend.as_str() {
+            "" | "nftables" => {}
+            other => return Err(unsupported_backend(other)),
+        }
+        let name = self.admin_chain();
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.len() <= CHAIN_NAME_MAX
+            && name.chars().all(allowed)
+            && !OWN_CHAINS.contains(&name);
+        match is_name {
+            true => Ok(()),
+            false => Err(Error::invalid_config(format!(
+                "iptablesAdminChainName: \"{}\" cannot be the administrator's chain: expected a letter \
+                 and at most 30 letters, digits, dots, dashes and underscores, other than {}",
+                name.escape_debug(),
+                OWN_CHAINS.join(" and ")
+            ))),
+        }
+    }
+}
+
+fn unsupported_backend(backend: &str) -> Error {
+    let details = match backend {
+        "firewalld" => {
+            "weir filters in nftables tables of its own and does not speak to firewalld: where \
+             firewalld runs, put the containers' subnets into its zone \"trusted\" once \
+             (firewall-cmd --permanent --zone=trusted --add-source=SUBNET), and leave the key out"
+        }
+        _ => "weir uses nftables alone: leave the key out",
+    };
+    Error::unsupported_field("backend", &json!(backend)).with_details(details)
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_sdk::Code;
+
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn policies_have_the_references_names() {
+        let policy =
+            |text: &str| config(&format!(r#"{{"ingressPolicy": "{text}"}}"#)).ingress_policy;
+        for (text, expected) in [
+            ("", IngressPolicy::Open),
+            ("open", IngressPolicy::Open),
+            ("same-bridge", IngressPolicy::SameBridge),
+            ("isolated", IngressPolicy::Isolated),
+        ] {
+            assert_eq!(policy(text), expected);
+        }
+        assert_eq!(config("{}").ingress_policy, IngressPolicy::Open);
+        assert!(serde_json::from_str::<Config>(r#"{"ingressPolicy": "closed"}"#).is_err());
+    }
+
+    #[test]
+    fn other_backends_are_unsupported_values() {
+        for backend in ["iptables", "firewalld", "ebtables"] {
+            let error = config(&format!(r#"{{"backend": "{backend}"}}"#));
+            let error = error.validate().unwrap_err();
+            assert_eq!(error.code, Code::UNSUPPORTED_FIELD);
+            assert!(
+                error.msg.contains("backend") && error.msg.contains(backend),
+                "{error}"
+            );
+        }
+        assert!(config(r#"{"backend": "nftables"}"#).validate().is_ok());
+    }
+
+    #[test]
+    fn the_administrators_chain_has_a_name_of_its_own() {
+        let is_valid = |name: &str| {
+            config(&format!(r#"{{"iptablesAdminChainName": "{name}"}}"#))
+                .validate()
+                .is_ok()
+        };
+        assert!(is_valid("") && is_valid("MY-CHAIN_1"));
+        for name in ["forward", "admins", "1st", "a b", "a;b"] {
+            assert!(!is_valid(name), "{name}");
+        }
+        assert!(is_valid(&"a".repeat(31)) && !is_valid(&"a".repeat(32)));
+    }
+}

@@ -1,0 +1,93 @@
+//! What a bridge forwards between its own ports, in the table of the family `bridge`, for the policy
+//! `isolated`.
+//!
+//! ```text
+//! chain forward {
+//!     type filter hook forward priority filter; policy accept
+//!     iifname @isolated oifname @isolated drop
+//! }
+//! set isolated { "veth5f3c0a12" comment "<attachment>" }
+//! ```
+
+use weir_sdk::firewall::owned::{self, Found, Owner, Valid, creation};
+use weir_sdk::firewall::{
+    Chain, ChainType, Command, Condition, DataType, Element, Family, Field, Hook, Rule, Set,
+    Statement,
+};
+use weir_sdk::{AddResult, Context, Error, GcRequest, OperationError};
+
+const FAMILY: Family = Family::Bridge;
+const FORWARD: &str = "forward";
+const FILTER: i32 = 0;
+const ISOLATED: &str = "isolated";
+
+/// Drops what comes from other isolated ports.
+pub fn add(owner: &Owner, port: &str) -> Result<(), Error> {
+    try_add(owner, port).context(format!("could not isolate port \"{port}\""))
+}
+
+fn try_add(owner: &Owner, port: &str) -> Result<(), OperationError> {
+    let element = || {
+        let element = Element::new([port.into()]);
+        (ISOLATED, element.with_comment(owner.comment()))
+    };
+    let commands = [creation(element())];
+    // The name may be another port's, whose container went without a DEL.
+    owned::add(FAMILY, &commands, base, || {
+        owned::replacing(FAMILY, [element()])
+    })
+}
+
+/// What all networks share. `create-chain` fails where it exists, so that nothing comes twice.
+fn base() -> Vec<Command> {
+    let rule = Rule::new(FORWARD)
+        .when(Condition::in_set([Field::InputLinkName], ISOLATED))
+        .when(Condition::in_set([Field::OutputLinkName], ISOLATED))
+        .then(Statement::Drop);
+    vec![
+        Command::CreateChain(Chain::base(
+            FORWARD,
+            ChainType::Filter,
+            Hook::Forward,
+            FILTER,
+        )),
+        Command::AddSet(Set::new(ISOLATED, [DataType::LinkName])),
+        Command::AppendRule(rule),
+    ]
+}
+
+/// Fails unless the port is isolated. Errors: `codes::NOT_AS_ATTACHED`.
+pub fn check(owner: &Owner, port: &str) -> Result<(), Error> {
+    let checked = owned::check_rules(FAMILY, FORWARD, None, 1)
+        .and_then(|()| owned::check(FAMILY, ISOLATED, &[port.into()], owner));
+    checked.map(drop).context("the isolation of the port")
+}
+
+/// Removes the attachment's element: by the names of the previous result, else, or where it is not
+/// there, by looking at all.
+pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
+    let removed = || {
+        let mut found = find_by_name(owner, previous)?;
+        if found.is_empty() {
+            found = owned::find(FAMILY, &[ISOLATED], |element| owner.owns(element))?;
+        }
+        owned::delete(FAMILY, found)
+    };
+    removed().context("could not remove the isolation of the port")
+}
+
+fn find_by_name(owner: &Owner, previous: Option<&AddResult>) -> Result<Vec<Found>, OperationError> {
+    let interfaces = previous.map_or(&[][..], |previous| &previous.interfaces);
+    let mut found = Vec::new();
+    for interface in interfaces.iter().filter(|i| i.sandbox.is_none()) {
+        let name = interface.name.as_str();
+        found.extend(owned::get(FAMILY, ISOLATED, &[name.into()], owner)?);
+    }
+    Ok(found)
+}
+
+/// Removes the elements of attachments that are not valid.
+pub fn retain<C>(request: &GcRequest<C>) -> Result<(), Error> {
+    owned::retain(FAMILY, &[ISOLATED], &Valid::of(request))
+        .context("could not remove isolations that are left over")
+}

@@ -1,0 +1,170 @@
+//! The configuration, key by key.
+
+use serde::Deserialize;
+use serde_json::json;
+use weir_sdk::Error;
+
+use crate::group::Group;
+use crate::mapping::{Mapping, MappingKeys};
+
+/// The highest bit of a mark.
+const MARK_BIT_MAX: u32 = 31;
+
+/// The chain in which Kubernetes marks what it masquerades, and the bit that it sets.
+const KUBERNETES_CHAIN: (&str, u32) = ("KUBE-MARK-MASQ", 14);
+
+/// A plugin configuration of the type `portmap`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Config {
+    /// `nftables`, or empty.
+    pub backend: String,
+    /// Masquerade what could not find its way back otherwise.
+    pub snat: bool,
+    /// Masquerade everything that comes to a mapped port.
+    pub masq_all: bool,
+    /// The bit that is set in the mark of what is masqueraded.
+    pub mark_masq_bit: Option<u32>,
+    /// The chain whose mark is set instead.
+    pub external_set_mark_chain: Option<String>,
+    /// What a packet of IPv4 must be like to be mapped.
+    #[serde(rename = "conditionsV4")]
+    pub conditions_v4: Vec<String>,
+    /// What a packet of IPv6 must be like to be mapped.
+    #[serde(rename = "conditionsV6")]
+    pub conditions_v6: Vec<String>,
+    /// Capability arguments.
+    pub runtime_config: RuntimeConfig,
+}
+
+/// `runtimeConfig`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RuntimeConfig {
+    /// The mappings of this container.
+    pub port_mappings: Vec<MappingKeys>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            backend: String::new(),
+            snat: true,
+            masq_all: false,
+            mark_masq_bit: None,
+            external_set_mark_chain: None,
+            conditions_v4: Vec::new(),
+            conditions_v6: Vec::new(),
+            runtime_config: RuntimeConfig::default(),
+        }
+    }
+}
+
+impl Config {
+    /// Checks what the types do not say. Errors have code 7, or 2 for a value that no version of this
+    /// plugin supports, and begin with the key.
+    pub fn validate(&self) -> Result<(), Error> {
+        if !matches!(self.backend.as_str(), "" | "nftables") {
+            return Err(unsupported("backend", &self.backend)
+                .with_details("weir uses nftables alone: leave the key out"));
+        }
+        self.mark_bit()?;
+        Group::of(self)?;
+        self.mappings().map(drop)
+    }
+
+    /// The bit that is set in the mark of what is masqueraded; none where the configuration names none,
+    /// and then nothing is marked.
+    pub fn mark_bit(&self) -> Result<Option<u32>, Error> {
+        match (self.mark_masq_bit, self.external_set_mark_chain.as_deref()) {
+            (Some(_), Some(_)) => Err(Error::invalid_config(
+                "markMasqBit and externalSetMarkChain cannot both be given: choose one",
+            )),
+            (Some(bit), None) if bit > MARK_BIT_MAX => Err(Error::invalid_config(format!(
+                "markMasqBit: expected 0 to {MARK_BIT_MAX}, found {bit}"
+            ))),
+            (bit, None) => Ok(bit),
+            (None, Some(chain)) => external_bit(chain).map(Some),
+        }
+    }
+
+    /// The mappings. Errors name the first one that is wrong.
+    pub fn mappings(&self) -> Result<Vec<Mapping>, Error> {
+        Mapping::all(
+            "runtimeConfig.portMappings",
+            &self.runtime_config.port_mappings,
+        )
+    }
+}
+
+/// A chain of iptables cannot be jumped to from a table of nftables, but what the one that is used does
+/// is known.
+fn external_bit(chain: &str) -> Result<u32, Error> {
+    let (name, bit) = KUBERNETES_CHAIN;
+    if chain == name {
+        return Ok(bit);
+    }
+    Err(unsupported("externalSetMarkChain", chain).with_details(format!(
+        "a chain of iptables cannot be jumped to from nftables; only {name} is known, which sets bit \
+         {bit}: name the bit that your chain sets with \"markMasqBit\""
+    )))
+}
+
+fn unsupported(key: &str, value: &str) -> Error {
+    Error::unsupported_field(key, &json!(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_sdk::Code;
+
+    use super::*;
+
+    fn fault(text: &str) -> Error {
+        let config: Config = serde_json::from_str(text).unwrap();
+        config.validate().unwrap_err()
+    }
+
+    fn bit(text: &str) -> Option<u32> {
+        let config: Config = serde_json::from_str(text).unwrap();
+        config.mark_bit().unwrap()
+    }
+
+    #[test]
+    fn iptables_is_an_unsupported_value_of_backend() {
+        let error = fault(r#"{"backend": "iptables"}"#);
+        assert_eq!(error.code, Code::UNSUPPORTED_FIELD);
+        assert!(
+            error.msg.contains("backend") && error.msg.contains("iptables"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn nothing_is_marked_unless_it_is_asked_for() {
+        assert_eq!(bit("{}"), None);
+        assert_eq!(bit(r#"{"markMasqBit": 0}"#), Some(0));
+        assert_eq!(
+            bit(r#"{"externalSetMarkChain": "KUBE-MARK-MASQ"}"#),
+            Some(14)
+        );
+    }
+
+    #[test]
+    fn marks_have_32_bits_and_one_origin() {
+        assert!(
+            fault(r#"{"markMasqBit": 32}"#)
+                .msg
+                .starts_with("markMasqBit: ")
+        );
+        let both = r#"{"markMasqBit": 3, "externalSetMarkChain": "KUBE-MARK-MASQ"}"#;
+        assert!(
+            fault(both)
+                .msg
+                .starts_with("markMasqBit and externalSetMarkChain")
+        );
+        let unknown = fault(r#"{"externalSetMarkChain": "MY-CHAIN"}"#);
+        assert_eq!(unknown.code, Code::UNSUPPORTED_FIELD);
+        assert!(unknown.details.contains("markMasqBit"), "{unknown}");
+    }
+}

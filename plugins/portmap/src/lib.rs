@@ -1,0 +1,77 @@
+//! The plugin `portmap`: maps ports of the host to ports of a container. It comes after the plugin that
+//! gives the container its addresses.
+//!
+//! Errors in the configuration have code 7, a backend that there is not has code 2, and the SDK's codes
+//! are in [`weir_sdk::codes`].
+
+mod conditions;
+pub mod config;
+mod elements;
+mod group;
+mod localnet;
+mod mapping;
+mod pod;
+mod stale;
+mod tables;
+
+use weir_sdk::firewall::owned::Owner;
+use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request};
+
+use config::Config;
+use elements::Mapped;
+use pod::Pod;
+
+/// The plugin.
+pub struct Portmap;
+
+impl Plugin for Portmap {
+    type Config = Config;
+    const NAME: &'static str = "portmap";
+    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+    const DESCRIPTION: &'static str = "maps ports of the host to ports of a container";
+
+    fn validate(config: &Config) -> Result<(), Error> {
+        config.validate()
+    }
+
+    fn add(request: Request<Config>) -> Result<AddResult, Error> {
+        let config = &request.config;
+        let pod = Pod::of(&request)?;
+        let mapped = Mapped::new(Owner::of(&request), config, &pod)?;
+        if !mapped.is_empty() {
+            mapped.add()?;
+            if config.snat {
+                localnet::route(&pod)?;
+            }
+            stale::forget(&mapped);
+        }
+        Ok(request.previous.unwrap_or_default())
+    }
+
+    fn del(request: Request<Config>) -> Result<(), Error> {
+        if request.config.runtime_config.port_mappings.is_empty() {
+            return Ok(());
+        }
+        let owner = Owner::of(&request);
+        // A configuration that ADD refused, or no previous result: then the comments tell.
+        let mapped = Pod::of(&request)
+            .and_then(|pod| Mapped::new(owner.clone(), &request.config, &pod))
+            .ok();
+        elements::remove(&owner, mapped.as_ref())?;
+        if let Some(mapped) = mapped {
+            stale::forget(&mapped);
+        }
+        Ok(())
+    }
+
+    fn check(request: Request<Config>) -> Result<(), Error> {
+        let pod = Pod::of(&request)?;
+        Mapped::new(Owner::of(&request), &request.config, &pod)?.check()
+    }
+
+    fn gc(request: GcRequest<Config>) -> Result<(), Error> {
+        elements::retain(&request)
+    }
+}
+
+weir_sdk::export!(Portmap);

@@ -1,0 +1,69 @@
+//! The configuration, key by key.
+
+use serde::Deserialize;
+use weir_sdk::config::Ipam;
+use weir_sdk::{Dns, Error, masquerade};
+
+/// A plugin configuration of the type `ptp`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Config {
+    /// Masquerade the container's traffic to other networks.
+    pub ip_masq: bool,
+    /// `nftables`, or empty.
+    pub ip_masq_backend: String,
+    /// Bytes; 0 for the kernel's default.
+    pub mtu: u32,
+    /// Which IPAM plugin.
+    pub ipam: Ipam,
+    /// DNS settings, in place of the IPAM plugin's.
+    pub dns: Dns,
+}
+
+impl Config {
+    /// The MTU; none for the kernel's default.
+    pub fn mtu(&self) -> Option<u32> {
+        Some(self.mtu).filter(|mtu| *mtu != 0)
+    }
+
+    /// Checks what the types do not say. Errors have code 7 and begin with the key.
+    pub fn validate(&self) -> Result<(), Error> {
+        masquerade::validate_backend(&self.ip_masq_backend)?;
+        match self.ipam.is_configured() {
+            true => Ok(()),
+            false => Err(Error::invalid_config(
+                "ipam: key \"type\" is missing: a point-to-point link needs addresses",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> String {
+        let config: Config = serde_json::from_str(text).unwrap();
+        config.validate().unwrap_err().msg
+    }
+
+    #[test]
+    fn addresses_are_needed() {
+        assert!(fault("{}").starts_with("ipam: "));
+        assert!(fault(r#"{"ipam": {"type": ""}}"#).starts_with("ipam: "));
+    }
+
+    #[test]
+    fn masquerading_is_done_with_nftables() {
+        let iptables = r#"{"ipam": {"type": "host-local"}, "ipMasqBackend": "iptables"}"#;
+        assert!(fault(iptables).contains("ipMasqBackend with value \"iptables\""));
+    }
+
+    #[test]
+    fn an_mtu_of_0_is_the_kernels() {
+        let mtu = |text: &str| serde_json::from_str::<Config>(text).unwrap().mtu();
+        assert_eq!(mtu("{}"), None);
+        assert_eq!(mtu(r#"{"mtu": 0}"#), None);
+        assert_eq!(mtu(r#"{"mtu": 1400}"#), Some(1400));
+    }
+}

@@ -1,0 +1,58 @@
+//! The configuration: the keys inside of `ipam`, and what `args` and `runtimeConfig` put in their
+//! place.
+
+use std::net::IpAddr;
+
+use serde::Deserialize;
+use weir_sdk::Dns;
+use weir_sdk::config::ip::{self, RouteKeys};
+
+/// The parts of an execution configuration that are this plugin's.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Config {
+    /// The plugin's own keys.
+    pub ipam: Ipam,
+    /// Capability arguments.
+    pub runtime_config: Ips,
+    /// Arguments of the convention.
+    pub args: ArgsKey,
+}
+
+/// `ipam`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Ipam {
+    /// The addresses to assign.
+    pub addresses: Vec<AddressKeys>,
+    /// Routes to hand on.
+    pub routes: Vec<RouteKeys>,
+    /// DNS settings to hand on.
+    pub dns: Dns,
+}
+
+/// One address.
+#[derive(Clone, Debug, Deserialize)]
+pub struct AddressKeys {
+    /// With its prefix length.
+    pub address: String,
+    /// Its gateway.
+    #[serde(default, deserialize_with = "ip::address")]
+    pub gateway: Option<IpAddr>,
+}
+
+/// `args`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ArgsKey {
+    /// `args.cni`.
+    pub cni: Ips,
+}
+
+/// A key `ips`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Ips {
+    /// Addresses with their prefix lengths.
+    pub ips: Vec<String>,
+}

@@ -1,0 +1,169 @@
+//! The backup: the attributes that an interface had before ADD, for DEL.
+//!
+//! One file for each attachment, `<dataDir>/<container id>_<interface>.json`, in the reference
+//! plugin's format, so that either plugin can restore what the other one changed.
+
+use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::PrettyFormatter;
+use weir_sdk::store::{Access, Location, Store};
+use weir_sdk::{Context, Error, ErrorCode, OperationError, Request, log};
+
+use crate::attributes::Attributes;
+use crate::config::Config;
+
+/// Saves what the interface had. Where there is a backup already, of another `tuning` in the list or
+/// of an ADD without DEL, what it has is older and stays.
+pub fn save(request: &Request<Config>, before: &Attributes) -> Result<(), Error> {
+    let key = key(request);
+    let write = || {
+        let store = open(request, Access::Write)?;
+        let older = store.get(&key)?.and_then(|text| parse(&text).ok());
+        let all = older.unwrap_or_default().or(before);
+        store.put(&key, &to_json(&all))?;
+        store.commit()
+    };
+    write().context(format!("dataDir: could not save \"{key}\""))
+}
+
+/// What the interface had; none where ADD has saved nothing.
+pub fn load(request: &Request<Config>) -> Result<Option<Attributes>, Error> {
+    let key = key(request);
+    let text = match open(request, Access::Read).and_then(|store| store.get(&key)) {
+        Err(error) if is_impossible(&error) => {
+            let fields = [("file", key.as_str()), ("error", &error.message)];
+            log::warn("there can be no backup in this place", &fields);
+            None
+        }
+        read => read.context(format!("dataDir: could not read \"{key}\""))?,
+    };
+    Ok(text.map(|text| parse(&text).unwrap_or_else(|error| garbled(&key, &error))))
+}
+
+/// ADD cannot have saved anything where a store cannot be, and DEL must not fail for ever.
+fn is_impossible(error: &OperationError) -> bool {
+    matches!(error.code, ErrorCode::Denied | ErrorCode::Invalid)
+}
+
+/// Nothing can be restored from it, and it would be in the way of every other DEL.
+fn garbled(key: &str, error: &serde_json::Error) -> Attributes {
+    let fields = [("file", key), ("error", &error.to_string())];
+    log::warn("a backup is garbled: nothing is restored", &fields);
+    Attributes::default()
+}
+
+/// Removes the backup.
+pub fn remove(request: &Request<Config>) -> Result<(), Error> {
+    let key = key(request);
+    let remove = || {
+        let store = open(request, Access::Write)?;
+        store.delete(&key)?;
+        store.commit()
+    };
+    remove().context(format!("dataDir: could not remove \"{key}\""))
+}
+
+fn open(request: &Request<Config>, access: Access) -> Result<Store, OperationError> {
+    Store::open(
+        Location::shared_directory(request.config.data_dir()),
+        access,
+    )
+}
+
+fn key(request: &Request<Config>) -> String {
+    let (id, ifname) = (&request.container_id, &request.ifname);
+    format!("{}_{}.json", escaped(id), escaped(ifname))
+}
+
+/// A name with what a store's key cannot have as a colon and two hexadecimal digits for each byte.
+/// Neither a container's id nor an interface's name has a colon, so that no two become the same.
+fn escaped(name: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    let escaped = |byte: u8| match is_plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!(":{byte:02x}"),
+    };
+    name.bytes().map(escaped).collect()
+}
+
+fn to_json(attributes: &Attributes) -> Vec<u8> {
+    let mut json = Vec::new();
+    let formatter = PrettyFormatter::with_indent(b" ");
+    let mut serializer = Serializer::with_formatter(&mut json, formatter);
+    attributes
+        .serialize(&mut serializer)
+        .expect("plain data has a JSON text");
+    json
+}
+
+fn parse(text: &[u8]) -> Result<Attributes, serde_json::Error> {
+    serde_json::from_slice(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(attributes: &Attributes) -> String {
+        String::from_utf8(to_json(attributes)).unwrap()
+    }
+
+    #[test]
+    fn the_file_is_the_reference_plugins() {
+        let all = Attributes {
+            mac: "02:00:00:00:00:AA".parse().ok(),
+            promisc: Some(false),
+            mtu: Some(1500),
+            allmulti: Some(true),
+            txqlen: Some(1000),
+        };
+        let expected = "{\n \"mac\": \"02:00:00:00:00:aa\",\n \"promisc\": false,\n \"mtu\": 1500,\n \
+                        \"allmulti\": true,\n \"txQLen\": 1000\n}";
+        assert_eq!(text(&all), expected);
+        assert_eq!(parse(expected.as_bytes()).unwrap(), all);
+        let mtu = Attributes {
+            mtu: Some(9000),
+            ..Attributes::default()
+        };
+        assert_eq!(text(&mtu), "{\n \"mtu\": 9000\n}");
+    }
+
+    #[test]
+    fn keys_of_later_versions_are_passed_over() {
+        let later = parse(br#"{"mtu": 1500, "ethtool": {"tx": true}, "promisc": null}"#).unwrap();
+        assert_eq!(text(&later), "{\n \"mtu\": 1500\n}");
+    }
+
+    #[test]
+    fn what_is_garbled_is_told() {
+        for text in [
+            "",
+            "{",
+            "[1]",
+            r#"{"mtu": "x"}"#,
+            r#"{"mac": "x"}"#,
+            "\u{0}",
+        ] {
+            assert!(parse(text.as_bytes()).is_err(), "{text:?}");
+        }
+        assert!(parse(b"\xff\xfe").is_err());
+    }
+
+    #[test]
+    fn ordinary_names_stay_as_they_are() {
+        assert_eq!(escaped("5f3c0a12-b_c.d"), "5f3c0a12-b_c.d");
+        assert_eq!(escaped("eth0.100"), "eth0.100");
+        assert_eq!(escaped("a@b"), "a:40b");
+        assert_eq!(escaped("ü"), ":c3:bc");
+    }
+
+    proptest! {
+        #[test]
+        fn different_names_have_different_files(a in "[^:/]{1,8}", b in "[^:/]{1,8}") {
+            prop_assert_eq!(escaped(&a) == escaped(&b), a == b);
+            prop_assert!(escaped(&a).bytes().all(|b| b.is_ascii_alphanumeric() || b"._:-".contains(&b)));
+        }
+    }
+}

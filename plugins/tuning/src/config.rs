@@ -1,0 +1,250 @@
+//! The configuration, key by key, and what the runtime may put in its place.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use weir_sdk::config::mac::{self, MacKey};
+use weir_sdk::{Args, Error, Mac};
+
+use crate::attributes::Attributes;
+
+/// Where backups are without `dataDir`.
+const DATA_DIR: &str = "/run/cni/tuning";
+
+/// The keys of `CNI_ARGS` that are no error: this plugin's, and those of the plugins before it.
+const KNOWN_ARGS: [&str; 3] = ["MAC", "IP", "GATEWAY"];
+
+/// A plugin configuration of the type `tuning`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Config {
+    /// Kernel parameters of the container, with their values.
+    pub sysctl: BTreeMap<String, String>,
+    /// The interface's MAC; empty for none.
+    pub mac: String,
+    /// The interface receives all packets.
+    pub promisc: bool,
+    /// Bytes; 0 for none.
+    pub mtu: u32,
+    /// The interface receives all multicast packets, or does not.
+    pub allmulti: Option<bool>,
+    /// The length of the interface's transmit queue, in packets.
+    #[serde(rename = "txQLen")]
+    pub txqlen: Option<u32>,
+    /// Where backups are.
+    pub data_dir: String,
+    /// Arguments of the convention.
+    pub args: ArgsKey,
+    /// Capability arguments.
+    pub runtime_config: MacKey,
+}
+
+/// `args`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ArgsKey {
+    /// `args.cni`.
+    pub cni: Instead,
+}
+
+/// `args.cni`: each key takes the place of the configuration's, one that says none too.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Instead {
+    /// Parameters, each in place of the configuration's of that key.
+    pub sysctl: BTreeMap<String, String>,
+    /// The interface's MAC.
+    pub mac: Option<String>,
+    /// The interface receives all packets.
+    pub promisc: Option<bool>,
+    /// Bytes.
+    pub mtu: Option<u32>,
+    /// The interface receives all multicast packets, or does not.
+    pub allmulti: Option<bool>,
+    /// Packets.
+    #[serde(rename = "txQLen")]
+    pub txqlen: Option<u32>,
+}
+
+impl Config {
+    /// The directory of the backups.
+    pub fn data_dir(&self) -> &str {
+        match self.data_dir.as_str() {
+            "" => DATA_DIR,
+            given => given,
+        }
+    }
+
+    /// The attributes that the interface is to have. Errors: code 7 for the configuration, code 4 for
+    /// `CNI_ARGS`.
+    pub fn attributes(&self, args: &Args) -> Result<Attributes, Error> {
+        args.check_known(&KNOWN_ARGS)?;
+        let instead = &self.args.cni;
+        let promisc = instead.promisc.unwrap_or(self.promisc);
+        let mtu = instead.mtu.unwrap_or(self.mtu);
+        Ok(Attributes {
+            mac: self.mac(args)?,
+            promisc: promisc.then_some(true),
+            mtu: Some(mtu).filter(|mtu| *mtu != 0),
+            allmulti: instead.allmulti.or(self.allmulti),
+            txqlen: instead.txqlen.or(self.txqlen),
+        })
+    }
+
+    /// The MAC of `args.cni`, else of `runtimeConfig`, else of `CNI_ARGS`, else of the configuration.
+    fn mac(&self, args: &Args) -> Result<Option<Mac>, Error> {
+        if let Some(mac) = &self.args.cni.mac {
+            return of_key("args.cni.mac", mac);
+        }
+        if let Some(mac) = of_key("runtimeConfig.mac", &self.runtime_config.mac)? {
+            return Ok(Some(mac));
+        }
+        match args.mac()? {
+            Some(mac) => of_args(mac).map(Some),
+            None => of_key("mac", &self.mac),
+        }
+    }
+}
+
+/// The MAC of a key; none for an empty one.
+fn of_key(key: &str, text: &str) -> Result<Option<Mac>, Error> {
+    match text {
+        "" => Ok(None),
+        text => mac::usable(key, text).map(Some),
+    }
+}
+
+fn of_args(mac: Mac) -> Result<Mac, Error> {
+    match mac::fault(&mac) {
+        None => Ok(mac),
+        Some(fault) => Err(Error::invalid_environment(format!(
+            "CNI_ARGS: MAC: {fault}"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_sdk::Code;
+
+    use super::*;
+
+    fn asked(config: &str, args: &str) -> Result<Attributes, Error> {
+        let config: Config = serde_json::from_str(config).unwrap();
+        config.attributes(&args.parse().unwrap())
+    }
+
+    fn attributes(config: &str) -> Attributes {
+        asked(config, "").unwrap()
+    }
+
+    #[test]
+    fn without_keys_nothing_is_changed() {
+        assert!(attributes("{}").is_empty());
+        assert!(attributes(r#"{"mac": "", "promisc": false, "mtu": 0}"#).is_empty());
+    }
+
+    #[test]
+    fn every_key_is_an_attribute() {
+        let all = attributes(
+            r#"{"mac": "02:00:00:00:00:01", "promisc": true, "mtu": 1400, "allmulti": false,
+                "txQLen": 0}"#,
+        );
+        let expected = Attributes {
+            mac: "02:00:00:00:00:01".parse().ok(),
+            promisc: Some(true),
+            mtu: Some(1400),
+            allmulti: Some(false),
+            txqlen: Some(0),
+        };
+        assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn args_take_the_place_of_the_configuration() {
+        let config = r#"{"promisc": true, "mtu": 1400, "allmulti": true, "txQLen": 7,
+            "mac": "02:00:00:00:00:01", "args": {"cni": ARGS}}"#;
+        let with = |args: &str| attributes(&config.replace("ARGS", args));
+        let none = r#"{"promisc": false, "mtu": 0, "mac": ""}"#;
+        let others_alone = Attributes {
+            allmulti: Some(true),
+            txqlen: Some(7),
+            ..Attributes::default()
+        };
+        assert_eq!(with(none), others_alone);
+        let other = with(r#"{"mtu": 1300, "allmulti": false, "txQLen": 8}"#);
+        assert_eq!(other.mtu, Some(1300));
+        assert_eq!(other.allmulti, Some(false));
+        assert_eq!(other.txqlen, Some(8));
+        assert_eq!(other.promisc, Some(true));
+    }
+
+    #[test]
+    fn the_mac_comes_from_the_last_who_says_one() {
+        let mac = |config: &str, args: &str| {
+            let mac = asked(config, args).unwrap().mac;
+            mac.map(|mac| mac.to_string()).unwrap_or_default()
+        };
+        let of_config = r#"{"mac": "02:00:00:00:00:01"}"#;
+        let of_runtime = r#"{"mac": "02:00:00:00:00:01",
+            "runtimeConfig": {"mac": "02:00:00:00:00:03"}}"#;
+        let of_args = r#"{"runtimeConfig": {"mac": "02:00:00:00:00:03"},
+            "args": {"cni": {"mac": "02:00:00:00:00:04"}}}"#;
+        let none = r#"{"runtimeConfig": {"mac": "02:00:00:00:00:03"},
+            "args": {"cni": {"mac": ""}}}"#;
+        assert_eq!(mac(of_config, ""), "02:00:00:00:00:01");
+        assert_eq!(mac(of_config, "MAC="), "02:00:00:00:00:01");
+        assert_eq!(mac(of_config, "MAC=02:00:00:00:00:02"), "02:00:00:00:00:02");
+        assert_eq!(
+            mac(of_runtime, "MAC=02:00:00:00:00:02"),
+            "02:00:00:00:00:03"
+        );
+        assert_eq!(mac(of_args, "MAC=02:00:00:00:00:02"), "02:00:00:00:00:04");
+        assert_eq!(mac(none, "MAC=02:00:00:00:00:02"), "");
+    }
+
+    #[test]
+    fn a_mac_that_no_interface_can_have_is_refused_with_its_place() {
+        for (config, place) in [
+            (r#"{"mac": "01:00:00:00:00:01"}"#, "mac: "),
+            (r#"{"runtimeConfig": {"mac": "x"}}"#, "runtimeConfig.mac: "),
+            (
+                r#"{"args": {"cni": {"mac": "00:00:00:00:00:00"}}}"#,
+                "args.cni.mac: ",
+            ),
+        ] {
+            let error = asked(config, "").unwrap_err();
+            assert_eq!(error.code, Code::INVALID_CONFIG);
+            assert!(error.msg.starts_with(place), "{error}");
+        }
+        for args in ["MAC=ff:ff:ff:ff:ff:ff", "MAC=x"] {
+            let error = asked("{}", args).unwrap_err();
+            assert_eq!(error.code, Code::INVALID_ENVIRONMENT);
+            assert!(error.msg.starts_with("CNI_ARGS: MAC"), "{error}");
+        }
+    }
+
+    #[test]
+    fn unknown_arguments_are_refused() {
+        assert_eq!(
+            asked("{}", "COLOUR=red").unwrap_err().code,
+            Code::INVALID_ENVIRONMENT
+        );
+        assert!(asked("{}", "COLOUR=red;IgnoreUnknown=1").is_ok());
+        assert!(asked("{}", "IP=10.1.0.5;GATEWAY=10.1.0.1").is_ok());
+    }
+
+    #[test]
+    fn an_empty_directory_is_none() {
+        let data_dir = |text: &str| {
+            let config: Config = serde_json::from_str(text).unwrap();
+            config.data_dir().to_owned()
+        };
+        assert_eq!(data_dir("{}"), "/run/cni/tuning");
+        assert_eq!(data_dir(r#"{"dataDir": ""}"#), "/run/cni/tuning");
+        assert_eq!(
+            data_dir(r#"{"dataDir": "/run/cni/other"}"#),
+            "/run/cni/other"
+        );
+    }
+}

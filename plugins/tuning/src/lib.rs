@@ -1,0 +1,143 @@
+//! The plugin `tuning`: changes kernel parameters of a container and attributes of its interface.
+//!
+//! It creates nothing and comes after the plugin whose interface it changes. An ADD that fails leaves
+//! everything as it was, and DEL gives the interface its attributes back.
+//!
+//! Errors in the configuration have code 7, the SDK's codes are in [`weir_sdk::codes`], and these
+//! are this plugin's own:
+//!
+//! | code | when |
+//! |---|---|
+//! | 110 [`codes::NOT_ALLOWED`] | the list of allowed parameters does not have one of `sysctl` |
+//! | 111 [`codes::BAD_ALLOWLIST`] | that list cannot be used |
+
+mod allowlist;
+mod attributes;
+mod backup;
+mod before;
+pub mod codes;
+pub mod config;
+mod parameters;
+
+use weir_sdk::{AddResult, Error, Interface, Plugin, Request, check};
+
+use attributes::Attributes;
+use before::Before;
+use config::Config;
+use parameters::Parameter;
+
+/// The plugin.
+pub struct Tuning;
+
+impl Plugin for Tuning {
+    type Config = Config;
+    const NAME: &'static str = "tuning";
+    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+    const DESCRIPTION: &'static str =
+        "changes kernel parameters of containers and attributes of their interfaces";
+
+    fn add(request: Request<Config>) -> Result<AddResult, Error> {
+        let config = &request.config;
+        let result = request.chained()?.clone();
+        let attributes = config.attributes(&request.args)?;
+        let parameters = parameters::of(config, &request.ifname)?;
+        allowlist::check(&parameters)?;
+
+        let before = Before::read(&request.ifname, &parameters, &attributes)?;
+        if let Err(error) = tune(&request, &before, &parameters, &attributes) {
+            before.restore(&request.ifname);
+            return Err(error);
+        }
+        Ok(with_attributes(result, &request.ifname, &attributes))
+    }
+
+    fn del(request: Request<Config>) -> Result<(), Error> {
+        if let Some(before) = backup::load(&request)? {
+            attributes::restore(&request.ifname, &before);
+            backup::remove(&request)?;
+        }
+        Ok(())
+    }
+
+    fn check(request: Request<Config>) -> Result<(), Error> {
+        let config = &request.config;
+        check::previous(&request)?;
+        let attributes = config.attributes(&request.args)?;
+        let parameters = parameters::of(config, &request.ifname)?;
+        parameters::check(&parameters)?;
+        attributes::check(&request.ifname, &attributes)
+    }
+}
+
+/// Makes all changes, in the order of the reference plugin. The backup comes first: DEL must find it
+/// also when this is stopped half-way.
+fn tune(
+    request: &Request<Config>,
+    before: &Before,
+    parameters: &[Parameter],
+    attributes: &Attributes,
+) -> Result<(), Error> {
+    if !attributes.is_empty() {
+        backup::save(request, &before.attributes)?;
+    }
+    parameters::write(parameters)?;
+    attributes::set(&request.ifname, attributes)
+}
+
+/// The previous result, with what the container's interface has now.
+fn with_attributes(mut result: AddResult, ifname: &str, attributes: &Attributes) -> AddResult {
+    let is_tuned = |i: &&mut Interface| i.name == ifname && i.sandbox.is_some();
+    for interface in result.interfaces.iter_mut().filter(is_tuned) {
+        if let Some(mac) = attributes.mac {
+            interface.mac = Some(mac.to_string());
+        }
+        interface.mtu = attributes.mtu.or(interface.mtu);
+    }
+    result
+}
+
+weir_sdk::export!(Tuning);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interface(name: &str, sandbox: Option<&str>) -> Interface {
+        Interface {
+            name: name.to_owned(),
+            mac: Some("02:00:00:00:00:01".to_owned()),
+            mtu: Some(1500),
+            sandbox: sandbox.map(str::to_owned),
+            ..Interface::default()
+        }
+    }
+
+    #[test]
+    fn the_result_tells_the_changes_of_the_containers_interface_alone() {
+        let previous = AddResult {
+            interfaces: vec![
+                interface("eth0", None),
+                interface("eth0", Some("/run/netns/a")),
+                interface("eth1", Some("/run/netns/a")),
+            ],
+            ..AddResult::default()
+        };
+        let attributes = Attributes {
+            mac: "02:00:00:00:00:AA".parse().ok(),
+            mtu: Some(1400),
+            ..Attributes::default()
+        };
+        let result = with_attributes(previous.clone(), "eth0", &attributes);
+        let expected = Interface {
+            mac: Some("02:00:00:00:00:aa".to_owned()),
+            mtu: Some(1400),
+            ..previous.interfaces[1].clone()
+        };
+        assert_eq!(result.interfaces[1], expected);
+        assert_eq!(result.interfaces[0], previous.interfaces[0]);
+        assert_eq!(result.interfaces[2], previous.interfaces[2]);
+
+        let unchanged = with_attributes(previous.clone(), "eth0", &Attributes::default());
+        assert_eq!(unchanged, previous);
+    }
+}

@@ -1,0 +1,355 @@
+//! Capability `conntrack`: entries of the connection tracking table.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::address::Family;
+use super::document::Capabilities;
+use super::operation::{
+    Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
+};
+
+/// A transport protocol that has ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    Tcp,
+    Udp,
+    Sctp,
+}
+
+impl Protocol {
+    const ALL: [Self; 3] = [Self::Tcp, Self::Udp, Self::Sctp];
+
+    /// `IPPROTO_…`
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Tcp => 6,
+            Self::Udp => 17,
+            Self::Sctp => 132,
+        }
+    }
+
+    /// The protocol of that number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|p| p.number() == number)
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Sctp => "sctp",
+        })
+    }
+}
+
+/// Which entries. Absent fields match everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Filter {
+    pub family: Family,
+    pub protocol: Protocol,
+    /// The original direction's destination.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination: Option<IpAddr>,
+    /// The original direction's destination port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// The reply direction's source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_source: Option<IpAddr>,
+}
+
+/// Deletes the entries that pass a filter.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Delete {
+    pub namespace: Namespace,
+    #[serde(flatten)]
+    pub filter: Filter,
+}
+
+impl Operation for Delete {
+    type Rule = ConntrackRule;
+    const NAME: &'static str = "conntrack.delete";
+    const VERB: Verb = Verb::Delete;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement {
+            namespace: self.namespace,
+            protocol: self.filter.protocol,
+            port: self.filter.port,
+            verb: Self::VERB,
+        }]
+    }
+}
+
+/// A port, or a range of them with both ends: `53`, `30000-32767`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    first: u16,
+    last: u16,
+}
+
+impl Ports {
+    /// Whether a port is one of these.
+    pub fn contains(self, port: u16) -> bool {
+        (self.first..=self.last).contains(&port)
+    }
+}
+
+impl FromStr for Ports {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let port = |text: &str| text.parse::<u16>().ok();
+        match (port(first), port(last)) {
+            (Some(first), Some(last)) if first <= last => Ok(Self { first, last }),
+            _ => Err(format!(
+                "`{text}` is no port and no range of them, such as `30000-32767`"
+            )),
+        }
+    }
+}
+
+impl Serialize for Ports {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { first, last } = self;
+        match first == last {
+            true => serializer.serialize_u16(*first),
+            false => serializer.collect_str(&format_args!("{first}-{last}")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Ports {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PortsVisitor)
+    }
+}
+
+/// Reads a port written as a number, and ports written as text.
+struct PortsVisitor;
+
+impl Visitor<'_> for PortsVisitor {
+    type Value = Ports;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a port, or a range of ports such as `30000-32767`")
+    }
+
+    fn visit_u64<E: de::Error>(self, port: u64) -> Result<Ports, E> {
+        self.visit_str(&port.to_string())
+    }
+
+    fn visit_i64<E: de::Error>(self, port: i64) -> Result<Ports, E> {
+        self.visit_str(&port.to_string())
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Ports, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
+/// `conntrack:` in a grant. Absent fields match everything.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConntrackRule {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocols: Option<Vec<Protocol>>,
+    /// Original destination ports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ports: Option<Vec<Ports>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbs: Option<Vec<Verb>>,
+}
+
+/// Entries of one protocol, and what is done with them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    pub namespace: Namespace,
+    pub protocol: Protocol,
+    /// None for entries of every port.
+    pub port: Option<u16>,
+    pub verb: Verb,
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            namespace,
+            protocol,
+            verb,
+            ..
+        } = self;
+        match self.port {
+            Some(port) => write!(
+                f,
+                "{verb} connections to {protocol} port {port} in {namespace}"
+            ),
+            None => write!(
+                f,
+                "{verb} connections to every {protocol} port in {namespace}"
+            ),
+        }
+    }
+}
+
+impl Rule for ConntrackRule {
+    type Requirement = Requirement;
+    const CAPABILITY: Capability = Capability::Conntrack;
+
+    fn of(capabilities: &Capabilities) -> &[Self] {
+        &capabilities.conntrack
+    }
+
+    fn miss(&self, r: &Requirement, _: &Invocation) -> Option<Miss> {
+        let in_ports = match r.port {
+            Some(port) => any(self.ports.as_deref(), |ports| ports.contains(port)),
+            None => self.ports.is_none(),
+        };
+        Fields::default()
+            .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
+            .field(
+                "protocols",
+                any(self.protocols.as_deref(), |p| *p == r.protocol),
+            )
+            .field("ports", in_ports)
+            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
+            .miss()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::operation::{Decision, decide};
+    use super::*;
+
+    const PORTMAP: &str = r#"{"conntrack": [{
+        "namespace": "host", "protocols": ["udp", "sctp"], "ports": [53, "30000-32767"],
+        "verbs": ["delete"]
+    }]}"#;
+
+    fn delete(protocol: Protocol, port: Option<u16>) -> Delete {
+        Delete {
+            namespace: Namespace::Host,
+            filter: Filter {
+                family: Family::Ipv4,
+                protocol,
+                destination: None,
+                port,
+                reply_source: Some(IpAddr::from([10, 0, 0, 2])),
+            },
+        }
+    }
+
+    fn decision(grant: &str, operation: &Delete) -> Decision {
+        let capabilities = serde_json::from_str(grant).expect("a grant");
+        decide(&capabilities, &Invocation::default(), operation)
+    }
+
+    fn denied(requirement: &str, closest: Option<&str>) -> Decision {
+        Decision::Denied {
+            requirement: requirement.to_owned(),
+            closest: closest.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn what_is_listed_is_allowed() {
+        let allowed = Decision::Allowed {
+            rules: vec!["conntrack[0]".to_owned()],
+        };
+        for port in [53, 30000, 31000, 32767] {
+            let operation = delete(Protocol::Udp, Some(port));
+            assert_eq!(decision(PORTMAP, &operation), allowed, "{port}");
+        }
+        let all = r#"{"conntrack": [{}]}"#;
+        assert_eq!(decision(all, &delete(Protocol::Tcp, None)), allowed);
+    }
+
+    #[test]
+    fn each_field_counts() {
+        let on = |port: &str| format!("delete connections to udp port {port} in host");
+        for port in [52, 54, 29999, 32768] {
+            let expected = denied(&on(&port.to_string()), Some("conntrack[0]: ports"));
+            let operation = delete(Protocol::Udp, Some(port));
+            assert_eq!(decision(PORTMAP, &operation), expected);
+        }
+        let expected = denied(
+            "delete connections to tcp port 53 in host",
+            Some("conntrack[0]: protocols"),
+        );
+        assert_eq!(
+            decision(PORTMAP, &delete(Protocol::Tcp, Some(53))),
+            expected
+        );
+        let mut inside = delete(Protocol::Udp, Some(53));
+        inside.namespace = Namespace::Container;
+        let expected = denied(
+            "delete connections to udp port 53 in container",
+            Some("conntrack[0]: namespace"),
+        );
+        assert_eq!(decision(PORTMAP, &inside), expected);
+        let read = r#"{"conntrack": [{"verbs": ["read"]}]}"#;
+        let expected = denied(&on("53"), Some("conntrack[0]: verbs"));
+        assert_eq!(decision(read, &delete(Protocol::Udp, Some(53))), expected);
+        let expected = denied(&on("53"), None);
+        assert_eq!(decision("{}", &delete(Protocol::Udp, Some(53))), expected);
+    }
+
+    /// A filter without a port reaches every port: a rule that names ports does not allow it.
+    #[test]
+    fn every_port_is_more_than_some_ports() {
+        let requirement = "delete connections to every udp port in host";
+        let expected = denied(requirement, Some("conntrack[0]: ports"));
+        assert_eq!(decision(PORTMAP, &delete(Protocol::Udp, None)), expected);
+    }
+
+    #[test]
+    fn ports_are_numbers_and_ranges() {
+        let yaml = "conntrack:\n  - ports: [53, 30000-32767, \"80\", \"1-2\"]\n";
+        let read: Capabilities = serde_saphyr::from_str(yaml).expect("a grant");
+        let expected = [(53, 53), (30000, 32767), (80, 80), (1, 2)];
+        let expected = expected.map(|(first, last)| Ports { first, last });
+        assert_eq!(read.conntrack[0].ports.as_deref(), Some(&expected[..]));
+        let json = serde_json::to_string(&read.conntrack).expect("JSON");
+        assert_eq!(json, r#"[{"ports":[53,"30000-32767",80,"1-2"]}]"#);
+        for ports in [
+            "2-1", "-1", "65536", "1-65536", "http", "1-", "1-2-3", "1.5", "true", "[1]",
+        ] {
+            let yaml = format!("conntrack: [ {{ ports: [{ports}] }} ]");
+            let read = serde_saphyr::from_str::<Capabilities>(&yaml);
+            assert!(read.is_err(), "{ports}: {read:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_keys_and_words_are_refused() {
+        for json in [
+            r#"{"conntrack": [{"port": [53]}]}"#,
+            r#"{"conntrack": [{"protocols": ["icmp"]}]}"#,
+        ] {
+            let read = serde_json::from_str::<Capabilities>(json);
+            assert!(read.is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn the_audit_log_says_what_was_asked() {
+        let json = serde_json::to_string(&delete(Protocol::Udp, Some(53))).expect("JSON");
+        assert_eq!(
+            json,
+            r#"{"namespace":"host","family":"ipv4","protocol":"udp","port":53,"reply-source":"10.0.0.2"}"#
+        );
+    }
+}

@@ -1,0 +1,717 @@
+//! Capability `traffic`: queueing disciplines, classes and filters of links.
+
+use std::fmt;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use super::document::Capabilities;
+use super::link::LinkFacts;
+use super::operation::{
+    Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
+};
+use super::pattern::Pattern;
+
+/// What names a discipline or a class: the major number in the upper 16 bits, the minor one below.
+/// Written as tc(8) writes it: `1:`, `1:a`, `root`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Handle(pub u32);
+
+impl Handle {
+    /// `TC_H_ROOT`: the place of the discipline that everything goes out through.
+    pub const ROOT: Self = Self(0xffff_ffff);
+    /// `TC_H_INGRESS`: the place of `ingress` and `clsact`.
+    pub const INGRESS: Self = Self(0xffff_fff1);
+
+    pub fn major(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
+
+    pub fn minor(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// The handle of the discipline that a class belongs to.
+    pub fn discipline(self) -> Self {
+        Self(self.0 & 0xffff_0000)
+    }
+}
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.major(), self.minor()) {
+            _ if *self == Self::ROOT => f.write_str("root"),
+            (major, 0) => write!(f, "{major:x}:"),
+            (major, minor) => write!(f, "{major:x}:{minor:x}"),
+        }
+    }
+}
+
+impl Serialize for Handle {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A queueing discipline and its parameters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Discipline {
+    Tbf(TokenBucket),
+    Htb {
+        /// The minor number of the class for traffic that no filter puts into one.
+        default: u32,
+    },
+    Ingress,
+    Clsact,
+    /// Any other, by name; only the kernel makes it.
+    Other(String),
+}
+
+impl Discipline {
+    /// The kernel's word for it.
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Tbf(_) => "tbf",
+            Self::Htb { .. } => HTB,
+            Self::Ingress => "ingress",
+            Self::Clsact => "clsact",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+/// The discipline that has classes.
+pub const HTB: &str = "htb";
+/// The action that sends packets out of another link.
+pub const MIRRED: &str = "mirred";
+
+/// The parameters of `tbf`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TokenBucket {
+    /// Bytes per second.
+    pub rate: u64,
+    /// Bytes.
+    pub burst: u32,
+    /// Microseconds that a packet may wait.
+    pub latency: u32,
+}
+
+/// A queueing discipline and its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Qdisc {
+    /// 0: the kernel chooses.
+    pub handle: Handle,
+    pub parent: Handle,
+    pub discipline: Discipline,
+}
+
+/// A class of an `htb` discipline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Class {
+    pub handle: Handle,
+    /// The discipline, or another class.
+    pub parent: Handle,
+    /// Bytes per second.
+    pub rate: u64,
+    /// Bytes per second, with what others leave.
+    pub ceil: u64,
+    /// Bytes.
+    pub burst: u32,
+    /// Bytes.
+    pub cburst: u32,
+}
+
+/// What happens to a packet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// It goes out of another link.
+    Redirect(LinkFacts),
+    /// It is put into a class.
+    Classify(Handle),
+}
+
+impl Action {
+    /// The word of a grant for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Redirect(_) => MIRRED,
+            Self::Classify(_) => HTB,
+        }
+    }
+}
+
+/// A filter of a discipline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Filter {
+    pub parent: Handle,
+    /// Lower is earlier; 0: the kernel chooses.
+    pub priority: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<IpNet>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination: Option<IpNet>,
+    pub action: Action,
+}
+
+/// Adds a discipline to a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AddQdisc {
+    pub link: LinkFacts,
+    #[serde(flatten)]
+    pub qdisc: Qdisc,
+}
+
+/// What the kernel says that stands at a place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Standing {
+    pub handle: Handle,
+    /// The kernel's word.
+    pub discipline: String,
+}
+
+/// Removes a discipline from a link, with its classes and filters.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeleteQdisc {
+    pub link: LinkFacts,
+    pub parent: Handle,
+    /// What is removed, if it is still there; none when nothing is.
+    #[serde(flatten)]
+    pub standing: Option<Standing>,
+}
+
+/// Reads the disciplines of a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ListQdiscs {
+    pub link: LinkFacts,
+}
+
+/// Adds a class to an `htb` discipline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AddClass {
+    pub link: LinkFacts,
+    #[serde(flatten)]
+    pub class: Class,
+}
+
+/// Removes a class: what the host does when an `add` fails. No plugin asks for it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeleteClass {
+    pub link: LinkFacts,
+    pub handle: Handle,
+}
+
+/// Reads the classes of a link's `htb` disciplines.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ListClasses {
+    pub link: LinkFacts,
+}
+
+/// Adds a filter to a discipline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AddFilter {
+    pub link: LinkFacts,
+    #[serde(flatten)]
+    pub filter: Filter,
+}
+
+/// Removes a filter: what the host does when an `add` fails. No plugin asks for it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeleteFilter {
+    pub link: LinkFacts,
+    pub parent: Handle,
+    pub priority: u16,
+    /// None for all that has the priority, which the kernel chose for the one filter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handle: Option<u32>,
+    /// The Ethernet type of its packets.
+    pub protocol: u16,
+    pub action: Action,
+}
+
+/// Reads the filters of a discipline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ListFilters {
+    pub link: LinkFacts,
+    pub parent: Handle,
+}
+
+impl Operation for AddQdisc {
+    type Rule = TrafficRule;
+    const NAME: &'static str = "traffic.add-qdisc";
+    const VERB: Verb = Verb::Create;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        let word = self.qdisc.discipline.word();
+        vec![Requirement::new(&self.link, Some(word), Self::VERB)]
+    }
+}
+
+impl Operation for DeleteQdisc {
+    type Rule = TrafficRule;
+    const NAME: &'static str = "traffic.delete-qdisc";
+    const VERB: Verb = Verb::Delete;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        let word = self.standing.as_ref().map(|s| s.discipline.as_str());
+        vec![Requirement::new(&self.link, word, Self::VERB)]
+    }
+}
+
+impl Operation for ListQdiscs {
+    type Rule = TrafficRule;
+    const NAME: &'static str = "traffic.list-qdiscs";
+    const VERB: Verb = Verb::Read;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::new(&self.link, None, Self::VERB)]
+    }
+}
+
+impl Operation for AddClass {
+    type Rule = TrafficRule;
+    const NAME: &'static str = "traffic.add-class";
+    const VERB: Verb = Verb::Create;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::new(&self.link, Some(HTB), Self::VERB)]
+    }
+}
+
+impl Operation for DeleteClass {
+    type Rule = TrafficRule;
+    const NAME: &'static str = "traffic.delete-class";
+    const VERB: Verb = Verb::Delete;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::new(&self.link, Some(HTB), Self::VERB)]
+    }
+}
+
+impl Operation for ListClasses {
+    type Rule = TrafficRule;
+    const NAME: &'static str = "traffic.list-classes";
+    const VERB: Verb = Verb::Read;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::new(&self.link, Some(HTB), Self::VERB)]
+    }
+}
+
+impl Operation for AddFilter {
+    type Rule = TrafficRule;
+    const NAME: &'static str = "traffic.add-filter";
+    const VERB: Verb = Verb::Create;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        let action = &self.filter.action;
+        let mut needed = vec![Requirement::new(
+            &self.link,
+            Some(action.word()),
+            Self::VERB,
+        )];
+        if let Action::Redirect(target) = action {
+            needed.push(Requirement::new(target, Some(MIRRED), Self::VERB));
+        }
+        needed
+    }
+}
+
+impl Operation for DeleteFilter {
+    type Rule = TrafficRule;
+    const NAME: &'static str = "traffic.delete-filter";
+    const VERB: Verb = Verb::Delete;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        let word = self.action.word();
+        vec![Requirement::new(&self.link, Some(word), Self::VERB)]
+    }
+}
+
+impl Operation for ListFilters {
+    type Rule = TrafficRule;
+    const NAME: &'static str = "traffic.list-filters";
+    const VERB: Verb = Verb::Read;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::new(&self.link, None, Self::VERB)]
+    }
+}
+
+/// What a grant may name: a discipline, or `mirred` for a filter that redirects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Named {
+    Tbf,
+    /// Also its classes, and filters that put packets into them.
+    Htb,
+    Ingress,
+    Clsact,
+    /// The action of a filter that redirects: on the link that packets come from, and on the one
+    /// that they go to.
+    Mirred,
+}
+
+impl Named {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Tbf => "tbf",
+            Self::Htb => HTB,
+            Self::Ingress => "ingress",
+            Self::Clsact => "clsact",
+            Self::Mirred => MIRRED,
+        }
+    }
+}
+
+/// `traffic:` in a grant. Absent fields match everything.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrafficRule {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
+    /// Names of links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Vec<Pattern>>,
+    /// Kinds of links, as the kernel reports them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disciplines: Option<Vec<Named>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbs: Option<Vec<Verb>>,
+}
+
+/// A discipline or an action on one link, and what is done with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    pub link: LinkFacts,
+    /// The kernel's word. None where there is no discipline, and for a look at all of the link's.
+    pub discipline: Option<String>,
+    pub verb: Verb,
+}
+
+impl Requirement {
+    fn new(link: &LinkFacts, discipline: Option<&str>, verb: Verb) -> Self {
+        Self {
+            link: link.clone(),
+            discipline: discipline.map(str::to_owned),
+            verb,
+        }
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { link, verb, .. } = self;
+        match &self.discipline {
+            Some(discipline) => write!(f, "{verb} `{discipline}` on {link}"),
+            None => write!(f, "{verb} the disciplines of {link}"),
+        }
+    }
+}
+
+impl Rule for TrafficRule {
+    type Requirement = Requirement;
+    const CAPABILITY: Capability = Capability::Traffic;
+
+    fn of(capabilities: &Capabilities) -> &[Self] {
+        &capabilities.traffic
+    }
+
+    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
+        let is_named =
+            |word: &String| any(self.disciplines.as_deref(), |named| named.word() == word);
+        Fields::default()
+            .field(
+                "namespace",
+                self.namespace.is_none_or(|n| n == r.link.namespace),
+            )
+            .field("kinds", any(self.kinds.as_deref(), |k| *k == r.link.kind))
+            .field(
+                "links",
+                any(self.links.as_deref(), |p| {
+                    p.matches(&r.link.name, invocation)
+                }),
+            )
+            .field("disciplines", r.discipline.as_ref().is_none_or(is_named))
+            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
+            .miss()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::operation::{Decision, decide};
+    use super::*;
+
+    const BANDWIDTH: &str = r#"{"traffic": [
+        {"namespace": "host", "kinds": ["veth"], "disciplines": ["tbf", "ingress", "mirred"],
+         "verbs": ["create", "read", "delete"]},
+        {"namespace": "host", "kinds": ["ifb"], "links": ["bw*"],
+         "disciplines": ["tbf", "mirred"], "verbs": ["create"]}
+    ]}"#;
+
+    fn link(name: &str, kind: &str) -> LinkFacts {
+        LinkFacts {
+            namespace: Namespace::Host,
+            index: 7,
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+        }
+    }
+
+    fn decision<O: Operation>(grant: &str, operation: &O) -> Decision {
+        let capabilities = serde_json::from_str(grant).expect("a grant");
+        let invocation = Invocation {
+            ifname: "eth0".to_owned(),
+            ..Invocation::default()
+        };
+        decide(&capabilities, &invocation, operation)
+    }
+
+    fn allowed(rules: &[&str]) -> Decision {
+        Decision::Allowed {
+            rules: rules.iter().map(|rule| (*rule).to_owned()).collect(),
+        }
+    }
+
+    fn denied(requirement: &str, closest: Option<&str>) -> Decision {
+        Decision::Denied {
+            requirement: requirement.to_owned(),
+            closest: closest.map(str::to_owned),
+        }
+    }
+
+    fn add(link: LinkFacts, discipline: Discipline) -> AddQdisc {
+        AddQdisc {
+            link,
+            qdisc: Qdisc {
+                handle: Handle(0x1_0000),
+                parent: Handle::ROOT,
+                discipline,
+            },
+        }
+    }
+
+    fn tbf() -> Discipline {
+        Discipline::Tbf(TokenBucket {
+            rate: 1_000_000,
+            burst: 20_000,
+            latency: 25_000,
+        })
+    }
+
+    fn filter(action: Action) -> AddFilter {
+        AddFilter {
+            link: link("veth0", "veth"),
+            filter: Filter {
+                parent: Handle(0xffff_0000),
+                priority: 1,
+                source: None,
+                destination: None,
+                action,
+            },
+        }
+    }
+
+    fn class() -> Class {
+        Class {
+            handle: Handle(0x1_0030),
+            parent: Handle(0x1_0000),
+            rate: 1,
+            ceil: 1,
+            burst: 1,
+            cburst: 1,
+        }
+    }
+
+    fn delete(link: LinkFacts, discipline: Option<&str>) -> DeleteQdisc {
+        DeleteQdisc {
+            link,
+            parent: Handle::ROOT,
+            standing: discipline.map(|discipline| Standing {
+                handle: Handle(0x1_0000),
+                discipline: discipline.to_owned(),
+            }),
+        }
+    }
+
+    #[test]
+    fn what_is_listed_is_allowed() {
+        let expected = allowed(&["traffic[0]"]);
+        let on_veth = |discipline| add(link("veth0", "veth"), discipline);
+        assert_eq!(decision(BANDWIDTH, &on_veth(tbf())), expected);
+        assert_eq!(decision(BANDWIDTH, &on_veth(Discipline::Ingress)), expected);
+        let of_veth = ListQdiscs {
+            link: link("veth0", "veth"),
+        };
+        assert_eq!(decision(BANDWIDTH, &of_veth), expected);
+        let from_veth = delete(link("veth0", "veth"), Some("tbf"));
+        assert_eq!(decision(BANDWIDTH, &from_veth), expected);
+        let on_ifb = add(link("bw1", "ifb"), tbf());
+        assert_eq!(decision(BANDWIDTH, &on_ifb), allowed(&["traffic[1]"]));
+    }
+
+    #[test]
+    fn without_a_rule_nothing_is_allowed() {
+        let expected = |requirement| denied(requirement, None);
+        assert_eq!(
+            decision("{}", &add(link("eth0", "physical"), tbf())),
+            expected("create `tbf` on physical `eth0` in host")
+        );
+        let link = link("eth0", "physical");
+        assert_eq!(
+            decision("{}", &delete(link.clone(), None)),
+            expected("delete the disciplines of physical `eth0` in host")
+        );
+        assert_eq!(
+            decision("{}", &ListQdiscs { link: link.clone() }),
+            expected("read the disciplines of physical `eth0` in host")
+        );
+        let class = class();
+        assert_eq!(
+            decision(
+                "{}",
+                &AddClass {
+                    link: link.clone(),
+                    class
+                }
+            ),
+            expected("create `htb` on physical `eth0` in host")
+        );
+        assert_eq!(
+            decision("{}", &ListClasses { link: link.clone() }),
+            expected("read `htb` on physical `eth0` in host")
+        );
+        let parent = Handle(0x1_0000);
+        assert_eq!(
+            decision("{}", &ListFilters { link, parent }),
+            expected("read the disciplines of physical `eth0` in host")
+        );
+        assert_eq!(
+            decision("{}", &filter(Action::Classify(Handle(0x1_0030)))),
+            expected("create `htb` on veth `veth0` in host")
+        );
+    }
+
+    #[test]
+    fn each_field_counts() {
+        let cases = [
+            (link("eth0", "physical"), tbf(), "traffic[0]: kinds"),
+            (link("ifb0", "ifb"), tbf(), "traffic[1]: links"),
+            (
+                link("veth0", "veth"),
+                Discipline::Htb { default: 0 },
+                "traffic[0]: disciplines",
+            ),
+            (
+                link("veth0", "veth"),
+                Discipline::Clsact,
+                "traffic[0]: disciplines",
+            ),
+            (
+                link("veth0", "veth"),
+                Discipline::Other("mirred0".to_owned()),
+                "traffic[0]: disciplines",
+            ),
+        ];
+        for (link, discipline, closest) in cases {
+            let requirement = format!("create `{}` on {link}", discipline.word());
+            let expected = denied(&requirement, Some(closest));
+            assert_eq!(decision(BANDWIDTH, &add(link, discipline)), expected);
+        }
+        let mut inside = link("veth0", "veth");
+        inside.namespace = Namespace::Container;
+        let expected = denied(
+            "create `tbf` on veth `veth0` in container",
+            Some("traffic[0]: namespace"),
+        );
+        assert_eq!(decision(BANDWIDTH, &add(inside, tbf())), expected);
+    }
+
+    #[test]
+    fn what_is_removed_counts_as_what_the_kernel_says() {
+        let expected = denied(
+            "delete `fq_codel` on veth `veth0` in host",
+            Some("traffic[0]: disciplines"),
+        );
+        let operation = delete(link("veth0", "veth"), Some("fq_codel"));
+        assert_eq!(decision(BANDWIDTH, &operation), expected);
+        let expected = denied(
+            "delete `tbf` on ifb `bw1` in host",
+            Some("traffic[1]: verbs"),
+        );
+        let operation = delete(link("bw1", "ifb"), Some("tbf"));
+        assert_eq!(decision(BANDWIDTH, &operation), expected);
+        // Where there is nothing, it may be told so.
+        let operation = delete(link("veth0", "veth"), None);
+        assert_eq!(decision(BANDWIDTH, &operation), allowed(&["traffic[0]"]));
+    }
+
+    #[test]
+    fn a_redirect_needs_both_links() {
+        let to = |target| filter(Action::Redirect(target));
+        assert_eq!(
+            decision(BANDWIDTH, &to(link("bw1", "ifb"))),
+            allowed(&["traffic[0]", "traffic[1]"])
+        );
+        let expected = denied(
+            "create `mirred` on physical `eth0` in host",
+            Some("traffic[0]: kinds"),
+        );
+        assert_eq!(decision(BANDWIDTH, &to(link("eth0", "physical"))), expected);
+        let only_target = r#"{"traffic": [{"kinds": ["ifb"], "disciplines": ["mirred"]}]}"#;
+        let expected = denied(
+            "create `mirred` on veth `veth0` in host",
+            Some("traffic[0]: kinds"),
+        );
+        assert_eq!(decision(only_target, &to(link("bw1", "ifb"))), expected);
+    }
+
+    #[test]
+    fn the_placeholder_is_this_invocations() {
+        let grant = r#"{"traffic": [{"links": ["{ifname}"]}]}"#;
+        let own = add(link("eth0", "veth"), tbf());
+        assert_eq!(decision(grant, &own), allowed(&["traffic[0]"]));
+        let other = add(link("eth1", "veth"), tbf());
+        let expected = denied(
+            "create `tbf` on veth `eth1` in host",
+            Some("traffic[0]: links"),
+        );
+        assert_eq!(decision(grant, &other), expected);
+    }
+
+    #[test]
+    fn unknown_keys_and_words_are_refused() {
+        for json in [
+            r#"{"traffic": [{"names": ["x"]}]}"#,
+            r#"{"traffic": [{"disciplines": ["fq_codel"]}]}"#,
+            r#"{"traffic": [{"verbs": ["redirect"]}]}"#,
+        ] {
+            let read = serde_json::from_str::<Capabilities>(json);
+            assert!(read.is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn the_audit_log_has_handles_as_tc_writes_them() {
+        let operation = add(link("veth0", "veth"), Discipline::Htb { default: 48 });
+        assert_eq!(
+            serde_json::to_string(&operation).expect("JSON"),
+            r#"{"link":{"namespace":"host","index":7,"name":"veth0","kind":"veth"},"handle":"1:","parent":"root","discipline":{"htb":{"default":48}}}"#
+        );
+        let operation = delete(link("veth0", "veth"), Some("tbf"));
+        assert_eq!(
+            serde_json::to_string(&operation).expect("JSON"),
+            r#"{"link":{"namespace":"host","index":7,"name":"veth0","kind":"veth"},"parent":"root","handle":"1:","discipline":"tbf"}"#
+        );
+        let mut operation = filter(Action::Classify(Handle(0x1_0030)));
+        operation.filter.source = Some("10.0.0.0/8".parse().expect("a network"));
+        assert_eq!(
+            serde_json::to_string(&operation).expect("JSON"),
+            r#"{"link":{"namespace":"host","index":7,"name":"veth0","kind":"veth"},"parent":"ffff:","priority":1,"source":"10.0.0.0/8","action":{"classify":"1:30"}}"#
+        );
+    }
+}

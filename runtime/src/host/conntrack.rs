@@ -1,0 +1,42 @@
+//! Capability `conntrack`: from the contract to the gate and the kernel.
+
+use super::bindings::weir::cni::conntrack::{Filter, Host as Contract};
+use super::bindings::weir::cni::types::Namespace;
+use super::state::Host;
+use crate::grant::conntrack::{self, Protocol};
+use crate::kernel::{self, Error};
+
+impl Contract for Host {
+    fn delete(&mut self, namespace: Namespace, filter: Filter) -> Result<u32, Error> {
+        let operation = conntrack::Delete {
+            namespace: namespace.into(),
+            filter: filter.try_into()?,
+        };
+        self.gate.perform(operation, |permit| {
+            kernel::conntrack::delete(&mut self.namespaces, permit)
+        })
+    }
+}
+
+impl TryFrom<Filter> for conntrack::Filter {
+    type Error = Error;
+
+    /// Errors: `Invalid` for a protocol without ports.
+    fn try_from(filter: Filter) -> Result<Self, Error> {
+        Ok(Self {
+            family: filter.family.into(),
+            protocol: protocol(filter.protocol)?,
+            destination: filter.destination.map(Into::into),
+            port: filter.port,
+            reply_source: filter.reply_source.map(Into::into),
+        })
+    }
+}
+
+fn protocol(number: u8) -> Result<Protocol, Error> {
+    Protocol::from_number(number).ok_or_else(|| {
+        Error::invalid(format!(
+            "protocol {number} is neither TCP (6) nor UDP (17) nor SCTP (132)"
+        ))
+    })
+}

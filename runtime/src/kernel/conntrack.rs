@@ -1,0 +1,213 @@
+//! Capability `conntrack`: entries of the connection tracking table, over ctnetlink.
+//!
+//! The kernel has no look-up by what translations are made of, so that a deletion costs one walk
+//! through the namespace's table. Kernels since 5.8 compare on the way, and send little but what
+//! passes; older ones send all entries of the family.
+
+use std::net::IpAddr;
+
+use netlink_bindings::conntrack::{ConntrackAttrs, IterableTupleAttrs, PushConntrackAttrs};
+use netlink_bindings::traits::Pusher;
+use nix::errno::Errno;
+use nix::libc;
+
+use super::error::{Code, Error};
+use super::namespace::Namespaces;
+use super::netfilter::{MessageType, NetfilterSocket};
+use crate::gate::Permit;
+use crate::grant::Namespace;
+use crate::grant::address::Family;
+use crate::grant::conntrack::{Delete, Filter};
+
+/// `NFNL_SUBSYS_CTNETLINK`, `IPCTNL_MSG_CT_GET`, `IPCTNL_MSG_CT_DELETE`.
+const SUBSYSTEM: u8 = 1;
+const GET: MessageType = MessageType::new(SUBSYSTEM, 1);
+const DELETE: MessageType = MessageType::new(SUBSYSTEM, 2);
+
+/// `CTA_FILTER_F_…`: which parts of a tuple the kernel is to compare.
+const BY_SOURCE: u32 = 1 << 0;
+const BY_DESTINATION: u32 = 1 << 1;
+const BY_PROTOCOL: u32 = 1 << 3;
+const BY_DESTINATION_PORT: u32 = 1 << 5;
+
+/// Deletes the entries that pass a filter and returns how many they were. One that is gone meanwhile
+/// does not count.
+///
+/// Errors: `Invalid` for a filter by nothing but the protocol, and for addresses of another family;
+/// `Unsupported` where the kernel has no connection tracking.
+pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<u32, Error> {
+    let Delete { namespace, filter } = permit.operation();
+    delete_all(namespaces, *namespace, filter).map_err(|e| {
+        e.while_doing(format_args!(
+            "delete {} connections in {namespace}",
+            filter.protocol
+        ))
+    })
+}
+
+fn delete_all(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+    filter: &Filter,
+) -> Result<u32, Error> {
+    check(filter)?;
+    namespaces.netfilter(namespace, |socket| {
+        let mut deleted = 0;
+        for entry in find(socket, filter)? {
+            deleted += u32::from(delete_one(socket, filter.family, &entry)?);
+        }
+        Ok(deleted)
+    })
+}
+
+fn check(filter: &Filter) -> Result<(), Error> {
+    let Filter {
+        family,
+        destination,
+        port,
+        reply_source,
+        ..
+    } = filter;
+    if destination.is_none() && port.is_none() && reply_source.is_none() {
+        return Err(Error::invalid(
+            "the filter has neither a destination nor a port nor a reply source",
+        ));
+    }
+    let mut given = destination.iter().chain(reply_source);
+    match given.find(|address| Family::of(address) != *family) {
+        Some(address) => Err(Error::invalid(format!(
+            "{address} is of another family than the filter"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// What the kernel needs to find one entry again, and no other.
+struct Entry {
+    /// The attributes of the original direction's tuple, as the kernel wrote them.
+    original: Vec<u8>,
+    zone: Option<u16>,
+    /// The entry's own number, which another connection between the same ends does not have.
+    id: Option<u32>,
+}
+
+fn find(socket: &mut NetfilterSocket, filter: &Filter) -> Result<Vec<Entry>, Error> {
+    let family = number(filter.family);
+    let keep = |object: &[u8]| read(object, filter);
+    let mut found = socket.select(GET, family, |bytes| ask_for(filter, bytes), keep);
+    // The first kernels with filters want of a reply what was asked of the original direction.
+    if is_refused(&found) {
+        found = socket.select(GET, family, |_| {}, keep);
+    }
+    match found {
+        // To nfnetlink, a subsystem that the kernel does not have is a wrong argument as well.
+        Err(error) if error.errno == Some(Errno::EINVAL) => Err(Error {
+            code: Code::Unsupported,
+            ..error
+        }),
+        found => found,
+    }
+}
+
+fn is_refused<T>(outcome: &Result<T, Error>) -> bool {
+    matches!(outcome, Err(error) if error.errno == Some(Errno::EINVAL))
+}
+
+/// The filter in the kernel's words. Kernels before 5.8 skip it. IPv6 addresses are not in it: of
+/// those, the kernel sends the entries that do *not* have them.
+fn ask_for(filter: &Filter, bytes: &mut Vec<u8>) {
+    let original = PushConntrackAttrs::new(bytes).nested_tuple_orig();
+    let mut flags = BY_PROTOCOL;
+    let mut address = original.nested_tuple_ip();
+    if let Some(IpAddr::V4(destination)) = filter.destination {
+        flags |= BY_DESTINATION;
+        address = address.push_ip_v4_dst(destination);
+    }
+    let protocol = address.end_nested().nested_tuple_proto();
+    let mut protocol = protocol.push_proto_num(filter.protocol.number());
+    if let Some(port) = filter.port {
+        flags |= BY_DESTINATION_PORT;
+        protocol = protocol.push_proto_dst_port(port);
+    }
+    let mut attributes = protocol.end_nested().end_nested();
+    let mut reply_flags = 0;
+    if let Some(IpAddr::V4(source)) = filter.reply_source {
+        reply_flags = BY_SOURCE;
+        let reply = attributes.nested_tuple_reply();
+        let address = reply.nested_tuple_ip().push_ip_v4_src(source);
+        attributes = address.end_nested().end_nested();
+    }
+    let compared = attributes.nested_filter();
+    compared
+        .push_orig_flags(flags)
+        .push_reply_flags(reply_flags);
+}
+
+/// An entry that passes the filter.
+fn read(object: &[u8], filter: &Filter) -> Option<Entry> {
+    let attributes = ConntrackAttrs::new(object);
+    let original = attributes.get_tuple_orig().ok()?;
+    let reply = attributes.get_tuple_reply().ok()?;
+    passes(&original, &reply, filter).then(|| Entry {
+        original: original.get_buf().to_vec(),
+        zone: attributes.get_zone().ok(),
+        id: attributes.get_id().ok(),
+    })
+}
+
+fn passes(
+    original: &IterableTupleAttrs<'_>,
+    reply: &IterableTupleAttrs<'_>,
+    filter: &Filter,
+) -> bool {
+    let Ok(ports) = original.get_tuple_proto() else {
+        return false;
+    };
+    let is_to = |wanted| ends(original).is_some_and(|(_, destination)| destination == wanted);
+    let is_from = |wanted| ends(reply).is_some_and(|(source, _)| source == wanted);
+    ports.get_proto_num().ok() == Some(filter.protocol.number())
+        && filter.destination.is_none_or(is_to)
+        && filter
+            .port
+            .is_none_or(|port| ports.get_proto_dst_port().ok() == Some(port))
+        && filter.reply_source.is_none_or(is_from)
+}
+
+/// Source and destination of one direction.
+fn ends(tuple: &IterableTupleAttrs<'_>) -> Option<(IpAddr, IpAddr)> {
+    let addresses = tuple.get_tuple_ip().ok()?;
+    let source = addresses.get_ip_v4_src().map(IpAddr::V4);
+    let source = source.or_else(|_| addresses.get_ip_v6_src().map(IpAddr::V6));
+    let destination = addresses.get_ip_v4_dst().map(IpAddr::V4);
+    let destination = destination.or_else(|_| addresses.get_ip_v6_dst().map(IpAddr::V6));
+    source.ok().zip(destination.ok())
+}
+
+/// Returns whether the entry was still there.
+fn delete_one(socket: &mut NetfilterSocket, family: Family, entry: &Entry) -> Result<bool, Error> {
+    let outcome = socket.change(DELETE, number(family), |bytes| {
+        let mut original = PushConntrackAttrs::new(bytes).nested_tuple_orig();
+        original.as_vec_mut().extend(&entry.original);
+        let mut attributes = original.end_nested();
+        if let Some(zone) = entry.zone {
+            attributes = attributes.push_zone(zone);
+        }
+        if let Some(id) = entry.id {
+            attributes.push_id(id);
+        }
+    });
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(refusal) if refusal.errno == Errno::ENOENT => Ok(false),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+/// `AF_…`, which the kernel knows connections by.
+fn number(family: Family) -> u8 {
+    let number = match family {
+        Family::Ipv4 => libc::AF_INET,
+        Family::Ipv6 => libc::AF_INET6,
+    };
+    number as u8
+}

@@ -1,0 +1,121 @@
+//! Capability `traffic`: queueing disciplines, classes and filters of links.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `qdisc` | disciplines |
+//! | `class` | classes of `htb` |
+//! | `filter` | filters, and what they do |
+//! | `selector` | networks as what `u32` compares |
+//! | `rate` | rates and bursts, in the kernel's units |
+//!
+//! The kernel lists the disciplines of all links at once, and nothing less. One link's are looked up
+//! by their places instead, so that the cost does not grow with the number of links.
+
+mod class;
+mod filter;
+mod qdisc;
+mod rate;
+mod selector;
+
+use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_EXCL, Nla};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::tc::{TcAttribute, TcMessage, TcOption};
+
+use super::error::Error;
+use super::netlink::RouteSocket;
+use super::traffic_answer::OPTIONS;
+use crate::grant::link::LinkFacts;
+use crate::grant::traffic::Handle;
+
+pub use class::{add_class, delete_class, list_classes};
+pub use filter::{Action, Filter, add_filter, delete_filter, list_filters};
+pub use qdisc::{add_qdisc, delete_qdisc, list_qdiscs, standing};
+
+/// Of requests that make something.
+const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
+
+/// A message about what has that handle at that place of a link. 0 is none.
+fn about(link: &LinkFacts, parent: Handle, handle: u32) -> TcMessage {
+    // The kernel's indexes are positive `int`s; 0 is no link's.
+    let mut message = TcMessage::with_index(i32::try_from(link.index).unwrap_or_default());
+    message.header.parent = parent.0.into();
+    message.header.handle = handle.into();
+    message
+}
+
+/// One that makes something of a kind.
+fn new(
+    link: &LinkFacts,
+    parent: Handle,
+    handle: u32,
+    kind: &str,
+    options: Vec<TcOption>,
+) -> TcMessage {
+    let mut message = about(link, parent, handle);
+    message.attributes.push(TcAttribute::Kind(kind.to_owned()));
+    if !options.is_empty() {
+        message.attributes.push(TcAttribute::Options(options));
+    }
+    message
+}
+
+/// An option that netlink-packet-route does not know.
+fn option(kind: u16, value: impl Into<Vec<u8>>) -> TcOption {
+    TcOption::Other(DefaultNla::new(kind, value.into()))
+}
+
+/// A discipline, class or filter as the kernel describes it.
+struct Object {
+    handle: u32,
+    parent: Handle,
+    info: u32,
+    kind: String,
+    /// Attributes, still in bytes.
+    options: Vec<u8>,
+}
+
+impl Object {
+    /// None for messages about something that is gone, or not about traffic control.
+    fn read(message: RouteNetlinkMessage) -> Option<Self> {
+        use RouteNetlinkMessage::{NewQueueDiscipline, NewTrafficClass, NewTrafficFilter};
+        let (NewQueueDiscipline(message) | NewTrafficClass(message) | NewTrafficFilter(message)) =
+            message
+        else {
+            return None;
+        };
+        let mut object = Self {
+            handle: message.header.handle.into(),
+            parent: Handle(message.header.parent.into()),
+            info: message.header.info,
+            kind: String::new(),
+            options: Vec::new(),
+        };
+        for attribute in message.attributes {
+            match attribute {
+                TcAttribute::Kind(kind) => object.kind = kind,
+                TcAttribute::Other(value) if value.kind() == OPTIONS => {
+                    object.options.resize(value.value_len(), 0);
+                    value.emit_value(&mut object.options);
+                }
+                _ => {}
+            }
+        }
+        Some(object)
+    }
+}
+
+/// What the kernel tells of when it carries a request out.
+fn echo(
+    socket: &mut RouteSocket,
+    message: RouteNetlinkMessage,
+    flags: u16,
+) -> Result<Option<Object>, Error> {
+    let told = socket.echo(message, flags)?;
+    Ok(told.into_iter().find_map(Object::read))
+}
+
+/// The objects of a list.
+fn dump(socket: &mut RouteSocket, question: RouteNetlinkMessage) -> Result<Vec<Object>, Error> {
+    let answer = socket.dump(&question)?;
+    Ok(answer.into_iter().filter_map(Object::read).collect())
+}

@@ -1,0 +1,129 @@
+//! CHECK: whether what the previous result says is still there.
+
+use std::fmt::Display;
+
+use ipnet::IpNet;
+
+use crate::link::{self, Link};
+use crate::route::{self, Filter, Route};
+use crate::{
+    AddResult, Context, Error, Interface, IpConfig, Namespace, Outcome, Request, address, codes,
+};
+
+/// What is not as ADD left it.
+pub fn wrong(what: impl Display) -> Error {
+    Error::new(codes::NOT_AS_ATTACHED, what.to_string())
+}
+
+/// The previous result. Errors: code 7 when the request has none.
+pub fn previous<C>(request: &Request<C>) -> Result<&AddResult, Error> {
+    let missing = "CHECK needs the result of ADD: key \"prevResult\" is missing";
+    let previous = request.previous.as_ref();
+    previous.ok_or_else(|| Error::invalid_config(missing))
+}
+
+/// The link of an interface of the previous result, of the kind and with the MAC that it must have.
+pub fn interface(interface: &Interface, namespace: Namespace, kind: &str) -> Result<Link, Error> {
+    let name = interface.name.as_str();
+    let found = link::get(namespace, name).found();
+    let link = found.context(format!("could not read interface \"{name}\""))?;
+    let link = link.ok_or_else(|| wrong(format!("interface \"{name}\" does not exist")))?;
+    if link.kind != kind {
+        let found = &link.kind;
+        return Err(wrong(format!(
+            "interface \"{name}\": expected a {kind}, found a {found}"
+        )));
+    }
+    mac(interface, &link)?;
+    Ok(link)
+}
+
+/// The container's interface, which the previous result must name, with its sandbox.
+pub fn container_interface<C>(
+    request: &Request<C>,
+    previous: &AddResult,
+    kind: &str,
+) -> Result<Link, Error> {
+    let (ifname, sandbox) = (&request.ifname, &request.sandbox);
+    let is_container = |i: &&Interface| i.name == *ifname && i.sandbox.as_ref() == Some(sandbox);
+    let found = previous.interfaces.iter().find(is_container);
+    let found = found.ok_or_else(|| {
+        wrong(format!(
+            "prevResult: \"{ifname}\" in sandbox {sandbox} is not in interfaces"
+        ))
+    })?;
+    interface(found, Namespace::Container, kind)
+}
+
+/// Whether a link has the MAC that the previous result says, where it says one.
+pub fn mac(interface: &Interface, link: &Link) -> Result<(), Error> {
+    let (Some(expected), found) = (&interface.mac, link.mac_text().unwrap_or_default()) else {
+        return Ok(());
+    };
+    match expected.eq_ignore_ascii_case(&found) {
+        true => Ok(()),
+        false => {
+            let name = &interface.name;
+            Err(wrong(format!(
+                "interface \"{name}\": expected MAC {expected}, found {found}"
+            )))
+        }
+    }
+}
+
+/// Whether the container's interface has all of the addresses.
+pub fn addresses(ifname: &str, ips: &[IpConfig]) -> Result<(), Error> {
+    if ips.is_empty() {
+        return Ok(());
+    }
+    let present = address::list(Namespace::Container, ifname, None)
+        .context(format!("could not list the addresses of \"{ifname}\""))?;
+    for ip in ips {
+        if !present.iter().any(|address| address.address == ip.address) {
+            let address = ip.address;
+            return Err(wrong(format!(
+                "interface \"{ifname}\": address {address} is missing"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether every route of the previous result is there, and the one of every address's subnet.
+pub fn routes(previous: &AddResult) -> Result<(), Error> {
+    if previous.ips.is_empty() && previous.routes.is_empty() {
+        return Ok(());
+    }
+    let present = route::list(Namespace::Container, Filter::default())
+        .context("could not list the container's routes")?;
+    for ip in &previous.ips {
+        let subnet = ip.address.trunc();
+        if !has_route(&present, subnet, |_| true) {
+            return Err(wrong(format!("the route to subnet {subnet} is missing")));
+        }
+    }
+    for expected in &previous.routes {
+        let is_default = expected.dst.prefix_len() == 0;
+        let through = |route: &Route| {
+            is_default
+                || expected.gw.is_none()
+                || route.gateway == expected.gw
+                || route.next_hops.iter().any(|hop| hop.gateway == expected.gw)
+        };
+        if !has_route(&present, expected.dst.trunc(), through) {
+            let via = expected
+                .gw
+                .map(|gw| format!(" via {gw}"))
+                .unwrap_or_default();
+            return Err(wrong(format!("route {}{via} is missing", expected.dst)));
+        }
+    }
+    Ok(())
+}
+
+fn has_route(present: &[Route], destination: IpNet, passes: impl Fn(&Route) -> bool) -> bool {
+    let mut to = present
+        .iter()
+        .filter(|route| route.destination == destination);
+    to.any(passes)
+}

@@ -1,0 +1,379 @@
+//! Capability `firewall`: packet filtering and address translation in the plugin's own nftables
+//! tables.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), weir_sdk::Error> {
+//! use weir_sdk::Namespace;
+//! use weir_sdk::firewall::{self, Command, Condition, Family, Field, Rule, Statement};
+//!
+//! let subnet: weir_sdk::IpNet = "10.1.0.0/16".parse().unwrap();
+//! let rule = Rule::new("masquerade")
+//!     .when(Condition::not_within(Field::Ipv4Destination, subnet))
+//!     .then(Statement::masquerade());
+//! firewall::apply(Namespace::Host, Family::Inet, &[Command::AppendRule(rule)])?;
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod networks;
+pub mod owned;
+
+use std::fmt;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use weir_cni::Mac;
+
+use crate::bindings::weir::cni::firewall as raw;
+use crate::convert::mac_bytes;
+use crate::{IpFamily, Namespace, OperationError};
+
+pub use raw::{
+    BaseChain, Chain, ChainType, Command, Comparison, Condition, Containment, DataType, Element,
+    ElementData, Elements, Family, Field, Hook, MapLookup, MarkChange, MaskedComparison, Nat,
+    NatAddress, NatMap, NatOptions, NatTarget, Policy, Rule, RuleHandle, Set, SetLookup, Statement,
+    Value, Verdict,
+};
+
+/// The longest comment of a rule or element, in bytes.
+pub const COMMENT_MAX: usize = 128;
+
+impl From<IpAddr> for Value {
+    fn from(address: IpAddr) -> Self {
+        Value::Address(address.into())
+    }
+}
+
+impl From<Mac> for Value {
+    fn from(mac: Mac) -> Self {
+        Value::Mac(mac_bytes(mac))
+    }
+}
+
+impl From<&str> for Value {
+    fn from(link_name: &str) -> Self {
+        Value::Name(link_name.to_owned())
+    }
+}
+
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Value::Number(number)
+    }
+}
+
+/// As the contract compares them: part by part.
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Value::Number(a), Value::Number(b)) => a == b,
+            (Value::Address(a), Value::Address(b)) => IpAddr::from(*a) == IpAddr::from(*b),
+            (Value::Name(a), Value::Name(b)) => a == b,
+            (Value::Mac(a), Value::Mac(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+/// As nft writes it.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Number(number) => number.fmt(f),
+            Value::Address(address) => IpAddr::from(*address).fmt(f),
+            Value::Name(name) => write!(f, "\"{}\"", name.escape_debug()),
+            Value::Mac(mac) => {
+                let bytes: Vec<String> = mac.iter().map(|byte| format!("{byte:02x}")).collect();
+                f.write_str(&bytes.join(":"))
+            }
+        }
+    }
+}
+
+impl Chain {
+    /// A chain that is reached by `jump` and `goto` only.
+    pub fn regular(name: impl Into<String>) -> Self {
+        Chain {
+            name: name.into(),
+            base: None,
+        }
+    }
+
+    /// A chain that the kernel calls at a hook, with the policy `accept`.
+    pub fn base(name: impl Into<String>, chain_type: ChainType, hook: Hook, priority: i32) -> Self {
+        let base = BaseChain {
+            chain_type,
+            hook,
+            priority,
+            policy: Policy::Accept,
+            device: None,
+        };
+        Chain {
+            name: name.into(),
+            base: Some(base),
+        }
+    }
+}
+
+impl Condition {
+    /// The field equals the value.
+    pub fn equals(field: Field, value: impl Into<Value>) -> Self {
+        Condition::Equals(Comparison {
+            field,
+            value: value.into(),
+            negate: false,
+        })
+    }
+
+    /// The address is in the network.
+    pub fn within(field: Field, network: IpNet) -> Self {
+        Condition::Within(Containment {
+            field,
+            network: network.into(),
+            negate: false,
+        })
+    }
+
+    /// The address is not in the network.
+    pub fn not_within(field: Field, network: IpNet) -> Self {
+        Condition::Within(Containment {
+            field,
+            network: network.into(),
+            negate: true,
+        })
+    }
+
+    /// `field & mask` equals the value.
+    pub fn masked(field: Field, mask: u32, value: u32) -> Self {
+        Condition::Masked(MaskedComparison {
+            field,
+            mask,
+            value,
+            negate: false,
+        })
+    }
+
+    /// The fields, concatenated, are in the set.
+    pub fn in_set(fields: impl Into<Vec<Field>>, set: impl Into<String>) -> Self {
+        Condition::InSet(SetLookup {
+            fields: fields.into(),
+            set: set.into(),
+            negate: false,
+        })
+    }
+
+    /// The fields, concatenated, are not in the set.
+    pub fn not_in_set(fields: impl Into<Vec<Field>>, set: impl Into<String>) -> Self {
+        Condition::InSet(SetLookup {
+            fields: fields.into(),
+            set: set.into(),
+            negate: true,
+        })
+    }
+}
+
+impl Statement {
+    /// Translate the source to the address of the output link.
+    pub fn masquerade() -> Self {
+        Statement::Masquerade(NatOptions::empty())
+    }
+
+    /// Translate the destination to the address and port that a map has for the fields.
+    pub fn dnat_from_map(
+        fields: impl Into<Vec<Field>>,
+        map: impl Into<String>,
+        family: IpFamily,
+    ) -> Self {
+        let lookup = MapLookup {
+            fields: fields.into(),
+            map: map.into(),
+        };
+        Statement::Dnat(Nat {
+            target: NatTarget::FromMap(NatMap {
+                lookup,
+                with_port: true,
+                ipv6: family == IpFamily::Ipv6,
+            }),
+            options: NatOptions::empty(),
+        })
+    }
+
+    /// `meta mark set mark & ~mask | value`
+    pub fn set_mark(mask: u32, value: u32) -> Self {
+        Statement::SetMark(MarkChange { mask, value })
+    }
+
+    /// Look the fields up in a map of verdicts.
+    pub fn verdict_map(fields: impl Into<Vec<Field>>, map: impl Into<String>) -> Self {
+        Statement::VerdictMap(MapLookup {
+            fields: fields.into(),
+            map: map.into(),
+        })
+    }
+}
+
+impl Rule {
+    /// A rule that says nothing yet.
+    pub fn new(chain: impl Into<String>) -> Self {
+        Rule {
+            chain: chain.into(),
+            conditions: Vec::new(),
+            statements: Vec::new(),
+            comment: None,
+            handle: None,
+        }
+    }
+
+    /// With one more condition; all must hold.
+    #[must_use]
+    pub fn when(mut self, condition: Condition) -> Self {
+        self.conditions.push(condition);
+        self
+    }
+
+    /// With one more statement, after those before.
+    #[must_use]
+    pub fn then(mut self, statement: Statement) -> Self {
+        self.statements.push(statement);
+        self
+    }
+}
+
+impl Set {
+    /// A set of single elements.
+    pub fn new(name: impl Into<String>, key: impl Into<Vec<DataType>>) -> Self {
+        Set {
+            name: name.into(),
+            key: key.into(),
+            data: Vec::new(),
+            interval: false,
+        }
+    }
+
+    /// A set of ranges.
+    pub fn ranges(name: impl Into<String>, key: impl Into<Vec<DataType>>) -> Self {
+        Set {
+            interval: true,
+            ..Set::new(name, key)
+        }
+    }
+
+    /// A map from keys to values of these types.
+    pub fn map(
+        name: impl Into<String>,
+        key: impl Into<Vec<DataType>>,
+        data: impl Into<Vec<DataType>>,
+    ) -> Self {
+        Set {
+            data: data.into(),
+            ..Set::new(name, key)
+        }
+    }
+
+    /// A map from keys to verdicts.
+    pub fn verdict_map(name: impl Into<String>, key: impl Into<Vec<DataType>>) -> Self {
+        Set {
+            data: vec![DataType::Verdict],
+            ..Set::new(name, key)
+        }
+    }
+}
+
+impl Element {
+    /// A set's element.
+    pub fn new(key: impl Into<Vec<Value>>) -> Self {
+        Element {
+            key: key.into(),
+            key_end: None,
+            data: ElementData::None,
+            comment: None,
+        }
+    }
+
+    /// A set's range, from the first key to the last.
+    pub fn range(first: impl Into<Vec<Value>>, last: impl Into<Vec<Value>>) -> Self {
+        Element {
+            key_end: Some(last.into()),
+            ..Element::new(first)
+        }
+    }
+
+    /// The same with a verdict, in a map of verdicts.
+    #[must_use]
+    pub fn with_verdict(mut self, verdict: Verdict) -> Self {
+        self.data = ElementData::Verdict(verdict);
+        self
+    }
+
+    /// The same with values, in a map.
+    #[must_use]
+    pub fn with_values(mut self, values: impl Into<Vec<Value>>) -> Self {
+        self.data = ElementData::Values(values.into());
+        self
+    }
+
+    /// The same with a comment of at most [`COMMENT_MAX`] bytes.
+    #[must_use]
+    pub fn with_comment(mut self, comment: impl Into<String>) -> Self {
+        self.comment = Some(comment.into());
+        self
+    }
+}
+
+impl Elements {
+    /// Elements of one set.
+    pub fn of(set: impl Into<String>, elements: impl Into<Vec<Element>>) -> Self {
+        Elements {
+            set: set.into(),
+            elements: elements.into(),
+        }
+    }
+}
+
+/// Carries out all commands as one transaction. Errors: `exists`, `not-found`, `busy`, `invalid`,
+/// `unsupported`.
+pub fn apply(
+    namespace: Namespace,
+    family: Family,
+    commands: &[Command],
+) -> Result<(), OperationError> {
+    Ok(raw::apply(namespace, family, commands)?)
+}
+
+/// The chains of the plugin's table; empty when there is no table.
+pub fn list_chains(namespace: Namespace, family: Family) -> Result<Vec<Chain>, OperationError> {
+    Ok(raw::list_chains(namespace, family)?)
+}
+
+/// The names of the sets and maps of the plugin's table; empty when there is no table.
+pub fn list_sets(namespace: Namespace, family: Family) -> Result<Vec<String>, OperationError> {
+    Ok(raw::list_sets(namespace, family)?)
+}
+
+/// The handles and comments of the rules of one chain, in order. Errors: `not-found`.
+pub fn list_rules(
+    namespace: Namespace,
+    family: Family,
+    chain: &str,
+) -> Result<Vec<Rule>, OperationError> {
+    Ok(raw::list_rules(namespace, family, chain)?)
+}
+
+/// One element by its key; none when it is not in the set. Errors: `not-found` for a missing set.
+pub fn get_element(
+    namespace: Namespace,
+    family: Family,
+    set: &str,
+    key: &[Value],
+) -> Result<Option<Element>, OperationError> {
+    Ok(raw::get_element(namespace, family, set, key)?)
+}
+
+/// All elements of a set. Errors: `not-found`.
+pub fn list_elements(
+    namespace: Namespace,
+    family: Family,
+    set: &str,
+) -> Result<Vec<Element>, OperationError> {
+    Ok(raw::list_elements(namespace, family, set)?)
+}

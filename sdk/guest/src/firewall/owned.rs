@@ -1,0 +1,291 @@
+//! Set elements on the host that belong to an attachment, which their comments name.
+//!
+//! A comment is `<network> <container id> <interface>`, or, where that is longer than nftables
+//! allows, digests of the network and of the attachment.
+
+use super::{COMMENT_MAX, Command, Element, Elements, Family, Rule, Value};
+use crate::check::wrong;
+use crate::digest::digest;
+use crate::{Error, ErrorCode, GcRequest, Namespace, OperationError, Outcome, Request, firewall};
+
+/// The attachment that elements belong to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Owner {
+    comment: String,
+}
+
+impl Owner {
+    /// The attachment of a request.
+    pub fn of<C>(request: &Request<C>) -> Self {
+        Owner::new(&request.network, &request.container_id, &request.ifname)
+    }
+
+    /// The attachment of these names.
+    pub fn new(network: &str, container_id: &str, ifname: &str) -> Self {
+        let mut comment = format!("{network} {container_id} {ifname}");
+        if comment.len() > COMMENT_MAX {
+            let attachment = digest(&format!("{container_id} {ifname}"));
+            comment = format!("{}{attachment}", short_prefix(network));
+        }
+        Owner { comment }
+    }
+
+    /// What the attachment's elements have as their comment.
+    pub fn comment(&self) -> &str {
+        &self.comment
+    }
+
+    /// Whether an element is the attachment's.
+    pub fn owns(&self, element: &Element) -> bool {
+        element.comment.as_deref() == Some(self.comment())
+    }
+}
+
+/// What the comments of a network with too long names begin with. No network's name has a `#`.
+fn short_prefix(network: &str) -> String {
+    format!("#{} ", digest(network))
+}
+
+/// What of a network's elements may stay.
+pub struct Valid {
+    prefixes: [String; 2],
+    owners: Vec<Owner>,
+}
+
+impl Valid {
+    /// The elements of a garbage collection's valid attachments.
+    pub fn of<C>(request: &GcRequest<C>) -> Self {
+        let network = request.network.as_str();
+        let attachments = request.valid_attachments.iter();
+        Valid {
+            prefixes: [format!("{network} "), short_prefix(network)],
+            owners: attachments
+                .map(|a| Owner::new(network, &a.container_id, &a.ifname))
+                .collect(),
+        }
+    }
+
+    /// Whether an element is of this network, and of none of its valid attachments.
+    fn is_garbage(&self, element: &Element) -> bool {
+        let comment = element.comment.as_deref().unwrap_or_default();
+        let is_ours = self
+            .prefixes
+            .iter()
+            .any(|p| comment.starts_with(p.as_str()));
+        is_ours && !self.owners.iter().any(|owner| owner.owns(element))
+    }
+}
+
+/// An element and the set that it is in.
+pub type Found = (String, Element);
+
+/// How often to try when others change the same objects at the same time.
+const ATTEMPTS: usize = 8;
+
+/// Adds an attachment's elements, in one transaction. Where their sets are missing, it begins with the
+/// commands of `base`, which must fail with `exists` where they were carried out before. Where
+/// something is in the way, the commands of `replacing` are carried out instead.
+pub fn add(
+    family: Family,
+    commands: &[Command],
+    base: impl Fn() -> Vec<Command>,
+    replacing: impl Fn() -> Result<Vec<Command>, OperationError>,
+) -> Result<(), OperationError> {
+    let apply = |commands: &[Command]| firewall::apply(Namespace::Host, family, commands);
+    let mut outcome = apply(commands);
+    for _ in 0..ATTEMPTS {
+        outcome = match &outcome {
+            Err(error) if error.code == ErrorCode::NotFound => {
+                let mut whole = base();
+                whole.extend_from_slice(commands);
+                apply(&whole)
+            }
+            // Or another ADD has just made the sets: then nothing is in the way.
+            Err(error) if error.code == ErrorCode::Exists => {
+                replacing().and_then(|commands| apply(&commands))
+            }
+            _ => return outcome,
+        };
+    }
+    outcome
+}
+
+/// The commands that remove what has the keys of these elements, whoever it belongs to, and then
+/// create them.
+pub fn replacing<S: Into<String>>(
+    family: Family,
+    elements: impl IntoIterator<Item = (S, Element)>,
+) -> Result<Vec<Command>, OperationError> {
+    let mut commands = Vec::new();
+    for (set, element) in elements {
+        let set = set.into();
+        let left = firewall::get_element(Namespace::Host, family, &set, &element.key)?;
+        commands.extend(left.map(|left| deletion((set.as_str(), left))));
+        commands.push(creation((set, element)));
+    }
+    Ok(commands)
+}
+
+/// All elements of these sets that pass; none where there is no such set.
+pub fn find(
+    family: Family,
+    sets: &[impl AsRef<str>],
+    passes: impl Fn(&Element) -> bool,
+) -> Result<Vec<Found>, OperationError> {
+    let mut found = Vec::new();
+    for set in sets.iter().map(AsRef::as_ref) {
+        let elements = if_any(firewall::list_elements(Namespace::Host, family, set))?;
+        let elements = elements.unwrap_or_default().into_iter();
+        found.extend(elements.filter(&passes).map(|e| (set.to_owned(), e)));
+    }
+    Ok(found)
+}
+
+/// The element of a set, where it is the attachment's; none where there is no such set.
+pub fn get(
+    family: Family,
+    set: &str,
+    key: &[Value],
+    owner: &Owner,
+) -> Result<Option<Found>, OperationError> {
+    let element = if_any(firewall::get_element(Namespace::Host, family, set, key))?;
+    let own = element.flatten().filter(|element| owner.owns(element));
+    Ok(own.map(|element| (set.to_owned(), element)))
+}
+
+/// Fails unless the element is in the set and the attachment's. Errors:
+/// [`codes::NOT_AS_ATTACHED`](crate::codes::NOT_AS_ATTACHED).
+pub fn check(family: Family, set: &str, key: &[Value], owner: &Owner) -> Result<Element, Error> {
+    let shown = || {
+        key.iter()
+            .map(Value::to_string)
+            .collect::<Vec<_>>()
+            .join(" . ")
+    };
+    match if_any(firewall::get_element(Namespace::Host, family, set, key))?.flatten() {
+        None => Err(wrong(format!(
+            "element {} is missing in set \"{set}\"",
+            shown()
+        ))),
+        Some(element) if owner.owns(&element) => Ok(element),
+        Some(element) => Err(wrong(format!(
+            "element {} of set \"{set}\" is another attachment's: \"{}\"",
+            shown(),
+            element.comment.unwrap_or_default()
+        ))),
+    }
+}
+
+/// Fails unless the chain has so many rules with a comment, or without one. Errors: as [`check`].
+pub fn check_rules(
+    family: Family,
+    chain: &str,
+    comment: Option<&str>,
+    expected: usize,
+) -> Result<(), Error> {
+    let rules = if_any(firewall::list_rules(Namespace::Host, family, chain))?;
+    let is_counted = |rule: &&Rule| rule.comment.as_deref() == comment;
+    match rules.map(|rules| rules.iter().filter(is_counted).count()) {
+        None => Err(wrong(format!("chain \"{chain}\" is missing"))),
+        Some(found) if found == expected => Ok(()),
+        Some(found) => Err(wrong(format!(
+            "chain \"{chain}\": expected {expected} rules, found {found}"
+        ))),
+    }
+}
+
+/// None where there is no such set, or nftables at all: then ADD cannot have made an element.
+pub fn if_any<T>(read: Result<T, OperationError>) -> Result<Option<T>, OperationError> {
+    match read {
+        Err(error) if error.code == ErrorCode::Unsupported => Ok(None),
+        read => read.found(),
+    }
+}
+
+/// Removes all elements of these sets that belong to no valid attachment of the network.
+pub fn retain(
+    family: Family,
+    sets: &[impl AsRef<str>],
+    valid: &Valid,
+) -> Result<(), OperationError> {
+    delete(
+        family,
+        find(family, sets, |element| valid.is_garbage(element))?,
+    )
+}
+
+/// Removes elements, in one transaction where all are still there.
+pub fn delete(family: Family, found: Vec<Found>) -> Result<(), OperationError> {
+    if found.is_empty() {
+        return Ok(());
+    }
+    let commands: Vec<Command> = found.into_iter().map(deletion).collect();
+    if firewall::apply(Namespace::Host, family, &commands)
+        .found()?
+        .is_some()
+    {
+        return Ok(());
+    }
+    for command in commands {
+        firewall::apply(Namespace::Host, family, &[command]).found()?;
+    }
+    Ok(())
+}
+
+/// The command that removes an element.
+pub fn deletion((set, element): (impl Into<String>, Element)) -> Command {
+    let key = Element {
+        key_end: element.key_end,
+        ..Element::new(element.key)
+    };
+    Command::DeleteElements(Elements::of(set, [key]))
+}
+
+/// The command that creates an element.
+pub fn creation((set, element): (impl Into<String>, Element)) -> Command {
+    Command::CreateElements(Elements::of(set, [element]))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Attachment;
+
+    use super::*;
+
+    fn element(comment: &str) -> Element {
+        Element::new([Value::Number(1)]).with_comment(comment)
+    }
+
+    #[test]
+    fn comments_are_readable_and_never_too_long() {
+        let owner = Owner::new("dbnet", "5f3c", "eth0");
+        assert_eq!(owner.comment(), "dbnet 5f3c eth0");
+        let long = Owner::new(&"n".repeat(60), &"c".repeat(64), "eth0");
+        assert!(long.comment().len() <= COMMENT_MAX, "{}", long.comment());
+        assert_ne!(long, Owner::new(&"n".repeat(60), &"c".repeat(64), "eth1"));
+        assert_ne!(long, Owner::new(&"m".repeat(60), &"c".repeat(64), "eth0"));
+    }
+
+    #[test]
+    fn garbage_is_what_the_network_has_besides_its_valid_attachments() {
+        let network = "n".repeat(100);
+        let valid = Valid::of(&GcRequest {
+            network: network.clone(),
+            config: (),
+            valid_attachments: vec![Attachment::new("live", "eth0")],
+        });
+        let long_id = "d".repeat(64);
+        for (owner, is_garbage) in [
+            (Owner::new(&network, "live", "eth0"), false),
+            (Owner::new(&network, "dead", "eth0"), true),
+            (Owner::new(&network, "live", "eth1"), true),
+            (Owner::new(&network, &long_id, "eth0"), true),
+            (Owner::new("other", "dead", "eth0"), false),
+            (Owner::new(&"m".repeat(100), &long_id, "eth0"), false),
+        ] {
+            let element = element(owner.comment());
+            assert_eq!(valid.is_garbage(&element), is_garbage, "{owner:?}");
+        }
+        assert!(!valid.is_garbage(&Element::new([Value::Number(1)])));
+    }
+}

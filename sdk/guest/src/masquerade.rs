@@ -1,0 +1,244 @@
+//! Masquerading of the containers' traffic to other networks, in the plugin's table of the family
+//! `inet`: what the key `ipMasq` of a main plugin does.
+//!
+//! A packet costs three look-ups, and an ADD one transaction, however many containers there are:
+//!
+//! ```text
+//! chain postrouting {
+//!     type nat hook postrouting priority srcnat
+//!     ip saddr . ip daddr @local4 return
+//!     ip daddr 224.0.0.0/4 return
+//!     ip saddr @pods4 masquerade
+//!     (and the same for IPv6)
+//! }
+//! set local4 { 10.1.0.0/16 . 10.1.0.0/16 }
+//! set pods4 { 10.1.0.5 comment "<attachment>" }
+//! ```
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::check;
+use crate::firewall::owned::{self, Found, Owner, Valid, creation};
+use crate::firewall::{
+    self, Chain, ChainType, Command, Condition, DataType, Element, Family, Field, Hook, Rule, Set,
+    Statement, networks,
+};
+use crate::{AddResult, Context, Error, ErrorCode, GcRequest, IpConfig, Namespace, OperationError};
+
+const FAMILY: Family = Family::Inet;
+const POSTROUTING: &str = "postrouting";
+const SOURCE_NAT: i32 = 100;
+const PODS4: &str = "pods4";
+const PODS6: &str = "pods6";
+
+/// Checks the key `ipMasqBackend`, of which `nftables`, or none, is a value. Errors: code 2.
+pub fn validate_backend(backend: &str) -> Result<(), Error> {
+    match backend {
+        "" | "nftables" => Ok(()),
+        other => Err(Error::unsupported_field("ipMasqBackend", &other.into())
+            .with_details("weir uses nftables alone: leave the key out")),
+    }
+}
+
+/// What masquerading of one family looks at.
+struct Masquerade {
+    pods: &'static str,
+    local: &'static str,
+    key: DataType,
+    source: Field,
+    destination: Field,
+    multicast: &'static str,
+}
+
+const IPV4: Masquerade = Masquerade {
+    pods: PODS4,
+    local: "local4",
+    key: DataType::Ipv4Address,
+    source: Field::Ipv4Source,
+    destination: Field::Ipv4Destination,
+    multicast: "224.0.0.0/4",
+};
+
+const IPV6: Masquerade = Masquerade {
+    pods: PODS6,
+    local: "local6",
+    key: DataType::Ipv6Address,
+    source: Field::Ipv6Source,
+    destination: Field::Ipv6Destination,
+    multicast: "ff00::/8",
+};
+
+/// Masquerades what these addresses send to other networks.
+pub fn add(owner: &Owner, ips: &[IpConfig]) -> Result<(), Error> {
+    let commands: Vec<Command> = ips
+        .iter()
+        .flat_map(|ip| elements(owner, &ip.address))
+        .collect();
+    let added = match firewall::apply(Namespace::Host, FAMILY, &commands) {
+        Err(error) if is_to_be_prepared(&error) => {
+            ips.iter().try_for_each(|ip| add_one(owner, &ip.address))
+        }
+        applied => applied,
+    };
+    added.context("could not set up masquerading")
+}
+
+/// Whether the table is missing, or an element is in the way.
+fn is_to_be_prepared(error: &OperationError) -> bool {
+    matches!(error.code, ErrorCode::NotFound | ErrorCode::Exists)
+}
+
+fn add_one(owner: &Owner, address: &IpNet) -> Result<(), OperationError> {
+    let commands = elements(owner, address);
+    owned::add(FAMILY, &commands, base, || replacement(owner, address))
+}
+
+/// What an address adds: itself, and that its network is not to be masqueraded to.
+fn elements(owner: &Owner, address: &IpNet) -> [Command; 2] {
+    let local = family_of(address.addr()).local;
+    [
+        creation(pod(owner, address)),
+        networks::adding(local, address),
+    ]
+}
+
+/// What an address adds where something is in the way: the element of another container that went
+/// without a DEL, or a network that lies in this one, or that this one lies in.
+fn replacement(owner: &Owner, address: &IpNet) -> Result<Vec<Command>, OperationError> {
+    let local = family_of(address.addr()).local;
+    let mut commands = owned::replacing(FAMILY, [pod(owner, address)])?;
+    commands.extend(networks::replacing(FAMILY, local, address)?);
+    Ok(commands)
+}
+
+/// The element of an address, and its set.
+fn pod(owner: &Owner, address: &IpNet) -> (&'static str, Element) {
+    let element = Element::new([address.addr().into()]).with_comment(owner.comment());
+    (family_of(address.addr()).pods, element)
+}
+
+fn family_of(address: IpAddr) -> Masquerade {
+    match address {
+        IpAddr::V4(_) => IPV4,
+        IpAddr::V6(_) => IPV6,
+    }
+}
+
+/// What all networks share. `create-chain` fails where it exists, so that nothing comes twice.
+fn base() -> Vec<Command> {
+    let postrouting = Chain::base(POSTROUTING, ChainType::Nat, Hook::Postrouting, SOURCE_NAT);
+    let mut commands = vec![Command::CreateChain(postrouting)];
+    for family in [IPV4, IPV6] {
+        commands.push(Command::AddSet(Set::new(family.pods, [family.key])));
+        commands.push(Command::AddSet(networks::set(family.local, family.key)));
+    }
+    commands.extend(base_rules().map(Command::AppendRule));
+    commands
+}
+
+fn base_rules() -> impl Iterator<Item = Rule> {
+    [IPV4, IPV6].into_iter().flat_map(|family| rules(&family))
+}
+
+fn rules(family: &Masquerade) -> [Rule; 3] {
+    let rule = |condition| Rule::new(POSTROUTING).when(condition);
+    let multicast: IpNet = family.multicast.parse().expect("a network");
+    [
+        rule(Condition::in_set(
+            [family.source, family.destination],
+            family.local,
+        ))
+        .then(Statement::ReturnToCaller),
+        rule(Condition::within(family.destination, multicast)).then(Statement::ReturnToCaller),
+        rule(Condition::in_set([family.source], family.pods)).then(Statement::masquerade()),
+    ]
+}
+
+/// Fails unless all that [`add`] set up for these addresses is there, and the rules that look at it.
+///
+/// Errors: [`codes::NOT_AS_ATTACHED`].
+pub fn check(owner: &Owner, ips: &[IpConfig]) -> Result<(), Error> {
+    owned::check_rules(FAMILY, POSTROUTING, None, base_rules().count())
+        .and_then(|()| ips.iter().try_for_each(|ip| check_one(owner, &ip.address)))
+        .context("masquerading")
+}
+
+fn check_one(owner: &Owner, address: &IpNet) -> Result<(), Error> {
+    let (set, pod) = pod(owner, address);
+    owned::check(FAMILY, set, &pod.key, owner)?;
+    let family = family_of(address.addr());
+    match networks::has(FAMILY, family.local, address)? {
+        true => Ok(()),
+        false => Err(check::wrong(format!(
+            "network {} is missing in set \"{}\"",
+            address.trunc(),
+            family.local
+        ))),
+    }
+}
+
+/// Removes the attachment's elements: by address where the previous result tells the addresses,
+/// else, or where they are not there, by looking at all.
+pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
+    let removed = || {
+        let mut found = find_by_address(owner, previous)?;
+        if found.is_empty() {
+            found = owned::find(FAMILY, &[PODS4, PODS6], |element| owner.owns(element))?;
+        }
+        owned::delete(FAMILY, found)
+    };
+    removed().context("could not remove masquerading")
+}
+
+fn find_by_address(
+    owner: &Owner,
+    previous: Option<&AddResult>,
+) -> Result<Vec<Found>, OperationError> {
+    let mut found = Vec::new();
+    for ip in previous.map_or(&[][..], |previous| &previous.ips) {
+        let address = ip.address.addr();
+        found.extend(owned::get(
+            FAMILY,
+            family_of(address).pods,
+            &[address.into()],
+            owner,
+        )?);
+    }
+    Ok(found)
+}
+
+/// Removes the elements of attachments that are not valid.
+pub fn retain<C>(request: &GcRequest<C>) -> Result<(), Error> {
+    owned::retain(FAMILY, &[PODS4, PODS6], &Valid::of(request))
+        .context("could not remove masquerading that is left over")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules_of(family: &Masquerade) -> Vec<Rule> {
+        rules(family).into_iter().collect()
+    }
+
+    #[test]
+    fn what_stays_in_a_network_and_multicast_is_spared_before_the_rest_is_masqueraded() {
+        for family in [IPV4, IPV6] {
+            let rules = rules_of(&family);
+            let statements: Vec<&Statement> = rules
+                .iter()
+                .flat_map(|rule| rule.statements.first())
+                .collect();
+            assert!(matches!(
+                statements[..],
+                [
+                    Statement::ReturnToCaller,
+                    Statement::ReturnToCaller,
+                    Statement::Masquerade(_)
+                ]
+            ));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Capability `route`: routes.
+
+mod of_result;
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::bindings::weir::cni::route as raw;
+use crate::{IpFamily, LinkReference, Namespace, OperationError};
+
+pub use of_result::{add_defaults, adding, of_result};
+pub use raw::RouteKind;
+
+/// A route.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// `0.0.0.0/0` and `::/0` are default routes.
+    pub destination: IpNet,
+    /// The next hop's address.
+    pub gateway: Option<IpAddr>,
+    /// The output link.
+    pub link: Option<LinkReference>,
+    /// The preferred source address.
+    pub source: Option<IpAddr>,
+    /// Absent: 254, `main`.
+    pub table: Option<u32>,
+    /// 0 universe, 253 link, 254 host. Absent: universe with a gateway, link without.
+    pub scope: Option<u8>,
+    /// The metric.
+    pub priority: Option<u32>,
+    /// Bytes.
+    pub mtu: Option<u32>,
+    /// Bytes.
+    pub advmss: Option<u32>,
+    /// The origin. Absent: 3, `boot`.
+    pub protocol: Option<u8>,
+    /// What happens to packets.
+    pub kind: RouteKind,
+    /// The gateway is on the link although no subnet says so.
+    pub on_link: bool,
+    /// Equal-cost next hops; `gateway` and `link` are absent then.
+    pub next_hops: Vec<NextHop>,
+}
+
+impl Route {
+    /// A unicast route to a destination, with nothing else.
+    pub fn new(destination: IpNet) -> Self {
+        Route {
+            destination,
+            gateway: None,
+            link: None,
+            source: None,
+            table: None,
+            scope: None,
+            priority: None,
+            mtu: None,
+            advmss: None,
+            protocol: None,
+            kind: RouteKind::Unicast,
+            on_link: false,
+            next_hops: Vec::new(),
+        }
+    }
+}
+
+/// One of several equal-cost next hops.
+#[derive(Clone, Debug)]
+pub struct NextHop {
+    /// The next hop's address.
+    pub gateway: Option<IpAddr>,
+    /// The output link.
+    pub link: Option<LinkReference>,
+    /// 1 to 256.
+    pub weight: u16,
+    /// The gateway is on the link although no subnet says so.
+    pub on_link: bool,
+}
+
+/// Which routes to list; absent fields match everything.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// One family.
+    pub family: Option<IpFamily>,
+    /// Exactly this destination.
+    pub destination: Option<IpNet>,
+    /// This output link.
+    pub link: Option<LinkReference>,
+    /// This next hop.
+    pub gateway: Option<IpAddr>,
+    /// This table.
+    pub table: Option<u32>,
+}
+
+impl From<NextHop> for raw::NextHop {
+    fn from(hop: NextHop) -> Self {
+        raw::NextHop {
+            gateway: hop.gateway.map(Into::into),
+            link: hop.link,
+            weight: hop.weight,
+            on_link: hop.on_link,
+        }
+    }
+}
+
+impl From<raw::NextHop> for NextHop {
+    fn from(hop: raw::NextHop) -> Self {
+        NextHop {
+            gateway: hop.gateway.map(IpAddr::from),
+            link: hop.link,
+            weight: hop.weight,
+            on_link: hop.on_link,
+        }
+    }
+}
+
+impl From<Route> for raw::Route {
+    fn from(route: Route) -> Self {
+        raw::Route {
+            destination: route.destination.into(),
+            gateway: route.gateway.map(Into::into),
+            link: route.link,
+            source: route.source.map(Into::into),
+            table: route.table,
+            scope: route.scope,
+            priority: route.priority,
+            mtu: route.mtu,
+            advmss: route.advmss,
+            protocol: route.protocol,
+            kind: route.kind,
+            on_link: route.on_link,
+            next_hops: route.next_hops.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<raw::Route> for Route {
+    fn from(route: raw::Route) -> Self {
+        Route {
+            destination: route.destination.into(),
+            gateway: route.gateway.map(IpAddr::from),
+            link: route.link,
+            source: route.source.map(IpAddr::from),
+            table: route.table,
+            scope: route.scope,
+            priority: route.priority,
+            mtu: route.mtu,
+            advmss: route.advmss,
+            protocol: route.protocol,
+            kind: route.kind,
+            on_link: route.on_link,
+            next_hops: route.next_hops.into_iter().map(NextHop::from).collect(),
+        }
+    }
+}
+
+/// Adds a route. Errors: `exists`, `not-found`, `invalid` with the kernel's reason.
+pub fn add(namespace: Namespace, route: Route) -> Result<(), OperationError> {
+    Ok(raw::add(namespace, &route.into())?)
+}
+
+/// Adds a route in place of one with the same destination, table and priority.
+pub fn replace(namespace: Namespace, route: Route) -> Result<(), OperationError> {
+    Ok(raw::replace(namespace, &route.into())?)
+}
+
+/// Removes a route. Errors: `not-found`.
+pub fn delete(namespace: Namespace, route: Route) -> Result<(), OperationError> {
+    Ok(raw::delete(namespace, &route.into())?)
+}
+
+/// Routes that pass the filter. In `host` a filter without table and link reads the main table.
+pub fn list(namespace: Namespace, filter: Filter) -> Result<Vec<Route>, OperationError> {
+    let filter = raw::Filter {
+        family: filter.family,
+        destination: filter.destination.map(Into::into),
+        link: filter.link,
+        gateway: filter.gateway.map(Into::into),
+        table: filter.table,
+    };
+    let routes = raw::list(namespace, &filter)?;
+    Ok(routes.into_iter().map(Route::from).collect())
+}
+
+/// The route that the kernel would take. Errors: `not-found`.
+pub fn get(namespace: Namespace, to: IpAddr) -> Result<Route, OperationError> {
+    Ok(raw::get(namespace, to.into())?.into())
+}

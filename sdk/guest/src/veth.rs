@@ -1,0 +1,141 @@
+//! The veth pair of an attachment: the container's interface, and its other end on the host.
+
+use weir_cni::Mac;
+
+use crate::digest::digest;
+use crate::link::{self, Link, NewLink, NewPeer};
+use crate::{
+    Context, Error, ErrorCode, Interface, LinkReference, Namespace, Outcome, Request, codes, log,
+    sysctl,
+};
+
+/// How many names for the host's end are tried.
+const NAMES: u8 = 8;
+
+/// A pair.
+#[derive(Clone, Debug)]
+pub struct Veth {
+    /// The host's end.
+    pub host: Link,
+    /// The container's interface.
+    pub container: Link,
+}
+
+/// What a pair is created with.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Of both ends, in bytes; none for the kernel's default.
+    pub mtu: Option<u32>,
+    /// Of the container's interface; none for a random one.
+    pub mac: Option<Mac>,
+    /// The link that the host's end is a port of.
+    pub master: Option<LinkReference>,
+    /// Whether the host's end is set up.
+    pub host_up: bool,
+    /// Whether the container's interface is set up.
+    pub container_up: bool,
+}
+
+/// Creates the pair of an attachment. The host's end takes no routes from router advertisements:
+/// they are the plugin's business.
+///
+/// Errors: [`codes::EXISTS`] for an interface of that name in the container.
+pub fn create<C>(request: &Request<C>, settings: &Settings) -> Result<Veth, Error> {
+    let host = create_pair(request, settings)?;
+    let container = link::get(Namespace::Container, request.ifname.as_str())
+        .context("could not read the container's interface")?;
+    let key = sysctl::interface_key("ipv6.conf", &host.name, "accept_ra");
+    // A kernel without IPv6 has no such key.
+    sysctl::write(Namespace::Host, &key, "0")
+        .found()
+        .context(format!("could not set accept_ra of \"{}\"", host.name))?;
+    Ok(Veth { host, container })
+}
+
+/// Creates the pair under a name of the host's end that is free. The name follows from the
+/// attachment: choosing `vethN` would make the kernel look at all links.
+fn create_pair<C>(request: &Request<C>, settings: &Settings) -> Result<Link, Error> {
+    let ifname = request.ifname.as_str();
+    let peer = NewPeer {
+        mac: settings.mac,
+        mtu: settings.mtu,
+        up: settings.container_up,
+        ..NewPeer::new(Namespace::Container, ifname)
+    };
+    for attempt in 0..NAMES {
+        let created = link::create(NewLink {
+            mtu: settings.mtu,
+            up: settings.host_up,
+            master: settings.master.clone(),
+            ..NewLink::veth(Namespace::Host, host_name(request, attempt), peer.clone())
+        });
+        match created {
+            Err(error) if error.code == ErrorCode::Exists => refuse_existing(ifname)?,
+            created => return created.context(format!("could not create \"{ifname}\"")),
+        }
+    }
+    let msg = format!("could not create \"{ifname}\": no name for the host's end is free");
+    Err(Error::try_again_later(msg))
+}
+
+fn host_name<C>(request: &Request<C>, attempt: u8) -> String {
+    let (id, ifname) = (&request.container_id, &request.ifname);
+    let digest = digest(&format!("{id} {ifname} {attempt}"));
+    format!("veth{}", &digest[..8])
+}
+
+/// Whether the host's end of an attachment has a name that [`create`] chooses: another program that
+/// attached the container set up other things besides.
+pub fn is_named_by_us<C>(request: &Request<C>, host_end: &str) -> bool {
+    (0..NAMES).any(|attempt| host_name(request, attempt) == host_end)
+}
+
+/// Fails if it is the container's interface that exists, and not the host's end.
+fn refuse_existing(ifname: &str) -> Result<(), Error> {
+    match link::get(Namespace::Container, ifname).found() {
+        Ok(None) => Ok(()),
+        _ => {
+            let msg = format!("interface \"{ifname}\" exists already in the container");
+            Err(Error::new(codes::EXISTS, msg))
+        }
+    }
+}
+
+/// Deletes the container's interface, and with it the host's end, where the container exists.
+pub fn delete<C>(request: &Request<C>) -> Result<(), Error> {
+    if !request.has_container {
+        return Ok(());
+    }
+    let ifname = request.ifname.as_str();
+    match link::delete(Namespace::Container, ifname).found() {
+        // The grant lets the plugin touch veths alone: it is another's interface of that name, which
+        // made ADD fail, and it stays.
+        Err(error) if error.code == ErrorCode::Denied => {
+            let fields = [("link", ifname), ("error", error.message.as_str())];
+            log::warn(
+                "the container's interface is not a veth and was left alone",
+                &fields,
+            );
+            Ok(())
+        }
+        deleted => deleted
+            .map(drop)
+            .context(format!("could not delete \"{ifname}\"")),
+    }
+}
+
+impl Veth {
+    /// Both ends for the result: the host's, then the container's.
+    pub fn interfaces(&self, sandbox: String) -> [Interface; 2] {
+        let container = Interface {
+            sandbox: Some(sandbox),
+            ..self.container.interface()
+        };
+        [self.host.interface(), container]
+    }
+
+    /// Whether two links are the ends of one pair. Their kind must be known to be `veth`.
+    pub fn is_pair(host: &Link, container: &Link) -> bool {
+        host.lower == Some(container.index) && container.lower == Some(host.index)
+    }
+}

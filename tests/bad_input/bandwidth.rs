@@ -1,0 +1,288 @@
+//! `bandwidth`: bad configurations, bad previous results, and an ADD that is denied half-way.
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use weir_tests::{Call, Container, Node, weir};
+
+/// A container that `bridge` has attached.
+struct Place {
+    node: Node,
+    container: Container,
+    /// The result of `bridge`.
+    previous: Value,
+}
+
+fn both() -> Value {
+    json!({
+        "ingressRate": 8_000_000, "ingressBurst": 800_000,
+        "egressRate": 8_000_000, "egressBurst": 800_000,
+    })
+}
+
+/// Both directions, with other values for some keys.
+fn with(keys: Value) -> Value {
+    let mut all = both();
+    let map = all.as_object_mut().expect("an object");
+    map.extend(keys.as_object().expect("an object").clone());
+    all
+}
+
+impl Place {
+    fn create() -> Result<Self> {
+        let node = Node::create()?;
+        let container = node.container()?;
+        let config =
+            json!({"cniVersion": "1.1.0", "name": "bad", "type": "bridge", "bridge": "bad0"});
+        let add = weir(&node, "bridge", "ADD", &container, &config);
+        let previous = node.run(&add)?.result();
+        Ok(Self {
+            node,
+            container,
+            previous,
+        })
+    }
+
+    fn add(&self, keys: &Value) -> Call {
+        self.add_after(keys, &self.previous)
+    }
+
+    fn add_after(&self, keys: &Value, previous: &Value) -> Call {
+        let mut config = keys.clone();
+        config["cniVersion"] = json!("1.1.0");
+        config["name"] = json!("bad");
+        config["type"] = json!("bandwidth");
+        config["prevResult"] = previous.clone();
+        weir(&self.node, "bandwidth", "ADD", &self.container, &config)
+    }
+
+    /// A call that must fail with this code and say these words, and change nothing.
+    #[track_caller]
+    fn refused(&self, call: &Call, code: u64, words: &[&str]) {
+        let before = self.traffic().expect("the disciplines before");
+        crate::refused(&self.node, &self.container, call, code, words);
+        assert_eq!(self.traffic().expect("the disciplines after"), before);
+    }
+
+    /// All disciplines, classes and filters that ADD could make.
+    fn traffic(&self) -> Result<Vec<String>> {
+        let port = self.previous["interfaces"][1]["name"].as_str();
+        let port = port.context("the host's end")?;
+        [
+            "qdisc show",
+            "class show dev {}",
+            "filter show dev {} ingress",
+            "filter show dev {}",
+        ]
+        .map(|words| self.node.tool("tc", &words.replace("{}", port)))
+        .into_iter()
+        .collect()
+    }
+
+    /// Puts a grant in the place of the shipped one: everything but what these rules of `traffic`
+    /// leave out.
+    fn may_shape_only(&self, rules: &str) -> Result<()> {
+        let document = format!(
+            "apiVersion: weir.dev/v1alpha1
+kind: PluginGrant
+metadata: {{ name: bandwidth }}
+spec:
+  plugin: {{ name: bandwidth }}
+  capabilities:
+    link: [{{ }}]
+    traffic: [{rules}]
+"
+        );
+        self.node.put_grant("bandwidth.yaml", &document)
+    }
+}
+
+#[test]
+fn rates_and_bursts() -> Result<()> {
+    let place = Place::create()?;
+    let both_keys = "ingressRate and ingressBurst";
+    for (keys, words) in [
+        (json!({"ingressRate": 0}), &[both_keys, "rate of 0"][..]),
+        (json!({"ingressBurst": 0}), &[both_keys, "burst of 0"]),
+        (json!({"ingressRate": null}), &[both_keys, "rate of 0"]),
+        (json!({"ingressBurst": null}), &[both_keys, "burst of 0"]),
+        (
+            json!({"egressRate": 7}),
+            &["egressRate", "at least 8", "found 7"],
+        ),
+        (
+            json!({"egressBurst": 7}),
+            &["egressBurst", "at least 8", "found 7"],
+        ),
+        (
+            json!({"egressBurst": 34_359_738_360_u64}),
+            &["egressBurst", "at most 34359738359", "found 34359738360"],
+        ),
+        (
+            json!({"egressBurst": u64::MAX}),
+            &["egressBurst", "at most 34359738359"],
+        ),
+        (
+            json!({"ingressRate": -1}),
+            &["ingressRate", "an integer from 0", "found -1"],
+        ),
+        (
+            json!({"ingressRate": 1e20}),
+            &["ingressRate", "an integer from 0", "1e+20"],
+        ),
+        (
+            json!({"ingressBurst": 1.5}),
+            &["ingressBurst", "an integer from 0", "1.5"],
+        ),
+        (
+            json!({"egressRate": "10M"}),
+            &["egressRate", "an integer from 0", "10M"],
+        ),
+        (
+            json!({"egresRate": 8}),
+            &["egresRate", "unknown key", "egressRate"],
+        ),
+    ] {
+        place.refused(&place.add(&with(keys)), 7, words);
+    }
+    Ok(())
+}
+
+#[test]
+fn subnets() -> Result<()> {
+    let place = Place::create()?;
+    for (keys, words) in [
+        (
+            json!({"unshapedSubnets": ["10.0.0.0/8"], "shapedSubnets": ["192.168.0.0/16"]}),
+            &["unshapedSubnets and shapedSubnets", "cannot both be given"][..],
+        ),
+        (
+            json!({"unshapedSubnets": ["10.0.0.0/8", "hello"]}),
+            &["unshapedSubnets[1]", "10.0.0.0/8", "hello"],
+        ),
+        (
+            json!({"shapedSubnets": ["10.0.0.0/33"]}),
+            &["shapedSubnets[0]", "10.0.0.0/33"],
+        ),
+        (
+            json!({"shapedSubnets": ["10.0.0.0"]}),
+            &["shapedSubnets[0]", "expected a network"],
+        ),
+        (
+            json!({"shapedSubnets": "10.0.0.0/8"}),
+            &["shapedSubnets", "a list"],
+        ),
+        (
+            json!({"shapedSubnets": [10]}),
+            &["shapedSubnets[0]", "a string"],
+        ),
+    ] {
+        place.refused(&place.add(&with(keys)), 7, words);
+    }
+    Ok(())
+}
+
+#[test]
+fn what_the_runtime_asks_for() -> Result<()> {
+    let place = Place::create()?;
+    for (bandwidth, words) in [
+        (
+            json!({"egressRate": 8_000}),
+            &["runtimeConfig.bandwidth.egressBurst", "burst of 0"][..],
+        ),
+        (
+            json!({"egressRate": -8}),
+            &["runtimeConfig.bandwidth.egressRate", "found -8"],
+        ),
+        (
+            json!({"shapedSubnets": [""]}),
+            &["runtimeConfig.bandwidth.shapedSubnets[0]"],
+        ),
+        (json!("fast"), &["runtimeConfig.bandwidth", "fast"]),
+    ] {
+        let keys = json!({"runtimeConfig": {"bandwidth": bandwidth}});
+        place.refused(&place.add(&keys), 7, words);
+    }
+    Ok(())
+}
+
+#[test]
+fn previous_results() -> Result<()> {
+    let place = Place::create()?;
+    place.refused(&place.add_after(&both(), &Value::Null), 7, &["prevResult"]);
+    let nothing = json!({"cniVersion": "1.1.0", "interfaces": [], "ips": []});
+    place.refused(
+        &place.add_after(&both(), &nothing),
+        110,
+        &["prevResult", "veth", "eth0"],
+    );
+    // The container's interface is named, and its other end is not.
+    let mut half = place.previous.clone();
+    half["interfaces"]
+        .as_array_mut()
+        .context("interfaces")?
+        .remove(1);
+    place.refused(
+        &place.add_after(&both(), &half),
+        110,
+        &["prevResult", "veth", "eth0"],
+    );
+    // The host's end is named as one in the container.
+    let mut inside = place.previous.clone();
+    inside["interfaces"][1]["sandbox"] = inside["interfaces"][2]["sandbox"].clone();
+    place.refused(&place.add_after(&both(), &inside), 110, &["prevResult"]);
+    Ok(())
+}
+
+#[test]
+fn interfaces() -> Result<()> {
+    let place = Place::create()?;
+    let mut other = place.add(&both());
+    other.set("CNI_IFNAME", "net1");
+    place.refused(&other, 110, &["net1", "no interface"]);
+    let mut loopback = place.add(&both());
+    loopback.set("CNI_IFNAME", "lo");
+    place.refused(&loopback, 110, &["lo", "cannot be used as a veth"]);
+    place
+        .container
+        .ip("link add net1 type veth peer name net2")?;
+    place.refused(&other, 110, &["net1", "not on the host"]);
+    Ok(())
+}
+
+/// What is in the way is somebody's, and stays.
+#[test]
+fn names_and_places_that_are_taken() -> Result<()> {
+    let place = Place::create()?;
+    let port = place.previous["interfaces"][1]["name"]
+        .as_str()
+        .context("the host's end")?;
+    for (discipline, place_of_it) in [("ingress", "ingress"), ("root handle 1: pfifo", "root")] {
+        place
+            .node
+            .tool("tc", &format!("qdisc add dev {port} {discipline}"))?;
+        place.refused(&place.add(&both()), 102, &[port]);
+        place
+            .node
+            .tool("tc", &format!("qdisc delete dev {port} {place_of_it}"))?;
+    }
+    place.node.run(&place.add(&both()))?.result();
+    Ok(())
+}
+
+/// A grant that denies one of the later steps: the earlier ones are undone.
+#[test]
+fn an_add_that_is_denied_leaves_nothing() -> Result<()> {
+    let allowed = |disciplines: &str| format!("{{ disciplines: [{disciplines}] }}");
+    let htb = with(json!({"unshapedSubnets": ["10.0.0.0/8"]}));
+    for (keys, disciplines, denied) in [
+        (both(), "ingress, mirred", "tbf"),
+        (both(), "tbf, mirred", "ingress"),
+        (both(), "tbf, ingress", "mirred"),
+        (htb, "tbf, ingress, mirred", "htb"),
+    ] {
+        let place = Place::create()?;
+        place.may_shape_only(&allowed(disciplines))?;
+        place.refused(&place.add(&keys), 100, &["traffic", denied]);
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! `portmap` and `firewall`, which come after another plugin.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use weir_tests::weir;
+
+use super::Place;
+
+/// What the plugin before would have returned.
+fn previous() -> Value {
+    json!({
+        "cniVersion": "1.1.0",
+        "interfaces": [{"name": "bad0"}, {"name": "eth0", "sandbox": "/run/netns/made-up"}],
+        "ips": [{"address": "10.20.0.9/24", "gateway": "10.20.0.1", "interface": 1}],
+    })
+}
+
+fn chained(plugin: &str, keys: Value) -> Value {
+    let mut config = json!({
+        "cniVersion": "1.1.0", "name": "bad", "type": plugin, "prevResult": previous(),
+    });
+    let whole = config.as_object_mut().expect("an object");
+    whole.extend(keys.as_object().expect("an object").clone());
+    config
+}
+
+/// Runs ADD of a chained plugin, which must fail.
+#[track_caller]
+fn refused(place: &Place, config: &Value, code: u64, words: &[&str]) {
+    let plugin = config["type"].as_str().expect("a type");
+    let call = weir(&place.node, plugin, "ADD", &place.container, config);
+    place.refused(&call, code, words);
+}
+
+fn mapping(keys: Value) -> Value {
+    let mut mapping = json!({"hostPort": 8080, "containerPort": 80, "protocol": "tcp"});
+    let whole = mapping.as_object_mut().expect("an object");
+    whole.extend(keys.as_object().expect("an object").clone());
+    mapping
+}
+
+fn mapped(mappings: &[Value]) -> Value {
+    chained(
+        "portmap",
+        json!({"runtimeConfig": {"portMappings": mappings}}),
+    )
+}
+
+#[test]
+fn ports() -> Result<()> {
+    let place = Place::create()?;
+    for (keys, words) in [
+        (json!({"hostPort": 0}), ["hostPort", "1 to 65535, found 0"]),
+        (json!({"hostPort": 65536}), ["hostPort", "found 65536"]),
+        (json!({"hostPort": -1}), ["hostPort", "found -1"]),
+        (
+            json!({"containerPort": 0}),
+            ["containerPort", "1 to 65535, found 0"],
+        ),
+        (
+            json!({"containerPort": 65536}),
+            ["containerPort", "found 65536"],
+        ),
+        (json!({"containerPort": "http"}), ["containerPort", "http"]),
+        (json!({"protocol": "icmp"}), ["protocol", "sctp"]),
+        (json!({"hostIP": "localhost"}), ["hostIP", "an IP address"]),
+    ] {
+        let config = mapped(&[mapping(json!({})), mapping(keys)]);
+        let [key, said] = words;
+        let path = format!("runtimeConfig.portMappings[1].{key}");
+        refused(&place, &config, 7, &[&path, said]);
+    }
+    Ok(())
+}
+
+#[test]
+fn ports_that_are_mapped_twice() -> Result<()> {
+    let place = Place::create()?;
+    for second in [
+        json!({}),
+        json!({"containerPort": 81}),
+        json!({"hostIP": "0.0.0.0"}),
+        json!({"protocol": "TCP"}),
+    ] {
+        let config = mapped(&[mapping(json!({})), mapping(second)]);
+        let words = ["portMappings[1]", "8080/tcp", "portMappings[0]"];
+        refused(&place, &config, 7, &words);
+    }
+    Ok(())
+}
+
+#[test]
+fn keys_of_portmap() -> Result<()> {
+    let place = Place::create()?;
+    let with = |keys: Value| {
+        let mut config = mapped(&[mapping(json!({}))]);
+        let whole = config.as_object_mut().expect("an object");
+        whole.extend(keys.as_object().expect("an object").clone());
+        config
+    };
+    for (keys, code, words) in [
+        (json!({"backend": "iptables"}), 2, ["backend", "iptables"]),
+        (json!({"backend": 1}), 7, ["backend", "found 1"]),
+        (json!({"snat": "yes"}), 7, ["snat", "true or false"]),
+        (json!({"markMasqBit": 32}), 7, ["markMasqBit", "0 to 31"]),
+        (json!({"markMasqBit": -1}), 7, ["markMasqBit", "found -1"]),
+        (
+            json!({"markMasqBit": 3, "externalSetMarkChain": "KUBE-MARK-MASQ"}),
+            7,
+            ["markMasqBit", "externalSetMarkChain"],
+        ),
+        (
+            json!({"externalSetMarkChain": "MINE"}),
+            2,
+            ["externalSetMarkChain", "MINE"],
+        ),
+        (
+            json!({"conditionsV4": ["-s", "nowhere"]}),
+            7,
+            ["conditionsV4", "nowhere"],
+        ),
+        (
+            json!({"conditionsV6": ["ip", "saddr", "10.0.0.1"]}),
+            7,
+            ["conditionsV6", "ip6"],
+        ),
+        (
+            json!({"portMappings": []}),
+            7,
+            ["portMappings", "unknown key"],
+        ),
+    ] {
+        refused(&place, &with(keys), code, &words);
+    }
+    Ok(())
+}
+
+#[test]
+fn keys_of_firewall() -> Result<()> {
+    let place = Place::create()?;
+    for (keys, code, words) in [
+        (json!({"backend": "iptables"}), 2, ["backend", "iptables"]),
+        (
+            json!({"backend": "firewalld"}),
+            2,
+            ["firewalld", "--zone=trusted"],
+        ),
+        (
+            json!({"ingressPolicy": "closed"}),
+            7,
+            ["ingressPolicy", "closed"],
+        ),
+        (
+            json!({"iptablesAdminChainName": "a b"}),
+            7,
+            ["iptablesAdminChainName", "a b"],
+        ),
+        (
+            json!({"ingresPolicy": "open"}),
+            7,
+            ["ingresPolicy", "ingressPolicy"],
+        ),
+        // The bridge is there, and no port of this container.
+        (
+            json!({"ingressPolicy": "isolated"}),
+            7,
+            ["ingressPolicy", "after bridge"],
+        ),
+    ] {
+        refused(&place, &chained("firewall", keys), code, &words);
+    }
+    Ok(())
+}
+
+#[test]
+fn no_previous_result() -> Result<()> {
+    let place = Place::create()?;
+    for plugin in ["portmap", "firewall"] {
+        let mut config = chained(plugin, json!({}));
+        config
+            .as_object_mut()
+            .expect("an object")
+            .remove("prevResult");
+        refused(&place, &config, 7, &["prevResult"]);
+    }
+    Ok(())
+}

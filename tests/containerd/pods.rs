@@ -1,0 +1,145 @@
+//! A node whose pods are asked for by the CRI, as a kubelet does.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use weir_tests::binary;
+use weir_tests::containerd::{BUSYBOX_IMAGE, Containerd};
+use weir_tests::cri::{
+    Cri, LinuxPodSandboxConfig, PodSandboxConfig, PodSandboxMetadata, PortMapping, Protocol,
+};
+
+/// The bridge of the pods' network, and its address.
+pub const BRIDGE: &str = "pods0";
+pub const GATEWAY: &str = "10.77.0.1";
+
+/// What a pod asks for beside its sandbox.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    ports: Vec<PortMapping>,
+    annotations: BTreeMap<String, String>,
+}
+
+impl Wishes {
+    pub fn port(mut self, protocol: Protocol, host: u16, container: u16) -> Self {
+        self.ports.push(PortMapping {
+            protocol: protocol.into(),
+            host_port: host.into(),
+            container_port: container.into(),
+        });
+        self
+    }
+
+    /// Limits, in Mbit/s, as Kubernetes has them from a pod's annotations.
+    pub fn rates(mut self, ingress: usize, egress: usize) -> Self {
+        for (direction, rate) in [("ingress", ingress), ("egress", egress)] {
+            let key = format!("kubernetes.io/{direction}-bandwidth");
+            self.annotations.insert(key, format!("{rate}M"));
+        }
+        self
+    }
+}
+
+/// A pod sandbox that is up.
+#[derive(Clone, Debug)]
+pub struct Pod {
+    pub id: String,
+    pub address: String,
+    /// Its network namespace, for [`Containerd::inside_netns`].
+    netns: String,
+}
+
+/// A node: a containerd with one network, reached through its CRI.
+pub struct Pods {
+    pub containerd: Containerd,
+    pub cri: Cri,
+}
+
+impl Pods {
+    /// A node whose network has a bridge and these plugins after it.
+    pub fn start(chained: &[Value]) -> Result<Self> {
+        let containerd = Containerd::start(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
+        let network = network(chained);
+        // containerd itself runs `loopback` for every pod.
+        let links: Vec<&str> = kinds(&network).chain(["host-local", "loopback"]).collect();
+        containerd.install_cni_bin(&binary(), &links)?;
+        containerd.write_cni_conf("10-pods.conflist", &network)?;
+        let cri = Cri::connect(&containerd.socket())?;
+        cri.wait_until_ready(BUSYBOX_IMAGE)?;
+        Ok(Self { containerd, cri })
+    }
+
+    /// Starts a pod's sandbox.
+    pub fn run(&self, name: &str, wishes: Wishes) -> Result<Pod> {
+        let config = PodSandboxConfig {
+            metadata: Some(PodSandboxMetadata {
+                name: name.to_owned(),
+                uid: format!("uid-of-{name}"),
+                namespace: "default".to_owned(),
+                attempt: 0,
+            }),
+            hostname: name.to_owned(),
+            port_mappings: wishes.ports,
+            annotations: wishes.annotations,
+            linux: Some(LinuxPodSandboxConfig {
+                cgroup_parent: self.containerd.cgroup_parent(),
+            }),
+        };
+        let id = self.cri.run_pod_sandbox(config)?;
+        self.pod(id)
+    }
+
+    fn pod(&self, id: String) -> Result<Pod> {
+        let status = self.cri.pod_sandbox_status(&id)?;
+        ensure!(status.ready, "{id} is not ready: {status:?}");
+        ensure!(status.network.additional_ips.is_empty(), "{status:?}");
+        let interface = &status.info["cniResult"]["Interfaces"]["eth0"];
+        let netns = interface["Sandbox"].as_str();
+        let netns = netns.with_context(|| format!("no namespace: {status:?}"))?;
+        Ok(Pod {
+            id,
+            address: status.network.ip,
+            netns: netns.to_owned(),
+        })
+    }
+
+    /// Stops a pod's sandbox and removes it.
+    pub fn remove(&self, pod: &Pod) -> Result<()> {
+        self.cri.stop_pod_sandbox(&pod.id)?;
+        self.cri.remove_pod_sandbox(&pod.id)
+    }
+
+    /// Runs `act` in a thread inside a pod's network namespace.
+    pub fn inside<T: Send>(&self, pod: &Pod, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        self.containerd.inside_netns(&pod.netns, act)
+    }
+
+    /// Fails unless the plugins were allowed all that they did.
+    pub fn expect_nothing_denied(&self) -> Result<()> {
+        let records = self.containerd.audit()?;
+        ensure!(!records.is_empty(), "nothing is recorded");
+        let denied = records.iter().find(|record| record["verdict"] != "allowed");
+        ensure!(denied.is_none(), "{denied:?}");
+        Ok(())
+    }
+}
+
+fn network(chained: &[Value]) -> Value {
+    let bridge = json!({
+        "type": "bridge",
+        "bridge": BRIDGE,
+        "isDefaultGateway": true,
+        "ipMasq": true,
+        "hairpinMode": true,
+        "ipam": { "type": "host-local", "subnet": "10.77.0.0/24" },
+    });
+    let plugins: Vec<&Value> = [&bridge].into_iter().chain(chained).collect();
+    json!({ "cniVersion": "1.0.0", "name": "pods", "plugins": plugins })
+}
+
+fn kinds(network: &Value) -> impl Iterator<Item = &str> {
+    let plugins = network["plugins"].as_array().into_iter().flatten();
+    plugins.filter_map(|plugin| plugin["type"].as_str())
+}
