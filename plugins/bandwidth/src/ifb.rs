@@ -9,12 +9,11 @@ use std::fmt::Write;
 
 use sha2::{Digest, Sha512};
 use weir_sdk::check::{self, wrong};
-use weir_sdk::firewall::COMMENT_MAX;
-use weir_sdk::firewall::owned::Owner;
 use weir_sdk::link::{self, Link, NewKind, NewLink};
+use weir_sdk::owner::{Owner, Valid};
 use weir_sdk::{
-    AddResult, Attachment, Context, Error, ErrorCode, GcRequest, Namespace, OperationError,
-    Outcome, Request, codes,
+    AddResult, Context, Error, ErrorCode, GcRequest, Namespace, OperationError, Outcome, Request,
+    codes,
 };
 
 const KIND: &str = "ifb";
@@ -35,7 +34,7 @@ pub fn create<C>(request: &Request<C>, host: &Link) -> Result<Link, Error> {
             mtu: Some(host.mtu),
             txqlen: Some(host.txqlen.max(LEAST_QUEUE)),
             up: true,
-            alias: Some(owner.comment().to_owned()),
+            alias: Some(owner.mark().to_owned()),
             ..NewLink::new(Namespace::Host, name, NewKind::Ifb)
         });
         match created {
@@ -90,7 +89,7 @@ fn get(name: &str) -> Result<Option<Link>, OperationError> {
 fn of_attachment(found: Vec<Link>, owner: &Owner) -> Vec<Link> {
     let (own, others): (Vec<Link>, Vec<Link>) = found
         .into_iter()
-        .partition(|link| link.alias == owner.comment());
+        .partition(|link| link.alias == owner.mark());
     match own.is_empty() {
         true => others
             .into_iter()
@@ -133,29 +132,9 @@ pub fn remove(ifb: &Link) -> Result<(), Error> {
 /// the reference plugin's DEL knows.
 pub fn retain<C>(request: &GcRequest<C>) -> Result<(), Error> {
     let all = link::list(Namespace::Host, Some(KIND), None).context("could not list ifbs")?;
-    let mut garbage = all.iter().filter(|link| is_garbage(&link.alias, request));
+    let valid = Valid::of(request);
+    let mut garbage = all.iter().filter(|link| valid.is_garbage(&link.alias));
     garbage.try_for_each(remove)
-}
-
-/// Whether an alias is of this network, and of none of its valid attachments.
-fn is_garbage<C>(alias: &str, request: &GcRequest<C>) -> bool {
-    let network = request.network.as_str();
-    let mut valid = request.valid_attachments.iter();
-    let mut is_valid = || {
-        let owner = |a: &Attachment| Owner::new(network, &a.container_id, &a.ifname);
-        valid.any(|attachment| owner(attachment).comment() == alias)
-    };
-    prefixes(network)
-        .iter()
-        .any(|prefix| alias.starts_with(prefix))
-        && !is_valid()
-}
-
-/// What the aliases of a network begin with: its name, or, with long names, its digest.
-fn prefixes(network: &str) -> [String; 2] {
-    let long = Owner::new(network, &"-".repeat(COMMENT_MAX), "");
-    let digest = long.comment().split(' ').next().unwrap_or_default();
-    [network, digest].map(|word| format!("{word} "))
 }
 
 #[cfg(test)]
@@ -222,34 +201,5 @@ mod tests {
         assert_eq!(found(&[("one", "")]), ["one"]);
         assert!(found(&[("one", other)]).is_empty());
         assert!(found(&[("one", "somebody's")]).is_empty());
-    }
-
-    #[test]
-    fn garbage_is_what_the_network_has_besides_its_valid_attachments() {
-        let long = "n".repeat(100);
-        for network in ["net", &*long] {
-            let request = GcRequest {
-                network: network.to_owned(),
-                config: (),
-                valid_attachments: vec![
-                    Attachment::new("live", "eth0"),
-                    Attachment::new("l".repeat(64), "eth0"),
-                ],
-            };
-            for (owner, expected) in [
-                (Owner::new(network, "live", "eth0"), false),
-                (Owner::new(network, &"l".repeat(64), "eth0"), false),
-                (Owner::new(network, "live", "net1"), true),
-                (Owner::new(network, "dead", "eth0"), true),
-                (Owner::new(network, &"d".repeat(64), "eth0"), true),
-                (Owner::new("other", "dead", "eth0"), false),
-                (Owner::new(&"m".repeat(100), &"d".repeat(64), "eth0"), false),
-            ] {
-                let alias = owner.comment();
-                assert_eq!(is_garbage(alias, &request), expected, "{alias}");
-            }
-            assert!(!is_garbage("", &request));
-            assert!(!is_garbage("an administrator's", &request));
-        }
     }
 }

@@ -11,12 +11,13 @@
 //! set macs { "veth5f3c0a12" . 02:00:00:00:00:01 comment "<attachment>" }
 //! ```
 
-use weir_sdk::firewall::owned::{self, Found, Owner, Valid, creation, deletion};
+use weir_sdk::firewall::owned::{self, Found, creation, deletion};
 use weir_sdk::firewall::{
     Chain, ChainType, Command, Condition, DataType, Element, Family, Field, Hook, Rule, Set,
     Statement, Value,
 };
 use weir_sdk::link::Link;
+use weir_sdk::owner::{Owner, Valid};
 use weir_sdk::{AddResult, Context, Error, GcRequest, Interface, Mac, OperationError};
 
 use crate::config::Config;
@@ -45,7 +46,7 @@ fn try_add(owner: &Owner, port: &str, mac: Mac) -> Result<(), OperationError> {
 }
 
 fn elements(owner: &Owner, port: &str, mac: Mac) -> [(&'static str, Element); 2] {
-    keys(port, mac).map(|(set, key)| (set, Element::new(key).with_comment(owner.comment())))
+    keys(port, mac).map(|(set, key)| (set, Element::new(key).owned_by(owner)))
 }
 
 /// The sets, and the key that a port with its MAC has in each.
@@ -95,7 +96,7 @@ pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> 
     let removed = || {
         let mut found = find_by_name(owner, previous)?;
         if found.len() != 2 {
-            found = owned::find(FAMILY, &[LINKS, MACS], |element| owner.owns(element))?;
+            found = owned::find(FAMILY, &[LINKS, MACS], |element| element.is_of(owner))?;
         }
         owned::delete(FAMILY, found)
     };

@@ -1,8 +1,8 @@
 //! CHECK: whether interfaces, addresses, routes and what filters packets are as ADD left them.
 
 use weir_sdk::check::{self, wrong};
-use weir_sdk::firewall::owned::Owner;
 use weir_sdk::link::{self, Link};
+use weir_sdk::owner::Owner;
 use weir_sdk::veth::{self, Veth};
 use weir_sdk::{AddResult, Error, ErrorCode, Interface, Namespace, Outcome, Request, masquerade};
 

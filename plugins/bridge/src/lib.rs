@@ -16,7 +16,7 @@ mod container;
 mod gateway;
 mod veth;
 
-use weir_sdk::firewall::owned::Owner;
+use weir_sdk::owner::Owner;
 use weir_sdk::{
     AddResult, Error, GcRequest, Plugin, Request, StatusRequest, interface, ipam, masquerade, route,
 };

@@ -1,7 +1,7 @@
 //! The veth pair: one end a port of the bridge, the other the container's interface.
 
-use weir_sdk::firewall::owned::Owner;
 use weir_sdk::link::{self, Link, OperState, PortChanges};
+use weir_sdk::owner::Owner;
 use weir_sdk::veth::{self, Settings, Veth};
 use weir_sdk::{Context, Error, Mac, Namespace, Request};
 

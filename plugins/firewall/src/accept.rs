@@ -21,11 +21,12 @@
 use std::net::IpAddr;
 
 use weir_sdk::check::wrong;
-use weir_sdk::firewall::owned::{self, Found, Owner, Valid, creation};
+use weir_sdk::firewall::owned::{self, Found, creation};
 use weir_sdk::firewall::{
     self, Chain, ChainType, Command, Condition, DataType, Element, Elements, Family, Field, Hook,
     MaskedComparison, Rule, Set, Statement, Value,
 };
+use weir_sdk::owner::{Owner, Valid};
 use weir_sdk::{AddResult, Context, Error, GcRequest, IpFamily, Namespace, OperationError};
 
 use crate::bridge::Attached;
@@ -88,7 +89,7 @@ fn pods<'p>(
 ) -> impl Iterator<Item = (&'static str, Element)> + 'p {
     let addresses = previous.ips.iter().map(|ip| ip.address.addr());
     addresses.map(|address| {
-        let element = Element::new([address.into()]).with_comment(owner.comment());
+        let element = Element::new([address.into()]).owned_by(owner);
         (set_of(address), element)
     })
 }
@@ -236,7 +237,7 @@ pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> 
     let removed = || {
         let mut found = find_by_address(owner, previous)?;
         if found.is_empty() {
-            found = owned::find(FAMILY, &PODS, |element| owner.owns(element))?;
+            found = owned::find(FAMILY, &PODS, |element| element.is_of(owner))?;
         }
         owned::delete(FAMILY, found)
     };

@@ -9,11 +9,12 @@
 //! set isolated { "veth5f3c0a12" comment "<attachment>" }
 //! ```
 
-use weir_sdk::firewall::owned::{self, Found, Owner, Valid, creation};
+use weir_sdk::firewall::owned::{self, Found, creation};
 use weir_sdk::firewall::{
     Chain, ChainType, Command, Condition, DataType, Element, Family, Field, Hook, Rule, Set,
     Statement,
 };
+use weir_sdk::owner::{Owner, Valid};
 use weir_sdk::{AddResult, Context, Error, GcRequest, OperationError};
 
 const FAMILY: Family = Family::Bridge;
@@ -29,7 +30,7 @@ pub fn add(owner: &Owner, port: &str) -> Result<(), Error> {
 fn try_add(owner: &Owner, port: &str) -> Result<(), OperationError> {
     let element = || {
         let element = Element::new([port.into()]);
-        (ISOLATED, element.with_comment(owner.comment()))
+        (ISOLATED, element.owned_by(owner))
     };
     let commands = [creation(element())];
     // The name may be another port's, whose container went without a DEL.
@@ -69,7 +70,7 @@ pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> 
     let removed = || {
         let mut found = find_by_name(owner, previous)?;
         if found.is_empty() {
-            found = owned::find(FAMILY, &[ISOLATED], |element| owner.owns(element))?;
+            found = owned::find(FAMILY, &[ISOLATED], |element| element.is_of(owner))?;
         }
         owned::delete(FAMILY, found)
     };

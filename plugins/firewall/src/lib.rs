@@ -10,7 +10,7 @@ pub mod config;
 mod isolation;
 
 use weir_sdk::check;
-use weir_sdk::firewall::owned::Owner;
+use weir_sdk::owner::Owner;
 use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request};
 
 use bridge::Attached;

@@ -4,8 +4,9 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use weir_sdk::check::wrong;
-use weir_sdk::firewall::owned::{self, Owner, Valid, creation};
+use weir_sdk::firewall::owned::{self, creation};
 use weir_sdk::firewall::{self, Command, Element, ElementData, Value, networks};
+use weir_sdk::owner::{Owner, Valid};
 use weir_sdk::{Context, Error, GcRequest, IpFamily, Namespace, OperationError, log};
 
 use crate::config::Config;
@@ -106,9 +107,7 @@ impl Mapped {
         let set = if at.is_some() { side.at } else { side.ports };
         let key: Vec<Value> = at.into_iter().chain(port(mapping)).collect();
         let target = [to.into(), u32::from(mapping.container_port).into()];
-        let element = Element::new(key)
-            .with_values(target)
-            .with_comment(self.owner.comment());
+        let element = Element::new(key).with_values(target).owned_by(&self.owner);
         (self.group.name(set), element)
     }
 
@@ -116,7 +115,7 @@ impl Mapped {
     fn back(&self, side: &Side, mapping: &Mapping, to: IpAddr) -> Option<(String, Element)> {
         let set = if self.masq_all { side.all } else { side.back };
         let key: Vec<Value> = port(mapping).into_iter().chain([to.into()]).collect();
-        let element = Element::new(key).with_comment(self.owner.comment());
+        let element = Element::new(key).owned_by(&self.owner);
         self.snat.then(|| (self.group.name(set), element))
     }
 
@@ -207,7 +206,7 @@ pub fn remove(owner: &Owner, mapped: Option<&Mapped>) -> Result<(), Error> {
         let known = mapped.map_or(Ok(None), Mapped::find_all)?;
         let found = match known {
             Some(found) => found,
-            None => owned::find(FAMILY, &owned_sets()?, |element| owner.owns(element))?,
+            None => owned::find(FAMILY, &owned_sets()?, |element| element.is_of(owner))?,
         };
         owned::delete(FAMILY, found)
     };

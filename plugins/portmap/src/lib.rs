@@ -14,7 +14,7 @@ mod pod;
 mod stale;
 mod tables;
 
-use weir_sdk::firewall::owned::Owner;
+use weir_sdk::owner::Owner;
 use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request};
 
 use config::Config;
@@ -39,10 +39,12 @@ impl Plugin for Portmap {
         let pod = Pod::of(&request)?;
         let mapped = Mapped::new(Owner::of(&request), config, &pod)?;
         if !mapped.is_empty() {
-            mapped.add()?;
+            // A port that is taken from another container is not given back when this ADD fails: what
+            // can fail comes before.
             if config.snat {
                 localnet::route(&pod)?;
             }
+            mapped.add()?;
             stale::forget(&mapped);
         }
         Ok(request.previous.unwrap_or_default())

@@ -16,8 +16,8 @@ mod container;
 mod host;
 
 use weir_sdk::check::{self, wrong};
-use weir_sdk::firewall::owned::Owner;
 use weir_sdk::link::Link;
+use weir_sdk::owner::Owner;
 use weir_sdk::veth::{self, Settings, Veth};
 use weir_sdk::{
     AddResult, Error, GcRequest, Namespace, Plugin, Request, StatusRequest, ipam, masquerade,

@@ -58,7 +58,7 @@
 //! imported, and what is imported must be in the plugin's grant.
 //!
 //! What main plugins have in common stands above the capabilities: [`veth`], the pair of an attachment;
-//! [`interface`], the container's; [`masquerade`]; [`firewall::owned`], elements that belong to an
+//! [`interface`], the container's; [`masquerade`]; [`owner`] and [`firewall::owned`], what belongs to an
 //! attachment; [`check`], for CHECK.
 //!
 //! Operations fail with an [`OperationError`], which `?` turns into a CNI [`Error`]; [`codes`] says
@@ -83,6 +83,7 @@ pub mod link;
 pub mod log;
 pub mod masquerade;
 pub mod neighbour;
+pub mod owner;
 pub mod packet;
 mod panic;
 mod plugin;

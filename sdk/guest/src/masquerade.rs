@@ -20,11 +20,12 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::check;
-use crate::firewall::owned::{self, Found, Owner, Valid, creation};
+use crate::firewall::owned::{self, Found, creation};
 use crate::firewall::{
     self, Chain, ChainType, Command, Condition, DataType, Element, Family, Field, Hook, Rule, Set,
     Statement, networks,
 };
+use crate::owner::{Owner, Valid};
 use crate::{AddResult, Context, Error, ErrorCode, GcRequest, IpConfig, Namespace, OperationError};
 
 const FAMILY: Family = Family::Inet;
@@ -115,7 +116,7 @@ fn replacement(owner: &Owner, address: &IpNet) -> Result<Vec<Command>, Operation
 
 /// The element of an address, and its set.
 fn pod(owner: &Owner, address: &IpNet) -> (&'static str, Element) {
-    let element = Element::new([address.addr().into()]).with_comment(owner.comment());
+    let element = Element::new([address.addr().into()]).owned_by(owner);
     (family_of(address.addr()).pods, element)
 }
 
@@ -185,7 +186,7 @@ pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> 
     let removed = || {
         let mut found = find_by_address(owner, previous)?;
         if found.is_empty() {
-            found = owned::find(FAMILY, &[PODS4, PODS6], |element| owner.owns(element))?;
+            found = owned::find(FAMILY, &[PODS4, PODS6], |element| element.is_of(owner))?;
         }
         owned::delete(FAMILY, found)
     };

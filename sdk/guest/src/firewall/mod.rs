@@ -26,6 +26,7 @@ use weir_cni::Mac;
 
 use crate::bindings::weir::cni::firewall as raw;
 use crate::convert::mac_bytes;
+use crate::owner::Owner;
 use crate::{IpFamily, Namespace, OperationError};
 
 pub use raw::{
@@ -310,6 +311,17 @@ impl Element {
     pub fn with_values(mut self, values: impl Into<Vec<Value>>) -> Self {
         self.data = ElementData::Values(values.into());
         self
+    }
+
+    /// The same as an attachment's.
+    #[must_use]
+    pub fn owned_by(self, owner: &Owner) -> Self {
+        self.with_comment(owner.mark())
+    }
+
+    /// Whether it is the attachment's.
+    pub fn is_of(&self, owner: &Owner) -> bool {
+        self.comment.as_deref() == Some(owner.mark())
     }
 
     /// The same with a comment of at most [`COMMENT_MAX`] bytes.

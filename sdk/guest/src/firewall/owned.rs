@@ -1,80 +1,9 @@
 //! Set elements on the host that belong to an attachment, which their comments name.
-//!
-//! A comment is `<network> <container id> <interface>`, or, where that is longer than nftables
-//! allows, digests of the network and of the attachment.
 
-use super::{COMMENT_MAX, Command, Element, Elements, Family, Rule, Value};
+use super::{Command, Element, Elements, Family, Rule, Value};
 use crate::check::wrong;
-use crate::digest::digest;
-use crate::{Error, ErrorCode, GcRequest, Namespace, OperationError, Outcome, Request, firewall};
-
-/// The attachment that elements belong to.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Owner {
-    comment: String,
-}
-
-impl Owner {
-    /// The attachment of a request.
-    pub fn of<C>(request: &Request<C>) -> Self {
-        Owner::new(&request.network, &request.container_id, &request.ifname)
-    }
-
-    /// The attachment of these names.
-    pub fn new(network: &str, container_id: &str, ifname: &str) -> Self {
-        let mut comment = format!("{network} {container_id} {ifname}");
-        if comment.len() > COMMENT_MAX {
-            let attachment = digest(&format!("{container_id} {ifname}"));
-            comment = format!("{}{attachment}", short_prefix(network));
-        }
-        Owner { comment }
-    }
-
-    /// What the attachment's elements have as their comment.
-    pub fn comment(&self) -> &str {
-        &self.comment
-    }
-
-    /// Whether an element is the attachment's.
-    pub fn owns(&self, element: &Element) -> bool {
-        element.comment.as_deref() == Some(self.comment())
-    }
-}
-
-/// What the comments of a network with too long names begin with. No network's name has a `#`.
-fn short_prefix(network: &str) -> String {
-    format!("#{} ", digest(network))
-}
-
-/// What of a network's elements may stay.
-pub struct Valid {
-    prefixes: [String; 2],
-    owners: Vec<Owner>,
-}
-
-impl Valid {
-    /// The elements of a garbage collection's valid attachments.
-    pub fn of<C>(request: &GcRequest<C>) -> Self {
-        let network = request.network.as_str();
-        let attachments = request.valid_attachments.iter();
-        Valid {
-            prefixes: [format!("{network} "), short_prefix(network)],
-            owners: attachments
-                .map(|a| Owner::new(network, &a.container_id, &a.ifname))
-                .collect(),
-        }
-    }
-
-    /// Whether an element is of this network, and of none of its valid attachments.
-    fn is_garbage(&self, element: &Element) -> bool {
-        let comment = element.comment.as_deref().unwrap_or_default();
-        let is_ours = self
-            .prefixes
-            .iter()
-            .any(|p| comment.starts_with(p.as_str()));
-        is_ours && !self.owners.iter().any(|owner| owner.owns(element))
-    }
-}
+use crate::owner::{Owner, Valid};
+use crate::{Error, ErrorCode, Namespace, OperationError, Outcome, firewall};
 
 /// An element and the set that it is in.
 pub type Found = (String, Element);
@@ -149,7 +78,7 @@ pub fn get(
     owner: &Owner,
 ) -> Result<Option<Found>, OperationError> {
     let element = if_any(firewall::get_element(Namespace::Host, family, set, key))?;
-    let own = element.flatten().filter(|element| owner.owns(element));
+    let own = element.flatten().filter(|element| element.is_of(owner));
     Ok(own.map(|element| (set.to_owned(), element)))
 }
 
@@ -167,7 +96,7 @@ pub fn check(family: Family, set: &str, key: &[Value], owner: &Owner) -> Result<
             "element {} is missing in set \"{set}\"",
             shown()
         ))),
-        Some(element) if owner.owns(&element) => Ok(element),
+        Some(element) if element.is_of(owner) => Ok(element),
         Some(element) => Err(wrong(format!(
             "element {} of set \"{set}\" is another attachment's: \"{}\"",
             shown(),
@@ -210,7 +139,9 @@ pub fn retain(
 ) -> Result<(), OperationError> {
     delete(
         family,
-        find(family, sets, |element| valid.is_garbage(element))?,
+        find(family, sets, |element| {
+            valid.is_garbage(element.comment.as_deref().unwrap_or_default())
+        })?,
     )
 }
 
@@ -244,48 +175,4 @@ pub fn deletion((set, element): (impl Into<String>, Element)) -> Command {
 /// The command that creates an element.
 pub fn creation((set, element): (impl Into<String>, Element)) -> Command {
     Command::CreateElements(Elements::of(set, [element]))
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::Attachment;
-
-    use super::*;
-
-    fn element(comment: &str) -> Element {
-        Element::new([Value::Number(1)]).with_comment(comment)
-    }
-
-    #[test]
-    fn comments_are_readable_and_never_too_long() {
-        let owner = Owner::new("dbnet", "5f3c", "eth0");
-        assert_eq!(owner.comment(), "dbnet 5f3c eth0");
-        let long = Owner::new(&"n".repeat(60), &"c".repeat(64), "eth0");
-        assert!(long.comment().len() <= COMMENT_MAX, "{}", long.comment());
-        assert_ne!(long, Owner::new(&"n".repeat(60), &"c".repeat(64), "eth1"));
-        assert_ne!(long, Owner::new(&"m".repeat(60), &"c".repeat(64), "eth0"));
-    }
-
-    #[test]
-    fn garbage_is_what_the_network_has_besides_its_valid_attachments() {
-        let network = "n".repeat(100);
-        let valid = Valid::of(&GcRequest {
-            network: network.clone(),
-            config: (),
-            valid_attachments: vec![Attachment::new("live", "eth0")],
-        });
-        let long_id = "d".repeat(64);
-        for (owner, is_garbage) in [
-            (Owner::new(&network, "live", "eth0"), false),
-            (Owner::new(&network, "dead", "eth0"), true),
-            (Owner::new(&network, "live", "eth1"), true),
-            (Owner::new(&network, &long_id, "eth0"), true),
-            (Owner::new("other", "dead", "eth0"), false),
-            (Owner::new(&"m".repeat(100), &long_id, "eth0"), false),
-        ] {
-            let element = element(owner.comment());
-            assert_eq!(valid.is_garbage(&element), is_garbage, "{owner:?}");
-        }
-        assert!(!valid.is_garbage(&Element::new([Value::Number(1)])));
-    }
 }
