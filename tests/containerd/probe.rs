@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use nix::sys::socket::{setsockopt, sockopt::ReceiveTimeout};
 use nix::sys::time::{TimeVal, TimeValLike};
+use weir_tests::patiently;
 
 /// How long the other side may take.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -63,9 +64,9 @@ impl Server {
     }
 }
 
-fn expect(word: &[u8], read: impl FnOnce(&mut [u8]) -> std::io::Result<usize>) -> Result<()> {
+fn expect(word: &[u8], mut read: impl FnMut(&mut [u8]) -> std::io::Result<usize>) -> Result<()> {
     let mut buffer = [0; 64];
-    let length = read(&mut buffer).context("nothing has come")?;
+    let length = patiently(|| read(&mut buffer)).context("nothing has come")?;
     ensure!(&buffer[..length] == word, "{:?}", &buffer[..length]);
     Ok(())
 }
@@ -87,7 +88,7 @@ pub fn udp(to: SocketAddr) -> Result<UdpSocket> {
 pub fn expect_refused(client: &UdpSocket) -> Result<()> {
     let refused = client
         .send(QUESTION)
-        .and_then(|_| client.recv(&mut [0; 64]));
+        .and_then(|_| patiently(|| client.recv(&mut [0; 64])));
     let kind = refused.as_ref().map_err(std::io::Error::kind);
     ensure!(
         kind == Err(std::io::ErrorKind::ConnectionRefused),

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use weir_tests::Container;
+use weir_tests::{Container, patiently};
 
 use crate::side::Side;
 
@@ -102,7 +102,7 @@ impl Client {
             return Ok(None);
         }
         let mut buffer = [0; 64];
-        match self.0.recv(&mut buffer) {
+        match patiently(|| self.0.recv(&mut buffer)) {
             Ok(length) => Ok(Some(
                 String::from_utf8_lossy(&buffer[..length]).into_owned(),
             )),

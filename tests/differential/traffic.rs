@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_tests::Container;
+use weir_tests::{Container, patiently};
 
 use crate::side::{Side, with_previous};
 
@@ -32,9 +32,7 @@ fn source_seen(from: &Container, to: &Container, address: IpAddr) -> Result<IpAd
     let receiver = socket(to, address)?;
     send(from, at(address, &receiver)?, "here")?;
     let mut buffer = [0; 16];
-    let (_, source) = receiver
-        .recv_from(&mut buffer)
-        .context("no datagram came")?;
+    let (_, source) = patiently(|| receiver.recv_from(&mut buffer)).context("no datagram came")?;
     Ok(source.ip())
 }
 
@@ -167,9 +165,8 @@ fn arriving(side: &Side, check: bool) -> Result<Vec<String>> {
     let mut arrived = Vec::new();
     while arrived.last().is_none_or(|text| text != "last") {
         let mut buffer = [0; 16];
-        let (length, _) = receiver
-            .recv_from(&mut buffer)
-            .context("the last one did not come")?;
+        let (length, _) =
+            patiently(|| receiver.recv_from(&mut buffer)).context("the last one did not come")?;
         arrived.push(String::from_utf8_lossy(&buffer[..length]).into_owned());
     }
     Ok(arrived)
@@ -223,9 +220,8 @@ fn hairpin_mode_lets_a_container_reach_itself() -> Result<()> {
         let receiver = socket(container, ip("10.1.0.2"))?;
         send(container, at(ip("10.96.0.1"), &receiver)?, "round")?;
         let mut buffer = [0; 16];
-        let (_, source) = receiver
-            .recv_from(&mut buffer)
-            .context("no datagram came back")?;
+        let (_, source) =
+            patiently(|| receiver.recv_from(&mut buffer)).context("no datagram came back")?;
         ensure!(
             source.ip() == ip("10.1.0.1"),
             "{:?}: from {source}",

@@ -9,6 +9,7 @@ pub mod cri;
 pub mod guest;
 pub mod namespace;
 pub mod node;
+mod patience;
 pub mod plugin;
 pub mod state;
 pub mod throughput;
@@ -18,6 +19,7 @@ pub mod vm;
 pub use guest::Grant;
 pub use namespace::Namespace;
 pub use node::{Container, Node};
+pub use patience::patiently;
 pub use plugin::{Call, Outcome, reference, weir};
 pub use state::State;
 

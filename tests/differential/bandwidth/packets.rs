@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
-use weir_tests::{Container, Node, throughput};
+use weir_tests::{Container, Node, patiently, throughput};
 
 use super::{Attached, alone, both_directions, bridge};
 use crate::side::Whose;
@@ -173,9 +173,7 @@ fn exchange(attached: &Attached, other_address: IpAddr, way: Way) -> Result<()> 
     for _ in 0..DATAGRAMS {
         sender.send_to(&[1; LENGTH], receiver.local_addr()?)?;
         // One after the other: nothing is lost in a queue.
-        receiver
-            .recv_from(&mut buffer)
-            .context("a datagram did not come")?;
+        patiently(|| receiver.recv_from(&mut buffer)).context("a datagram did not come")?;
     }
     Ok(())
 }
