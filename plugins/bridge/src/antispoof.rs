@@ -93,30 +93,18 @@ pub fn check(owner: &Owner, port: &Link, container: &Link) -> Result<(), Error> 
 /// Removes the attachment's elements: by name and MAC where the previous result tells them, else,
 /// or where they are not there, by looking at all.
 pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
-    let removed = || {
-        let mut found = find_by_name(owner, previous)?;
-        if found.len() != 2 {
-            found = owned::find(FAMILY, &[LINKS, MACS], |element| element.is_of(owner))?;
-        }
-        owned::delete(FAMILY, found)
-    };
-    removed().context("could not remove the check of source MACs")
+    let known = previous.and_then(known_keys).unwrap_or_default();
+    owned::remove(FAMILY, owner, &known, || Ok(vec![LINKS, MACS]))
+        .context("could not remove the check of source MACs")
 }
 
-fn find_by_name(owner: &Owner, previous: Option<&AddResult>) -> Result<Vec<Found>, OperationError> {
-    let interfaces = previous.map_or(&[][..], |previous| &previous.interfaces);
+/// What an attachment with this result has in the sets.
+fn known_keys(previous: &AddResult) -> Option<Vec<(&'static str, Vec<Value>)>> {
     // Bridge, port, container's interface: the order in which ADD returns them.
-    let [_, port, container, ..] = interfaces else {
-        return Ok(Vec::new());
+    let [_, port, container, ..] = &previous.interfaces[..] else {
+        return None;
     };
-    let Some(mac) = container_mac(container) else {
-        return Ok(Vec::new());
-    };
-    let mut found = Vec::new();
-    for (set, key) in keys(&port.name, mac) {
-        found.extend(owned::get(FAMILY, set, &key, owner)?);
-    }
-    Ok(found)
+    Some(keys(&port.name, container_mac(container)?).into())
 }
 
 fn container_mac(interface: &Interface) -> Option<Mac> {

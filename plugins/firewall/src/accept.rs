@@ -21,7 +21,7 @@
 use std::net::IpAddr;
 
 use weir_sdk::check::wrong;
-use weir_sdk::firewall::owned::{self, Found, creation};
+use weir_sdk::firewall::owned::{self, creation};
 use weir_sdk::firewall::{
     self, Chain, ChainType, Command, Condition, DataType, Element, Elements, Family, Field, Hook,
     MaskedComparison, Rule, Set, Statement, Value,
@@ -234,31 +234,13 @@ fn try_check(
 /// Removes the attachment's elements: by address where the previous result tells the addresses, else,
 /// or where they are not there, by looking at all.
 pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
-    let removed = || {
-        let mut found = find_by_address(owner, previous)?;
-        if found.is_empty() {
-            found = owned::find(FAMILY, &PODS, |element| element.is_of(owner))?;
-        }
-        owned::delete(FAMILY, found)
-    };
-    removed().context("could not remove the filter")
-}
-
-fn find_by_address(
-    owner: &Owner,
-    previous: Option<&AddResult>,
-) -> Result<Vec<Found>, OperationError> {
-    let mut found = Vec::new();
-    for ip in previous.map_or(&[][..], |previous| &previous.ips) {
-        let address = ip.address.addr();
-        found.extend(owned::get(
-            FAMILY,
-            set_of(address),
-            &[address.into()],
-            owner,
-        )?);
-    }
-    Ok(found)
+    let ips = previous.map_or(&[][..], |previous| &previous.ips);
+    let addresses = ips.iter().map(|ip| ip.address.addr());
+    let known: Vec<_> = addresses
+        .map(|address| (set_of(address), vec![address.into()]))
+        .collect();
+    owned::remove(FAMILY, owner, &known, || Ok(PODS.to_vec()))
+        .context("could not remove the filter")
 }
 
 /// Removes the elements of attachments that are not valid.

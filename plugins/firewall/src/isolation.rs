@@ -9,7 +9,7 @@
 //! set isolated { "veth5f3c0a12" comment "<attachment>" }
 //! ```
 
-use weir_sdk::firewall::owned::{self, Found, creation};
+use weir_sdk::firewall::owned::{self, creation};
 use weir_sdk::firewall::{
     Chain, ChainType, Command, Condition, DataType, Element, Family, Field, Hook, Rule, Set,
     Statement,
@@ -67,24 +67,16 @@ pub fn check(owner: &Owner, port: &str) -> Result<(), Error> {
 /// Removes the attachment's element: by the names of the previous result, else, or where it is not
 /// there, by looking at all.
 pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
-    let removed = || {
-        let mut found = find_by_name(owner, previous)?;
-        if found.is_empty() {
-            found = owned::find(FAMILY, &[ISOLATED], |element| element.is_of(owner))?;
-        }
-        owned::delete(FAMILY, found)
-    };
-    removed().context("could not remove the isolation of the port")
-}
-
-fn find_by_name(owner: &Owner, previous: Option<&AddResult>) -> Result<Vec<Found>, OperationError> {
     let interfaces = previous.map_or(&[][..], |previous| &previous.interfaces);
-    let mut found = Vec::new();
-    for interface in interfaces.iter().filter(|i| i.sandbox.is_none()) {
-        let name = interface.name.as_str();
-        found.extend(owned::get(FAMILY, ISOLATED, &[name.into()], owner)?);
-    }
-    Ok(found)
+    let mut on_host = interfaces.iter().filter(|i| i.sandbox.is_none());
+    // Bridge, port: the order in which `bridge` returns them.
+    let port = on_host.nth(1).map(|port| port.name.as_str());
+    let known: Vec<_> = port
+        .map(|port| (ISOLATED, vec![port.into()]))
+        .into_iter()
+        .collect();
+    owned::remove(FAMILY, owner, &known, || Ok(vec![ISOLATED]))
+        .context("could not remove the isolation of the port")
 }
 
 /// Removes the elements of attachments that are not valid.

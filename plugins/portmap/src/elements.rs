@@ -159,16 +159,10 @@ impl Mapped {
         Ok(())
     }
 
-    /// The elements that are there and the attachment's; none where one of them is not.
-    fn find_all(&self) -> Result<Option<Vec<(String, Element)>>, OperationError> {
-        let mut found = Vec::new();
-        for (set, element) in self.elements() {
-            match owned::get(FAMILY, &set, &element.key, &self.owner)? {
-                Some(element) => found.push(element),
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(found))
+    /// The keys of the elements, and the set of each.
+    fn keys(&self) -> Vec<(String, Vec<Value>)> {
+        let elements = self.elements().into_iter();
+        elements.map(|(set, element)| (set, element.key)).collect()
     }
 }
 
@@ -202,15 +196,9 @@ fn check_target(set: &str, expected: &Element, found: &Element) -> Result<(), Er
 /// Removes the attachment's elements: by what is mapped where that is known, else, or where they are
 /// not all there, by looking at all.
 pub fn remove(owner: &Owner, mapped: Option<&Mapped>) -> Result<(), Error> {
-    let removed = || {
-        let known = mapped.map_or(Ok(None), Mapped::find_all)?;
-        let found = match known {
-            Some(found) => found,
-            None => owned::find(FAMILY, &owned_sets()?, |element| element.is_of(owner))?,
-        };
-        owned::delete(FAMILY, found)
-    };
-    removed().context("could not remove the mapping of ports")
+    let known = mapped.map(Mapped::keys).unwrap_or_default();
+    owned::remove(FAMILY, owner, &known, owned_sets)
+        .context("could not remove the mapping of ports")
 }
 
 /// Removes the elements of attachments that are not valid.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Deserializer, de};
-use weir_sdk::{Error, IpFamily};
+use weir_sdk::{Error, IpFamily, conntrack};
 
 /// An item of `portMappings`.
 #[derive(Clone, Debug, Deserialize)]
@@ -37,9 +37,9 @@ impl Protocol {
     /// Its number in an IP header.
     pub fn number(self) -> u8 {
         match self {
-            Self::Tcp => 6,
-            Self::Udp => 17,
-            Self::Sctp => 132,
+            Self::Tcp => conntrack::TCP,
+            Self::Udp => conntrack::UDP,
+            Self::Sctp => conntrack::SCTP,
         }
     }
 

@@ -671,7 +671,7 @@ mod tests {
     }
 
     #[test]
-    fn the_placeholder_is_this_invocations() {
+    fn ifname_is_this_invocations() {
         let grant = r#"{"traffic": [{"links": ["{ifname}"]}]}"#;
         let own = add(link("eth0", "veth"), tbf());
         assert_eq!(decision(grant, &own), allowed(&["traffic[0]"]));

@@ -20,7 +20,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::check;
-use crate::firewall::owned::{self, Found, creation};
+use crate::firewall::owned::{self, creation};
 use crate::firewall::{
     self, Chain, ChainType, Command, Condition, DataType, Element, Family, Field, Hook, Rule, Set,
     Statement, networks,
@@ -183,31 +183,13 @@ fn check_one(owner: &Owner, address: &IpNet) -> Result<(), Error> {
 /// Removes the attachment's elements: by address where the previous result tells the addresses,
 /// else, or where they are not there, by looking at all.
 pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
-    let removed = || {
-        let mut found = find_by_address(owner, previous)?;
-        if found.is_empty() {
-            found = owned::find(FAMILY, &[PODS4, PODS6], |element| element.is_of(owner))?;
-        }
-        owned::delete(FAMILY, found)
-    };
-    removed().context("could not remove masquerading")
-}
-
-fn find_by_address(
-    owner: &Owner,
-    previous: Option<&AddResult>,
-) -> Result<Vec<Found>, OperationError> {
-    let mut found = Vec::new();
-    for ip in previous.map_or(&[][..], |previous| &previous.ips) {
-        let address = ip.address.addr();
-        found.extend(owned::get(
-            FAMILY,
-            family_of(address).pods,
-            &[address.into()],
-            owner,
-        )?);
-    }
-    Ok(found)
+    let ips = previous.map_or(&[][..], |previous| &previous.ips);
+    let addresses = ips.iter().map(|ip| ip.address.addr());
+    let known: Vec<_> = addresses
+        .map(|address| (family_of(address).pods, vec![address.into()]))
+        .collect();
+    owned::remove(FAMILY, owner, &known, || Ok([PODS4, PODS6].to_vec()))
+        .context("could not remove masquerading")
 }
 
 /// Removes the elements of attachments that are not valid.

@@ -123,7 +123,7 @@ fn damage_to_classes_and_filters() -> Result<()> {
     Ok(())
 }
 
-/// What the configuration asks for now is not what ADD was asked for.
+/// The configuration asks for something else than it did in ADD.
 #[test]
 fn another_configuration_than_that_of_add() -> Result<()> {
     let mut unshaped = for_some();

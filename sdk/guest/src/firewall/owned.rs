@@ -145,6 +145,24 @@ pub fn retain(
     )
 }
 
+/// Removes an attachment's elements: those with the keys that it is known to have, each with its set;
+/// or, where none are known or not all are there, what is found among all elements of `sets`.
+pub fn remove<S: AsRef<str>>(
+    family: Family,
+    owner: &Owner,
+    known: &[(S, Vec<Value>)],
+    sets: impl FnOnce() -> Result<Vec<S>, OperationError>,
+) -> Result<(), OperationError> {
+    let mut found = Vec::with_capacity(known.len());
+    for (set, key) in known {
+        found.extend(get(family, set.as_ref(), key, owner)?);
+    }
+    if known.is_empty() || found.len() < known.len() {
+        found = find(family, &sets()?, |element| element.is_of(owner))?;
+    }
+    delete(family, found)
+}
+
 /// Removes elements, in one transaction where all are still there.
 pub fn delete(family: Family, found: Vec<Found>) -> Result<(), OperationError> {
     if found.is_empty() {
