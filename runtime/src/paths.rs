@@ -105,6 +105,11 @@ impl Paths {
         self.root.join("var/log/weir/weir.log")
     }
 
+    /// The socket of the system's D-Bus.
+    pub fn system_bus(&self) -> PathBuf {
+        self.root.join("run/dbus/system_bus_socket")
+    }
+
     /// Locks; gone after a reboot.
     pub fn run(&self) -> PathBuf {
         self.root.join("run/weir")

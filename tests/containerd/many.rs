@@ -7,7 +7,6 @@ use std::thread;
 
 use anyhow::{Result, anyhow, ensure};
 use serde_json::{Value, json};
-use weir_tests::cri::Protocol::Tcp;
 
 use crate::pods::{GATEWAY, Pod, Pods, Wishes};
 use crate::probe::{self, Server};
@@ -53,7 +52,7 @@ fn chained() -> [Value; 4] {
 /// A pod with a host port and limits of its own.
 fn run(pods: &Pods, number: usize) -> Result<Pod> {
     let (ingress, egress) = rates(number);
-    let wishes = Wishes::default().port(Tcp, host_port(number)?, 80);
+    let wishes = Wishes::default().port("TCP", host_port(number)?, 80);
     pods.run(&format!("pod-{number}"), wishes.rates(ingress, egress))
 }
 

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use weir_tests::binary;
 use weir_tests::containerd::{BUSYBOX_IMAGE, Containerd};
-use weir_tests::cri::{
-    Cri, LinuxPodSandboxConfig, PodSandboxConfig, PodSandboxMetadata, PortMapping, Protocol,
-};
+use weir_tests::cri::Cri;
 
 /// The bridge of the pods' network, and its address.
 pub const BRIDGE: &str = "pods0";
@@ -18,17 +16,18 @@ pub const GATEWAY: &str = "10.77.0.1";
 /// What a pod asks for beside its sandbox.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
-    ports: Vec<PortMapping>,
+    ports: Vec<Value>,
     annotations: BTreeMap<String, String>,
 }
 
 impl Wishes {
-    pub fn port(mut self, protocol: Protocol, host: u16, container: u16) -> Self {
-        self.ports.push(PortMapping {
-            protocol: protocol.into(),
-            host_port: host.into(),
-            container_port: container.into(),
-        });
+    /// A port of the node that leads to one of the pod, by `TCP` or `UDP`.
+    pub fn port(mut self, protocol: &str, host: u16, container: u16) -> Self {
+        self.ports.push(json!({
+            "protocol": protocol,
+            "host_port": host,
+            "container_port": container,
+        }));
         self
     }
 
@@ -66,41 +65,40 @@ impl Pods {
         let links: Vec<&str> = kinds(&network).chain(["host-local", "loopback"]).collect();
         containerd.install_cni_bin(&binary(), &links)?;
         containerd.write_cni_conf("10-pods.conflist", &network)?;
-        let cri = Cri::connect(&containerd.socket())?;
+        let cri = Cri::new(containerd.socket());
         cri.wait_until_ready(BUSYBOX_IMAGE)?;
         Ok(Self { containerd, cri })
     }
 
     /// Starts a pod's sandbox.
     pub fn run(&self, name: &str, wishes: Wishes) -> Result<Pod> {
-        let config = PodSandboxConfig {
-            metadata: Some(PodSandboxMetadata {
-                name: name.to_owned(),
-                uid: format!("uid-of-{name}"),
-                namespace: "default".to_owned(),
-                attempt: 0,
-            }),
-            hostname: name.to_owned(),
-            port_mappings: wishes.ports,
-            annotations: wishes.annotations,
-            linux: Some(LinuxPodSandboxConfig {
-                cgroup_parent: self.containerd.cgroup_parent(),
-            }),
-        };
-        let id = self.cri.run_pod_sandbox(config)?;
+        let config = json!({
+            "metadata": {
+                "name": name,
+                "uid": format!("uid-of-{name}"),
+                "namespace": "default",
+            },
+            "hostname": name,
+            "port_mappings": wishes.ports,
+            "annotations": wishes.annotations,
+            "linux": { "cgroup_parent": self.containerd.cgroup_parent() },
+        });
+        let id = self.cri.run_pod_sandbox(&config)?;
         self.pod(id)
     }
 
     fn pod(&self, id: String) -> Result<Pod> {
         let status = self.cri.pod_sandbox_status(&id)?;
         ensure!(status.ready, "{id} is not ready: {status:?}");
-        ensure!(status.network.additional_ips.is_empty(), "{status:?}");
+        let [address] = &status.addresses[..] else {
+            bail!("not one address: {status:?}");
+        };
         let interface = &status.info["cniResult"]["Interfaces"]["eth0"];
         let netns = interface["Sandbox"].as_str();
         let netns = netns.with_context(|| format!("no namespace: {status:?}"))?;
         Ok(Pod {
             id,
-            address: status.network.ip,
+            address: address.clone(),
             netns: netns.to_owned(),
         })
     }

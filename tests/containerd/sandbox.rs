@@ -7,7 +7,6 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use weir_tests::Namespace;
-use weir_tests::cri::Protocol::{Tcp, Udp};
 
 use crate::pods::{BRIDGE, GATEWAY, Pod, Pods, Wishes};
 use crate::probe::{self, Server};
@@ -82,8 +81,8 @@ impl Site {
 
     /// A pod that both ports lead to.
     fn run_mapped(&self, name: &str) -> Result<Pod> {
-        let wishes = Wishes::default().port(Tcp, TCP.0, TCP.1);
-        self.pods.run(name, wishes.port(Udp, UDP.0, UDP.1))
+        let wishes = Wishes::default().port("TCP", TCP.0, TCP.1);
+        self.pods.run(name, wishes.port("UDP", UDP.0, UDP.1))
     }
 
     fn serve(&self, place: &Place) -> Result<Server> {
@@ -173,7 +172,7 @@ fn take_down(site: &Site, pod: &Pod) -> Result<()> {
         cri.stop_pod_sandbox(&pod.id)?;
         let status = cri.pod_sandbox_status(&pod.id)?;
         ensure!(!status.ready, "still ready: {status:?}");
-        ensure!(status.network.ip.is_empty(), "stopped, with {status:?}");
+        ensure!(status.addresses.is_empty(), "stopped, with {status:?}");
     }
     for _ in 0..2 {
         cri.remove_pod_sandbox(&pod.id)?;

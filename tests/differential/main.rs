@@ -11,6 +11,7 @@ mod case;
 mod compare;
 mod damage;
 mod firewall;
+mod firewalld;
 mod host_local;
 mod normalise;
 mod portmap;

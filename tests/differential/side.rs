@@ -164,7 +164,9 @@ impl Side {
             Whose::Weir => weir(&self.node, plugin(config), command, container, config),
             Whose::Reference => {
                 let config = self.relocated(config);
-                reference(plugin(&config), command, container, &config)
+                let mut call = reference(plugin(&config), command, container, &config);
+                call.set("DBUS_SYSTEM_BUS_ADDRESS", self.node.system_bus_address());
+                call
             }
         }
     }

@@ -2,6 +2,7 @@
 //! Each is denied or bounded, recorded, and leaves nothing behind.
 
 mod bounds;
+mod changes;
 mod forgery;
 mod imports;
 mod output;

@@ -7,10 +7,11 @@ use weir_tests::{Grant, Node, State, weir};
 use super::{Place, READ};
 
 /// The operations that `examples/hostile` attempts, at least one of each capability.
-const ATTEMPTED: [&str; 10] = [
+const ATTEMPTED: [&str; 11] = [
     "address",
     "conntrack",
     "firewall",
+    "firewalld",
     "ipam",
     "link",
     "neighbour",

@@ -6,6 +6,7 @@
 
 pub mod containerd;
 pub mod cri;
+pub mod firewalld;
 pub mod guest;
 pub mod namespace;
 pub mod node;
@@ -27,18 +28,23 @@ use std::path::PathBuf;
 
 /// The weir binary under test: built by `make`, never by the tests.
 pub fn binary() -> PathBuf {
+    program("weir")
+}
+
+/// A program that is built like it, and lies beside it.
+pub fn program(name: &str) -> PathBuf {
     // Tests are in `target/<triple>/release/deps`.
     let own = std::env::current_exe().expect("a test has a path");
     let release = own.parent().and_then(|deps| deps.parent());
-    let binary = release
+    let program = release
         .expect("tests are below the target directory")
-        .join("weir");
+        .join(name);
     assert!(
-        binary.exists(),
-        "{} is missing: run `make build`",
-        binary.display()
+        program.exists(),
+        "{} is missing: run `make test-build`",
+        program.display()
     );
-    binary
+    program
 }
 
 /// The top of the house.

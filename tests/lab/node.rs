@@ -77,6 +77,21 @@ impl Node {
         self.root.join("opt/cni/bin")
     }
 
+    /// Its network namespace.
+    pub fn netns(&self) -> PathBuf {
+        self.namespace.path().expect("/proc is mounted")
+    }
+
+    /// The socket of the node's D-Bus, where weir looks for it.
+    pub fn system_bus(&self) -> PathBuf {
+        self.root.join("run/dbus/system_bus_socket")
+    }
+
+    /// The same as other programs are told it, in `DBUS_SYSTEM_BUS_ADDRESS`.
+    pub fn system_bus_address(&self) -> String {
+        format!("unix:path={}", self.system_bus().display())
+    }
+
     /// The lease directory of a network with the default `dataDir`.
     pub fn leases(&self, network: &str) -> PathBuf {
         self.root.join("var/lib/cni/networks").join(network)

@@ -13,7 +13,7 @@ use weir_sdk::store::{Access, Location, Store};
 use weir_sdk::traffic::{self, Qdisc, TokenBucket};
 use weir_sdk::{
     AddResult, Error, IpFamily, IpNet, Namespace, OperationError, Plugin, Request, address,
-    conntrack, ipam, log, neighbour, route, sysctl,
+    conntrack, firewalld, ipam, log, neighbour, route, sysctl,
 };
 
 /// The plugin.
@@ -30,7 +30,7 @@ pub struct Config {
 /// What is tried, and its name for the log.
 type Attempt = (&'static str, fn(&str) -> Result<(), OperationError>);
 
-const ATTEMPTS: [Attempt; 17] = [
+const ATTEMPTS: [Attempt; 18] = [
     ("take the loopback of the host down", set_host_loopback_down),
     ("delete the bridge of the host", delete_bridge),
     ("make a link in the host", create_host_link),
@@ -42,6 +42,7 @@ const ATTEMPTS: [Attempt; 17] = [
     ("switch the reverse path filter off", switch_filter_off),
     ("climb out of the sysctl tree", climb_out_of_sysctl),
     ("drop the host's packets", drop_host_packets),
+    ("let strangers in", let_strangers_in),
     ("slow the host down", slow_host_down),
     ("listen to the host", redirect_host_packets),
     ("break the host's connections", break_connections),
@@ -146,6 +147,10 @@ fn drop_host_packets(_: &str) -> Result<(), OperationError> {
         }),
     };
     firewall::apply(Namespace::Host, Family::Inet, &[Command::AddChain(chain)])
+}
+
+fn let_strangers_in(_: &str) -> Result<(), OperationError> {
+    firewalld::add_source("trusted", IpAddr::from([198, 51, 100, 1]))
 }
 
 fn slow_host_down(_: &str) -> Result<(), OperationError> {

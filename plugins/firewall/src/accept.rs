@@ -21,7 +21,7 @@
 use std::net::IpAddr;
 
 use weir_sdk::check::wrong;
-use weir_sdk::firewall::owned::{self, creation};
+use weir_sdk::firewall::owned::{self, Found, creation};
 use weir_sdk::firewall::{
     self, Chain, ChainType, Command, Condition, DataType, Element, Elements, Family, Field, Hook,
     MaskedComparison, Rule, Set, Statement, Value,
@@ -229,6 +229,40 @@ fn try_check(
         }
     }
     Ok(())
+}
+
+/// The addresses that are the attachment's to give up: those of the previous result that are not
+/// another container's by now; without that result, those found in the sets.
+pub fn addresses(owner: &Owner, previous: Option<&AddResult>) -> Result<Vec<IpAddr>, Error> {
+    let Some(previous) = previous else {
+        let found = owned::find(FAMILY, &PODS, |element| element.is_of(owner))?;
+        return Ok(found.iter().filter_map(address).collect());
+    };
+    let mut own = Vec::new();
+    for address in previous.ips.iter().map(|ip| ip.address.addr()) {
+        let (set, key) = (set_of(address), [address.into()]);
+        let element = owned::if_any(firewall::get_element(Namespace::Host, FAMILY, set, &key))?;
+        if element.flatten().is_none_or(|element| element.is_of(owner)) {
+            own.push(address);
+        }
+    }
+    Ok(own)
+}
+
+/// The addresses of attachments that are not valid.
+pub fn garbage<C>(request: &GcRequest<C>) -> Result<Vec<IpAddr>, Error> {
+    let valid = Valid::of(request);
+    let found = owned::find(FAMILY, &PODS, |element| {
+        valid.is_garbage(element.comment.as_deref().unwrap_or_default())
+    })?;
+    Ok(found.iter().filter_map(address).collect())
+}
+
+fn address((_, element): &Found) -> Option<IpAddr> {
+    match element.key.first() {
+        Some(Value::Address(address)) => Some((*address).into()),
+        _ => None,
+    }
 }
 
 /// Removes the attachment's elements: by address where the previous result tells the addresses, else,

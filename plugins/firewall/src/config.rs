@@ -12,6 +12,9 @@ pub const ADMIN_CHAIN: &str = "CNI-ADMIN";
 /// The longest name of a chain, in bytes.
 const CHAIN_NAME_MAX: usize = 31;
 
+/// The zone without `firewalldZone`: all packets pass it.
+const ZONE: &str = "trusted";
+
 /// The chains that are not the administrator's.
 const OWN_CHAINS: [&str; 2] = ["forward", "admins"];
 
@@ -19,14 +22,40 @@ const OWN_CHAINS: [&str; 2] = ["forward", "admins"];
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Config {
-    /// `nftables`, or empty.
-    pub backend: String,
+    /// What lets the container's packets pass.
+    pub backend: Backend,
     /// The administrator's chain.
     pub iptables_admin_chain_name: String,
-    /// A zone of firewalld; without effect, as firewalld is not used.
+    /// The zone of firewalld that the container's addresses are bound to.
     pub firewalld_zone: String,
     /// Whose connections reach the container.
     pub ingress_policy: IngressPolicy,
+}
+
+/// `backend`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
+pub enum Backend {
+    /// The plugin's own tables, and firewalld where it runs.
+    #[default]
+    Whichever,
+    /// The plugin's own tables alone.
+    Nftables,
+    /// As without one, but firewalld must run.
+    Firewalld,
+    /// What there is not.
+    Other(String),
+}
+
+impl From<String> for Backend {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "" => Self::Whichever,
+            "nftables" => Self::Nftables,
+            "firewalld" => Self::Firewalld,
+            _ => Self::Other(text),
+        }
+    }
 }
 
 /// `ingressPolicy`.
@@ -62,11 +91,18 @@ impl Config {
         }
     }
 
+    /// The zone of firewalld.
+    pub fn zone(&self) -> &str {
+        match self.firewalld_zone.as_str() {
+            "" => ZONE,
+            zone => zone,
+        }
+    }
+
     /// Checks what the types do not say. Errors have code 7, or 2 for a backend that there is not.
     pub fn validate(&self) -> Result<(), Error> {
-        match self.backend.as_str() {
-            "" | "nftables" => {}
-            other => return Err(unsupported_backend(other)),
+        if let Backend::Other(backend) = &self.backend {
+            return Err(unsupported_backend(backend));
         }
         let name = self.admin_chain();
         let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -87,15 +123,9 @@ impl Config {
 }
 
 fn unsupported_backend(backend: &str) -> Error {
-    let details = match backend {
-        "firewalld" => {
-            "weir filters in nftables tables of its own and does not speak to firewalld: where \
-             firewalld runs, put the containers' subnets into its zone \"trusted\" once \
-             (firewall-cmd --permanent --zone=trusted --add-source=SUBNET), and leave the key out"
-        }
-        _ => "weir uses nftables alone: leave the key out",
-    };
-    Error::unsupported_field("backend", &json!(backend)).with_details(details)
+    Error::unsupported_field("backend", &json!(backend)).with_details(
+        "expected nftables or firewalld, or no such key: then it is nftables, and firewalld where it runs",
+    )
 }
 
 #[cfg(test)]
@@ -126,7 +156,7 @@ mod tests {
 
     #[test]
     fn other_backends_are_unsupported_values() {
-        for backend in ["iptables", "firewalld", "ebtables"] {
+        for backend in ["iptables", "ebtables", "Firewalld"] {
             let error = config(&format!(r#"{{"backend": "{backend}"}}"#));
             let error = error.validate().unwrap_err();
             assert_eq!(error.code, Code::UNSUPPORTED_FIELD);
@@ -135,7 +165,10 @@ mod tests {
                 "{error}"
             );
         }
-        assert!(config(r#"{"backend": "nftables"}"#).validate().is_ok());
+        for backend in ["", "nftables", "firewalld"] {
+            let config = config(&format!(r#"{{"backend": "{backend}"}}"#));
+            assert!(config.validate().is_ok(), "{backend}");
+        }
     }
 
     #[test]

@@ -1,17 +1,19 @@
 //! The plugin `firewall`: decides which traffic of a container is forwarded. It comes after the plugin
 //! that attaches the container.
 //!
-//! Errors in the configuration have code 7, a backend that there is not has code 2, and the SDK's codes
+//! Errors in the configuration have code 7, a backend that there is not has code 2, STATUS without the
+//! firewalld that is asked for has code 50, and the SDK's codes
 //! are in [`weir_sdk::codes`].
 
 mod accept;
 mod bridge;
 pub mod config;
 mod isolation;
+mod zone;
 
 use weir_sdk::check;
 use weir_sdk::owner::Owner;
-use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request};
+use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request, StatusRequest};
 
 use bridge::Attached;
 use config::{Config, IngressPolicy};
@@ -40,12 +42,14 @@ impl Plugin for Firewall {
         {
             isolation::add(&owner, &attached.port)?;
         }
+        zone::add(config, previous)?;
         Ok(request.previous.unwrap_or_default())
     }
 
     fn del(request: Request<Config>) -> Result<(), Error> {
         let owner = Owner::of(&request);
         let previous = request.previous.as_ref();
+        zone::remove(&request.config, || accept::addresses(&owner, previous))?;
         accept::remove(&owner, previous)?;
         match request.config.ingress_policy {
             IngressPolicy::Isolated => isolation::remove(&owner, previous),
@@ -59,13 +63,19 @@ impl Plugin for Firewall {
         let owner = Owner::of(&request);
         let attached = attached(config, previous)?;
         accept::check(&owner, config, previous, attached.as_ref())?;
+        zone::check(config, previous)?;
         match (&attached, config.ingress_policy) {
             (Some(attached), IngressPolicy::Isolated) => isolation::check(&owner, &attached.port),
             _ => Ok(()),
         }
     }
 
+    fn status(request: StatusRequest<Config>) -> Result<(), Error> {
+        zone::status(&request.config)
+    }
+
     fn gc(request: GcRequest<Config>) -> Result<(), Error> {
+        zone::remove(&request.config, || accept::garbage(&request))?;
         accept::retain(&request)?;
         isolation::retain(&request)
     }

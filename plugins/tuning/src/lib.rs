@@ -1,7 +1,7 @@
 //! The plugin `tuning`: changes kernel parameters of a container and attributes of its interface.
 //!
-//! It creates nothing and comes after the plugin whose interface it changes. An ADD that fails leaves
-//! everything as it was, and DEL gives the interface its attributes back.
+//! It creates nothing and comes after the plugin whose interface it changes. The host puts back what an
+//! ADD that fails has changed, and DEL gives the interface its attributes back.
 //!
 //! Errors in the configuration have code 7, the SDK's codes are in [`weir_sdk::codes`], and these
 //! are this plugin's own:
@@ -14,7 +14,6 @@
 mod allowlist;
 mod attributes;
 mod backup;
-mod before;
 pub mod codes;
 pub mod config;
 mod parameters;
@@ -22,9 +21,7 @@ mod parameters;
 use weir_sdk::{AddResult, Error, Interface, Plugin, Request, check};
 
 use attributes::Attributes;
-use before::Before;
 use config::Config;
-use parameters::Parameter;
 
 /// The plugin.
 pub struct Tuning;
@@ -43,11 +40,13 @@ impl Plugin for Tuning {
         let parameters = parameters::of(config, &request.ifname)?;
         allowlist::check(&parameters)?;
 
-        let before = Before::read(&request.ifname, &parameters, &attributes)?;
-        if let Err(error) = tune(&request, &before, &parameters, &attributes) {
-            before.restore(&request.ifname);
-            return Err(error);
+        if !attributes.is_empty() {
+            let before = attributes::read(&request.ifname)?;
+            // The host undoes all that a failed ADD has done; DEL needs it where weir itself was ended.
+            backup::save(&request, &before.only(&attributes))?;
         }
+        parameters::write(&parameters)?;
+        attributes::set(&request.ifname, &attributes)?;
         Ok(with_attributes(result, &request.ifname, &attributes))
     }
 
@@ -67,21 +66,6 @@ impl Plugin for Tuning {
         parameters::check(&parameters)?;
         attributes::check(&request.ifname, &attributes)
     }
-}
-
-/// Makes all changes, in the order of the reference plugin. The backup comes first: DEL must find it
-/// also when this is stopped half-way.
-fn tune(
-    request: &Request<Config>,
-    before: &Before,
-    parameters: &[Parameter],
-    attributes: &Attributes,
-) -> Result<(), Error> {
-    if !attributes.is_empty() {
-        backup::save(request, &before.attributes)?;
-    }
-    parameters::write(parameters)?;
-    attributes::set(&request.ifname, attributes)
 }
 
 /// The previous result, with what the container's interface has now.

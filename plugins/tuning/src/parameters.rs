@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use weir_sdk::check::wrong;
-use weir_sdk::{Context, Error, ErrorCode, Namespace, Outcome, log, sysctl};
+use weir_sdk::{Context, Error, Namespace, Outcome, sysctl};
 
 use crate::config::Config;
 
@@ -24,13 +24,6 @@ pub struct Parameter {
     pub key: String,
     /// The value.
     pub value: String,
-}
-
-/// A parameter's value before it was changed; none where it has no value that could be written back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Value {
-    key: String,
-    value: Option<String>,
 }
 
 /// The parameters that are asked for, by key: those of `sysctl`, and in their place those of
@@ -82,22 +75,6 @@ fn key(path: &str, configured: &str, ifname: &str) -> Result<String, Error> {
     Ok(dotted.replace(IFNAME, &sysctl::interface_segment(ifname)))
 }
 
-/// The values that the parameters have. Errors: [`weir_sdk::codes::NOT_FOUND`].
-pub fn read(parameters: &[Parameter]) -> Result<Vec<Value>, Error> {
-    let value = |parameter: &Parameter| {
-        let value = match sysctl::read(Namespace::Container, &parameter.key) {
-            // It can only be written, or is a secret that was never set.
-            Err(error) if error.code == ErrorCode::Failed => Ok(None),
-            read => read.map(Some),
-        };
-        Ok(Value {
-            key: parameter.key.clone(),
-            value: value.context(format!("could not read \"{}\"", parameter.configured))?,
-        })
-    };
-    parameters.iter().map(value).collect()
-}
-
 /// Gives the parameters their values.
 pub fn write(parameters: &[Parameter]) -> Result<(), Error> {
     for Parameter {
@@ -110,18 +87,6 @@ pub fn write(parameters: &[Parameter]) -> Result<(), Error> {
             .context(format!("could not set \"{configured}\""))?;
     }
     Ok(())
-}
-
-/// Gives the parameters their values back, the last first: one may have set others that come before
-/// it. What the kernel refuses is logged.
-pub fn restore(before: &[Value]) {
-    for Value { key, value } in before.iter().rev() {
-        let Some(value) = value else { continue };
-        if let Err(error) = sysctl::ensure(Namespace::Container, key, value) {
-            let fields = [("key", key.as_str()), ("error", &error.message)];
-            log::warn("could not give a parameter its value back", &fields);
-        }
-    }
 }
 
 /// Fails if a parameter has another value.

@@ -112,6 +112,7 @@ fn template(capability: Capability) -> Option<&'static str> {
             Some(r#"{ namespace: container, links: ["{ifname}"], verbs: [read] }"#)
         }
         Capability::Firewall => Some("{ namespace: host, families: [inet], verbs: [read] }"),
+        Capability::Firewalld => Some("{ zones: [trusted], verbs: [read] }"),
         Capability::Conntrack => {
             Some("{ namespace: container, protocols: [udp], verbs: [delete] }")
         }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::address::AddressRule;
 use super::conntrack::ConntrackRule;
 use super::firewall::FirewallRule;
+use super::firewalld::FirewalldRule;
 use super::link::LinkRule;
 use super::neighbour::NeighbourRule;
 use super::operation::{Capability, Invocation, Rule};
@@ -141,6 +142,8 @@ pub struct Capabilities {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub firewall: Vec<FirewallRule>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub firewalld: Vec<FirewalldRule>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conntrack: Vec<ConntrackRule>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sysctl: Vec<SysctlRule>,
@@ -162,6 +165,7 @@ impl Capabilities {
             Capability::Neighbour => !NeighbourRule::of(self).is_empty(),
             Capability::Traffic => !TrafficRule::of(self).is_empty(),
             Capability::Firewall => !FirewallRule::of(self).is_empty(),
+            Capability::Firewalld => !FirewalldRule::of(self).is_empty(),
             Capability::Conntrack => !ConntrackRule::of(self).is_empty(),
             Capability::Sysctl => !SysctlRule::of(self).is_empty(),
             Capability::Store => !StoreRule::of(self).is_empty(),

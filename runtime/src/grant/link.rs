@@ -232,6 +232,24 @@ pub struct Update {
     pub master: Option<NewMaster>,
 }
 
+impl Update {
+    /// An update that changes nothing.
+    pub fn nothing_of(link: LinkFacts) -> Self {
+        Self {
+            link,
+            name: None,
+            up: None,
+            mac: None,
+            mtu: None,
+            txqlen: None,
+            promiscuous: None,
+            all_multicast: None,
+            alias: None,
+            master: None,
+        }
+    }
+}
+
 /// Changes a bridge port's flags.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UpdatePort {

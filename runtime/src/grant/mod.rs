@@ -7,6 +7,7 @@ pub mod address;
 pub mod conntrack;
 pub mod document;
 pub mod firewall;
+pub mod firewalld;
 pub mod ipam;
 pub mod link;
 pub mod neighbour;

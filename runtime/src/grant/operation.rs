@@ -17,6 +17,7 @@ pub enum Capability {
     Neighbour,
     Traffic,
     Firewall,
+    Firewalld,
     Conntrack,
     Sysctl,
     Store,
@@ -28,7 +29,7 @@ pub enum Capability {
 
 impl Capability {
     /// All of them, in the order of the contract.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Link,
         Self::Address,
         Self::Route,
@@ -36,6 +37,7 @@ impl Capability {
         Self::Neighbour,
         Self::Traffic,
         Self::Firewall,
+        Self::Firewalld,
         Self::Conntrack,
         Self::Sysctl,
         Self::Store,
@@ -55,6 +57,7 @@ impl Capability {
             Self::Neighbour => "neighbour",
             Self::Traffic => "traffic",
             Self::Firewall => "firewall",
+            Self::Firewalld => "firewalld",
             Self::Conntrack => "conntrack",
             Self::Sysctl => "sysctl",
             Self::Store => "store",

@@ -26,6 +26,16 @@ pub struct Write {
     pub value: String,
 }
 
+impl Write {
+    /// The name of the link whose parameter it is: `eth0.1` for `net.ipv4.conf.eth0/1.forwarding`.
+    pub fn link(&self) -> Option<String> {
+        let mut segments = self.key.split('.').skip(2);
+        let of_links = matches!(segments.next(), Some("conf" | "neigh"));
+        let link = segments.next().filter(|_| of_links)?;
+        Some(link.replace('/', "."))
+    }
+}
+
 impl Operation for Read {
     type Rule = SysctlRule;
     const NAME: &'static str = "sysctl.read";
@@ -115,5 +125,35 @@ impl Rule for SysctlRule {
             .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb()))
             .field("values", r.value.as_ref().is_none_or(may_write))
             .miss()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_tells_its_link() {
+        let link = |key: &str| {
+            let (namespace, key) = (Namespace::Container, key.to_owned());
+            let value = "1".to_owned();
+            let write = Write {
+                namespace,
+                key,
+                value,
+            };
+            write.link()
+        };
+        assert_eq!(link("net.ipv4.conf.eth0.rp_filter").unwrap(), "eth0");
+        assert_eq!(
+            link("net.ipv6.neigh.eth0/1.mcast_solicit").unwrap(),
+            "eth0.1"
+        );
+        assert_eq!(link("net.mpls.conf.eth0.input").unwrap(), "eth0");
+        // A link may have the name of anything that is not one.
+        assert_eq!(link("net.core.somaxconn"), None);
+        assert_eq!(link("net.ipv4.ip_default_ttl"), None);
+        assert_eq!(link("net.ipv4.route.flush"), None);
+        assert_eq!(link("net.ipv4.conf"), None);
     }
 }

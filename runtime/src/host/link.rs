@@ -12,17 +12,24 @@ impl Contract for Host {
     fn create(&mut self, new: contract::NewLink) -> Result<contract::Link, Error> {
         let operation = self.new_link(new)?;
         let namespace = operation.namespace;
+        let peer = match &operation.kind {
+            link::NewKind::Veth { peer } => Some(peer.namespace),
+            _ => None,
+        };
         let link = self.gate.perform(operation, |permit| {
             kernel::link::create(&mut self.namespaces, permit)
         })?;
-        let facts = link.facts(namespace);
-        self.meet(facts.clone());
-        self.done.push(Undo::Link(link::Delete { link: facts }));
+        self.done.push(Undo::Link(link::Delete {
+            link: link.facts(namespace),
+        }));
+        self.made.push((namespace, link.index));
+        self.made.extend(peer.map(|peer| (peer, peer_of(&link))));
+        self.meet(namespace, link.clone());
         Ok(link.into())
     }
 
     fn get(&mut self, namespace: Namespace, link: LinkReference) -> Result<contract::Link, Error> {
-        let found = match self.find(namespace, &link) {
+        let found = match self.find(namespace, &link).cloned() {
             Ok(found) => found,
             Err(error) if error.is_not_found() => return Err(self.missing(namespace, link, error)),
             Err(error) => return Err(error),
@@ -74,8 +81,9 @@ impl Contract for Host {
         link: LinkReference,
         changes: contract::Changes,
     ) -> Result<(), Error> {
+        let before = self.recall(namespace, &link)?.clone();
         let operation = link::Update {
-            link: self.identify(namespace, &link)?,
+            link: before.facts(namespace.into()),
             name: changes.name,
             up: changes.up,
             mac: changes.mac.map(mac).transpose()?,
@@ -86,12 +94,11 @@ impl Contract for Host {
             alias: changes.alias,
             master: self.new_master(namespace, changes.master)?,
         };
-        if operation.name.is_some() {
-            self.forget_links();
-        }
-        self.gate.perform(operation, |permit| {
+        let outcome = self.gate.perform(operation.clone(), |permit| {
             kernel::link::update(&mut self.namespaces, permit)
-        })
+        });
+        self.note_update(&operation, &before, &outcome);
+        outcome
     }
 
     fn update_port(
@@ -100,14 +107,17 @@ impl Contract for Host {
         link: LinkReference,
         changes: contract::PortChanges,
     ) -> Result<(), Error> {
+        let before = self.recall(namespace, &link)?.clone();
         let operation = link::UpdatePort {
-            link: self.identify(namespace, &link)?,
+            link: before.facts(namespace.into()),
             hairpin: changes.hairpin,
             isolated: changes.isolated,
         };
-        self.gate.perform(operation, |permit| {
+        let outcome = self.gate.perform(operation.clone(), |permit| {
             kernel::link::update_port(&mut self.namespaces, permit)
-        })
+        });
+        self.note_port(&operation, &before, &outcome);
+        outcome
     }
 
     fn update_bridge(
@@ -179,22 +189,17 @@ impl Contract for Host {
         to: Namespace,
         new_name: Option<String>,
     ) -> Result<contract::Link, Error> {
-        let link = self.identify(namespace, &link)?;
-        let back = link.clone();
+        let before = self.recall(namespace, &link)?.clone();
         let operation = link::Move {
-            name: new_name.unwrap_or_else(|| link.name.clone()),
+            link: before.facts(namespace.into()),
             to: to.into(),
-            link,
+            name: new_name.unwrap_or_else(|| before.name.clone()),
         };
         self.forget_links();
         let moved = self.gate.perform(operation, |permit| {
             kernel::link::move_to(&mut self.namespaces, permit)
         })?;
-        self.done.push(Undo::Move(link::Move {
-            link: moved.facts(to.into()),
-            to: back.namespace,
-            name: back.name,
-        }));
+        self.note_move(namespace.into(), &before, &moved.facts(to.into()));
         Ok(moved.into())
     }
 
@@ -317,4 +322,9 @@ impl Host {
             }
         })
     }
+}
+
+/// The index of a veth's other end. The kernel may leave it out where it is the same.
+fn peer_of(link: &kernel::link::Link) -> u32 {
+    link.lower.unwrap_or(link.index)
 }

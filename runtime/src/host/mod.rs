@@ -13,6 +13,8 @@ mod address;
 mod conntrack;
 mod firewall;
 mod firewall_convert;
+mod firewalld;
+mod inverse;
 mod ipam;
 mod link;
 mod link_convert;

@@ -14,6 +14,7 @@ use super::undo::Undo;
 use crate::gate::Gate;
 use crate::grant::link::LinkFacts;
 use crate::grant::{Limits, Namespace};
+use crate::kernel::firewalld::Firewalld;
 use crate::kernel::link::Link;
 use crate::kernel::lock::Shared;
 use crate::kernel::{self, Error, Namespaces};
@@ -46,10 +47,13 @@ pub struct Host {
     pub(super) log: Log,
     pub(super) lock: Option<Shared>,
     pub(super) ipam: Option<Box<dyn RunIpam>>,
+    pub(super) firewalld: Firewalld,
     /// What this invocation did, in order, and the host can undo.
     pub(super) done: Vec<Undo>,
-    /// The links that this invocation has met.
-    known: Vec<LinkFacts>,
+    /// The links that this invocation made, by their namespace and index: they go with it.
+    pub(super) made: Vec<(Namespace, u32)>,
+    /// The links that this invocation has met, each as it left them.
+    known: Vec<(Namespace, Link)>,
     pub(super) table: ResourceTable,
     /// Made when it is first used: most plugins never do.
     wasi: Option<WasiCtx>,
@@ -77,6 +81,7 @@ impl Host {
         Self {
             gate: setup.gate,
             namespaces: setup.namespaces,
+            firewalld: Firewalld::new(setup.paths.system_bus(), setup.deadline),
             paths: setup.paths,
             plugin: setup.plugin,
             deadline: setup.deadline,
@@ -84,6 +89,7 @@ impl Host {
             lock: setup.lock,
             ipam: setup.ipam,
             done: Vec::new(),
+            made: Vec::new(),
             known: Vec::new(),
             table: ResourceTable::new(),
             wasi: None,
@@ -138,24 +144,32 @@ impl Host {
     /// The kernel gives an index to one link only, and no link another kind, so that a link which a
     /// plugin names by its index is looked up once. One that is gone meanwhile is for the kernel to
     /// refuse, and one that somebody else renames is judged by the name under which it was met; see
-    /// [`forget_links`](Self::forget_links) for those that the plugin changes.
+    /// [`note_update`](Self::note_update) and [`forget_links`](Self::forget_links) for those that the
+    /// plugin changes.
     pub(super) fn identify(
         &mut self,
         namespace: types::Namespace,
         link: &LinkReference,
     ) -> Result<LinkFacts, Error> {
-        match self.known(namespace.into(), link) {
-            Some(known) => Ok(known.clone()),
-            None => Ok(self.find(namespace, link)?.facts(namespace.into())),
-        }
+        let known = self.recall(namespace, link)?;
+        Ok(known.facts(namespace.into()))
     }
 
-    fn known(&self, namespace: Namespace, link: &LinkReference) -> Option<&LinkFacts> {
-        let LinkReference::Index(index) = link else {
-            return None;
+    /// A link as it was met, with what this invocation has changed of it since.
+    pub(super) fn recall(
+        &mut self,
+        namespace: types::Namespace,
+        link: &LinkReference,
+    ) -> Result<&Link, Error> {
+        let is_meant = |(known_in, known): &(Namespace, Link)| match link {
+            LinkReference::Index(index) => (*known_in, known.index) == (namespace.into(), *index),
+            // Somebody else may have given the name to another link.
+            LinkReference::Name(_) => false,
         };
-        let is_meant = |known: &&LinkFacts| (known.namespace, known.index) == (namespace, *index);
-        self.known.iter().find(is_meant)
+        match self.known.iter().position(is_meant) {
+            Some(at) => Ok(&self.known[at].1),
+            None => self.find(namespace, link),
+        }
     }
 
     /// The link itself, which only the gate's consent may show to the plugin.
@@ -163,23 +177,29 @@ impl Host {
         &mut self,
         namespace: types::Namespace,
         link: &LinkReference,
-    ) -> Result<Link, Error> {
+    ) -> Result<&Link, Error> {
         let namespace = namespace.into();
         let found = kernel::link::find(&mut self.namespaces, namespace, &link.clone().into())?;
-        self.meet(found.facts(namespace));
-        Ok(found)
+        Ok(self.meet(namespace, found))
     }
 
     /// Remembers a link as it is now.
-    pub(super) fn meet(&mut self, link: LinkFacts) {
-        let is_same =
-            |known: &LinkFacts| (known.namespace, known.index) == (link.namespace, link.index);
-        self.known.retain(|known| !is_same(known));
-        self.known.push(link);
+    pub(super) fn meet(&mut self, namespace: Namespace, link: Link) -> &Link {
+        let is_other = |known: &Link| known.index != link.index;
+        self.known
+            .retain(|(known_in, known)| *known_in != namespace || is_other(known));
+        self.known.push((namespace, link));
+        &self.known[self.known.len() - 1].1
     }
 
-    /// Forgets what is about to change: before a link is renamed, moved or deleted, whether or not
-    /// that succeeds.
+    /// The links of a namespace that are remembered.
+    pub(super) fn known_in(&self, namespace: Namespace) -> impl Iterator<Item = &Link> {
+        let known = self.known.iter().filter(move |known| known.0 == namespace);
+        known.map(|(_, link)| link)
+    }
+
+    /// Forgets what is about to change: before a link is moved or deleted, whether or not that
+    /// succeeds.
     pub(super) fn forget_links(&mut self) {
         self.known.clear();
     }

@@ -23,8 +23,15 @@ impl Contract for Host {
             key,
             value,
         };
-        self.gate.perform(operation, |permit| {
-            kernel::sysctl::write(&mut self.namespaces, permit)
-        })
+        if !self.is_parameter_put_back(&operation) {
+            return self.gate.perform(operation, |permit| {
+                kernel::sysctl::write(&mut self.namespaces, permit)
+            });
+        }
+        let before = self.gate.perform(operation.clone(), |permit| {
+            kernel::sysctl::replace(&mut self.namespaces, permit)
+        })?;
+        self.note_write(operation, before);
+        Ok(())
     }
 }

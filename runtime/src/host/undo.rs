@@ -1,33 +1,58 @@
 //! What the host takes back when an `add` fails, traps or is stopped half-way.
 //!
-//! Every host function that creates something notes its inverse here. The inverses run in reverse
-//! order, each with a permit of the gate's and a record in the audit log.
+//! Every host function that creates something notes its inverse here, and so does every one that
+//! changes a link's attributes, a bridge port's flags or a parameter in the container's namespace
+//! ([`inverse`](super::inverse)). What an `add` changes in the host's namespace stays: that is shared,
+//! and another attachment may rely on it by now, as on `ip_forward`.
+//!
+//! The inverses run in reverse order, each with a permit of the gate's and a record in the audit log.
 
 use std::time::{Duration, Instant};
 
 use super::state::Host;
-use crate::grant::{address, firewall, link, route, store, traffic};
+use crate::grant::link::LinkFacts;
+use crate::grant::{address, firewall, firewalld, link, route, store, sysctl, traffic};
 use crate::kernel::lock::Shared;
 use crate::kernel::store::StorePlace;
 use crate::kernel::{self, Code, Error};
 
-/// How long an undo waits for a lock when the invocation's own time is over.
+/// How long an undo waits for others when the invocation's own time is over.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The inverse of something that an invocation did.
 #[derive(Debug)]
 pub enum Undo {
     Link(link::Delete),
-    Move(link::Move),
+    Update(Box<link::Update>),
+    Port(link::UpdatePort),
+    Move {
+        back: link::Move,
+        /// The index by which the inverses of what was done before the move name the link.
+        index: u32,
+    },
+    Parameter(sysctl::Write),
     Address(address::Delete),
     Route(route::Delete),
     Qdisc(traffic::DeleteQdisc),
     Class(traffic::DeleteClass),
     Filter(traffic::DeleteFilter),
     Firewall(firewall::Apply),
+    Source(firewalld::RemoveSource),
     Store(store::Revert),
     /// DEL of the IPAM plugin.
     Ipam,
+}
+
+impl Undo {
+    /// The link of an inverse that is still due after the link has moved. All else that a link had,
+    /// it has lost by moving.
+    fn link_that_stays(&mut self) -> Option<&mut LinkFacts> {
+        match self {
+            Self::Link(delete) => Some(&mut delete.link),
+            Self::Update(update) => Some(&mut update.link),
+            _ => None,
+        }
+    }
 }
 
 impl Host {
@@ -46,6 +71,7 @@ impl Host {
 
     fn undo_one(&mut self, undo: Undo) -> Result<(), String> {
         let spaces = &mut self.namespaces;
+        let patient = self.deadline.max(Instant::now() + PATIENCE);
         let may_be_shared = matches!(undo, Undo::Firewall(_));
         let outcome = match undo {
             Undo::Ipam => return self.undo_ipam().map_err(|e| e.to_string()),
@@ -53,10 +79,16 @@ impl Host {
             Undo::Link(delete) => self
                 .gate
                 .undo(delete, |permit| kernel::link::delete(spaces, permit)),
-            Undo::Move(back) => self
+            Undo::Update(back) => self
                 .gate
-                .undo(back, |permit| kernel::link::move_to(spaces, permit))
-                .map(drop),
+                .undo(*back, |permit| kernel::link::update(spaces, permit)),
+            Undo::Port(back) => self
+                .gate
+                .undo(back, |permit| kernel::link::update_port(spaces, permit)),
+            Undo::Move { back, index } => self.undo_move(back, index),
+            Undo::Parameter(back) => self
+                .gate
+                .undo(back, |permit| kernel::sysctl::write(spaces, permit)),
             Undo::Address(delete) => self
                 .gate
                 .undo(delete, |permit| kernel::address::delete(spaces, permit)),
@@ -76,6 +108,12 @@ impl Host {
                 .gate
                 .undo(apply, |permit| kernel::firewall::apply(spaces, permit))
                 .map(drop),
+            Undo::Source(remove) => {
+                self.firewalld.wait_until(patient);
+                self.gate.undo(remove, |permit| {
+                    kernel::firewalld::remove_source(&mut self.firewalld, permit)
+                })
+            }
             Undo::Store(revert) => {
                 let network = self.gate.invocation().network.clone();
                 let place = StorePlace {
@@ -83,9 +121,8 @@ impl Host {
                     plugin: &self.plugin,
                     network: &network,
                 };
-                let deadline = self.deadline.max(Instant::now() + PATIENCE);
                 self.gate.undo(revert, |permit| {
-                    kernel::store::revert(permit, &place, deadline)
+                    kernel::store::revert(permit, &place, patient)
                 })
             }
         };
@@ -96,6 +133,21 @@ impl Host {
             Err(error) if error.code == Code::Busy && may_be_shared => Ok(()),
             outcome => outcome.map_err(|e| e.to_string()),
         }
+    }
+
+    /// A link that comes back may get another index than the one by which the inverses of what was
+    /// done before name it.
+    fn undo_move(&mut self, back: link::Move, index: u32) -> Result<(), Error> {
+        let was = (back.to, index);
+        let spaces = &mut self.namespaces;
+        let moved = self
+            .gate
+            .undo(back, |permit| kernel::link::move_to(spaces, permit))?;
+        let links = self.done.iter_mut().filter_map(Undo::link_that_stays);
+        for link in links.filter(|link| (link.namespace, link.index) == was) {
+            link.index = moved.index;
+        }
+        Ok(())
     }
 
     /// A bridge that this invocation made may have got other containers' ports since: it goes only

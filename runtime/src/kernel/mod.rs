@@ -14,6 +14,7 @@ pub mod conntrack;
 pub mod error;
 pub mod file;
 pub mod firewall;
+pub mod firewalld;
 pub mod link;
 mod link_answer;
 pub mod lock;

@@ -1,6 +1,6 @@
 //! Capability `sysctl`: kernel parameters below `net.`.
 
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -27,7 +27,7 @@ pub fn read(namespaces: &mut Namespaces, permit: &Permit<Read>) -> Result<String
 }
 
 /// The value at a path below `/proc/sys/net`, as the calling thread's namespace has it.
-pub(super) fn read_value(path: &PathBuf) -> std::io::Result<String> {
+pub(super) fn read_value(path: &PathBuf) -> io::Result<String> {
     let mut value = Vec::new();
     open(path, OpenOptions::new().read(true))?.read_to_end(&mut value)?;
     let value = String::from_utf8_lossy(&value);
@@ -39,6 +39,25 @@ pub(super) fn read_value(path: &PathBuf) -> std::io::Result<String> {
 /// Errors: `NotFound`; `Invalid` for a key that is not below `net.`, or when the kernel refuses the
 /// value or lets nobody write the parameter.
 pub fn write(namespaces: &mut Namespaces, permit: &Permit<Write>) -> Result<(), Error> {
+    carry_out(namespaces, permit, write_value)
+}
+
+/// Writes a parameter and returns the value that it had; none where nobody can read it. One that the
+/// kernel refuses half-way is as before.
+///
+/// Errors: those of [`write`].
+pub fn replace(
+    namespaces: &mut Namespaces,
+    permit: &Permit<Write>,
+) -> Result<Option<String>, Error> {
+    carry_out(namespaces, permit, replace_value)
+}
+
+fn carry_out<T>(
+    namespaces: &mut Namespaces,
+    permit: &Permit<Write>,
+    act: fn(&PathBuf, &str) -> io::Result<T>,
+) -> Result<T, Error> {
     let Write {
         namespace,
         key,
@@ -46,22 +65,31 @@ pub fn write(namespaces: &mut Namespaces, permit: &Permit<Write>) -> Result<(), 
     } = permit.operation();
     let path = path_of(key)?;
     check_value(key, value)?;
-    let written = namespaces.enter(*namespace, || write_value(&path, value))?;
+    let written = namespaces.enter(*namespace, || act(&path, value))?;
     let failed = |e| explain_value(e, key, value);
-    match written {
-        Ok(()) => Ok(()),
-        Err(error) => Err(failed(error).while_doing(format_args!("write {key} in {namespace}"))),
-    }
+    written.map_err(|e| failed(e).while_doing(format_args!("write {key} in {namespace}")))
 }
 
-/// The kernel takes a value in one write, or none of it.
-pub(super) fn write_value(path: &PathBuf, value: &str) -> std::io::Result<()> {
+/// The kernel takes a value in one write, or of several numbers those before a wrong one.
+pub(super) fn write_value(path: &PathBuf, value: &str) -> io::Result<()> {
     let mut file = open(path, OpenOptions::new().write(true))?;
     let line = format!("{value}\n");
     if file.write(line.as_bytes())? < value.len() {
         return Err(Errno::EINVAL.into());
     }
     Ok(())
+}
+
+fn replace_value(path: &PathBuf, value: &str) -> io::Result<Option<String>> {
+    let before = read_value(path).ok();
+    let written = write_value(path, value);
+    if let (Err(_), Some(before)) = (&written, &before)
+        && read_value(path).is_ok_and(|now| now != *before)
+    {
+        // What is told is why the new value was refused.
+        let _ = write_value(path, before);
+    }
+    written.map(|()| before)
 }
 
 /// A value with a line end or a NUL could be another one to the kernel than to the grant.
@@ -76,12 +104,12 @@ fn check_value(key: &str, value: &str) -> Result<(), Error> {
 }
 
 /// Below the directory whatever the path says: the lookup is the kernel's, bound to it.
-fn open(path: &PathBuf, options: &mut OpenOptions) -> std::io::Result<File> {
+fn open(path: &PathBuf, options: &mut OpenOptions) -> io::Result<File> {
     directory()?.open_with(path, options)
 }
 
 /// One for all namespaces: what is in it is looked up in that of the thread that asks.
-fn directory() -> std::io::Result<&'static Dir> {
+fn directory() -> io::Result<&'static Dir> {
     static OPEN: OnceLock<Dir> = OnceLock::new();
     match OPEN.get() {
         Some(open) => Ok(open),
@@ -115,7 +143,7 @@ fn is_name(segment: &str) -> bool {
     !matches!(segment, "" | "." | "..") && !segment.contains(forbidden)
 }
 
-fn explain(error: std::io::Error, key: &str) -> Error {
+fn explain(error: io::Error, key: &str) -> Error {
     match error.kind() {
         ErrorKind::NotFound => Error::not_found(format!("there is no parameter {key}")),
         ErrorKind::IsADirectory => Error::invalid("it is a group of parameters, not one"),
@@ -123,7 +151,7 @@ fn explain(error: std::io::Error, key: &str) -> Error {
     }
 }
 
-fn explain_value(error: std::io::Error, key: &str, value: &str) -> Error {
+fn explain_value(error: io::Error, key: &str, value: &str) -> Error {
     let errno = error.raw_os_error().map(Errno::from_raw);
     let message = match errno {
         Some(Errno::EINVAL | Errno::ERANGE) => format!("the kernel refuses the value `{value}`"),

@@ -77,6 +77,7 @@ pub mod device;
 pub mod digest;
 mod error;
 pub mod firewall;
+pub mod firewalld;
 pub mod interface;
 pub mod ipam;
 pub mod link;

@@ -39,7 +39,7 @@ pub trait Plugin {
 
     /// ADD: attaches the container to the network, or changes an attachment. Returns the plugin's
     /// own result or the previous one with its changes. When it fails, the host removes all that it
-    /// created.
+    /// created, and puts back what it changed of links and parameters in the container.
     fn add(request: Request<Self::Config>) -> Result<AddResult, Error>;
 
     /// DEL: undoes `add`. Must succeed when what it would remove is gone already.

@@ -39,7 +39,7 @@ pub fn create(namespaces: &mut Namespaces, permit: &Permit<Create>) -> Result<Li
 }
 
 /// Of a link, "cannot assign requested address" speaks of its MAC, and not of something missing.
-fn refused_mac(error: Error) -> Error {
+pub(super) fn refused_mac(error: Error) -> Error {
     match error.errno {
         Some(Errno::EADDRNOTAVAIL) => Error {
             code: Code::Invalid,

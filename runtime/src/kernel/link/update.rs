@@ -7,7 +7,7 @@ use netlink_packet_route::link::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
 
-use super::create::{bridge_data, set_up};
+use super::create::{bridge_data, refused_mac, set_up};
 use super::read::{Details, Link};
 use super::{by_index, by_name, name, name_taken, request};
 use crate::gate::Permit;
@@ -26,7 +26,8 @@ const PORT_ISOLATED: u16 = 33;
 pub fn update(namespaces: &mut Namespaces, permit: &Permit<Update>) -> Result<(), Error> {
     let changes = permit.operation();
     let link = &changes.link;
-    send_update(namespaces, changes).map_err(|e| e.while_doing(format_args!("update {link}")))
+    send_update(namespaces, changes)
+        .map_err(|e| refused_mac(e).while_doing(format_args!("update {link}")))
 }
 
 fn send_update(namespaces: &mut Namespaces, changes: &Update) -> Result<(), Error> {

@@ -29,21 +29,6 @@ fn mac(text: &str) -> Mac {
         .collect())
 }
 
-fn no_changes(link: LinkFacts) -> Update {
-    Update {
-        link,
-        name: None,
-        up: None,
-        mac: None,
-        mtu: None,
-        txqlen: None,
-        promiscuous: None,
-        all_multicast: None,
-        alias: None,
-        master: None,
-    }
-}
-
 fn exists(lab: &mut Lab, namespace: crate::grant::Namespace, name: &str) -> bool {
     let reference = LinkReference::Name(name.to_owned());
     find(&mut lab.namespaces, namespace, &reference).is_ok()
@@ -254,7 +239,7 @@ fn list_is_restricted_to_kind_and_master() {
         assert!(list(None, Some(bridge.index)).is_empty());
         let update = Update {
             master: Some(NewMaster::Link(bridge.clone())),
-            ..no_changes(host)
+            ..Update::nothing_of(host)
         };
         lab.perform(update, link::update).unwrap();
         let wanted = List {
@@ -276,7 +261,7 @@ fn update_changes_what_it_is_told_to() {
         // Before 6.2 the kernel refuses another name to a link that is up.
         let down = Update {
             up: Some(false),
-            ..no_changes(host.clone())
+            ..Update::nothing_of(host.clone())
         };
         lab.perform(down, link::update).unwrap();
         let update = Update {
@@ -289,7 +274,7 @@ fn update_changes_what_it_is_told_to() {
             all_multicast: Some(true),
             alias: Some("known as".to_owned()),
             master: Some(NewMaster::Link(bridge)),
-            ..no_changes(host)
+            ..Update::nothing_of(host)
         };
         lab.perform(update, link::update).unwrap();
         let link = lab.facts(Host, "renamed");
@@ -314,7 +299,7 @@ fn update_changes_what_it_is_told_to() {
             alias: Some(String::new()),
             promiscuous: Some(false),
             master: Some(NewMaster::None),
-            ..no_changes(link.clone())
+            ..Update::nothing_of(link.clone())
         };
         lab.perform(update, link::update).unwrap();
         let now = lab.link(&link).unwrap();
@@ -324,7 +309,7 @@ fn update_changes_what_it_is_told_to() {
 
         let update = Update {
             name: Some("br0".to_owned()),
-            ..no_changes(link)
+            ..Update::nothing_of(link)
         };
         assert_eq!(
             lab.perform(update, link::update).unwrap_err().code,
@@ -351,7 +336,7 @@ fn port_flags_are_changed_one_by_one() {
 
         let enslave = Update {
             master: Some(NewMaster::Link(bridge)),
-            ..no_changes(host.clone())
+            ..Update::nothing_of(host.clone())
         };
         lab.perform(enslave, link::update).unwrap();
         let mut flags_after = |hairpin, isolated| {
@@ -487,7 +472,7 @@ fn wait_up_ends_when_the_other_end_is_set_up() {
             let mut gate = super::permissive_gate();
             let up = Update {
                 up: Some(true),
-                ..no_changes(container)
+                ..Update::nothing_of(container)
             };
             gate.perform(up, |permit| link::update(&mut namespaces, permit))
                 .unwrap();

@@ -3,7 +3,7 @@
 use super::{Lab, lab};
 use crate::grant::Namespace::{self, Container, Host};
 use crate::grant::sysctl::{Read, Write};
-use crate::kernel::sysctl::{read, write};
+use crate::kernel::sysctl::{read, replace, write};
 use crate::kernel::{Code, Error};
 
 fn get(lab: &mut Lab, namespace: Namespace, key: &str) -> Result<String, Error> {
@@ -12,13 +12,15 @@ fn get(lab: &mut Lab, namespace: Namespace, key: &str) -> Result<String, Error> 
 }
 
 fn set(lab: &mut Lab, namespace: Namespace, key: &str, value: &str) -> Result<(), Error> {
-    let (key, value) = (key.to_owned(), value.to_owned());
-    let operation = Write {
+    lab.perform(writing(namespace, key, value), write)
+}
+
+fn writing(namespace: Namespace, key: &str, value: &str) -> Write {
+    Write {
         namespace,
-        key,
-        value,
-    };
-    lab.perform(operation, write)
+        key: key.to_owned(),
+        value: value.to_owned(),
+    }
 }
 
 #[test]
@@ -101,5 +103,54 @@ fn a_parameter_for_reading_alone_is_told() {
         let error = set(lab, Container, KEY, &value).unwrap_err();
         assert_eq!(error.code, Code::Invalid, "{error}");
         assert!(error.message.contains("can only be read"), "{error}");
+    });
+}
+
+#[test]
+fn a_value_is_replaced_and_told() {
+    lab(|lab| {
+        const KEY: &str = "net.ipv4.ip_default_ttl";
+        for namespace in [Host, Container] {
+            set(lab, namespace, KEY, "70").unwrap();
+            let operation = writing(namespace, KEY, "80");
+            assert_eq!(lab.perform(operation, replace).unwrap().unwrap(), "70");
+            assert_eq!(get(lab, namespace, KEY).unwrap(), "80");
+        }
+        let nothing = writing(Container, "net.ipv4.no_such_parameter", "1");
+        let error = lab.perform(nothing, replace).unwrap_err();
+        assert_eq!(error.code, Code::NotFound);
+    });
+}
+
+#[test]
+fn what_cannot_be_read_is_written_all_the_same() {
+    lab(|lab| {
+        let flush = writing(Container, "net.ipv4.route.flush", "1");
+        get(lab, Container, &flush.key).unwrap_err();
+        assert_eq!(lab.perform(flush, replace).unwrap(), None);
+        lab.veth();
+        let secret = writing(
+            Container,
+            "net.ipv6.conf.eth0.stable_secret",
+            "2001:0db8:0000:0000:0000:0000:0000:0001",
+        );
+        get(lab, Container, &secret.key).unwrap_err();
+        assert_eq!(lab.perform(secret.clone(), replace).unwrap(), None);
+        assert_eq!(get(lab, Container, &secret.key).unwrap(), secret.value);
+    });
+}
+
+/// Of several numbers the kernel takes those before a wrong one.
+#[test]
+fn a_value_that_is_refused_half_way_replaces_nothing() {
+    lab(|lab| {
+        const KEY: &str = "net.ipv4.tcp_rmem";
+        const REFUSED: &str = "4097 90001 many";
+        let before = get(lab, Container, KEY).unwrap();
+        let operation = writing(Container, KEY, REFUSED);
+        let error = lab.perform(operation, replace).unwrap_err();
+        assert_eq!(error.code, Code::Invalid, "{error}");
+        assert!(error.message.contains(REFUSED), "{error}");
+        assert_eq!(get(lab, Container, KEY).unwrap(), before);
     });
 }

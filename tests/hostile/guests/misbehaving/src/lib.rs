@@ -1,5 +1,7 @@
 //! A plugin that does what its configuration's `act` says, and nothing that a plugin should.
 
+mod changes;
+
 use std::hint::black_box;
 use std::process::exit;
 use std::thread::sleep;
@@ -99,7 +101,12 @@ fn act(what: &str, request: &Request<Config>, result: &mut AddResult) -> Result<
             .map_err(Into::into),
         "half and trap" => half(request).and_then(|()| trap()),
         "half and loop" => half(request).and_then(|()| spin()),
-        "half and fail" => half(request).and_then(|()| Err(Error::new(150, "gave up half-way"))),
+        "half and fail" => half(request).and_then(|()| give_up()),
+        "change" => changes::change(&request.config.target),
+        "change and trap" => changes::change(&request.config.target).and_then(|()| trap()),
+        "change and loop" => changes::change(&request.config.target).and_then(|()| spin()),
+        "change and fail" => changes::change(&request.config.target).and_then(|()| give_up()),
+        "move and trap" => changes::change_and_move(&request.config.target).and_then(|()| trap()),
         "reach for traffic" => reach_for_traffic(&request.config.target),
         "reach for a redirect" => reach_for_redirect(&request.config.target),
         "half of traffic and trap" => half_of_traffic(&request.config.target).and_then(|()| trap()),
@@ -108,6 +115,10 @@ fn act(what: &str, request: &Request<Config>, result: &mut AddResult) -> Result<
             "act: \"{other}\" is unknown"
         ))),
     }
+}
+
+fn give_up() -> Result<(), Error> {
+    Err(Error::new(150, "gave up half-way"))
 }
 
 fn spin() -> Result<(), Error> {

@@ -1,0 +1,242 @@
+//! Capability `firewalld`: the zones of firewalld, over the system's D-Bus.
+//!
+//! firewalld is a service and not the kernel, but as privileged: what it is asked for, it does to the
+//! kernel's packet filter. The bus is connected to when it is first needed, and no call starts firewalld.
+
+use std::future::Future;
+use std::io::{self, ErrorKind};
+use std::net::IpAddr;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use ipnet::IpNet;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout_at;
+use zbus::fdo::{self, DBusProxy};
+use zbus::names::BusName;
+
+use super::error::{Code, Error};
+use crate::gate::Permit;
+use crate::grant::firewalld::{AddSource, IsRunning, RemoveSource, ZoneOfSource};
+
+const SERVICE: &str = "org.fedoraproject.FirewallD1";
+
+/// firewalld, as one invocation speaks to it.
+pub struct Firewalld {
+    socket: PathBuf,
+    /// Until when an answer is waited for.
+    deadline: Instant,
+    bus: Option<Bus>,
+}
+
+impl Firewalld {
+    /// Behind the bus with this socket, not connected yet.
+    pub fn new(socket: PathBuf, deadline: Instant) -> Self {
+        Self {
+            socket,
+            deadline,
+            bus: None,
+        }
+    }
+
+    /// Waits for answers until another time from now on.
+    pub fn wait_until(&mut self, deadline: Instant) {
+        self.deadline = deadline;
+    }
+
+    /// The bus; none where there is none.
+    fn bus(&mut self) -> Result<Option<&Bus>, Error> {
+        if self.bus.is_none() {
+            self.bus = Bus::connect(&self.socket, self.deadline).map_err(|e| {
+                e.while_doing(format_args!(
+                    "connect to D-Bus at {}",
+                    self.socket.display()
+                ))
+            })?;
+        }
+        Ok(self.bus.as_ref())
+    }
+
+    /// Asks firewalld for something. Errors: `Unsupported` where it does not run.
+    fn ask<T>(
+        &mut self,
+        question: impl AsyncFnOnce(&ZonesProxy<'_>) -> zbus::Result<T>,
+    ) -> Result<T, Error> {
+        let deadline = self.deadline;
+        let bus = self.bus()?.ok_or_else(does_not_run)?;
+        wait(&bus.runtime, deadline, question(&bus.zones))?.map_err(|e| explain(&e))
+    }
+}
+
+/// Whether firewalld runs. Errors: `TimedOut`; `Failed` for a bus that does not let weir in.
+pub fn is_running(firewalld: &mut Firewalld, _permit: &Permit<IsRunning>) -> Result<bool, Error> {
+    let deadline = firewalld.deadline;
+    let Some(bus) = firewalld.bus()? else {
+        return Ok(false);
+    };
+    let name = BusName::try_from(SERVICE).map_err(|e| explain(&e))?;
+    let answer = wait(&bus.runtime, deadline, bus.daemon.name_has_owner(name))?;
+    answer.map_err(|e| explain(&e.into()))
+}
+
+/// The zone that an address is bound to. Errors: `Unsupported` where firewalld does not run, `TimedOut`.
+pub fn zone_of_source(
+    firewalld: &mut Firewalld,
+    permit: &Permit<ZoneOfSource>,
+) -> Result<Option<String>, Error> {
+    let source = text(permit.operation().source);
+    let zone = firewalld
+        .ask(async |zones| zones.get_zone_of_source(&source).await)
+        .map_err(|e| e.while_doing(format_args!("find the zone of {source}")))?;
+    Ok(Some(zone).filter(|zone| !zone.is_empty()))
+}
+
+/// Binds an address to a zone. Errors: `Exists` when it is bound to one already, `NotFound` without
+/// such a zone, `Invalid` for what is no zone's name, `Unsupported`, `TimedOut`.
+pub fn add_source(firewalld: &mut Firewalld, permit: &Permit<AddSource>) -> Result<(), Error> {
+    let AddSource { zone, source } = permit.operation();
+    let source = text(*source);
+    check(zone)
+        .and_then(|()| firewalld.ask(async |zones| zones.add_source(zone, &source).await))
+        .map(drop)
+        .map_err(|e| e.while_doing(format_args!("bind {source} to zone `{zone}`")))
+}
+
+/// Takes an address out of a zone. Errors: `NotFound` when it is not in it, or there is no such zone;
+/// `Invalid`, `Unsupported`, `TimedOut`.
+pub fn remove_source(
+    firewalld: &mut Firewalld,
+    permit: &Permit<RemoveSource>,
+) -> Result<(), Error> {
+    let RemoveSource { zone, source } = permit.operation();
+    let source = text(*source);
+    let removed = check(zone)
+        .and_then(|()| firewalld.ask(async |zones| zones.remove_source(zone, &source).await));
+    match removed {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            Err(in_another_zone(error)
+                .while_doing(format_args!("take {source} out of zone `{zone}`")))
+        }
+    }
+}
+
+/// To firewalld, the removal from one zone conflicts with being in another.
+fn in_another_zone(error: Error) -> Error {
+    match error.code {
+        Code::Exists => Error {
+            code: Code::NotFound,
+            ..error
+        },
+        _ => error,
+    }
+}
+
+/// A source is a network to firewalld, and one written in another way is another one.
+fn text(source: IpAddr) -> String {
+    IpNet::from(source).to_string()
+}
+
+fn check(zone: &str) -> Result<(), Error> {
+    match zone.is_empty() || zone.contains(char::is_control) {
+        true => Err(Error::invalid("this cannot be a zone's name")),
+        false => Ok(()),
+    }
+}
+
+/// The system's D-Bus, and who is spoken to there.
+struct Bus {
+    runtime: Runtime,
+    daemon: DBusProxy<'static>,
+    zones: ZonesProxy<'static>,
+}
+
+#[zbus::proxy(
+    interface = "org.fedoraproject.FirewallD1.zone",
+    default_service = "org.fedoraproject.FirewallD1",
+    default_path = "/org/fedoraproject/FirewallD1"
+)]
+trait Zones {
+    #[zbus(name = "addSource", no_autostart)]
+    fn add_source(&self, zone: &str, source: &str) -> zbus::Result<String>;
+
+    #[zbus(name = "removeSource", no_autostart)]
+    fn remove_source(&self, zone: &str, source: &str) -> zbus::Result<String>;
+
+    /// Empty for an address that is bound to none.
+    #[zbus(name = "getZoneOfSource", no_autostart)]
+    fn get_zone_of_source(&self, source: &str) -> zbus::Result<String>;
+}
+
+impl Bus {
+    /// None where there is no bus.
+    fn connect(socket: &Path, deadline: Instant) -> Result<Option<Self>, Error> {
+        let stream = match UnixStream::connect(socket) {
+            Err(error) if is_absent(&error) => return Ok(None),
+            connected => connected?,
+        };
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let greeted = wait(&runtime, deadline, greet(stream))?;
+        let (daemon, zones) = greeted.map_err(|e| explain(&e))?;
+        Ok(Some(Self {
+            runtime,
+            daemon,
+            zones,
+        }))
+    }
+}
+
+async fn greet(stream: UnixStream) -> zbus::Result<(DBusProxy<'static>, ZonesProxy<'static>)> {
+    let builder = zbus::connection::Builder::unix_stream(stream);
+    let connection = builder.build().await?;
+    let daemon = DBusProxy::new(&connection).await?;
+    let zones = ZonesProxy::new(&connection).await?;
+    Ok((daemon, zones))
+}
+
+/// No socket, or nobody behind it.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused
+    )
+}
+
+fn wait<T>(
+    runtime: &Runtime,
+    deadline: Instant,
+    answer: impl Future<Output = T>,
+) -> Result<T, Error> {
+    let answered = runtime.block_on(async { timeout_at(deadline.into(), answer).await });
+    answered.map_err(|_| Error::new(Code::TimedOut, "no answer in time"))
+}
+
+fn does_not_run() -> Error {
+    Error::new(Code::Unsupported, "firewalld does not run on this node")
+}
+
+fn explain(error: &zbus::Error) -> Error {
+    match error {
+        zbus::Error::FDO(error) if is_without_owner(error) => does_not_run(),
+        // firewalld's errors have one name, and their own words at the text's beginning.
+        zbus::Error::MethodError(_, Some(text), _) => Error::new(code_of(text), text),
+        error => Error::new(Code::Failed, error.to_string()),
+    }
+}
+
+fn is_without_owner(error: &fdo::Error) -> bool {
+    matches!(
+        error,
+        fdo::Error::ServiceUnknown(_) | fdo::Error::NameHasNoOwner(_)
+    )
+}
+
+fn code_of(text: &str) -> Code {
+    let word = text.split(':').next();
+    match word.unwrap_or_default() {
+        "ZONE_ALREADY_SET" | "ZONE_CONFLICT" => Code::Exists,
+        "INVALID_ZONE" | "UNKNOWN_SOURCE" => Code::NotFound,
+        _ => Code::Failed,
+    }
+}
