@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::Value;
 
+use super::output::Answer;
 use crate::host::printable;
 use crate::paths::Paths;
 
@@ -27,10 +28,10 @@ pub struct Arguments {
 }
 
 /// Prints the records that pass the filters.
-pub fn run(arguments: &Arguments) -> Result<()> {
+pub fn run(arguments: &Arguments) -> Result<Answer> {
     let path = Paths::from_environment().audit_log();
     let log = match File::open(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Answer::Yes),
         log => log.with_context(|| format!("open `{}`", path.display()))?,
     };
     for line in BufReader::new(log).lines() {
@@ -47,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             false => println!("{}", sentence(&record)),
         }
     }
-    Ok(())
+    Ok(Answer::Yes)
 }
 
 fn passes(arguments: &Arguments, record: &Value) -> bool {

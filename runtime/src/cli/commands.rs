@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
+use super::output::Answer;
 use super::{audit, demo, grants, install, net, plugin};
 
 /// A CNI runtime in which every network plugin is a sandboxed WebAssembly component.
@@ -55,20 +56,24 @@ pub fn run() -> ExitCode {
         end_with_the_reader();
     }
     let outcome = match command {
-        Command::Demo => demo::run(),
-        Command::Install { bin_dir } => install::run(&bin_dir),
-        Command::Net(command) => net::run(command),
+        Command::Demo => demo::run().map(done),
+        Command::Install { bin_dir } => install::run(&bin_dir).map(done),
+        Command::Net(command) => net::run(command).map(done),
         Command::Plugin(command) => plugin::run(command),
         Command::Grants(command) => grants::run(command),
         Command::Audit(arguments) => audit::run(&arguments),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(answer) => answer.into(),
         Err(error) => {
             eprintln!("weir: {error:#}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn done((): ()) -> Answer {
+    Answer::Yes
 }
 
 /// Who reads a list may have seen enough, as `head` has: that ends what prints it, quietly.

@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 
 use super::net::show;
+use super::output::Answer;
 use crate::grant::Capability;
 use crate::paths::Paths;
 use crate::sandbox::{Grants, Sandbox, parse_grant};
@@ -31,14 +32,15 @@ pub enum Command {
 }
 
 /// Carries out a command.
-pub fn run(command: Command) -> Result<()> {
+pub fn run(command: Command) -> Result<Answer> {
     let paths = Paths::from_environment();
     match command {
         Command::List => list(&paths),
         Command::Show { plugin } => show_grant(&paths, &plugin),
         Command::New { plugin } => new(paths, &plugin),
         Command::Check { files } => check(&files),
-    }
+    }?;
+    Ok(Answer::Yes)
 }
 
 fn list(paths: &Paths) -> Result<()> {

@@ -8,6 +8,7 @@ mod demo;
 mod grants;
 mod install;
 mod net;
+mod output;
 mod plugin;
 mod protocol;
 

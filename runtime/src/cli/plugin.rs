@@ -5,15 +5,21 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
+use serde::Serialize;
+use weir_cni::Error;
 
 use super::net::show;
+use super::output::{Answer, Format};
 use crate::paths::Paths;
-use crate::sandbox::{Inspection, Sandbox};
+use crate::sandbox::{Inspection, Plugin, Sandbox};
 
 #[derive(Subcommand)]
 pub enum Command {
     /// List the plugins of this node.
-    List,
+    List {
+        #[command(flatten)]
+        format: Format,
+    },
     /// Show what a component is and asks for.
     Inspect {
         /// A component's file, or the name of a plugin of this node.
@@ -38,10 +44,10 @@ pub enum Command {
 }
 
 /// Carries out a command.
-pub fn run(command: Command) -> Result<()> {
+pub fn run(command: Command) -> Result<Answer> {
     let sandbox = Sandbox::new(Paths::from_environment(), false).map_err(show)?;
     match command {
-        Command::List => list(&sandbox),
+        Command::List { format } => return list(&sandbox, format),
         Command::Inspect { plugin } => inspect(&sandbox, &plugin),
         Command::Add {
             file,
@@ -49,24 +55,61 @@ pub fn run(command: Command) -> Result<()> {
             replace,
         } => add(&sandbox, &file, name, replace),
         Command::Remove { name } => sandbox.catalogue().remove(&name).map_err(show),
+    }?;
+    Ok(Answer::Yes)
+}
+
+/// A line of the list.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Listed {
+    Whole {
+        name: String,
+        built_in: bool,
+        digest: String,
+    },
+    Damaged {
+        error: String,
+    },
+}
+
+/// No where a plugin is damaged.
+fn list(sandbox: &Sandbox, format: Format) -> Result<Answer> {
+    let found = sandbox.catalogue().list()?;
+    let is_whole = found.iter().all(Result::is_ok);
+    let plugins: Vec<Listed> = found.into_iter().map(listed).collect();
+    format.print(&plugins, |plugins| plugins.iter().for_each(print))?;
+    Ok(match is_whole {
+        true => Answer::Yes,
+        false => Answer::No,
+    })
+}
+
+fn listed(found: Result<Plugin, Error>) -> Listed {
+    match found {
+        Ok(plugin) => Listed::Whole {
+            built_in: plugin.is_built_in(),
+            digest: plugin.digest.to_string(),
+            name: plugin.name,
+        },
+        Err(error) => Listed::Damaged {
+            error: error.to_string(),
+        },
     }
 }
 
-fn list(sandbox: &Sandbox) -> Result<()> {
-    for plugin in sandbox.catalogue().list()? {
-        match plugin {
-            Ok(plugin) => {
-                let place = if plugin.is_built_in() {
-                    "built in"
-                } else {
-                    "installed"
-                };
-                println!("{:<16} {place:<10} {}", plugin.name, plugin.digest);
-            }
-            Err(error) => println!("{error}"),
+fn print(plugin: &Listed) {
+    match plugin {
+        Listed::Whole {
+            name,
+            built_in,
+            digest,
+        } => {
+            let place = if *built_in { "built in" } else { "installed" };
+            println!("{name:<16} {place:<10} {digest}");
         }
+        Listed::Damaged { error } => println!("{error}"),
     }
-    Ok(())
 }
 
 fn inspect(sandbox: &Sandbox, plugin: &Path) -> Result<()> {
