@@ -142,8 +142,8 @@ fn keys_of_firewall() -> Result<()> {
         (json!({"backend": "iptables"}), 2, ["backend", "iptables"]),
         (
             json!({"backend": "firewalld"}),
-            2,
-            ["firewalld", "--zone=trusted"],
+            104,
+            ["firewalld does not run", "leave the key out"],
         ),
         (
             json!({"ingressPolicy": "closed"}),
