@@ -41,6 +41,9 @@ const POLICY: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bu
 </busconfig>
 "#;
 
+/// firewalld has temporary files in `/run`, which are not to be the machine's.
+const WITH_OWN_RUN: &str = r#"mount -t tmpfs tmpfs /run && exec "$@""#;
+
 /// A program that ends when this is dropped, or the thread that started it does.
 struct Daemon(Child);
 
@@ -51,6 +54,7 @@ impl Daemon {
         command
             .args(["--pdeathsig", "KILL", "nsenter"])
             .arg(format!("--net={}", node.netns().display()))
+            .args(["unshare", "--mount", "sh", "-c", WITH_OWN_RUN, "sh"])
             .args(words)
             .env("DBUS_SYSTEM_BUS_ADDRESS", node.system_bus_address())
             .stdin(Stdio::null())
