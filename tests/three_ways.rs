@@ -640,7 +640,9 @@ fn plugins_come_and_go() -> Result<()> {
 
     // Damage shows, and hides no other plugin.
     fs::write(node.installed("mine").join("manifest.json"), "{")?;
-    let listed = node.weir(&["plugin", "list"])?;
+    let output = node.command(&["plugin", "list"])?;
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let listed = String::from_utf8(output.stdout)?;
     assert!(
         listed.contains("`mine` is damaged") && listed.contains("bridge"),
         "{listed}"
