@@ -251,10 +251,7 @@ pub fn addresses(owner: &Owner, previous: Option<&AddResult>) -> Result<Vec<IpAd
 
 /// The addresses of attachments that are not valid.
 pub fn garbage<C>(request: &GcRequest<C>) -> Result<Vec<IpAddr>, Error> {
-    let valid = Valid::of(request);
-    let found = owned::find(FAMILY, &PODS, |element| {
-        valid.is_garbage(element.comment.as_deref().unwrap_or_default())
-    })?;
+    let found = owned::garbage(FAMILY, &PODS, &Valid::of(request))?;
     Ok(found.iter().filter_map(address).collect())
 }
 

@@ -1,4 +1,4 @@
-//! The kernel and the file system: what host functions really do.
+//! The kernel, the file system and firewalld: what host functions really do.
 //!
 //! Floor 3 of the house. Every function that a plugin can reach takes a [`Permit`] and reads its
 //! arguments from the operation inside. Four things need none, because the host does them on its

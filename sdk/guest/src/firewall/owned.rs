@@ -137,12 +137,18 @@ pub fn retain(
     sets: &[impl AsRef<str>],
     valid: &Valid,
 ) -> Result<(), OperationError> {
-    delete(
-        family,
-        find(family, sets, |element| {
-            valid.is_garbage(element.comment.as_deref().unwrap_or_default())
-        })?,
-    )
+    delete(family, garbage(family, sets, valid)?)
+}
+
+/// All elements of these sets that belong to no valid attachment of the network.
+pub fn garbage(
+    family: Family,
+    sets: &[impl AsRef<str>],
+    valid: &Valid,
+) -> Result<Vec<Found>, OperationError> {
+    find(family, sets, |element| {
+        valid.is_garbage(element.comment.as_deref().unwrap_or_default())
+    })
 }
 
 /// Removes an attachment's elements: those with the keys that it is known to have, each with its set;
