@@ -2,6 +2,7 @@
 #
 #   make demo      build a release binary and show what it does; needs no root
 #   make test      run every test
+#   make fuzz      throw bytes at what weir parses (FUZZ_SECONDS for each target)
 #   make bench     measure against the reference plugins and the floor
 #   make lint      formatting, clippy, and dependencies
 #   make install   install the binary and its plugin links (BIN_DIR)
@@ -31,12 +32,13 @@ WASI    := wasm32-wasip2
 
 # What is built into the binary or its tests, by the suffix of its package's name.
 PLUGINS  := bandwidth bridge firewall host-local loopback portmap ptp static tuning
-EXAMPLES := hostile
+EXAMPLES := hostile labels
+IN_C     := pinned-gateway
 GUESTS   := $(notdir $(wildcard tests/hostile/guests/*))
 
 built = $(foreach name,$(2),target/$(1)/plugin/$(subst -,_,$(name)).wasm)
 
-.PHONY: all build plugins tools demo test test-build bench lint install profile clean
+.PHONY: all build plugins examples-in-c tools demo test test-build fuzz bench lint install profile clean
 
 all: build
 
@@ -52,6 +54,13 @@ plugins: tools
 	@tests/collect-plugins target/plugins $(OUT) \
 		$(call built,$(BARE),$(PLUGINS)) $(call built,$(WASI),$(EXAMPLES) $(GUESTS))
 
+# The examples in C, which only the tests need: with clang and lld.
+examples-in-c: plugins
+	@tests/setup c
+	$(CARGO) build $(RELEASE) -p weir-c
+	@for name in $(IN_C); do examples/$$name/build $(OUT)/weir-c wit target/c/$$name || exit 1; done
+	@tests/collect-plugins target/plugins $(OUT) $(foreach name,$(IN_C),target/c/$(name)/$(name).wasm)
+
 # The whole program at once: a tenth of an ADD. The tests' programs do without.
 build: plugins
 	$(CARGO) rustc $(RELEASE) -p weir --bin weir -- $(WHOLE)
@@ -62,14 +71,15 @@ demo: build
 # Cargo gives a library the features that all packages of one build want of it. The compiler has some
 # that the binary must not have. Those of the tests' gRPC client, and of the macros in the SDK, would have
 # wasmtime built once more. So all these are built apart.
-APART := --exclude weir-compiler --exclude weir-cri --exclude weir-sdk --exclude 'weir-plugin-*' \
+APART := --exclude weir-compiler --exclude weir-c --exclude weir-cri --exclude weir-wat --exclude weir-sdk --exclude 'weir-plugin-*' \
 	--exclude 'weir-example-*' --exclude 'weir-hostile-*'
-SANDBOXED := -p weir-sdk $(addprefix -p weir-plugin-,$(PLUGINS))
+SANDBOXED := -p weir-sdk $(addprefix -p weir-plugin-,$(PLUGINS)) -p weir-example-labels
 
-test-build: build
+test-build: build examples-in-c
 	$(CARGO) test $(RELEASE) -p weir-compiler --no-run
 	$(CARGO) test $(RELEASE) $(SANDBOXED) --no-run
 	$(CARGO) build $(RELEASE) -p weir-cri
+	$(CARGO) build $(RELEASE) -p weir-wat
 	$(CARGO) test $(RELEASE) --workspace $(APART) --no-run
 
 # Without root all but the tests that need it run, in a user namespace.
@@ -77,10 +87,18 @@ WITHOUT_ROOT := $(filter-out 0,$(shell id -u))
 
 test: test-build
 	@tests/setup test
+	@rm -rf target/tmp/grants-used
 	@$(if $(WITHOUT_ROOT),echo "Not root: the tests with containerd and with /dev/net/tun (needs_root::) are left out")
 	$(CARGO) test $(RELEASE) -p weir-compiler
 	$(CARGO) test $(RELEASE) $(SANDBOXED)
 	@tests/run $(CARGO) test $(RELEASE) --workspace $(APART) $(if $(WITHOUT_ROOT),-- --skip needs_root::)
+	@tests/run $(CARGO) test $(RELEASE) --workspace $(APART) --test exact_grants -- --ignored
+
+FUZZ_SECONDS ?= 20
+
+fuzz:
+	@tests/setup fuzz
+	@fuzz/run $(FUZZ_SECONDS)
 
 bench: build
 	@tests/setup bench

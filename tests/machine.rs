@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use weir_tests::vm::Vm;
-use weir_tests::{binary, house};
+use weir_tests::{binary, grants_used, house};
 
 #[path = "vm/attached.rs"]
 mod attached;
@@ -109,6 +109,7 @@ fn guest(program: &Path) -> Vm {
 fn run(guest: &Vm, arguments: &[&str]) {
     let command: Vec<&str> = [PROGRAM].iter().chain(arguments).copied().collect();
     let output = guest.run(&command).expect("the machine runs the tests");
+    grants_used::keep_handed_out(&output.stderr);
     assert_eq!(output.status, 0, "tests failed in the machine:\n{output}");
     let passed = output.stdout.contains(" ... ok\n");
     assert!(passed, "no test ran in the machine:\n{output}");

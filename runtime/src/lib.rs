@@ -14,11 +14,15 @@
 //! | 6 | [`network`] | a network configuration list carried out |
 //! | 8 | [`cli`] | people, and the CNI protocol |
 
+#[cfg(feature = "sandbox")]
 pub mod cli;
 pub mod gate;
 pub mod grant;
+#[cfg(feature = "sandbox")]
 pub mod host;
 pub mod kernel;
+#[cfg(feature = "sandbox")]
 pub mod network;
 pub mod paths;
+#[cfg(feature = "sandbox")]
 pub mod sandbox;

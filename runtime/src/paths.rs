@@ -114,4 +114,17 @@ impl Paths {
     pub fn run(&self) -> PathBuf {
         self.root.join("run/weir")
     }
+
+    /// The directories of all that weir goes by, and of what it says: configurations, grants, plugins,
+    /// results, logs.
+    pub fn own(&self) -> [PathBuf; 6] {
+        [
+            self.root.join("etc/weir"),
+            self.root.join("var/lib/weir"),
+            self.root.join("var/log/weir"),
+            self.run(),
+            self.results(),
+            self.networks(),
+        ]
+    }
 }

@@ -25,6 +25,14 @@ cases! {
         Case::bridge(json!({"isDefaultGateway": true}), json!({"subnet": "fd00:1::/64"}));
     ipv6_without_gateway:
         Case::bridge(json!({}), json!({"subnet": "fd00:1::/112"}));
+    duplicate_address_detection: Case::bridge(
+        json!({"isGateway": true, "enabledad": true}),
+        json!({"ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]]}),
+    );
+    ipv6_is_off_in_the_containers:
+        Case::bridge(json!({"isDefaultGateway": true}), json!({"subnet": "fd00:1::/64"}))
+            .parameter("ipv6/conf/lo/disable_ipv6", "1")
+            .parameter("ipv6/conf/default/disable_ipv6", "1");
     loopback_is_up_already:
         Case::bridge(json!({"isGateway": true}), json!({"subnet": "fd00:1::/64"}))
             .in_containers("link set lo up");

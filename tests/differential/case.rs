@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,7 @@ pub struct Case {
     args: [Option<&'static str>; 2],
     host: Vec<&'static str>,
     in_containers: Vec<&'static str>,
+    parameters: Vec<(&'static str, &'static str)>,
     files: Vec<(&'static str, &'static str)>,
     expected: Expected,
 }
@@ -60,6 +62,7 @@ impl Case {
             args: [None; 2],
             host: Vec::new(),
             in_containers: Vec::new(),
+            parameters: Vec::new(),
             files: Vec::new(),
             expected: Expected::Success,
         }
@@ -142,6 +145,12 @@ impl Case {
         self
     }
 
+    /// A parameter below `/proc/sys/net` that both containers have from the start.
+    pub fn parameter(mut self, key: &'static str, value: &'static str) -> Self {
+        self.parameters.push((key, value));
+        self
+    }
+
     /// A file below the node's root.
     pub fn file(mut self, path: &'static str, content: &'static str) -> Self {
         self.files.push((path, content));
@@ -188,6 +197,12 @@ impl Case {
             side.containers
                 .iter()
                 .try_for_each(|container| container.ip(line).map(drop))?;
+        }
+        for (key, value) in &self.parameters {
+            let path = Path::new("/proc/sys/net").join(key);
+            side.containers
+                .iter()
+                .try_for_each(|container| container.inside(|| Ok(fs::write(&path, value)?)))?;
         }
         for (path, content) in &self.files {
             let path = side.node.root().join(path);

@@ -36,8 +36,17 @@ cases! {
     resolv_conf_that_is_missing: Case::host_local(json!({
         "subnet": "10.1.0.0/24", "resolvConf": "/etc/resolv.conf",
     })).fails();
+    resolv_conf_of_systemd: Case::host_local(json!({
+        "subnet": "10.1.0.0/24", "resolvConf": "/run/systemd/resolve/resolv.conf",
+    })).file("run/systemd/resolve/resolv.conf", "nameserver 192.0.2.1\nsearch a.example\n");
+    resolv_conf_of_systemds_stub: Case::host_local(json!({
+        "subnet": "10.1.0.0/24", "resolvConf": "/run/systemd/resolve/stub-resolv.conf",
+    })).file("run/systemd/resolve/stub-resolv.conf", "nameserver 127.0.0.53\noptions edns0\n");
     data_dir: Case::host_local(json!({
         "subnet": "10.1.0.0/24", "dataDir": "/var/lib/cni/of/its/own",
+    }));
+    data_dir_that_a_reboot_empties: Case::host_local(json!({
+        "subnet": "10.1.0.0/24", "dataDir": "/run/cni/networks",
     }));
     address_of_cni_args:
         Case::host_local(json!({"subnet": "10.1.0.0/24"})).args("IP=10.1.0.77", "IP=10.1.0.78");

@@ -13,6 +13,7 @@ mod damage;
 mod firewall;
 mod firewalld;
 mod host_local;
+mod loopback;
 mod normalise;
 mod portmap;
 mod probe;

@@ -273,9 +273,9 @@ fn intended_empty_keys(result: &mut Value) {
 }
 
 /// The specification has `prevResult` in every CHECK. weir insists on it for every plugin, where the
-/// reference's host-local does without.
+/// reference's host-local and loopback do without.
 pub fn intended_check_needs_previous_result(plugin: &str) -> bool {
-    plugin != "host-local"
+    !["host-local", "loopback"].contains(&plugin)
 }
 
 /// weir's CHECK of a layer-2 network looks at its links. The reference's (up to 1.9.1 at least) runs

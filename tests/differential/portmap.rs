@@ -26,18 +26,20 @@ const HOST_PORT: u16 = 8080;
 type Expected = Option<&'static str>;
 
 fn list(portmap: Value) -> Value {
-    let mut portmap = portmap;
-    portmap["type"] = json!("portmap");
-    json!({"cniVersion": "1.0.0", "name": "net", "plugins": [
-        {
-            "type": "bridge", "bridge": "br", "isDefaultGateway": true, "hairpinMode": true,
-            "ipam": {
-                "type": "host-local",
-                "ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]],
-            },
+    let bridge = json!({
+        "type": "bridge", "bridge": "br", "isDefaultGateway": true, "hairpinMode": true,
+        "ipam": {
+            "type": "host-local",
+            "ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]],
         },
-        portmap,
-    ]})
+    });
+    after(bridge, portmap)
+}
+
+/// A list of the plugin that makes the interface, and of portmap with these keys.
+fn after(plugin: Value, mut portmap: Value) -> Value {
+    portmap["type"] = json!("portmap");
+    json!({"cniVersion": "1.0.0", "name": "net", "plugins": [plugin, portmap]})
 }
 
 /// TCP and UDP of the same port.
@@ -83,7 +85,7 @@ fn check_on(side: &Side, config: &Value, probes: &[(Place, &str, Expected)]) -> 
     side.connect_outside()?;
     side.node.inside(bridge_alone)?;
     let result = side.call("ADD", SERVER, config, None)?.result();
-    attach_neighbour(side)?;
+    attach_neighbour(side, config)?;
     let known = with_previous(config, Some(&result));
     // The packaged reference looks for each family's rules in both.
     if side.whose == Whose::Weir {
@@ -120,8 +122,8 @@ fn bridge_alone() -> Result<()> {
 }
 
 /// The neighbour's attachment maps nothing.
-fn attach_neighbour(side: &Side) -> Result<()> {
-    let plain = list(json!({}));
+fn attach_neighbour(side: &Side, config: &Value) -> Result<()> {
+    let plain = after(config["plugins"][0].clone(), json!({}));
     side.call("ADD", NEIGHBOUR, &plain, None)?.result();
     Ok(())
 }
@@ -176,6 +178,31 @@ fn every_way_in_by_ipv6() -> Result<()> {
             (NEXT, "2001:db8::1", Some("fd00:1::1")),
             (NEXT, "fd00:1::1", Some("fd00:1::1")),
             (SELF, "2001:db8::1", Some("fd00:1::1")),
+        ],
+    )
+}
+
+/// A link of its own for each container, without a bridge between them.
+#[test]
+fn every_way_in_over_ptp() -> Result<()> {
+    let ptp = json!({
+        "type": "ptp",
+        "ipam": {
+            "type": "host-local",
+            "ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]],
+            "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}],
+        },
+    });
+    check(
+        &Side::pair(3)?,
+        &after(ptp, json!({"runtimeConfig": mapped()})),
+        &[
+            (OUT, "192.0.2.1", Some("192.0.2.2")),
+            (OUT, "2001:db8::1", Some("2001:db8::2")),
+            (HOST, "192.0.2.1", Some("192.0.2.1")),
+            (HOST, "127.0.0.1", Some("10.1.0.1")),
+            (NEXT, "192.0.2.1", Some("10.1.0.1")),
+            (SELF, "192.0.2.1", Some("10.1.0.1")),
         ],
     )
 }
@@ -425,7 +452,7 @@ fn datagrams_before_the_mapping_do_not_stick() -> Result<()> {
         side.connect_outside()?;
         let config = with(json!({}));
         // Another mapping, without which connections are not tracked.
-        attach_neighbour(&side)?;
+        attach_neighbour(&side, &config)?;
         let mut other = config.clone();
         other["plugins"][1]["runtimeConfig"]["portMappings"][0]["hostPort"] = json!(9999);
         other["plugins"][1]["runtimeConfig"]["portMappings"][1]["hostPort"] = json!(9999);

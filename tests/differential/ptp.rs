@@ -25,6 +25,10 @@ cases! {
         ptp(json!({}), json!({"subnet": "10.1.0.0/24", "routes": [{"dst": "0.0.0.0/0"}]}));
     ipv6_alone:
         ptp(json!({}), json!({"subnet": "fd00:1::/64", "routes": [{"dst": "::/0"}]}));
+    ipv6_is_off_in_the_containers:
+        ptp(json!({}), json!({"subnet": "fd00:1::/64"}))
+            .parameter("ipv6/conf/lo/disable_ipv6", "1")
+            .parameter("ipv6/conf/default/disable_ipv6", "1");
     dual_stack_with_default_routes: ptp(json!({}), dual_stack());
     another_gateway:
         ptp(json!({}), json!({"subnet": "10.1.0.0/24", "gateway": "10.1.0.200"}));

@@ -42,6 +42,7 @@ cases! {
         "net.ipv4.ip_local_port_range": "20000\t30000",
     }}));
     forwarding: tuned(json!({"sysctl": {"net.ipv4.ip_forward": "1"}}));
+    a_parameter_of_a_protocol: tuned(json!({"sysctl": {"net.ipv6.icmp.ratelimit": "500"}}));
     parameters_of_args: tuned(json!({
         "sysctl": {"net.ipv4.tcp_keepalive_time": "500", "net.ipv4.conf.eth0.rp_filter": "2"},
         "args": {"cni": {"sysctl": {"net.ipv4.tcp_keepalive_time": "600", "net.ipv4.tcp_retries1": "99"}}},

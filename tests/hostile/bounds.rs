@@ -16,6 +16,7 @@ fn limited(limits: &str) -> Result<Place> {
     })
 }
 
+/// Property: a plugin has its time and no more, in whichever command.
 #[test]
 fn an_endless_loop_ends_with_its_time() -> Result<()> {
     let place = limited("{ time: 1s }")?;
@@ -26,6 +27,7 @@ fn an_endless_loop_ends_with_its_time() -> Result<()> {
     Ok(())
 }
 
+/// Property: a plugin has its memory and no more.
 #[test]
 fn memory_is_bounded() -> Result<()> {
     let place = limited("{ memory: 8MiB }")?;
@@ -34,6 +36,7 @@ fn memory_is_bounded() -> Result<()> {
     Ok(())
 }
 
+/// Property: a plugin has its calls and no more, and each one that was denied is recorded.
 #[test]
 fn calls_are_bounded() -> Result<()> {
     let place = limited("{ calls: 50 }")?;
@@ -49,6 +52,7 @@ fn calls_are_bounded() -> Result<()> {
     Ok(())
 }
 
+/// Property: neither a call nor a result hands over more than the limit.
 #[test]
 fn what_crosses_is_bounded() -> Result<()> {
     let place = limited("{ transfer: 64KiB }")?;
@@ -59,6 +63,7 @@ fn what_crosses_is_bounded() -> Result<()> {
     Ok(())
 }
 
+/// Property: whatever ends a plugin is an error of that plugin, and says what it was.
 #[test]
 fn traps_and_panics_are_told() -> Result<()> {
     let place = limited("{}")?;
@@ -79,6 +84,7 @@ fn traps_and_panics_are_told() -> Result<()> {
     Ok(())
 }
 
+/// Property: nothing that an ADD made outlives its failure.
 #[test]
 fn what_was_half_made_is_gone() -> Result<()> {
     let place = Place::create(&Grant {
@@ -114,6 +120,8 @@ fn what_was_half_made_is_gone() -> Result<()> {
     Ok(())
 }
 
+/// Property: the same of traffic control.
+///
 /// In a discipline that stays: what was there before stays as well.
 #[test]
 fn half_made_traffic_control_is_gone() -> Result<()> {
@@ -160,6 +168,7 @@ fn half_made_traffic_control_is_gone() -> Result<()> {
     Ok(())
 }
 
+/// Property: a plugin does not run without end by running itself.
 #[test]
 fn a_plugin_cannot_run_itself_as_its_ipam_plugin() -> Result<()> {
     let place = Place::create(&Grant {

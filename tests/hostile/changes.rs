@@ -105,6 +105,7 @@ fn undone(place: &Place, operation: &str) -> Vec<Value> {
     records
 }
 
+/// Property: a failed ADD leaves the container as it was.
 #[test]
 fn what_was_changed_in_the_container_is_as_before() -> Result<()> {
     for (act, code) in [
@@ -160,6 +161,7 @@ fn assert_every_undo_is_recorded(place: &Place) {
     assert!(!log.contains("not undone"), "{log}");
 }
 
+/// Property: what others may rely on by now is not taken back.
 #[test]
 fn what_was_changed_on_the_host_stays() -> Result<()> {
     let place = place()?;
@@ -173,6 +175,7 @@ fn what_was_changed_on_the_host_stays() -> Result<()> {
     Ok(())
 }
 
+/// Property: only a failure takes anything back.
 #[test]
 fn what_a_successful_add_changed_stays() -> Result<()> {
     let place = place()?;
@@ -201,6 +204,8 @@ fn what_a_successful_add_changed_stays() -> Result<()> {
     Ok(())
 }
 
+/// Property: a link that left the container comes back as it was.
+///
 /// The link comes back under another index, and what it had comes back all the same.
 #[test]
 fn what_was_changed_and_moved_is_as_before() -> Result<()> {

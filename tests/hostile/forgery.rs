@@ -19,6 +19,7 @@ fn place() -> Result<Place> {
     Place::create(&Grant::nothing("forger"))
 }
 
+/// Property: what the host hands on is a result of CNI.
 #[test]
 fn a_result_that_can_be_none_is_refused() -> Result<()> {
     let place = place()?;
@@ -34,11 +35,15 @@ fn a_result_that_can_be_none_is_refused() -> Result<()> {
     Ok(())
 }
 
+/// Property: a plugin that claims something has done nothing by that.
 #[test]
 fn a_result_is_never_more_than_words() -> Result<()> {
     let place = place()?;
+    // An address that nobody assigned, and an interface that does not exist.
     let result = forge(&place, "address")?.result();
     assert_eq!(result["ips"][0]["address"], "192.0.2.66/24");
+    let result = forge(&place, "ghost")?.result();
+    assert_eq!(result["interfaces"][0]["name"], "ghost0");
     place.assert_no_residue();
     assert!(
         place.node.audit().is_empty(),
@@ -47,6 +52,7 @@ fn a_result_is_never_more_than_words() -> Result<()> {
     Ok(())
 }
 
+/// Property: a result speaks of this container or of the host, and of no third namespace.
 #[test]
 fn a_sandbox_that_is_not_the_containers_is_refused() -> Result<()> {
     let place = place()?;
@@ -55,6 +61,8 @@ fn a_sandbox_that_is_not_the_containers_is_refused() -> Result<()> {
     Ok(())
 }
 
+/// Property: an error is one to whoever reads it.
+///
 /// CNI knows no error 0: to libcni it would be none.
 #[test]
 fn an_error_without_a_code_gets_one() -> Result<()> {
@@ -64,6 +72,8 @@ fn an_error_without_a_code_gets_one() -> Result<()> {
     Ok(())
 }
 
+/// Property: a plugin does not speak for weir.
+///
 /// `version` is answered by the host, whatever the plugin says of itself.
 #[test]
 fn version_is_the_hosts() -> Result<()> {

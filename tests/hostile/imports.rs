@@ -1,12 +1,15 @@
 //! Components that import what no plugin may: refused by name, when they are installed and when they
 //! are run.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result};
 use serde_json::json;
 use weir::sandbox::digest;
 use weir_tests::{Grant, Node, State, component, weir};
+
+use super::wat::{Text, other_contract};
 
 const REFUSED: [(&str, &str); 3] = [
     ("files", "wasi:filesystem/"),
@@ -14,15 +17,17 @@ const REFUSED: [(&str, &str); 3] = [
     ("stranger", "stranger:house/backdoor@1.0.0"),
 ];
 
+/// Property: what asks for more than the contract is refused by name.
 #[test]
 fn they_are_not_installed() -> Result<()> {
     let node = Node::create()?;
     for (name, import) in REFUSED {
         let file = component(name);
         let file = file.to_str().context("text")?;
-        for command in ["add", "inspect"] {
+        // To look at it is no error, and the answer is no.
+        for (command, code) in [("add", 1), ("inspect", 3)] {
             let output = node.command(&["plugin", command, file])?;
-            assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
+            assert_eq!(output.status.code(), Some(code), "{name}: {output:?}");
             let printed = [output.stdout, output.stderr].concat();
             let printed = String::from_utf8(printed)?;
             assert!(printed.contains(import), "{name}: {printed}");
@@ -32,6 +37,8 @@ fn they_are_not_installed() -> Result<()> {
     Ok(())
 }
 
+/// Property: the same when its files were put in place by other means.
+///
 /// Installed by other means than weir's, with files that are all as they should be.
 #[test]
 fn they_are_not_run() -> Result<()> {
@@ -70,7 +77,75 @@ fn smuggle(node: &Node, name: &str) -> Result<()> {
     fs::write(directory.join("component.wasm"), &wasm)?;
     fs::write(directory.join("code.cwasm"), &code)?;
     fs::write(directory.join("manifest.json"), manifest.to_string())?;
+    // As they should be whatever the umask of who runs this.
+    let all = ["", "component.wasm", "code.cwasm", "manifest.json"];
+    for (name, mode) in all.into_iter().zip([0o755, 0o644, 0o644, 0o644]) {
+        fs::set_permissions(directory.join(name), Permissions::from_mode(mode))?;
+    }
     node.link_plugin(name)?;
     let document = Grant::nothing(name).document(&digest(&wasm).to_string());
     node.put_grant(format!("{name}.yaml"), &document)
+}
+
+/// Property: a plugin speaks this version of this contract: what looks like it is refused by name.
+#[test]
+fn contracts_that_only_look_like_ours_are_refused() -> Result<()> {
+    const LOG: &str = "write: func(level: level";
+    let node = Node::create()?;
+    let before = State::of(&node)?;
+    let calls = |imports| Text {
+        imports,
+        add: "(call $log (i32.const 1) (i32.const 64) (i32.const 1) (i32.const 0) (i32.const 0))",
+        ..Text::default()
+    };
+    for (replaced, imports, word) in [
+        (
+            ("weir:cni@0.1.0", "weir:cni@0.2.0"),
+            r#"(import "weir:cni/log@0.2.0" "write" (func $log (param i32 i32 i32 i32 i32)))"#,
+            "@0.2.0",
+        ),
+        (
+            ("weir:cni@0.1.0", "weir:cni@1.0.0"),
+            r#"(import "weir:cni/log@1.0.0" "write" (func $log (param i32 i32 i32 i32 i32)))"#,
+            "@1.0.0",
+        ),
+        (
+            ("weir:cni@0.1.0", "wear:cni@0.1.0"),
+            r#"(import "wear:cni/log@0.1.0" "write" (func $log (param i32 i32 i32 i32 i32)))"#,
+            "wear:cni/",
+        ),
+        // An interface that the contract does not have.
+        (
+            ("interface log {", "interface shell {"),
+            r#"(import "weir:cni/shell@0.1.0" "write" (func $log (param i32 i32 i32 i32 i32)))"#,
+            "weir:cni/shell@0.1.0",
+        ),
+        // A function that the interface does not have.
+        (
+            (LOG, "execute: func(level: level"),
+            r#"(import "weir:cni/log@0.1.0" "execute" (func $log (param i32 i32 i32 i32 i32)))"#,
+            "execute",
+        ),
+        // A function of other arguments.
+        (
+            (LOG, "write: func(level: u32"),
+            r#"(import "weir:cni/log@0.1.0" "write" (func $log (param i32 i32 i32 i32 i32)))"#,
+            "write",
+        ),
+    ] {
+        let mut replacements = vec![replaced];
+        if word.contains("shell") {
+            replacements.push(("import log;", "import shell;"));
+        }
+        let wit = other_contract(&node, &replacements)?;
+        let file = calls(imports).component(&node, &wit)?;
+        let shown = file.to_str().context("text")?;
+        let output = node.command(&["plugin", "add", shown, "--name", "text"])?;
+        assert_eq!(output.status.code(), Some(1), "{word}: {output:?}");
+        let printed = String::from_utf8([output.stdout, output.stderr].concat())?;
+        assert!(printed.contains(word), "{word}: {printed}");
+        assert!(!node.installed("text").exists(), "{word} was installed");
+    }
+    State::of(&node)?.assert_same(&before);
+    Ok(())
 }

@@ -1,12 +1,25 @@
 //! Hostile guests: plugins that loop, eat, flood, trap, lie, forge and reach for what is not theirs.
 //! Each is denied or bounded, recorded, and leaves nothing behind.
 
+mod attacks;
 mod bounds;
 mod changes;
+mod contract;
+mod crossing;
+mod delegation;
+mod filters;
 mod forgery;
 mod imports;
+mod limits;
+mod links;
+mod names;
+mod networks;
 mod output;
+mod parameters;
+mod puppet;
 mod reach;
+mod stores;
+mod wat;
 
 use anyhow::Result;
 use serde_json::{Value, json};

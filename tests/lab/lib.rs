@@ -7,6 +7,7 @@
 pub mod containerd;
 pub mod cri;
 pub mod firewalld;
+pub mod grants_used;
 pub mod guest;
 pub mod namespace;
 pub mod node;

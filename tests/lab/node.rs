@@ -9,6 +9,7 @@ use std::thread;
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 
+use super::grants_used;
 use super::namespace::Namespace;
 use super::plugin::{Call, Outcome};
 
@@ -148,6 +149,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
+        grants_used::keep(&self.root);
         let _ = fs::remove_dir_all(&self.root);
     }
 }

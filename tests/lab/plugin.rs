@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use super::grants_used;
 use super::node::{Container, Node};
 use super::trace;
 
@@ -41,6 +42,9 @@ pub fn weir(
 ) -> Call {
     let mut call = Call::new(&node.bin_dir().join(plugin), command, container, config);
     call.set("WEIR_ROOT", node.root());
+    if grants_used::is_recorded() {
+        call.set("WEIR_AUDIT_READS", "1");
+    }
     call
 }
 

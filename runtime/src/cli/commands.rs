@@ -1,12 +1,14 @@
 //! The commands that people type.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
-use super::output::Answer;
+use super::output::{Answer, Failure, complain, finish};
 use super::{audit, demo, grants, install, net, plugin};
 
 /// A CNI runtime in which every network plugin is a sandboxed WebAssembly component.
@@ -48,11 +50,11 @@ enum Command {
 
 /// Parses the command line and carries it out.
 pub fn run() -> ExitCode {
-    let command = Arguments::parse().command;
-    if matches!(
-        command,
-        Command::Plugin(_) | Command::Grants(_) | Command::Audit(_)
-    ) {
+    let command = match Arguments::try_parse() {
+        Ok(arguments) => arguments.command,
+        Err(error) => return explain(&error),
+    };
+    if prints_at_leisure(&command) {
         end_with_the_reader();
     }
     let outcome = match command {
@@ -63,12 +65,56 @@ pub fn run() -> ExitCode {
         Command::Grants(command) => grants::run(command),
         Command::Audit(arguments) => audit::run(&arguments),
     };
-    match outcome {
-        Ok(answer) => answer.into(),
-        Err(error) => {
-            eprintln!("weir: {error:#}");
+    end(outcome)
+}
+
+/// What is wrong with the command line, or what there is, where somebody asked.
+fn explain(error: &clap::Error) -> ExitCode {
+    let code = u8::try_from(error.exit_code()).unwrap_or(u8::MAX);
+    match error.print() {
+        Err(unwritten) if unwritten.kind() == ErrorKind::BrokenPipe => code.into(),
+        Err(unwritten) if !error.use_stderr() => {
+            complain(&format!("standard output cannot be written: {unwritten}"));
             ExitCode::FAILURE
         }
+        _ => code.into(),
+    }
+}
+
+/// Tells what a command failed in, and whether all that it had to say could be said.
+fn end(outcome: Result<Answer>) -> ExitCode {
+    let unwritten = finish().err();
+    let has_reader = !unwritten.as_ref().is_some_and(Failure::is_without_reader);
+    let answer = match outcome {
+        Ok(answer) => answer.into(),
+        Err(error) if Failure::is_cause_of(&error) && !has_reader => ENDED_WITH_THE_READER.into(),
+        Err(error) => {
+            if !Failure::is_cause_of(&error) {
+                complain(&format!("{error:#}"));
+            }
+            ExitCode::FAILURE
+        }
+    };
+    match unwritten {
+        Some(failure) if has_reader => {
+            complain(&failure.to_string());
+            ExitCode::FAILURE
+        }
+        _ => answer,
+    }
+}
+
+/// As a shell tells of a program that `SIGPIPE` ended.
+const ENDED_WITH_THE_READER: u8 = 128 + Signal::SIGPIPE as u8;
+
+/// Whether a command does nothing but find out and print: one with a throw-away node has that to
+/// remove, and others have made something by then.
+fn prints_at_leisure(command: &Command) -> bool {
+    match command {
+        Command::Plugin(command) => !matches!(command, plugin::Command::Test(_)),
+        Command::Grants(command) => !matches!(command, grants::Command::Learn(_)),
+        Command::Audit(_) => true,
+        Command::Demo | Command::Install { .. } | Command::Net(_) => false,
     }
 }
 

@@ -7,7 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::OWN_NAME;
-use super::net::show;
+use super::output::show;
+use crate::cli::output::print_line;
 use crate::paths::Paths;
 use crate::sandbox::Catalogue;
 
@@ -20,12 +21,12 @@ pub fn run(bin_dir: &Path) -> Result<()> {
     let catalogue = Catalogue::new(&Paths::from_environment());
     let mut names = Vec::new();
     for plugin in catalogue.list().context("list the installed plugins")? {
-        names.push(plugin.map_err(show)?.name);
+        names.push(plugin.plugin.map_err(show)?.name);
     }
     for name in &names {
         link(bin_dir, name)?;
     }
-    println!(
+    print_line!(
         "installed {shown}/{OWN_NAME}, and as plugins: {}",
         names.join(", ")
     );

@@ -2,8 +2,13 @@
 //!
 //! Floor 8 of the house.
 
+// They panic where nothing can be written: `output` has what commands print with.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod audit;
 mod commands;
+mod component;
+mod config;
 mod demo;
 mod grants;
 mod install;
@@ -11,6 +16,9 @@ mod net;
 mod output;
 mod plugin;
 mod protocol;
+mod record;
+mod standard_output;
+mod throwaway;
 
 use std::path::Path;
 use std::process::ExitCode;

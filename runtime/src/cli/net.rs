@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
-use weir_cni::{Error, to_json};
+use weir_cni::to_json;
 
+use super::config::capability_args;
+use crate::cli::output::{print_line, show};
+use crate::gate::escape;
 use crate::network::{Attachment, Network, find};
 use crate::paths::Paths;
 use crate::sandbox::Sandbox;
@@ -86,7 +89,7 @@ fn add(arguments: &AttachmentArguments) -> Result<()> {
         .add(&arguments.attachment(weir_cni::Command::Add)?)
         .map_err(show)?;
     let result = to_json(&result, network.list().cni_version).map_err(show)?;
-    println!("{result:#}");
+    print_line!("{}", escape(format!("{result:#}")));
     Ok(())
 }
 
@@ -113,11 +116,7 @@ impl NetworkArguments {
 
 impl AttachmentArguments {
     fn network(&self) -> Result<Network> {
-        let capability_args = match &self.capability_args {
-            None => Map::new(),
-            Some(text) => serde_json::from_str(text)
-                .with_context(|| format!("--capability-args {text}: not a JSON object"))?,
-        };
+        let capability_args = capability_args(self.capability_args.as_deref())?;
         self.network.open(capability_args)
     }
 
@@ -139,18 +138,5 @@ impl AttachmentArguments {
         let digest = crate::sandbox::digest(self.netns.as_os_str().as_encoded_bytes()).to_string();
         let hex = digest.trim_start_matches("sha256:");
         format!("weir-{}", &hex[..20])
-    }
-}
-
-/// A CNI error for a person.
-pub(super) fn show(error: Error) -> anyhow::Error {
-    match error.details.is_empty() {
-        true => anyhow!("{} (CNI error {})", error.msg, error.code.0),
-        false => anyhow!(
-            "{} (CNI error {})\n  {}",
-            error.msg,
-            error.code.0,
-            error.details
-        ),
     }
 }

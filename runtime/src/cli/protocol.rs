@@ -9,6 +9,7 @@ use serde_json::Value;
 use weir_cni::{Command, Environment, Error, PluginConfig, Version, VersionInfo, to_json};
 
 use super::OWN_NAME;
+use super::output::complain;
 use crate::network::{Attachment, Delegates, run_plugin};
 use crate::paths::Paths;
 use crate::sandbox::Sandbox;
@@ -43,7 +44,9 @@ fn print(document: Option<&Value>, code: ExitCode) -> ExitCode {
     {
         Ok(()) => code,
         Err(error) => {
-            eprintln!("weir: the result cannot be written to standard output: {error}");
+            complain(&format!(
+                "the result cannot be written to standard output: {error}"
+            ));
             ExitCode::FAILURE
         }
     }

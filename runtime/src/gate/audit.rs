@@ -6,9 +6,19 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
-use super::Denied;
+use super::text;
+use super::{Denied, shorten};
 use crate::grant::Operation;
+
+/// A record that is longer, in bytes, is shortened: what a plugin hands over may have megabytes, and is
+/// no reason to fill the disk.
+const LONGEST_RECORD: usize = 16 << 10;
+
+/// So many bytes of a shortened record's answer stay.
+const MOST_ANSWER: usize = 4 << 10;
 
 /// Whose operations are recorded: the same for every record of an invocation.
 #[derive(Clone, Debug, Serialize)]
@@ -36,15 +46,34 @@ pub enum Verdict<'a> {
 struct Record<'a, O: Serialize> {
     capability: &'static str,
     operation: &'static str,
-    arguments: &'a O,
+    arguments: Arguments<'a, O>,
+    /// Where the record is shortened.
+    #[serde(flatten)]
+    whole: Option<Whole>,
     verdict: &'static str,
     /// The rules that allowed it, or the one that came closest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rules: Vec<String>,
     /// What was missing, where it was denied; otherwise the kernel's answer.
-    answer: String,
+    answer: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     microseconds: Option<u64>,
+}
+
+/// What the arguments are in full, as JSON without white space.
+#[derive(Serialize)]
+struct Whole {
+    /// Their bytes.
+    shortened_from: usize,
+    arguments_sha256: String,
+}
+
+/// An operation, or what of it is not too long.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Arguments<'a, O> {
+    Whole(&'a O),
+    Shortened(Value),
 }
 
 /// The log, opened for appending, and what is recorded in it.
@@ -98,19 +127,28 @@ impl Audit {
                 denied.to_string(),
             ),
         };
-        let record = Record {
+        let shorter;
+        let mut record = Record {
             capability: capability_of(O::NAME),
             operation: O::NAME,
-            arguments: operation,
+            arguments: Arguments::Whole(operation),
+            whole: None,
             verdict: word,
             rules,
-            answer,
+            answer: &answer,
             microseconds: took.map(|t| t.as_micros().try_into().unwrap_or(u64::MAX)),
         };
+        let mut line = line(&self.members, &record);
+        if line.as_ref().is_ok_and(|line| line.len() > LONGEST_RECORD) {
+            shorter = shorten::text(&answer, MOST_ANSWER);
+            (record.arguments, record.whole) = shortened(operation);
+            record.answer = &shorter;
+            line = self::line(&self.members, &record);
+        }
         let written = self
             .log
             .as_ref()
-            .map(|log| write_line(log, &self.members, &record));
+            .map(|log| line.and_then(|line| (&**log).write_all(line.as_bytes())));
         if let Ok(Err(error)) = written {
             self.log = Err(error.to_string());
         }
@@ -123,9 +161,24 @@ fn capability_of(operation: &'static str) -> &'static str {
         .map_or(operation, |(word, _)| word)
 }
 
-/// One write, so that lines of several processes do not mix. The time is RFC 3339, UTC, with
+/// What of an operation is recorded when it is too long, and what it is in full.
+fn shortened<O: Serialize>(operation: &O) -> (Arguments<'_, O>, Option<Whole>) {
+    let whole = serde_json::to_vec(operation).ok().map(|bytes| Whole {
+        shortened_from: bytes.len(),
+        arguments_sha256: hexadecimal(&Sha256::digest(&bytes)),
+    });
+    let mut value = serde_json::to_value(operation).unwrap_or_default();
+    shorten::arguments(&mut value);
+    (Arguments::Shortened(value), whole)
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A line for one write, so that those of several processes do not mix. The time is RFC 3339, UTC, with
 /// microseconds.
-fn write_line(mut log: &File, subject: &str, record: &impl Serialize) -> io::Result<()> {
+fn line(subject: &str, record: &impl Serialize) -> io::Result<String> {
     let mut line = Vec::with_capacity(1024);
     let time = humantime::format_rfc3339_micros(SystemTime::now());
     write!(line, "{{\"time\":\"{time}\",{subject}")?;
@@ -133,8 +186,10 @@ fn write_line(mut log: &File, subject: &str, record: &impl Serialize) -> io::Res
     serde_json::to_writer(&mut line, record)?;
     // The record's members continue the line's object.
     line[rest] = b',';
-    line.push(b'\n');
-    log.write_all(&line)
+    let line = String::from_utf8(line).map_err(io::Error::other)?;
+    let mut line = text::escape(line);
+    line.push('\n');
+    Ok(line)
 }
 
 /// An object's members, without its braces.

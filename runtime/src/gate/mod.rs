@@ -6,6 +6,8 @@
 
 mod audit;
 mod permit;
+mod shorten;
+mod text;
 
 use std::fmt;
 use std::time::Instant;
@@ -13,8 +15,9 @@ use std::time::Instant;
 use audit::Verdict;
 pub use audit::{Audit, Subject};
 pub use permit::Permit;
+pub use text::{escape, misleads};
 
-use crate::grant::{Capabilities, Decision, Invocation, Operation, decide};
+use crate::grant::{Capabilities, Decision, Invocation, Namespace, Operation, decide};
 
 /// Stands between one invocation of one plugin and the kernel.
 pub struct Gate {
@@ -103,6 +106,12 @@ impl Gate {
     pub fn allows<O: Operation>(&self, operation: &O) -> bool {
         let decision = decide(&self.capabilities, &self.invocation, operation);
         matches!(decision, Decision::Allowed { .. })
+    }
+
+    /// Whether the grant has a rule that could be about a link of that name.
+    pub fn mentions_link(&self, namespace: Namespace, name: &str) -> bool {
+        self.capabilities
+            .mention_link(namespace, name, &self.invocation)
     }
 
     /// Why audit records are missing, where they could not be written. An act that cannot be

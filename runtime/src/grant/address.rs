@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::document::Capabilities;
+use super::fields::{Networks, Verbs};
 use super::link::LinkFacts;
 use super::operation::{
     Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
@@ -14,7 +14,7 @@ use super::operation::{
 use super::pattern::{Pattern, contains};
 
 /// Adds an address to a link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Add {
     pub link: LinkFacts,
     pub address: IpNet,
@@ -27,14 +27,14 @@ pub struct Add {
 }
 
 /// Removes an address from a link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delete {
     pub link: LinkFacts,
     pub address: IpNet,
 }
 
 /// Reads a link's addresses, of one family or of both.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct List {
     pub link: LinkFacts,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ pub struct List {
 }
 
 /// Waits until duplicate address detection is over.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settle {
     pub link: LinkFacts,
     pub timeout_ms: u32,
@@ -51,6 +51,7 @@ pub struct Settle {
 /// An address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub enum Family {
     Ipv4,
     Ipv6,
@@ -71,8 +72,23 @@ impl Operation for Add {
     const NAME: &'static str = "address.add";
     const VERB: Verb = Verb::Create;
 
+    /// The kernel routes the peer's network over the link and takes the broadcast address as its own,
+    /// so that both must be in the networks of the grant as the address must.
     fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::new(&self.link, Some(self.address), Self::VERB)]
+        let length = self.address.prefix_len();
+        let far = |peer: &IpAddr| IpNet::new(*peer, length).unwrap_or_else(|_| (*peer).into());
+        let reached = [
+            (Role::Own, Some(self.address)),
+            (Role::Peer, self.peer.as_ref().map(far)),
+            (Role::Broadcast, self.broadcast.map(IpNet::from)),
+        ];
+        let needed = reached.into_iter().filter(|(_, address)| address.is_some());
+        needed
+            .map(|(role, address)| Requirement {
+                role,
+                ..Requirement::new(&self.link, address, Self::VERB)
+            })
+            .collect()
     }
 }
 
@@ -109,7 +125,9 @@ impl Operation for Settle {
 /// `address:` in a grant. Absent fields match everything.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AddressRule {
+    /// Where; in both, when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Namespace>,
     /// Names of links.
@@ -119,9 +137,14 @@ pub struct AddressRule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<String>>,
     /// Networks that the address must be in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "Networks")]
     pub addresses: Option<Vec<IpNet>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What may be done; everything, when left out.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "Verbs::<AddressRule>"
+    )]
     pub verbs: Option<Vec<Verb>>,
 }
 
@@ -131,7 +154,16 @@ pub struct Requirement {
     pub link: LinkFacts,
     /// None for a look at all addresses of the link.
     pub address: Option<IpNet>,
+    pub role: Role,
     pub verb: Verb,
+}
+
+/// What an address is to the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Own,
+    Peer,
+    Broadcast,
 }
 
 impl Requirement {
@@ -139,6 +171,7 @@ impl Requirement {
         Self {
             link: link.clone(),
             address,
+            role: Role::Own,
             verb,
         }
     }
@@ -147,9 +180,13 @@ impl Requirement {
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { link, verb, .. } = self;
-        match self.address {
-            Some(address) => write!(f, "{verb} address {address} of {link}"),
-            None => write!(f, "{verb} the addresses of {link}"),
+        match (self.address, self.role) {
+            (None, _) => write!(f, "{verb} the addresses of {link}"),
+            (Some(address), Role::Own) => write!(f, "{verb} address {address} of {link}"),
+            (Some(peer), Role::Peer) => write!(f, "{verb} peer address {peer} of {link}"),
+            (Some(broadcast), Role::Broadcast) => {
+                write!(f, "{verb} broadcast address {} of {link}", broadcast.addr())
+            }
         }
     }
 }
@@ -157,10 +194,7 @@ impl fmt::Display for Requirement {
 impl Rule for AddressRule {
     type Requirement = Requirement;
     const CAPABILITY: Capability = Capability::Address;
-
-    fn of(capabilities: &Capabilities) -> &[Self] {
-        &capabilities.address
-    }
+    const VERBS: &'static [Verb] = &[Verb::Create, Verb::Read, Verb::Delete];
 
     fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
         let in_networks =

@@ -2,20 +2,20 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::str::FromStr;
 
-use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::address::Family;
-use super::document::Capabilities;
+use super::fields::Verbs;
 use super::operation::{
     Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
 };
+use super::pattern::Range;
 
 /// A transport protocol that has ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub enum Protocol {
     Tcp,
     Udp,
@@ -51,7 +51,7 @@ impl fmt::Display for Protocol {
 }
 
 /// Which entries. Absent fields match everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Filter {
     pub family: Family,
@@ -68,7 +68,7 @@ pub struct Filter {
 }
 
 /// Deletes the entries that pass a filter.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delete {
     pub namespace: Namespace,
     #[serde(flatten)]
@@ -90,86 +90,29 @@ impl Operation for Delete {
     }
 }
 
-/// A port, or a range of them with both ends: `53`, `30000-32767`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ports {
-    first: u16,
-    last: u16,
-}
-
-impl Ports {
-    /// Whether a port is one of these.
-    pub fn contains(self, port: u16) -> bool {
-        (self.first..=self.last).contains(&port)
-    }
-}
-
-impl FromStr for Ports {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let port = |text: &str| text.parse::<u16>().ok();
-        match (port(first), port(last)) {
-            (Some(first), Some(last)) if first <= last => Ok(Self { first, last }),
-            _ => Err(format!(
-                "`{text}` is no port and no range of them, such as `30000-32767`"
-            )),
-        }
-    }
-}
-
-impl Serialize for Ports {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { first, last } = self;
-        match first == last {
-            true => serializer.serialize_u16(*first),
-            false => serializer.collect_str(&format_args!("{first}-{last}")),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Ports {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(PortsVisitor)
-    }
-}
-
-/// Reads a port written as a number, and ports written as text.
-struct PortsVisitor;
-
-impl Visitor<'_> for PortsVisitor {
-    type Value = Ports;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a port, or a range of ports such as `30000-32767`")
-    }
-
-    fn visit_u64<E: de::Error>(self, port: u64) -> Result<Ports, E> {
-        self.visit_str(&port.to_string())
-    }
-
-    fn visit_i64<E: de::Error>(self, port: i64) -> Result<Ports, E> {
-        self.visit_str(&port.to_string())
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Ports, E> {
-        text.parse().map_err(E::custom)
-    }
-}
+/// A port, or a range of them: `53`, `30000-32767`.
+pub type Ports = Range<u16>;
 
 /// `conntrack:` in a grant. Absent fields match everything.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConntrackRule {
+    /// Where; in both, when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Namespace>,
+    /// Protocols.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocols: Option<Vec<Protocol>>,
     /// Original destination ports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ports: Option<Vec<Ports>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What may be done; everything, when left out.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "Verbs::<ConntrackRule>"
+    )]
     pub verbs: Option<Vec<Verb>>,
 }
 
@@ -207,10 +150,7 @@ impl fmt::Display for Requirement {
 impl Rule for ConntrackRule {
     type Requirement = Requirement;
     const CAPABILITY: Capability = Capability::Conntrack;
-
-    fn of(capabilities: &Capabilities) -> &[Self] {
-        &capabilities.conntrack
-    }
+    const VERBS: &'static [Verb] = &[Verb::Delete];
 
     fn miss(&self, r: &Requirement, _: &Invocation) -> Option<Miss> {
         let in_ports = match r.port {
@@ -231,6 +171,7 @@ impl Rule for ConntrackRule {
 
 #[cfg(test)]
 mod tests {
+    use super::super::document::Capabilities;
     use super::super::operation::{Decision, decide};
     use super::*;
 
@@ -253,7 +194,7 @@ mod tests {
     }
 
     fn decision(grant: &str, operation: &Delete) -> Decision {
-        let capabilities = serde_json::from_str(grant).expect("a grant");
+        let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
         decide(&capabilities, &Invocation::default(), operation)
     }
 
@@ -300,9 +241,12 @@ mod tests {
             Some("conntrack[0]: namespace"),
         );
         assert_eq!(decision(PORTMAP, &inside), expected);
-        let read = r#"{"conntrack": [{"verbs": ["read"]}]}"#;
+        let nothing = r#"{"conntrack": [{"verbs": []}]}"#;
         let expected = denied(&on("53"), Some("conntrack[0]: verbs"));
-        assert_eq!(decision(read, &delete(Protocol::Udp, Some(53))), expected);
+        assert_eq!(
+            decision(nothing, &delete(Protocol::Udp, Some(53))),
+            expected
+        );
         let expected = denied(&on("53"), None);
         assert_eq!(decision("{}", &delete(Protocol::Udp, Some(53))), expected);
     }

@@ -1,21 +1,27 @@
 //! The policy document of one plugin: `PluginGrant`.
 
+use std::any::Any;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::address::AddressRule;
 use super::conntrack::ConntrackRule;
+use super::device::DeviceRule;
 use super::firewall::FirewallRule;
 use super::firewalld::FirewalldRule;
 use super::link::LinkRule;
 use super::neighbour::NeighbourRule;
-use super::operation::{Capability, Invocation, Rule};
+use super::operation::{Capability, Invocation, Rule, Rules};
+use super::packet::PacketRule;
 use super::pattern::Pattern;
 use super::route::RouteRule;
+use super::rule::RuleRule;
+use super::size::Exact;
 use super::store::StoreRule;
 use super::sysctl::SysctlRule;
 use super::traffic::TrafficRule;
@@ -28,29 +34,64 @@ pub const KIND: &str = "PluginGrant";
 /// One plugin's grant, as it stands on disk. Unknown keys are errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "PluginGrant"))]
 pub struct Document {
+    /// `weir.dev/v1alpha1`.
+    #[serde(deserialize_with = "api_version")]
+    #[cfg_attr(test, schemars(extend("const" = API_VERSION)))]
     pub api_version: String,
+    /// `PluginGrant`.
+    #[serde(deserialize_with = "kind")]
+    #[cfg_attr(test, schemars(extend("const" = KIND)))]
     pub kind: String,
     pub metadata: Metadata,
     pub spec: Spec,
 }
 
+fn api_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    constant(deserializer, "apiVersion", API_VERSION)
+}
+
+fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    constant(deserializer, "kind", KIND)
+}
+
+fn constant<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    key: &str,
+    expected: &str,
+) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match text == expected {
+        true => Ok(text),
+        false => Err(D::Error::custom(format!(
+            "unknown {key} `{text}`; expected `{expected}`"
+        ))),
+    }
+}
+
+/// What the document is called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Metadata {
     /// The document's name. A document of an administrator replaces a shipped one of its name.
     pub name: String,
 }
 
+/// What is granted, and to whom.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Spec {
     pub plugin: PluginReference,
-    /// The networks that may use the plugin under this grant.
+    /// The networks that may use the plugin under this grant; all, when left out.
     #[serde(default = "every_network")]
     pub networks: Vec<Pattern>,
+    /// What the plugin may do.
     #[serde(default)]
     pub capabilities: Capabilities,
+    /// The bounds of one invocation.
     #[serde(default)]
     pub limits: Limits,
 }
@@ -62,11 +103,27 @@ fn every_network() -> Vec<Pattern> {
 /// Which plugin: its name and the digest of the component's bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PluginReference {
+    /// The plugin's name: `type` in a configuration.
+    #[serde(deserialize_with = "plugin_name")]
+    #[cfg_attr(test, schemars(regex(pattern = PLUGIN_NAME)))]
     pub name: String,
     /// Optional only for plugins built into the binary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
+}
+
+/// What [`weir_cni::validate_plugin_name`] accepts.
+#[cfg(test)]
+const PLUGIN_NAME: &str = "^[a-zA-Z0-9][a-zA-Z0-9._-]*$";
+
+fn plugin_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    match weir_cni::validate_plugin_name(&name) {
+        Ok(()) => Ok(name),
+        Err(error) => Err(D::Error::custom(error.msg)),
+    }
 }
 
 /// `sha256:` and 64 hexadecimal digits.
@@ -98,9 +155,10 @@ impl FromStr for Digest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let malformed = || format!("`{text}` is not `sha256:` and 64 hexadecimal digits");
+        let malformed =
+            || format!("`{text}` is no digest; expected `sha256:` and 64 hexadecimal digits");
         let hex = text.strip_prefix("sha256:").ok_or_else(malformed)?;
-        if hex.len() != 64 || !hex.is_ascii() {
+        if hex.len() != 64 || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(malformed());
         }
         let mut bytes = [0; 32];
@@ -128,28 +186,49 @@ impl From<Digest> for String {
 /// The rules, capability by capability. An absent capability allows nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Capabilities {
+    /// Network devices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub link: Vec<LinkRule>,
+    /// IP addresses of links.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub address: Vec<AddressRule>,
+    /// Routes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<RouteRule>,
+    /// Policy routing rules. In the contract, and not carried out by this version: what a rule allows is answered
+    /// `unsupported`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rule: Vec<RuleRule>,
+    /// ARP and ND entries, and announcements on the wire.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub neighbour: Vec<NeighbourRule>,
+    /// Queueing disciplines, classes and filters of links.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<TrafficRule>,
+    /// Chains, rules and sets of the plugin's own nftables tables.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub firewall: Vec<FirewallRule>,
+    /// The zones of firewalld, where it runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub firewalld: Vec<FirewalldRule>,
+    /// Entries of the connection tracking table.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conntrack: Vec<ConntrackRule>,
+    /// Kernel parameters below `net.`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sysctl: Vec<SysctlRule>,
+    /// The plugin's state on disk.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub store: Vec<StoreRule>,
-    /// Names of IPAM plugins.
+    /// The hardware behind a link of `host`. In the contract, and not carried out by this version.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub device: Vec<DeviceRule>,
+    /// Sockets bound to one link of `container`. In the contract, and not carried out by this version.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub packet: Vec<PacketRule>,
+    /// Names of IPAM plugins that it may run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ipam: Vec<String>,
 }
@@ -162,6 +241,7 @@ impl Capabilities {
             Capability::Link => !LinkRule::of(self).is_empty(),
             Capability::Address => !AddressRule::of(self).is_empty(),
             Capability::Route => !RouteRule::of(self).is_empty(),
+            Capability::Rule => !RuleRule::of(self).is_empty(),
             Capability::Neighbour => !NeighbourRule::of(self).is_empty(),
             Capability::Traffic => !TrafficRule::of(self).is_empty(),
             Capability::Firewall => !FirewallRule::of(self).is_empty(),
@@ -169,8 +249,32 @@ impl Capabilities {
             Capability::Conntrack => !ConntrackRule::of(self).is_empty(),
             Capability::Sysctl => !SysctlRule::of(self).is_empty(),
             Capability::Store => !StoreRule::of(self).is_empty(),
+            Capability::Device => !DeviceRule::of(self).is_empty(),
+            Capability::Packet => !PacketRule::of(self).is_empty(),
             Capability::Ipam => !self.ipam.is_empty(),
-            Capability::Rule | Capability::Device | Capability::Packet => false,
+        }
+    }
+}
+
+impl Rules for Capabilities {
+    fn list(&self, capability: Capability) -> &dyn Any {
+        match capability {
+            // It needs no rule, and has none.
+            Capability::Log => &(),
+            Capability::Link => &self.link,
+            Capability::Address => &self.address,
+            Capability::Route => &self.route,
+            Capability::Rule => &self.rule,
+            Capability::Neighbour => &self.neighbour,
+            Capability::Traffic => &self.traffic,
+            Capability::Firewall => &self.firewall,
+            Capability::Firewalld => &self.firewalld,
+            Capability::Conntrack => &self.conntrack,
+            Capability::Sysctl => &self.sysctl,
+            Capability::Store => &self.store,
+            Capability::Device => &self.device,
+            Capability::Packet => &self.packet,
+            Capability::Ipam => &self.ipam,
         }
     }
 }
@@ -178,20 +282,21 @@ impl Capabilities {
 /// The bounds of one invocation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Limits {
     /// Linear memory and tables of the plugin.
-    #[serde(with = "as_text")]
+    #[serde(with = "Size")]
     pub memory: ByteSize,
-    /// From the start of the plugin's call to its return; at most `Limits::MOST_TIME`.
-    #[serde(with = "as_duration")]
+    /// From the start of the plugin's call to its return; at most a minute.
+    #[serde(with = "Time")]
     pub time: Duration,
     /// Calls of host functions.
     pub calls: u64,
     /// What one call may hand to the host: all its strings and lists together.
-    #[serde(with = "as_text")]
+    #[serde(with = "Size")]
     pub transfer: ByteSize,
     /// What the plugin may write to the log: messages, fields, standard error.
-    #[serde(with = "as_text")]
+    #[serde(with = "Size")]
     pub log: ByteSize,
 }
 
@@ -212,42 +317,56 @@ impl Default for Limits {
     }
 }
 
-/// Sizes as `64MiB`.
-mod as_text {
-    use bytesize::ByteSize;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+/// `with` for sizes, as `64MiB`.
+pub(super) struct Size;
 
-    pub fn serialize<S: Serializer>(size: &ByteSize, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&size.display().iec())
+impl Size {
+    fn serialize<S: Serializer>(size: &ByteSize, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&Exact::from(*size))
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse()
-            .map_err(|_| D::Error::custom(format!("`{text}` is not a size, such as `64MiB`")))
+    fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
+        let text = deserializer.deserialize_str(Quantity("a size, such as `64MiB`"))?;
+        text.parse().map_err(|_| {
+            D::Error::custom(format!("`{text}` is no size; expected one such as `64MiB`"))
+        })
     }
 }
 
-/// Durations as `60s`.
-mod as_duration {
-    use std::time::Duration;
+/// Reads a number with its unit; what that is stands in the error.
+struct Quantity(&'static str);
 
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+impl Visitor<'_> for Quantity {
+    type Value = String;
 
-    use super::Limits;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
 
-    pub fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
+        Ok(text.to_owned())
+    }
+}
+
+/// `with` for durations, as `60s`.
+pub(super) struct Time;
+
+impl Time {
+    fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&humantime::format_duration(*time))
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let time = humantime::parse_duration(&text)
-            .map_err(|_| D::Error::custom(format!("`{text}` is not a duration, such as `60s`")))?;
+    fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        let text = deserializer.deserialize_str(Quantity("a duration, such as `60s`"))?;
+        let time = humantime::parse_duration(&text).map_err(|_| {
+            D::Error::custom(format!(
+                "`{text}` is no duration; expected one such as `60s`"
+            ))
+        })?;
         if time.is_zero() || time > Limits::MOST_TIME {
-            let most = humantime::format_duration(Limits::MOST_TIME);
+            let most = Limits::MOST_TIME.as_secs();
             return Err(D::Error::custom(format!(
-                "`{text}` is not in 1ms to {most}"
+                "`{text}` is too short or too long; expected a duration from 1ms to {most}s"
             )));
         }
         Ok(time)
@@ -255,20 +374,6 @@ mod as_duration {
 }
 
 impl Document {
-    /// Checks what the types do not: `apiVersion` and `kind`.
-    pub fn validate(&self) -> Result<(), String> {
-        if self.api_version != API_VERSION {
-            return Err(format!(
-                "apiVersion: `{}` is not `{API_VERSION}`",
-                self.api_version
-            ));
-        }
-        if self.kind != KIND {
-            return Err(format!("kind: `{}` is not `{KIND}`", self.kind));
-        }
-        Ok(())
-    }
-
     /// Whether a network may use the plugin under this grant.
     pub fn covers_network(&self, network: &str) -> bool {
         let nobody = Invocation::default();
@@ -276,5 +381,32 @@ impl Document {
             .networks
             .iter()
             .any(|p| p.matches(network, &nobody))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A capability whose rules were not found would be denied whatever a grant says.
+    #[test]
+    fn every_capability_finds_its_rules() {
+        for capability in Capability::ALL {
+            let rule = match capability {
+                Capability::Log => continue,
+                Capability::Ipam => serde_json::json!("host-local"),
+                _ => serde_json::json!({}),
+            };
+            let grant = serde_json::json!({ capability.to_string(): [rule] });
+            let grant: Capabilities = serde_json::from_value(grant).expect("a grant");
+            for other in Capability::ALL {
+                let expected = other == capability || other == Capability::Log;
+                assert_eq!(
+                    grant.has(other),
+                    expected,
+                    "{other} of a grant for {capability}"
+                );
+            }
+        }
     }
 }

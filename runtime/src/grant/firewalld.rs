@@ -6,29 +6,29 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::document::Capabilities;
+use super::fields::{Networks, Verbs};
 use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
 use super::pattern::{Pattern, contains};
 
 /// Asks whether firewalld runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IsRunning {}
 
 /// Reads the zone of an address.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ZoneOfSource {
     pub source: IpAddr,
 }
 
 /// Binds an address to a zone.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AddSource {
     pub zone: String,
     pub source: IpAddr,
 }
 
 /// Takes an address out of a zone.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RemoveSource {
     pub zone: String,
     pub source: IpAddr,
@@ -85,14 +85,20 @@ impl Operation for RemoveSource {
 /// `firewalld:` in a grant. Absent fields match everything.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FirewalldRule {
     /// Names of zones, for what changes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zones: Option<Vec<Pattern>>,
     /// Networks that the address must be in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "Networks")]
     pub sources: Option<Vec<IpNet>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What may be done; everything, when left out.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "Verbs::<FirewalldRule>"
+    )]
     pub verbs: Option<Vec<Verb>>,
 }
 
@@ -130,10 +136,7 @@ impl fmt::Display for Requirement {
 impl Rule for FirewalldRule {
     type Requirement = Requirement;
     const CAPABILITY: Capability = Capability::Firewalld;
-
-    fn of(capabilities: &Capabilities) -> &[Self] {
-        &capabilities.firewalld
-    }
+    const VERBS: &'static [Verb] = &[Verb::Create, Verb::Read, Verb::Delete];
 
     fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
         let is_named = |zone: &String| {
@@ -155,6 +158,7 @@ impl Rule for FirewalldRule {
 
 #[cfg(test)]
 mod tests {
+    use super::super::document::Capabilities;
     use super::super::operation::{Decision, decide};
     use super::*;
 
@@ -164,7 +168,7 @@ mod tests {
     }]}"#;
 
     fn decision<O: Operation>(grant: &str, operation: &O) -> Decision {
-        let capabilities = serde_json::from_str(grant).expect("a grant");
+        let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
         decide(&capabilities, &Invocation::default(), operation)
     }
 

@@ -2,18 +2,34 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::document::Capabilities;
 use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb};
 
 /// Runs one command of an IPAM plugin.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// `ipam.type` of the plugin configuration.
     pub plugin: String,
-    /// `ADD`, `DEL`, `CHECK`, `STATUS` or `GC`.
-    pub command: &'static str,
+    /// One of [`COMMANDS`].
+    #[serde(deserialize_with = "command")]
+    pub command: Word,
+}
+
+/// A word that is the program's own, so that a record is not borrowed from.
+type Word = &'static str;
+
+/// What an IPAM plugin is run for.
+pub const COMMANDS: [Word; 5] = ["ADD", "DEL", "CHECK", "STATUS", "GC"];
+
+fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let known = COMMANDS.into_iter().find(|command| *command == text);
+    known.ok_or_else(|| {
+        let all = COMMANDS.join(", ");
+        D::Error::custom(format!("`{text}` is no command of IPAM plugins: {all}"))
+    })
 }
 
 impl Operation for Run {
@@ -44,10 +60,7 @@ impl fmt::Display for Requirement {
 impl Rule for String {
     type Requirement = Requirement;
     const CAPABILITY: Capability = Capability::Ipam;
-
-    fn of(capabilities: &Capabilities) -> &[Self] {
-        &capabilities.ipam
-    }
+    const VERBS: &'static [Verb] = &[Verb::Run];
 
     fn miss(&self, r: &Requirement, _: &Invocation) -> Option<Miss> {
         Fields::default().field("name", *self == r.plugin).miss()

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::document::Capabilities;
+use super::fields::Verbs;
 use super::operation::{
     Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
 };
@@ -12,9 +12,11 @@ use super::pattern::Pattern;
 
 /// What the kernel says that a link is. The host looks it up before it asks the gate, and the kernel
 /// layer acts on the index, so that a name cannot change its meaning in between.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkFacts {
     pub namespace: Namespace,
+    /// 0 in what a person asks about.
+    #[serde(default)]
     pub index: u32,
     pub name: String,
     /// `IFLA_INFO_KIND`; `loopback` and `physical` for devices that have none.
@@ -47,8 +49,22 @@ impl Serialize for Mac {
     }
 }
 
+impl<'de> Deserialize<'de> for Mac {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = text.split(':').map(|byte| match byte.len() {
+            2 => u8::from_str_radix(byte, 16).ok(),
+            _ => None,
+        });
+        let bytes: Option<Vec<u8>> = bytes.collect();
+        bytes
+            .map(Self)
+            .ok_or_else(|| serde::de::Error::custom(format!("`{text}` is no link-layer address")))
+    }
+}
+
 /// The kind of a link to create, with what only that kind has.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum NewKind {
     Veth {
@@ -104,7 +120,7 @@ impl NewKind {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MacvlanMode {
     Private,
@@ -114,7 +130,7 @@ pub enum MacvlanMode {
     Source,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IpvlanMode {
     L2,
@@ -122,7 +138,7 @@ pub enum IpvlanMode {
     L3s,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VlanProtocol {
     #[serde(rename = "802.1Q")]
     Ieee8021q,
@@ -130,7 +146,7 @@ pub enum VlanProtocol {
     Ieee8021ad,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewTap {
     pub owner: Option<u32>,
     pub group: Option<u32>,
@@ -139,7 +155,7 @@ pub struct NewTap {
 }
 
 /// The other end of a veth pair.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NewPeer {
     pub namespace: Namespace,
     /// Empty: the kernel chooses `vethN`.
@@ -152,7 +168,7 @@ pub struct NewPeer {
 }
 
 /// Creates a link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Create {
     pub namespace: Namespace,
     /// Empty for a veth whose name the kernel chooses.
@@ -173,21 +189,21 @@ pub struct Create {
 }
 
 /// Reads one link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Read {
     pub link: LinkFacts,
 }
 
 /// Looks a link up that does not exist: what a plugin may learn from `not-found` is bounded as
 /// well.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LookUp {
     pub namespace: Namespace,
     pub name: String,
 }
 
 /// Lists links; each is shown only where the grant allows to read it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct List {
     pub namespace: Namespace,
     pub kind: Option<String>,
@@ -195,13 +211,13 @@ pub struct List {
 }
 
 /// Deletes a link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delete {
     pub link: LinkFacts,
 }
 
 /// A change of master.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NewMaster {
     None,
@@ -209,7 +225,7 @@ pub enum NewMaster {
 }
 
 /// Changes attributes of a link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Update {
     pub link: LinkFacts,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -251,7 +267,7 @@ impl Update {
 }
 
 /// Changes a bridge port's flags.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UpdatePort {
     pub link: LinkFacts,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -261,7 +277,7 @@ pub struct UpdatePort {
 }
 
 /// A bridge's settings; absent ones stay as they are, or as the kernel's defaults.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BridgeChanges {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vlan_filtering: Option<bool>,
@@ -270,7 +286,7 @@ pub struct BridgeChanges {
 }
 
 /// Changes a bridge's settings.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UpdateBridge {
     pub link: LinkFacts,
     #[serde(flatten)]
@@ -278,7 +294,7 @@ pub struct UpdateBridge {
 }
 
 /// VLANs of a bridge port, or of the bridge itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BridgeVlan {
     pub first: u16,
     pub last: u16,
@@ -287,27 +303,27 @@ pub struct BridgeVlan {
 }
 
 /// Adds VLANs to a bridge port, or to a bridge itself.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AddVlans {
     pub link: LinkFacts,
     pub vlans: Vec<BridgeVlan>,
 }
 
 /// Removes VLANs from a bridge port, or from a bridge itself.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeleteVlans {
     pub link: LinkFacts,
     pub vlans: Vec<BridgeVlan>,
 }
 
 /// Reads the VLANs of a bridge port, or of a bridge itself.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListVlans {
     pub link: LinkFacts,
 }
 
 /// Moves a link to the other namespace.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Move {
     pub link: LinkFacts,
     pub to: Namespace,
@@ -316,13 +332,13 @@ pub struct Move {
 }
 
 /// Finds the other end of a veth.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GetPeer {
     pub link: LinkFacts,
 }
 
 /// Waits for the operational state `up`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WaitUp {
     pub link: LinkFacts,
     pub timeout_ms: u32,
@@ -441,15 +457,23 @@ impl Operation for Move {
 /// `link:` in a grant. Absent fields match everything.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LinkRule {
+    /// Where; in both, when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Namespace>,
     /// Kinds, as the kernel reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<String>>,
+    /// Names of links, as globs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Vec<Pattern>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What may be done; everything, when left out.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "Verbs::<LinkRule>"
+    )]
     pub verbs: Option<Vec<Verb>>,
 }
 
@@ -488,10 +512,7 @@ impl fmt::Display for Requirement {
 impl Rule for LinkRule {
     type Requirement = Requirement;
     const CAPABILITY: Capability = Capability::Link;
-
-    fn of(capabilities: &Capabilities) -> &[Self] {
-        &capabilities.link
-    }
+    const VERBS: &'static [Verb] = &[Verb::Create, Verb::Read, Verb::Update, Verb::Delete];
 
     fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
         let is_kind = |kind: &String| any(self.kinds.as_deref(), |k| k == kind);

@@ -4,19 +4,37 @@
 //! capability holds that capability's operations, its rule in a grant and how the two are matched.
 
 pub mod address;
+pub mod asked;
+pub mod compare;
 pub mod conntrack;
+pub mod device;
 pub mod document;
+pub mod fields;
 pub mod firewall;
 pub mod firewalld;
+pub mod flow;
 pub mod ipam;
 pub mod link;
+mod mention;
+pub mod mistake;
+pub mod named;
 pub mod neighbour;
 pub mod operation;
+pub mod outline;
+pub mod packet;
 pub mod pattern;
+pub mod reading;
 pub mod route;
+pub mod rule;
+#[cfg(test)]
+mod schema;
+pub mod size;
 pub mod store;
+pub mod suggest;
 pub mod sysctl;
 pub mod traffic;
+pub mod width;
+pub mod words;
 
 pub use document::{Capabilities, Document, Limits};
 pub use operation::{Capability, Decision, Invocation, Namespace, Operation, Rule, Verb, decide};

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::address::Family;
-use super::document::Capabilities;
+use super::fields::{Networks, Verbs};
 use super::link::{LinkFacts, Mac};
 use super::operation::{
     Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
@@ -15,7 +15,7 @@ use super::operation::{
 use super::pattern::{Pattern, contains};
 
 /// The state of an entry: `NUD_*`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     Incomplete,
@@ -29,7 +29,7 @@ pub enum State {
 }
 
 /// Adds or replaces an entry.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Add {
     pub link: LinkFacts,
     pub address: IpAddr,
@@ -40,14 +40,18 @@ pub struct Add {
 }
 
 /// Removes an entry.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delete {
     pub link: LinkFacts,
     pub address: IpAddr,
+    /// Only a proxy entry, or only one that is none; a proxy entry where there is no other, when left
+    /// out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<bool>,
 }
 
 /// Reads the entries of a link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct List {
     pub link: LinkFacts,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +59,7 @@ pub struct List {
 }
 
 /// Announces addresses: gratuitous ARP and unsolicited neighbour advertisements.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Announce {
     pub link: LinkFacts,
     pub addresses: Vec<IpAddr>,
@@ -107,16 +111,23 @@ impl Operation for Announce {
 /// `neighbour:` in a grant. Absent fields match everything.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NeighbourRule {
+    /// Where; in both, when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Namespace>,
     /// Names of links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Vec<Pattern>>,
     /// Networks that the address must be in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "Networks")]
     pub addresses: Option<Vec<IpNet>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What may be done; everything, when left out.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "Verbs::<NeighbourRule>"
+    )]
     pub verbs: Option<Vec<Verb>>,
 }
 
@@ -152,10 +163,7 @@ impl fmt::Display for Requirement {
 impl Rule for NeighbourRule {
     type Requirement = Requirement;
     const CAPABILITY: Capability = Capability::Neighbour;
-
-    fn of(capabilities: &Capabilities) -> &[Self] {
-        &capabilities.neighbour
-    }
+    const VERBS: &'static [Verb] = &[Verb::Create, Verb::Read, Verb::Delete, Verb::Announce];
 
     fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
         let address = r.address.map(IpNet::from);

@@ -1,10 +1,9 @@
 //! An operation, what it requires of a grant, and the decision about it.
 
+use std::any::Any;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-
-use super::document::Capabilities;
 
 /// One family of host functions, and the key of its rules in a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -89,6 +88,7 @@ impl fmt::Display for Capability {
 /// The two network namespaces that exist for a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub enum Namespace {
     Host,
     Container,
@@ -113,10 +113,25 @@ pub enum Verb {
     Delete,
     Write,
     Announce,
+    Open,
     Run,
 }
 
 impl Verb {
+    /// The word in a grant.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Read => "read",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Write => "write",
+            Self::Announce => "announce",
+            Self::Open => "open",
+            Self::Run => "run",
+        }
+    }
+
     /// Whether the verb leaves everything as it was. Reads are audited on request only.
     pub fn is_read(self) -> bool {
         self == Self::Read
@@ -125,15 +140,7 @@ impl Verb {
 
 impl fmt::Display for Verb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Create => "create",
-            Self::Read => "read",
-            Self::Update => "update",
-            Self::Delete => "delete",
-            Self::Write => "write",
-            Self::Announce => "announce",
-            Self::Run => "run",
-        })
+        f.write_str(self.word())
     }
 }
 
@@ -165,15 +172,33 @@ pub trait Operation: Serialize {
     fn requirements(&self) -> Vec<<Self::Rule as Rule>::Requirement>;
 }
 
+/// The rules of a grant. What a capability's are is that capability's own affair.
+pub trait Rules {
+    /// The list of a capability's rules, a `Vec`.
+    fn list(&self, capability: Capability) -> &dyn Any;
+}
+
 /// One rule of a grant.
-pub trait Rule: Sized {
+pub trait Rule: Sized + 'static {
     /// One object that an operation touches, and how.
     type Requirement: fmt::Display;
 
     const CAPABILITY: Capability;
 
-    /// This capability's rules.
-    fn of(capabilities: &Capabilities) -> &[Self];
+    /// What the capability's operations do: the verbs that a rule may name.
+    const VERBS: &'static [Verb];
+
+    /// This capability's rules. A grant whose list is of something else has none.
+    fn of(rules: &dyn Rules) -> &[Self] {
+        let list = rules.list(Self::CAPABILITY).downcast_ref::<Vec<Self>>();
+        list.map_or(&[], Vec::as_slice)
+    }
+
+    /// What a requirement comes to under a grant's rules: itself, unless one that says less must be
+    /// allowed in each way in which it can come about. Each of these is met by one rule.
+    fn spread(_rules: &[Self], requirement: Self::Requirement) -> Vec<Self::Requirement> {
+        vec![requirement]
+    }
 
     /// The first field of the rule that does not match, or none when the rule allows it.
     fn miss(&self, requirement: &Self::Requirement, invocation: &Invocation) -> Option<Miss>;
@@ -235,14 +260,11 @@ pub enum Decision {
 }
 
 /// Decides an operation. Default deny: without a matching rule for every requirement, no.
-pub fn decide<O: Operation>(
-    capabilities: &Capabilities,
-    invocation: &Invocation,
-    operation: &O,
-) -> Decision {
-    let rules = O::Rule::of(capabilities);
+pub fn decide<O: Operation>(rules: &dyn Rules, invocation: &Invocation, operation: &O) -> Decision {
+    let rules = O::Rule::of(rules);
     let mut allowing = Vec::new();
-    for requirement in operation.requirements() {
+    let needed = operation.requirements().into_iter();
+    for requirement in needed.flat_map(|r| O::Rule::spread(rules, r)) {
         match decide_one(rules, invocation, &requirement) {
             Ok(index) => {
                 let rule = format!("{}[{index}]", O::Rule::CAPABILITY);

@@ -1,10 +1,15 @@
-//! The patterns of a grant: globs with placeholders, networks, and dotted keys.
+//! The patterns of a grant: globs with placeholders, networks, dotted keys, and ranges of numbers.
 
+use std::fmt;
+use std::marker::PhantomData;
 use std::path::{Component, Path, PathBuf};
+use std::str::FromStr;
 
 use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::mistake::choice;
 use super::operation::Invocation;
 
 /// A glob (`*`, `?`, `[a-z]`) in which `{ifname}`, `{network}` and `{containerid}` stand for this
@@ -80,12 +85,19 @@ fn matches_glob(pattern: &str, value: &str) -> bool {
     glob::Pattern::new(pattern).is_ok_and(|p| p.matches(value))
 }
 
+/// As it is written in a document.
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 impl TryFrom<String> for Pattern {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
         if is_glob(&text) {
-            glob::Pattern::new(&text).map_err(|e| format!("`{text}` is not a glob: {}", e.msg))?;
+            glob::Pattern::new(&text).map_err(|e| format!("`{text}` is no glob: {}", e.msg))?;
         }
         check_placeholders(&text)?;
         Ok(Self { text })
@@ -99,8 +111,8 @@ fn check_placeholders(text: &str) -> Result<(), String> {
         let known = KNOWN.iter().find(|k| rest[start..].starts_with(**k));
         let Some(known) = known else {
             return Err(format!(
-                "`{text}` has a brace that is no placeholder; the placeholders are {}",
-                KNOWN.join(", ")
+                "`{text}` has a brace that is no placeholder; expected {}",
+                choice(&KNOWN)
             ));
         };
         rest = &rest[start + known.len()..];
@@ -134,6 +146,44 @@ impl Directory {
     }
 }
 
+/// A file that a grant names, and no other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "PathBuf", into = "PathBuf")]
+pub struct File {
+    path: PathBuf,
+}
+
+impl File {
+    /// Whether `path` is this file.
+    pub fn is(&self, path: &Path) -> bool {
+        path == self.path
+    }
+}
+
+impl TryFrom<PathBuf> for File {
+    type Error = String;
+
+    fn try_from(path: PathBuf) -> Result<Self, String> {
+        match is_plain(&path) {
+            true => Ok(Self { path }),
+            false => Err(out_of_place(&path)),
+        }
+    }
+}
+
+impl From<File> for PathBuf {
+    fn from(file: File) -> Self {
+        file.path
+    }
+}
+
+fn out_of_place(path: &Path) -> String {
+    format!(
+        "`{}` is out of place; expected an absolute path without `..`",
+        path.display()
+    )
+}
+
 /// Absolute, and without `.` and `..`.
 fn is_plain(path: &Path) -> bool {
     path.is_absolute()
@@ -149,10 +199,7 @@ impl TryFrom<PathBuf> for Directory {
         if is_plain(&path) {
             Ok(Self { path })
         } else {
-            Err(format!(
-                "`{}` is not an absolute directory without `..`",
-                path.display()
-            ))
+            Err(out_of_place(&path))
         }
     }
 }
@@ -160,5 +207,102 @@ impl TryFrom<PathBuf> for Directory {
 impl From<Directory> for PathBuf {
     fn from(directory: Directory) -> Self {
         directory.path
+    }
+}
+
+/// A number that a range may be made of: a port, a priority.
+pub trait Number: Copy + Ord + FromStr + fmt::Display + Serialize {
+    /// The largest one.
+    const MAX: Self;
+}
+
+impl Number for u16 {
+    const MAX: Self = Self::MAX;
+}
+
+impl Number for u32 {
+    const MAX: Self = Self::MAX;
+}
+
+/// A number, or a range of them with both ends: `53`, `30000-32767`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range<T> {
+    pub first: T,
+    pub last: T,
+}
+
+impl<T: Number> Range<T> {
+    /// Whether a number is one of these.
+    pub fn contains(self, number: T) -> bool {
+        (self.first..=self.last).contains(&number)
+    }
+}
+
+impl<T: Number> FromStr for Range<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let number = |text: &str| text.parse().ok().filter(|_| is_plain_number(text));
+        match (number(first), number(last)) {
+            (Some(first), Some(last)) if first <= last => Ok(Self { first, last }),
+            _ => Err(format!(
+                "`{text}` is out of place; expected {}",
+                Self::form()
+            )),
+        }
+    }
+}
+
+impl<T: Number> Range<T> {
+    fn form() -> String {
+        format!(
+            "a number from 0 to {}, or a range such as `30000-32767`",
+            T::MAX
+        )
+    }
+}
+
+/// Digits, without a sign and without zeros before them.
+fn is_plain_number(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'))
+}
+
+impl<T: Number> Serialize for Range<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { first, last } = self;
+        match first == last {
+            true => first.serialize(serializer),
+            false => serializer.collect_str(&format_args!("{first}-{last}")),
+        }
+    }
+}
+
+impl<'de, T: Number> Deserialize<'de> for Range<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RangeVisitor(PhantomData))
+    }
+}
+
+/// Reads a number written as one, and a range written as text.
+struct RangeVisitor<T>(PhantomData<T>);
+
+impl<T: Number> Visitor<'_> for RangeVisitor<T> {
+    type Value = Range<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&Range::<T>::form())
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Range<T>, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Range<T>, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Range<T>, E> {
+        text.parse().map_err(E::custom)
     }
 }

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::address::Family;
-use super::document::Capabilities;
+use super::fields::{Networks, Verbs};
 use super::link::LinkFacts;
 use super::operation::{
     Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
@@ -17,7 +17,7 @@ use super::pattern::{Pattern, contains};
 /// The kernel's main routing table.
 pub const MAIN_TABLE: u32 = 254;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RouteKind {
     #[default]
@@ -30,7 +30,7 @@ pub enum RouteKind {
 }
 
 /// A route of one namespace.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Route {
     pub destination: IpNet,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,12 +52,12 @@ pub struct Route {
     pub protocol: Option<u8>,
     pub kind: RouteKind,
     pub on_link: bool,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next_hops: Vec<NextHop>,
 }
 
 /// One of several equal-cost next hops.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NextHop {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
@@ -69,28 +69,28 @@ pub struct NextHop {
 }
 
 /// Adds a route.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Add {
     pub namespace: Namespace,
     pub route: Route,
 }
 
 /// Adds a route in place of its like.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replace {
     pub namespace: Namespace,
     pub route: Route,
 }
 
 /// Removes a route.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delete {
     pub namespace: Namespace,
     pub route: Route,
 }
 
 /// Lists routes that pass a filter; absent fields match everything.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct List {
     pub namespace: Namespace,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,7 +106,7 @@ pub struct List {
 }
 
 /// Asks the kernel which route it would take.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Get {
     pub namespace: Namespace,
     pub to: IpAddr,
@@ -168,18 +168,28 @@ impl Operation for Get {
 /// `route:` in a grant. Absent fields match everything.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RouteRule {
+    /// Where; in both, when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Namespace>,
-    /// Names of output links. A route without a link matches only where this is absent.
+    /// Names of output links. A route without a link, and a look at those of all links, matches only where
+    /// this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Vec<Pattern>>,
-    /// Networks that contain the destination.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Networks that contain the destination. A look at all routes matches only where this is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "Networks")]
     pub destinations: Option<Vec<IpNet>>,
+    /// Routing tables, by number. A look at all tables, and at the way that the kernel would take, matches
+    /// only where this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tables: Option<Vec<u32>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What may be done; everything, when left out.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "Verbs::<RouteRule>"
+    )]
     pub verbs: Option<Vec<Verb>>,
 }
 
@@ -235,22 +245,20 @@ impl fmt::Display for Requirement {
 impl Rule for RouteRule {
     type Requirement = Requirement;
     const CAPABILITY: Capability = Capability::Route;
+    const VERBS: &'static [Verb] = &[Verb::Create, Verb::Read, Verb::Update, Verb::Delete];
 
-    fn of(capabilities: &Capabilities) -> &[Self] {
-        &capabilities.route
-    }
-
+    /// What says nothing of a field, such as a look at all routes, is allowed only where the rule leaves
+    /// it out.
     fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
-        let is_read = r.verb.is_read();
-        let over_link = |links: &[Pattern]| match &r.link {
-            Some(link) => links.iter().any(|p| p.matches(link, invocation)),
-            None => is_read,
+        let over_link = |links: &[Pattern]| {
+            let link = r.link.as_deref();
+            link.is_some_and(|link| links.iter().any(|p| p.matches(link, invocation)))
         };
-        let to = |networks: &[IpNet]| match &r.destination {
-            Some(destination) => networks.iter().any(|n| contains(n, destination)),
-            None => is_read,
+        let to = |networks: &[IpNet]| {
+            let destination = r.destination.as_ref();
+            destination.is_some_and(|to| networks.iter().any(|n| contains(n, to)))
         };
-        let in_table = |tables: &[u32]| r.table.map_or(is_read, |t| tables.contains(&t));
+        let in_table = |tables: &[u32]| r.table.is_some_and(|t| tables.contains(&t));
         Fields::default()
             .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
             .field("links", self.links.as_deref().is_none_or(over_link))
@@ -258,5 +266,71 @@ impl Rule for RouteRule {
             .field("tables", self.tables.as_deref().is_none_or(in_table))
             .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
             .miss()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::document::Capabilities;
+    use super::super::operation::{Decision, decide};
+    use super::*;
+
+    fn list() -> List {
+        List {
+            namespace: Namespace::Host,
+            family: None,
+            destination: None,
+            link: None,
+            gateway: None,
+            table: None,
+        }
+    }
+
+    /// The field in which the closest rule missed; none where the operation is allowed.
+    fn missed<O: Operation>(rule: &str, operation: &O) -> Option<String> {
+        let grant = format!(r#"{{"route": [{rule}]}}"#);
+        let capabilities: Capabilities = serde_json::from_str(&grant).expect("a grant");
+        match decide(&capabilities, &Invocation::default(), operation) {
+            Decision::Allowed { .. } => None,
+            Decision::Denied { closest, .. } => closest,
+        }
+    }
+
+    /// A list without a filter shows every route, also those that the rule does not speak of.
+    #[test]
+    fn a_look_at_all_is_more_than_a_look_at_some() {
+        let filtered = List {
+            destination: Some("10.1.0.0/16".parse().expect("a network")),
+            link: Some(LinkFacts {
+                index: 0,
+                namespace: Namespace::Host,
+                kind: "veth".to_owned(),
+                name: "veth1".to_owned(),
+            }),
+            table: Some(100),
+            ..list()
+        };
+        for (rule, field) in [
+            (r#"{"links": ["veth*"]}"#, "route[0]: links"),
+            (
+                r#"{"destinations": ["10.0.0.0/8"]}"#,
+                "route[0]: destinations",
+            ),
+            (r#"{"tables": [100]}"#, "route[0]: tables"),
+        ] {
+            assert_eq!(missed(rule, &list()).as_deref(), Some(field), "{rule}");
+            assert_eq!(missed(rule, &filtered), None, "{rule}");
+        }
+        assert_eq!(missed("{}", &list()), None);
+        let get = Get {
+            namespace: Namespace::Host,
+            to: [10, 1, 0, 2].into(),
+        };
+        assert_eq!(missed(r#"{"destinations": ["10.0.0.0/8"]}"#, &get), None);
+        let other = r#"{"destinations": ["10.2.0.0/16"]}"#;
+        assert_eq!(
+            missed(other, &get).as_deref(),
+            Some("route[0]: destinations")
+        );
     }
 }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::document::Capabilities;
+use super::fields::Verbs;
 use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
-use super::pattern::Directory;
+use super::pattern::{Directory, File};
 
 /// A store: weir's own place for this plugin and network, or a network's directory somewhere else.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Location {
     Private,
@@ -23,14 +23,16 @@ pub enum Location {
     File(PathBuf),
 }
 
-/// Opens a store for reading.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// Opens a store for reading. The record says for what, since both are called `store.open`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "access", rename = "read")]
 pub struct OpenRead {
     pub location: Location,
 }
 
 /// Opens a store for reading and writing.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "access", rename = "write")]
 pub struct OpenWrite {
     pub location: Location,
 }
@@ -39,7 +41,7 @@ pub struct OpenWrite {
 macro_rules! operation_in_store {
     ($($(#[$doc:meta])* $operation:ident { $($(#[$attribute:meta])* $field:ident: $type:ty),* } $name:literal, $verb:expr;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub struct $operation {
             pub location: Location,
             $($(#[$attribute])* pub $field: $type,)*
@@ -66,7 +68,7 @@ macro_rules! operation_on_store {
 }
 
 /// Reads a configuration file.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadFile {
     pub path: PathBuf,
 }
@@ -101,7 +103,7 @@ operation_in_store! {
     /// Finds the keys that have a value.
     Find { #[serde(skip)] value: Vec<u8> } "store.find", Verb::Read;
     /// Takes committed changes back, where nobody has changed the keys again.
-    Revert { #[serde(rename = "keys", serialize_with = "changed_keys")] changes: Vec<Change> } "store.revert", Verb::Write;
+    Revert { #[serde(rename = "keys", serialize_with = "changed_keys", skip_deserializing)] changes: Vec<Change> } "store.revert", Verb::Write;
 }
 
 /// What became of one key.
@@ -130,14 +132,20 @@ fn changed_keys<S: serde::Serializer>(
 /// `store:` in a grant. A rule without `directories` and `files` allows weir's own place only.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StoreRule {
     /// Directories, with everything below them, in which the plugin may keep a network's state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directories: Option<Vec<Directory>>,
     /// Configuration files that it may read, exactly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<PathBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Vec<File>,
+    /// What may be done; everything, when left out.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "Verbs::<StoreRule>"
+    )]
     pub verbs: Option<Vec<Verb>>,
 }
 
@@ -163,27 +171,58 @@ impl fmt::Display for Requirement {
 impl Rule for StoreRule {
     type Requirement = Requirement;
     const CAPABILITY: Capability = Capability::Store;
-
-    fn of(capabilities: &Capabilities) -> &[Self] {
-        &capabilities.store
-    }
+    const VERBS: &'static [Verb] = &[Verb::Read, Verb::Write];
 
     fn miss(&self, r: &Requirement, _: &Invocation) -> Option<Miss> {
         let directories = self.directories.as_deref();
         let in_place = match &r.location {
             Location::Private => directories.is_none() && self.files.is_empty(),
-            Location::File(path) => self.files.contains(path),
+            Location::File(path) => self.files.iter().any(|file| file.is(path)),
             Location::Directory(path) | Location::SharedDirectory(path) => {
                 directories.is_some_and(|list| list.iter().any(|d| d.contains(path)))
             }
         };
-        let place = match r.location {
-            Location::File(_) => "files",
-            _ => "directories",
+        let is_file = matches!(r.location, Location::File(_));
+        let place = if is_file { "files" } else { "directories" };
+        // A rule about the same sort of place is closer than one about another.
+        let is_alike = match is_file {
+            true => !self.files.is_empty(),
+            false => directories.is_some() || self.files.is_empty(),
         };
         Fields::default()
+            .field(place, is_alike)
             .field(place, in_place)
             .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
             .miss()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::document::Capabilities;
+    use super::super::operation::{Decision, decide};
+    use super::*;
+
+    #[test]
+    fn the_closest_rule_is_about_the_same_sort_of_place() {
+        let grant = r#"{"store": [
+            { "directories": ["/var/lib/a"] }, { "files": ["/etc/resolv.conf"] }, {}
+        ]}"#;
+        let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
+        let closest = |operation: &dyn Fn() -> Decision| match operation() {
+            Decision::Denied { closest, .. } => closest.unwrap_or_default(),
+            allowed => panic!("{allowed:?}"),
+        };
+        let nobody = Invocation::default();
+        let read = ReadFile {
+            path: "/etc/shadow".into(),
+        };
+        let of_file = closest(&|| decide(&capabilities, &nobody, &read));
+        assert_eq!(of_file, "store[1]: files");
+        let open = OpenWrite {
+            location: Location::Directory("/var/lib/b".into()),
+        };
+        let of_directory = closest(&|| decide(&capabilities, &nobody, &open));
+        assert_eq!(of_directory, "store[0]: directories");
     }
 }

@@ -4,14 +4,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::document::Capabilities;
+use super::fields::Verbs;
 use super::operation::{
     Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
 };
 use super::pattern::Pattern;
 
 /// Reads a parameter.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Read {
     pub namespace: Namespace,
     /// With dots; a dot inside a name is a slash.
@@ -19,7 +19,7 @@ pub struct Read {
 }
 
 /// Writes a parameter.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Write {
     pub namespace: Namespace,
     pub key: String,
@@ -67,7 +67,9 @@ impl Operation for Write {
 /// `sysctl:` in a grant. Absent fields match everything.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SysctlRule {
+    /// Where; in both, when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Namespace>,
     /// Globs, segment by segment.
@@ -76,7 +78,12 @@ pub struct SysctlRule {
     /// Values that may be written, exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What may be done; everything, when left out.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "Verbs::<SysctlRule>"
+    )]
     pub verbs: Option<Vec<Verb>>,
 }
 
@@ -109,10 +116,7 @@ impl fmt::Display for Requirement {
 impl Rule for SysctlRule {
     type Requirement = Requirement;
     const CAPABILITY: Capability = Capability::Sysctl;
-
-    fn of(capabilities: &Capabilities) -> &[Self] {
-        &capabilities.sysctl
-    }
+    const VERBS: &'static [Verb] = &[Verb::Read, Verb::Write];
 
     fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
         let may_write = |value: &String| any(self.values.as_deref(), |v| v == value);

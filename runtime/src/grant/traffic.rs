@@ -1,11 +1,12 @@
 //! Capability `traffic`: queueing disciplines, classes and filters of links.
 
 use std::fmt;
+use std::str::FromStr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::document::Capabilities;
+use super::fields::Verbs;
 use super::link::LinkFacts;
 use super::operation::{
     Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
@@ -53,8 +54,33 @@ impl Serialize for Handle {
     }
 }
 
+impl FromStr for Handle {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |digits: &str| match digits {
+            "" => Some(0),
+            digits => u16::from_str_radix(digits, 16).ok(),
+        };
+        let parts = text.split_once(':');
+        let numbers = parts.and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
+        match (text, numbers) {
+            ("root", _) => Ok(Self::ROOT),
+            (_, Some((major, minor))) => Ok(Self(u32::from(major) << 16 | u32::from(minor))),
+            _ => Err(format!("`{text}` is no handle, such as `1:a` or `root`")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Handle {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// A queueing discipline and its parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Discipline {
     Tbf(TokenBucket),
@@ -87,7 +113,7 @@ pub const HTB: &str = "htb";
 pub const MIRRED: &str = "mirred";
 
 /// The parameters of `tbf`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenBucket {
     /// Bytes per second.
     pub rate: u64,
@@ -98,7 +124,7 @@ pub struct TokenBucket {
 }
 
 /// A queueing discipline and its place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Qdisc {
     /// 0: the kernel chooses.
     pub handle: Handle,
@@ -107,7 +133,7 @@ pub struct Qdisc {
 }
 
 /// A class of an `htb` discipline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Class {
     pub handle: Handle,
     /// The discipline, or another class.
@@ -123,7 +149,7 @@ pub struct Class {
 }
 
 /// What happens to a packet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     /// It goes out of another link.
@@ -143,7 +169,7 @@ impl Action {
 }
 
 /// A filter of a discipline.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
     pub parent: Handle,
     /// Lower is earlier; 0: the kernel chooses.
@@ -156,7 +182,7 @@ pub struct Filter {
 }
 
 /// Adds a discipline to a link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AddQdisc {
     pub link: LinkFacts,
     #[serde(flatten)]
@@ -164,7 +190,7 @@ pub struct AddQdisc {
 }
 
 /// What the kernel says that stands at a place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
     pub handle: Handle,
     /// The kernel's word.
@@ -172,7 +198,7 @@ pub struct Standing {
 }
 
 /// Removes a discipline from a link, with its classes and filters.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeleteQdisc {
     pub link: LinkFacts,
     pub parent: Handle,
@@ -182,13 +208,13 @@ pub struct DeleteQdisc {
 }
 
 /// Reads the disciplines of a link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListQdiscs {
     pub link: LinkFacts,
 }
 
 /// Adds a class to an `htb` discipline.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AddClass {
     pub link: LinkFacts,
     #[serde(flatten)]
@@ -196,20 +222,20 @@ pub struct AddClass {
 }
 
 /// Removes a class: what the host does when an `add` fails. No plugin asks for it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeleteClass {
     pub link: LinkFacts,
     pub handle: Handle,
 }
 
 /// Reads the classes of a link's `htb` disciplines.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListClasses {
     pub link: LinkFacts,
 }
 
 /// Adds a filter to a discipline.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AddFilter {
     pub link: LinkFacts,
     #[serde(flatten)]
@@ -217,7 +243,7 @@ pub struct AddFilter {
 }
 
 /// Removes a filter: what the host does when an `add` fails. No plugin asks for it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeleteFilter {
     pub link: LinkFacts,
     pub parent: Handle,
@@ -231,7 +257,7 @@ pub struct DeleteFilter {
 }
 
 /// Reads the filters of a discipline.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListFilters {
     pub link: LinkFacts,
     pub parent: Handle,
@@ -342,6 +368,7 @@ impl Operation for ListFilters {
 /// What a grant may name: a discipline, or `mirred` for a filter that redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub enum Named {
     Tbf,
     /// Also its classes, and filters that put packets into them.
@@ -368,7 +395,9 @@ impl Named {
 /// `traffic:` in a grant. Absent fields match everything.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrafficRule {
+    /// Where; in both, when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Namespace>,
     /// Names of links.
@@ -377,9 +406,15 @@ pub struct TrafficRule {
     /// Kinds of links, as the kernel reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<String>>,
+    /// Disciplines, and `mirred` for the filters that redirect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disciplines: Option<Vec<Named>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What may be done; everything, when left out.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "Verbs::<TrafficRule>"
+    )]
     pub verbs: Option<Vec<Verb>>,
 }
 
@@ -415,10 +450,7 @@ impl fmt::Display for Requirement {
 impl Rule for TrafficRule {
     type Requirement = Requirement;
     const CAPABILITY: Capability = Capability::Traffic;
-
-    fn of(capabilities: &Capabilities) -> &[Self] {
-        &capabilities.traffic
-    }
+    const VERBS: &'static [Verb] = &[Verb::Create, Verb::Read, Verb::Delete];
 
     fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
         let is_named =
@@ -443,6 +475,7 @@ impl Rule for TrafficRule {
 
 #[cfg(test)]
 mod tests {
+    use super::super::document::Capabilities;
     use super::super::operation::{Decision, decide};
     use super::*;
 
@@ -463,7 +496,7 @@ mod tests {
     }
 
     fn decision<O: Operation>(grant: &str, operation: &O) -> Decision {
-        let capabilities = serde_json::from_str(grant).expect("a grant");
+        let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
         let invocation = Invocation {
             ifname: "eth0".to_owned(),
             ..Invocation::default()

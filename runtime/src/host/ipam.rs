@@ -1,5 +1,7 @@
 //! Capability `ipam`: running the IPAM plugin that the configuration names.
 
+pub mod run;
+
 use weir_cni::{AddResult, Command, Error};
 
 use super::bindings::weir::cni::cni::AttachmentResult;
@@ -8,18 +10,10 @@ use super::state::Host;
 use super::undo::Undo;
 use crate::gate::Denied;
 use crate::grant::ipam::Run;
+pub use run::RunIpam;
 
 /// CNI error code of what a grant does not allow.
 pub const DENIED: u32 = 220;
-
-/// Runs another plugin in a sandbox of its own. The floor above implements it.
-pub trait RunIpam: Send {
-    /// `ipam.type` of this invocation's configuration. Errors: code 7 when there is none.
-    fn plugin(&self) -> Result<String, Error>;
-
-    /// Runs one command of that plugin, with this invocation's request. Only ADD has a result.
-    fn run(&mut self, command: Command) -> Result<Option<AddResult>, Error>;
-}
 
 impl Contract for Host {
     fn add(&mut self) -> Result<AttachmentResult, Error> {

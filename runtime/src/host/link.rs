@@ -239,7 +239,12 @@ impl Contract for Host {
 
 impl Host {
     /// A plugin learns that a name is free only where its grant lets it read a link of that name.
-    fn missing(&mut self, namespace: Namespace, link: LinkReference, error: Error) -> Error {
+    pub(super) fn missing(
+        &mut self,
+        namespace: Namespace,
+        link: LinkReference,
+        error: Error,
+    ) -> Error {
         let LinkReference::Name(name) = link else {
             return error;
         };

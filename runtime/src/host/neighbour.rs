@@ -4,6 +4,7 @@ use super::bindings::weir::cni::neighbour::{Host as Contract, Neighbour, State};
 use super::bindings::weir::cni::types::{IpAddress, IpFamily, LinkReference, Namespace};
 use super::convert::mac;
 use super::state::Host;
+use super::undo::Undo;
 use crate::grant::neighbour;
 use crate::kernel::{self, Error};
 
@@ -21,9 +22,16 @@ impl Contract for Host {
             state: entry.state.into(),
             proxy: entry.proxy,
         };
-        self.gate.perform(operation, |permit| {
+        let undo = Undo::Neighbour(neighbour::Delete {
+            link: operation.link.clone(),
+            address: operation.address,
+            proxy: Some(operation.proxy),
+        });
+        let is_new = self.gate.perform(operation, |permit| {
             kernel::neighbour::add(&mut self.namespaces, permit)
-        })
+        })?;
+        self.done.extend(is_new.then_some(undo));
+        Ok(())
     }
 
     fn delete(
@@ -35,6 +43,7 @@ impl Contract for Host {
         let operation = neighbour::Delete {
             link: self.identify(namespace, &link)?,
             address: address.into(),
+            proxy: None,
         };
         self.gate.perform(operation, |permit| {
             kernel::neighbour::delete(&mut self.namespaces, permit)

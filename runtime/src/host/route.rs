@@ -1,5 +1,7 @@
 //! Capability `route`: from the contract to the gate and the kernel.
 
+use ipnet::IpNet;
+
 use super::bindings::weir::cni::route::{self as contract, Host as Contract, RouteKind};
 use super::bindings::weir::cni::types::{IpAddress, LinkReference, Namespace};
 use super::convert::network;
@@ -8,6 +10,9 @@ use super::undo::Undo;
 use crate::grant::link::LinkFacts;
 use crate::grant::route;
 use crate::kernel::{self, Error};
+
+/// `IP6_RT_PRIO_USER`.
+const DEFAULT_PRIORITY_OF_IPV6: u32 = 1024;
 
 impl Contract for Host {
     fn add(&mut self, namespace: Namespace, new: contract::Route) -> Result<(), Error> {
@@ -31,9 +36,18 @@ impl Contract for Host {
             namespace: namespace.into(),
             route: self.route(namespace, new)?,
         };
-        self.gate.perform(operation, |permit| {
+        let undo = route::Delete {
+            namespace: operation.namespace,
+            route: operation.route.clone(),
+        };
+        let is_new = self.gate.perform(operation, |permit| {
             kernel::route::replace(&mut self.namespaces, permit)
-        })
+        })?;
+        match is_new {
+            true => self.done.push(Undo::Route(undo)),
+            false => self.note_replaced(undo),
+        }
+        Ok(())
     }
 
     fn delete(&mut self, namespace: Namespace, old: contract::Route) -> Result<(), Error> {
@@ -78,6 +92,18 @@ impl Contract for Host {
 }
 
 impl Host {
+    /// A route in the place of one that this invocation made is what goes with it.
+    fn note_replaced(&mut self, undo: route::Delete) {
+        let noted = self.done.iter_mut().rev().filter_map(|done| match done {
+            Undo::Route(noted) => Some(noted),
+            _ => None,
+        });
+        let mut replaced = noted.filter(|noted| place(noted) == place(&undo));
+        if let Some(noted) = replaced.next() {
+            *noted = undo;
+        }
+    }
+
     fn route(
         &mut self,
         namespace: Namespace,
@@ -116,6 +142,24 @@ impl Host {
     ) -> Result<Option<LinkFacts>, Error> {
         link.map(|link| self.identify(namespace, &link)).transpose()
     }
+}
+
+/// What the kernel has one route of: another one with the same takes its place.
+fn place(delete: &route::Delete) -> (crate::grant::Namespace, IpNet, u32, u32) {
+    let route = &delete.route;
+    let default = match route.destination {
+        IpNet::V4(_) => 0,
+        IpNet::V6(_) => DEFAULT_PRIORITY_OF_IPV6,
+    };
+    // To both, none and 0 are the same.
+    let priority = route.priority.filter(|priority| *priority != 0);
+    let table = Some(route.table).filter(|table| *table != 0);
+    (
+        delete.namespace,
+        route.destination,
+        table.unwrap_or(route::MAIN_TABLE),
+        priority.unwrap_or(default),
+    )
 }
 
 impl From<RouteKind> for route::RouteKind {

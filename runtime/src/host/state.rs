@@ -8,11 +8,11 @@ use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use super::bindings::weir::cni::types::{self, LinkReference};
-use super::ipam::RunIpam;
-use super::log::Log;
-use super::undo::Undo;
+use super::ipam::run::RunIpam;
+use super::log::lines::Log;
+use super::undo::step::Undo;
 use crate::gate::Gate;
-use crate::grant::link::LinkFacts;
+use crate::grant::link::{LinkFacts, Read};
 use crate::grant::{Limits, Namespace};
 use crate::kernel::firewalld::Firewalld;
 use crate::kernel::link::Link;
@@ -60,6 +60,17 @@ pub struct Host {
     stderr: MemoryOutputPipe,
     limits: Limits,
     usage: Usage,
+    /// The first link of the call under way of which the plugin must not learn what it is.
+    unseen: Option<Unseen>,
+}
+
+/// A link of which a plugin may not know what it is, as the plugin named it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unseen {
+    /// By its index, and it may not look at it.
+    Index,
+    /// By its name, and nothing in its grant is about links of that name, so that the call is refused.
+    Name(Namespace, String),
 }
 
 /// What of its limits an invocation has used up.
@@ -96,6 +107,7 @@ impl Host {
             stderr,
             limits: setup.limits,
             usage: Usage::default(),
+            unseen: None,
         }
     }
 
@@ -116,6 +128,7 @@ impl Host {
 
     /// Counts a call of a host function. Errors: when the grant allows no more of them.
     pub fn count_call(&mut self) -> wasmtime::Result<()> {
+        self.unseen = None;
         self.usage.calls += 1;
         if self.usage.calls > self.limits.calls {
             return Err(wasmtime::Error::msg("too many calls of host functions"));
@@ -167,9 +180,36 @@ impl Host {
             LinkReference::Name(_) => false,
         };
         match self.known.iter().position(is_meant) {
-            Some(at) => Ok(&self.known[at].1),
+            Some(at) => self.look_at(at, link),
             None => self.find(namespace, link),
         }
+    }
+
+    /// One of the known links, and whether the plugin may know what it is.
+    fn look_at(&mut self, at: usize, link: &LinkReference) -> Result<&Link, Error> {
+        let (namespace, known) = &self.known[at];
+        if !self.made.contains(&(*namespace, known.index)) {
+            let read = Read {
+                link: known.facts(*namespace),
+            };
+            let unseen = match link {
+                LinkReference::Index(_) => (!self.gate.allows(&read)).then_some(Unseen::Index),
+                LinkReference::Name(name) => self.unmentioned(*namespace, name),
+            };
+            self.unseen = self.unseen.take().or(unseen);
+        }
+        Ok(&self.known[at].1)
+    }
+
+    /// The link of which an error of the call under way must not tell the plugin.
+    pub(super) fn unseen(&self) -> Option<&Unseen> {
+        self.unseen.as_ref()
+    }
+
+    /// A name about which nothing is in the grant: a plugin must not learn whether a link has it.
+    fn unmentioned(&self, namespace: Namespace, name: &str) -> Option<Unseen> {
+        let mentioned = self.gate.mentions_link(namespace, name);
+        (!mentioned).then(|| Unseen::Name(namespace, name.to_owned()))
     }
 
     /// The link itself, which only the gate's consent may show to the plugin.
@@ -178,9 +218,36 @@ impl Host {
         namespace: types::Namespace,
         link: &LinkReference,
     ) -> Result<&Link, Error> {
-        let namespace = namespace.into();
-        let found = kernel::link::find(&mut self.namespaces, namespace, &link.clone().into())?;
-        Ok(self.meet(namespace, found))
+        let there = namespace.into();
+        match kernel::link::find(&mut self.namespaces, there, &link.clone().into()) {
+            Ok(found) => {
+                self.meet(there, found);
+                self.look_at(self.known.len() - 1, link)
+            }
+            Err(error) if error.is_not_found() => Err(self.not_found(namespace, link, error)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What a plugin learns of there being no such link: nothing, where nothing in its grant is about
+    /// links of that name.
+    fn not_found(
+        &mut self,
+        namespace: types::Namespace,
+        link: &LinkReference,
+        error: Error,
+    ) -> Error {
+        let unmentioned = match link {
+            LinkReference::Name(name) => self.unmentioned(namespace.into(), name),
+            LinkReference::Index(_) => None,
+        };
+        match unmentioned {
+            None => error,
+            unseen => {
+                self.unseen = self.unseen.take().or(unseen);
+                self.missing(namespace, link.clone(), error)
+            }
+        }
     }
 
     /// Remembers a link as it is now.
@@ -222,7 +289,9 @@ impl From<LinkReference> for kernel::link::LinkReference {
 impl WasiView for Host {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView {
-            ctx: self.wasi.get_or_insert_with(|| wasi(&self.stderr)),
+            ctx: self
+                .wasi
+                .get_or_insert_with(|| wasi(&self.stderr, &self.limits)),
             table: &mut self.table,
         }
     }
@@ -230,10 +299,12 @@ impl WasiView for Host {
 
 /// No arguments, no environment, no directories, no sockets; standard output is the protocol's and
 /// not the plugin's.
-fn wasi(stderr: &MemoryOutputPipe) -> WasiCtx {
+fn wasi(stderr: &MemoryOutputPipe, limits: &Limits) -> WasiCtx {
     WasiCtx::builder()
         .stdout(stderr.clone())
         .stderr(stderr.clone())
+        // Random numbers cross like all else.
+        .max_random_size(limits.transfer.as_u64())
         .build()
 }
 

@@ -7,53 +7,19 @@
 //!
 //! The inverses run in reverse order, each with a permit of the gate's and a record in the audit log.
 
+pub mod step;
+
 use std::time::{Duration, Instant};
 
 use super::state::Host;
-use crate::grant::link::LinkFacts;
-use crate::grant::{address, firewall, firewalld, link, route, store, sysctl, traffic};
+use crate::grant::link;
 use crate::kernel::lock::Shared;
 use crate::kernel::store::StorePlace;
 use crate::kernel::{self, Code, Error};
+pub use step::Undo;
 
 /// How long an undo waits for others when the invocation's own time is over.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The inverse of something that an invocation did.
-#[derive(Debug)]
-pub enum Undo {
-    Link(link::Delete),
-    Update(Box<link::Update>),
-    Port(link::UpdatePort),
-    Move {
-        back: link::Move,
-        /// The index by which the inverses of what was done before the move name the link.
-        index: u32,
-    },
-    Parameter(sysctl::Write),
-    Address(address::Delete),
-    Route(route::Delete),
-    Qdisc(traffic::DeleteQdisc),
-    Class(traffic::DeleteClass),
-    Filter(traffic::DeleteFilter),
-    Firewall(firewall::Apply),
-    Source(firewalld::RemoveSource),
-    Store(store::Revert),
-    /// DEL of the IPAM plugin.
-    Ipam,
-}
-
-impl Undo {
-    /// The link of an inverse that is still due after the link has moved. All else that a link had,
-    /// it has lost by moving.
-    fn link_that_stays(&mut self) -> Option<&mut LinkFacts> {
-        match self {
-            Self::Link(delete) => Some(&mut delete.link),
-            Self::Update(update) => Some(&mut update.link),
-            _ => None,
-        }
-    }
-}
 
 impl Host {
     /// Undoes all that this invocation did. Returns what could not be undone, for the log.
@@ -95,6 +61,9 @@ impl Host {
             Undo::Route(delete) => self
                 .gate
                 .undo(delete, |permit| kernel::route::delete(spaces, permit)),
+            Undo::Neighbour(delete) => self
+                .gate
+                .undo(delete, |permit| kernel::neighbour::delete(spaces, permit)),
             Undo::Qdisc(delete) => self.gate.undo(delete, |permit| {
                 kernel::traffic::delete_qdisc(spaces, permit)
             }),

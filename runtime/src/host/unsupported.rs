@@ -1,111 +1,141 @@
-//! The capabilities that this version of weir does not carry out: `rule`, `device` and `packet` answer
-//! a typed `unsupported`.
+//! The capabilities that this version of weir does not carry out: `rule`, `device` and `packet`. What a
+//! plugin asks of them passes the gate as everything else does, and is denied and recorded where its
+//! grant has no rule for it; with one, the answer is a typed `unsupported`.
 
+use wasmtime::component::Resource;
+
+use super::bindings::weir::cni::rule as rule_contract;
 use super::bindings::weir::cni::types::{IpFamily, MacAddress, Namespace};
-use super::bindings::weir::cni::{device, packet, rule};
+use super::bindings::weir::cni::{device as device_contract, packet as packet_contract};
+use super::convert::network;
 use super::state::Host;
-use crate::grant::Capability;
+use crate::grant::{Capability, Operation, Rule, device, packet, rule};
 use crate::kernel::{Code, Error};
 
 /// A resource of the contract that nothing creates.
 pub enum Socket {}
 
-fn unsupported<T>(capability: Capability) -> Result<T, Error> {
+fn unsupported(capability: Capability) -> Error {
     let version = env!("CARGO_PKG_VERSION");
-    Err(Error::new(
+    Error::new(
         Code::Unsupported,
         format!("weir {version} does not carry out the capability `{capability}`"),
-    ))
+    )
 }
 
-impl rule::Host for Host {
-    fn add(&mut self, _: Namespace, _: rule::Rule) -> Result<(), Error> {
-        unsupported(Capability::Rule)
-    }
-
-    fn delete(&mut self, _: Namespace, _: rule::Rule) -> Result<(), Error> {
-        unsupported(Capability::Rule)
-    }
-
-    fn list(&mut self, _: Namespace, _: Option<IpFamily>) -> Result<Vec<rule::Rule>, Error> {
-        unsupported(Capability::Rule)
+impl Host {
+    /// Asks the gate, and does nothing. Errors: `Denied`, `Unsupported`.
+    fn refuse<O: Operation, T>(&mut self, operation: O) -> Result<T, Error> {
+        let refused = |_: &_| Err(unsupported(O::Rule::CAPABILITY));
+        self.gate.perform(operation, refused)
     }
 }
 
-impl device::Host for Host {
-    fn by_link(&mut self, _: String) -> Result<device::Device, Error> {
-        unsupported(Capability::Device)
+impl rule_contract::Host for Host {
+    fn add(&mut self, namespace: Namespace, new: rule_contract::Rule) -> Result<(), Error> {
+        self.refuse(rule::Add {
+            namespace: namespace.into(),
+            rule: new.try_into()?,
+        })
     }
 
-    fn by_pci_address(&mut self, _: String) -> Result<device::Device, Error> {
-        unsupported(Capability::Device)
+    fn delete(&mut self, namespace: Namespace, old: rule_contract::Rule) -> Result<(), Error> {
+        self.refuse(rule::Delete {
+            namespace: namespace.into(),
+            rule: old.try_into()?,
+        })
     }
 
-    fn by_kernel_path(&mut self, _: String) -> Result<device::Device, Error> {
-        unsupported(Capability::Device)
+    fn list(
+        &mut self,
+        namespace: Namespace,
+        family: Option<IpFamily>,
+    ) -> Result<Vec<rule_contract::Rule>, Error> {
+        self.refuse(rule::List {
+            namespace: namespace.into(),
+            family: family.map(Into::into),
+        })
     }
 }
 
-impl packet::Host for Host {
+impl TryFrom<rule_contract::Rule> for rule::PolicyRule {
+    type Error = Error;
+
+    /// Errors: `Invalid` for a prefix that is too long.
+    fn try_from(rule: rule_contract::Rule) -> Result<Self, Error> {
+        Ok(Self {
+            family: rule.family.into(),
+            priority: rule.priority,
+            source: rule.source.map(network).transpose()?,
+            destination: rule.destination.map(network).transpose()?,
+            input_link: rule.input_link,
+            output_link: rule.output_link,
+            mark: rule.mark,
+            mark_mask: rule.mark_mask,
+            table: rule.table,
+        })
+    }
+}
+
+impl device_contract::Host for Host {
+    fn by_link(&mut self, name: String) -> Result<device_contract::Device, Error> {
+        self.refuse(device::ByLink { link: name })
+    }
+
+    fn by_pci_address(&mut self, address: String) -> Result<device_contract::Device, Error> {
+        self.refuse(device::ByPciAddress { address })
+    }
+
+    fn by_kernel_path(&mut self, path: String) -> Result<device_contract::Device, Error> {
+        self.refuse(device::ByKernelPath { path })
+    }
+}
+
+impl packet_contract::Host for Host {
     fn open_udp(
         &mut self,
-        _: String,
-        _: u16,
-        _: bool,
-    ) -> Result<wasmtime::component::Resource<Socket>, Error> {
-        unsupported(Capability::Packet)
+        link: String,
+        local_port: u16,
+        broadcast: bool,
+    ) -> Result<Resource<Socket>, Error> {
+        self.refuse(packet::OpenUdp {
+            link,
+            local_port,
+            broadcast,
+        })
     }
 
-    fn open_raw(
-        &mut self,
-        _: String,
-        _: u16,
-    ) -> Result<wasmtime::component::Resource<Socket>, Error> {
-        unsupported(Capability::Packet)
+    fn open_raw(&mut self, link: String, ether_type: u16) -> Result<Resource<Socket>, Error> {
+        self.refuse(packet::OpenRaw { link, ether_type })
     }
 }
 
-impl packet::HostUdpSocket for Host {
-    fn send(
-        &mut self,
-        _: wasmtime::component::Resource<Socket>,
-        _: packet::Datagram,
-    ) -> Result<(), Error> {
-        unsupported(Capability::Packet)
+/// No plugin has a socket to call these with.
+impl packet_contract::HostUdpSocket for Host {
+    fn send(&mut self, _: Resource<Socket>, _: packet_contract::Datagram) -> Result<(), Error> {
+        Err(unsupported(Capability::Packet))
     }
 
-    fn receive(
-        &mut self,
-        _: wasmtime::component::Resource<Socket>,
-        _: u32,
-    ) -> Result<packet::Datagram, Error> {
-        unsupported(Capability::Packet)
+    fn receive(&mut self, _: Resource<Socket>, _: u32) -> Result<packet_contract::Datagram, Error> {
+        Err(unsupported(Capability::Packet))
     }
 
-    fn drop(&mut self, _: wasmtime::component::Resource<Socket>) -> wasmtime::Result<()> {
+    fn drop(&mut self, _: Resource<Socket>) -> wasmtime::Result<()> {
         Ok(())
     }
 }
 
-impl packet::HostRawSocket for Host {
-    fn send(
-        &mut self,
-        _: wasmtime::component::Resource<Socket>,
-        _: MacAddress,
-        _: Vec<u8>,
-    ) -> Result<(), Error> {
-        unsupported(Capability::Packet)
+/// No plugin has a socket to call these with.
+impl packet_contract::HostRawSocket for Host {
+    fn send(&mut self, _: Resource<Socket>, _: MacAddress, _: Vec<u8>) -> Result<(), Error> {
+        Err(unsupported(Capability::Packet))
     }
 
-    fn receive(
-        &mut self,
-        _: wasmtime::component::Resource<Socket>,
-        _: u32,
-    ) -> Result<Vec<u8>, Error> {
-        unsupported(Capability::Packet)
+    fn receive(&mut self, _: Resource<Socket>, _: u32) -> Result<Vec<u8>, Error> {
+        Err(unsupported(Capability::Packet))
     }
 
-    fn drop(&mut self, _: wasmtime::component::Resource<Socket>) -> wasmtime::Result<()> {
+    fn drop(&mut self, _: Resource<Socket>) -> wasmtime::Result<()> {
         Ok(())
     }
 }

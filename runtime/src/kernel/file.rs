@@ -1,8 +1,12 @@
 //! Configuration files of the host that plugins read: a resolver configuration, an administrator's
 //! list.
 
-use std::fs::File;
-use std::io::Read;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use nix::fcntl::OFlag;
 
 use super::error::Error;
 use crate::gate::Permit;
@@ -25,7 +29,11 @@ pub fn read(permit: &Permit<ReadFile>, paths: &Paths) -> Result<Vec<u8>, Error> 
         return Err(Error::invalid(format!("`{shown}` is not a regular file")));
     }
     let mut content = Vec::new();
-    let file = File::open(&path).map_err(failed)?;
+    let file = open(&path).map_err(failed)?;
+    // Another file may have taken its name since.
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(Error::invalid(format!("`{shown}` is not a regular file")));
+    }
     file.take(LARGEST + 1)
         .read_to_end(&mut content)
         .map_err(failed)?;
@@ -35,4 +43,13 @@ pub fn read(permit: &Permit<ReadFile>, paths: &Paths) -> Result<Vec<u8>, Error> 
         ))),
         false => Ok(content),
     }
+}
+
+/// Without waiting, whatever it is.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .custom_flags(OFlag::O_NONBLOCK.bits())
+        .open(path)
 }

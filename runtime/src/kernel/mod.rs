@@ -1,10 +1,12 @@
 //! The kernel, the file system and firewalld: what host functions really do.
 //!
 //! Floor 3 of the house. Every function that a plugin can reach takes a [`Permit`] and reads its
-//! arguments from the operation inside. Four things need none, because the host does them on its
-//! own behalf and shows no plugin what it sees: opening a namespace; [`link::find`], which tells what
-//! a link is before the gate is asked about it; [`traffic::standing`], which tells the same of the
-//! discipline that is to be removed; and [`lock`].
+//! arguments from the operation inside. What weir does on its own behalf, and shows no plugin, needs
+//! none: opening a namespace; [`link::find`], which tells what a link is before the gate is asked about
+//! it; [`traffic::standing`], which tells the same of the discipline that is to be removed; [`lock`];
+//! [`ownership`] and the renames in one step, which are for installed plugins, too; and the sockets of
+//! [`netlink`] and [`netfilter`], with which `weir plugin test` looks at what a plugin has left. An
+//! invocation's own are out of reach from the floors above.
 //!
 //! [`Permit`]: crate::gate::Permit
 
@@ -20,9 +22,10 @@ mod link_answer;
 pub mod lock;
 pub mod namespace;
 pub mod neighbour;
-mod netfilter;
+pub mod netfilter;
 pub mod netlink;
 pub mod notification;
+pub mod ownership;
 pub mod route;
 pub mod store;
 pub mod sysctl;

@@ -136,13 +136,27 @@ impl Namespaces {
         }
     }
 
+    /// A host whose sockets, for rtnetlink and nfnetlink, the fuzz targets answer.
+    #[cfg(fuzzing)]
+    pub fn with_peers(route: OwnedFd, netfilter: OwnedFd) -> Self {
+        let host = Place {
+            namespace: None,
+            route: Some(RouteSocket::with_peer(route)),
+            netfilter: Some(NetfilterSocket::with_peer(netfilter)),
+        };
+        Self {
+            host,
+            container: None,
+        }
+    }
+
     /// Whether there is a container namespace.
     pub fn has_container(&self) -> bool {
         self.container.is_some()
     }
 
     /// The rtnetlink socket of a namespace. Errors: `NoNamespace`.
-    pub fn route(&mut self, namespace: Namespace) -> Result<&mut RouteSocket, Error> {
+    pub(super) fn route(&mut self, namespace: Namespace) -> Result<&mut RouteSocket, Error> {
         if self.place(namespace)?.route.is_none() {
             let socket = self.enter(namespace, RouteSocket::open)??;
             self.place(namespace)?.route = Some(socket);
@@ -156,7 +170,7 @@ impl Namespaces {
     /// The socket stays open for the next time, unless something was refused: what the kernel still
     /// says of a refused batch is not for another. To close it takes the kernel ten milliseconds where
     /// elements of nftables were deleted, in which an invocation has better to do.
-    pub fn netfilter<T>(
+    pub(super) fn netfilter<T>(
         &mut self,
         namespace: Namespace,
         act: impl FnOnce(&mut NetfilterSocket) -> Result<T, Error>,

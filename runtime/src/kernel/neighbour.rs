@@ -26,8 +26,11 @@ pub struct Neighbour {
     pub proxy: bool,
 }
 
-/// Adds or replaces an entry. Errors: `NotFound` for a link that is gone, `Invalid`.
-pub fn add(namespaces: &mut Namespaces, permit: &Permit<Add>) -> Result<(), Error> {
+/// Adds or replaces an entry. Returns whether it is new: none that somebody had set was replaced, but
+/// perhaps one that the kernel had learned, and learns again.
+///
+/// Errors: `NotFound` for a link that is gone, `Invalid`.
+pub fn add(namespaces: &mut Namespaces, permit: &Permit<Add>) -> Result<bool, Error> {
     let Add {
         link,
         address,
@@ -42,26 +45,62 @@ pub fn add(namespaces: &mut Namespaces, permit: &Permit<Add>) -> Result<(), Erro
         .as_ref()
         .map(|mac| NeighbourAttribute::LinkLayerAddress(mac.0.clone()));
     message.attributes.extend(mac);
-    namespaces
-        .route(link.namespace)?
-        .change(
-            RouteNetlinkMessage::NewNeighbour(message),
-            NLM_F_CREATE | NLM_F_REPLACE,
-        )
+    let flags = message.header.flags;
+    is_set(namespaces, link, *address, flags)
+        .and_then(|was_set| {
+            let socket = namespaces.route(link.namespace)?;
+            socket.change(
+                RouteNetlinkMessage::NewNeighbour(message),
+                NLM_F_CREATE | NLM_F_REPLACE,
+            )?;
+            Ok(!was_set)
+        })
         .map_err(|e| e.while_doing(format_args!("add neighbour {address} to {link}")))
 }
 
-/// Removes an entry, or the proxy entry where there is no other. Errors: `NotFound`.
+/// Whether somebody has set an entry of this address. `flags` say in which of the two tables.
+fn is_set(
+    namespaces: &mut Namespaces,
+    link: &LinkFacts,
+    address: IpAddr,
+    flags: NeighbourFlags,
+) -> Result<bool, Error> {
+    let mut question = about(link, address);
+    question.header.flags = flags;
+    let question = RouteNetlinkMessage::GetNeighbour(question);
+    let found = match namespaces.route(link.namespace)?.get(question) {
+        Ok(RouteNetlinkMessage::NewNeighbour(message)) => read(message),
+        Ok(_) => None,
+        Err(error) if error.errno == Some(Errno::ENOENT) => None,
+        Err(error) => return Err(error),
+    };
+    let lasts =
+        |entry: Neighbour| entry.proxy || matches!(entry.state, State::Permanent | State::Noarp);
+    Ok(found.is_some_and(lasts))
+}
+
+/// Removes an entry. Errors: `NotFound`.
 pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<(), Error> {
-    let Delete { link, address } = permit.operation();
-    let entry = about(link, *address);
-    let mut proxy = entry.clone();
-    proxy.header.flags = NeighbourFlags::Proxy;
+    let Delete {
+        link,
+        address,
+        proxy,
+    } = permit.operation();
+    let remove = |flags| {
+        let mut entry = about(link, *address);
+        entry.header.flags = flags;
+        RouteNetlinkMessage::DelNeighbour(entry)
+    };
+    let (ordinary, proxied) = (NeighbourFlags::empty(), NeighbourFlags::Proxy);
     let socket = namespaces.route(link.namespace)?;
-    let mut deleted = socket.change(RouteNetlinkMessage::DelNeighbour(entry), 0);
-    if matches!(&deleted, Err(error) if error.errno == Some(Errno::ENOENT)) {
-        deleted = socket.change(RouteNetlinkMessage::DelNeighbour(proxy), 0);
-    }
+    let deleted = match proxy {
+        Some(true) => socket.change(remove(proxied), 0),
+        Some(false) => socket.change(remove(ordinary), 0),
+        None => match socket.change(remove(ordinary), 0) {
+            Err(error) if error.errno == Some(Errno::ENOENT) => socket.change(remove(proxied), 0),
+            deleted => deleted,
+        },
+    };
     deleted.map_err(|e| e.while_doing(format_args!("remove neighbour {address} from {link}")))
 }
 

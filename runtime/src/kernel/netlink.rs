@@ -16,6 +16,10 @@ use super::{link_answer, traffic_answer};
 /// The kernel puts no more than this into one datagram of a dump.
 const LARGEST_DATAGRAM: usize = 32 << 10;
 
+/// No request has more: an attribute's length is 16 bits wide, and what is behind an attribute whose
+/// length has wrapped around would be read as attributes that nobody has authorised.
+const LARGEST_REQUEST: usize = u16::MAX as usize;
+
 /// The bytes of `struct nlmsghdr`, which an error message repeats.
 const HEADER_LENGTH: usize = 16;
 
@@ -51,6 +55,18 @@ impl RouteSocket {
             sequence: 0,
             buffer: Vec::with_capacity(LARGEST_DATAGRAM),
         })
+    }
+
+    /// A socket whose other end the fuzz targets hold, and not the kernel.
+    #[cfg(fuzzing)]
+    pub fn with_peer(socket: std::os::fd::OwnedFd) -> Self {
+        use std::os::fd::{FromRawFd, IntoRawFd};
+        Self {
+            // SAFETY: the descriptor is open, and nobody else's from here on.
+            socket: unsafe { Socket::from_raw_fd(socket.into_raw_fd()) },
+            sequence: 0,
+            buffer: Vec::new(),
+        }
     }
 
     /// Sends a request that changes something and waits for its acknowledgement. `flags` are
@@ -119,8 +135,15 @@ impl RouteSocket {
         header.sequence_number = self.sequence;
         let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(message));
         message.finalize();
+        let length = message.buffer_len();
+        if length > LARGEST_REQUEST {
+            return Err(Error::invalid(format!(
+                "the request has {length} bytes, and the kernel takes {LARGEST_REQUEST}: put less \
+                 into one call"
+            )));
+        }
         self.buffer.clear();
-        self.buffer.resize(message.buffer_len(), 0);
+        self.buffer.resize(length, 0);
         message.serialize(&mut self.buffer);
         self.socket.send(&self.buffer, 0)?;
         Ok(())

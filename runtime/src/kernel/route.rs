@@ -60,12 +60,17 @@ pub fn add(namespaces: &mut Namespaces, permit: &Permit<Add>) -> Result<(), Erro
         .map_err(|e| e.while_doing(Title("add", *namespace, route)))
 }
 
-/// Adds a route in place of one with the same destination, table and priority. Errors: as
-/// [`add`], without `Exists`.
-pub fn replace(namespaces: &mut Namespaces, permit: &Permit<Replace>) -> Result<(), Error> {
+/// Adds a route in place of one with the same destination, table and priority. Returns whether there was
+/// none. Errors: as [`add`], without `Exists`.
+pub fn replace(namespaces: &mut Namespaces, permit: &Permit<Replace>) -> Result<bool, Error> {
     let Replace { namespace, route } = permit.operation();
-    put(namespaces, *namespace, route, NLM_F_CREATE | NLM_F_REPLACE)
-        .map_err(|e| e.while_doing(Title("replace", *namespace, route)))
+    let put = match put(namespaces, *namespace, route, NLM_F_CREATE | NLM_F_EXCL) {
+        Err(error) if error.errno == Some(Errno::EEXIST) => {
+            put(namespaces, *namespace, route, NLM_F_CREATE | NLM_F_REPLACE).map(|()| false)
+        }
+        made => made.map(|()| true),
+    };
+    put.map_err(|e| e.while_doing(Title("replace", *namespace, route)))
 }
 
 fn put(

@@ -1,16 +1,18 @@
 //! The plugins of this node: those inside the binary, and those installed below
 //! `/var/lib/weir/plugins`.
 
-use std::fs;
-use std::io;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use weir_cni::Error;
 
+use super::installed::{Installed, Manifest, damaged, digest};
+use super::workplace::Workplace;
 use super::{builtin, codes, compiler};
 use crate::grant::document::Digest;
+use crate::grant::mistake::nearest;
 use crate::paths::Paths;
 
 /// A plugin that can be run.
@@ -29,29 +31,12 @@ pub enum Source {
     Installed(Installed),
 }
 
-/// An installed plugin: a directory with `component.wasm`, `code.cwasm` and `manifest.json`.
-#[derive(Clone)]
-pub struct Installed {
-    directory: PathBuf,
-    manifest: Manifest,
+/// What stands under a name.
+pub struct Listed {
+    pub name: String,
+    /// Errors: what is installed under the name is damaged.
+    pub plugin: Result<Plugin, Error>,
 }
-
-/// What was installed, so that damage is noticed before code runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Manifest {
-    name: String,
-    /// Of `component.wasm`.
-    digest: Digest,
-    /// Of `code.cwasm`.
-    code_digest: Digest,
-    /// The weir that compiled it.
-    compiled_by: String,
-}
-
-const COMPONENT: &str = "component.wasm";
-const CODE: &str = "code.cwasm";
-const MANIFEST: &str = "manifest.json";
 
 /// The plugins of this node.
 #[derive(Clone, Debug)]
@@ -75,21 +60,42 @@ impl Catalogue {
         if let Some(plugin) = builtin::find(name) {
             return Ok(Plugin::built_in(plugin));
         }
-        let directory = self.paths.plugins().join(name);
-        match fs::read(directory.join(MANIFEST)) {
-            Ok(manifest) => Plugin::installed(name, directory, &manifest),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(self.missing(name)),
-            Err(error) => Err(damaged(name, &format!("{MANIFEST}: {error}"))),
+        let place = self.paths.plugins().join(name);
+        loop {
+            let directory = match File::open(&place) {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Err(self.missing(name)),
+                directory => directory.map_err(|e| damaged(name, &e.to_string()))?,
+            };
+            let found = Installed::open(name, &place, &directory);
+            // Another one was put in its place meanwhile, and this one's files are being removed.
+            if !matches!(found, Ok(Some(_))) && !is_at(&directory, &place) {
+                continue;
+            }
+            let installed = found?.ok_or_else(|| no_manifest(name, &place))?;
+            return Ok(Plugin::installed(installed));
         }
     }
 
-    /// All plugins by name; an installed one that is damaged is an error in its place.
-    pub fn list(&self) -> Result<Vec<Result<Plugin, Error>>, io::Error> {
-        let built_in = builtin::all().iter().map(|p| Ok(Plugin::built_in(p)));
-        let installed = self
-            .installed_names()?
-            .into_iter()
-            .map(|name| self.find(&name));
+    /// Whether a plugin of that name is inside the binary.
+    pub fn is_built_in(name: &str) -> bool {
+        builtin::find(name).is_some()
+    }
+
+    /// Whether something is installed under a name, damaged or not.
+    pub fn is_installed(&self, name: &str) -> bool {
+        weir_cni::validate_plugin_type(name).is_ok() && self.paths.plugins().join(name).exists()
+    }
+
+    /// All plugins, those of weir's own first.
+    pub fn list(&self) -> Result<Vec<Listed>, io::Error> {
+        let built_in = builtin::all().iter().map(|plugin| Listed {
+            name: plugin.name.to_owned(),
+            plugin: Ok(Plugin::built_in(plugin)),
+        });
+        let installed = self.installed_names()?.into_iter().map(|name| Listed {
+            plugin: self.find(&name),
+            name,
+        });
         Ok(built_in.chain(installed).collect())
     }
 
@@ -109,12 +115,27 @@ impl Catalogue {
         Ok(names)
     }
 
-    /// Compiles a component and installs it under `name`, atomically, in place of one that was
-    /// there. Returns its digest.
+    /// Compiles a component and installs it under `name`, in place of one that was there. Whoever looks
+    /// finds the old one or the new one, whole, at any moment. Returns its digest.
     ///
     /// Errors: `codes::NO_PLUGIN` for what is no component; code 5 when it cannot be written.
     pub fn install(&self, name: &str, component: &[u8]) -> Result<Digest, Error> {
-        weir_cni::validate_plugin_type(name)?;
+        self.put(name, component, |new, place| new.replace(place))
+    }
+
+    /// As [`install`](Self::install), where there is none of that name. Errors: also
+    /// `codes::NO_PLUGIN` where there is one.
+    pub fn install_new(&self, name: &str, component: &[u8]) -> Result<Digest, Error> {
+        self.put(name, component, |new, place| new.take(place))
+    }
+
+    fn put(
+        &self,
+        name: &str,
+        component: &[u8],
+        place: impl FnOnce(&Workplace, &str) -> io::Result<()>,
+    ) -> Result<Digest, Error> {
+        weir_cni::validate_plugin_name(name)?;
         if builtin::find(name).is_some() {
             return Err(Error::new(
                 codes::NO_PLUGIN,
@@ -131,48 +152,49 @@ impl Catalogue {
             code_digest: digest(&code),
             compiled_by: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        self.write(&manifest, component, &code)
-            .map_err(|e| Error::io_failure(format!("install plugin `{name}`: {e}")))?;
-        Ok(manifest.digest)
+        let written = Workplace::open(&self.paths.plugins()).and_then(|workplace| {
+            workplace.write(&manifest, component, &code)?;
+            place(&workplace, name)
+        });
+        match written {
+            Ok(()) => Ok(manifest.digest),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(taken(name)),
+            Err(error) => Err(Error::io_failure(format!(
+                "install plugin `{name}`: {error}"
+            ))),
+        }
     }
 
-    /// Removes an installed plugin. Errors: `codes::NO_PLUGIN`; code 5.
+    /// Removes an installed plugin: for whoever looks, at once. Errors: `codes::NO_PLUGIN`; code 5.
     pub fn remove(&self, name: &str) -> Result<(), Error> {
         weir_cni::validate_plugin_type(name)?;
-        let directory = self.paths.plugins().join(name);
-        match fs::remove_dir_all(&directory) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(self.missing(name)),
+        if builtin::find(name).is_some() {
+            return Err(built_in(name));
+        }
+        let plugins = self.paths.plugins();
+        if !plugins.join(name).exists() {
+            return Err(self.missing(name));
+        }
+        match Workplace::open(&plugins).and_then(|workplace| workplace.remove(name)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(self.missing(name)),
             removed => removed.map_err(|e| Error::io_failure(format!("remove `{name}`: {e}"))),
         }
     }
 
-    fn write(&self, manifest: &Manifest, component: &[u8], code: &[u8]) -> io::Result<()> {
-        let plugins = self.paths.plugins();
-        let new = plugins.join(format!(".{}.{}", manifest.name, std::process::id()));
-        let old = plugins.join(format!(".{}.{}.old", manifest.name, std::process::id()));
-        let place = plugins.join(&manifest.name);
-        fs::create_dir_all(&new)?;
-        let written = fs::write(new.join(COMPONENT), component)
-            .and_then(|()| fs::write(new.join(CODE), code))
-            .and_then(|()| fs::write(new.join(MANIFEST), serde_json::to_vec_pretty(manifest)?))
-            .and_then(|()| match fs::rename(&place, &old) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => fs::rename(&new, &place),
-            });
-        for leftover in [new, old] {
-            let _ = fs::remove_dir_all(leftover);
-        }
-        written
-    }
-
     fn missing(&self, name: &str) -> Error {
+        let own: Vec<&str> = builtin::all().iter().map(|p| p.name).collect();
+        let installed = self.installed_names().unwrap_or_default();
+        let all: Vec<&str> = (own.iter().copied())
+            .chain(installed.iter().map(String::as_str))
+            .collect();
+        let meant = match nearest(name, &all) {
+            Some(meant) => format!("did you mean `{meant}`? "),
+            None => String::new(),
+        };
         Error::new(codes::NO_PLUGIN, format!("there is no plugin `{name}`")).with_details(format!(
-            "built in: {}; installed plugins are in `{}`; install one with `weir plugin add FILE`",
-            builtin::all()
-                .iter()
-                .map(|p| p.name)
-                .collect::<Vec<_>>()
-                .join(", "),
+            "{meant}built in: {}; installed plugins are in `{}`; install one with \
+             `weir plugin add FILE`",
+            own.join(", "),
             self.paths.plugins().display()
         ))
     }
@@ -187,23 +209,12 @@ impl Plugin {
         }
     }
 
-    fn installed(name: &str, directory: PathBuf, manifest: &[u8]) -> Result<Self, Error> {
-        let manifest: Manifest = serde_json::from_slice(manifest)
-            .map_err(|e| damaged(name, &format!("{MANIFEST}: {e}")))?;
-        if manifest.name != name {
-            return Err(damaged(
-                name,
-                &format!("it was installed as `{}`", manifest.name),
-            ));
+    fn installed(installed: Installed) -> Self {
+        Self {
+            name: installed.manifest().name.clone(),
+            digest: installed.manifest().digest.clone(),
+            source: Source::Installed(installed),
         }
-        Ok(Self {
-            name: name.to_owned(),
-            digest: manifest.digest.clone(),
-            source: Source::Installed(Installed {
-                directory,
-                manifest,
-            }),
-        })
     }
 
     /// Whether it is inside the binary.
@@ -215,48 +226,33 @@ impl Plugin {
     pub fn component(&self) -> Result<Vec<u8>, Error> {
         match &self.source {
             Source::BuiltIn(plugin) => Ok(plugin.component.to_vec()),
-            Source::Installed(installed) => installed.read(COMPONENT, &installed.manifest.digest),
+            Source::Installed(installed) => installed.component(),
         }
     }
 }
 
-impl Installed {
-    /// The ahead-of-time code. Errors: `codes::NO_PLUGIN` when the component or its code is
-    /// missing, or is not what was installed.
-    pub fn code(&self) -> Result<Vec<u8>, Error> {
-        self.read(COMPONENT, &self.manifest.digest)?;
-        self.read(CODE, &self.manifest.code_digest)
-    }
-
-    /// The weir that compiled the code.
-    pub fn compiled_by(&self) -> &str {
-        &self.manifest.compiled_by
-    }
-
-    fn read(&self, file: &str, expected: &Digest) -> Result<Vec<u8>, Error> {
-        let name = &self.manifest.name;
-        let bytes = fs::read(self.directory.join(file))
-            .map_err(|e| damaged(name, &format!("{file}: {e}")))?;
-        let found = digest(&bytes);
-        if found != *expected {
-            return Err(damaged(
-                name,
-                &format!("{file} is {found}, but {expected} was installed"),
-            ));
-        }
-        Ok(bytes)
-    }
+/// Whether a directory is still what stands at a place.
+fn is_at(directory: &File, place: &Path) -> bool {
+    let same = || -> io::Result<bool> {
+        let (there, own) = (fs::metadata(place)?, directory.metadata()?);
+        Ok((there.dev(), there.ino()) == (own.dev(), own.ino()))
+    };
+    same().unwrap_or(false)
 }
 
-fn damaged(name: &str, why: &str) -> Error {
-    Error::new(
-        codes::NO_PLUGIN,
-        format!("plugin `{name}` is damaged: {why}"),
-    )
-    .with_details("install it again with `weir plugin add FILE`")
+fn no_manifest(name: &str, place: &Path) -> Error {
+    damaged(name, &format!("`{}` has no manifest.json", place.display()))
 }
 
-/// SHA-256 of some bytes.
-pub fn digest(bytes: &[u8]) -> Digest {
-    Digest::new(Sha256::digest(bytes).into())
+fn taken(name: &str) -> Error {
+    let what = format!("plugin `{name}` is installed already");
+    Error::new(codes::NO_PLUGIN, what).with_details("give --replace to replace it")
+}
+
+fn built_in(name: &str) -> Error {
+    let what = format!("plugin `{name}` is built into weir and cannot be removed");
+    Error::new(codes::NO_PLUGIN, what).with_details(format!(
+        "to keep it from running, put a grant named `{name}` in force that covers no network: \
+         `weir grants show --yaml {name}` prints the shipped one, and `networks: []` is none"
+    ))
 }

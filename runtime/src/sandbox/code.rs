@@ -17,8 +17,9 @@ pub fn load(engine: &Engine, plugin: &Plugin) -> Result<Component, Error> {
             .map_err(|e| unusable(plugin, &format!("{e:#}"))),
         Source::Installed(installed) => {
             let code = installed.code()?;
-            // SAFETY: the bytes have the digest of what weir itself compiled and wrote, in a
-            // directory that only weir's user can write.
+            // SAFETY: the bytes have the digest of what weir itself compiled and wrote. They and their
+            // manifest were read from files that only weir's user or root can write, in a directory
+            // that is theirs, too: `Installed::open` looked at what it opened.
             unsafe { Component::deserialize(engine, &code) }.map_err(|e| {
                 let by = installed.compiled_by();
                 unusable(plugin, &format!("compiled by weir {by}: {e:#}"))
@@ -33,5 +34,5 @@ fn unusable(plugin: &Plugin, why: &str) -> Error {
         codes::NO_PLUGIN,
         format!("plugin `{name}` cannot be loaded by this weir: {why}"),
     )
-    .with_details("install it again with `weir plugin add FILE`")
+    .with_details("install it again with `weir plugin add --replace FILE`")
 }

@@ -20,6 +20,9 @@ static COMPILER: &[u8] = include_bytes!(env!("WEIR_COMPILER"));
 /// Why there is no code.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// What there is instead of a component.
+    #[error("{0}")]
+    Form(&'static str),
     /// What the compiler said: the bytes are no component, and where.
     #[error("{0}")]
     Refused(String),
@@ -37,6 +40,9 @@ pub enum Error {
 /// Errors: when it is no valid component; when the compiler used more than its minute of processor
 /// time, more than its memory, or did anything but compile; when it cannot be run.
 pub fn compile(component: &[u8]) -> Result<Vec<u8>, Error> {
+    if let Some(form) = other_form(component) {
+        return Err(Error::Form(form));
+    }
     let program = program()?;
     let mut code = memory_file(c"code", MFdFlags::empty())?;
     let ended = Command::new(path(&program))
@@ -50,6 +56,30 @@ pub fn compile(component: &[u8]) -> Result<Vec<u8>, Error> {
     code.rewind()?;
     code.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// What everything in WebAssembly begins with.
+const MAGIC: &[u8] = b"\0asm";
+/// What follows in a core module, which component model and version 1 came after.
+const MODULE: &[u8] = b"\x01\0\0\0";
+
+/// What the bytes are at first sight, where that is no component.
+fn other_form(bytes: &[u8]) -> Option<&'static str> {
+    match bytes.strip_prefix(MAGIC) {
+        Some(rest) if rest.starts_with(MODULE) => Some(
+            "it is a core module of WebAssembly, which is not a component yet; build it for the \
+             target wasm32-wasip2",
+        ),
+        Some(_) => None,
+        None if bytes.is_empty() => Some("it is empty"),
+        None if bytes.trim_ascii_start().starts_with(b"(") => {
+            Some("it may be WebAssembly text; make it binary, as `wasm-tools parse` does")
+        }
+        None => Some(
+            "it does not begin as WebAssembly does; expected what a build for the target \
+             wasm32-wasip2 makes",
+        ),
+    }
 }
 
 fn said(status: ExitStatus, message: &[u8]) -> Result<(), Error> {
@@ -104,6 +134,21 @@ mod tests {
         let component = include_bytes!(env!("WEIR_HOSTILE"));
         let code = compile(component).expect("it is a component");
         assert!(code.starts_with(b"\x7fELF"));
+    }
+
+    #[test]
+    fn what_is_none_at_first_sight_is_told() {
+        for (bytes, expected) in [
+            (&b""[..], "is empty"),
+            (b"root:x:0:0:", "does not begin as WebAssembly does"),
+            (b"\0as", "does not begin as WebAssembly does"),
+            (b"\n(component)", "text"),
+            (b"\0asm\x01\0\0\0", "core module"),
+        ] {
+            let error = compile(bytes).expect_err("it is none");
+            assert!(matches!(error, Error::Form(_)), "{error:?}");
+            assert!(error.to_string().contains(expected), "{error}");
+        }
     }
 
     #[test]

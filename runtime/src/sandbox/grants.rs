@@ -1,15 +1,20 @@
 //! The grants in force on this node: those shipped in the binary, and those of the administrator
 //! in `/etc/weir/grants.d`.
 
-use std::fs;
-use std::io;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use weir_cni::Error;
 
 use super::catalogue::Plugin;
 use super::{builtin, codes};
 use crate::grant::Document;
+use crate::grant::document::Digest;
+use crate::grant::mistake::Mistake;
+use crate::grant::reading::MOST_BYTES;
 use crate::paths::Paths;
 
 /// Where a grant comes from.
@@ -19,8 +24,8 @@ pub enum Origin {
     File(PathBuf),
 }
 
-impl std::fmt::Display for Origin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Shipped => f.write_str("shipped"),
             Self::File(path) => path.display().fmt(f),
@@ -49,8 +54,7 @@ impl Grants {
     pub fn load(paths: &Paths) -> Result<Self, Error> {
         let mut administrators = Vec::new();
         for path in files(&paths.grants()).map_err(|e| unreadable(&paths.grants(), &e))? {
-            let text = fs::read_to_string(&path).map_err(|e| unreadable(&path, &e))?;
-            administrators.push(parse(&path, &text)?);
+            administrators.push(read(&path)?);
         }
         Ok(Self { administrators })
     }
@@ -98,46 +102,173 @@ impl Grants {
     }
 }
 
+/// Whether a grant is for the component that is there under the plugin's name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fit {
+    Fits,
+    /// The grant names no digest, and one of a plugin inside the binary needs none.
+    NotNeeded,
+    /// The grant names no digest, and needs one.
+    Missing,
+    /// It is for another component.
+    Other(Digest),
+}
+
+impl Fit {
+    /// Compares a document with a component.
+    pub fn of(document: &Document, digest: &Digest, is_built_in: bool) -> Self {
+        match &document.spec.plugin.digest {
+            Some(granted) if granted == digest => Self::Fits,
+            Some(granted) => Self::Other(granted.clone()),
+            None if is_built_in => Self::NotNeeded,
+            None => Self::Missing,
+        }
+    }
+
+    /// Whether the component runs under the grant.
+    pub fn lets_run(&self) -> bool {
+        matches!(self, Self::Fits | Self::NotNeeded)
+    }
+}
+
+/// A document as it was found, valid or not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    pub origin: Origin,
+    pub document: Result<Document, Error>,
+}
+
+/// Every document of the node, for people to look at: the administrator's in the order of their files,
+/// then all that are shipped, also those that are replaced. What is in force is [`Grants`].
+pub fn survey(paths: &Paths) -> Result<Vec<Found>, Error> {
+    let mut found = Vec::new();
+    for path in files(&paths.grants()).map_err(|e| unreadable(&paths.grants(), &e))? {
+        let loaded = read(&path).map_err(Error::from);
+        found.push(Found {
+            origin: Origin::File(path),
+            document: loaded.map(|loaded| loaded.document),
+        });
+    }
+    found.extend(builtin::all().iter().map(|plugin| Found {
+        origin: Origin::Shipped,
+        document: Ok(serde_json::from_str(plugin.grant).expect("the build checks grants")),
+    }));
+    Ok(found)
+}
+
+/// What stands beside the administrator's documents and is not read, for people to look at: a document that
+/// is called otherwise would seem to be in force. Files that are hidden are editors' own.
+pub fn not_read(paths: &Paths) -> Result<Vec<PathBuf>, Error> {
+    let directory = paths.grants();
+    let mut others = entries(&directory).map_err(|e| unreadable(&directory, &e))?;
+    let is_hidden = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with('.')
+    };
+    others.retain(|path| !is_document(path) && !is_hidden(path));
+    Ok(others)
+}
+
 fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = entries(directory)?;
+    files.retain(|path| is_document(path));
+    Ok(files)
+}
+
+fn entries(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
-    let mut files = Vec::new();
+    let mut paths = Vec::new();
     for entry in entries {
-        let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "yaml" || e == "yml") {
-            files.push(path);
-        }
+        paths.push(entry?.path());
     }
-    files.sort();
-    Ok(files)
+    paths.sort();
+    Ok(paths)
 }
 
-/// Parses a document. Errors: `codes::NO_GRANT` with file, line and column.
-pub fn parse(path: &Path, text: &str) -> Result<Loaded, Error> {
-    let shown = path.display();
-    let invalid = |why: String| {
-        Error::new(
-            codes::NO_GRANT,
-            format!("grant `{shown}` is not valid: {why}"),
-        )
-        .with_details("no plugin runs until it is mended or removed")
-    };
-    let document: Document = serde_saphyr::from_str(text).map_err(|e| invalid(e.to_string()))?;
-    document.validate().map_err(invalid)?;
+/// What an administrator's documents end in. JSON is YAML.
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+
+fn is_document(path: &Path) -> bool {
+    let ending = path.extension();
+    ending.is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known))
+}
+
+/// A document that is not valid, or that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    pub path: PathBuf,
+    /// At least one, in the order of the document's lines.
+    pub mistakes: Vec<Mistake>,
+}
+
+/// `FILE:LINE:COLUMN: what is wrong`, a line for each mistake.
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        for (index, mistake) in self.mistakes.iter().enumerate() {
+            let end_of_line = if index == 0 { "" } else { "\n" };
+            let space = if mistake.position.is_some() { "" } else { " " };
+            write!(f, "{end_of_line}{path}:{space}{mistake}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+impl From<Invalid> for Error {
+    /// The first mistake is the message; the others are among the details.
+    fn from(invalid: Invalid) -> Self {
+        let lines = invalid.to_string();
+        let (first, others) = lines.split_once('\n').unwrap_or((&lines, ""));
+        let end_of_line = if others.is_empty() { "" } else { "\n" };
+        let details = format!("{others}{end_of_line}no plugin runs until it is mended or removed");
+        Error::new(codes::NO_GRANT, format!("a grant is not valid: {first}")).with_details(details)
+    }
+}
+
+/// Reads an administrator's document. Errors: all that is wrong with it.
+pub fn read(path: &Path) -> Result<Loaded, Invalid> {
+    let bytes = read_some(path).map_err(|error| Invalid {
+        path: path.to_owned(),
+        mistakes: vec![Mistake::of_all(format!("it cannot be read: {error}"))],
+    })?;
+    read_bytes(path, &bytes)
+}
+
+/// Reads no more than it takes to see that a file is too large.
+fn read_some(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let most = MOST_BYTES as u64 + 1;
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn read_bytes(path: &Path, bytes: &[u8]) -> Result<Loaded, Invalid> {
+    let document = Document::read(bytes).map_err(|mistakes| Invalid {
+        path: path.to_owned(),
+        mistakes,
+    })?;
     Ok(Loaded {
         document,
         origin: Origin::File(path.to_owned()),
     })
 }
 
+/// Parses a document. Errors: `codes::NO_GRANT` with file, line and column of all that is wrong with it.
+pub fn parse(path: &Path, text: &str) -> Result<Loaded, Error> {
+    Ok(read_bytes(path, text.as_bytes())?)
+}
+
 fn check_digest(plugin: &Plugin, loaded: &Loaded) -> Result<(), Error> {
     let Plugin { name, digest, .. } = plugin;
-    match &loaded.document.spec.plugin.digest {
-        Some(granted) if granted == digest => Ok(()),
-        None if plugin.is_built_in() => Ok(()),
-        Some(granted) => Err(Error::new(
+    match Fit::of(&loaded.document, digest, plugin.is_built_in()) {
+        Fit::Fits | Fit::NotNeeded => Ok(()),
+        Fit::Other(granted) => Err(Error::new(
             codes::NO_GRANT,
             format!("plugin `{name}` is {digest}, but its grant is for {granted}"),
         )
@@ -146,7 +277,7 @@ fn check_digest(plugin: &Plugin, loaded: &Loaded) -> Result<(), Error> {
              `spec.plugin.digest` in `{}`",
             loaded.origin
         ))),
-        None => Err(Error::new(
+        Fit::Missing => Err(Error::new(
             codes::NO_GRANT,
             format!("the grant of plugin `{name}` names no digest"),
         )

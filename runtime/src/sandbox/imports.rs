@@ -1,7 +1,10 @@
 //! What a component imports: its request for capabilities, and what no plugin may import.
 
+use std::collections::BTreeMap;
+
 use wasmtime::Engine;
 use wasmtime::component::Component;
+use wasmtime::component::types::ComponentItem;
 use weir_cni::Error;
 
 use super::codes;
@@ -68,9 +71,45 @@ pub fn requested(engine: &Engine, component: &Component) -> Requested {
     requested
 }
 
-/// Refuses a component with an import that no plugin may have, by name.
-/// Errors: `codes::REFUSED_IMPORT`.
-pub fn check(plugin: &str, requested: &Requested) -> Result<(), Error> {
+/// What a component imports of what it may, for a person who reviews it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// The functions of each capability, sorted; `[method]transaction.get` is one of a resource.
+    pub functions: BTreeMap<Capability, Vec<String>>,
+    /// The interfaces of WASI, which lead nowhere.
+    pub wasi: Vec<String>,
+}
+
+/// Reads a component's imports down to their functions.
+pub fn imported(engine: &Engine, component: &Component) -> Imported {
+    let mut imported = Imported::default();
+    for (name, item) in component.component_type().imports(engine) {
+        match (judge(name), item.ty) {
+            (Ok(Some(capability)), ComponentItem::ComponentInstance(interface)) => {
+                let functions = interface
+                    .exports(engine)
+                    .filter(|(_, item)| matches!(item.ty, ComponentItem::ComponentFunc(_)))
+                    .map(|(function, _)| function.to_owned());
+                imported
+                    .functions
+                    .entry(capability)
+                    .or_default()
+                    .extend(functions);
+            }
+            (Ok(None), _) if name.starts_with("wasi:") => imported.wasi.push(name.to_owned()),
+            _ => {}
+        }
+    }
+    imported
+        .functions
+        .values_mut()
+        .for_each(|names| names.sort());
+    imported
+}
+
+/// Refuses a component with an import that no plugin may have. Errors: `codes::REFUSED_IMPORT`, about
+/// `subject`, which is the plugin or what else the component is known as.
+pub fn check(subject: &str, requested: &Requested) -> Result<(), Error> {
     let Some(first) = requested.refused.first() else {
         return Ok(());
     };
@@ -81,10 +120,7 @@ pub fn check(plugin: &str, requested: &Requested) -> Result<(), Error> {
         .collect();
     Err(Error::new(
         codes::REFUSED_IMPORT,
-        format!(
-            "plugin `{plugin}` imports `{}`, which no plugin may",
-            first.name
-        ),
+        format!("{subject} imports `{}`, which no plugin may", first.name),
     )
     .with_details(all.join("; ")))
 }

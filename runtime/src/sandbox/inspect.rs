@@ -7,10 +7,12 @@ use wasmtime::component::Component;
 use weir_cni::Error;
 
 use super::call::Call;
-use super::catalogue::digest;
+use super::catalogue::Plugin;
+use super::code;
 use super::codes;
 use super::compiler;
-use super::imports::{Requested, requested};
+use super::imports::{self, Imported, Requested, imported, requested};
+use super::installed::digest;
 use super::invoke::Sandbox;
 use super::request::About;
 use crate::gate::{Audit, Gate, Subject};
@@ -25,32 +27,58 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A component, looked at.
 #[derive(Clone, Debug)]
 pub struct Inspection {
-    /// What the plugin says of itself; none where it cannot be asked, because of what it imports or
-    /// because it does not answer.
-    pub about: Option<About>,
+    /// What the plugin says of itself, or why it does not: `codes::REFUSED_IMPORT` for what it imports,
+    /// `codes::NO_PLUGIN` where it is a component, but not of the contract's world.
+    pub about: Result<About, Error>,
     pub digest: Digest,
     /// Bytes.
     pub size: usize,
+    /// Bytes of its code, compiled for this machine.
+    pub code_size: usize,
     pub requested: Requested,
+    pub imported: Imported,
+}
+
+impl Inspection {
+    /// Why it cannot run as a plugin, whatever it is granted. One that does not say its name can.
+    ///
+    /// Errors: `codes::REFUSED_IMPORT`, `codes::NO_PLUGIN`.
+    pub fn check(&self) -> Result<(), Error> {
+        match &self.about {
+            Err(error) if [codes::REFUSED_IMPORT, codes::NO_PLUGIN].contains(&error.code.0) => {
+                Err(error.clone())
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Sandbox {
     /// Compiles a component, reads its imports, and asks it about itself, under a grant of nothing.
     ///
-    /// Errors: `codes::NO_PLUGIN` for what is no component.
+    /// Errors: `codes::NO_PLUGIN` for what is no component; the caller knows what it is called.
     pub fn inspect(&self, component: &[u8]) -> Result<Inspection, Error> {
         let code = compiler::compile(component).map_err(|e| no_component(&e.to_string()))?;
         // SAFETY: compiled just now, by the compiler of this build.
-        let loaded = unsafe { Component::deserialize(self.engine(), code) };
+        let loaded = unsafe { Component::deserialize(self.engine(), &code) };
         let loaded = loaded.map_err(|e| no_component(&format!("{e:#}")))?;
         let requested = requested(self.engine(), &loaded);
-        let may_ask = requested.refused.is_empty();
+        let imported = imported(self.engine(), &loaded);
         Ok(Inspection {
-            about: may_ask.then(|| self.ask(&loaded)).and_then(Result::ok),
+            about: imports::check("the component", &requested).and_then(|()| self.ask(&loaded)),
             digest: digest(component),
             size: component.len(),
+            code_size: code.len(),
             requested,
+            imported,
         })
+    }
+
+    /// Whether a plugin is whole and can be run, as its next invocation would find out.
+    ///
+    /// Errors: `codes::NO_PLUGIN` for one that is damaged, or compiled by another weir.
+    pub fn check(&self, plugin: &Plugin) -> Result<(), Error> {
+        code::load(self.engine(), plugin).map(drop)
     }
 
     fn ask(&self, component: &Component) -> Result<About, Error> {
@@ -84,6 +112,6 @@ impl Sandbox {
 }
 
 fn no_component(why: &str) -> Error {
-    let what = format!("this is no WebAssembly component: {why}");
+    let what = format!("no WebAssembly component: {why}");
     Error::new(codes::NO_PLUGIN, what)
 }

@@ -16,7 +16,7 @@ use super::request::Request;
 use super::workshop::Workshop;
 use crate::gate::{Audit, Gate, Subject};
 use crate::grant::{Document, Invocation, Limits};
-use crate::host::{Host, Log, RunIpam, Setup};
+use crate::host::{DENIED, Host, Log, RunIpam, Setup};
 use crate::kernel::Namespaces;
 use crate::kernel::lock::Shared;
 use crate::paths::{self, Paths};
@@ -168,7 +168,9 @@ enum Role {
 impl Role {
     fn ipam(self, request: &Request, deadline: Instant) -> Option<Box<dyn RunIpam>> {
         match self {
-            Self::Ipam => None,
+            Self::Ipam => Some(Box::new(NoFurther {
+                named: named_ipam(request),
+            })),
             Self::Main { sandbox } => Some(Box::new(Ipam {
                 sandbox,
                 request: request.clone(),
@@ -187,12 +189,7 @@ struct Ipam {
 
 impl RunIpam for Ipam {
     fn plugin(&self) -> Result<String, Error> {
-        let config = &self.request.config;
-        let named = config.get("ipam").and_then(|ipam| ipam.get("type"));
-        let named = named.and_then(Value::as_str).map(str::to_owned);
-        named.ok_or_else(|| {
-            Error::invalid_config("ipam.type: missing; it names the plugin that assigns addresses")
-        })
+        named_ipam(&self.request)
     }
 
     fn run(&mut self, command: Command) -> Result<Option<AddResult>, Error> {
@@ -208,6 +205,33 @@ impl RunIpam for Ipam {
         };
         self.sandbox
             .run_as(&self.plugin()?, &request, Role::Ipam, latest)
+    }
+}
+
+/// `ipam.type`.
+fn named_ipam(request: &Request) -> Result<String, Error> {
+    let named = request.config.get("ipam").and_then(|ipam| ipam.get("type"));
+    let named = named.and_then(Value::as_str).map(str::to_owned);
+    named.ok_or_else(|| {
+        Error::invalid_config("ipam.type: missing; it names the plugin that assigns addresses")
+    })
+}
+
+/// What an IPAM plugin has instead of one of its own, so that an attempt is judged and recorded.
+struct NoFurther {
+    named: Result<String, Error>,
+}
+
+impl RunIpam for NoFurther {
+    fn plugin(&self) -> Result<String, Error> {
+        self.named.clone()
+    }
+
+    fn run(&mut self, _: Command) -> Result<Option<AddResult>, Error> {
+        Err(Error::new(
+            DENIED,
+            "an IPAM plugin cannot run an IPAM plugin",
+        ))
     }
 }
 

@@ -12,17 +12,23 @@ mod compiler;
 mod grants;
 mod imports;
 mod inspect;
+mod installed;
 mod invoke;
 mod linker;
 mod request;
 mod trap;
 mod watchdog;
+mod workplace;
 mod workshop;
 
-pub use catalogue::{Catalogue, Installed, Plugin, Source, digest};
-pub use grants::{Grants, Loaded, Origin, parse as parse_grant};
-pub use imports::{Refused, Requested, requested};
+pub use catalogue::{Catalogue, Listed, Plugin, Source};
+pub use grants::{
+    Fit, Found, Grants, Invalid, Loaded, Origin, not_read, parse as parse_grant,
+    read as read_grant, survey as survey_grants,
+};
+pub use imports::{Imported, Refused, Requested, requested};
 pub use inspect::Inspection;
+pub use installed::{Installed, digest};
 pub use invoke::Sandbox;
 pub use request::{About, Request};
 

@@ -51,7 +51,8 @@ impl Workshop {
         let linker = if plugin.is_built_in() {
             self.contract()?
         } else {
-            imports::check(&plugin.name, &imports::requested(&self.engine, &component))?;
+            let requested = imports::requested(&self.engine, &component);
+            imports::check(&format!("plugin `{}`", plugin.name), &requested)?;
             self.with_wasi()?
         };
         let ready = connect(linker, &component)

@@ -74,7 +74,7 @@ pub use invocation::{Command, Environment};
 pub use mac::{Mac, ParseMacError};
 pub use names::{
     INTERFACE_NAME_MAX, validate_container_id, validate_interface_name, validate_network_name,
-    validate_plugin_type,
+    validate_plugin_name, validate_plugin_type,
 };
 pub use result::{AddResult, Dns, Interface, IpConfig, Route};
 pub use version::{Version, VersionInfo};

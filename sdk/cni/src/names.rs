@@ -48,6 +48,14 @@ pub fn validate_plugin_type(name: &str) -> Result<(), Error> {
     Err(Error::new(Code::INVALID_CONFIG, msg))
 }
 
+/// Checks the name of a plugin to be installed or granted: a letter or digit, then letters, digits, `_`,
+/// `.` or `-`. A configuration's `type` is this name, and may be more (see [`validate_plugin_type`]).
+///
+/// An invalid name is an error of code 7.
+pub fn validate_plugin_name(name: &str) -> Result<(), Error> {
+    validate_identifier("plugin name", name).map_err(|msg| Error::new(Code::INVALID_CONFIG, msg))
+}
+
 fn validate_identifier(what: &str, name: &str) -> Result<(), String> {
     let Some(first) = name.chars().next() else {
         return Err(format!("{what} is empty"));

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use weir_cni::{
     Args, Code, Command, Environment, Error, Mac, Version, validate_container_id,
-    validate_interface_name, validate_network_name, validate_plugin_type,
+    validate_interface_name, validate_network_name, validate_plugin_name, validate_plugin_type,
 };
 
 // Names
@@ -78,6 +78,29 @@ fn cni_1_1_0_section_1_plugin_types_are_file_names() {
     for name in ["", ".", "..", "/bin/sh", "a/b", "a\\b", "a\0"] {
         let error = validate_plugin_type(name).unwrap_err();
         assert_eq!(error.code, Code::INVALID_CONFIG, "{error}");
+    }
+}
+
+#[test]
+fn a_plugin_that_is_installed_has_a_plain_name() {
+    for name in ["bridge", "host-local", "2nd_plugin", "v1.2", "a..b"] {
+        assert_eq!(validate_plugin_name(name), Ok(()));
+    }
+    for name in [
+        "",
+        "my plugin",
+        "-x",
+        ".x",
+        "..",
+        "../x",
+        "a/b",
+        "ä",
+        "a\0",
+        "a\n",
+    ] {
+        let error = validate_plugin_name(name).unwrap_err();
+        assert_eq!(error.code, Code::INVALID_CONFIG, "{error}");
+        assert!(error.msg.contains("plugin name"), "{error}");
     }
 }
 

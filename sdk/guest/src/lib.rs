@@ -102,6 +102,7 @@ pub use plugin::{Component, Plugin};
 pub use request::{GcRequest, Request, StatusRequest};
 
 pub use ipnet::{self, IpNet, Ipv4Net, Ipv6Net};
+pub use serde;
 pub use weir_cni::{
     self as cni, AddResult, Args, Attachment, Code, Dns, Error, Interface, IpConfig, Mac, Route,
 };

@@ -5,8 +5,10 @@
 //! in the alias of a link.
 
 use crate::digest::digest;
-use crate::firewall::COMMENT_MAX;
 use crate::{GcRequest, Request};
+
+/// The longest mark, in bytes: as long as a comment of nftables may be.
+pub const MARK_MAX: usize = 128;
 
 /// An attachment, as what belongs to it names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,14 +25,14 @@ impl Owner {
     /// The attachment of these names.
     pub fn new(network: &str, container_id: &str, ifname: &str) -> Self {
         let mut mark = format!("{network} {container_id} {ifname}");
-        if mark.len() > COMMENT_MAX {
+        if mark.len() > MARK_MAX {
             let attachment = digest(&format!("{container_id} {ifname}"));
             mark = format!("{}{attachment}", short_prefix(network));
         }
         Owner { mark }
     }
 
-    /// What stands in the attachment's things: at most [`COMMENT_MAX`] bytes.
+    /// What stands in the attachment's things: at most [`MARK_MAX`] bytes.
     pub fn mark(&self) -> &str {
         &self.mark
     }
@@ -78,7 +80,7 @@ mod tests {
         let owner = Owner::new("dbnet", "5f3c", "eth0");
         assert_eq!(owner.mark(), "dbnet 5f3c eth0");
         let long = Owner::new(&"n".repeat(60), &"c".repeat(64), "eth0");
-        assert!(long.mark().len() <= COMMENT_MAX, "{}", long.mark());
+        assert!(long.mark().len() <= MARK_MAX, "{}", long.mark());
         assert_ne!(long, Owner::new(&"n".repeat(60), &"c".repeat(64), "eth1"));
         assert_ne!(long, Owner::new(&"m".repeat(60), &"c".repeat(64), "eth0"));
     }

@@ -7,7 +7,7 @@ use weir_cni::{AddResult, Error};
 
 use crate::bindings::Guest;
 use crate::bindings::weir::cni::cni as raw;
-use crate::config::{Rules, Unknown};
+use crate::config::{self, Rules, Unknown};
 use crate::panic;
 use crate::request::{GcRequest, Request, StatusRequest};
 
@@ -73,6 +73,19 @@ impl<P: Plugin> Component<P> {
         unknown: Unknown::Ignore,
         is_ipam: P::IS_IPAM,
     };
+
+    /// Reads a plugin configuration as for `add`, `check` and `status`. A plugin's tests need neither a
+    /// component nor a container for it.
+    pub fn configuration(text: &str) -> Result<P::Config, Error> {
+        let config = config::parse(text, Self::STRICT)?;
+        P::validate(&config)?;
+        Ok(config)
+    }
+
+    /// Reads a plugin configuration as for `del` and `gc`.
+    pub fn configuration_for_removal(text: &str) -> Result<P::Config, Error> {
+        config::parse(text, Self::LENIENT)
+    }
 }
 
 impl<P: Plugin> Guest for Component<P> {

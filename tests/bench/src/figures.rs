@@ -120,6 +120,7 @@ fn headlines(measured: &Measured) -> Vec<Figure> {
     let samples = &measured.samples;
     let groups = [
         bridge(samples),
+        gate(measured),
         list(samples),
         memory_of_one_add(samples),
         growth(samples),
@@ -148,6 +149,14 @@ fn bridge(samples: &Samples) -> Vec<Figure> {
             2.0,
         ),
     ]
+}
+
+/// The gate's and the audit log's part of an ADD of weir's.
+fn gate(measured: &Measured) -> Vec<Figure> {
+    let add = measured.samples.time(Quantity::Add, Weir).median();
+    let percent = measured.gate.median() / add * 100.0;
+    let name = "gate and audit log, of an ADD of weir";
+    vec![Figure::within(name, Unit::Percent, percent, 5.0)]
 }
 
 fn list(samples: &Samples) -> Vec<Figure> {

@@ -9,6 +9,7 @@ mod call;
 mod contender;
 mod crowd;
 mod figures;
+mod gate;
 mod interrupt;
 mod list;
 mod node;
@@ -109,6 +110,7 @@ fn write_json(
         "programBytes": figures.sizes,
         "milliseconds": measured.samples.times(),
         "peakMemoryBytes": measured.samples.memories(),
+        "gateMilliseconds": measured.gate.summary(),
         "bitsPerSecond": measured.throughput,
     });
     let written = path

@@ -34,6 +34,8 @@ pub struct Node {
     directory: PathBuf,
     /// How many containers there have been.
     count: u32,
+    /// What of its operations weir records.
+    audit_reads: &'static str,
 }
 
 /// An attachment that DEL takes away again.
@@ -62,10 +64,21 @@ impl Node {
             container,
             directory,
             count: 0,
+            audit_reads: "0",
         };
         fs::create_dir_all(node.root())?;
         fs::create_dir_all(node.store()?)?;
         Ok(node)
+    }
+
+    /// Has weir record its reads as well from now on.
+    pub fn record_reads(&mut self) {
+        self.audit_reads = "1";
+    }
+
+    /// weir's.
+    pub fn audit_log(&self) -> PathBuf {
+        self.root().join("var/log/weir/audit.jsonl")
     }
 
     /// The id of a container that has not been here yet.
@@ -145,7 +158,7 @@ impl Node {
         interrupt::check()?;
         self.host.enter()?;
         let root = self.root();
-        let environment: [(&str, &OsStr); 8] = [
+        let environment: [(&str, &OsStr); 9] = [
             ("CNI_COMMAND", command.as_ref()),
             ("CNI_CONTAINERID", container_id.as_ref()),
             ("CNI_NETNS", self.container_path.as_ref()),
@@ -160,6 +173,7 @@ impl Node {
                 "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".as_ref(),
             ),
             ("WEIR_ROOT", root.as_ref()),
+            ("WEIR_AUDIT_READS", self.audit_reads.as_ref()),
         ];
         let errors = self.directory.join("stderr");
         call(program, &environment, configuration, &errors)

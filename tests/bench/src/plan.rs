@@ -5,10 +5,12 @@ use anyhow::Result;
 use crate::bandwidth::{self, Throughput};
 use crate::contender::{Contender, Contenders};
 use crate::crowd;
+use crate::gate;
 use crate::node::Node;
 use crate::ports;
 use crate::samples::{Quantity, Samples};
 use crate::scratch::Scratch;
+use crate::statistics::Series;
 use crate::table::grouped;
 use crate::turns::{WARM_UP, order};
 
@@ -19,6 +21,8 @@ const CROWDED_RUNS_OF_REFERENCE: usize = 10;
 pub struct Measured {
     pub samples: Samples,
     pub throughput: Throughput,
+    /// What the gate and the audit log take of an ADD, milliseconds.
+    pub gate: Series,
     /// What the reference translated addresses with.
     pub backend: String,
 }
@@ -58,12 +62,14 @@ impl<'a> Plan<'a> {
         for round in 0..self.runs {
             self.first(&mut empty, round)?;
         }
+        let gate = gate::measure(self.contenders, self.scratch, self.runs)?;
         let throughput = bandwidth::measure(self.contenders, self.scratch)?;
         let backend = ports::measure(self.contenders, self.scratch, self.runs, &mut self.samples)?;
         self.growth(&mut empty)?;
         Ok(Measured {
             samples: self.samples,
             throughput,
+            gate,
             backend,
         })
     }

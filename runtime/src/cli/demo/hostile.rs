@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::container::Container;
 use super::report::Report;
 use super::world::World;
-use crate::cli::net::show as show_error;
+use crate::cli::output::print_line;
+use crate::cli::output::show as show_error;
 use crate::sandbox::Catalogue;
 
 /// The component; its source is `examples/hostile`.
@@ -30,9 +31,9 @@ pub fn show(report: &Report, world: &World, container: &Container) -> Result<()>
     fs::create_dir_all(world.paths().grants())?;
     fs::write(world.paths().grants().join("hostile.yaml"), &grant)?;
     for line in grant.lines() {
-        println!("      {line}");
+        print_line!("      {line}");
     }
-    println!();
+    print_line!();
     world.link("hostile")?;
     let config = json!({
         "cniVersion": "1.1.0",

@@ -47,10 +47,10 @@ pub fn run() -> Result<()> {
         world.install()
     })?;
     let one = report.step("make the network namespace of container one", || {
-        Container::create(&world, "one")
+        Container::create(world.node(), "one")
     })?;
     let two = report.step("make the network namespace of container two", || {
-        Container::create(&world, "two")
+        Container::create(world.node(), "two")
     })?;
 
     let result_one = attach(&report, &world, &one)?;
@@ -153,7 +153,7 @@ fn prove_nothing_is_left(report: &Report, world: &World, containers: &[&Containe
         );
         report.fact(&format!("links in container {}", container.name()), "lo");
     }
-    let links = world.links()?;
+    let links = world.node().links()?;
     let own: Vec<&String> = links
         .iter()
         .filter(|name| !["lo", "weir0"].contains(&name.as_str()))

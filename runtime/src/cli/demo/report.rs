@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, stdout};
 use std::time::Instant;
 
+use crate::cli::output::print_line;
 use anyhow::Result;
 use serde_json::Value;
 
@@ -24,22 +25,22 @@ impl Report {
     /// A heading.
     pub fn title(&self, title: &str) {
         match self.colour {
-            true => println!("\n\x1b[1m{title}\x1b[0m\n"),
-            false => println!("\n{title}\n"),
+            true => print_line!("\n\x1b[1m{title}\x1b[0m\n"),
+            false => print_line!("\n{title}\n"),
         }
     }
 
     /// A sentence.
     pub fn say(&self, sentence: &str) {
-        println!("  {sentence}");
+        print_line!("  {sentence}");
     }
 
     /// A document, indented.
     pub fn json(&self, document: &Value) {
         for line in format!("{document:#}").lines() {
-            println!("      {line}");
+            print_line!("      {line}");
         }
-        println!();
+        print_line!();
     }
 
     /// Does one step and prints how long it took.
@@ -53,18 +54,18 @@ impl Report {
             (Err(_), true) => "\x1b[31mfailed\x1b[0m",
             (Err(_), false) => "failed",
         };
-        println!("  {mark} {took:8.2} ms  {what}");
+        print_line!("  {mark} {took:8.2} ms  {what}");
         outcome
     }
 
     /// Something that was found.
     pub fn fact(&self, what: &str, found: &str) {
-        println!("  {what:<24} {found}");
+        print_line!("  {what:<24} {found}");
     }
 
     /// The last line.
     pub fn end(&self) {
         let took = self.start.elapsed().as_secs_f64();
-        println!("\n  The demo took {took:.2} s. Its namespaces end with it.");
+        print_line!("\n  The demo took {took:.2} s. Its namespaces end with it.");
     }
 }

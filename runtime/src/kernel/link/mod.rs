@@ -3,6 +3,7 @@
 mod create;
 mod find;
 mod layer;
+mod message;
 mod move_to;
 mod name;
 mod peer;

@@ -4,7 +4,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkAttribute;
 use nix::errno::Errno;
 
-use super::create::into_namespace;
+use super::message::into_namespace;
 use super::read::Link;
 use super::{by_index, by_name, is_taken, name, name_taken, request};
 use crate::gate::Permit;

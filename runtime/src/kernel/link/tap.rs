@@ -15,7 +15,7 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::stat::Mode;
 use nix::unistd::write;
 
-use super::create::{attributes, discard, set_up};
+use super::message::{attributes, discard, set_up};
 use super::read::Link;
 use super::{by_index, by_name, is_taken, name_taken, request};
 use crate::grant::Namespace;

@@ -7,7 +7,7 @@ use netlink_packet_route::link::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
 
-use super::create::{bridge_data, refused_mac, set_up};
+use super::message::{bridge_data, refused_mac, set_up};
 use super::read::{Details, Link};
 use super::{by_index, by_name, name, name_taken, request};
 use crate::gate::Permit;

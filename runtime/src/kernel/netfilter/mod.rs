@@ -48,6 +48,18 @@ impl NetfilterSocket {
         })
     }
 
+    /// A socket whose other end the fuzz targets hold, and not the kernel.
+    #[cfg(fuzzing)]
+    pub fn with_peer(socket: std::os::fd::OwnedFd) -> Self {
+        use std::os::fd::{FromRawFd, IntoRawFd};
+        Self {
+            // SAFETY: the descriptor is open, and nobody else's from here on.
+            socket: unsafe { Socket::from_raw_fd(socket.into_raw_fd()) },
+            buffer: Vec::new(),
+            sequence: FIRST_QUESTION,
+        }
+    }
+
     /// Carries a batch out. `echo` gets the objects of which the kernel was asked to tell
     /// (`NLM_F_ECHO`): type, the message's sequence number, attributes.
     pub fn transact(

@@ -12,19 +12,17 @@ use std::time::SystemTime;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use nix::unistd::geteuid;
 
 use super::rename::{exchange, rename_new};
 use super::{is_key, spare};
 use crate::kernel::Error;
+use crate::kernel::ownership::{self, Foreign, Owner};
 
 /// The most bytes of a value.
 pub(super) const MOST_VALUE: usize = 64 * 1024;
 
 const DIRECTORY_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
-/// Permission to write for others than the owner.
-const OTHERS_WRITE: u32 = 0o022;
 /// Only an entry's owner can remove or rename it.
 const STICKY: u32 = 0o1000;
 
@@ -177,23 +175,21 @@ enum Place {
 fn check_owner(path: &Path, handle: &File, place: Place) -> Result<(), Error> {
     let shown = path.display();
     let metadata = handle.metadata()?;
-    let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
-    let user = geteuid().as_raw();
-    let ours = owner == user || (place == Place::Parent && owner == 0);
-    if !ours {
-        return Err(Error::invalid(format!(
+    let (owner, kept) = match place {
+        Place::Parent => (Owner::UserOrRoot, metadata.mode() & STICKY != 0),
+        Place::Store => (Owner::User, false),
+    };
+    match ownership::check(&metadata, owner) {
+        Err(Foreign::Owner { owner, user }) => Err(Error::invalid(format!(
             "the directory `{shown}` belongs to user {owner}, and a store must belong to user \
              {user}, as whom weir runs: look at what is in it, then `chown {user} {shown}`"
-        )));
-    }
-    let kept = place == Place::Parent && mode & STICKY != 0;
-    if mode & OTHERS_WRITE != 0 && !kept {
-        return Err(Error::invalid(format!(
+        ))),
+        Err(Foreign::Mode(mode)) if !kept => Err(Error::invalid(format!(
             "the directory `{shown}` has mode {mode:04o}, and nobody but its owner may write in a \
              store: look at what is in it, then `chmod go-w {shown}`"
-        )));
+        ))),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Files.

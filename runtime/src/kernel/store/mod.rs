@@ -18,7 +18,8 @@ mod directory;
 mod fingerprint;
 mod index;
 mod lock;
-mod rename;
+pub(crate) mod rename;
+mod reserved;
 mod spare;
 mod table;
 #[cfg(test)]
@@ -115,7 +116,7 @@ struct OpenStore {
 /// Opens a store for reading. One that does not exist is empty, and is not made.
 ///
 /// Errors: `busy` when the lock was not to be had until `deadline`; `invalid` for a directory that
-/// is a symbolic link or that somebody else can write.
+/// is a symbolic link, that somebody else can write, or that is weir's own.
 pub fn open_read(
     permit: &Permit<OpenRead>,
     place: &StorePlace<'_>,
@@ -295,6 +296,9 @@ impl OpenStore {
         deadline: Instant,
     ) -> Result<Option<Self>, Error> {
         let (parent, name) = place.resolve(location)?;
+        if *location != Location::Private {
+            reserved::check(place.paths, &parent.join(&name))?;
+        }
         loop {
             let Some(directory) = Directory::open(&parent, &name, missing)? else {
                 return Ok(None);

@@ -7,13 +7,13 @@ use nix::errno::Errno;
 use nix::libc::{self, c_uint};
 
 /// Swaps two names of one directory in one step. Both must exist.
-pub(super) fn exchange(directory: &impl AsFd, one: &str, other: &str) -> nix::Result<()> {
+pub(crate) fn exchange(directory: &impl AsFd, one: &str, other: &str) -> nix::Result<()> {
     rename(directory, one, other, libc::RENAME_EXCHANGE)
 }
 
 /// Gives a file of one directory another name. Errors: `EEXIST` where the name is taken; `EINVAL`
 /// where the file system cannot look at that and rename in one step.
-pub(super) fn rename_new(directory: &impl AsFd, from: &str, to: &str) -> nix::Result<()> {
+pub(crate) fn rename_new(directory: &impl AsFd, from: &str, to: &str) -> nix::Result<()> {
     rename(directory, from, to, libc::RENAME_NOREPLACE)
 }
 

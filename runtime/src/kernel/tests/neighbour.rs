@@ -65,6 +65,7 @@ fn entries_are_added_replaced_listed_and_removed() {
             let gone = || Delete {
                 link: eth0.clone(),
                 address: ip(address),
+                proxy: None,
             };
             lab.perform(gone(), neighbour::delete).unwrap();
             let error = lab.perform(gone(), neighbour::delete).unwrap_err();
@@ -73,28 +74,79 @@ fn entries_are_added_replaced_listed_and_removed() {
     });
 }
 
+fn new(link: &LinkFacts, address: &str, proxy: bool) -> Add {
+    Add {
+        link: link.clone(),
+        address: ip(address),
+        mac: (!proxy).then(|| Mac(vec![2, 0, 0, 0, 0, 1])),
+        state: State::Permanent,
+        proxy,
+    }
+}
+
 #[test]
 fn proxy_entries_are_entries_as_well() {
     lab(|lab| {
         let (host, _) = lab.veth();
         for address in ["10.0.0.9", "fd00::9"] {
-            let wanted = Add {
-                link: host.clone(),
-                address: ip(address),
-                mac: None,
-                state: State::Permanent,
-                proxy: true,
-            };
-            lab.perform(wanted, neighbour::add).unwrap();
+            lab.perform(new(&host, address, true), neighbour::add)
+                .unwrap();
             let found = list(lab, &host, Some(Family::of(&ip(address))));
             assert!(found.len() == 1 && found[0].proxy, "{found:?}");
             let gone = Delete {
                 link: host.clone(),
                 address: ip(address),
+                proxy: None,
             };
             lab.perform(gone, neighbour::delete).unwrap();
         }
         assert!(list(lab, &host, None).is_empty());
+    });
+}
+
+/// An address can have an entry of both kinds; one is removed by itself where that is asked for.
+#[test]
+fn an_entry_and_a_proxy_entry_of_one_address_are_two() {
+    lab(|lab| {
+        let (host, _) = lab.veth();
+        for address in ["10.0.0.9", "fd00::9"] {
+            for proxy in [false, true] {
+                let add = |lab: &mut Lab| lab.perform(new(&host, address, proxy), neighbour::add);
+                assert!(add(lab).unwrap(), "{address}: it is new");
+                assert!(!add(lab).unwrap(), "{address}: it was there");
+            }
+            for proxy in [true, false] {
+                let gone = || Delete {
+                    link: host.clone(),
+                    address: ip(address),
+                    proxy: Some(proxy),
+                };
+                lab.perform(gone(), neighbour::delete).unwrap();
+                let left = list(lab, &host, Some(Family::of(&ip(address))));
+                assert!(left.iter().all(|entry| entry.proxy != proxy), "{left:?}");
+                assert_eq!(left.len(), usize::from(proxy), "{left:?}");
+                let error = lab.perform(gone(), neighbour::delete).unwrap_err();
+                assert_eq!(error.code, Code::NotFound, "{error}");
+            }
+        }
+    });
+}
+
+/// What the kernel has learned is nobody's: it learns it again.
+#[test]
+fn an_entry_that_the_kernel_learned_is_replaced_by_a_new_one() {
+    lab(|lab| {
+        let (host, _) = lab.veth();
+        for address in ["10.0.0.9", "fd00::9"] {
+            let learned = Add {
+                state: State::Reachable,
+                ..new(&host, address, false)
+            };
+            assert!(lab.perform(learned, neighbour::add).unwrap());
+            let set = new(&host, address, false);
+            assert!(lab.perform(set.clone(), neighbour::add).unwrap());
+            assert!(!lab.perform(set, neighbour::add).unwrap());
+        }
     });
 }
 

@@ -21,6 +21,7 @@ impl Guest for Forger {
             "interface" => result.ips[0].interface = Some(7),
             "family" => result.ips[0].gateway = Some(IpAddress::Ipv6((1, 2, 3, 4, 5, 6, 7, 8))),
             "address" => result.ips[0].address.address = IpAddress::Ipv4((192, 0, 2, 66)),
+            "ghost" => result.interfaces[0].name = "ghost0".to_owned(),
             "sandbox" => result.interfaces[0].sandbox = "/proc/1/ns/net".to_owned(),
             "code" => {
                 return Err(Failure {

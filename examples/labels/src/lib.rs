@@ -1,0 +1,167 @@
+//! The plugin `labels`: writes on the host's end of a veth pair which container it belongs to.
+//!
+//! `ip link` on a node shows `veth61017cf9`, and nobody knows whose it is. After this plugin it shows
+//! `alias green/5f3c…/eth0` below. It comes after a plugin that makes a veth pair, and needs no more of
+//! a node than to read the container's interface and to change veth links of the host.
+//!
+//! | key | default | what |
+//! |---|---|---|
+//! | `label` | `{network}/{containerid}/{ifname}` | the alias; `{NAME}` stands for the argument `NAME` of `CNI_ARGS`, such as `{K8S_POD_NAME}` |
+
+use weir_sdk::link::{self, Changes, Link};
+use weir_sdk::serde::Deserialize;
+use weir_sdk::{
+    AddResult, Args, Context, Error, LinkReference, Namespace, Outcome, Plugin, Request, check,
+};
+
+/// The most bytes that an alias has (`IFALIASZ`, without the NUL at the end).
+const MOST: usize = 255;
+
+/// The plugin.
+pub struct Labels;
+
+/// What the network configuration says.
+#[derive(Debug, Deserialize)]
+#[serde(crate = "weir_sdk::serde", default)]
+pub struct Config {
+    /// The alias, with placeholders.
+    pub label: String,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            label: "{network}/{containerid}/{ifname}".to_owned(),
+        }
+    }
+}
+
+impl Plugin for Labels {
+    type Config = Config;
+    const NAME: &'static str = "labels";
+    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+    const DESCRIPTION: &'static str = env!("CARGO_PKG_DESCRIPTION");
+
+    fn add(request: Request<Config>) -> Result<AddResult, Error> {
+        let result = request.chained()?.clone();
+        let host_end = host_end(&request.ifname)?.ok_or_else(|| no_pair(&request.ifname))?;
+        set_alias(&host_end, &label(&request)?)?;
+        Ok(result)
+    }
+
+    /// With the container's namespace the pair is gone, and its alias with it.
+    fn del(request: Request<Config>) -> Result<(), Error> {
+        match host_end(&request.ifname)? {
+            Some(host_end) => set_alias(&host_end, ""),
+            None => Ok(()),
+        }
+    }
+
+    fn check(request: Request<Config>) -> Result<(), Error> {
+        let host_end = host_end(&request.ifname)?.ok_or_else(|| no_pair(&request.ifname))?;
+        let (expected, found) = (label(&request)?, &host_end.alias);
+        match expected == *found {
+            true => Ok(()),
+            false => Err(check::wrong(format!(
+                "\"{}\" has the alias \"{found}\", expected \"{expected}\"",
+                host_end.name
+            ))),
+        }
+    }
+}
+
+/// The other end of the container's interface; none where either is gone.
+fn host_end(ifname: &str) -> Result<Option<Link>, Error> {
+    let doing = || format!("could not find the other end of \"{ifname}\"");
+    let peer = link::get_peer(Namespace::Container, ifname).found();
+    let Some(peer) = peer.context(doing())? else {
+        return Ok(None);
+    };
+    if peer.namespace != Some(Namespace::Host) {
+        return Ok(None);
+    }
+    let found = link::get(Namespace::Host, LinkReference::Index(peer.index)).found();
+    found.context(doing())
+}
+
+fn no_pair(ifname: &str) -> Error {
+    check::wrong(format!("\"{ifname}\" has no other end on the host"))
+}
+
+fn set_alias(link: &Link, alias: &str) -> Result<(), Error> {
+    let changes = Changes {
+        alias: Some(alias.to_owned()),
+        ..Changes::default()
+    };
+    let changed = link::update(Namespace::Host, link, changes);
+    changed.context(format!("could not set the alias of \"{}\"", link.name))
+}
+
+fn label(request: &Request<Config>) -> Result<String, Error> {
+    let of_attachment = |name: &str| match name {
+        "network" => Some(request.network.as_str()),
+        "containerid" => Some(request.container_id.as_str()),
+        "ifname" => Some(request.ifname.as_str()),
+        _ => None,
+    };
+    fill(&request.config.label, &request.args, of_attachment)
+}
+
+/// Replaces the placeholders. Errors: code 7 for one that nobody knows, and for too long a label.
+fn fill<'a>(
+    label: &str,
+    args: &'a Args,
+    of_attachment: impl Fn(&str) -> Option<&'a str>,
+) -> Result<String, Error> {
+    let (mut filled, mut rest) = (String::new(), label);
+    while let Some((before, after)) = rest.split_once('{') {
+        let (name, after) = after.split_once('}').ok_or_else(|| {
+            Error::invalid_config(format!("label: \"{label}\" has a brace that is not closed"))
+        })?;
+        let value = of_attachment(name).or_else(|| args.get(name));
+        let value = value.ok_or_else(|| {
+            Error::invalid_config(format!(
+                "label: there is no \"{name}\": expected network, containerid, ifname or the name of \
+                 an argument in CNI_ARGS"
+            ))
+        })?;
+        filled.push_str(before);
+        filled.push_str(value);
+        rest = after;
+    }
+    filled.push_str(rest);
+    match filled.len() {
+        ..=MOST => Ok(filled),
+        length => Err(Error::invalid_config(format!(
+            "label: \"{filled}\" has {length} bytes, expected at most {MOST}"
+        ))),
+    }
+}
+
+weir_sdk::export!(Labels);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(label: &str) -> Result<String, Error> {
+        let args: Args = "IgnoreUnknown=1;K8S_POD_NAME=web-0"
+            .parse()
+            .expect("arguments");
+        fill(label, &args, |name| (name == "ifname").then_some("eth0"))
+    }
+
+    #[test]
+    fn placeholders_are_the_attachments_and_the_arguments() {
+        assert_eq!(filled("{K8S_POD_NAME}/{ifname}!").unwrap(), "web-0/eth0!");
+        assert_eq!(filled("plain").unwrap(), "plain");
+    }
+
+    #[test]
+    fn what_cannot_be_a_label_is_told() {
+        assert!(filled("{nobody}").unwrap_err().msg.contains("\"nobody\""));
+        assert!(filled("{ifname").unwrap_err().msg.contains("not closed"));
+        let long = filled(&"x".repeat(256)).unwrap_err();
+        assert!(long.msg.contains("256 bytes"), "{long}");
+    }
+}

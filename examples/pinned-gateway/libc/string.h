@@ -1,0 +1,9 @@
+/* What the bindings and the plugin need of the C library. */
+#pragma once
+
+#include <stddef.h>
+
+void *memcpy(void *restrict to, const void *restrict from, size_t size);
+void *memset(void *to, int byte, size_t size);
+int memcmp(const void *one, const void *other, size_t size);
+size_t strlen(const char *text);

@@ -1,0 +1,148 @@
+//! Which records are wanted.
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use glob::Pattern;
+use jiff::Timestamp;
+
+use super::time;
+use crate::cli::record::{Record, Verdict};
+use crate::grant::Capability;
+use crate::grant::mistake::expected_one_of;
+use crate::grant::named::{no_such, recorded_names};
+
+/// The filters: a record passes that matches each of them. One that is given several times matches
+/// any of its values.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Filter {
+    /// Only operations of this plugin; like all names here, a glob.
+    #[arg(long, value_name = "NAME")]
+    plugin: Vec<Pattern>,
+    /// Only for this container: its id.
+    #[arg(long, value_name = "ID")]
+    container_id: Vec<Pattern>,
+    /// Only for this interface of the container.
+    #[arg(long, value_name = "NAME")]
+    ifname: Vec<Pattern>,
+    /// Only on this network.
+    #[arg(long, value_name = "NAME")]
+    network: Vec<Pattern>,
+    /// Only of this capability, such as `link`.
+    #[arg(long, value_name = "WORD", value_parser = capability)]
+    capability: Vec<Capability>,
+    /// Only this operation, such as `link.create` or `*.delete`.
+    #[arg(long, value_name = "NAME")]
+    operation: Vec<Pattern>,
+    /// Only during this CNI command.
+    #[arg(long, value_name = "COMMAND", ignore_case = true,
+        value_parser = PossibleValuesParser::new(["ADD", "DEL", "CHECK", "STATUS", "GC"]))]
+    command: Vec<String>,
+    /// Only with this verdict.
+    #[arg(long, value_name = "VERDICT")]
+    verdict: Vec<Verdict>,
+    /// Only what was denied: short for `--verdict denied`.
+    #[arg(long, conflicts_with = "verdict")]
+    denied: bool,
+    /// Only from this time on: RFC 3339, or a duration back, such as `10m`.
+    #[arg(long, value_name = "TIME", value_parser = time::parse)]
+    since: Option<Timestamp>,
+    /// Only before this time.
+    #[arg(long, value_name = "TIME", value_parser = time::parse)]
+    until: Option<Timestamp>,
+}
+
+impl Filter {
+    /// Whether a record is wanted.
+    pub fn passes(&self, record: &Record) -> bool {
+        let verdict = match self.denied {
+            true => record.verdict == Verdict::Denied,
+            false => any(&self.verdict, |v| *v == record.verdict),
+        };
+        verdict
+            && self.since.is_none_or(|since| record.time >= since)
+            && self.until.is_none_or(|until| record.time < until)
+            && matches(&self.plugin, &record.plugin)
+            && matches(&self.container_id, &record.container_id)
+            && matches(&self.ifname, &record.ifname)
+            && matches(&self.network, &record.network)
+            && any(&self.capability, |c| c.word() == record.capability)
+            && matches(&self.operation, &record.operation)
+            && any(&self.command, |c| c.eq_ignore_ascii_case(&record.command))
+    }
+
+    /// Whether a plugin's records can pass.
+    pub fn wants_plugin(&self, plugin: &str) -> bool {
+        matches(&self.plugin, plugin)
+    }
+
+    /// Whether a capability's records can pass.
+    pub fn wants_capability(&self, capability: Capability) -> bool {
+        any(&self.capability, |wanted| *wanted == capability)
+    }
+
+    /// Why nothing can pass: names that nothing has, each in a sentence. `plugins` are those that there are.
+    pub fn unknown(&self, plugins: &BTreeSet<String>) -> Vec<String> {
+        let known: Vec<&str> = plugins.iter().map(String::as_str).collect();
+        let is_none =
+            |pattern: &&Pattern, names: &[&str]| !names.iter().any(|n| pattern.matches(n));
+        let operations = recorded_names();
+        let of_plugins = self
+            .plugin
+            .iter()
+            .filter(|pattern| is_none(pattern, &known));
+        let of_operations = self
+            .operation
+            .iter()
+            .filter(|pattern| is_none(pattern, &operations));
+        of_plugins
+            .map(|pattern| {
+                let expected = expected_one_of(pattern.as_str(), &known);
+                format!("there is no plugin `{pattern}`, here or in what was read; {expected}")
+            })
+            .chain(of_operations.map(|pattern| no_such(pattern.as_str())))
+            .collect()
+    }
+
+    /// What narrows: the filters' names and their values.
+    pub fn described(&self) -> Vec<(&'static str, String)> {
+        let globs = |list: &[Pattern]| list.iter().map(Pattern::to_string).collect::<Vec<_>>();
+        let words = |list: &[Capability]| list.iter().map(Capability::to_string).collect();
+        let mut verdicts: Vec<_> = self.verdict.iter().map(|v| v.word().to_owned()).collect();
+        verdicts.extend(self.denied.then(|| Verdict::Denied.word().to_owned()));
+        let time = |time: Option<Timestamp>| time.map(time::precise).into_iter().collect();
+        let all = [
+            ("plugin", globs(&self.plugin)),
+            ("container", globs(&self.container_id)),
+            ("interface", globs(&self.ifname)),
+            ("network", globs(&self.network)),
+            ("capability", words(&self.capability)),
+            ("operation", globs(&self.operation)),
+            ("command", self.command.clone()),
+            ("verdict", verdicts),
+            ("since", time(self.since)),
+            ("until", time(self.until)),
+        ];
+        let given = all.into_iter().filter(|(_, values)| !values.is_empty());
+        given
+            .map(|(name, values)| (name, values.join(" or ")))
+            .collect()
+    }
+}
+
+/// A filter that was not given matches everything.
+fn any<T>(wanted: &[T], is: impl FnMut(&T) -> bool) -> bool {
+    wanted.is_empty() || wanted.iter().any(is)
+}
+
+fn matches(wanted: &[Pattern], text: &str) -> bool {
+    any(wanted, |pattern| pattern.matches(text))
+}
+
+fn capability(word: &str) -> Result<Capability, String> {
+    Capability::from_word(word).ok_or_else(|| {
+        let words = Capability::ALL.map(Capability::word).join(", ");
+        format!("there is no such capability; expected one of {words}")
+    })
+}

@@ -1,0 +1,183 @@
+//! Waiting for new records, also where the log is rotated: renamed and made anew, or truncated.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
+
+use crate::cli::record::{Log, Record, Take};
+
+/// Gives every record to `take`, those that are there first, until standard output has no reader
+/// any more. `None` tells that there are no more for now. Returns how many lines were no records.
+pub fn follow(
+    path: &Path,
+    mut take: impl FnMut(Option<(&str, &Record)>) -> Result<()>,
+) -> Result<u64> {
+    let watch = Watch::new(path)?;
+    let mut tail = Tail::default();
+    loop {
+        watch.log_may_come()?;
+        tail.read(&watch, &mut |text, record| {
+            take(Some((text, record))).map_err(io::Error::other)
+        })
+        .with_context(|| format!("follow `{}`", path.display()))?;
+        take(None)?;
+        if !watch.wait()? {
+            return Ok(tail.broken());
+        }
+    }
+}
+
+/// What of the log is open.
+#[derive(Default)]
+struct Tail {
+    current: Option<Source>,
+    /// The one before a rotation: an invocation that has it open still writes there.
+    previous: Option<Source>,
+    broken: u64,
+}
+
+struct Source {
+    log: Log,
+    watched: WatchDescriptor,
+}
+
+impl Tail {
+    fn read(&mut self, watch: &Watch, take: Take<'_>) -> io::Result<()> {
+        for slot in [&mut self.previous, &mut self.current] {
+            let Some(source) = slot else {
+                continue;
+            };
+            source.log.notice_truncation()?;
+            source.log.read(take)?;
+            // Held open, it would keep the kernel from telling that its directory was removed.
+            if source.log.is_deleted()? {
+                source.log.finish(take)?;
+                self.broken += source.log.broken();
+                *slot = None;
+            }
+        }
+        let Some(new) = self.rotated(watch)? else {
+            return Ok(());
+        };
+        let old = self.current.replace(new);
+        if let Some(mut gone) = std::mem::replace(&mut self.previous, old) {
+            gone.log.finish(take)?;
+            self.broken += gone.log.broken();
+            watch.forget(gone.watched);
+        }
+        self.read(watch, take)
+    }
+
+    /// The file at the log's path, where it is another one than the current.
+    fn rotated(&self, watch: &Watch) -> io::Result<Option<Source>> {
+        // Watched before it is read, so that no record falls in between.
+        let Some(watched) = watch.log()? else {
+            return Ok(None);
+        };
+        let log = match Log::open(&watch.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            log => log?,
+        };
+        if let Some(current) = &self.current
+            && current.log.identity()? == log.identity()?
+        {
+            return Ok(None);
+        }
+        Ok(Some(Source { log, watched }))
+    }
+
+    fn broken(&self) -> u64 {
+        let open = [&self.previous, &self.current].into_iter().flatten();
+        self.broken + open.map(|source| source.log.broken()).sum::<u64>()
+    }
+}
+
+/// The kernel's notifications of the log and its directory.
+struct Watch {
+    inotify: Inotify,
+    path: PathBuf,
+}
+
+impl Watch {
+    fn new(path: &Path) -> Result<Self> {
+        let path = std::path::absolute(path).context("find the working directory")?;
+        let flags = InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC;
+        let inotify = Inotify::init(flags).context("ask for inotify")?;
+        Ok(Self { inotify, path })
+    }
+
+    /// Watches for the log to be made: its directory, or the nearest one that is there.
+    fn log_may_come(&self) -> Result<()> {
+        let directories: Vec<&Path> = self.path.ancestors().skip(1).collect();
+        let mut nearest = None;
+        loop {
+            // Another one may have been made since it was looked for.
+            let there = directories.iter().find(|directory| directory.is_dir());
+            if nearest == there {
+                return Ok(());
+            }
+            nearest = there;
+            if let Some(directory) = there {
+                self.watch_directory(directory)?;
+            }
+        }
+    }
+
+    fn watch_directory(&self, directory: &Path) -> Result<()> {
+        let changes = AddWatchFlags::IN_CREATE
+            | AddWatchFlags::IN_MOVED_TO
+            | AddWatchFlags::IN_DELETE
+            | AddWatchFlags::IN_DELETE_SELF
+            | AddWatchFlags::IN_MOVE_SELF
+            | AddWatchFlags::IN_ONLYDIR;
+        match self.inotify.add_watch(directory, changes) {
+            Ok(_) | Err(Errno::ENOENT) => Ok(()),
+            Err(error) => Err(error).with_context(|| format!("watch `{}`", directory.display())),
+        }
+    }
+
+    /// Watches the log, where it is there.
+    fn log(&self) -> io::Result<Option<WatchDescriptor>> {
+        match self.inotify.add_watch(&self.path, AddWatchFlags::IN_MODIFY) {
+            Ok(watched) => Ok(Some(watched)),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn forget(&self, watched: WatchDescriptor) {
+        // A file that was deleted is not watched any more.
+        let _ = self.inotify.rm_watch(watched);
+    }
+
+    /// Waits for a change. No: who reads standard output has ended.
+    fn wait(&self) -> Result<bool> {
+        let output = io::stdout();
+        let mut either = [
+            PollFd::new(self.inotify.as_fd(), PollFlags::POLLIN),
+            PollFd::new(output.as_fd(), PollFlags::empty()),
+        ];
+        loop {
+            match poll(&mut either, PollTimeout::NONE) {
+                Err(Errno::EINTR) => continue,
+                polled => polled.context("wait for the log to change")?,
+            };
+            let ended = either[1].revents().unwrap_or(PollFlags::empty());
+            if ended.intersects(PollFlags::POLLERR | PollFlags::POLLHUP) {
+                return Ok(false);
+            }
+            match self.inotify.read_events() {
+                Err(Errno::EAGAIN | Errno::EINTR) => {}
+                events => {
+                    events.context("read the changes of the log")?;
+                    return Ok(true);
+                }
+            }
+        }
+    }
+}

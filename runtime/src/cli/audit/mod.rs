@@ -1,0 +1,235 @@
+//! `weir audit`: what plugins did and what was denied them, from the audit log, for people.
+
+mod count;
+mod filter;
+mod follow;
+mod page;
+mod rules;
+mod summary;
+mod tally;
+mod text;
+mod time;
+mod timeline;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use super::output::{Answer, Format, StandardOutput, complain};
+use super::record::{Log, Record, Verdict};
+use crate::gate::escape;
+use crate::paths::Paths;
+use crate::sandbox::Catalogue;
+use filter::Filter;
+use tally::Tally;
+use text::Detail;
+
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    filter: Filter,
+    /// Read this file instead of the log, such as a rotated one; several are read one after another.
+    #[arg(long, value_name = "FILE")]
+    file: Vec<PathBuf>,
+    /// Go on with records as they are written, also when the log is rotated.
+    #[arg(long, conflicts_with_all = ["summary", "html", "until", "fail_on_denied"])]
+    follow: bool,
+    /// Counts for each plugin and capability, and what was denied, instead of records.
+    #[arg(long, conflicts_with = "html")]
+    summary: bool,
+    /// Write one page for a browser or a printer, which needs nothing else; `-` is standard output.
+    #[arg(long, value_name = "FILE", conflicts_with = "output")]
+    html: Option<PathBuf>,
+    /// Show the arguments of each operation, not what it comes to in words.
+    #[arg(long, conflicts_with_all = ["summary", "html", "output"])]
+    arguments: bool,
+    /// Exit with 3 where one of the records is a denial.
+    #[arg(long)]
+    fail_on_denied: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// Shows the records that pass the filters.
+pub fn run(arguments: &Arguments) -> Result<Answer> {
+    let paths = Paths::from_environment();
+    let files = match arguments.file.as_slice() {
+        [] => vec![paths.audit_log()],
+        files => files.to_vec(),
+    };
+    if arguments.follow {
+        return follow(arguments, &files);
+    }
+    let denied = match &arguments.html {
+        Some(target) => {
+            let tally = tally(arguments, &files)?;
+            write_page(
+                &page::page(&paths, &files, &arguments.filter, &tally),
+                target,
+            )?;
+            tally.count.denied > 0
+        }
+        None if arguments.summary => {
+            let tally = tally(arguments, &files)?;
+            summary::print(arguments.format, &files, &tally)?;
+            tally.count.denied > 0
+        }
+        None => print(arguments, &files)?,
+    };
+    Ok(match denied && arguments.fail_on_denied {
+        true => Answer::No,
+        false => Answer::Yes,
+    })
+}
+
+/// Prints the records; whether one of them is a denial.
+fn print(arguments: &Arguments, files: &[PathBuf]) -> Result<bool> {
+    let mut printer = Printer::new(arguments);
+    let mut denied = false;
+    let broken = read(arguments, files, |text, record| {
+        denied |= record.verdict == Verdict::Denied;
+        printer.print(text, record)
+    })?;
+    printer.flush()?;
+    warn_of(broken);
+    Ok(denied)
+}
+
+fn follow(arguments: &Arguments, files: &[PathBuf]) -> Result<Answer> {
+    let [file] = files else {
+        anyhow::bail!(
+            "`--follow` is for one log, and `--file` names {}",
+            files.len()
+        );
+    };
+    let mut printer = Printer::new(arguments);
+    let broken = follow::follow(file, |new| {
+        match new {
+            Some((text, record)) if arguments.filter.passes(record) => printer.print(text, record),
+            Some(_) => Ok(()),
+            None => printer.flush(),
+        }
+        .context("print a record")
+    })?;
+    warn_of(broken);
+    Ok(Answer::Yes)
+}
+
+fn tally(arguments: &Arguments, files: &[PathBuf]) -> Result<Tally> {
+    let mut tally = Tally::default();
+    tally.unreadable = read(arguments, files, |_, record| {
+        tally.add(record);
+        Ok(())
+    })?;
+    Ok(tally)
+}
+
+/// Gives every record of the files that passes the filters to `take`, with its text. Returns how
+/// many lines were none.
+fn read(
+    arguments: &Arguments,
+    files: &[PathBuf],
+    mut take: impl FnMut(&str, &Record) -> io::Result<()>,
+) -> Result<u64> {
+    let mut broken = 0;
+    let (mut plugins, mut passed) = (BTreeSet::new(), false);
+    for path in files {
+        let Some(log) = open(path, !arguments.file.is_empty())? else {
+            continue;
+        };
+        let mut passing = |text: &str, record: &Record| match arguments.filter.passes(record) {
+            true => {
+                passed = true;
+                take(text, record)
+            }
+            false => {
+                if !plugins.contains(&record.plugin) {
+                    plugins.insert(record.plugin.clone());
+                }
+                Ok(())
+            }
+        };
+        broken += log
+            .read_whole(&mut passing)
+            .with_context(|| format!("read `{}`", path.display()))?;
+    }
+    if !passed {
+        tell_unknown(arguments, plugins)?;
+    }
+    Ok(broken)
+}
+
+/// Tells of names in the filters that nothing has: that nothing passes says nothing then.
+fn tell_unknown(arguments: &Arguments, mut plugins: BTreeSet<String>) -> Result<()> {
+    let catalogue = Catalogue::new(&Paths::from_environment());
+    let here = catalogue.list().context("list the plugins of this node")?;
+    plugins.extend(here.into_iter().map(|listed| listed.name));
+    let sentences = arguments.filter.unknown(&plugins);
+    sentences.iter().for_each(|sentence| complain(sentence));
+    Ok(())
+}
+
+/// The node's own log is there with its first record; a file that was asked for has to be.
+fn open(path: &Path, must_exist: bool) -> Result<Option<Log>> {
+    match Log::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound && !must_exist => {
+            complain(&format!(
+                "nothing is recorded yet: there is no `{}`",
+                path.display()
+            ));
+            Ok(None)
+        }
+        log => Ok(Some(
+            log.with_context(|| format!("open `{}`", path.display()))?,
+        )),
+    }
+}
+
+fn warn_of(broken: u64) {
+    if let Some(warning) = super::record::no_records(broken) {
+        complain(&warning);
+    }
+}
+
+fn write_page(page: &str, target: &Path) -> Result<()> {
+    if target == Path::new("-") {
+        StandardOutput.write_all(page.as_bytes())?;
+        return Ok(());
+    }
+    fs::write(target, page).with_context(|| format!("write `{}`", target.display()))
+}
+
+/// Writes records to standard output: as they stand in the log, or as sentences.
+struct Printer {
+    out: BufWriter<StandardOutput>,
+    json: bool,
+    detail: Detail,
+}
+
+impl Printer {
+    fn new(arguments: &Arguments) -> Self {
+        Self {
+            out: BufWriter::new(StandardOutput),
+            json: arguments.format.is_json(),
+            detail: match arguments.arguments {
+                true => Detail::Arguments,
+                false => Detail::Words,
+            },
+        }
+    }
+
+    fn print(&mut self, text: &str, record: &Record) -> io::Result<()> {
+        match self.json {
+            true => writeln!(self.out, "{}", escape(text.to_owned())),
+            false => writeln!(self.out, "{}", text::sentence(record, self.detail)),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,129 @@
+//! The matrix: plugins × capabilities. Each cell says in signs and numbers what colour says as well.
+
+use maud::{Markup, html};
+
+use super::Plugin;
+use crate::cli::audit::count::Count;
+use crate::cli::audit::filter::Filter;
+use crate::cli::audit::rules;
+use crate::cli::audit::text::number;
+use crate::grant::Capability;
+use crate::host::printable;
+
+/// The section.
+pub fn section(plugins: &[Plugin<'_>], filter: &Filter) -> Markup {
+    let wanted = Capability::ALL
+        .into_iter()
+        .filter(|c| *c != Capability::Log && filter.wants_capability(*c));
+    let is_used = |c: &Capability| plugins.iter().any(|plugin| Cell::of(plugin, *c).is_there());
+    let (shown, empty): (Vec<Capability>, Vec<Capability>) = wanted.partition(is_used);
+    html! {
+        @if !shown.is_empty() {
+            section.matrix {
+                h2 { "Plugins and capabilities" }
+                (legend())
+                div.scroll { (table(plugins, &shown)) }
+                @if !empty.is_empty() {
+                    p.caption { "Granted to no plugin, and tried by none: " (words(&empty)) "." }
+                }
+            }
+        }
+    }
+}
+
+fn words(capabilities: &[Capability]) -> String {
+    let words: Vec<&str> = capabilities.iter().map(|c| c.word()).collect();
+    words.join(", ")
+}
+
+fn table(plugins: &[Plugin<'_>], capabilities: &[Capability]) -> Markup {
+    html! {
+        table {
+            thead {
+                tr {
+                    th scope="col" { "Plugin" }
+                    @for capability in capabilities { th scope="col" { (capability.word()) } }
+                }
+            }
+            tbody {
+                @for plugin in plugins {
+                    tr data-plugin=(printable(plugin.name)) {
+                        th scope="row" { (printable(plugin.name)) }
+                        @for capability in capabilities { (Cell::of(plugin, *capability).markup(*capability)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+struct Cell {
+    granted: bool,
+    count: Count,
+}
+
+impl Cell {
+    fn of(plugin: &Plugin<'_>, capability: Capability) -> Self {
+        let counts = plugin.tally.map(|tally| &tally.capabilities);
+        Self {
+            granted: plugin
+                .in_force()
+                .any(|grant| rules::grants(&grant.document, capability)),
+            count: counts
+                .and_then(|counts| counts.get(capability.word()).copied())
+                .unwrap_or_default(),
+        }
+    }
+
+    fn is_there(&self) -> bool {
+        self.granted || self.count.records() > 0
+    }
+
+    fn class(&self) -> &'static str {
+        match (self.count.denied > 0, self.granted, self.count.allowed > 0) {
+            (true, _, _) => "tried",
+            (_, true, true) => "used",
+            (_, true, false) => "unused",
+            (_, false, true) => "withdrawn",
+            (_, false, false) => "not",
+        }
+    }
+
+    /// The sign of what is granted stands alone; the numbers below it say what was done.
+    fn markup(&self, capability: Capability) -> Markup {
+        let Count {
+            allowed,
+            denied,
+            undone,
+            ..
+        } = self.count;
+        let (sign, meaning) = match (self.granted, allowed > 0) {
+            (true, true) => ("●", "granted and used"),
+            (true, false) => ("○", "granted, not used"),
+            (false, true) => ("◐", "used, not granted any more"),
+            (false, false) => ("–", "not granted"),
+        };
+        html! {
+            td class=(self.class()) data-capability=(capability.word()) data-granted=(self.granted)
+                data-allowed=(allowed) data-denied=(denied) data-undone=(undone) {
+                span.sign role="img" aria-label=(meaning) { (sign) }
+                @if allowed > 0 { span.allowed { (number(allowed)) } }
+                @if denied > 0 { span.denied { "✕ " (number(denied)) } }
+                @if undone > 0 { span.undone { "↶ " (number(undone)) } }
+            }
+        }
+    }
+}
+
+fn legend() -> Markup {
+    html! {
+        ul.legend {
+            li { span.sign { "●" } " granted, with how often it was used" }
+            li { span.sign { "○" } " granted, not used" }
+            li { span.sign { "–" } " not granted" }
+            li { span.sign { "◐" } " used, and not granted any more" }
+            li { span.denied { "✕ 3" } " denied" }
+            li { span.undone { "↶ 3" } " undone" }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! `weir audit --html`: one page for a browser or a printer, which needs nothing beside itself.
+//!
+//! All text goes through [`maud`], which escapes it, and what comes from the log through
+//! [`printable`] before. The page is XML as well, so that a strict parser can check it.
+
+mod chart;
+mod denials;
+mod matrix;
+mod plugin;
+
+use std::fs;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::filter::Filter;
+use super::tally::{PluginTally, Tally};
+use super::text::{counted, number};
+use super::time;
+use crate::cli::grants::standing::{self, Grant};
+use crate::host::printable;
+use crate::paths::Paths;
+
+const STYLE: &str = include_str!("style.css");
+
+/// Nothing is loaded from anywhere and no script runs, whatever should have got into the page.
+const META: &str = r#"<meta charset="utf-8"/>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"/>
+<meta name="viewport" content="width=device-width, initial-scale=1"/>
+<meta name="color-scheme" content="light dark"/>"#;
+
+/// What the page is about.
+struct Subject<'a> {
+    files: &'a [PathBuf],
+    filter: &'a Filter,
+    tally: &'a Tally,
+    /// Of the whole node, or why no plugin runs.
+    grants: Result<Vec<Grant>, String>,
+}
+
+/// A plugin that has records, or a grant, or both.
+struct Plugin<'a> {
+    name: &'a str,
+    /// Those that are asked for it on some network; not all need be in force.
+    grants: Vec<&'a Grant>,
+    /// Those of the whole node.
+    all: &'a [Grant],
+    tally: Option<&'a PluginTally>,
+}
+
+/// The page.
+pub fn page(paths: &Paths, files: &[PathBuf], filter: &Filter, tally: &Tally) -> String {
+    let subject = Subject {
+        files,
+        filter,
+        tally,
+        grants: standing::grants(paths).map_err(|why| why.to_string()),
+    };
+    let plugins = subject.plugins();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                (PreEscaped(META))
+                title { "weir audit: what plugins did" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (subject.head())
+                main {
+                    (subject.tiles())
+                    (subject.grants_unreadable())
+                    (chart::section(tally))
+                    (matrix::section(&plugins, filter))
+                    (denials::section(tally))
+                    (plugin::sections(&plugins))
+                }
+                (foot())
+            }
+        }
+    };
+    page.into_string()
+}
+
+impl Plugin<'_> {
+    fn in_force(&self) -> impl Iterator<Item = &Grant> {
+        let grants = self.grants.iter().copied();
+        grants.filter(|grant| grant.is_in_force())
+    }
+}
+
+impl Subject<'_> {
+    /// In the order of their names.
+    fn plugins(&self) -> Vec<Plugin<'_>> {
+        let granted = self.all().iter().filter(|grant| grant.state.is_asked());
+        let mut names: Vec<&str> = granted.map(|g| &*g.document.spec.plugin.name).collect();
+        names.extend(self.tally.plugins.keys().map(String::as_str));
+        names.sort_unstable();
+        names.dedup();
+        names.retain(|name| self.filter.wants_plugin(name));
+        let plugin = |name| Plugin {
+            name,
+            grants: self.grants_of(name),
+            all: self.all(),
+            tally: self.tally.plugins.get(name),
+        };
+        names.into_iter().map(plugin).collect()
+    }
+
+    fn all(&self) -> &[Grant] {
+        self.grants.as_deref().unwrap_or_default()
+    }
+
+    fn grants_of(&self, plugin: &str) -> Vec<&Grant> {
+        let is_asked = |grant: &&Grant| grant.is_of(plugin) && grant.state.is_asked();
+        self.all().iter().filter(is_asked).collect()
+    }
+
+    fn head(&self) -> Markup {
+        let filters = self.filter.described();
+        html! {
+            header {
+                p.kind { "weir audit" }
+                h1 { (self.headline()) }
+                dl {
+                    div.wide {
+                        dt { (if self.files.len() == 1 { "Log" } else { "Logs" }) }
+                        @for file in self.files { dd.path { (printable(&file.display().to_string())) } }
+                    }
+                    div { dt { "Time span (UTC)" } dd { (self.span()) } }
+                    div { dt { "Records" } dd { (number(self.tally.count.records())) } }
+                    @if !filters.is_empty() {
+                        div.wide {
+                            dt { "Only" }
+                            @for (name, values) in filters { dd { (name) " " code { (printable(&values)) } } }
+                        }
+                    }
+                    div { dt { "Made" } dd { (made()) } }
+                }
+            }
+        }
+    }
+
+    /// The answer that a reader wants first.
+    fn headline(&self) -> String {
+        let count = &self.tally.count;
+        if count.records() == 0 {
+            return "Nothing is recorded".to_owned();
+        }
+        let denying = |(name, plugin): (&String, &PluginTally)| {
+            (plugin.count.denied > 0).then(|| printable(name))
+        };
+        let of: Vec<String> = self.tally.plugins.iter().filter_map(denying).collect();
+        match (count.denied, of.as_slice()) {
+            (0, _) => "Nothing was denied".to_owned(),
+            (denied, [one]) => format!("{} of {one}", counted(denied, "denial")),
+            (denied, several) => format!(
+                "{} of {}",
+                counted(denied, "denial"),
+                counted(several.len() as u64, "plugin")
+            ),
+        }
+    }
+
+    fn span(&self) -> Markup {
+        let count = &self.tally.count;
+        html! {
+            @match (count.first, count.last) {
+                (Some(first), Some(last)) => {
+                    span.nowrap { (time::to_the_second(first)) } " to "
+                    span.nowrap { (time::to_the_second(last)) }
+                },
+                _ => { "none" },
+            }
+        }
+    }
+
+    fn tiles(&self) -> Markup {
+        let Tally {
+            count, attachments, ..
+        } = self.tally;
+        let unreadable = self.tally.unreadable;
+        html! {
+            section.tiles aria-label="Numbers" {
+                (tile("● allowed", count.allowed, "allowed"))
+                (tile("✕ denied", count.denied, if count.denied > 0 { "denied" } else { "none" }))
+                (tile("↶ undone", count.undone, if count.undone > 0 { "undone" } else { "none" }))
+                (tile("failed in the kernel", count.failed, "none"))
+                (tile("attachments", attachments.count(), "none"))
+                (tile("plugins", self.tally.plugins.len() as u64, "none"))
+            }
+            @if unreadable > 0 {
+                p.note {
+                    strong { (counted(unreadable, "line")) }
+                    (if unreadable == 1 { " is" } else { " are" })
+                    " no record and not counted: cut short by a crash, or not written by weir."
+                }
+            }
+        }
+    }
+
+    fn grants_unreadable(&self) -> Markup {
+        html! {
+            @if let Err(why) = &self.grants {
+                p.note {
+                    strong { "The grants in force cannot be told, and no plugin can run: " }
+                    (printable(why))
+                }
+            }
+        }
+    }
+}
+
+fn tile(word: &str, value: u64, class: &str) -> Markup {
+    html! {
+        div class=(format!("tile {class}")) {
+            span.value { (number(value)) }
+            span.word { (word) }
+        }
+    }
+}
+
+fn made() -> Markup {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    html! {
+        span.nowrap { (time::to_the_second(Timestamp::now())) } " on "
+        (printable(host.trim())) ", weir " (env!("CARGO_PKG_VERSION"))
+    }
+}
+
+fn foot() -> Markup {
+    html! {
+        footer {
+            h2 { "How to read this" }
+            ul {
+                li { "Every operation of a plugin goes through its grant. " b { "Allowed" } ": a rule of the grant
+                    allowed it, and the kernel was asked. " b { "Denied" } ": no rule did, and nothing was done. "
+                    b { "Undone" } ": weir took back what a failed ADD had done." }
+                li { "Allowed reads change nothing and are recorded on request only. A rule that is used
+                    to read alone has no count here for that reason." }
+                li { "Grants are those of this node when the page was made; only one in force grants anything.
+                    Records name the rules that applied when they were written, by their number." }
+                li { "The kernel's time of an IPAM plugin is also that of the plugin that ran it." }
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! One plugin: its component, its grants rule by rule, and how often each rule was used.
+
+use maud::{Markup, html};
+
+use super::Plugin;
+use crate::cli::audit::count::{Count, Use};
+use crate::cli::audit::rules::{self, Rule};
+use crate::cli::audit::tally::PluginTally;
+use crate::cli::audit::text::{counted, number};
+use crate::cli::audit::time;
+use crate::cli::grants::standing::Grant;
+use crate::host::printable;
+
+/// A section with so few rules stays on one sheet of paper.
+const FEW_RULES: usize = 9;
+
+/// A section for each plugin with records, and a line for the others.
+pub fn sections(plugins: &[Plugin<'_>]) -> Markup {
+    let is_idle = |plugin: &&Plugin| plugin.tally.is_none() && plugin.in_force().next().is_some();
+    let idle = plugins.iter().filter(is_idle);
+    let idle: Vec<String> = idle.map(|plugin| printable(plugin.name)).collect();
+    html! {
+        @for plugin in plugins {
+            @if let Some(tally) = plugin.tally { (section(plugin, tally)) }
+        }
+        @if !idle.is_empty() {
+            section.idle {
+                h2 { "Without records" }
+                p { "These have a grant in force and did nothing that is recorded here: "
+                    b { (idle.join(", ")) } "." }
+            }
+        }
+    }
+}
+
+fn section(plugin: &Plugin<'_>, tally: &PluginTally) -> Markup {
+    let of_grant = |grant: &&Grant| rules::rules(&grant.document).len();
+    let short = plugin.grants.iter().map(of_grant).sum::<usize>() <= FEW_RULES;
+    html! {
+        section.plugin.short[short] {
+            h2 { span.kind { "Plugin" } " " (printable(plugin.name)) }
+            (facts(&tally.count, tally.attachments.count()))
+            (components(plugin, tally))
+            @if plugin.in_force().next().is_none() {
+                p.note { "It has " strong { "no grant" } " in force: it cannot run now." }
+            }
+            @for own in &plugin.grants { (grant(own, plugin.all, tally)) }
+        }
+    }
+}
+
+fn facts(count: &Count, attachments: u64) -> Markup {
+    let last = count.last.map(time::to_the_second).unwrap_or_default();
+    html! {
+        p.facts {
+            span.nowrap { b { (number(count.allowed)) } " allowed" } " "
+            @if count.denied > 0 { span.denied { "✕ " (number(count.denied)) " denied" } " " }
+            @if count.undone > 0 { span.undone { "↶ " (number(count.undone)) " undone" } " " }
+            @if count.failed > 0 { span.nowrap { b { (number(count.failed)) } " failed in the kernel" } " " }
+            span.nowrap { (counted(attachments, "attachment")) } " "
+            span.nowrap { (time::duration(count.microseconds)) " in the kernel" } " "
+            span.nowrap { "last " (last) }
+        }
+    }
+}
+
+/// Which components ran under its name, and whether the grants in force are for them.
+fn components(plugin: &Plugin<'_>, tally: &PluginTally) -> Markup {
+    let has_grant = plugin.in_force().next().is_some();
+    let granted = |digest: &str| {
+        plugin.in_force().any(|grant| {
+            let of_grant = grant.document.spec.plugin.digest.as_ref();
+            of_grant.is_none_or(|of_grant| of_grant.to_string() == digest)
+        })
+    };
+    html! {
+        dl.components {
+            @for (digest, seen) in &tally.digests {
+                dt { "Component" }
+                dd {
+                    code { (printable(digest)) } " " (counted(seen.count, "record"))
+                    @if has_grant && !granted(digest) {
+                        " " strong { "not the one that is granted" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn grant(own: &Grant, all: &[Grant], tally: &PluginTally) -> Markup {
+    let rules = rules::rules(&own.document);
+    let used = rules::used(own, all, tally);
+    let find = |name: &str| {
+        used.iter()
+            .find(|(rule, _)| rule == name)
+            .map(|(_, seen)| seen)
+    };
+    let most = used.iter().map(|(_, seen)| seen.count).max().unwrap_or(1);
+    let gone = used
+        .iter()
+        .filter(|(name, _)| !rules.iter().any(|rule| rule.name == *name));
+    html! {
+        table.list.rules {
+            caption {
+                "Grant " b { (printable(&own.document.metadata.name)) } ", " (printable(&own.origin.to_string()))
+                "; networks " code { (printable(&rules::networks(&own.document))) }
+                @if let Some(because) = &own.because {
+                    "; " strong { "not in force" } " (" (own.state.word()) "): " (printable(because))
+                }
+                (changed_meanwhile(own, tally))
+            }
+            thead {
+                tr { th scope="col" { "Rule" } th scope="col" { "Allows" } th.amount scope="col" { "Used" } }
+            }
+            tbody {
+                @for rule in &rules { (row(rule, find(&rule.name), most)) }
+                @for (name, seen) in gone {
+                    tr.gone {
+                        td { code { (printable(name)) } }
+                        td { "not in the grant any more" }
+                        td.amount { (number(seen.count)) }
+                    }
+                }
+                @if rules.is_empty() && used.is_empty() {
+                    tr { td colspan="3" { "no rules: it allows nothing" } }
+                }
+            }
+        }
+    }
+}
+
+fn row(rule: &Rule, seen: Option<&Use>, most: u64) -> Markup {
+    let class = match (seen.is_some(), rule.reads_only) {
+        (true, _) => "used",
+        (false, true) => "reads",
+        (false, false) => "never",
+    };
+    html! {
+        tr class=(class) data-rule=(rule.name) data-used=(seen.map_or(0, |seen| seen.count)) {
+            td { code { (printable(&rule.name)) } }
+            td { code.rule { (printable(&rule.text)) } }
+            td.amount {
+                @match (seen, rule.reads_only) {
+                    (Some(seen), _) => {
+                        (number(seen.count))
+                        (bar(seen.count, most))
+                    },
+                    (None, true) => { span.quiet { "reads only" } },
+                    (None, false) => { span.unused { "○ never" } },
+                }
+            }
+        }
+    }
+}
+
+fn bar(count: u64, most: u64) -> Markup {
+    let width = (count as f64 / most as f64 * 100.0).max(2.0);
+    html! {
+        svg.bar viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" {
+            rect x="0" y="0" height="6" width=(format!("{width:.1}")) {}
+        }
+    }
+}
+
+/// Rules are counted by their number, which a change of the document may have given to another.
+fn changed_meanwhile(own: &Grant, tally: &PluginTally) -> Markup {
+    let changed = rules::changed(&own.origin);
+    let first = tally.count.first;
+    html! {
+        @if let (Some(changed), Some(first)) = (changed, first) && changed > first {
+            "; changed " (time::to_the_second(changed)) ": what was recorded before may be about other rules"
+        }
+    }
+}

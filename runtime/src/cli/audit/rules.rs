@@ -1,0 +1,88 @@
+//! Grants rule by rule, and how often the log says that each was used.
+
+use std::fs;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::count::Use;
+use super::tally::PluginTally;
+use crate::cli::grants::standing::{Grant, applying};
+use crate::grant::flow::flow;
+use crate::grant::{Capability, Document};
+use crate::sandbox::Origin;
+
+/// One rule of a grant.
+pub struct Rule {
+    /// As the log names it: `link[0]`.
+    pub name: String,
+    /// As a document has it: `{ namespace: host, kinds: [bridge], verbs: [read] }`.
+    pub text: String,
+    /// Whether it allows to read and nothing else; reads are recorded on request only.
+    pub reads_only: bool,
+}
+
+/// The rules of a document, in the contract's order.
+pub fn rules(document: &Document) -> Vec<Rule> {
+    let capabilities = capabilities(document);
+    let mut rules = Vec::new();
+    for capability in Capability::ALL {
+        let of_capability = capabilities
+            .get(capability.word())
+            .and_then(Value::as_array);
+        for (index, rule) in of_capability.into_iter().flatten().enumerate() {
+            rules.push(Rule {
+                name: format!("{capability}[{index}]"),
+                text: flow(rule),
+                reads_only: rule["verbs"] == serde_json::json!(["read"]),
+            });
+        }
+    }
+    rules
+}
+
+/// Whether a document has a rule for a capability.
+pub fn grants(document: &Document, capability: Capability) -> bool {
+    let of_capability = &capabilities(document)[capability.word()];
+    of_capability
+        .as_array()
+        .is_some_and(|rules| !rules.is_empty())
+}
+
+/// The networks of a document, as it has them: `["*"]`.
+pub fn networks(document: &Document) -> String {
+    flow(&serde_json::to_value(&document.spec.networks).unwrap_or_default())
+}
+
+fn capabilities(document: &Document) -> Value {
+    serde_json::to_value(&document.spec.capabilities).unwrap_or_default()
+}
+
+/// How often each rule of a document was used: on the networks for which it is the plugin's.
+pub fn used(own: &Grant, all: &[Grant], tally: &PluginTally) -> Vec<(String, Use)> {
+    let mut used: Vec<(String, Use)> = Vec::new();
+    for (network, rules) in &tally.rules {
+        let its = applying(all, &own.document.spec.plugin.name, Some(network));
+        if !its.is_some_and(|its| std::ptr::eq(its, own)) {
+            continue;
+        }
+        for (rule, seen) in rules {
+            match used.iter_mut().find(|(name, _)| name == rule) {
+                Some((_, all)) => all.join(seen),
+                None => used.push((rule.clone(), *seen)),
+            }
+        }
+    }
+    used
+}
+
+/// When an administrator's document was changed last.
+pub fn changed(origin: &Origin) -> Option<Timestamp> {
+    match origin {
+        Origin::File(path) => {
+            let changed = fs::metadata(path).and_then(|m| m.modified()).ok()?;
+            Timestamp::try_from(changed).ok()
+        }
+        _ => None,
+    }
+}

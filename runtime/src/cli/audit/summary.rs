@@ -1,0 +1,136 @@
+//! `weir audit --summary`: counts for each plugin and capability, and what was denied.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::count::Count;
+use super::tally::{PluginTally, Tally};
+use super::text::{counted, number};
+use super::time;
+use crate::cli::output::{Format, print_line, say};
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    files: &'a [PathBuf],
+    #[serde(flatten)]
+    tally: &'a Tally,
+}
+
+/// Prints the summary.
+pub fn print(format: Format, files: &[PathBuf], tally: &Tally) -> Result<()> {
+    format.print(&Summary { files, tally }, print_text)
+}
+
+fn print_text(summary: &Summary<'_>) {
+    let Tally {
+        unreadable, count, ..
+    } = summary.tally;
+    for file in summary.files {
+        say!("{}", file.display());
+    }
+    print_line!(
+        "{} of {}{}",
+        counted(count.records(), "record"),
+        counted(summary.tally.attachments.count(), "attachment"),
+        span(count.first, count.last)
+    );
+    print_line!(
+        "{} allowed, {} denied, {} undone; {} failed in the kernel",
+        number(count.allowed),
+        number(count.denied),
+        number(count.undone),
+        number(count.failed)
+    );
+    if *unreadable > 0 {
+        print_line!(
+            "{} no record, cut short or not weir's",
+            is_or_are(*unreadable)
+        );
+    }
+    for (name, plugin) in &summary.tally.plugins {
+        print_plugin(name, plugin);
+    }
+}
+
+fn is_or_are(lines: u64) -> String {
+    let verb = if lines == 1 { "is" } else { "are" };
+    format!("{} {verb}", counted(lines, "line"))
+}
+
+fn span(first: Option<Timestamp>, last: Option<Timestamp>) -> String {
+    match (first, last) {
+        (Some(first), Some(last)) => format!(
+            ", {} to {} UTC",
+            time::to_the_second(first),
+            time::to_the_second(last)
+        ),
+        _ => String::new(),
+    }
+}
+
+fn print_plugin(name: &str, plugin: &PluginTally) {
+    print_line!();
+    say!("{name}");
+    for (digest, seen) in &plugin.digests {
+        say!("  {digest}: {}", counted(seen.count, "record"));
+    }
+    print_line!(
+        "  {:<12}{:>10}{:>8}{:>8}{:>8}{:>12}  {:<20} last",
+        "",
+        "allowed",
+        "denied",
+        "undone",
+        "failed",
+        "time",
+        "first"
+    );
+    for (capability, count) in &plugin.capabilities {
+        print_count(capability, count);
+    }
+    if plugin.capabilities.len() > 1 {
+        print_count("together", &plugin.count);
+    }
+    print_denials(plugin);
+}
+
+fn print_count(what: &str, count: &Count) {
+    let at = |time: Option<Timestamp>| time.map(time::to_the_second).unwrap_or_default();
+    say!(
+        "  {what:<12}{:>10}{:>8}{:>8}{:>8}{:>12}  {:<20} {}",
+        number(count.allowed),
+        number(count.denied),
+        number(count.undone),
+        number(count.failed),
+        match count.allowed + count.undone {
+            0 => "-".to_owned(),
+            _ => time::duration(count.microseconds),
+        },
+        at(count.first),
+        at(count.last)
+    );
+}
+
+fn print_denials(plugin: &PluginTally) {
+    if plugin.denials.is_empty() {
+        return;
+    }
+    print_line!("  Denied:");
+    for denial in plugin.frequent_denials() {
+        let closest = match &denial.closest {
+            Some(closest) => format!("closest rule {closest}"),
+            None => "no rule for this capability".to_owned(),
+        };
+        say!(
+            "  {:>6} × {} ({}; {closest})",
+            number(denial.seen.count),
+            denial.requirement,
+            denial.operation
+        );
+    }
+    if plugin.further_denials > 0 {
+        print_line!("  {:>6} × others", number(plugin.further_denials));
+    }
+}

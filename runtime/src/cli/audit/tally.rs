@@ -1,0 +1,180 @@
+//! What all records together say: for the summary and for the page.
+//!
+//! Its size is bounded by how many plugins, rules, networks and attachments there are, not by the
+//! records, whatever a plugin tries.
+
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::BuildHasher;
+
+use serde::{Serialize, Serializer};
+
+use super::count::{Count, Use};
+use super::timeline::Timeline;
+use crate::cli::record::{Record, Verdict};
+
+/// So many different denials of a plugin are told apart.
+const MOST_DENIALS: usize = 100;
+
+/// So many digests, networks and rules of a plugin; no node has as many.
+const MOST_KEYS: usize = 1000;
+
+/// All records that passed the filters.
+#[derive(Default, Serialize)]
+pub struct Tally {
+    /// Lines, or beginnings of lines, that are no records.
+    pub unreadable: u64,
+    #[serde(flatten)]
+    pub count: Count,
+    pub attachments: Attachments,
+    pub plugins: BTreeMap<String, PluginTally>,
+    #[serde(skip)]
+    pub timeline: Timeline,
+}
+
+/// One plugin's records.
+#[derive(Default, Serialize)]
+pub struct PluginTally {
+    #[serde(flatten)]
+    pub count: Count,
+    pub attachments: Attachments,
+    /// The components that ran under the plugin's name.
+    pub digests: BTreeMap<String, Use>,
+    pub capabilities: BTreeMap<String, Count>,
+    /// Network → rule → how often it allowed something.
+    pub rules: BTreeMap<String, BTreeMap<String, Use>>,
+    pub denials: Vec<Denial>,
+    /// Denials beyond the most that are told apart.
+    pub further_denials: u64,
+}
+
+/// Denials for the same reason.
+#[derive(Serialize)]
+pub struct Denial {
+    pub operation: String,
+    /// What the plugin wanted to do.
+    pub requirement: String,
+    /// The rule that came closest, and the field in which it missed; none where the grant has no
+    /// rule for the capability.
+    pub closest: Option<String>,
+    #[serde(flatten)]
+    pub seen: Use,
+}
+
+impl Denial {
+    /// The rule that came closest and its field: `link[0]` and `names`.
+    pub fn closest(&self) -> Option<(&str, &str)> {
+        self.closest.as_deref()?.split_once(": ")
+    }
+}
+
+impl Tally {
+    /// Counts a record.
+    pub fn add(&mut self, record: &Record) {
+        self.count.add(record);
+        self.attachments.add(record);
+        self.timeline.add(record.time, record.verdict);
+        if !self.plugins.contains_key(&record.plugin) {
+            self.plugins
+                .insert(record.plugin.clone(), PluginTally::default());
+        }
+        if let Some(plugin) = self.plugins.get_mut(&record.plugin) {
+            plugin.add(record);
+        }
+    }
+}
+
+impl PluginTally {
+    fn add(&mut self, record: &Record) {
+        self.count.add(record);
+        self.attachments.add(record);
+        if let Some(seen) = entry(&mut self.digests, &record.digest) {
+            seen.add(record.time);
+        }
+        if let Some(count) = entry(&mut self.capabilities, &record.capability) {
+            count.add(record);
+        }
+        match record.verdict {
+            Verdict::Allowed => self.add_rules(record),
+            Verdict::Denied => self.add_denial(record),
+            Verdict::Undo => {}
+        }
+    }
+
+    fn add_rules(&mut self, record: &Record) {
+        let Some(network) = entry(&mut self.rules, &record.network) else {
+            return;
+        };
+        for rule in &record.rules {
+            if let Some(seen) = entry(network, rule) {
+                seen.add(record.time);
+            }
+        }
+    }
+
+    fn add_denial(&mut self, record: &Record) {
+        let (requirement, closest) = (record.requirement(), record.rules.first());
+        let same = |denial: &&mut Denial| {
+            denial.operation == record.operation
+                && denial.requirement == requirement
+                && denial.closest.as_ref() == closest
+        };
+        if let Some(denial) = self.denials.iter_mut().find(same) {
+            denial.seen.add(record.time);
+        } else if self.denials.len() == MOST_DENIALS {
+            self.further_denials += 1;
+        } else {
+            let mut seen = Use::default();
+            seen.add(record.time);
+            self.denials.push(Denial {
+                operation: record.operation.clone(),
+                requirement: requirement.to_owned(),
+                closest: closest.cloned(),
+                seen,
+            });
+        }
+    }
+
+    /// The denials, the most frequent first.
+    pub fn frequent_denials(&self) -> Vec<&Denial> {
+        let mut denials: Vec<&Denial> = self.denials.iter().collect();
+        denials.sort_by_key(|denial| std::cmp::Reverse(denial.seen.count));
+        denials
+    }
+}
+
+/// A key's value, made where it is missing and there is room.
+fn entry<'a, V: Default>(map: &'a mut BTreeMap<String, V>, key: &str) -> Option<&'a mut V> {
+    if !map.contains_key(key) && map.len() < MOST_KEYS {
+        map.insert(key.to_owned(), V::default());
+    }
+    map.get_mut(key)
+}
+
+/// How many attachments there are: their hashes, for there may be very many.
+#[derive(Default)]
+pub struct Attachments {
+    hasher: RandomState,
+    hashes: HashSet<u64>,
+}
+
+impl Attachments {
+    fn add(&mut self, record: &Record) {
+        // STATUS and GC are about none.
+        if !record.container_id.is_empty() {
+            let attachment = (&record.network, &record.container_id, &record.ifname);
+            self.hashes.insert(self.hasher.hash_one(attachment));
+        }
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.hashes.len() as u64
+    }
+}
+
+impl Serialize for Attachments {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(self.count())
+    }
+}

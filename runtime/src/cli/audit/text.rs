@@ -1,0 +1,129 @@
+//! A record as a line for people, and numbers for them.
+
+use super::time;
+use crate::cli::record::{Record, Verdict, arguments};
+use crate::grant::asked::{Asked, Need};
+use crate::host::printable;
+
+/// Container ids are mostly 64 digits.
+const LONGEST_ID: usize = 16;
+const SHORT_ID: usize = 12;
+
+/// How much of a record a line has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// What it was, in words: `create bridge `cni0` in host`.
+    Words,
+    /// The operation's arguments, all of them.
+    Arguments,
+}
+
+/// A record in one line.
+pub fn sentence(record: &Record, detail: Detail) -> String {
+    let mut parts = vec![
+        format!(
+            "{} {:<7}  {:<10} {:<5}",
+            time::precise(record.time),
+            record.verdict.word(),
+            record.plugin,
+            record.command,
+        ),
+        subject(record),
+        record.operation.clone(),
+    ];
+    parts.extend(action(record, detail));
+    if let Some(bytes) = record.shortened_from {
+        parts.push(format!("(shortened from {bytes} bytes)"));
+    }
+    if !record.rules.is_empty() && record.verdict != Verdict::Denied {
+        parts.push(format!("by {}", record.rules.join(", ")));
+    }
+    if record.answer != "ok" {
+        parts.push(format!("- {}", record.answer));
+    }
+    printable(&parts.join("  "))
+}
+
+/// What was done, or tried. A denial's answer says that itself.
+fn action(record: &Record, detail: Detail) -> Option<String> {
+    let is_told = detail == Detail::Words && record.shortened_from.is_none();
+    if is_told && record.verdict == Verdict::Denied {
+        return None;
+    }
+    Some(match record.asked() {
+        Ok(operation) if is_told => needs(&*operation),
+        _ => arguments(&record.arguments),
+    })
+}
+
+/// All that an operation does, which is what it needs a rule for.
+fn needs(operation: &dyn Asked) -> String {
+    let needs: Vec<String> = operation.needs().iter().map(Need::to_string).collect();
+    needs.join(", ")
+}
+
+/// Whose it is: `mynet k8s-pod-1/eth0`, or the network alone.
+fn subject(record: &Record) -> String {
+    match record.container_id.is_empty() {
+        true => record.network.clone(),
+        false => format!(
+            "{} {}/{}",
+            record.network,
+            short_id(&record.container_id),
+            record.ifname
+        ),
+    }
+}
+
+/// A long container id as the glob that finds it.
+fn short_id(id: &str) -> String {
+    match id.char_indices().nth(SHORT_ID) {
+        Some((end, _)) if id.chars().count() > LONGEST_ID => format!("{}*", &id[..end]),
+        _ => id.to_owned(),
+    }
+}
+
+/// A number with its thousands apart: `12,345`.
+pub fn number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number of things: `1 record`, `2 records`.
+pub fn counted(count: u64, thing: &str) -> String {
+    match count {
+        1 => format!("1 {thing}"),
+        _ => format!("{} {thing}s", number(count)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_id_becomes_a_glob() {
+        assert_eq!(short_id("0123456789abcdef"), "0123456789abcdef");
+        assert_eq!(short_id("0123456789abcdef0"), "0123456789ab*");
+        assert_eq!(short_id("üüüüüüüüüüüüüüüüü"), "üüüüüüüüüüüü*");
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        for (n, expected) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
+            assert_eq!(number(n), expected);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! `weir grants check`: documents looked over before somebody relies on them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use serde::Serialize;
+
+use super::document::wrapped;
+use super::show_error;
+use super::standing::{self, NOT_READ, Standing, State, is_built_in};
+use crate::cli::output::{Answer, Format, print_line, say};
+use crate::grant::Document;
+use crate::grant::mistake::Mistake;
+use crate::grant::width::{Remark, Weight, remarks};
+use crate::paths::Paths;
+use crate::sandbox::{Catalogue, Invalid, Origin, not_read, read_grant};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The documents' files [default: all grants of this node, as they go together].
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Answer no, with exit code 3, where there is a warning.
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// What was found out about one document.
+#[derive(Serialize)]
+struct Checked {
+    /// The file, or `shipped`.
+    from: String,
+    valid: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// What is wrong, each with its line and column.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mistakes: Vec<Mistake>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plugin: Option<String>,
+    remarks: Vec<Remark>,
+}
+
+impl Checked {
+    fn has_warning(&self) -> bool {
+        self.remarks.iter().any(|r| r.weight == Weight::Warning)
+    }
+}
+
+/// No where there is a warning, if that was asked for. Errors: a document that is not valid.
+pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
+    let catalogue = Catalogue::new(paths);
+    let checked: Vec<Checked> = match arguments.files.as_slice() {
+        [] => of_node(paths, &catalogue)?,
+        files => files.iter().map(|file| of_file(&catalogue, file)).collect(),
+    };
+    arguments
+        .format
+        .print(&checked, |checked| checked.iter().for_each(print))?;
+    let broken: Vec<&str> = checked
+        .iter()
+        .filter(|one| one.error.is_some())
+        .map(|one| one.from.as_str())
+        .collect();
+    if !broken.is_empty() {
+        bail!("not valid: {}", broken.join(", "));
+    }
+    let warned = checked.iter().any(Checked::has_warning);
+    Ok(match arguments.strict && warned {
+        true => Answer::No,
+        false => Answer::Yes,
+    })
+}
+
+fn of_file(catalogue: &Catalogue, file: &Path) -> Checked {
+    match read_grant(file) {
+        Err(invalid) => not_valid(&invalid),
+        Ok(loaded) => {
+            let built_in = is_built_in(catalogue, &loaded.document.spec.plugin.name);
+            let found = of_document(catalogue, &loaded.document, built_in);
+            valid(file.display().to_string(), &loaded.document, found)
+        }
+    }
+}
+
+/// Remarks on an administrator's document, with what this node makes of it.
+fn of_document(catalogue: &Catalogue, document: &Document, built_in: bool) -> Vec<Remark> {
+    let mut found = remarks(document, built_in);
+    found.extend(takes_a_grant_away(document));
+    for (index, name) in document.spec.capabilities.ipam.iter().enumerate() {
+        if weir_cni::validate_plugin_type(name).is_ok() && catalogue.find(name).is_err() {
+            found.push(Remark {
+                rule: Some(format!("ipam[{index}]")),
+                weight: Weight::Note,
+                code: "unknown-ipam",
+                text: format!("this node has no plugin `{name}`"),
+            });
+        }
+    }
+    found
+}
+
+/// A document with the name of a shipped one, which it replaces, that is about another plugin.
+fn takes_a_grant_away(document: &Document) -> Option<Remark> {
+    let (name, plugin) = (&document.metadata.name, &document.spec.plugin.name);
+    if name == plugin || !Catalogue::is_built_in(name) {
+        return None;
+    }
+    Some(Remark {
+        rule: None,
+        weight: Weight::Warning,
+        code: "takes-grant-away",
+        text: format!(
+            "it is called `{name}`, as the grant that comes with weir for plugin `{name}`, and takes its \
+             place, but it is about plugin `{plugin}`: call it otherwise, or `{name}` may have no grant"
+        ),
+    })
+}
+
+fn valid(from: String, document: &Document, remarks: Vec<Remark>) -> Checked {
+    Checked {
+        from,
+        valid: true,
+        error: None,
+        mistakes: Vec::new(),
+        name: Some(document.metadata.name.clone()),
+        plugin: Some(document.spec.plugin.name.clone()),
+        remarks,
+    }
+}
+
+fn not_valid(invalid: &Invalid) -> Checked {
+    Checked {
+        from: invalid.path.display().to_string(),
+        valid: false,
+        error: Some(invalid.to_string()),
+        mistakes: invalid.mistakes.clone(),
+        name: None,
+        plugin: None,
+        remarks: Vec::new(),
+    }
+}
+
+/// A file among the documents that is none.
+fn not_a_document(path: &Path) -> Checked {
+    Checked {
+        from: path.display().to_string(),
+        valid: false,
+        error: None,
+        mistakes: Vec::new(),
+        name: None,
+        plugin: None,
+        remarks: vec![Remark {
+            rule: None,
+            weight: Weight::Warning,
+            code: "not-read",
+            text: NOT_READ.to_owned(),
+        }],
+    }
+}
+
+/// All documents of the node, and what stands among them.
+fn of_node(paths: &Paths, catalogue: &Catalogue) -> Result<Vec<Checked>> {
+    let mut checked = Vec::new();
+    for one in standing::survey(paths)? {
+        let found = match (&one.document, &one.origin) {
+            (Ok(document), _) => valid(
+                one.origin.to_string(),
+                document,
+                of_standing(catalogue, &one, document),
+            ),
+            // It says where everything stands that is wrong.
+            (Err(_), Origin::File(path)) => of_file(catalogue, path),
+            (Err(error), Origin::Shipped) => bail!(show_error(error.clone())),
+        };
+        checked.push(found);
+    }
+    let others = not_read(paths).map_err(show_error)?;
+    checked.extend(others.iter().map(|path| not_a_document(path)));
+    Ok(checked)
+}
+
+/// Remarks on a document of the node, with what the others make of it.
+fn of_standing(catalogue: &Catalogue, one: &Standing, document: &Document) -> Vec<Remark> {
+    let mut found = not_in_force(one).into_iter().collect::<Vec<_>>();
+    match one.origin {
+        Origin::File(_) => found.extend(of_document(catalogue, document, one.built_in)),
+        // Nobody here wrote it, and what it is for is what the binary has.
+        Origin::Shipped => {
+            let of_weir = remarks(document, one.built_in).into_iter();
+            found.extend(of_weir.filter(|remark| remark.code != "no-digest"));
+            for remark in &mut found {
+                remark.weight = Weight::Note;
+            }
+        }
+    }
+    found
+}
+
+fn not_in_force(one: &Standing) -> Option<Remark> {
+    let because = one.because.as_ref()?;
+    let (weight, code) = match one.state {
+        State::Replaced => (Weight::Note, "replaced"),
+        State::Shadowed => (Weight::Warning, "never-effective"),
+        State::NoPlugin => (Weight::Warning, "no-plugin"),
+        State::OtherDigest => (Weight::Warning, "other-digest"),
+        // That it covers no network is remarked upon anyway, and what is not valid is an error.
+        State::NoNetwork | State::Stopped => return None,
+        _ => (Weight::Warning, "not-in-force"),
+    };
+    Some(Remark {
+        rule: None,
+        weight,
+        code,
+        text: format!("it is not in force: {because}"),
+    })
+}
+
+fn print(checked: &Checked) {
+    let Checked { from, plugin, .. } = checked;
+    match (&checked.error, plugin) {
+        (Some(error), _) => {
+            say!("{from}: not valid");
+            error.lines().for_each(|line| say!("    {line}"));
+        }
+        (None, Some(plugin)) => say!("{from}: a valid grant of plugin {plugin}"),
+        (None, None) => say!("{from}: no document"),
+    }
+    for remark in &checked.remarks {
+        let weight = match remark.weight {
+            Weight::Warning => "warning",
+            Weight::Note => "note",
+        };
+        let rule = remark.rule.as_ref().map(|rule| format!("{rule}: "));
+        let text = format!(
+            "{}{} [{}]",
+            rule.unwrap_or_default(),
+            remark.text,
+            remark.code
+        );
+        print_line!("{}", wrapped(&text, &format!("    {weight:<8} ")));
+    }
+}

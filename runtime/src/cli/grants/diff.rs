@@ -1,0 +1,220 @@
+//! `weir grants diff`: what one grant allows and another does not, or what two components ask for.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde::Serialize;
+
+use super::document::wrapped;
+use super::show_error;
+use super::standing;
+use crate::cli::component::{self, Named};
+use crate::cli::output::{Answer, Format, print_line, say};
+use crate::cli::plugin::difference::{Difference as Versions, Version};
+use crate::grant::compare::{Change, Difference, compare};
+use crate::grant::words::subject;
+use crate::grant::{Capability, Document};
+use crate::paths::Paths;
+use crate::sandbox::{Origin, Sandbox, parse_grant};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// A document's file, a component's file, the name of a plugin whose grant is in force, or
+    /// `shipped:PLUGIN`, the grant that comes with weir.
+    first: String,
+    /// The same, to compare with.
+    second: String,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// The first bytes of every WebAssembly file.
+const WEBASSEMBLY: &[u8] = b"\0asm";
+
+/// What is compared.
+enum Side {
+    Grant(Box<Document>),
+    Component(PathBuf, Vec<u8>),
+}
+
+/// What a grant that comes with weir is called, also where another one has its place.
+const SHIPPED: &str = "shipped:";
+
+/// What two components ask for.
+#[derive(Serialize)]
+struct Imports {
+    first: Version,
+    second: Version,
+    /// Functions that only the second imports, by capability.
+    more: BTreeMap<Capability, Vec<String>>,
+    /// That only the first does.
+    less: BTreeMap<Capability, Vec<String>>,
+}
+
+/// Yes where there is no difference.
+pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
+    let first = side(&paths, &arguments.first)?;
+    let second = side(&paths, &arguments.second)?;
+    match (first, second) {
+        (Side::Grant(first), Side::Grant(second)) => {
+            let difference = compare(&first, &second);
+            arguments.format.print(&difference, print)?;
+            Ok(answer(difference.is_empty()))
+        }
+        (Side::Component(first, one), Side::Component(second, two)) => {
+            let imports = imports(paths, (&first, &one), (&second, &two))?;
+            arguments.format.print(&imports, print_imports)?;
+            Ok(answer(imports.first.digest == imports.second.digest))
+        }
+        _ => bail!(
+            "`{}` and `{}` are a grant and a component: compare two of one sort",
+            arguments.first,
+            arguments.second
+        ),
+    }
+}
+
+fn answer(same: bool) -> Answer {
+    match same {
+        true => Answer::Yes,
+        false => Answer::No,
+    }
+}
+
+fn side(paths: &Paths, name: &str) -> Result<Side> {
+    if let Some(plugin) = name.strip_prefix(SHIPPED) {
+        return shipped(paths, plugin).map(|document| Side::Grant(Box::new(document)));
+    }
+    let file = match Named::by(Path::new(name)) {
+        Named::Plugin(name) => {
+            return in_force(paths, name).map(|document| Side::Grant(Box::new(document)));
+        }
+        Named::File(file) => file,
+    };
+    let bytes = component::read(file)?;
+    if bytes.starts_with(WEBASSEMBLY) {
+        return Ok(Side::Component(file.to_owned(), bytes));
+    }
+    let text = String::from_utf8(bytes)
+        .with_context(|| format!("`{name}` is neither a document nor a component"))?;
+    let loaded = parse_grant(file, &text).map_err(show_error)?;
+    Ok(Side::Grant(Box::new(loaded.document)))
+}
+
+fn in_force(paths: &Paths, plugin: &str) -> Result<Document> {
+    let mut grants = standing::grants(paths)?;
+    grants.retain(|grant| grant.is_of(plugin) && grant.is_in_force());
+    if grants.len() > 1 {
+        let origins: Vec<String> = grants.iter().map(|g| g.origin.to_string()).collect();
+        bail!(
+            "plugin `{plugin}` has several grants in force: {}; name the file to compare",
+            origins.join(", ")
+        );
+    }
+    match grants.pop() {
+        Some(grant) => Ok(grant.document),
+        None => bail!("`{plugin}` is no file, and no plugin that has a grant in force"),
+    }
+}
+
+/// A grant that comes with weir, be it in force or replaced.
+fn shipped(paths: &Paths, plugin: &str) -> Result<Document> {
+    let mut grants = standing::grants(paths)?.into_iter();
+    let found = grants.find(|grant| grant.origin == Origin::Shipped && grant.is_of(plugin));
+    let found = found.with_context(|| format!("no grant of plugin `{plugin}` comes with weir"))?;
+    Ok(found.document)
+}
+
+fn imports(paths: Paths, first: (&Path, &[u8]), second: (&Path, &[u8])) -> Result<Imports> {
+    let sandbox = Sandbox::new(paths, false).map_err(show_error)?;
+    let inspect = |(file, bytes): (&Path, &[u8])| component::inspect(&sandbox, file, bytes);
+    let Versions {
+        installed,
+        new,
+        asks_for_more,
+        asks_no_more_for,
+    } = Versions::between(&inspect(first)?, &inspect(second)?);
+    Ok(Imports {
+        first: installed,
+        second: new,
+        more: asks_for_more,
+        less: asks_no_more_for,
+    })
+}
+
+fn print(difference: &Difference) {
+    if difference.is_empty() {
+        print_line!("They allow the same.");
+        return;
+    }
+    let Difference {
+        possible,
+        impossible,
+        more_networks,
+        fewer_networks,
+        ..
+    } = difference;
+    print_changes("With the second, a plugin can", possible, more_networks);
+    print_changes("It can no longer", impossible, fewer_networks);
+    let is_same =
+        |changes: &[Change], networks: &[String]| changes.is_empty() && networks.is_empty();
+    if is_same(possible, more_networks) && is_same(impossible, fewer_networks) {
+        print_line!("They allow the same operations.");
+    }
+    for member in &difference.members {
+        say!("{}: {} -> {}", member.key, member.from, member.to);
+    }
+}
+
+fn print_changes(title: &str, changes: &[Change], networks: &[String]) {
+    if changes.is_empty() && networks.is_empty() {
+        return;
+    }
+    print_line!("{title}");
+    for network in networks {
+        match network.as_str() {
+            "*" => print_line!("  * networks: run on every network"),
+            network => say!("  * networks: run on the network {network}"),
+        }
+    }
+    for change in changes {
+        let text = format!("{}: {}", change.capability, change.what);
+        print_line!("{}", wrapped(&text, "  * "));
+    }
+}
+
+fn print_imports(imports: &Imports) {
+    let Imports {
+        first,
+        second,
+        more,
+        less,
+    } = imports;
+    if first.digest == second.digest {
+        say!("They are the same component, {}.", first.digest);
+        return;
+    }
+    say!("first   {first}");
+    say!("second  {second}");
+    print_functions("The second asks for more:", more);
+    print_functions("It asks no longer for:", less);
+    if more.is_empty() && less.is_empty() {
+        print_line!("They ask for the same functions of the same capabilities.");
+    }
+}
+
+fn print_functions(title: &str, capabilities: &BTreeMap<Capability, Vec<String>>) {
+    if !capabilities.is_empty() {
+        print_line!("{title}");
+    }
+    for (capability, functions) in capabilities {
+        let functions = match functions.is_empty() {
+            true => String::new(),
+            false => format!(": {}", functions.join(", ")),
+        };
+        let text = format!("{capability} ({}){functions}", subject(*capability));
+        print_line!("{}", wrapped(&text, "  * "));
+    }
+}

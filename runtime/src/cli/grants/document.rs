@@ -1,0 +1,116 @@
+//! A grant as text: the document with a rule on each line, and sentences that fit on a page.
+
+use serde_json::Value;
+
+use crate::gate::misleads;
+use crate::grant::flow::flow;
+use crate::grant::{Capability, Document, Limits};
+use crate::host::printable;
+
+/// Where sentences are broken.
+const WIDTH: usize = 96;
+
+/// The document as people write it.
+pub fn to_yaml(document: &Document) -> String {
+    let value = serde_json::to_value(document).expect("a grant is JSON");
+    let text = |value: &Value| flow(value);
+    let spec = &value["spec"];
+    let mut lines = vec![
+        format!("apiVersion: {}", text(&value["apiVersion"])),
+        format!("kind: {}", text(&value["kind"])),
+        "metadata:".to_owned(),
+        format!("  name: {}", text(&value["metadata"]["name"])),
+        "spec:".to_owned(),
+        "  plugin:".to_owned(),
+        format!("    name: {}", text(&spec["plugin"]["name"])),
+    ];
+    if let Some(digest) = spec["plugin"].get("digest") {
+        // Nothing in it needs quotes.
+        lines.push(format!(
+            "    digest: {}",
+            digest.as_str().unwrap_or_default()
+        ));
+    }
+    lines.push(format!("  networks: {}", text(&spec["networks"])));
+    lines.extend(capabilities(&spec["capabilities"]));
+    if document.spec.limits != Limits::default() {
+        lines.push(format!("  limits: {}", text(&spec["limits"])));
+    }
+    let text = lines.join("\n") + "\n";
+    text.chars().map(escaped).collect()
+}
+
+/// A character of a document: what would mislead a reader stands in quotes alone, and is escaped there.
+fn escaped(c: char) -> String {
+    match c != '\n' && misleads(c) {
+        true => format!("\\U{:08x}", u32::from(c)),
+        false => c.to_string(),
+    }
+}
+
+fn capabilities(capabilities: &Value) -> Vec<String> {
+    let capabilities = match capabilities.as_object() {
+        Some(capabilities) if !capabilities.is_empty() => capabilities,
+        _ => return vec!["  capabilities: {}".to_owned()],
+    };
+    let mut lines = vec!["  capabilities:".to_owned()];
+    for capability in Capability::ALL {
+        let Some(rules) = capabilities.get(capability.word()) else {
+            continue;
+        };
+        let rules = rules.as_array().map(Vec::as_slice).unwrap_or_default();
+        let are_names = rules.iter().all(Value::is_string);
+        if are_names {
+            lines.push(format!("    {capability}: {}", flow(&rules.into())));
+            continue;
+        }
+        lines.push(format!("    {capability}:"));
+        lines.extend(rules.iter().map(|rule| format!("      - {}", flow(rule))));
+    }
+    lines
+}
+
+/// A text for people in lines, the first of which begins with `start` and the others below it.
+pub fn wrapped(text: &str, start: &str) -> String {
+    let text = printable(text);
+    let indent = " ".repeat(start.chars().count());
+    let mut lines = Vec::new();
+    let mut line = start.to_owned();
+    let mut is_empty = true;
+    for word in text.split(' ') {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push(std::mem::replace(&mut line, indent.clone()));
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    lines.push(line);
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_printed_document_misleads_nobody_and_is_the_same() {
+        let name = "a\u{1b}]0;\u{7f}\u{9b}\u{202e}\u{200b}\u{e0041}\n\u{2028}ü";
+        let document: Document = serde_json::from_value(json!({
+            "apiVersion": "weir.dev/v1alpha1", "kind": "PluginGrant",
+            "metadata": { "name": name },
+            "spec": { "plugin": { "name": "p" }, "networks": [name],
+                "capabilities": { "link": [{ "names": [name] }], "ipam": [name] } },
+        }))
+        .expect("a grant");
+        let text = to_yaml(&document);
+        assert!(!text.contains(|c| c != '\n' && misleads(c)), "{text:?}");
+        let read = Document::read(text.as_bytes());
+        assert_eq!(read.as_ref(), Ok(&document), "{text}");
+    }
+}

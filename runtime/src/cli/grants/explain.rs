@@ -1,0 +1,409 @@
+//! `weir grants explain`: would an operation be allowed, and by which rule?
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::document::wrapped;
+use super::replay::replay;
+use super::standing::{self, Grant, State};
+use crate::cli::output::{Answer, Format, complain, print_line, say};
+use crate::cli::record::Record;
+use crate::grant::asked::Asked;
+use crate::grant::flow::flow;
+use crate::grant::named::named;
+use crate::grant::outline::outlines;
+use crate::grant::words::joined;
+use crate::grant::{Capabilities, Capability, Decision, Document, Invocation};
+use crate::paths::Paths;
+use crate::sandbox::{Loaded, Origin, read_grant};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The plugin's name.
+    #[arg(required_unless_present = "record")]
+    plugin: Option<String>,
+    /// The operation, such as `link.create`; one that there is not prints those that there are.
+    #[arg(required_unless_present = "record")]
+    operation: Option<String>,
+    /// What it is about, such as `namespace=host kind=bridge name=cni0`.
+    #[arg(value_name = "FIELD=VALUE")]
+    fields: Vec<String>,
+    /// The network on which it would be [default: an answer for each grant in force].
+    #[arg(long, value_name = "NAME")]
+    network: Option<String>,
+    /// What `{ifname}` stands for.
+    #[arg(long, value_name = "NAME", default_value = "eth0")]
+    ifname: String,
+    /// What `{containerid}` stands for.
+    #[arg(long, value_name = "ID", default_value = "container")]
+    container_id: String,
+    /// A document that is asked instead of the grant in force.
+    #[arg(long, value_name = "FILE")]
+    grant: Option<PathBuf>,
+    /// Read records of the audit log from standard input, and explain the operations in them.
+    #[arg(long, conflicts_with_all = ["operation", "fields", "network"])]
+    record: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// A question to the matcher.
+struct Question {
+    plugin: String,
+    /// None where nobody said.
+    network: Option<String>,
+    invocation: Invocation,
+    operation: Box<dyn Asked>,
+}
+
+/// Where the answers are from.
+enum Documents {
+    /// A document that need not be in force.
+    One(Box<Loaded>),
+    /// Those of the node.
+    Node(Vec<Grant>),
+}
+
+/// The grant that applies to a question.
+struct Applying<'a> {
+    document: &'a Document,
+    origin: &'a Origin,
+    /// None for a document that need not be in force.
+    state: Option<State>,
+    /// Why the plugin does not run under it, whatever its rules say.
+    obstacle: Option<String>,
+}
+
+/// The answer.
+#[derive(Serialize)]
+struct Explanation {
+    plugin: String,
+    operation: &'static str,
+    arguments: Value,
+    allowed: bool,
+    /// Why it is denied whatever a rule says: there is no grant, or it is not in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    because: Option<String>,
+    /// What must be allowed for the operation to be.
+    needs: Vec<String>,
+    /// The document's name, and where it is from; none where no grant applies.
+    grant: Option<String>,
+    from: Option<String>,
+    /// How that grant stands; none for a document that need not be in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grant_state: Option<State>,
+    /// The globs of the networks that it covers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    networks: Vec<String>,
+    /// The rules that allow it, or the one that came closest.
+    rules: Vec<Rule>,
+    /// What no rule allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<String>,
+    /// The field in which the closest rule missed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+}
+
+/// A rule of the grant.
+#[derive(Serialize)]
+struct Rule {
+    /// `link[0]`.
+    name: String,
+    rule: Value,
+}
+
+/// No where something would be denied, or cannot be told.
+pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
+    let documents = match &arguments.grant {
+        Some(file) => Documents::One(Box::new(read_grant(file)?)),
+        None => Documents::Node(standing::grants(paths)?),
+    };
+    if arguments.record {
+        return explain_records(arguments, &documents);
+    }
+    let question = asked(arguments)?;
+    documents.know(&question.plugin)?;
+    let explanations: Vec<Explanation> = match documents.in_force(&question).as_slice() {
+        // On which network is for the plugin's own grants to say.
+        several @ [_, _, ..] => several
+            .iter()
+            .map(|grant| explain(&question, Ok(Applying::of(grant))))
+            .collect(),
+        _ => vec![explain(&question, documents.applying(&question))],
+    };
+    match explanations.as_slice() {
+        [one] => arguments.format.print(one, print)?,
+        _ => arguments
+            .format
+            .print(&explanations, |all| all.iter().for_each(print))?,
+    }
+    Ok(answer(explanations.iter().all(|e| e.allowed)))
+}
+
+/// The records on standard input, each for itself: what one of them says is its plugin's to choose.
+fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answer> {
+    let plugin = arguments.plugin.as_deref();
+    let format = arguments.format;
+    let passes = |record: &Record| plugin.is_none_or(|plugin| record.plugin == plugin);
+    let mut explanations = Vec::new();
+    let (mut count, mut allowed) = (0_u64, true);
+    let unknown = replay(Path::new("-"), passes, |record, operation| {
+        let question = Question {
+            plugin: record.plugin.clone(),
+            network: Some(record.network.clone()),
+            invocation: record.invocation(),
+            operation,
+        };
+        let explanation = explain(&question, documents.applying(&question));
+        count += 1;
+        allowed &= explanation.allowed;
+        match format.is_json() {
+            true => explanations.push(explanation),
+            false => print(&explanation),
+        }
+        Ok(())
+    })?;
+    if format.is_json() {
+        format.print(&explanations, |_| {})?;
+    }
+    for sentence in unknown.sentences() {
+        complain(&sentence);
+    }
+    if count == 0 && !unknown.has_records() {
+        bail!("there is no record on standard input");
+    }
+    Ok(answer(allowed && !unknown.has_records()))
+}
+
+fn answer(allowed: bool) -> Answer {
+    match allowed {
+        true => Answer::Yes,
+        false => Answer::No,
+    }
+}
+
+fn asked(arguments: &Arguments) -> Result<Question> {
+    let operation = arguments.operation.as_deref().unwrap_or_default();
+    let mut fields = Vec::new();
+    for field in &arguments.fields {
+        let (name, value) = field
+            .split_once('=')
+            .with_context(|| format!("`{field}` is not of the form FIELD=VALUE"))?;
+        fields.push((name.to_owned(), value.to_owned()));
+    }
+    Ok(Question {
+        plugin: arguments.plugin.clone().unwrap_or_default(),
+        network: arguments.network.clone(),
+        invocation: Invocation {
+            container_id: arguments.container_id.clone(),
+            ifname: arguments.ifname.clone(),
+            network: arguments.network.clone().unwrap_or_default(),
+        },
+        operation: named(operation, &fields).map_err(|why| anyhow!(why))?,
+    })
+}
+
+impl<'a> Applying<'a> {
+    fn of(grant: &'a Grant) -> Self {
+        Self {
+            document: &grant.document,
+            origin: &grant.origin,
+            state: Some(grant.state),
+            obstacle: grant.because.clone(),
+        }
+    }
+}
+
+impl Documents {
+    /// Errors: none of them is about the plugin, which may be misspelled.
+    fn know(&self, plugin: &str) -> Result<()> {
+        match self {
+            Self::Node(grants) if !grants.iter().any(|grant| grant.is_of(plugin)) => {
+                bail!(no_grant(grants, plugin))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The grants of the plugin that are in force, each on networks of its own, where nobody said on which.
+    fn in_force(&self, question: &Question) -> Vec<&Grant> {
+        match self {
+            Self::Node(grants) if question.network.is_none() => grants
+                .iter()
+                .filter(|grant| grant.is_of(&question.plugin) && grant.is_in_force())
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The grant that the plugin would be asked to run under. Errors: there is none.
+    fn applying(&self, question: &Question) -> Result<Applying<'_>, String> {
+        match self {
+            Self::One(loaded) => Ok(Applying {
+                document: &loaded.document,
+                origin: &loaded.origin,
+                state: None,
+                obstacle: uncovered(&loaded.document, question),
+            }),
+            Self::Node(grants) => Ok(Applying::of(asked_for(grants, question)?)),
+        }
+    }
+}
+
+fn uncovered(document: &Document, question: &Question) -> Option<String> {
+    let network = question.network.as_deref()?;
+    let is_covered = document.covers_network(network);
+    (!is_covered).then(|| format!("it does not cover the network `{network}`"))
+}
+
+fn no_grant(grants: &[Grant], plugin: &str) -> String {
+    let granted = grants.iter().map(|g| g.document.spec.plugin.name.as_str());
+    standing::no_grant(plugin, granted)
+}
+
+fn asked_for<'a>(grants: &'a [Grant], question: &Question) -> Result<&'a Grant, String> {
+    let plugin = &question.plugin;
+    if !grants.iter().any(|grant| grant.is_of(plugin)) {
+        return Err(no_grant(grants, plugin));
+    }
+    let network = question.network.as_deref();
+    standing::applying(grants, plugin, network).ok_or_else(|| match network {
+        Some(network) => format!("no grant of plugin `{plugin}` covers the network `{network}`"),
+        None => format!("no grant of plugin `{plugin}` covers a network"),
+    })
+}
+
+/// Asks the matcher of the gate.
+fn explain(question: &Question, applying: Result<Applying<'_>, String>) -> Explanation {
+    let Question {
+        operation, plugin, ..
+    } = question;
+    let mut explanation = Explanation {
+        plugin: plugin.clone(),
+        operation: operation.name(),
+        arguments: operation.arguments(),
+        allowed: false,
+        because: None,
+        needs: operation.needs().iter().map(ToString::to_string).collect(),
+        grant: None,
+        from: None,
+        grant_state: None,
+        networks: Vec::new(),
+        rules: Vec::new(),
+        missing: None,
+        field: None,
+    };
+    match applying {
+        Ok(applying) => explanation.decide(question, applying),
+        Err(why) => explanation.because = Some(why),
+    }
+    explanation
+}
+
+impl Explanation {
+    fn decide(&mut self, question: &Question, applying: Applying<'_>) {
+        let Applying {
+            document,
+            origin,
+            state,
+            obstacle,
+        } = applying;
+        let capabilities = &document.spec.capabilities;
+        self.grant = Some(document.metadata.name.clone());
+        self.from = Some(origin.to_string());
+        self.grant_state = state;
+        self.networks = standing::networks(document);
+        match question
+            .operation
+            .decide(capabilities, &question.invocation)
+        {
+            Decision::Allowed { rules } => {
+                self.allowed = obstacle.is_none();
+                let rules = rules.iter().filter_map(|name| rule(capabilities, name));
+                self.rules = rules.collect();
+            }
+            Decision::Denied {
+                requirement,
+                closest,
+            } => {
+                self.missing = Some(requirement);
+                if let Some((name, field)) = closest.as_deref().and_then(|c| c.split_once(": ")) {
+                    self.rules = rule(capabilities, name).into_iter().collect();
+                    self.field = Some(field.to_owned());
+                }
+            }
+        }
+        self.because = obstacle;
+    }
+}
+
+/// The rule that the log calls `link[0]`.
+fn rule(capabilities: &Capabilities, name: &str) -> Option<Rule> {
+    let (word, index) = name.trim_end_matches(']').split_once('[')?;
+    let rules = outlines(capabilities, Capability::from_word(word)?);
+    let rule = rules.get(index.parse::<usize>().ok()?)?.to_json();
+    let name = name.to_owned();
+    Some(Rule { name, rule })
+}
+
+fn print(explanation: &Explanation) {
+    let Explanation {
+        plugin,
+        operation,
+        because,
+        ..
+    } = explanation;
+    let (Some(grant), Some(from)) = (&explanation.grant, &explanation.from) else {
+        let why = because.as_deref().unwrap_or_default();
+        return say!("denied: {operation}; {why}");
+    };
+    let networks = match explanation.networks.iter().any(|glob| glob == "*") {
+        true => String::new(),
+        false => format!(" on {}", joined(explanation.networks.clone(), "and")),
+    };
+    let by = format!("the grant `{grant}` ({from}) of plugin {plugin}{networks}");
+    match (because, &explanation.missing) {
+        (Some(why), missing) => {
+            say!(
+                "denied: {operation}; the plugin does not run: {by} is not in force for it: {why}"
+            );
+            match missing {
+                None => print_line!("  its rules would allow it"),
+                Some(missing) => say!("  nor does it allow to {missing}"),
+            }
+        }
+        (None, None) if explanation.needs.is_empty() => {
+            say!("allowed: {operation} by itself needs no rule; what it shows does");
+        }
+        (None, None) => {
+            say!("allowed: {operation}, by {by}");
+            explanation
+                .needs
+                .iter()
+                .for_each(|need| say!("  to {need}"));
+        }
+        (None, Some(missing)) => {
+            say!("denied: {operation}; {by} does not allow to {missing}");
+        }
+    }
+    match (&explanation.field, explanation.rules.as_slice()) {
+        (Some(field), [rule]) => {
+            say!("  the closest rule misses in `{field}`:");
+            print_rule(rule);
+        }
+        (None, []) if explanation.missing.is_some() => {
+            print_line!("  it has no rule for this capability");
+        }
+        (_, rules) => rules.iter().for_each(print_rule),
+    }
+}
+
+fn print_rule(rule: &Rule) {
+    let text = format!("{} {}", rule.name, flow(&rule.rule));
+    print_line!("{}", wrapped(&text, "    "));
+}

@@ -1,0 +1,214 @@
+//! A run of a network on a throw-away node, with all allowed to those that learn.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{ErrorKind, Write};
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+use weir_cni::{Command, Error, NetworkConfigList};
+
+use super::places::Places;
+use crate::cli::output::show as show_error;
+use crate::cli::record::{self, Record, Verdict};
+use crate::cli::throwaway::{Container, Throwaway};
+use crate::grant::document::{API_VERSION, KIND};
+use crate::grant::{Capabilities, Capability};
+use crate::network::{Attachment, Network};
+use crate::sandbox::{Catalogue, Sandbox};
+
+/// How often the network is run, each time with the files and directories allowed that were asked for
+/// the time before: a plugin may learn from one file of the next.
+const MOST_ROUNDS: usize = 8;
+
+/// A plugin that takes part.
+pub(super) struct Part {
+    pub(super) name: String,
+    /// None for one that is inside the binary.
+    pub(super) component: Option<Vec<u8>>,
+    /// Everything is allowed it.
+    pub(super) is_free: bool,
+}
+
+/// What is run, where.
+pub(super) struct Lesson {
+    pub(super) node: Throwaway,
+    /// Two, so that what differs between attachments is seen to.
+    pub(super) containers: [Container; 2],
+    pub(super) list: NetworkConfigList,
+    pub(super) capability_args: Map<String, Value>,
+    pub(super) ifname: String,
+    pub(super) parts: Vec<Part>,
+}
+
+/// What came of it.
+pub(super) struct Outcome {
+    /// What the last round failed in.
+    pub(super) failures: Vec<String>,
+    /// What was allowed in the last round because it was asked for.
+    granted: Places,
+}
+
+impl Lesson {
+    /// Installs the plugins and runs all commands; again, as long as there are places that were asked
+    /// for.
+    pub(super) fn hold(&self) -> Result<Outcome> {
+        self.install()?;
+        let mut granted = Places::default();
+        let mut failures = Vec::new();
+        for round in 1..=MOST_ROUNDS {
+            self.grant(&granted)?;
+            failures = self.round()?;
+            if round == MOST_ROUNDS || !granted.add(self.asked_for()?) {
+                break;
+            }
+        }
+        Ok(Outcome { failures, granted })
+    }
+
+    fn install(&self) -> Result<()> {
+        let catalogue = Catalogue::new(&self.node.paths());
+        for part in &self.parts {
+            if let Some(component) = &part.component {
+                let installed = catalogue.install(&part.name, component);
+                installed.map_err(show_error)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_free(&self, plugin: &str) -> bool {
+        let mut free = self.parts.iter().filter(|part| part.is_free);
+        free.any(|part| part.name == plugin)
+    }
+
+    /// Writes the grants that allow everything.
+    fn grant(&self, places: &Places) -> Result<()> {
+        let paths = self.node.paths();
+        let catalogue = Catalogue::new(&paths);
+        fs::create_dir_all(paths.grants())?;
+        let ipam = self.list.plugins.iter().filter_map(|p| p.ipam_type());
+        let ipam: BTreeSet<&str> = ipam.collect();
+        for part in self.parts.iter().filter(|part| part.is_free) {
+            let plugin = catalogue.find(&part.name).map_err(show_error)?;
+            let document = json!({
+                "apiVersion": API_VERSION,
+                "kind": KIND,
+                "metadata": { "name": part.name },
+                "spec": {
+                    "plugin": { "name": part.name, "digest": plugin.digest.to_string() },
+                    "capabilities": everything(places, &ipam)?,
+                },
+            });
+            let file = paths.grants().join(format!("{}.yaml", part.name));
+            fs::write(file, document.to_string()).context("write the grant of everything")?;
+        }
+        Ok(())
+    }
+
+    fn round(&self) -> Result<Vec<String>> {
+        let sandbox = Sandbox::new(self.node.paths(), true).map_err(show_error)?;
+        let network = Network::new(&sandbox, self.list.clone(), self.capability_args.clone());
+        let mut failures = Vec::new();
+        let mut note = |command: &str, outcome: Result<(), Error>| {
+            if let Err(error) = outcome {
+                failures.push(format!("{command}: {:#}", show_error(error)));
+            }
+        };
+        note("STATUS", network.status());
+        for container in &self.containers {
+            let attachment = self.attachment(container)?;
+            let added = network.add(&attachment);
+            let was_added = added.is_ok();
+            note("ADD", added.map(drop));
+            if was_added {
+                note("CHECK", network.check(&attachment));
+            }
+        }
+        note("GC", network.gc(&self.valid()));
+        for container in &self.containers {
+            note("DEL", network.del(&self.attachment(container)?));
+        }
+        Ok(failures)
+    }
+
+    fn attachment(&self, container: &Container) -> Result<Attachment> {
+        let netns = container.netns().to_string_lossy().into_owned();
+        let id = container_id(container);
+        let args = weir_cni::Args::default();
+        Attachment::open(Command::Add, id, self.ifname.clone(), netns, args).map_err(show_error)
+    }
+
+    /// For GC: all that there is stays.
+    fn valid(&self) -> Vec<weir_cni::Attachment> {
+        let valid = self.containers.iter().map(container_id);
+        valid
+            .map(|id| weir_cni::Attachment::new(id, self.ifname.clone()))
+            .collect()
+    }
+
+    /// The places that those that learn were denied.
+    fn asked_for(&self) -> Result<Places> {
+        let mut places = Places::default();
+        let mut take = |_: &str, record: &Record| {
+            if self.is_free(&record.plugin) {
+                places.note(record);
+            }
+            Ok(())
+        };
+        self.read_log(&mut take)?;
+        Ok(places)
+    }
+
+    /// Prints the records as they stand in the log, also those of the plugins that ran beside the
+    /// learner, without the denials of what was allowed in the end. Returns what was denied all the same.
+    pub(super) fn print(
+        &self,
+        outcome: &Outcome,
+        output: &mut dyn Write,
+    ) -> Result<BTreeSet<String>> {
+        let mut denied = BTreeSet::new();
+        let mut take = |line: &str, record: &Record| {
+            if record.verdict == Verdict::Denied {
+                if self.is_free(&record.plugin) && outcome.granted.has(record) {
+                    return Ok(());
+                }
+                denied.insert(format!("{}: {}", record.plugin, record.requirement()));
+            }
+            writeln!(output, "{line}")
+        };
+        self.read_log(&mut take)?;
+        Ok(denied)
+    }
+
+    fn read_log(&self, take: record::Take<'_>) -> Result<()> {
+        let log = self.node.paths().audit_log();
+        match record::read(&log, take) {
+            // A plugin that asked for nothing.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            read => read
+                .map(drop)
+                .context("give on the records of the throw-away node"),
+        }
+    }
+}
+
+/// `CNI_CONTAINERID`: long enough that nothing else is called so.
+fn container_id(container: &Container) -> String {
+    format!("weir-learns-{}", container.name())
+}
+
+/// Rules that allow all that rules can, and of files and directories these.
+fn everything(places: &Places, ipam: &BTreeSet<&str>) -> Result<Capabilities> {
+    let mut capabilities = Map::new();
+    for capability in Capability::ALL {
+        let rules = match capability {
+            Capability::Log => continue,
+            Capability::Ipam => json!(ipam),
+            Capability::Store => places.rules(),
+            _ => json!([{}]),
+        };
+        capabilities.insert(capability.word().to_owned(), rules);
+    }
+    serde_json::from_value(Value::Object(capabilities)).context("the rules that allow everything")
+}

@@ -1,0 +1,176 @@
+//! `weir grants learn`: what a plugin does when all is allowed it, recorded on a throw-away node.
+//!
+//! There is no such mode in weir: the gate asks a grant here as it does everywhere. The grant that
+//! allows everything is written into the root of a node whose namespaces this command makes before it
+//! runs the network, and that end with it. No configuration, environment variable or option leads past
+//! that.
+
+mod lesson;
+mod places;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use weir_cni::NetworkConfigList;
+
+use self::lesson::{Lesson, Outcome, Part};
+use super::show_error;
+use crate::cli::component::{Named, inspect, name_of, read};
+use crate::cli::config::{capability_args, read_network};
+use crate::cli::output::{Answer, StandardOutput, complain};
+use crate::cli::throwaway::Throwaway;
+use crate::paths::Paths;
+use crate::sandbox::{Catalogue, Sandbox};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The plugin's name, or a component's file.
+    plugin: PathBuf,
+    /// The network configuration that it is run with: one plugin's, or a list in which it is.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// The plugin's name in the configuration, of a file [default: what it says itself].
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The interface's name.
+    #[arg(long, value_name = "NAME", default_value = "eth0")]
+    ifname: String,
+    /// Capability arguments as a JSON object, such as `{"mac": "0a:00:00:00:00:01"}`.
+    #[arg(long, value_name = "JSON")]
+    capability_args: Option<String>,
+    /// Where the records go; `-` is standard output.
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    records: PathBuf,
+}
+
+/// The plugin that is to learn.
+struct Learner {
+    name: String,
+    /// None for a plugin of this node.
+    component: Option<Vec<u8>>,
+}
+
+/// No where a command of the network failed, or something was denied all the same. What was recorded is
+/// printed in any case.
+pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
+    let list = read_network(&arguments.config)?;
+    let capability_args = capability_args(arguments.capability_args.as_deref())?;
+    weir_cni::validate_interface_name(&arguments.ifname).map_err(show_error)?;
+    let learner = learner(&paths, arguments)?;
+    let parts = parts(&paths, arguments, learner, &list)?;
+    let mut output = open(&arguments.records)?;
+
+    let node = Throwaway::enter("weir grants learn")?;
+    let lesson = Lesson {
+        containers: [node.container("one")?, node.container("two")?],
+        node,
+        list,
+        capability_args,
+        ifname: arguments.ifname.clone(),
+        parts,
+    };
+    let outcome = lesson.hold()?;
+    let denied = lesson.print(&outcome, &mut output)?;
+    Ok(tell(&outcome, &denied))
+}
+
+fn tell(outcome: &Outcome, denied: &BTreeSet<String>) -> Answer {
+    for failure in &outcome.failures {
+        complain(failure);
+    }
+    for denied in denied {
+        complain(&format!("denied all the same: {denied}"));
+    }
+    match outcome.failures.is_empty() && denied.is_empty() {
+        true => Answer::Yes,
+        false => Answer::No,
+    }
+}
+
+/// The plugin that a person named. A component's file is looked at, and must be one of a plugin.
+fn learner(paths: &Paths, arguments: &Arguments) -> Result<Learner> {
+    let file = match (Named::by(&arguments.plugin), &arguments.name) {
+        (Named::File(file), _) => file,
+        (Named::Plugin(name), None) => {
+            return Ok(Learner {
+                name: name.to_owned(),
+                component: None,
+            });
+        }
+        (Named::Plugin(plugin), Some(_)) => bail!("`{plugin}` is no file: --name names one"),
+    };
+    let shown = file.display();
+    let component = read(file)?;
+    let sandbox = Sandbox::new(paths.clone(), false).map_err(show_error)?;
+    let inspection = inspect(&sandbox, file, &component)?;
+    inspection
+        .check()
+        .map_err(|e| show_error(e.with_prefix(format_args!("`{shown}`"))))?;
+    let name = (arguments.name.clone())
+        .or_else(|| name_of(&inspection, file))
+        .with_context(|| format!("`{shown}` has no name: give one with --name"))?;
+    Ok(Learner {
+        name,
+        component: Some(component),
+    })
+}
+
+/// The plugins that the configuration names, and among them the one that learns.
+fn parts(
+    paths: &Paths,
+    arguments: &Arguments,
+    learner: Learner,
+    list: &NetworkConfigList,
+) -> Result<Vec<Part>> {
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    for plugin in &list.plugins {
+        names.insert(plugin.plugin_type());
+        names.extend(plugin.ipam_type());
+    }
+    if !names.contains(learner.name.as_str()) {
+        let names = names.into_iter().collect::<Vec<_>>().join(", ");
+        let hint = match learner.component {
+            Some(_) => "; --name says which of them it is",
+            None => "",
+        };
+        bail!(
+            "`{}` does not run plugin `{}`: it runs {names}{hint}",
+            arguments.config.display(),
+            learner.name
+        );
+    }
+    let catalogue = Catalogue::new(paths);
+    let part = |name: &str| part(&catalogue, name, &learner);
+    names.into_iter().map(part).collect()
+}
+
+fn part(catalogue: &Catalogue, name: &str, learner: &Learner) -> Result<Part> {
+    let is_learner = name == learner.name;
+    let component = match learner.component.as_ref().filter(|_| is_learner) {
+        Some(component) => Some(component.clone()),
+        None => {
+            let plugin = catalogue.find(name).map_err(show_error)?;
+            let component = (!plugin.is_built_in()).then(|| plugin.component());
+            component.transpose().map_err(show_error)?
+        }
+    };
+    Ok(Part {
+        name: name.to_owned(),
+        // A plugin from elsewhere that takes part needs a grant there as well.
+        is_free: is_learner || component.is_some(),
+        component,
+    })
+}
+
+fn open(records: &Path) -> Result<Box<dyn Write>> {
+    if records.as_os_str() == "-" {
+        return Ok(Box::new(StandardOutput));
+    }
+    let file = File::create(records);
+    let file = file.with_context(|| format!("write `{}`", records.display()))?;
+    Ok(Box::new(file))
+}

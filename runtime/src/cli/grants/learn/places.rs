@@ -1,0 +1,135 @@
+//! Files and directories that a plugin asked for. No rule can allow all of them, so that they are
+//! allowed one by one, once a plugin was denied them.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path};
+
+use serde_json::{Value, json};
+
+use crate::cli::record::{Record, Verdict};
+
+/// What was asked for, as plugins named it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Places {
+    directories: BTreeSet<String>,
+    files: BTreeSet<String>,
+}
+
+/// One of them.
+enum Place<'a> {
+    Directory(&'a str),
+    File(&'a str),
+}
+
+impl Places {
+    /// Adds what a denied operation asked for.
+    pub(super) fn note(&mut self, record: &Record) {
+        match place(record) {
+            Some(Place::Directory(path)) => self.directories.insert(path.to_owned()),
+            Some(Place::File(path)) => self.files.insert(path.to_owned()),
+            None => false,
+        };
+    }
+
+    /// Whether an operation was denied for the sake of one of these.
+    pub(super) fn has(&self, record: &Record) -> bool {
+        match place(record) {
+            Some(Place::Directory(path)) => self.directories.contains(path),
+            Some(Place::File(path)) => self.files.contains(path),
+            None => false,
+        }
+    }
+
+    /// Adds others. Returns whether there were any that were not among these.
+    pub(super) fn add(&mut self, others: Self) -> bool {
+        let before = self.directories.len() + self.files.len();
+        self.directories.extend(others.directories);
+        self.files.extend(others.files);
+        self.directories.len() + self.files.len() > before
+    }
+
+    /// Rules of a grant: the plugin's own store, and these places.
+    pub(super) fn rules(&self) -> Value {
+        let mut rules = vec![json!({})];
+        if !self.directories.is_empty() {
+            rules.push(json!({ "directories": self.directories }));
+        }
+        if !self.files.is_empty() {
+            rules.push(json!({ "files": self.files }));
+        }
+        rules.into()
+    }
+}
+
+/// The place that a denied operation was about, where a rule can allow it.
+fn place(record: &Record) -> Option<Place<'_>> {
+    let is_denied = record.verdict == Verdict::Denied && record.capability == "store";
+    // A part of a name is another name.
+    if !is_denied || record.shortened_from.is_some() {
+        return None;
+    }
+    if let Some(file) = record.arguments["path"].as_str() {
+        return Some(Place::File(file));
+    }
+    let location = &record.arguments["location"];
+    let directory = ["directory", "shared-directory"]
+        .into_iter()
+        .find_map(|key| location[key].as_str())?;
+    is_plain(Path::new(directory)).then_some(Place::Directory(directory))
+}
+
+/// What may stand in a grant: absolute, and without `.` and `..`.
+fn is_plain(path: &Path) -> bool {
+    let is_plain = |part: Component| matches!(part, Component::RootDir | Component::Normal(_));
+    path.is_absolute() && path.components().all(is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(verdict: &str, operation: &str, arguments: Value) -> Record {
+        let (capability, _) = operation.split_once('.').expect("an operation");
+        serde_json::from_value(json!({
+            "time": "2026-03-01T10:00:00Z", "command": "ADD", "network": "n", "plugin": "p",
+            "digest": "d", "capability": capability, "operation": operation, "verdict": verdict,
+            "arguments": arguments, "answer": "it is not allowed",
+        }))
+        .expect("a record")
+    }
+
+    #[test]
+    fn what_was_denied_is_asked_for() {
+        let directory = |verdict, path| {
+            let location = json!({ "directory": path });
+            record(verdict, "store.open", json!({ "location": location }))
+        };
+        let file = record("denied", "store.read-file", json!({ "path": "/etc/a" }));
+        let mut places = Places::default();
+        assert_eq!(places.rules(), json!([{}]));
+        for record in [
+            directory("allowed", "/var/lib/a"),
+            directory("denied", "relative"),
+            directory("denied", "/var/../etc"),
+            record("denied", "store.open", json!({ "location": "private" })),
+            record("denied", "link.create", json!({ "path": "/x" })),
+        ] {
+            places.note(&record);
+            assert!(!places.has(&record), "{places:?}");
+        }
+        assert_eq!(places, Places::default());
+        places.note(&directory("denied", "/var/lib/a"));
+        assert!(places.has(&directory("denied", "/var/lib/a")));
+        // Not what is below it: that is asked for by itself.
+        assert!(!places.has(&directory("denied", "/var/lib/a/b")));
+        assert!(!places.has(&file));
+        let mut files = Places::default();
+        files.note(&file);
+        assert!(places.add(files.clone()));
+        assert!(!places.add(files));
+        assert_eq!(
+            places.rules(),
+            json!([{}, { "directories": ["/var/lib/a"] }, { "files": ["/etc/a"] }])
+        );
+    }
+}

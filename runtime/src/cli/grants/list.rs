@@ -1,0 +1,125 @@
+//! `weir grants list`: every grant of the node.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+
+use super::standing::{self, Standing, State};
+use crate::cli::output::{Answer, Format, complain, print_line, say};
+use crate::grant::mistake::expected_one_of;
+use crate::paths::Paths;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Only grants of this plugin.
+    #[arg(long, value_name = "NAME")]
+    plugin: Option<String>,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// A line of the list.
+#[derive(Serialize)]
+struct Listed {
+    /// The document's name; none where it cannot be read.
+    name: Option<String>,
+    plugin: Option<String>,
+    networks: Vec<String>,
+    /// `shipped`, or the file.
+    from: String,
+    state: State,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    because: Option<String>,
+    /// Where the grants are from that it keeps from being in force.
+    shadows: Vec<String>,
+}
+
+/// No where a grant needs mending.
+pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
+    let wanted = arguments.plugin.as_deref();
+    let all = standing::survey(paths)?;
+    if let Some(plugin) = wanted.filter(|p| !all.iter().any(|one| one.plugin() == Some(*p))) {
+        complain(&no_such_plugin(&all, plugin));
+    }
+    standing::tell_not_read(paths)?;
+    let listed: Vec<Listed> = all
+        .into_iter()
+        .filter(|one| wanted.is_none() || one.plugin().is_none() || one.plugin() == wanted)
+        .map(listed)
+        .collect();
+    arguments.format.print(&listed, |listed| print(listed))?;
+    Ok(match listed.iter().any(|one| one.state.needs_mending()) {
+        true => Answer::No,
+        false => Answer::Yes,
+    })
+}
+
+fn no_such_plugin(all: &[Standing], plugin: &str) -> String {
+    let known: BTreeSet<&str> = all.iter().filter_map(Standing::plugin).collect();
+    let known: Vec<&str> = known.into_iter().collect();
+    let expected = expected_one_of(plugin, &known);
+    format!("no grant is about a plugin `{plugin}`; {expected}")
+}
+
+fn listed(one: Standing) -> Listed {
+    let from = one.origin.to_string();
+    let Standing {
+        document,
+        state,
+        because,
+        shadows,
+        ..
+    } = one;
+    let document = document.ok();
+    Listed {
+        networks: document
+            .as_ref()
+            .map(standing::networks)
+            .unwrap_or_default(),
+        name: document.as_ref().map(|d| d.metadata.name.clone()),
+        plugin: document.map(|d| d.spec.plugin.name),
+        from,
+        state,
+        because,
+        shadows,
+    }
+}
+
+fn print(listed: &[Listed]) {
+    if listed.iter().any(|one| one.state == State::Invalid) {
+        print_line!("A grant is not valid: no plugin runs until it is mended or removed.\n");
+    }
+    print_line!(
+        "{:<16} {:<16} {:<16} {:<13} FROM",
+        "NAME",
+        "PLUGIN",
+        "NETWORKS",
+        "STATE"
+    );
+    for one in listed {
+        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+        say!(
+            "{:<16} {:<16} {:<16} {:<13} {}",
+            text(&one.name),
+            text(&one.plugin),
+            networks(one),
+            one.state.word(),
+            one.from
+        );
+        // What stops the others is said above.
+        let because = one.because.as_ref();
+        if let Some(because) = because.filter(|_| one.state != State::Stopped) {
+            say!("    {because}");
+        }
+    }
+}
+
+fn networks(one: &Listed) -> String {
+    match (&one.name, one.networks.as_slice()) {
+        (None, _) => "-".to_owned(),
+        (Some(_), []) => "none".to_owned(),
+        (Some(_), networks) => networks.join(","),
+    }
+}

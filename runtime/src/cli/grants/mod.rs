@@ -1,0 +1,62 @@
+//! `weir grants`: what plugins may do on this node, and tools to work with that.
+
+mod check;
+mod diff;
+mod document;
+mod explain;
+mod learn;
+mod list;
+mod new;
+mod replay;
+mod schema;
+mod show;
+pub mod standing;
+mod suggest;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use super::output::Answer;
+use super::output::show as show_error;
+use crate::paths::Paths;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// List all grants: those in force, and those that are not, with the reason.
+    List(list::Arguments),
+    /// Say in words what a plugin may do.
+    Show(show::Arguments),
+    /// Check documents without putting them in force, and point out what is wide or of no effect.
+    Check(check::Arguments),
+    /// Tell whether an operation would be allowed, and by which rule.
+    Explain(explain::Arguments),
+    /// Run a plugin in throw-away namespaces where all is allowed, and print what it did.
+    Learn(learn::Arguments),
+    /// Print the smallest grant that covers what was recorded, to review.
+    Suggest(suggest::Arguments),
+    /// Compare two grants, or what two components ask for.
+    Diff(diff::Arguments),
+    /// Print a grant to review for a plugin that has none: its digest, and what it asks for.
+    New(new::Arguments),
+    /// Print the JSON Schema of a document, for editors and pipelines.
+    Schema,
+}
+
+/// Carries out a command.
+pub fn run(command: Command) -> Result<Answer> {
+    let paths = Paths::from_environment();
+    match command {
+        Command::List(arguments) => list::run(&paths, &arguments),
+        Command::Show(arguments) => show::run(&paths, &arguments),
+        Command::Check(arguments) => check::run(&paths, &arguments),
+        Command::Explain(arguments) => explain::run(&paths, &arguments),
+        Command::Learn(arguments) => learn::run(paths, &arguments),
+        Command::Suggest(arguments) => suggest::run(&paths, &arguments),
+        Command::Diff(arguments) => diff::run(paths, &arguments),
+        Command::New(arguments) => new::run(paths, &arguments),
+        Command::Schema => {
+            schema::run();
+            Ok(Answer::Yes)
+        }
+    }
+}

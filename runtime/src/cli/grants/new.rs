@@ -1,0 +1,76 @@
+//! `weir grants new`: a document to begin with, from what a component asks for.
+
+use anyhow::Result;
+use clap::Args;
+
+use super::show_error;
+use crate::cli::output::{Answer, print_line, say};
+use crate::grant::Capability;
+use crate::grant::document::{API_VERSION, KIND};
+use crate::paths::Paths;
+use crate::sandbox::Sandbox;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The plugin's name.
+    plugin: String,
+}
+
+/// Prints a document with a rule for every capability that the component imports. Rules without fields
+/// allow everything of a capability, so each says what to narrow.
+pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
+    let plugin = &arguments.plugin;
+    let sandbox = Sandbox::new(paths, false).map_err(show_error)?;
+    let found = sandbox.catalogue().find(plugin).map_err(show_error)?;
+    let inspection = sandbox
+        .inspect(&found.component().map_err(show_error)?)
+        .map_err(show_error)?;
+    print_line!(
+        "# Review every rule: what it leaves out, it allows. `weir grants learn {plugin}` and"
+    );
+    print_line!("# `weir grants suggest {plugin}` find out what it needs. Then save it as");
+    say!("# {}/{plugin}.yaml", sandbox.paths().grants().display());
+    print_line!("apiVersion: {}", API_VERSION);
+    print_line!("kind: {}", KIND);
+    print_line!("metadata:\n  name: {plugin}");
+    print_line!(
+        "spec:\n  plugin:\n    name: {plugin}\n    digest: {}",
+        found.digest
+    );
+    print_line!("  networks: [\"*\"]\n  capabilities:");
+    let capabilities = inspection.requested.capabilities;
+    let mut rules = 0;
+    for capability in capabilities.into_iter().filter(|c| c.is_implemented()) {
+        if let Some(rule) = template(capability) {
+            print_line!("    {capability}:\n      - {rule}");
+            rules += 1;
+        }
+    }
+    if rules == 0 {
+        print_line!("    {{}}");
+    }
+    Ok(Answer::Yes)
+}
+
+fn template(capability: Capability) -> Option<&'static str> {
+    match capability {
+        Capability::Link => Some(r#"{ namespace: container, names: ["{ifname}"], verbs: [read] }"#),
+        Capability::Address | Capability::Neighbour => {
+            Some(r#"{ namespace: container, links: ["{ifname}"], verbs: [read] }"#)
+        }
+        Capability::Route | Capability::Traffic => {
+            Some(r#"{ namespace: container, links: ["{ifname}"], verbs: [read] }"#)
+        }
+        Capability::Firewall => Some("{ namespace: host, families: [inet], verbs: [read] }"),
+        Capability::Firewalld => Some("{ zones: [trusted], verbs: [read] }"),
+        Capability::Conntrack => {
+            Some("{ namespace: container, protocols: [udp], verbs: [delete] }")
+        }
+        Capability::Sysctl => {
+            Some(r#"{ namespace: container, keys: ["net.ipv4.conf.{ifname}.*"], verbs: [read] }"#)
+        }
+        Capability::Store => Some("{ verbs: [read, write] }"),
+        Capability::Ipam => Some("host-local"),
+        _ => None,
+    }
+}

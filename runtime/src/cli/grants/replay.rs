@@ -1,0 +1,89 @@
+//! The operations of an audit log, for the tools that ask the matcher about them.
+
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+
+use crate::cli::record::{Log, Record, Verdict, no_records};
+use crate::grant::asked::Asked;
+use crate::host::printable;
+
+/// What of a log tells of no operation. A plugin can bring it about, so that it is said and no more.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Unknown {
+    /// Records whose arguments are shortened: the part that is missing may be the one that matters.
+    pub shortened: u64,
+    /// Records whose operation or arguments this weir does not know.
+    pub foreign: u64,
+    /// Lines that are no records.
+    pub unreadable: u64,
+    /// Why the first of the foreign ones is one.
+    #[serde(skip)]
+    why: Option<String>,
+}
+
+impl Unknown {
+    /// Whether it is a record that was asked for.
+    pub fn has_records(&self) -> bool {
+        self.shortened + self.foreign > 0
+    }
+
+    /// A sentence for each sort that there is.
+    pub fn sentences(&self) -> Vec<String> {
+        let shortened = match self.shortened {
+            0 => None,
+            1 => Some("1 record is left out: its arguments are shortened".to_owned()),
+            n => Some(format!(
+                "{n} records are left out: their arguments are shortened"
+            )),
+        };
+        let why = self.why.as_deref().unwrap_or_default();
+        let foreign = match self.foreign {
+            0 => None,
+            1 => Some(format!("1 record is left out: {why}")),
+            n => Some(format!("{n} records are left out: the first, as {why}")),
+        };
+        let all = [shortened, foreign, no_records(self.unreadable)];
+        all.into_iter().flatten().collect()
+    }
+}
+
+/// Gives the operation of each record that passes to `take`: of a file, or of standard input where that
+/// is `-`. What the host undid is no operation of a plugin's.
+pub fn replay(
+    file: &Path,
+    passes: impl Fn(&Record) -> bool,
+    mut take: impl FnMut(&Record, Box<dyn Asked>) -> io::Result<()>,
+) -> Result<Unknown> {
+    let shown = file.display();
+    let log = match file.as_os_str() == "-" {
+        true => Log::standard_input(),
+        false => Log::open(file),
+    };
+    let log = match log {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            bail!("`{shown}` is not there: nothing was recorded")
+        }
+        log => log.with_context(|| format!("open `{shown}`"))?,
+    };
+    let mut unknown = Unknown::default();
+    let unreadable = log.read_whole(&mut |_, record| {
+        if record.verdict == Verdict::Undo || !passes(record) {
+            return Ok(());
+        }
+        match record.asked() {
+            Ok(operation) => return take(record, operation),
+            Err(_) if record.shortened_from.is_some() => unknown.shortened += 1,
+            Err(why) => {
+                unknown.foreign += 1;
+                // It quotes what the plugin wrote, and is a part of one line.
+                unknown.why.get_or_insert_with(|| printable(&why));
+            }
+        }
+        Ok(())
+    });
+    unknown.unreadable = unreadable.with_context(|| format!("read `{shown}`"))?;
+    Ok(unknown)
+}

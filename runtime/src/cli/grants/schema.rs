@@ -1,0 +1,11 @@
+//! `weir grants schema`: the JSON Schema of a document.
+
+use crate::cli::output::print_text;
+
+/// The published copy; a test keeps it to the types.
+const SCHEMA: &str = include_str!("../../../../docs/plugin-grant.schema.json");
+
+/// Prints it.
+pub fn run() {
+    print_text!("{SCHEMA}");
+}

@@ -1,0 +1,233 @@
+//! `weir grants show`: what a plugin may do, in words.
+
+use anyhow::{Result, bail};
+use clap::Args;
+use serde::Serialize;
+
+use super::document::{to_yaml, wrapped};
+use super::standing::{self, Standing, State};
+use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
+use crate::grant::outline::{Outline, outlines};
+use crate::grant::words::{joined, limits, sentence, subject};
+use crate::grant::{Capability, Document};
+use crate::paths::Paths;
+use crate::sandbox::{Catalogue, Origin};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The plugin's name.
+    plugin: String,
+    /// The documents themselves.
+    #[arg(long, conflicts_with = "output")]
+    yaml: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// A grant in words.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown {
+    name: String,
+    plugin: String,
+    /// `shipped`, or the file.
+    from: String,
+    #[serde(skip)]
+    is_shipped: bool,
+    /// Its plugin is inside the binary.
+    #[serde(skip)]
+    is_built_in: bool,
+    state: State,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    because: Option<String>,
+    networks: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    allowed: Vec<Allowed>,
+    not_allowed: Vec<Capability>,
+    limits: Vec<String>,
+    document: Document,
+}
+
+/// What is allowed in one capability.
+#[derive(Serialize)]
+struct Allowed {
+    capability: Capability,
+    may: Vec<String>,
+}
+
+/// No where the plugin has a grant, but none in force.
+pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
+    let plugin = &arguments.plugin;
+    let all = standing::survey(paths)?;
+    if let Some(broken) = all.iter().find(|one| one.state == State::Invalid) {
+        let because = broken.because.as_deref().unwrap_or_default();
+        bail!("{because}\n  no plugin runs until it is mended or removed");
+    }
+    let is_shown = |one: &Standing| {
+        one.plugin() == Some(plugin) && !matches!(one.state, State::Replaced | State::Shadowed)
+    };
+    let none = standing::no_grant(plugin, all.iter().filter_map(Standing::plugin));
+    let shown: Vec<Shown> = all.into_iter().filter(is_shown).filter_map(shown).collect();
+    if shown.is_empty() && !is_known(paths, plugin) {
+        bail!(none);
+    }
+    if shown.is_empty() {
+        complain(&none);
+    }
+    match arguments.yaml {
+        true => shown.iter().for_each(print_document),
+        false => arguments.format.print(&shown, |shown| {
+            for (index, one) in shown.iter().enumerate() {
+                if index > 0 {
+                    print_line!();
+                }
+                print(one);
+            }
+        })?,
+    }
+    Ok(match shown.iter().any(|one| one.state == State::InForce) {
+        true => Answer::Yes,
+        false => Answer::No,
+    })
+}
+
+/// Whether there is a plugin of that name, damaged or not.
+fn is_known(paths: &Paths, plugin: &str) -> bool {
+    Catalogue::is_built_in(plugin) || Catalogue::new(paths).is_installed(plugin)
+}
+
+fn shown(one: Standing) -> Option<Shown> {
+    let is_shipped = one.origin == Origin::Shipped;
+    let from = one.origin.to_string();
+    let document = one.document.ok()?;
+    let capabilities = &document.spec.capabilities;
+    let granted = Capability::ALL
+        .into_iter()
+        .filter(|c| *c != Capability::Log && capabilities.has(*c));
+    let allowed = granted
+        .map(|capability| Allowed {
+            capability,
+            may: sentences(&outlines(capabilities, capability)),
+        })
+        .collect();
+    let not_allowed = Capability::ALL
+        .into_iter()
+        .filter(|c| !capabilities.has(*c))
+        .collect();
+    Some(Shown {
+        name: document.metadata.name.clone(),
+        plugin: document.spec.plugin.name.clone(),
+        from,
+        is_shipped,
+        is_built_in: one.built_in,
+        state: one.state,
+        because: one.because,
+        networks: standing::networks(&document),
+        digest: document.spec.plugin.digest.as_ref().map(|d| d.to_string()),
+        allowed,
+        not_allowed,
+        limits: limits(&document.spec.limits),
+        document,
+    })
+}
+
+/// A sentence for each rule; names of IPAM plugins, which are rules each, go into one.
+fn sentences(rules: &[Outline]) -> Vec<String> {
+    match rules {
+        [first, others @ ..] if first.capability == Capability::Ipam => {
+            let mut all = first.clone();
+            for other in others {
+                for (field, values) in &other.fields {
+                    let own = all.fields.entry(field.clone()).or_default();
+                    own.extend(values.iter().cloned());
+                }
+            }
+            vec![sentence(&all)]
+        }
+        rules => rules.iter().map(sentence).collect(),
+    }
+}
+
+fn print_document(shown: &Shown) {
+    say!("# {}", shown.from);
+    print_text!("{}", to_yaml(&shown.document));
+}
+
+fn print(shown: &Shown) {
+    print_title(shown);
+    shown.allowed.iter().for_each(print_allowed);
+    if shown.allowed.is_empty() {
+        print_line!("\n  nothing: it computes what it answers from its configuration.");
+    }
+    print_not_allowed(&shown.not_allowed);
+    print_line!("\n  Each time it runs it has");
+    for limit in &shown.limits {
+        print_line!("    * {limit}");
+    }
+    print_component(shown);
+    print_words(&shown.plugin);
+}
+
+/// Whose grant it is, from where, and whether it counts.
+fn print_title(shown: &Shown) {
+    let networks = match shown.networks.iter().any(|n| n == "*") {
+        true => "on every network".to_owned(),
+        false if shown.networks.is_empty() => "on no network".to_owned(),
+        false => format!("on the networks {}", joined(shown.networks.clone(), "and")),
+    };
+    say!("What the plugin {} may do {networks}", shown.plugin);
+    match shown.is_shipped {
+        true => say!("by the grant `{}`, which comes with weir:", shown.name),
+        false => say!("by the grant `{}`, from {}:", shown.name, shown.from),
+    }
+    if let Some(because) = &shown.because {
+        let state = shown.state.word();
+        print_line!();
+        say!("  THIS GRANT IS NOT IN FORCE ({state}): {because}");
+    }
+}
+
+fn print_allowed(allowed: &Allowed) {
+    let Allowed { capability, may } = allowed;
+    print_line!("\n  {capability} - {}", subject(*capability));
+    for may in may {
+        print_wrapped(&format!("may {may}"), "    * ");
+    }
+}
+
+fn print_not_allowed(capabilities: &[Capability]) {
+    let words = capabilities
+        .iter()
+        .map(|c| format!("{} ({c})", subject(*c)));
+    let words: Vec<String> = words.collect();
+    if !words.is_empty() {
+        print_line!("\n  It has no access to");
+        print_wrapped(&joined(words, "or"), "    ");
+    }
+}
+
+fn print_component(shown: &Shown) {
+    match (&shown.digest, shown.is_built_in) {
+        (Some(digest), _) => {
+            print_line!("\n  The grant is for the component {digest} and for no other.");
+        }
+        (None, true) => print_line!("\n  The component is the one inside this weir."),
+        (None, false) => print_line!("\n  It names no digest, so no component runs under it."),
+    }
+}
+
+/// What the words of the sentences mean, and where to look further.
+fn print_words(plugin: &str) {
+    print_line!(
+        "\n  \"The interface that is asked for\" is the container's, as the container runtime names it;\n  \
+         \"host\" and \"container\" are network namespaces. Everything else is denied and recorded:"
+    );
+    say!("  `weir audit --plugin {plugin}` shows what it has done.");
+}
+
+fn print_wrapped(text: &str, start: &str) {
+    for line in wrapped(text, start).lines() {
+        say!("{line}");
+    }
+}

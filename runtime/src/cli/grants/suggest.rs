@@ -1,0 +1,231 @@
+//! `weir grants suggest`: the smallest grant that covers what was recorded.
+
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::BuildHasher;
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow, bail};
+use clap::Args;
+use ipnet::IpNet;
+use serde::Serialize;
+
+use super::document::to_yaml;
+use super::replay::{Unknown, replay};
+use super::standing::{self, is_built_in};
+use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
+use crate::cli::record::{Record, Verdict};
+use crate::grant::asked::Asked;
+use crate::grant::document::{API_VERSION, KIND, Metadata, PluginReference, Spec};
+use crate::grant::pattern::Pattern;
+use crate::grant::suggest::{Recorded, networks_given, suggest};
+use crate::grant::{Document, Limits};
+use crate::paths::Paths;
+use crate::sandbox::Catalogue;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The plugin's name.
+    plugin: String,
+    /// Records, as `weir grants learn` prints them; `-` for standard input [default: the node's
+    /// audit log].
+    #[arg(long, value_name = "FILE")]
+    records: Option<PathBuf>,
+    /// Allow as well what was denied.
+    #[arg(long)]
+    denied: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// A grant, and what it was made of.
+#[derive(Serialize)]
+struct Suggestion {
+    /// Records that were read.
+    operations: u64,
+    attachments: usize,
+    /// Whether what the plugin looked at was recorded.
+    reads: bool,
+    /// Denied operations that the grant leaves denied.
+    denied: u64,
+    /// What the grant was not made of, because it tells of no operation.
+    left_out: Unknown,
+    /// Where the limits are from, of which records tell nothing: a grant in force, or none for weir's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits_from: Option<String>,
+    document: Document,
+}
+
+/// What of the records a suggestion is made of. No record is kept.
+#[derive(Default)]
+struct Collected {
+    /// Each operation of the plugin's once.
+    distinct: Vec<Recorded>,
+    /// The hashes of those, for there may be very many.
+    seen: HashSet<u64>,
+    hasher: RandomState,
+    /// The networks in which addresses were given, by whichever plugin, on each network.
+    given: BTreeMap<String, BTreeSet<IpNet>>,
+    /// The networks that the plugin ran on.
+    networks: BTreeSet<String>,
+    attachments: BTreeSet<(String, String)>,
+    /// Of the last record.
+    digest: String,
+    operations: u64,
+    denied: u64,
+}
+
+/// Prints a document to review.
+pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
+    let plugin = &arguments.plugin;
+    let log = paths.audit_log();
+    let file = arguments.records.as_deref().unwrap_or(&log);
+    let mut collected = Collected::default();
+    // Where another plugin was allowed to put addresses says what this one's are about.
+    let passes = |r: &Record| r.plugin == *plugin || gives_address(r);
+    let left_out = replay(file, passes, |record, operation| {
+        collected.take(arguments, record, operation);
+        Ok(())
+    })?;
+    if collected.operations == 0 {
+        left_out.sentences().iter().for_each(|text| complain(text));
+        bail!(
+            "`{}` has no operation of plugin `{plugin}` that was allowed: run it with `weir grants \
+             learn {plugin} --config FILE`",
+            file.display()
+        );
+    }
+    let built_in = is_built_in(&Catalogue::new(paths), plugin);
+    let mut suggestion = collected.suggestion(plugin, left_out, built_in)?;
+    keep_limits(paths, &mut suggestion);
+    arguments.format.print(&suggestion, print)?;
+    Ok(Answer::Yes)
+}
+
+/// Gives the suggestion the limits of the plugin's grant in force, where it has one: what was recorded ran
+/// within them.
+fn keep_limits(paths: &Paths, suggestion: &mut Suggestion) {
+    // Where a document is not valid, none is in force.
+    let grants = standing::grants(paths).unwrap_or_default();
+    let plugin = &suggestion.document.spec.plugin.name;
+    let grant = standing::applying(&grants, plugin, None).filter(|grant| grant.is_in_force());
+    if let Some(grant) = grant {
+        suggestion.limits_from = Some(grant.origin.to_string());
+        suggestion.document.spec.limits = grant.document.spec.limits.clone();
+    }
+}
+
+fn gives_address(record: &Record) -> bool {
+    record.operation == "address.add" && record.verdict == Verdict::Allowed
+}
+
+impl Collected {
+    fn take(&mut self, arguments: &Arguments, record: &Record, operation: Box<dyn Asked>) {
+        let is_own = record.plugin == arguments.plugin;
+        let is_denied = record.verdict == Verdict::Denied;
+        if is_denied && !arguments.denied {
+            self.denied += u64::from(is_own);
+            return;
+        }
+        if record.operation == "address.add" {
+            let given = self.given.entry(record.network.clone()).or_default();
+            given.extend(networks_given(&*operation));
+        }
+        if is_own {
+            self.operations += 1;
+            self.take_own(record, operation);
+        }
+    }
+
+    fn take_own(&mut self, record: &Record, operation: Box<dyn Asked>) {
+        if !record.container_id.is_empty() {
+            let attachment = (record.container_id.clone(), record.ifname.clone());
+            self.attachments.insert(attachment);
+        }
+        self.networks.insert(record.network.clone());
+        self.digest.clone_from(&record.digest);
+        let asked = (
+            (&record.container_id, &record.ifname, &record.network),
+            (&record.operation, record.arguments.to_string()),
+        );
+        if self.seen.insert(self.hasher.hash_one(asked)) {
+            self.distinct.push(Recorded {
+                invocation: record.invocation(),
+                operation,
+            });
+        }
+    }
+
+    fn suggestion(self, plugin: &str, left_out: Unknown, built_in: bool) -> Result<Suggestion> {
+        let of_network = |network: &String| self.given.get(network);
+        let given = self.networks.iter().filter_map(of_network).flatten();
+        let given: Vec<IpNet> = given.copied().collect();
+        let capabilities = suggest(&self.distinct, &given).map_err(|why| anyhow!(why))?;
+        let digest = self.digest.parse().map_err(|why: String| anyhow!(why))?;
+        let document = Document {
+            api_version: API_VERSION.to_owned(),
+            kind: KIND.to_owned(),
+            metadata: Metadata {
+                name: plugin.to_owned(),
+            },
+            spec: Spec {
+                plugin: PluginReference {
+                    name: plugin.to_owned(),
+                    digest: (!built_in).then_some(digest),
+                },
+                networks: networks(&self.networks)?,
+                capabilities,
+                limits: Limits::default(),
+            },
+        };
+        Ok(Suggestion {
+            operations: self.operations,
+            attachments: self.attachments.len(),
+            reads: self.distinct.iter().any(|r| r.operation.is_read()),
+            denied: self.denied,
+            left_out,
+            limits_from: None,
+            document,
+        })
+    }
+}
+
+/// The networks that were seen, as globs that match them alone.
+fn networks(names: &BTreeSet<String>) -> Result<Vec<Pattern>> {
+    let pattern = |name: &String| Pattern::try_from(glob::Pattern::escape(name));
+    let patterns = names.iter().map(pattern).collect::<Result<_, _>>();
+    patterns.map_err(|why| anyhow!(why))
+}
+
+fn print(suggestion: &Suggestion) {
+    let Suggestion {
+        operations,
+        attachments,
+        ..
+    } = suggestion;
+    print_line!(
+        "# Suggested from {operations} operations of {attachments} attachments, and no wider than"
+    );
+    print_line!("# these: review every rule, and widen what other configurations need.");
+    if !suggestion.reads {
+        print_line!("# What the plugin looks at was not recorded: `weir grants learn` records it.");
+    }
+    if suggestion.denied > 0 {
+        print_line!(
+            "# {} operations were denied, and stay so; `--denied` allows them.",
+            suggestion.denied
+        );
+    }
+    for sentence in suggestion.left_out.sentences() {
+        say!("# {sentence}.");
+    }
+    match &suggestion.limits_from {
+        Some(from) => {
+            say!("# Records tell nothing of limits: they are those of the grant in force ({from}).")
+        }
+        None => {
+            print_line!("# Records tell nothing of limits: weir's own apply where none are given.")
+        }
+    }
+    print_text!("{}", to_yaml(&suggestion.document));
+}

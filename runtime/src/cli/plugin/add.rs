@@ -1,0 +1,135 @@
+//! `weir plugin add`: compiled now, pinned by digest, and in place at once or not at all.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde::Serialize;
+
+use super::coverage::{Candidate, Coverage};
+use super::difference::Difference;
+use crate::cli::component::{inspect, name_of, read};
+use crate::cli::output::show;
+use crate::cli::output::{Answer, Format, complain, say};
+use crate::sandbox::{Inspection, Sandbox};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The component's file.
+    file: PathBuf,
+    /// The plugin's name [default: what it says itself].
+    #[arg(long)]
+    name: Option<String>,
+    /// Replace an installed plugin of that name.
+    #[arg(long)]
+    replace: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// What came of it.
+#[derive(Serialize)]
+struct Added {
+    name: String,
+    digest: String,
+    /// Not where one is installed already and is not to be replaced.
+    installed: bool,
+    /// To the one that was installed, where there was one that could be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<Difference>,
+    granted: bool,
+    #[serde(flatten)]
+    coverage: Coverage,
+}
+
+/// No where a plugin of that name is installed and is not to be replaced.
+pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
+    let shown = arguments.file.display();
+    let component = read(&arguments.file)?;
+    let inspection = inspect(sandbox, &arguments.file, &component)?;
+    if let Some(refused) = inspection.requested.refused.first() {
+        bail!("`{shown}` imports `{}`: {}", refused.name, refused.reason);
+    }
+    inspection
+        .check()
+        .map_err(|e| show(e.with_prefix(format_args!("`{shown}`"))))?;
+    let name = (arguments.name.clone())
+        .or_else(|| name_of(&inspection, &arguments.file))
+        .with_context(|| format!("`{shown}` has no name: give one with --name"))?;
+    weir_cni::validate_plugin_name(&name).map_err(show)?;
+
+    let is_taken = sandbox.catalogue().is_installed(&name);
+    let difference = installed(sandbox, &name)
+        .filter(|_| is_taken)
+        .map(|installed| Difference::between(&installed, &inspection));
+    let refuse = is_taken && !arguments.replace;
+    if !refuse {
+        install(sandbox, &name, &component, arguments.replace)?;
+    }
+    let added = added(sandbox, name, &inspection, !refuse, difference);
+    arguments.format.print(&added, print)?;
+    if refuse {
+        complain(&format!(
+            "plugin `{}` is installed already: give --replace to replace it",
+            added.name
+        ));
+        return Ok(Answer::No);
+    }
+    Ok(Answer::Yes)
+}
+
+/// What stands in its place; none where that is damaged.
+fn installed(sandbox: &Sandbox, name: &str) -> Option<Inspection> {
+    let plugin = sandbox.catalogue().find(name).ok()?;
+    sandbox.inspect(&plugin.component().ok()?).ok()
+}
+
+fn install(sandbox: &Sandbox, name: &str, component: &[u8], replace: bool) -> Result<()> {
+    let catalogue = sandbox.catalogue();
+    let installed = match replace {
+        true => catalogue.install(name, component),
+        // Nor is one replaced that somebody else adds meanwhile.
+        false => catalogue.install_new(name, component),
+    };
+    installed.map(drop).map_err(show)
+}
+
+fn added(
+    sandbox: &Sandbox,
+    name: String,
+    inspection: &Inspection,
+    installed: bool,
+    difference: Option<Difference>,
+) -> Added {
+    let coverage = Coverage::of(
+        sandbox,
+        &Candidate {
+            name: &name,
+            inspection,
+        },
+    );
+    Added {
+        digest: inspection.digest.to_string(),
+        granted: coverage.is_granted(),
+        name,
+        installed,
+        difference,
+        coverage,
+    }
+}
+
+fn print(added: &Added) {
+    if let Some(difference) = &added.difference {
+        difference.print();
+    }
+    if !added.installed {
+        return;
+    }
+    let Added { name, digest, .. } = added;
+    say!("installed plugin {name}, {digest}");
+    if added.coverage.grants.is_empty() && added.coverage.error.is_none() {
+        say!("it needs a grant: `weir grants new {name}` prints one to review");
+    } else {
+        added.coverage.print("grant       ", name);
+    }
+}

@@ -1,0 +1,230 @@
+//! Whether the grants in force let a component run with all that it asks for.
+
+use serde::Serialize;
+
+use crate::cli::grants::standing::{self, Grant, State};
+use crate::cli::output::say;
+use crate::grant::named::function;
+use crate::grant::outline::outlines;
+use crate::grant::{Capabilities, Capability, Verb};
+use crate::sandbox::{Catalogue, Fit, Inspection, Sandbox};
+
+/// What the grants in force say about a component under a plugin's name.
+#[derive(Debug, Serialize)]
+pub struct Coverage {
+    /// Those of that plugin, the administrator's first.
+    pub grants: Vec<Covering>,
+    /// Why none can be told: they cannot be read, and then no plugin runs; or the name is taken by a
+    /// plugin of weir's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// One grant, and how it fits.
+#[derive(Debug, Serialize)]
+pub struct Covering {
+    pub name: String,
+    /// A file, or `shipped`.
+    pub origin: String,
+    pub networks: Vec<String>,
+    pub digest: Fit,
+    /// What the component asks for and the grant has no rule for: to be denied at any use.
+    pub not_granted: Vec<Capability>,
+    /// Of the other capabilities, the functions whose verb is in no rule: to be denied at any use, too.
+    pub functions_not_granted: Vec<Function>,
+    /// What the grant has rules for and the component does not ask for: more than it needs.
+    pub not_asked_for: Vec<Capability>,
+}
+
+/// A function of the contract, and what a rule would have to allow.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Function {
+    pub capability: Capability,
+    /// `[method]transaction.put` is one of a resource.
+    pub function: String,
+    /// One of these is enough.
+    pub verbs: Vec<Verb>,
+}
+
+/// A component that somebody wants to run.
+pub struct Candidate<'a> {
+    /// The plugin's name on a node.
+    pub name: &'a str,
+    pub inspection: &'a Inspection,
+}
+
+impl Candidate<'_> {
+    /// Whether it is the very component that is inside the binary under its name.
+    fn is_built_in(&self, catalogue: &Catalogue) -> bool {
+        let plugin = catalogue.find(self.name);
+        plugin.is_ok_and(|p| p.is_built_in() && p.digest == self.inspection.digest)
+    }
+}
+
+impl Coverage {
+    /// Compares a component with the grants of its name.
+    pub fn of(sandbox: &Sandbox, candidate: &Candidate<'_>) -> Self {
+        let is_built_in = candidate.is_built_in(sandbox.catalogue());
+        if Catalogue::is_built_in(candidate.name) && !is_built_in {
+            return Self::none_for(format!(
+                "plugin `{}` is built into weir, and this is another component: give the name that it \
+                 is to have with --name",
+                candidate.name
+            ));
+        }
+        match standing::grants(sandbox.paths()) {
+            Ok(grants) => Self {
+                grants: covering(grants, candidate, is_built_in),
+                error: None,
+            },
+            Err(error) => Self::none_for(error.to_string()),
+        }
+    }
+
+    fn none_for(error: String) -> Self {
+        Self {
+            grants: Vec::new(),
+            error: Some(error),
+        }
+    }
+
+    /// Whether there is a grant under which the component runs with all that it asks for.
+    pub fn is_granted(&self) -> bool {
+        self.grants.iter().any(Covering::fits)
+    }
+
+    /// Prints lines that begin with `title` and are indented as wide from then on.
+    pub fn print(&self, title: &str, plugin: &str) {
+        let indent = " ".repeat(title.len());
+        if let Some(error) = &self.error {
+            let mut title = title;
+            for line in error.lines() {
+                say!("{title}{line}");
+                title = &indent;
+            }
+        } else if self.grants.is_empty() {
+            say!("{title}none: it does not run without one");
+        }
+        for grant in &self.grants {
+            let networks = match grant.networks.is_empty() {
+                true => "no network".to_owned(),
+                false => format!("networks {}", grant.networks.join(", ")),
+            };
+            say!("{title}{} ({}), for {networks}", grant.name, grant.origin);
+            for line in grant.remarks(plugin) {
+                say!("{indent}{line}");
+            }
+        }
+    }
+}
+
+impl Covering {
+    fn fits(&self) -> bool {
+        self.digest.lets_run()
+            && self.not_granted.is_empty()
+            && self.functions_not_granted.is_empty()
+            && !self.networks.is_empty()
+    }
+
+    fn remarks(&self, plugin: &str) -> Vec<String> {
+        let mut remarks = Vec::new();
+        match &self.digest {
+            Fit::Fits | Fit::NotNeeded => {}
+            Fit::Missing => remarks.push(format!(
+                "it names no digest, so `{plugin}` does not run: put this one below `spec.plugin`"
+            )),
+            Fit::Other(digest) => remarks.push(format!(
+                "it is for another component, {digest}, so this one does not run"
+            )),
+        }
+        if !self.not_granted.is_empty() {
+            let words = words(&self.not_granted);
+            remarks.push(format!("asked for and not granted: {words}"));
+        }
+        remarks.extend(self.functions_not_granted.iter().map(Function::remark));
+        if !self.not_asked_for.is_empty() {
+            let words = words(&self.not_asked_for);
+            remarks.push(format!("granted and not asked for: {words}"));
+        }
+        if remarks.is_empty() {
+            remarks.push("it has rules for all functions that are asked for".to_owned());
+        }
+        remarks
+    }
+}
+
+/// Those that no other stands before, whether for this component or for another.
+fn covering(grants: Vec<Grant>, candidate: &Candidate<'_>, is_built_in: bool) -> Vec<Covering> {
+    let stands_back = |state: State| matches!(state, State::Replaced | State::Shadowed);
+    grants
+        .into_iter()
+        .filter(|grant| grant.is_of(candidate.name) && !stands_back(grant.state))
+        .map(|grant| compare(grant, candidate.inspection, is_built_in))
+        .collect()
+}
+
+fn compare(grant: Grant, component: &Inspection, is_built_in: bool) -> Covering {
+    let spec = &grant.document.spec;
+    let asked = &component.requested.capabilities;
+    let granted = |capability: &Capability| spec.capabilities.has(*capability);
+    let not_asked_for = Capability::ALL
+        .into_iter()
+        // It needs no rule.
+        .filter(|capability| *capability != Capability::Log)
+        .filter(|capability| granted(capability) && !asked.contains(capability));
+    Covering {
+        digest: Fit::of(&grant.document, &component.digest, is_built_in),
+        functions_not_granted: not_granted(component, &spec.capabilities),
+        not_granted: asked.iter().copied().filter(|c| !granted(c)).collect(),
+        not_asked_for: not_asked_for.collect(),
+        networks: spec
+            .networks
+            .iter()
+            .map(|pattern| String::from(pattern.clone()))
+            .collect(),
+        name: grant.document.metadata.name,
+        origin: grant.origin.to_string(),
+    }
+}
+
+/// The functions of capabilities that have rules, where no rule has their verb.
+fn not_granted(component: &Inspection, granted: &Capabilities) -> Vec<Function> {
+    let mut functions = Vec::new();
+    for (capability, asked) in &component.imported.functions {
+        let rules = outlines(granted, *capability);
+        let allowed: Vec<Verb> = rules.iter().flat_map(|rule| rule.verbs()).collect();
+        if rules.is_empty() {
+            continue;
+        }
+        for function in asked {
+            let verbs = function::verbs(*capability, function);
+            if !verbs.is_empty() && !verbs.iter().any(|verb| allowed.contains(verb)) {
+                functions.push(Function {
+                    capability: *capability,
+                    function: function.clone(),
+                    verbs,
+                });
+            }
+        }
+    }
+    functions
+}
+
+impl Function {
+    /// `link.update: no rule allows update`
+    fn remark(&self) -> String {
+        let verbs: Vec<&str> = self.verbs.iter().map(|verb| verb.word()).collect();
+        format!(
+            "{}.{}: no rule allows {}",
+            self.capability,
+            self.function,
+            verbs.join(" or ")
+        )
+    }
+}
+
+/// `link, route`.
+fn words(capabilities: &[Capability]) -> String {
+    let words: Vec<&str> = capabilities.iter().map(|c| c.word()).collect();
+    words.join(", ")
+}

@@ -1,0 +1,127 @@
+//! Two versions of a component, compared by what they ask for.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::cli::output::{print_line, say};
+use crate::grant::Capability;
+use crate::sandbox::{Imported, Inspection};
+
+/// What another component in a plugin's place would change.
+#[derive(Debug, Serialize)]
+pub struct Difference {
+    pub installed: Version,
+    pub new: Version,
+    /// Functions that only the new one imports, by capability.
+    pub asks_for_more: BTreeMap<Capability, Vec<String>>,
+    /// Functions that only the installed one imports.
+    pub asks_no_more_for: BTreeMap<Capability, Vec<String>>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Version {
+    /// As it says itself.
+    pub version: Option<String>,
+    pub digest: String,
+    /// Bytes.
+    pub size: usize,
+}
+
+impl Difference {
+    pub fn between(installed: &Inspection, new: &Inspection) -> Self {
+        Self {
+            installed: Version::of(installed),
+            new: Version::of(new),
+            asks_for_more: only_in(&new.imported, &installed.imported),
+            asks_no_more_for: only_in(&installed.imported, &new.imported),
+        }
+    }
+
+    /// Whether they are one component.
+    pub fn is_none(&self) -> bool {
+        self.installed.digest == self.new.digest
+    }
+
+    pub fn print(&self) {
+        say!("installed   {}", self.installed);
+        say!("new         {}", self.new);
+        if self.is_none() {
+            return print_line!("            the same component");
+        }
+        print_each("asks for", '+', &self.asks_for_more);
+        print_each("no more", '-', &self.asks_no_more_for);
+        if self.asks_for_more.is_empty() && self.asks_no_more_for.is_empty() {
+            print_line!("asks for    the same functions of the same capabilities");
+        }
+    }
+}
+
+impl Version {
+    fn of(inspection: &Inspection) -> Self {
+        let about = inspection.about.as_ref().ok();
+        Self {
+            version: about.map(|about| about.version.clone()),
+            digest: inspection.digest.to_string(),
+            size: inspection.size,
+        }
+    }
+}
+
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let version = self.version.as_deref().unwrap_or("of no version");
+        write!(f, "{version}, {}, {} bytes", self.digest, self.size)
+    }
+}
+
+fn print_each(title: &str, sign: char, functions: &BTreeMap<Capability, Vec<String>>) {
+    let mut title = title;
+    for (capability, functions) in functions {
+        say!("{title:<11} {sign} {capability}: {}", functions.join(", "));
+        title = "";
+    }
+}
+
+fn only_in(these: &Imported, those: &Imported) -> BTreeMap<Capability, Vec<String>> {
+    let mut only = BTreeMap::new();
+    for (capability, functions) in &these.functions {
+        let known = those.functions.get(capability);
+        let is_new = |function: &&String| known.is_none_or(|known| !known.contains(function));
+        let functions: Vec<String> = functions.iter().filter(is_new).cloned().collect();
+        if !functions.is_empty() || known.is_none() {
+            only.insert(*capability, functions);
+        }
+    }
+    only
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn imported(functions: &[(Capability, &[&str])]) -> Imported {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Imported {
+            functions: functions.iter().map(|(c, f)| (*c, owned(f))).collect(),
+            wasi: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_function_more_of_a_capability_is_told_and_one_that_stays_is_not() {
+        let old = imported(&[(Capability::Link, &["get"]), (Capability::Route, &["add"])]);
+        let new = imported(&[
+            (Capability::Link, &["delete", "get"]),
+            (Capability::Store, &["open"]),
+        ]);
+        let expected = imported(&[
+            (Capability::Link, &["delete"]),
+            (Capability::Store, &["open"]),
+        ]);
+        assert_eq!(only_in(&new, &old), expected.functions);
+        let expected = imported(&[(Capability::Route, &["add"])]);
+        assert_eq!(only_in(&old, &new), expected.functions);
+        assert!(only_in(&new, &new).is_empty());
+    }
+}

@@ -1,0 +1,79 @@
+//! `weir plugin remove`.
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+
+use crate::cli::output::show;
+use crate::cli::output::{Answer, Format, say};
+use crate::grant::document::Digest;
+use crate::sandbox::{Grants, Loaded, Origin, Sandbox};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The plugin's name.
+    name: String,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// What came of it.
+#[derive(Serialize)]
+struct Removed {
+    name: String,
+    /// Of what was installed, where that could still be told.
+    digest: Option<String>,
+    /// The files of the documents that are about it, and stay.
+    grants_left: Vec<String>,
+    /// The same as sentences.
+    #[serde(skip)]
+    remarks: Vec<String>,
+}
+
+pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
+    let name = &arguments.name;
+    let found = sandbox.catalogue().find(name).ok();
+    let digest = found.map(|plugin| plugin.digest);
+    sandbox.catalogue().remove(name).map_err(show)?;
+    let left = grants_of(sandbox, name);
+    let removed = Removed {
+        remarks: left.iter().map(|l| remark(l, digest.as_ref())).collect(),
+        grants_left: left.iter().map(|l| l.origin.to_string()).collect(),
+        digest: digest.map(|digest| digest.to_string()),
+        name: name.clone(),
+    };
+    arguments.format.print(&removed, print)?;
+    Ok(Answer::Yes)
+}
+
+/// A document that cannot be read is another command's to tell of.
+fn grants_of(sandbox: &Sandbox, name: &str) -> Vec<Loaded> {
+    let mut grants = Grants::load(sandbox.paths()).unwrap_or_default().all();
+    grants.retain(|loaded| {
+        loaded.document.spec.plugin.name == name && loaded.origin != Origin::Shipped
+    });
+    grants
+}
+
+/// What a document that stays means for the component that was removed.
+fn remark(loaded: &Loaded, removed: Option<&Digest>) -> String {
+    let file = &loaded.origin;
+    match &loaded.document.spec.plugin.digest {
+        Some(granted) if Some(granted) == removed => {
+            format!("its grant stays, and lets it run wherever it is added again: `{file}`")
+        }
+        Some(granted) => {
+            format!("a grant of its name stays, for the component {granted}: `{file}`")
+        }
+        None => format!(
+            "a grant of its name stays, under which nothing runs, because it names no digest: `{file}`"
+        ),
+    }
+}
+
+fn print(removed: &Removed) {
+    say!("removed plugin {}", removed.name);
+    for remark in &removed.remarks {
+        say!("{remark}");
+    }
+}

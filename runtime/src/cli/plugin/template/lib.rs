@@ -1,0 +1,107 @@
+//! The plugin `{{name}}`: caps the MTU of the container's interface.
+//!
+//! It creates nothing, and comes after the plugin that makes the interface.
+//!
+//! | key | default | what |
+//! |---|---|---|
+//! | `mtu` | 1400 | bytes; an interface with more gets this, one with less keeps its own |
+
+use weir_sdk::link::{self, Changes};
+use weir_sdk::serde::Deserialize;
+use weir_sdk::{AddResult, Error, Namespace, Plugin, Request, check};
+
+/// The least that every link must carry (RFC 791).
+const LEAST_MTU: u32 = 68;
+
+/// The plugin.
+pub struct {{type}};
+
+/// What the network configuration says.
+#[derive(Debug, Deserialize)]
+#[serde(crate = "weir_sdk::serde", default)]
+pub struct Config {
+    /// Bytes.
+    pub mtu: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { mtu: 1400 }
+    }
+}
+
+impl Plugin for {{type}} {
+    type Config = Config;
+    const NAME: &'static str = "{{name}}";
+    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+    const DESCRIPTION: &'static str = env!("CARGO_PKG_DESCRIPTION");
+
+    fn validate(config: &Config) -> Result<(), Error> {
+        match config.mtu {
+            LEAST_MTU.. => Ok(()),
+            less => {
+                let msg = format!("mtu: expected at least {LEAST_MTU}, found {less}");
+                Err(Error::invalid_config(msg))
+            }
+        }
+    }
+
+    fn add(request: Request<Config>) -> Result<AddResult, Error> {
+        let mut result = request.chained()?.clone();
+        let interface = link::get(Namespace::Container, request.ifname.as_str())?;
+        if let Some(mtu) = too_large(interface.mtu, &request.config) {
+            let changes = Changes {
+                mtu: Some(mtu),
+                ..Changes::default()
+            };
+            link::update(Namespace::Container, &interface, changes)?;
+            let of_container = result.interfaces.iter_mut().filter(|i| i.sandbox.is_some());
+            for interface in of_container.filter(|i| i.name == request.ifname) {
+                interface.mtu = Some(mtu);
+            }
+        }
+        Ok(result)
+    }
+
+    /// The MTU goes with the interface.
+    fn del(_request: Request<Config>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn check(request: Request<Config>) -> Result<(), Error> {
+        let interface = link::get(Namespace::Container, request.ifname.as_str())?;
+        match too_large(interface.mtu, &request.config) {
+            None => Ok(()),
+            Some(most) => Err(check::wrong(format!(
+                "\"{}\" has an MTU of {}, expected at most {most}",
+                interface.name, interface.mtu
+            ))),
+        }
+    }
+}
+
+/// The MTU to set, where the present one is more than the configuration allows.
+fn too_large(mtu: u32, config: &Config) -> Option<u32> {
+    (mtu > config.mtu).then_some(config.mtu)
+}
+
+weir_sdk::export!({{type}});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_more_than_the_configuration_allows_is_changed() {
+        let config = Config::default();
+        assert_eq!(too_large(1500, &config), Some(1400));
+        assert_eq!(too_large(1400, &config), None);
+        assert_eq!(too_large(1280, &config), None);
+    }
+
+    #[test]
+    fn an_mtu_that_no_link_may_have_is_refused() {
+        assert!(<{{type}} as Plugin>::validate(&Config { mtu: 68 }).is_ok());
+        assert!(<{{type}} as Plugin>::validate(&Config { mtu: 67 }).is_err());
+    }
+}

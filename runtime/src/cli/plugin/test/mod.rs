@@ -1,0 +1,145 @@
+//! `weir plugin test`: a component run in throw-away namespaces, under its grant, and what it did and
+//! left there.
+
+mod nftables;
+mod parameters;
+mod plan;
+mod record;
+mod route;
+mod standing;
+mod steps;
+#[cfg(test)]
+mod tests;
+mod traffic;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use glob::Pattern;
+use serde::Serialize;
+
+use self::plan::Plan;
+use self::standing::{Residue, Standing};
+use self::steps::{Runner, Step};
+use crate::cli::output::show;
+use crate::cli::output::{Answer, Format, print_line, say};
+use crate::cli::throwaway::Throwaway;
+use crate::sandbox::Sandbox;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The component's file.
+    file: PathBuf,
+    /// A network configuration, or a list in which the component is one of the plugins and the others
+    /// are built in. The component is the one plugin in it, or the one IPAM plugin, that is not built in.
+    config: PathBuf,
+    /// The grant to run it under, whatever its digest [default: `grant.yaml` beside CONFIG; without
+    /// one, nothing is granted]. May be given again for a plugin that is built in, in place of its
+    /// shipped grant: one that runs the component as its IPAM plugin needs it in `ipam`.
+    #[arg(long, value_name = "FILE")]
+    grant: Vec<PathBuf>,
+    /// What may stay, because all attachments of a network share it: a glob over the lines below
+    /// "left", such as `host: link cni0 *`. May be given several times.
+    #[arg(long, value_name = "GLOB")]
+    keeps: Vec<Pattern>,
+    /// The interface's name in the container.
+    #[arg(long, value_name = "NAME", default_value = "eth0")]
+    ifname: String,
+    /// CNI_ARGS: `KEY=VALUE;…`.
+    #[arg(long, value_name = "ARGS", default_value = "")]
+    args: String,
+    /// Capability arguments as a JSON object, such as `{"mac": "0a:00:00:00:00:01"}`.
+    #[arg(long, value_name = "JSON")]
+    capability_args: Option<String>,
+    /// Show the operations of the other plugins, too.
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// What came of it.
+#[derive(Serialize)]
+struct Report {
+    plugin: String,
+    digest: String,
+    network: String,
+    /// The file of the component's grant; none where nothing was granted.
+    grant: Option<String>,
+    steps: Vec<Step>,
+    /// Whether nothing was attached, because the configuration is not valid.
+    stopped: bool,
+    /// Operations that the grant did not allow.
+    denied: usize,
+    residue: Residue,
+    passed: bool,
+}
+
+/// No where an operation failed, was denied, or left something behind.
+pub fn run(arguments: &Arguments) -> Result<Answer> {
+    let plan = Plan::read(arguments)?;
+    let node = Throwaway::enter("weir plugin test")?;
+    let sandbox = Sandbox::new(node.paths(), true).map_err(show)?;
+    let digest = plan.install(&sandbox)?;
+    let report = carry_out(arguments, plan, &node, &Runner::new(&sandbox), digest)?;
+    arguments
+        .format
+        .print(&report, |report| print(report, arguments.all))?;
+    Ok(match report.passed {
+        true => Answer::Yes,
+        false => Answer::No,
+    })
+}
+
+fn carry_out(
+    arguments: &Arguments,
+    plan: Plan,
+    node: &Throwaway,
+    runner: &Runner<'_>,
+    digest: String,
+) -> Result<Report> {
+    standing::set_loopback_up()?;
+    if let Some(others) = plan.without_plugin()? {
+        runner.warm_up(node, &plan, others)?;
+    }
+    let container = node.container("test")?;
+    let before = Standing::of(node, &container).context("look at the namespaces")?;
+    let steps = runner.run(&plan, &container)?;
+    let after = Standing::of(node, &container).context("look at the namespaces again")?;
+    let residue = after.since(&before, &arguments.keeps);
+    let denied = steps.iter().map(Step::denied).sum();
+    Ok(Report {
+        passed: denied == 0 && residue.is_none() && steps.iter().all(Step::succeeded),
+        stopped: !steps.iter().any(Step::is_add),
+        digest,
+        network: plan.list.name.clone(),
+        grant: plan.grant_file().map(|path| path.display().to_string()),
+        plugin: plan.plugin,
+        steps,
+        denied,
+        residue,
+    })
+}
+
+fn print(report: &Report, all: bool) {
+    let grant = match &report.grant {
+        Some(file) => format!("granted by {file}"),
+        None => "without a grant: nothing is allowed".to_owned(),
+    };
+    say!("{} on network `{}`, {grant}", report.plugin, report.network);
+    print_line!();
+    for step in &report.steps {
+        step.print(&report.plugin, all);
+    }
+    print_line!();
+    if report.stopped {
+        print_line!("stopped     the configuration is not valid, see above: nothing was attached");
+    }
+    report.residue.print();
+    match report.denied {
+        0 => print_line!("denied      nothing"),
+        denied => print_line!("denied      {denied}, see above"),
+    }
+    print_line!("{}", if report.passed { "passed" } else { "FAILED" });
+}

@@ -1,0 +1,38 @@
+//! Kernel parameters of the calling thread's network namespace.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+const ROOT: &str = "/proc/sys";
+
+/// They change by themselves.
+const COUNTERS: [&str; 1] = ["net.netfilter.nf_conntrack_count"];
+
+/// All that can be read, by their keys.
+pub fn all() -> BTreeMap<String, String> {
+    let mut parameters = BTreeMap::new();
+    let mut directories = vec![Path::new(ROOT).join("net")];
+    while let Some(directory) = directories.pop() {
+        // One that cannot be read, or is gone by now, is no plugin's either.
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if let Ok(value) = fs::read_to_string(&path) {
+                parameters.insert(key(&path), value.trim().replace('\t', " "));
+            }
+        }
+    }
+    parameters.retain(|key, _| !COUNTERS.contains(&key.as_str()));
+    parameters
+}
+
+/// `net.ipv4.conf.eth0/1.forwarding`: a dot in a name is a slash, as sysctl(8) has it.
+fn key(path: &Path) -> String {
+    let path = path.strip_prefix(ROOT).unwrap_or(path);
+    let parts = path
+        .iter()
+        .map(|part| part.to_string_lossy().replace('.', "/"));
+    parts.collect::<Vec<String>>().join(".")
+}

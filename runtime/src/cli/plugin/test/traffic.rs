@@ -1,0 +1,99 @@
+//! What traffic control has on the links of the calling thread's network namespace: disciplines, their
+//! classes, and the filters of both.
+
+use anyhow::Result;
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::tc::{TcAttribute, TcMessage};
+
+use super::route::{Names, links, list, name, names, open};
+use crate::grant::traffic::Handle;
+use crate::kernel::netlink::RouteSocket;
+
+/// Where `clsact` has its filters: `TC_H_MIN_INGRESS`, `TC_H_MIN_EGRESS`.
+const CLSACT_PLACES: [u32; 2] = [0xffff_fff2, 0xffff_fff3];
+
+/// Something that somebody made: the kernel's own disciplines have no handle.
+struct Object {
+    link: i32,
+    handle: u32,
+    parent: Handle,
+    kind: String,
+}
+
+/// One line for each thing.
+pub(super) fn things() -> Result<Vec<String>> {
+    let mut socket = open()?;
+    let names = names(&links(&mut socket)?);
+    let question = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
+    let disciplines = objects(list(&mut socket, "disciplines", question)?);
+    let mut classes = Vec::new();
+    for index in names.keys() {
+        let message = TcMessage::with_index(i32::try_from(*index)?);
+        let question = RouteNetlinkMessage::GetTrafficClass(message);
+        classes.extend(objects(list(&mut socket, "classes", question)?));
+    }
+    let mut lines = Vec::new();
+    for discipline in &disciplines {
+        lines.push(discipline.line("discipline", &names));
+        let parents = match discipline.kind.as_str() {
+            "clsact" => CLSACT_PLACES.to_vec(),
+            _ => vec![discipline.handle],
+        };
+        for parent in parents {
+            lines.extend(filters(&mut socket, &names, discipline.link, parent)?);
+        }
+    }
+    // A discipline without a handle may have classes all the same, which are the kernel's.
+    for class in classes.iter().filter(|c| Handle(c.handle).major() != 0) {
+        let handle = Handle(class.handle);
+        lines.push(class.line(&format!("class {handle}"), &names));
+        lines.extend(filters(&mut socket, &names, class.link, class.handle)?);
+    }
+    Ok(lines)
+}
+
+/// The filters of a discipline or of a class.
+fn filters(socket: &mut RouteSocket, names: &Names, link: i32, parent: u32) -> Result<Vec<String>> {
+    let mut message = TcMessage::with_index(link);
+    message.header.parent = parent.into();
+    let question = RouteNetlinkMessage::GetTrafficFilter(message);
+    let found = objects(list(socket, "filters", question)?).into_iter();
+    let lines = found.map(|filter| {
+        let handle = filter.handle;
+        filter.line(&format!("filter {handle:x} of {}", filter.parent), names)
+    });
+    Ok(lines.collect())
+}
+
+fn objects(answer: Vec<RouteNetlinkMessage>) -> Vec<Object> {
+    let messages = answer.into_iter().filter_map(|object| match object {
+        RouteNetlinkMessage::NewQueueDiscipline(message)
+        | RouteNetlinkMessage::NewTrafficClass(message)
+        | RouteNetlinkMessage::NewTrafficFilter(message) => Some(message),
+        _ => None,
+    });
+    let objects = messages.map(|message| Object {
+        link: message.header.index,
+        handle: message.header.handle.into(),
+        parent: Handle(message.header.parent.into()),
+        kind: kind(&message),
+    });
+    objects.filter(|object| object.handle != 0).collect()
+}
+
+fn kind(message: &TcMessage) -> String {
+    let kinds = message.attributes.iter();
+    let mut kind = kinds.filter_map(|attribute| match attribute {
+        TcAttribute::Kind(kind) => Some(kind.clone()),
+        _ => None,
+    });
+    kind.next_back().unwrap_or_else(|| "of no kind".to_owned())
+}
+
+impl Object {
+    /// `discipline htb on veth1`, `class 1:10 htb on veth1`.
+    fn line(&self, what: &str, names: &Names) -> String {
+        let link = u32::try_from(self.link).unwrap_or_default();
+        format!("{what} {} on {}", self.kind, name(names, link))
+    }
+}

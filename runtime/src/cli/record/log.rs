@@ -1,0 +1,242 @@
+//! Reading a log, line by line, in constant memory.
+//!
+//! A crash may cut a record short, and then the next one stands in the same line. The fragment is no
+//! record and is counted; what follows it is one. Where a record begins cannot be mistaken: inside
+//! of a JSON string the quotes of [`START`] would be escaped.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, Seek, SeekFrom};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::Record;
+
+/// How every record begins.
+const START: &str = "{\"time\":\"";
+
+/// A longer line is none of weir's.
+const LONGEST_LINE: usize = 64 << 20;
+
+/// A log that is being read.
+pub struct Log {
+    reader: BufReader<File>,
+    /// What was read of a line whose end is not there yet.
+    line: Vec<u8>,
+    too_long: bool,
+    broken: u64,
+}
+
+/// Gives all records of a file to `take`. Returns how many lines were none, or began with what is none.
+pub fn read(path: &Path, take: Take<'_>) -> io::Result<u64> {
+    Log::open(path)?.read_whole(take)
+}
+
+/// What takes the records, each with its text.
+pub type Take<'a> = &'a mut dyn FnMut(&str, &Record) -> io::Result<()>;
+
+impl Log {
+    /// Opens a log at its beginning.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self::of(File::open(path)?))
+    }
+
+    /// What comes on standard input.
+    pub fn standard_input() -> io::Result<Self> {
+        let input = io::stdin().as_fd().try_clone_to_owned()?;
+        Ok(Self::of(input.into()))
+    }
+
+    fn of(file: File) -> Self {
+        Self {
+            reader: BufReader::with_capacity(1 << 16, file),
+            line: Vec::new(),
+            too_long: false,
+            broken: 0,
+        }
+    }
+
+    /// Gives the records of all whole lines to `take`, up to what is the end now.
+    pub fn read(&mut self, take: Take<'_>) -> io::Result<()> {
+        while self.read_line()? {
+            self.end_line(take)?;
+        }
+        Ok(())
+    }
+
+    /// Takes what is left without a line's end for a line: there will be no more.
+    pub fn finish(&mut self, take: Take<'_>) -> io::Result<()> {
+        self.end_line(take)
+    }
+
+    /// Gives all records to `take`, to the end. Returns how many lines were none.
+    pub fn read_whole(mut self, take: Take<'_>) -> io::Result<u64> {
+        self.read(take)?;
+        self.finish(take)?;
+        Ok(self.broken())
+    }
+
+    /// How many lines were no records, or began with what is none.
+    pub fn broken(&self) -> u64 {
+        self.broken
+    }
+
+    /// The device and the inode, which tell whether a path still leads here.
+    pub fn identity(&self) -> io::Result<(u64, u64)> {
+        let file = self.reader.get_ref().metadata()?;
+        Ok((file.dev(), file.ino()))
+    }
+
+    /// Whether it has no name any more.
+    pub fn is_deleted(&self) -> io::Result<bool> {
+        Ok(self.reader.get_ref().metadata()?.nlink() == 0)
+    }
+
+    /// Begins again where the file has become shorter than what was read of it.
+    pub fn notice_truncation(&mut self) -> io::Result<()> {
+        let length = self.reader.get_ref().metadata()?.len();
+        if length < self.reader.stream_position()? {
+            self.broken += u64::from(!self.line.is_empty());
+            self.line.clear();
+            self.too_long = false;
+            self.reader.seek(SeekFrom::Start(0))?;
+        }
+        Ok(())
+    }
+
+    /// Reads on to a line's end; whether there was one.
+    fn read_line(&mut self) -> io::Result<bool> {
+        loop {
+            let new = match self.reader.fill_buf() {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                new => new?,
+            };
+            if new.is_empty() {
+                return Ok(false);
+            }
+            let end = new.iter().position(|byte| *byte == b'\n');
+            let part = &new[..end.unwrap_or(new.len())];
+            self.too_long |= self.line.len() + part.len() > LONGEST_LINE;
+            if self.too_long {
+                self.line.clear();
+            } else {
+                self.line.extend_from_slice(part);
+            }
+            let read = end.map_or(new.len(), |end| end + 1);
+            self.reader.consume(read);
+            if end.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn end_line(&mut self, take: Take<'_>) -> io::Result<()> {
+        let line = std::mem::take(&mut self.line);
+        let whole = !std::mem::take(&mut self.too_long) && records(&line, take)?;
+        self.broken += u64::from(!whole);
+        // Its memory serves the next line.
+        self.line = line;
+        self.line.clear();
+        Ok(())
+    }
+}
+
+/// Gives the records of a line to `take`; whether it has nothing else.
+fn records(line: &[u8], take: Take<'_>) -> io::Result<bool> {
+    if line.trim_ascii().is_empty() {
+        return Ok(true);
+    }
+    let text = String::from_utf8_lossy(line);
+    let valid = matches!(text, Cow::Borrowed(_));
+    if valid && let Ok(record) = serde_json::from_str(&text) {
+        take(text.trim(), &record)?;
+        return Ok(true);
+    }
+    let mut whole = valid;
+    for part in parts(&text) {
+        match serde_json::from_str(part) {
+            Ok(record) => take(part, &record)?,
+            Err(_) => whole = false,
+        }
+    }
+    Ok(whole)
+}
+
+/// A line divided before everything that begins as a record does.
+fn parts(line: &str) -> Vec<&str> {
+    let mut starts: Vec<usize> = line.match_indices(START).map(|(at, _)| at).collect();
+    if starts.first() != Some(&0) {
+        starts.insert(0, 0);
+    }
+    let ends = starts.iter().skip(1).copied().chain([line.len()]);
+    let ranges = starts.iter().zip(ends);
+    ranges
+        .map(|(start, end)| line[*start..end].trim())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn record(plugin: &str) -> String {
+        format!(
+            r#"{{"time":"2026-03-01T10:00:00.000001Z","command":"ADD","network":"n","plugin":"{plugin}","digest":"d","capability":"link","operation":"link.create","arguments":{{"text":"{{\"time\":\"x"}},"verdict":"allowed","answer":"ok"}}"#
+        )
+    }
+
+    /// The plugins of a log's records, and how many lines were none.
+    fn read(text: &[u8]) -> (Vec<String>, u64) {
+        let path = std::env::temp_dir().join(format!(
+            "weir-audit-lines-{}-{:?}",
+            std::process::id(),
+            std::thread::current().id()
+        ));
+        File::create(&path).unwrap().write_all(text).unwrap();
+        let mut log = Log::open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let mut plugins = Vec::new();
+        let mut take = |_: &str, record: &Record| {
+            plugins.push(record.plugin.clone());
+            Ok(())
+        };
+        log.read(&mut take).unwrap();
+        log.finish(&mut take).unwrap();
+        (plugins, log.broken())
+    }
+
+    #[test]
+    fn whole_lines_with_and_without_an_end() {
+        let text = format!("{}\n\n{}", record("a"), record("b"));
+        assert_eq!(read(text.as_bytes()), (vec!["a".into(), "b".into()], 0));
+    }
+
+    #[test]
+    fn a_record_follows_one_that_was_cut_short_in_the_same_line() {
+        let whole = record("a");
+        for cut in 1..whole.len() {
+            let text = format!("{}{}\n{}\n", &whole[..cut], record("b"), record("c"));
+            assert_eq!(
+                read(text.as_bytes()),
+                (vec!["b".into(), "c".into()], 1),
+                "cut at {cut}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_the_end_of_the_line_was_cut() {
+        let text = format!("{}{}\n", record("a"), record("b"));
+        assert_eq!(read(text.as_bytes()), (vec!["a".into(), "b".into()], 0));
+    }
+
+    #[test]
+    fn what_is_no_record_is_counted() {
+        let mut text = b"[1]\n\xff\xfe\nhello\n{\"time\":\"now\"}\n".to_vec();
+        text.extend_from_slice(record("a").as_bytes());
+        assert_eq!(read(&text), (vec!["a".into()], 4));
+    }
+}

@@ -1,0 +1,193 @@
+//! A throw-away node: user, mount and network namespaces with a file system root for weir, which all
+//! end with the process. Plugins run there for a demonstration, for a test, or to see what they do.
+//!
+//! ```ignore
+//! let node = Throwaway::enter("weir demo")?;      // from here on this process is on the node
+//! let one = node.container("one")?;               // a network namespace with a path
+//! let sandbox = Sandbox::new(node.paths(), true)?; // or WEIR_ROOT=node.root() for a child
+//! one.enter(|| …)?;                               // a closure inside the container
+//! ```
+
+use std::fs::{self, File};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use anyhow::{Context, Result, anyhow, bail};
+use nix::errno::Errno;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::net::if_::if_nameindex;
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::unistd::{Gid, Uid, getgid, getuid};
+
+use crate::paths::Paths;
+
+/// The namespaces and the root directory. Dropping it removes the directory; the namespaces end with
+/// the process, and with what it started.
+pub struct Throwaway {
+    root: PathBuf,
+}
+
+impl Throwaway {
+    /// Enters new namespaces for `command`, which errors name. The process must have one thread, and
+    /// does not come back: it is on the throw-away node until it ends.
+    ///
+    /// The network namespace is empty but for a loopback interface, the mounts are private, and weir's
+    /// root is an empty file system in memory. Without root it needs user namespaces.
+    pub fn enter(command: &str) -> Result<Self> {
+        enter_namespaces(command, getuid(), getgid())?;
+        make_mounts_private()?;
+        let node = Self {
+            root: make_directory()?,
+        };
+        mount(
+            Some("weir"),
+            &node.root,
+            Some("tmpfs"),
+            MsFlags::empty(),
+            Some("mode=0755"),
+        )
+        .context("mount a file system in memory")?;
+        Ok(node)
+    }
+
+    /// The directory that stands for `/`: what `WEIR_ROOT` is for programs started here.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// What is below the root.
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    /// weir's paths on this node.
+    pub fn paths(&self) -> Paths {
+        Paths::below(&self.root)
+    }
+
+    /// Makes a container: a network namespace, kept alive by a mount at `run/netns/NAME`.
+    pub fn container(&self, name: &str) -> Result<Container> {
+        let directory = self.path("run/netns");
+        fs::create_dir_all(&directory)?;
+        let netns = directory.join(name);
+        File::create(&netns)?;
+        let place = netns.clone();
+        in_thread(move || {
+            unshare(CloneFlags::CLONE_NEWNET).context("make a network namespace")?;
+            let own = Path::new("/proc/thread-self/ns/net");
+            mount(
+                Some(own),
+                &place,
+                None::<&str>,
+                MsFlags::MS_BIND,
+                None::<&str>,
+            )
+            .context("mount the namespace")
+        })?;
+        Ok(Container {
+            name: name.to_owned(),
+            netns,
+        })
+    }
+
+    /// The names of the links on the node's own side, sorted.
+    pub fn links(&self) -> Result<Vec<String>> {
+        link_names()
+    }
+}
+
+impl Drop for Throwaway {
+    fn drop(&mut self) {
+        // The mount is this mount namespace's own; only the empty directory is anybody else's.
+        let _ = umount2(&self.root, MntFlags::MNT_DETACH);
+        let _ = fs::remove_dir(&self.root);
+    }
+}
+
+/// A container of a throw-away node: a network namespace, and nothing else.
+pub struct Container {
+    name: String,
+    netns: PathBuf,
+}
+
+impl Container {
+    /// The name that it was made with.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// `CNI_NETNS`.
+    pub fn netns(&self) -> &Path {
+        &self.netns
+    }
+
+    /// Runs `act` in a thread inside the namespace.
+    pub fn enter<T: Send>(&self, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        let namespace = File::open(&self.netns).context("open the namespace")?;
+        in_thread(move || {
+            setns(namespace, CloneFlags::CLONE_NEWNET).context("enter the namespace")?;
+            act()
+        })
+    }
+
+    /// The names of the links inside, sorted.
+    pub fn links(&self) -> Result<Vec<String>> {
+        self.enter(link_names)
+    }
+}
+
+/// The names of the links in the calling thread's namespace.
+fn link_names() -> Result<Vec<String>> {
+    let links = if_nameindex().context("list the links")?;
+    let mut names: Vec<String> = links
+        .iter()
+        .map(|link| link.name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+fn in_thread<T: Send>(act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    thread::scope(|scope| {
+        scope
+            .spawn(act)
+            .join()
+            .unwrap_or_else(|_| Err(anyhow!("a thread inside a namespace panicked")))
+    })
+}
+
+fn enter_namespaces(command: &str, user: Uid, group: Gid) -> Result<()> {
+    let spaces = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS;
+    match unshare(spaces | CloneFlags::CLONE_NEWUSER) {
+        Ok(()) => become_root(user, group).context("become root in the user namespace"),
+        // Where user namespaces are switched off, root needs none.
+        Err(_) if user.is_root() => unshare(spaces).context("make a network namespace"),
+        Err(Errno::EPERM | Errno::EACCES) => bail!(
+            "this machine does not let {user} make a user namespace: run `{command}` as root, or \
+             allow it (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile with \
+             `userns`)"
+        ),
+        Err(error) => Err(error).context("make a user namespace"),
+    }
+}
+
+fn become_root(user: Uid, group: Gid) -> std::io::Result<()> {
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("0 {group} 1"))
+}
+
+fn make_mounts_private() -> Result<()> {
+    let flags = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+    mount(None::<&str>, "/", None::<&str>, flags, None::<&str>).context("keep mounts to itself")
+}
+
+fn make_directory() -> Result<PathBuf> {
+    let directory = std::env::temp_dir().join(format!("weir-throwaway-{}", std::process::id()));
+    fs::DirBuilder::new()
+        .mode(0o700)
+        .create(&directory)
+        .with_context(|| format!("make `{}`", directory.display()))?;
+    Ok(directory)
+}

@@ -1,0 +1,73 @@
+//! Characters that make a line say something else than what stands in it.
+
+/// Whether a character drives the terminal that shows it, ends a line, is invisible, or turns the
+/// direction of what is written around it. A plugin chooses texts that end in logs, and logs are read
+/// in terminals.
+pub fn misleads(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
+    // Unicode's control and format characters, and its non-characters, which no page can have.
+    let is_format = matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    let is_none = u32::from(c) & 0xfffe == 0xfffe || matches!(c, '\u{fdd0}'..='\u{fdef}');
+    c.is_control() || is_format || is_none
+}
+
+/// JSON in which no such character is left but the ends of its own lines: each is escaped, as it can
+/// only stand in strings.
+pub fn escape(json: String) -> String {
+    let is_escaped = |c: char| c != '\n' && misleads(c);
+    if !json.chars().any(is_escaped) {
+        return json;
+    }
+    let mut escaped = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        match is_escaped(c) {
+            true => c
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}"))),
+            false => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "a\n\u{1b}[2J\u{9b}31m\u{7f}\u{202e}\u{2028}\u{200b}\u{ad}\u{feff}\u{ffff}\u{e0041}\u{10ffff}ü漢";
+
+    #[test]
+    fn json_keeps_its_meaning() {
+        let json = serde_json::to_string(TEXT).expect("a text");
+        let escaped = escape(json);
+        assert!(!escaped.chars().any(misleads), "{escaped}");
+        let read: String = serde_json::from_str(&escaped).expect("JSON");
+        assert_eq!(read, TEXT);
+    }
+
+    #[test]
+    fn json_keeps_its_lines() {
+        let value = serde_json::json!({ "text": [TEXT] });
+        let pretty = serde_json::to_string_pretty(&value).expect("JSON");
+        let escaped = escape(pretty.clone());
+        assert_eq!(escaped.lines().count(), pretty.lines().count());
+        assert!(
+            !escaped.chars().any(|c| c != '\n' && misleads(c)),
+            "{escaped}"
+        );
+        let read: serde_json::Value = serde_json::from_str(&escaped).expect("JSON");
+        assert_eq!(read, value);
+    }
+
+    #[test]
+    fn what_people_write_stays() {
+        for text in ["plain `text`", "grün 网络", "naïve – “quoted”", "\u{1f310}"] {
+            assert!(!text.chars().any(misleads), "{text}");
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Two grants compared: what becomes possible with the second, and what stops being possible.
+
+use serde::Serialize;
+
+use super::document::{Capabilities, Document, Limits};
+use super::operation::Capability;
+use super::outline::{Outline, glob_covers, merge, outlines};
+use super::pattern::Pattern;
+use super::size::Exact;
+use super::words::sentence;
+
+/// What is different.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Difference {
+    /// What only the second allows, capability by capability.
+    pub possible: Vec<Change>,
+    /// What only the first allows.
+    pub impossible: Vec<Change>,
+    /// Globs of networks on which only the second lets the plugin run.
+    pub more_networks: Vec<String>,
+    /// On which only the first does.
+    pub fewer_networks: Vec<String>,
+    /// Other members of the documents.
+    pub members: Vec<Member>,
+}
+
+/// What is allowed in one capability by one of two grants.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    pub capability: Capability,
+    /// "create interfaces of kind bridge, on the host".
+    pub what: String,
+    /// The same as a rule.
+    pub rule: serde_json::Value,
+}
+
+/// A member of a document that has another value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Member {
+    /// `spec.limits.time`.
+    pub key: &'static str,
+    pub from: String,
+    pub to: String,
+}
+
+impl Difference {
+    /// Whether nothing is different.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Compares two documents.
+pub fn compare(first: &Document, second: &Document) -> Difference {
+    let (one, two) = (&first.spec, &second.spec);
+    let mut difference = Difference {
+        possible: added(&one.capabilities, &two.capabilities),
+        impossible: added(&two.capabilities, &one.capabilities),
+        more_networks: uncovered(&one.networks, &two.networks),
+        fewer_networks: uncovered(&two.networks, &one.networks),
+        members: Vec::new(),
+    };
+    let mut member = |key, from: String, to: String| {
+        if from != to {
+            difference.members.push(Member { key, from, to });
+        }
+    };
+    let digest = |d: &Document| match &d.spec.plugin.digest {
+        Some(digest) => digest.to_string(),
+        None => "none".to_owned(),
+    };
+    member(
+        "spec.plugin.name",
+        one.plugin.name.clone(),
+        two.plugin.name.clone(),
+    );
+    member("spec.plugin.digest", digest(first), digest(second));
+    member(
+        "spec.networks",
+        networks(&one.networks),
+        networks(&two.networks),
+    );
+    for (key, of) in LIMITS {
+        member(key, of(&one.limits), of(&two.limits));
+    }
+    difference
+}
+
+/// A limit's key, and how it is written: to the byte, so that two are the same where their texts are.
+type Limit = (&'static str, fn(&Limits) -> String);
+
+const LIMITS: [Limit; 5] = [
+    ("spec.limits.memory", |l| Exact::from(l.memory).to_string()),
+    ("spec.limits.time", |l| {
+        humantime::format_duration(l.time).to_string()
+    }),
+    ("spec.limits.calls", |l| l.calls.to_string()),
+    ("spec.limits.transfer", |l| {
+        Exact::from(l.transfer).to_string()
+    }),
+    ("spec.limits.log", |l| Exact::from(l.log).to_string()),
+];
+
+/// The globs of networks in one text; those that another covers say nothing.
+fn networks(patterns: &[Pattern]) -> String {
+    let mut globs: Vec<String> = patterns.iter().cloned().map(String::from).collect();
+    globs.sort();
+    globs.dedup();
+    let all = globs.clone();
+    globs.retain(|glob| {
+        !all.iter()
+            .any(|other| other != glob && glob_covers(other, glob))
+    });
+    match globs.is_empty() {
+        true => "none".to_owned(),
+        false => globs.join(", "),
+    }
+}
+
+/// The globs of the second that none of the first covers.
+fn uncovered(first: &[Pattern], second: &[Pattern]) -> Vec<String> {
+    let globs = |patterns: &[Pattern]| -> Vec<String> {
+        patterns.iter().map(ToString::to_string).collect()
+    };
+    let (first, mut second) = (globs(first), globs(second));
+    second.retain(|glob| !first.iter().any(|wide| glob_covers(wide, glob)));
+    second.sort();
+    second.dedup();
+    second
+}
+
+/// What a grant allows in a capability, in few rules: what several allow together, one does.
+fn together(capabilities: &Capabilities, capability: Capability) -> Vec<Outline> {
+    let rules = outlines(capabilities, capability);
+    let parts = rules.iter().flat_map(Outline::split).collect();
+    let mut all: Vec<Outline> = merge(parts).into_iter().map(Outline::aggregated).collect();
+    // Those that go together only in a roundabout way.
+    all.extend(rules);
+    all
+}
+
+/// What the second allows and the first does not.
+fn added(first: &Capabilities, second: &Capabilities) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for capability in Capability::ALL {
+        let before = together(first, capability);
+        let is_new = |part: &Outline| !before.iter().any(|rule| rule.covers(part));
+        let after = outlines(second, capability);
+        let new = after.iter().flat_map(Outline::split).filter(is_new);
+        changes.extend(merge(new.collect()).iter().map(|rule| Change {
+            capability,
+            what: sentence(rule),
+            rule: rule.to_json(),
+        }));
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(spec: &str) -> Document {
+        let text = format!(
+            "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: {{ name: a }}\n\
+             spec: {{ plugin: {{ name: a }}, {spec} }}\n"
+        );
+        serde_saphyr::from_str(&text).expect("a grant")
+    }
+
+    fn difference(first: &str, second: &str) -> (Vec<String>, Vec<String>, Vec<&'static str>) {
+        let found = compare(&document(first), &document(second));
+        let words = |changes: &[Change]| changes.iter().map(|c| c.what.clone()).collect();
+        let members = found.members.iter().map(|m| m.key).collect();
+        (words(&found.possible), words(&found.impossible), members)
+    }
+
+    #[test]
+    fn what_is_written_in_another_way_is_the_same() {
+        for (first, second) in [
+            ("networks: [\"*\"]", "networks: [\"*\", blue]"),
+            (
+                "capabilities: { link: [{ kinds: [veth, bridge] }] }",
+                "capabilities: { link: [{ kinds: [bridge] }, { kinds: [veth] }] }",
+            ),
+            (
+                "capabilities: { link: [{}] }",
+                "capabilities: { link: [{ namespace: host }, { namespace: container, verbs: [read] }, \
+                 { namespace: container, verbs: [create, update, delete] }] }",
+            ),
+            (
+                "capabilities: { sysctl: [{ values: [\"1\"], verbs: [write] }, { verbs: [read] }] }",
+                "capabilities: { sysctl: [{ values: [\"1\"] }] }",
+            ),
+            ("limits: { memory: 64MiB }", "limits: { memory: 65536KiB }"),
+            (
+                "capabilities: { route: [{ destinations: [10.0.0.0/9, 10.128.0.0/9] }] }",
+                "capabilities: { route: [{ destinations: [10.0.0.0/8] }] }",
+            ),
+            (
+                "capabilities: { address: [{ namespace: host, addresses: [10.0.0.0/9] }, \
+                 { namespace: host, addresses: [10.128.0.0/9] }] }",
+                "capabilities: { address: [{ namespace: host, addresses: [10.0.0.0/8] }] }",
+            ),
+            (
+                "capabilities: { conntrack: [{ ports: [1-10, 11-20] }] }",
+                "capabilities: { conntrack: [{ ports: [1-20] }] }",
+            ),
+            (
+                "capabilities: { rule: [{ priorities: [1, 2, 3-7] }] }",
+                "capabilities: { rule: [{ priorities: [1-7] }] }",
+            ),
+        ] {
+            let found = compare(&document(first), &document(second));
+            assert!(found.is_empty(), "{first} and {second}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_compared_to_the_byte() {
+        let (_, _, members) = difference(
+            "limits: { transfer: 1100KiB, log: 100000B }",
+            "limits: { transfer: 1126KiB, log: 100001B }",
+        );
+        assert_eq!(members, ["spec.limits.transfer", "spec.limits.log"]);
+        let found = compare(
+            &document("limits: { transfer: 1100KiB }"),
+            &document("limits: { transfer: 1126KiB }"),
+        );
+        let Member { from, to, .. } = &found.members[0];
+        assert_eq!((from.as_str(), to.as_str()), ("1100KiB", "1126KiB"));
+    }
+
+    #[test]
+    fn what_becomes_possible_and_what_stops() {
+        let first = "capabilities: { link: [{ namespace: host, kinds: [veth], verbs: [create, read] }] }, \
+                     limits: { calls: 10 }";
+        let second = "capabilities: { link: [{ namespace: host, kinds: [veth, bridge], verbs: [read] }], \
+                      firewall: [{ namespace: host, families: [inet], hooks: [input], statements: [drop], \
+                      verbs: [write] }] }, networks: [blue]";
+        let (possible, impossible, members) = difference(first, second);
+        assert_eq!(
+            possible,
+            [
+                "look at interfaces of kind bridge, on the host",
+                "write its own tables of inet, with chains on input, whose rules may drop, on the host",
+            ]
+        );
+        assert_eq!(impossible, ["create interfaces of kind veth, on the host"]);
+        assert_eq!(members, ["spec.networks", "spec.limits.calls"]);
+        let (back, forth, _) = difference(second, first);
+        assert_eq!((forth, back), (possible, impossible));
+    }
+
+    #[test]
+    fn a_gap_between_ranges_is_a_difference() {
+        for (first, second) in [
+            (
+                "conntrack: [{ ports: [1-10, 12-20] }]",
+                "conntrack: [{ ports: [1-20] }]",
+            ),
+            (
+                "route: [{ destinations: [10.0.0.0/9, 10.192.0.0/10] }]",
+                "route: [{ destinations: [10.0.0.0/8] }]",
+            ),
+        ] {
+            let of = |capabilities: &str| document(&format!("capabilities: {{ {capabilities} }}"));
+            let found = compare(&of(first), &of(second));
+            assert!(!found.possible.is_empty(), "{first} and {second}");
+            assert!(found.impossible.is_empty(), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn on_more_networks_is_more() {
+        let found = compare(
+            &document("networks: [blue, \"red*\"]"),
+            &document("networks: [\"*\"]"),
+        );
+        assert_eq!(found.more_networks, ["*"]);
+        assert_eq!(found.fewer_networks, Vec::<String>::new());
+        let found = compare(
+            &document("networks: [blue, \"red*\"]"),
+            &document("networks: [red1, green]"),
+        );
+        assert_eq!(found.more_networks, ["green"]);
+        assert_eq!(found.fewer_networks, ["blue", "red*"]);
+    }
+}

@@ -1,0 +1,215 @@
+//! Capability `device`: the hardware behind a link of `host`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::fields::Verbs;
+use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
+use super::pattern::Pattern;
+
+/// Reads the device behind a link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ByLink {
+    /// The link's name.
+    pub link: String,
+}
+
+/// Reads the device at a PCI address.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ByPciAddress {
+    /// `0000:00:1f.6`.
+    pub address: String,
+}
+
+/// Reads the device at a path below `/sys/devices`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ByKernelPath {
+    pub path: String,
+}
+
+impl Operation for ByLink {
+    type Rule = DeviceRule;
+    const NAME: &'static str = "device.by-link";
+    const VERB: Verb = Verb::Read;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::reading(Subject::Link(self.link.clone()))]
+    }
+}
+
+impl Operation for ByPciAddress {
+    type Rule = DeviceRule;
+    const NAME: &'static str = "device.by-pci-address";
+    const VERB: Verb = Verb::Read;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        let address = self.address.clone();
+        vec![Requirement::reading(Subject::PciAddress(address))]
+    }
+}
+
+impl Operation for ByKernelPath {
+    type Rule = DeviceRule;
+    const NAME: &'static str = "device.by-kernel-path";
+    const VERB: Verb = Verb::Read;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::reading(Subject::KernelPath(self.path.clone()))]
+    }
+}
+
+/// `device:` in a grant. Absent fields match everything. A device is matched by what the plugin names
+/// it by: one that is named by its link only by rules without `pci`, one that is named by its PCI
+/// address only by rules without `links`, and one that is named by its path only by rules without both.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DeviceRule {
+    /// Names of links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Vec<Pattern>>,
+    /// PCI addresses, such as `0000:03:00.*`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pci: Option<Vec<Pattern>>,
+    /// What may be done; everything, when left out.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "Verbs::<DeviceRule>"
+    )]
+    pub verbs: Option<Vec<Verb>>,
+}
+
+/// One device, and what is done with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    pub subject: Subject,
+    pub verb: Verb,
+}
+
+/// What a device is named by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Link(String),
+    PciAddress(String),
+    KernelPath(String),
+}
+
+impl Requirement {
+    fn reading(subject: Subject) -> Self {
+        Self {
+            subject,
+            verb: Verb::Read,
+        }
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = self.verb;
+        match &self.subject {
+            Subject::Link(name) => write!(f, "{verb} the device behind link `{name}`"),
+            Subject::PciAddress(address) => {
+                write!(f, "{verb} the device at PCI address `{address}`")
+            }
+            Subject::KernelPath(path) => write!(f, "{verb} the device at `{path}`"),
+        }
+    }
+}
+
+impl Rule for DeviceRule {
+    type Requirement = Requirement;
+    const CAPABILITY: Capability = Capability::Device;
+    const VERBS: &'static [Verb] = &[Verb::Read];
+
+    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
+        let one_of = |patterns: &[Pattern], value: Option<&String>| {
+            value.is_some_and(|value| patterns.iter().any(|p| p.matches(value, invocation)))
+        };
+        let (link, address) = match &r.subject {
+            Subject::Link(name) => (Some(name), None),
+            Subject::PciAddress(address) => (None, Some(address)),
+            Subject::KernelPath(_) => (None, None),
+        };
+        let is_link = |patterns: &[Pattern]| one_of(patterns, link);
+        let is_address = |patterns: &[Pattern]| one_of(patterns, address);
+        Fields::default()
+            .field("links", self.links.as_deref().is_none_or(is_link))
+            .field("pci", self.pci.as_deref().is_none_or(is_address))
+            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
+            .miss()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::document::Capabilities;
+    use super::super::operation::{Decision, decide};
+    use super::*;
+
+    const NICS: &str = r#"{"device": [
+        {"links": ["ens*"], "verbs": ["read"]},
+        {"pci": ["0000:03:00.?"]}
+    ]}"#;
+
+    fn decision<O: Operation>(grant: &str, operation: &O) -> Decision {
+        let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
+        decide(&capabilities, &Invocation::default(), operation)
+    }
+
+    fn by_link(name: &str) -> ByLink {
+        ByLink {
+            link: name.to_owned(),
+        }
+    }
+
+    fn by_address(address: &str) -> ByPciAddress {
+        ByPciAddress {
+            address: address.to_owned(),
+        }
+    }
+
+    fn by_path() -> ByKernelPath {
+        ByKernelPath {
+            path: "/sys/devices/pci0000:00/0000:03:00.0/net/ens3".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_is_listed_is_allowed() {
+        let allowed = |rule: &str| Decision::Allowed {
+            rules: vec![rule.to_owned()],
+        };
+        assert_eq!(decision(NICS, &by_link("ens3")), allowed("device[0]"));
+        let function = by_address("0000:03:00.1");
+        assert_eq!(decision(NICS, &function), allowed("device[1]"));
+        let all = r#"{"device": [{}]}"#;
+        assert_eq!(decision(all, &by_path()), allowed("device[0]"));
+    }
+
+    #[test]
+    fn each_field_counts() {
+        let denied = |requirement: &str, closest: Option<&str>| Decision::Denied {
+            requirement: requirement.to_owned(),
+            closest: closest.map(str::to_owned),
+        };
+        assert_eq!(
+            decision(NICS, &by_link("eth0")),
+            denied("read the device behind link `eth0`", Some("device[1]: pci"))
+        );
+        assert_eq!(
+            decision(NICS, &by_address("0000:04:00.1")),
+            denied(
+                "read the device at PCI address `0000:04:00.1`",
+                Some("device[1]: pci")
+            )
+        );
+        let path = "read the device at `/sys/devices/pci0000:00/0000:03:00.0/net/ens3`";
+        assert_eq!(
+            decision(NICS, &by_path()),
+            denied(path, Some("device[1]: pci"))
+        );
+        assert_eq!(decision("{}", &by_path()), denied(path, None));
+    }
+}

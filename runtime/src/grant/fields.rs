@@ -1,0 +1,106 @@
+//! How fields are read that rules of several capabilities have: verbs, networks.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use ipnet::IpNet;
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::mistake::{choice, expected_one_of};
+use super::operation::{Rule, Verb};
+
+/// `with` for the verbs of a rule: only those that the rule's capability has.
+pub struct Verbs<R>(PhantomData<R>);
+
+impl<R: Rule> Verbs<R> {
+    /// The verbs' words.
+    pub fn words() -> Vec<&'static str> {
+        R::VERBS.iter().map(|verb| verb.word()).collect()
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        verbs: &Option<Vec<Verb>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        verbs.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Vec<Verb>>, D::Error> {
+        let verbs = Option::<Vec<VerbOf<R>>>::deserialize(deserializer)?;
+        Ok(verbs.map(|list| list.into_iter().map(|verb| verb.verb).collect()))
+    }
+}
+
+/// A verb that a capability has.
+struct VerbOf<R> {
+    verb: Verb,
+    rule: PhantomData<R>,
+}
+
+impl<'de, R: Rule> Deserialize<'de> for VerbOf<R> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(VerbVisitor(PhantomData))
+    }
+}
+
+struct VerbVisitor<R>(PhantomData<R>);
+
+impl<R: Rule> Visitor<'_> for VerbVisitor<R> {
+    type Value = VerbOf<R>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&choice(&Verbs::<R>::words()))
+    }
+
+    fn visit_str<E: de::Error>(self, word: &str) -> Result<VerbOf<R>, E> {
+        let found = R::VERBS.iter().find(|verb| verb.word() == word);
+        let verb = *found.ok_or_else(|| {
+            let expected = expected_one_of(word, &Verbs::<R>::words());
+            let capability = R::CAPABILITY;
+            E::custom(format!("`{word}` is no verb of `{capability}`; {expected}"))
+        })?;
+        Ok(VerbOf {
+            verb,
+            rule: PhantomData,
+        })
+    }
+}
+
+/// `with` for networks, which says what is wrong with one.
+pub struct Networks;
+
+impl Networks {
+    pub(super) fn serialize<S: Serializer>(
+        networks: &Option<Vec<IpNet>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        networks.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Vec<IpNet>>, D::Error> {
+        let networks = Option::<Vec<Network>>::deserialize(deserializer)?;
+        Ok(networks.map(|list| list.into_iter().map(|network| network.0).collect()))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Network(IpNet);
+
+impl TryFrom<String> for Network {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|_| {
+            format!(
+                "`{text}` is no network; expected an address and a prefix length, such as \
+                 `10.0.0.0/8`"
+            )
+        })
+    }
+}

@@ -1,0 +1,500 @@
+//! What is said to the kernel of a table: chains, rules, sets, elements.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use super::super::link::Mac;
+
+/// The family of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+pub enum Family {
+    Ip,
+    Ip6,
+    Inet,
+    Arp,
+    Bridge,
+    Netdev,
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ip => "ip",
+            Self::Ip6 => "ip6",
+            Self::Inet => "inet",
+            Self::Arp => "arp",
+            Self::Bridge => "bridge",
+            Self::Netdev => "netdev",
+        })
+    }
+}
+
+/// Where a base chain is called from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+pub enum Hook {
+    Prerouting,
+    Input,
+    Forward,
+    Output,
+    Postrouting,
+    Ingress,
+    Egress,
+}
+
+impl Hook {
+    pub(super) const ALL: [Self; 7] = [
+        Self::Prerouting,
+        Self::Input,
+        Self::Forward,
+        Self::Output,
+        Self::Postrouting,
+        Self::Ingress,
+        Self::Egress,
+    ];
+}
+
+impl fmt::Display for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Prerouting => "prerouting",
+            Self::Input => "input",
+            Self::Forward => "forward",
+            Self::Output => "output",
+            Self::Postrouting => "postrouting",
+            Self::Ingress => "ingress",
+            Self::Egress => "egress",
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChainType {
+    Filter,
+    Nat,
+    Route,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Policy {
+    Accept,
+    Drop,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct BaseChain {
+    pub chain_type: ChainType,
+    pub hook: Hook,
+    /// Lower is earlier.
+    pub priority: i32,
+    pub policy: Policy,
+    /// The link of `ingress` and `egress` chains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chain {
+    pub name: String,
+    /// None for a regular chain, which is reached by `jump` and `goto` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<BaseChain>,
+}
+
+/// What of a packet is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Field {
+    InputLinkName,
+    OutputLinkName,
+    Mark,
+    NetworkProtocol,
+    TransportProtocol,
+    Ipv4Source,
+    Ipv4Destination,
+    Ipv6Source,
+    Ipv6Destination,
+    SourcePort,
+    DestinationPort,
+    MacSource,
+    MacDestination,
+    EtherType,
+    ConnectionState,
+    ConnectionStatus,
+    ConnectionMark,
+    ConnectionOriginalDestinationPort,
+    DestinationAddressType,
+    SourceAddressType,
+}
+
+/// In nft's spelling.
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::InputLinkName => "meta iifname",
+            Self::OutputLinkName => "meta oifname",
+            Self::Mark => "meta mark",
+            Self::NetworkProtocol => "meta nfproto",
+            Self::TransportProtocol => "meta l4proto",
+            Self::Ipv4Source => "ip saddr",
+            Self::Ipv4Destination => "ip daddr",
+            Self::Ipv6Source => "ip6 saddr",
+            Self::Ipv6Destination => "ip6 daddr",
+            Self::SourcePort => "th sport",
+            Self::DestinationPort => "th dport",
+            Self::MacSource => "ether saddr",
+            Self::MacDestination => "ether daddr",
+            Self::EtherType => "ether type",
+            Self::ConnectionState => "ct state",
+            Self::ConnectionStatus => "ct status",
+            Self::ConnectionMark => "ct mark",
+            Self::ConnectionOriginalDestinationPort => "ct original proto-dst",
+            Self::DestinationAddressType => "fib daddr type",
+            Self::SourceAddressType => "fib saddr type",
+        })
+    }
+}
+
+/// A constant to compare with, or a part of a set element's key or data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    Number(u32),
+    Address(IpAddr),
+    /// An interface name.
+    Name(String),
+    Mac(Mac),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Address(address) => write!(f, "{address}"),
+            Self::Name(name) => write!(f, "\"{name}\""),
+            Self::Mac(mac) => write!(f, "{mac}"),
+        }
+    }
+}
+
+/// Leaves a field out of the audit log where it says nothing.
+pub(super) fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// What must hold for a rule's statements to be reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Condition {
+    Equals {
+        field: Field,
+        value: Value,
+        #[serde(default, skip_serializing_if = "is_false")]
+        negate: bool,
+    },
+    Within {
+        field: Field,
+        network: IpNet,
+        #[serde(default, skip_serializing_if = "is_false")]
+        negate: bool,
+    },
+    Masked {
+        field: Field,
+        mask: u32,
+        value: u32,
+        #[serde(default, skip_serializing_if = "is_false")]
+        negate: bool,
+    },
+    InSet {
+        fields: Vec<Field>,
+        set: String,
+        #[serde(default, skip_serializing_if = "is_false")]
+        negate: bool,
+    },
+}
+
+/// The fields, concatenated, as the key of a map.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MapLookup {
+    pub fields: Vec<Field>,
+    pub map: String,
+}
+
+/// `mark & ~mask | value`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MarkChange {
+    pub mask: u32,
+    pub value: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct NatOptions {
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub random: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub fully_random: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub persistent: bool,
+}
+
+/// A translation's new address and port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nat {
+    pub target: NatTarget,
+    pub options: NatOptions,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NatTarget {
+    Fixed {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        address: Option<IpAddr>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        port: Option<u16>,
+    },
+    FromMap {
+        lookup: MapLookup,
+        with_port: bool,
+        ipv6: bool,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Statement {
+    Accept,
+    Drop,
+    Return,
+    Jump(String),
+    Goto(String),
+    VerdictMap(MapLookup),
+    Masquerade(NatOptions),
+    Snat(Nat),
+    Dnat(Nat),
+    SetMark(MarkChange),
+    SetConnectionMark(MarkChange),
+    Reject,
+    Counter,
+    Notrack,
+}
+
+impl Statement {
+    /// The word of it in a grant.
+    pub fn kind(&self) -> StatementKind {
+        match self {
+            Self::Accept => StatementKind::Accept,
+            Self::Drop => StatementKind::Drop,
+            Self::Return => StatementKind::Return,
+            Self::Jump(_) => StatementKind::Jump,
+            Self::Goto(_) => StatementKind::Goto,
+            Self::VerdictMap(_) => StatementKind::VerdictMap,
+            Self::Masquerade(_) => StatementKind::Masquerade,
+            Self::Snat(_) => StatementKind::Snat,
+            Self::Dnat(_) => StatementKind::Dnat,
+            Self::SetMark(_) => StatementKind::SetMark,
+            Self::SetConnectionMark(_) => StatementKind::SetConnectionMark,
+            Self::Reject => StatementKind::Reject,
+            Self::Counter => StatementKind::Counter,
+            Self::Notrack => StatementKind::Notrack,
+        }
+    }
+}
+
+/// The kind of a statement: what `statements:` in a grant lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+pub enum StatementKind {
+    Accept,
+    Drop,
+    Return,
+    Jump,
+    Goto,
+    VerdictMap,
+    Masquerade,
+    Snat,
+    Dnat,
+    SetMark,
+    SetConnectionMark,
+    Reject,
+    Counter,
+    Notrack,
+}
+
+impl fmt::Display for StatementKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Accept => "accept",
+            Self::Drop => "drop",
+            Self::Return => "return",
+            Self::Jump => "jump",
+            Self::Goto => "goto",
+            Self::VerdictMap => "verdict-map",
+            Self::Masquerade => "masquerade",
+            Self::Snat => "snat",
+            Self::Dnat => "dnat",
+            Self::SetMark => "set-mark",
+            Self::SetConnectionMark => "set-connection-mark",
+            Self::Reject => "reject",
+            Self::Counter => "counter",
+            Self::Notrack => "notrack",
+        })
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rule {
+    pub chain: String,
+    /// All must hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// In order; only the last may be a verdict or a translation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<Statement>,
+    /// At most 128 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Only in answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handle: Option<u64>,
+}
+
+/// The type of a part of a key or of a map's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DataType {
+    Ipv4Address,
+    Ipv6Address,
+    MacAddress,
+    LinkName,
+    Port,
+    Protocol,
+    Mark,
+    Verdict,
+}
+
+impl fmt::Display for DataType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ipv4Address => "ipv4-address",
+            Self::Ipv6Address => "ipv6-address",
+            Self::MacAddress => "mac-address",
+            Self::LinkName => "link-name",
+            Self::Port => "port",
+            Self::Protocol => "protocol",
+            Self::Mark => "mark",
+            Self::Verdict => "verdict",
+        })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Set {
+    pub name: String,
+    /// One part, or several for a concatenation.
+    pub key: Vec<DataType>,
+    /// Empty for a set; `[Verdict]` alone, or the parts of a data value, for a map.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<DataType>,
+    /// Elements are ranges.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub interval: bool,
+}
+
+/// A verdict in a map.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    Accept,
+    Drop,
+    Return,
+    Jump(String),
+    Goto(String),
+}
+
+impl Verdict {
+    /// The statement that it amounts to.
+    pub fn kind(&self) -> StatementKind {
+        match self {
+            Self::Accept => StatementKind::Accept,
+            Self::Drop => StatementKind::Drop,
+            Self::Return => StatementKind::Return,
+            Self::Jump(_) => StatementKind::Jump,
+            Self::Goto(_) => StatementKind::Goto,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ElementData {
+    #[default]
+    None,
+    Verdict(Verdict),
+    Values(Vec<Value>),
+}
+
+impl ElementData {
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Element {
+    pub key: Vec<Value>,
+    /// The last key of a range, in an `interval` set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_end: Option<Vec<Value>>,
+    #[serde(default, skip_serializing_if = "ElementData::is_none")]
+    pub data: ElementData,
+    /// At most 128 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Elements {
+    pub set: String,
+    pub elements: Vec<Element>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleHandle {
+    pub chain: String,
+    pub handle: u64,
+}
+
+/// One command of a transaction. `Add…` of what exists already as described is no error;
+/// `Create…` of what exists is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Command {
+    AddChain(Chain),
+    CreateChain(Chain),
+    DeleteChain(String),
+    FlushChain(String),
+    AppendRule(Rule),
+    InsertRule(Rule),
+    DeleteRule(RuleHandle),
+    AddSet(Set),
+    CreateSet(Set),
+    DeleteSet(String),
+    AddElements(Elements),
+    CreateElements(Elements),
+    DeleteElements(Elements),
+    FlushSet(String),
+    DeleteTable,
+}

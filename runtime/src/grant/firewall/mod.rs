@@ -1,0 +1,199 @@
+//! Capability `firewall`: chains, rules and sets of a plugin's own nftables tables.
+
+mod commands;
+mod rule;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use super::operation::{Namespace, Operation, Verb};
+use commands::is_false;
+pub use commands::{
+    BaseChain, Chain, ChainType, Command, Condition, DataType, Element, ElementData, Elements,
+    Family, Field, Hook, MapLookup, MarkChange, Nat, NatOptions, NatTarget, Policy, Rule,
+    RuleHandle, Set, Statement, StatementKind, Value, Verdict,
+};
+pub use rule::{FirewallRule, Requirement, Subject};
+
+fn verdict_of(element: &Element) -> Option<StatementKind> {
+    match &element.data {
+        ElementData::Verdict(verdict) => Some(verdict.kind()),
+        _ => None,
+    }
+}
+
+/// Carries out commands as one transaction in the plugin's table of a family.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Apply {
+    pub namespace: Namespace,
+    pub family: Family,
+    /// `weir_<plugin>`: named by the host.
+    pub table: String,
+    pub commands: Vec<Command>,
+    /// Chains, sets and the table are deleted only while they are empty, and are `busy`
+    /// otherwise. What the host sets to undo: others may have put something into them meanwhile.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub only_empty: bool,
+}
+
+/// Lists the chains of the plugin's table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ListChains {
+    pub namespace: Namespace,
+    pub family: Family,
+    pub table: String,
+}
+
+/// Lists the names of the sets and maps of the plugin's table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ListSets {
+    pub namespace: Namespace,
+    pub family: Family,
+    pub table: String,
+}
+
+/// Lists the handles and comments of one chain's rules.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ListRules {
+    pub namespace: Namespace,
+    pub family: Family,
+    pub table: String,
+    pub chain: String,
+}
+
+/// Reads one element by its key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GetElement {
+    pub namespace: Namespace,
+    pub family: Family,
+    pub table: String,
+    pub set: String,
+    pub key: Vec<Value>,
+}
+
+/// Lists the elements of a set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ListElements {
+    pub namespace: Namespace,
+    pub family: Family,
+    pub table: String,
+    pub set: String,
+}
+
+impl Operation for Apply {
+    type Rule = FirewallRule;
+    const NAME: &'static str = "firewall.apply";
+    const VERB: Verb = Verb::Write;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        let mut needed = vec![Subject::Table];
+        let mut chains = Chains::default();
+        for subject in self.commands.iter().flat_map(|c| chains.subjects(c)) {
+            if !needed.contains(&subject) {
+                needed.push(subject);
+            }
+        }
+        let requirement = |subject| Requirement {
+            namespace: self.namespace,
+            family: self.family,
+            table: self.table.clone(),
+            verb: Self::VERB,
+            subject,
+        };
+        needed.into_iter().map(requirement).collect()
+    }
+}
+
+/// The base chains that the commands so far have made, and the hook of each. The kernel lets nobody move
+/// one to another hook, nor jump into one, so that a rule in one of them is reached from there alone.
+#[derive(Default)]
+struct Chains<'a> {
+    hooks: Vec<(&'a str, Hook)>,
+}
+
+impl<'a> Chains<'a> {
+    /// What a command hangs up, and what it can make happen to a packet. A chain's policy `drop` and a
+    /// map's verdicts count like the statements of their names.
+    fn subjects(&mut self, command: &'a Command) -> Vec<Subject> {
+        match command {
+            Command::AddChain(chain) | Command::CreateChain(chain) => self.made(chain),
+            Command::DeleteChain(name) => {
+                self.forget(name);
+                Vec::new()
+            }
+            Command::DeleteTable => {
+                self.hooks.clear();
+                Vec::new()
+            }
+            Command::AppendRule(rule) | Command::InsertRule(rule) => {
+                let hook = self.hook(&rule.chain);
+                let kinds = rule.statements.iter().map(Statement::kind);
+                kinds
+                    .map(|kind| Subject::Statement { kind, hook })
+                    .collect()
+            }
+            Command::AddElements(elements) | Command::CreateElements(elements) => {
+                let kinds = elements.elements.iter().filter_map(verdict_of);
+                let anywhere = |kind| Subject::Statement { kind, hook: None };
+                kinds.map(anywhere).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn made(&mut self, chain: &'a Chain) -> Vec<Subject> {
+        self.forget(&chain.name);
+        let Some(base) = &chain.base else {
+            return Vec::new();
+        };
+        self.hooks.push((&chain.name, base.hook));
+        let mut subjects = vec![Subject::Hook(base.hook)];
+        if base.policy == Policy::Drop {
+            subjects.push(Subject::Statement {
+                kind: StatementKind::Drop,
+                hook: Some(base.hook),
+            });
+        }
+        subjects
+    }
+
+    fn forget(&mut self, name: &str) {
+        self.hooks.retain(|(known, _)| *known != name);
+    }
+
+    fn hook(&self, name: &str) -> Option<Hook> {
+        let known = self.hooks.iter().find(|(known, _)| *known == name);
+        known.map(|(_, hook)| *hook)
+    }
+}
+
+/// Implements `Operation` for operations that read a table.
+macro_rules! operation_that_reads {
+    ($($operation:ident, $name:literal;)*) => {$(
+        impl Operation for $operation {
+            type Rule = FirewallRule;
+            const NAME: &'static str = $name;
+            const VERB: Verb = Verb::Read;
+
+            fn requirements(&self) -> Vec<Requirement> {
+                vec![Requirement {
+                    namespace: self.namespace,
+                    family: self.family,
+                    table: self.table.clone(),
+                    verb: Self::VERB,
+                    subject: Subject::Table,
+                }]
+            }
+        }
+    )*};
+}
+
+operation_that_reads! {
+    ListChains, "firewall.list-chains";
+    ListSets, "firewall.list-sets";
+    ListRules, "firewall.list-rules";
+    GetElement, "firewall.get-element";
+    ListElements, "firewall.list-elements";
+}

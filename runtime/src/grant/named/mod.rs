@@ -1,0 +1,199 @@
+//! Operations by their names: `link.create namespace=host kind=bridge name=cni0`, and what a record of
+//! the audit log says was asked.
+//!
+//! A field has a person's name for it and a place in the operation's JSON, which is the one of the audit
+//! log; the operation's own type reads that, and says what is wrong with it.
+
+mod complete;
+mod field;
+pub mod function;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Map, Value};
+
+use super::asked::Asked;
+use super::mistake::expected_one_of;
+use super::operation::{Capability, Verb};
+use field::Field;
+use table::OPERATIONS;
+
+/// An operation that can be named.
+pub struct Known {
+    /// `link.create`: its name in a record.
+    pub name: &'static str,
+    /// What people call it, where two operations have one name.
+    asked_as: &'static str,
+    verb: Verb,
+    fields: &'static [Field],
+    /// What nobody needs to say, as JSON.
+    defaults: &'static str,
+    /// Makes the operation's JSON of what was said.
+    complete: fn(&mut Map<String, Value>) -> Result<(), complete::Missing>,
+    read: fn(Value) -> Result<Box<dyn Asked>, serde_json::Error>,
+    /// A member that tells it from another operation of its name.
+    only_with: Option<(&'static str, &'static str)>,
+}
+
+/// The names by which people ask for operations, each once.
+pub fn names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = OPERATIONS.iter().map(|known| known.asked_as).collect();
+    names.dedup();
+    names
+}
+
+/// The names that stand in records, each once.
+pub fn recorded_names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = OPERATIONS.iter().map(|known| known.name).collect();
+    names.dedup();
+    names
+}
+
+/// The operation of a record of the audit log. Errors: what is wrong with it.
+pub fn recorded(name: &str, arguments: &Value) -> Result<Box<dyn Asked>, String> {
+    let mut why = None;
+    let candidates: Vec<&Known> = OPERATIONS.iter().filter(|k| k.name == name).collect();
+    if candidates.is_empty() {
+        return Err(format!("there is no operation `{name}`"));
+    }
+    for known in candidates {
+        if known.is_for(arguments) {
+            match (known.read)(arguments.clone()) {
+                Ok(operation) => return Ok(operation),
+                Err(error) => why = why.or(Some(error.to_string())),
+            }
+        }
+    }
+    let why = why.unwrap_or_else(|| "a member is missing".to_owned());
+    Err(format!("the arguments of `{name}`: {why}"))
+}
+
+/// The operation that a person names, with its fields in any order.
+///
+/// Errors: unknown, missing and repeated fields, with those that there are; values that are none.
+pub fn named(name: &str, given: &[(String, String)]) -> Result<Box<dyn Asked>, String> {
+    let candidates: Vec<&Known> = OPERATIONS.iter().filter(|k| k.asked_as == name).collect();
+    if candidates.is_empty() {
+        return Err(no_such(name));
+    }
+    for (at, (field, value)) in given.iter().enumerate() {
+        if let Some((_, first)) = given[..at].iter().find(|(before, _)| before == field) {
+            return Err(format!(
+                "`{field}` is given twice, as `{first}` and as `{value}`; ask for one of them"
+            ));
+        }
+    }
+    let mut why = None;
+    for known in &candidates {
+        match known.build(given) {
+            Ok(Some(operation)) => return Ok(operation),
+            Ok(None) => {}
+            Err(error) => why = why.or(Some(error)),
+        }
+    }
+    Err(why.unwrap_or_else(|| mistake(name, &candidates, given)))
+}
+
+/// What is wrong with the fields: one that there is not, or one that is missing.
+fn mistake(name: &str, candidates: &[&'static Known], given: &[(String, String)]) -> String {
+    let mut fields: Vec<&Field> = Vec::new();
+    for field in candidates.iter().flat_map(|known| known.fields) {
+        if !fields.iter().any(|f| f.name == field.name) {
+            fields.push(field);
+        }
+    }
+    let is_required = |field: &&&Field| {
+        let in_each = |known: &&Known| {
+            let own = known.fields.iter().find(|f| f.name == field.name);
+            own.is_some_and(|f| f.required)
+        };
+        candidates.iter().all(in_each)
+    };
+    let spelled: Vec<String> = fields
+        .iter()
+        .map(|f| match is_required(&f) {
+            true => f.name.to_owned(),
+            false => format!("[{}]", f.name),
+        })
+        .collect();
+    let there_are = match spelled.is_empty() {
+        true => "it has none".to_owned(),
+        false => format!("its fields are {}", spelled.join(", ")),
+    };
+    let unknown = given
+        .iter()
+        .find(|(key, _)| !fields.iter().any(|f| f.name == key));
+    if let Some((key, _)) = unknown {
+        return format!("`{name}` has no field `{key}`; {there_are}");
+    }
+    let missing: Vec<&str> = fields
+        .iter()
+        .filter(is_required)
+        .filter(|f| !given.iter().any(|(key, _)| key == f.name))
+        .map(|f| f.name)
+        .collect();
+    match missing.is_empty() {
+        true => format!("the fields of `{name}` do not go together; {there_are}"),
+        false => format!("`{name}` needs {}; {there_are}", missing.join(", ")),
+    }
+}
+
+/// Why there is no operation of a name: those that there are, of its capability where it has one.
+pub fn no_such(name: &str) -> String {
+    let word = name.split('.').next().unwrap_or_default();
+    let all = names();
+    let of_word: Vec<&str> = match Capability::from_word(word) {
+        Some(_) => all
+            .into_iter()
+            .filter(|n| n.starts_with(&format!("{word}.")))
+            .collect(),
+        None => all,
+    };
+    match of_word.as_slice() {
+        [] => format!("there is no operation `{name}`: capability `{word}` has none to allow"),
+        [only] => format!("there is no operation `{name}`; say `{only}`"),
+        several => format!(
+            "there is no operation `{name}`; {}",
+            expected_one_of(name, several)
+        ),
+    }
+}
+
+impl Known {
+    fn is_for(&self, arguments: &Value) -> bool {
+        self.only_with
+            .is_none_or(|(member, value)| arguments[member] == value)
+    }
+
+    /// None where the fields are not enough, or are another operation's.
+    fn build(&self, given: &[(String, String)]) -> Result<Option<Box<dyn Asked>>, String> {
+        let mut operation: Value =
+            serde_json::from_str(self.defaults).expect("defaults are JSON: a test reads them");
+        for (key, text) in given {
+            let Some(field) = self.fields.iter().find(|f| f.name == key) else {
+                return Ok(None);
+            };
+            put(&mut operation, field.place, field.parse(text)?);
+        }
+        let is_given = |f: &Field| given.iter().any(|(key, _)| key == f.name);
+        if !self.fields.iter().all(|f| !f.required || is_given(f)) || !self.is_for(&operation) {
+            return Ok(None);
+        }
+        if let Value::Object(members) = &mut operation {
+            (self.complete)(members).map_err(|missing| format!("`{}`: {missing}", self.name))?;
+        }
+        let name = self.name;
+        let built = (self.read)(operation).map_err(|e| format!("`{name}`: {e}"))?;
+        Ok(Some(built))
+    }
+}
+
+/// Puts a value at a JSON pointer; objects on the way are made.
+fn put(document: &mut Value, place: &str, value: Value) {
+    let mut at = document;
+    for key in place.split('/').skip(1) {
+        at = &mut at[key];
+    }
+    *at = value;
+}

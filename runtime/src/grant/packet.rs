@@ -1,0 +1,282 @@
+//! Capability `packet`: sockets bound to one link of `container`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::fields::Verbs;
+use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
+use super::pattern::{Pattern, Range};
+
+/// What a socket speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+pub enum Protocol {
+    /// UDP, to and from one local port.
+    Udp,
+    /// Frames of one EtherType.
+    Raw,
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Udp => "udp",
+            Self::Raw => "raw",
+        })
+    }
+}
+
+/// Opens a UDP socket.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenUdp {
+    /// The link's name.
+    pub link: String,
+    pub local_port: u16,
+    pub broadcast: bool,
+}
+
+/// Opens a packet socket.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenRaw {
+    /// The link's name.
+    pub link: String,
+    pub ether_type: u16,
+}
+
+impl Operation for OpenUdp {
+    type Rule = PacketRule;
+    const NAME: &'static str = "packet.open-udp";
+    const VERB: Verb = Verb::Open;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        let local = self.local_port;
+        vec![Requirement::new(
+            &self.link,
+            Subject::Udp {
+                local,
+                remote: None,
+            },
+        )]
+    }
+}
+
+impl Operation for OpenRaw {
+    type Rule = PacketRule;
+    const NAME: &'static str = "packet.open-raw";
+    const VERB: Verb = Verb::Open;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::new(&self.link, Subject::Raw(self.ether_type))]
+    }
+}
+
+/// `packet:` in a grant. Absent fields match everything.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PacketRule {
+    /// Names of links in the container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Vec<Pattern>>,
+    /// Protocols.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocols: Option<Vec<Protocol>>,
+    /// Local ports of `udp`, as numbers and ranges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ports: Option<Vec<Range<u16>>>,
+    /// Ports that datagrams of `udp` may go to, as numbers and ranges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remotes: Option<Vec<Range<u16>>>,
+    /// EtherTypes of `raw`, as numbers and ranges: 2048 is IPv4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ethertypes: Option<Vec<Range<u16>>>,
+    /// What may be done; everything, when left out.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "Verbs::<PacketRule>"
+    )]
+    pub verbs: Option<Vec<Verb>>,
+}
+
+/// One socket on one link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    /// The link's name.
+    pub link: String,
+    pub subject: Subject,
+    pub verb: Verb,
+}
+
+/// What comes and goes through a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// UDP from a local port; and to a port, of a datagram that is to be sent.
+    Udp { local: u16, remote: Option<u16> },
+    /// Frames of an EtherType.
+    Raw(u16),
+}
+
+impl Subject {
+    fn protocol(self) -> Protocol {
+        match self {
+            Self::Udp { .. } => Protocol::Udp,
+            Self::Raw(_) => Protocol::Raw,
+        }
+    }
+}
+
+impl Requirement {
+    fn new(link: &str, subject: Subject) -> Self {
+        Self {
+            link: link.to_owned(),
+            subject,
+            verb: Verb::Open,
+        }
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { link, verb, .. } = self;
+        match self.subject {
+            Subject::Udp { local, remote } => {
+                write!(f, "{verb} a socket for udp port {local}")?;
+                remote.map_or(Ok(()), |port| write!(f, " to port {port}"))?;
+            }
+            Subject::Raw(ether_type) => {
+                write!(f, "{verb} a socket for EtherType {ether_type:#06x}")?;
+            }
+        }
+        write!(f, " on `{link}` in container")
+    }
+}
+
+impl Rule for PacketRule {
+    type Requirement = Requirement;
+    const CAPABILITY: Capability = Capability::Packet;
+    const VERBS: &'static [Verb] = &[Verb::Open];
+
+    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
+        let (local, remote, ether_type) = match r.subject {
+            Subject::Udp { local, remote } => (Some(local), remote, None),
+            Subject::Raw(ether_type) => (None, None, Some(ether_type)),
+        };
+        // A field that speaks of another protocol does not count.
+        let in_ranges = |ranges: &Option<Vec<Range<u16>>>, number: Option<u16>| {
+            number.is_none_or(|number| any(ranges.as_deref(), |r| r.contains(number)))
+        };
+        let protocol = r.subject.protocol();
+        Fields::default()
+            .field(
+                "links",
+                any(self.links.as_deref(), |p| p.matches(&r.link, invocation)),
+            )
+            .field(
+                "protocols",
+                any(self.protocols.as_deref(), |p| *p == protocol),
+            )
+            .field("ports", in_ranges(&self.ports, local))
+            .field("remotes", in_ranges(&self.remotes, remote))
+            .field("ethertypes", in_ranges(&self.ethertypes, ether_type))
+            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
+            .miss()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::document::Capabilities;
+    use super::super::operation::{Decision, decide};
+    use super::*;
+
+    const DHCP: &str = r#"{"packet": [
+        {"links": ["{ifname}"], "protocols": ["udp"], "ports": [68], "remotes": [67]},
+        {"links": ["{ifname}"], "protocols": ["raw"], "ethertypes": [2048, "34525-34525"]}
+    ]}"#;
+
+    fn missed<O: Operation>(grant: &str, operation: &O) -> Option<String> {
+        let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
+        let invocation = Invocation {
+            ifname: "eth0".to_owned(),
+            ..Invocation::default()
+        };
+        match decide(&capabilities, &invocation, operation) {
+            Decision::Allowed { .. } => None,
+            Decision::Denied { closest, .. } => Some(closest.unwrap_or_default()),
+        }
+    }
+
+    fn udp(link: &str, local_port: u16) -> OpenUdp {
+        OpenUdp {
+            link: link.to_owned(),
+            local_port,
+            broadcast: true,
+        }
+    }
+
+    /// A datagram to a port.
+    fn send(port: u16) -> Requirement {
+        let (local, remote) = (68, Some(port));
+        Requirement::new("eth0", Subject::Udp { local, remote })
+    }
+
+    /// The field of a rule in which a requirement misses.
+    fn missed_by(rule: &str, requirement: &Requirement) -> Option<&'static str> {
+        let rule: PacketRule = serde_json::from_str(rule).expect("a rule");
+        let miss = rule.miss(requirement, &Invocation::default());
+        miss.map(|miss| miss.field)
+    }
+
+    fn raw(ether_type: u16) -> OpenRaw {
+        OpenRaw {
+            link: "eth0".to_owned(),
+            ether_type,
+        }
+    }
+
+    #[test]
+    fn what_is_listed_is_allowed() {
+        assert_eq!(missed(DHCP, &udp("eth0", 68)), None);
+        assert_eq!(missed(DHCP, &raw(0x0800)), None);
+        assert_eq!(missed(DHCP, &raw(0x86dd)), None);
+    }
+
+    #[test]
+    fn where_datagrams_go_is_bounded() {
+        let rule = r#"{"protocols": ["udp"], "ports": [68], "remotes": [67]}"#;
+        assert_eq!(missed_by(rule, &send(67)), None);
+        assert_eq!(missed_by(rule, &send(53)), Some("remotes"));
+        assert_eq!(missed_by("{}", &send(53)), None);
+        assert_eq!(
+            send(67).to_string(),
+            "open a socket for udp port 68 to port 67 on `eth0` in container"
+        );
+    }
+
+    #[test]
+    fn each_field_counts() {
+        let closest = |field: &str| Some(format!("packet[{field}"));
+        assert_eq!(missed(DHCP, &udp("lo", 68)), closest("0]: links"));
+        assert_eq!(missed(DHCP, &udp("eth0", 67)), closest("0]: ports"));
+        assert_eq!(missed(DHCP, &raw(0x0806)), closest("1]: ethertypes"));
+        let udp_only = r#"{"packet": [{"protocols": ["udp"]}]}"#;
+        assert_eq!(missed(udp_only, &raw(0x0800)), closest("0]: protocols"));
+        assert_eq!(missed("{}", &raw(0x0800)), Some(String::new()));
+    }
+
+    #[test]
+    fn an_operation_says_what_it_needs() {
+        let said = |needed: Vec<Requirement>| needed[0].to_string();
+        assert_eq!(
+            said(udp("eth0", 68).requirements()),
+            "open a socket for udp port 68 on `eth0` in container"
+        );
+        assert_eq!(
+            said(raw(0x0800).requirements()),
+            "open a socket for EtherType 0x0800 on `eth0` in container"
+        );
+    }
+}

@@ -1,0 +1,323 @@
+//! From the tree to the types of the document.
+
+use std::fmt;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error, Expected, IntoDeserializer, MapAccess,
+    SeqAccess, Unexpected, Visitor,
+};
+use serde::forward_to_deserialize_any;
+
+use super::super::mistake::{Mistake, Position, choice, expected_one_of};
+use super::tree::{Entry, Node, Place};
+
+/// Reads a value. Errors: the first thing that is wrong.
+pub fn decode<T: DeserializeOwned>(root: &Place) -> Result<T, Failure> {
+    T::deserialize(root).map_err(|failure| failure.at(root.position))
+}
+
+/// What is wrong, and where.
+#[derive(Debug)]
+pub struct Failure {
+    /// The indices that lead from the root to it.
+    path: Vec<usize>,
+    position: Option<Position>,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    MissingKey(&'static str),
+    Other(String),
+}
+
+impl Failure {
+    fn new(what: String) -> Self {
+        Self {
+            path: Vec::new(),
+            position: None,
+            what: What::Other(what),
+        }
+    }
+
+    /// The innermost place counts.
+    fn at(mut self, position: Position) -> Self {
+        self.position.get_or_insert(position);
+        self
+    }
+
+    fn within(mut self, index: usize) -> Self {
+        self.path.insert(0, index);
+        self
+    }
+
+    /// Where it is in the tree.
+    pub fn path(&self) -> &[usize] {
+        &self.path
+    }
+
+    /// Whether nothing is wrong but that a key is missing which was taken out before.
+    pub fn follows_from_another(&self, root: &Place) -> bool {
+        let What::MissingKey(missing) = self.what else {
+            return false;
+        };
+        match root.find(&self.path).map(|place| &place.node) {
+            Some(Node::Map(entries)) => entries.iter().any(|entry| entry.key == missing),
+            _ => false,
+        }
+    }
+
+    /// In words.
+    pub fn mistake(&self, root: &Place) -> Mistake {
+        let message = match &self.what {
+            What::Other(message) => match root.find(&self.path).and_then(Place::placeholder) {
+                Some(word) => format!("{message}; put `{word}` in quotes: `\"{word}\"`"),
+                None => message.clone(),
+            },
+            What::MissingKey(key) => match root.name(&self.path) {
+                name if name.is_empty() => format!("the key `{key}` is missing"),
+                name => format!("the key `{key}` of `{name}` is missing"),
+            },
+        };
+        Mistake {
+            position: self.position,
+            message,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.what {
+            What::MissingKey(key) => write!(f, "the key `{key}` is missing"),
+            What::Other(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl Error for Failure {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(message.to_string())
+    }
+
+    fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let expected = expected_in_words(&expected.to_string(), &unexpected);
+        Self::new(format!("found {}; expected {expected}", found(&unexpected)))
+    }
+
+    fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::invalid_type(unexpected, expected)
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        let expected = expected_one_of(variant, expected);
+        Self::new(format!("unknown value `{variant}`; {expected}"))
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        let expected = expected_one_of(field, expected);
+        Self::new(format!("unknown key `{field}`; {expected}"))
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self {
+            path: Vec::new(),
+            position: None,
+            what: What::MissingKey(field),
+        }
+    }
+}
+
+fn found(unexpected: &Unexpected<'_>) -> String {
+    match unexpected {
+        Unexpected::Bool(value) => format!("`{value}`"),
+        Unexpected::Unsigned(number) => format!("the number `{number}`"),
+        Unexpected::Signed(number) => format!("the number `{number}`"),
+        Unexpected::Float(number) => format!("the number `{number}`"),
+        Unexpected::Str(text) => format!("the text `{text}`"),
+        Unexpected::Unit => "nothing".to_owned(),
+        Unexpected::Seq => "a list".to_owned(),
+        Unexpected::Map => "a mapping".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// What types say that they expect, in the words of this format.
+fn expected_in_words(expected: &str, unexpected: &Unexpected<'_>) -> String {
+    match (expected, unexpected) {
+        ("a string" | "path string", Unexpected::Bool(value)) => {
+            format!("text, such as \"{value}\"")
+        }
+        ("a string" | "path string", Unexpected::Unsigned(number)) => {
+            format!("text, such as \"{number}\"")
+        }
+        ("a string" | "path string", _) => "text".to_owned(),
+        ("a sequence", _) => "a list".to_owned(),
+        ("u32", _) => format!("a whole number from 0 to {}", u32::MAX),
+        ("u64", _) => "a whole number".to_owned(),
+        (other, _) => other.to_owned(),
+    }
+}
+
+impl Node {
+    fn unexpected(&self) -> Unexpected<'_> {
+        match self {
+            Self::Null | Self::Removed => Unexpected::Unit,
+            Self::Bool(value) => Unexpected::Bool(*value),
+            Self::Int(number) => match u64::try_from(*number) {
+                Ok(number) => Unexpected::Unsigned(number),
+                Err(_) => Unexpected::Signed(i64::try_from(*number).unwrap_or(i64::MIN)),
+            },
+            Self::Float(number) => Unexpected::Float(*number),
+            Self::Text(text) => Unexpected::Str(text),
+            Self::List(_) => Unexpected::Seq,
+            Self::Map(_) => Unexpected::Map,
+        }
+    }
+}
+
+impl<'de> Deserializer<'de> for &'de Place {
+    type Error = Failure;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
+        match &self.node {
+            Node::Null | Node::Removed => visitor.visit_unit(),
+            Node::Bool(value) => visitor.visit_bool(*value),
+            Node::Int(number) => match u64::try_from(*number) {
+                Ok(number) => visitor.visit_u64(number),
+                Err(_) => visitor.visit_i64(i64::try_from(*number).unwrap_or(i64::MIN)),
+            },
+            Node::Float(number) => visitor.visit_f64(*number),
+            Node::Text(text) => visitor.visit_str(text),
+            Node::List(elements) => visitor.visit_seq(Elements { elements, next: 0 }),
+            Node::Map(entries) => visitor.visit_map(Entries { entries, next: 0 }),
+        }
+    }
+
+    /// A key without a value is not a key that is left out: that would match everything.
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Failure> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Failure> {
+        match &self.node {
+            Node::Map(_) => self.deserialize_any(visitor),
+            other => Err(Failure::invalid_type(other.unexpected(), &Keys(fields))),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Failure> {
+        match &self.node {
+            Node::Text(text) => {
+                let text: StrDeserializer<'_, Failure> = text.as_str().into_deserializer();
+                visitor.visit_enum(text)
+            }
+            other => Err(Failure::invalid_type(other.unexpected(), &OneOf(variants))),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct seq tuple tuple_struct map identifier ignored_any
+    }
+}
+
+struct Keys(&'static [&'static str]);
+
+impl Expected for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a mapping with the keys {}", choice(self.0))
+    }
+}
+
+struct OneOf(&'static [&'static str]);
+
+impl Expected for OneOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&choice(self.0))
+    }
+}
+
+struct Elements<'t> {
+    elements: &'t [Place],
+    next: usize,
+}
+
+impl<'de> SeqAccess<'de> for Elements<'de> {
+    type Error = Failure;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Failure> {
+        while let Some(element) = self.elements.get(self.next) {
+            let index = self.next;
+            self.next += 1;
+            if matches!(element.node, Node::Removed) {
+                continue;
+            }
+            let read = seed.deserialize(element);
+            return read
+                .map(Some)
+                .map_err(|failure| failure.at(element.position).within(index));
+        }
+        Ok(None)
+    }
+}
+
+struct Entries<'t> {
+    entries: &'t [Entry],
+    /// Of the entry whose key comes next; its value is the one before.
+    next: usize,
+}
+
+impl<'de> MapAccess<'de> for Entries<'de> {
+    type Error = Failure;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Failure> {
+        while let Some(entry) = self.entries.get(self.next) {
+            let index = self.next;
+            self.next += 1;
+            if matches!(entry.value.node, Node::Removed) {
+                continue;
+            }
+            let key: StrDeserializer<'_, Failure> = entry.key.as_str().into_deserializer();
+            return seed
+                .deserialize(key)
+                .map(Some)
+                .map_err(|failure| failure.at(entry.position).within(index));
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Failure> {
+        let index = self.next - 1;
+        let value = &self.entries[index].value;
+        seed.deserialize(value)
+            .map_err(|failure| failure.at(value.position).within(index))
+    }
+}

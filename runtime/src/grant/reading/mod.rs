@@ -1,0 +1,85 @@
+//! Reading a document as an administrator wrote it: YAML, and all of its mistakes at once.
+//!
+//! The text becomes a [`tree`] that knows where everything stands, and the types of the document are
+//! read from that ([`decode`]). A mistake is noted, what it concerns is taken out of the tree, and the rest
+//! is read again.
+
+mod decode;
+mod tree;
+
+use self::tree::{Node, Place};
+use super::document::Document;
+use super::mistake::{Mistake, Position};
+
+/// No document is larger than this, in bytes.
+pub const MOST_BYTES: usize = 1024 * 1024;
+/// No more mistakes than these are told at once.
+const MOST_MISTAKES: usize = 20;
+
+impl Document {
+    /// Reads a document. Errors: what is wrong with it, in the order of its lines; at least one mistake.
+    pub fn read(bytes: &[u8]) -> Result<Self, Vec<Mistake>> {
+        if bytes.len() > MOST_BYTES {
+            return Err(vec![too_large()]);
+        }
+        let text = str::from_utf8(bytes).map_err(|error| {
+            let (before, rest) = bytes.split_at(error.valid_up_to());
+            vec![not_utf8(before, rest)]
+        })?;
+        let tree = tree::parse(text).map_err(|mistake| vec![mistake])?;
+        read_tree(tree)
+    }
+}
+
+fn read_tree(mut tree: Place) -> Result<Document, Vec<Mistake>> {
+    if matches!(tree.node, Node::Null) {
+        return Err(vec![empty()]);
+    }
+    let mut mistakes = Vec::new();
+    loop {
+        let failure = match decode::decode(&tree) {
+            Ok(document) if mistakes.is_empty() => return Ok(document),
+            Ok(_) => break,
+            Err(failure) => failure,
+        };
+        if !failure.follows_from_another(&tree) {
+            mistakes.push(failure.mistake(&tree));
+        }
+        if mistakes.len() == MOST_MISTAKES || !tree.remove(failure.path()) {
+            break;
+        }
+    }
+    mistakes.sort_by_key(|mistake| mistake.position.map(|at| (at.line, at.column)));
+    Err(mistakes)
+}
+
+fn too_large() -> Mistake {
+    Mistake::of_all(format!(
+        "the document is too large; expected at most {MOST_BYTES} bytes"
+    ))
+}
+
+fn empty() -> Mistake {
+    let start = Position { line: 1, column: 1 };
+    Mistake::at(
+        start,
+        "the document is empty; expected a grant, with `apiVersion`, `kind`, `metadata` and `spec`",
+    )
+}
+
+fn not_utf8(before: &[u8], rest: &[u8]) -> Mistake {
+    let before = String::from_utf8_lossy(before);
+    let line = before.split('\n').next_back().unwrap_or_default();
+    let position = Position {
+        line: before.matches('\n').count() as u64 + 1,
+        column: line.chars().count() as u64 + 1,
+    };
+    let byte = rest.first().copied().unwrap_or_default();
+    Mistake::at(
+        position,
+        format!("byte {byte:#04x} is out of place; expected text in UTF-8"),
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! A YAML document as a tree of nodes, each with its place.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{Location, MergeKeyPolicy, Options, Spanned};
+
+use super::super::mistake::{Mistake, Position};
+
+/// A node and where it stands.
+#[derive(Debug)]
+pub struct Place {
+    pub position: Position,
+    pub node: Node,
+}
+
+/// What stands there: what JSON has.
+#[derive(Debug)]
+pub enum Node {
+    Null,
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    Text(String),
+    List(Vec<Place>),
+    Map(Vec<Entry>),
+    /// Something was wrong with it, and it was taken out.
+    Removed,
+}
+
+/// A key of a mapping, and its value.
+#[derive(Debug)]
+pub struct Entry {
+    pub key: String,
+    /// The key's.
+    pub position: Position,
+    pub value: Place,
+}
+
+/// Parses one document. Errors: the first mistake of its syntax.
+pub fn parse(text: &str) -> Result<Place, Mistake> {
+    let root: Spanned<Node> =
+        serde_saphyr::from_str_with_options(text, options()).map_err(|e| syntax(&e, text))?;
+    Ok(root.into())
+}
+
+/// Documents that are told to people are plain: no key is given twice, `yes` is a text, and nothing is
+/// repeated so often that it takes long to read.
+fn options() -> Options {
+    serde_saphyr::options! {
+        with_snippet: false,
+        strict_booleans: true,
+        merge_keys: MergeKeyPolicy::Error,
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 10_000 },
+    }
+}
+
+fn syntax(error: &serde_saphyr::Error, text: &str) -> Mistake {
+    use serde_saphyr::Error;
+
+    let message = match error.without_snippet() {
+        Error::DuplicateMappingKey { key: Some(key), .. } => {
+            format!("duplicate key `{key}`; expected each key once")
+        }
+        Error::MultipleDocuments { .. } => {
+            "a second document begins; expected one grant in a file".to_owned()
+        }
+        other => format!("this is no YAML: {}", without_place(other)),
+    };
+    match error.location() {
+        Some(location) => {
+            let position = position(location);
+            let hint = match unquoted(text, position) {
+                Some(word) => format!("; put `{word}` in quotes: `\"{word}\"`"),
+                None => String::new(),
+            };
+            Mistake::at(position, message + &hint)
+        }
+        None => Mistake::of_all(message),
+    }
+}
+
+/// The word at a place, where it has what means something else to YAML: a glob that begins with `*`, a
+/// placeholder inside of a name.
+fn unquoted(text: &str, position: Position) -> Option<&str> {
+    let line = text
+        .lines()
+        .nth(usize::try_from(position.line).ok()?.checked_sub(1)?)?;
+    let column = usize::try_from(position.column).ok()?.checked_sub(1)?;
+    let (at, _) = line.char_indices().nth(column)?;
+    let (before, after) = line.split_at(at);
+    let is_between = |c: char| c.is_whitespace() || ",[]".contains(c);
+    let start = before.rfind(is_between).map_or(0, |last| {
+        last + before[last..].chars().next().map_or(0, char::len_utf8)
+    });
+    let end = after.find(is_between).map_or(line.len(), |end| at + end);
+    let word = &line[start..end];
+    let is_placeholder = word.contains('{') && word.contains('}') && !word.starts_with('{');
+    // What stands in braces ends with them.
+    let word = if is_placeholder {
+        word
+    } else {
+        word.trim_end_matches('}')
+    };
+    (word.starts_with('*') || is_placeholder).then_some(word)
+}
+
+/// A message without the place at its end.
+fn without_place(error: &serde_saphyr::Error) -> String {
+    let text = error.to_string();
+    let place = error
+        .location()
+        .map(|at| format!(" at line {}, column {}", at.line(), at.column()));
+    let shorter = place.and_then(|place| text.strip_suffix(&place).map(str::to_owned));
+    shorter.unwrap_or(text)
+}
+
+fn position(location: Location) -> Position {
+    Position {
+        line: location.line(),
+        column: location.column(),
+    }
+}
+
+impl From<Spanned<Node>> for Place {
+    fn from(spanned: Spanned<Node>) -> Self {
+        Self {
+            position: position(spanned.referenced),
+            node: spanned.value,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+struct NodeVisitor;
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("YAML")
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
+        Ok(Node::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
+        Ok(Node::Int(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
+        Ok(Node::Int(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
+        Ok(Node::Float(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Node, E> {
+        Ok(Node::Text(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+        let mut elements = Vec::new();
+        while let Some(element) = list.next_element::<Spanned<Node>>()? {
+            elements.push(element.into());
+        }
+        Ok(Node::List(elements))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        let mut entries = Vec::new();
+        while let Some((key, value)) = map.next_entry::<Spanned<String>, Spanned<Node>>()? {
+            entries.push(Entry {
+                position: position(key.referenced),
+                key: key.value,
+                value: value.into(),
+            });
+        }
+        Ok(Node::Map(entries))
+    }
+}
+
+impl Place {
+    /// What is at a path, as the indices of elements and entries.
+    pub fn find(&self, path: &[usize]) -> Option<&Self> {
+        let Some((first, rest)) = path.split_first() else {
+            return Some(self);
+        };
+        let child = match &self.node {
+            Node::List(elements) => elements.get(*first),
+            Node::Map(entries) => entries.get(*first).map(|entry| &entry.value),
+            _ => None,
+        };
+        child?.find(rest)
+    }
+
+    /// Takes out what is at a path. Answers whether that left something: the root stays.
+    pub fn remove(&mut self, path: &[usize]) -> bool {
+        let Some((first, rest)) = path.split_first() else {
+            return false;
+        };
+        let child = match &mut self.node {
+            Node::List(elements) => elements.get_mut(*first),
+            Node::Map(entries) => entries.get_mut(*first).map(|entry| &mut entry.value),
+            _ => None,
+        };
+        let Some(child) = child else {
+            return false;
+        };
+        if rest.is_empty() {
+            child.node = Node::Removed;
+            return true;
+        }
+        child.remove(rest)
+    }
+
+    /// What somebody wrote who meant a placeholder: in YAML `{ifname}` is a mapping with a key.
+    pub fn placeholder(&self) -> Option<String> {
+        match &self.node {
+            Node::Map(entries) => match entries.as_slice() {
+                [only] if matches!(only.value.node, Node::Null) => {
+                    Some(format!("{{{}}}", only.key))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The keys on a path, with dots between them.
+    pub fn name(&self, path: &[usize]) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        for end in 0..path.len() {
+            let holder = self.find(&path[..end]).map(|place| &place.node);
+            if let Some(Node::Map(entries)) = holder
+                && let Some(entry) = entries.get(path[end])
+            {
+                names.push(&entry.key);
+            }
+        }
+        names.join(".")
+    }
+}

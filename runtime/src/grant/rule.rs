@@ -1,0 +1,331 @@
+//! Capability `rule`: policy routing rules. They choose the table in which a packet's route is looked
+//! up.
+
+use std::fmt;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use super::address::Family;
+use super::fields::{Networks, Verbs};
+use super::operation::{
+    Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
+};
+use super::pattern::{Range, contains};
+
+/// A policy routing rule of one namespace. Absent selectors match every packet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PolicyRule {
+    pub family: Family,
+    /// Lower is earlier. Absent where the kernel chooses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<IpNet>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination: Option<IpNet>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_link: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_link: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark_mask: Option<u32>,
+    /// The table to look up.
+    pub table: u32,
+}
+
+impl PolicyRule {
+    /// The sources that it matches: every address of its family, where it names none.
+    fn sources(&self) -> IpNet {
+        self.source.unwrap_or(match self.family {
+            Family::Ipv4 => IpNet::V4(ipnet::Ipv4Net::default()),
+            Family::Ipv6 => IpNet::V6(ipnet::Ipv6Net::default()),
+        })
+    }
+}
+
+/// Adds a rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Add {
+    pub namespace: Namespace,
+    pub rule: PolicyRule,
+}
+
+/// Removes the rule that has these selectors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Delete {
+    pub namespace: Namespace,
+    pub rule: PolicyRule,
+}
+
+/// Lists rules of one family or of both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct List {
+    pub namespace: Namespace,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<Family>,
+}
+
+impl Operation for Add {
+    type Rule = RuleRule;
+    const NAME: &'static str = "rule.add";
+    const VERB: Verb = Verb::Create;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::of(self.namespace, &self.rule, Self::VERB)]
+    }
+}
+
+impl Operation for Delete {
+    type Rule = RuleRule;
+    const NAME: &'static str = "rule.delete";
+    const VERB: Verb = Verb::Delete;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement::of(self.namespace, &self.rule, Self::VERB)]
+    }
+}
+
+impl Operation for List {
+    type Rule = RuleRule;
+    const NAME: &'static str = "rule.list";
+    const VERB: Verb = Verb::Read;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        vec![Requirement {
+            namespace: self.namespace,
+            family: self.family,
+            source: None,
+            table: None,
+            priority: None,
+            verb: Self::VERB,
+        }]
+    }
+}
+
+/// `rule:` in a grant. Absent fields match everything.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RuleRule {
+    /// Where; in both, when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
+    /// Address families.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub families: Option<Vec<Family>>,
+    /// Networks that contain the source. A rule without a source matches every address.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "Networks")]
+    pub sources: Option<Vec<IpNet>>,
+    /// Tables that may be looked up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tables: Option<Vec<u32>>,
+    /// Priorities, as numbers and ranges. One that the kernel chooses matches only where this is
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priorities: Option<Vec<Range<u32>>>,
+    /// What may be done; everything, when left out.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "Verbs::<RuleRule>"
+    )]
+    pub verbs: Option<Vec<Verb>>,
+}
+
+/// Policy rules, and what is done with them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    pub namespace: Namespace,
+    /// None for a look at both families.
+    pub family: Option<Family>,
+    /// None for a look at all rules.
+    pub source: Option<IpNet>,
+    /// None for a look at all rules.
+    pub table: Option<u32>,
+    /// None where the kernel chooses, or any will do.
+    pub priority: Option<u32>,
+    pub verb: Verb,
+}
+
+impl Requirement {
+    fn of(namespace: Namespace, rule: &PolicyRule, verb: Verb) -> Self {
+        Self {
+            namespace,
+            family: Some(rule.family),
+            source: Some(rule.sources()),
+            table: Some(rule.table),
+            priority: rule.priority,
+            verb,
+        }
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            namespace, verb, ..
+        } = self;
+        let (Some(source), Some(table)) = (self.source, self.table) else {
+            return write!(f, "{verb} the policy rules in {namespace}");
+        };
+        write!(f, "{verb} policy rule from {source} to table {table}")?;
+        if let Some(priority) = self.priority {
+            write!(f, ", priority {priority}")?;
+        }
+        write!(f, " in {namespace}")
+    }
+}
+
+impl Rule for RuleRule {
+    type Requirement = Requirement;
+    const CAPABILITY: Capability = Capability::Rule;
+    const VERBS: &'static [Verb] = &[Verb::Create, Verb::Read, Verb::Delete];
+
+    /// What says nothing of a field, as a look at all rules does, is allowed only where the rule leaves it
+    /// out.
+    fn miss(&self, r: &Requirement, _: &Invocation) -> Option<Miss> {
+        let in_families = |families: &[Family]| r.family.is_some_and(|f| families.contains(&f));
+        let from = |networks: &[IpNet]| {
+            let source = r.source.as_ref();
+            source.is_some_and(|source| networks.iter().any(|n| contains(n, source)))
+        };
+        let in_table = |tables: &[u32]| r.table.is_some_and(|t| tables.contains(&t));
+        let has_priority = |priorities: &[Range<u32>]| {
+            let priority = r.priority;
+            priority.is_some_and(|priority| priorities.iter().any(|p| p.contains(priority)))
+        };
+        Fields::default()
+            .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
+            .field("families", self.families.as_deref().is_none_or(in_families))
+            .field("sources", self.sources.as_deref().is_none_or(from))
+            .field("tables", self.tables.as_deref().is_none_or(in_table))
+            .field(
+                "priorities",
+                self.priorities.as_deref().is_none_or(has_priority),
+            )
+            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
+            .miss()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::document::Capabilities;
+    use super::super::operation::{Decision, decide};
+    use super::*;
+
+    const SBR: &str = r#"{"rule": [{
+        "namespace": "container", "families": ["ipv4"], "sources": ["10.1.0.0/16"],
+        "tables": [100, 101], "priorities": [7, "1000-1999"], "verbs": ["create", "read"]
+    }]}"#;
+
+    fn from(source: &str) -> PolicyRule {
+        PolicyRule {
+            family: Family::Ipv4,
+            priority: Some(1000),
+            source: Some(source.parse().expect("a network")),
+            destination: None,
+            input_link: None,
+            output_link: None,
+            mark: None,
+            mark_mask: None,
+            table: 100,
+        }
+    }
+
+    fn add(rule: PolicyRule) -> Add {
+        Add {
+            namespace: Namespace::Container,
+            rule,
+        }
+    }
+
+    /// The rule that came closest, and the field in which it missed.
+    fn missed<O: Operation>(grant: &str, operation: &O) -> Option<String> {
+        let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
+        match decide(&capabilities, &Invocation::default(), operation) {
+            Decision::Allowed { .. } => None,
+            Decision::Denied { closest, .. } => Some(closest.unwrap_or_default()),
+        }
+    }
+
+    #[test]
+    fn what_is_listed_is_allowed() {
+        for priority in [7, 1000, 1500, 1999] {
+            let mut rule = from("10.1.2.3/32");
+            rule.priority = Some(priority);
+            assert_eq!(missed(SBR, &add(rule)), None, "{priority}");
+        }
+        let list = List {
+            namespace: Namespace::Container,
+            family: Some(Family::Ipv4),
+        };
+        let read = r#"{"rule": [{ "families": ["ipv4"], "verbs": ["read"] }]}"#;
+        assert_eq!(missed(read, &list), None);
+        // It shows what comes from everywhere.
+        assert_eq!(missed(SBR, &list), Some("rule[0]: sources".to_owned()));
+        let all = r#"{"rule": [{}]}"#;
+        let mut rule = from("0.0.0.0/0");
+        (rule.source, rule.priority) = (None, None);
+        assert_eq!(missed(all, &add(rule)), None);
+    }
+
+    #[test]
+    fn each_field_counts() {
+        let closest = |field: &str| Some(format!("rule[0]: {field}"));
+        let mut outside = add(from("10.1.0.0/16"));
+        outside.namespace = Namespace::Host;
+        assert_eq!(missed(SBR, &outside), closest("namespace"));
+        let mut ipv6 = from("fd00::/64");
+        ipv6.family = Family::Ipv6;
+        assert_eq!(missed(SBR, &add(ipv6)), closest("families"));
+        for source in ["10.2.0.0/16", "10.0.0.0/15", "0.0.0.0/0"] {
+            assert_eq!(missed(SBR, &add(from(source))), closest("sources"));
+        }
+        let mut main = from("10.1.2.3/32");
+        main.table = 254;
+        assert_eq!(missed(SBR, &add(main)), closest("tables"));
+        for priority in [None, Some(0), Some(8), Some(999), Some(2000)] {
+            let mut rule = from("10.1.2.3/32");
+            rule.priority = priority;
+            assert_eq!(missed(SBR, &add(rule)), closest("priorities"));
+        }
+        let delete = Delete {
+            namespace: Namespace::Container,
+            rule: from("10.1.2.3/32"),
+        };
+        assert_eq!(missed(SBR, &delete), closest("verbs"));
+        assert_eq!(missed("{}", &delete), Some(String::new()));
+    }
+
+    /// A rule without a source diverts every packet, and a list of both families shows both.
+    #[test]
+    fn everything_is_more_than_something() {
+        let mut everybody = from("10.1.0.0/16");
+        everybody.source = None;
+        let expected = Some("rule[0]: sources".to_owned());
+        assert_eq!(missed(SBR, &add(everybody)), expected);
+        let list = List {
+            namespace: Namespace::Container,
+            family: None,
+        };
+        assert_eq!(missed(SBR, &list), Some("rule[0]: families".to_owned()));
+    }
+
+    #[test]
+    fn an_operation_says_what_it_needs() {
+        let said = |needed: Vec<Requirement>| needed[0].to_string();
+        assert_eq!(
+            said(add(from("10.1.2.3/32")).requirements()),
+            "create policy rule from 10.1.2.3/32 to table 100, priority 1000 in container"
+        );
+        let list = List {
+            namespace: Namespace::Host,
+            family: None,
+        };
+        assert_eq!(said(list.requirements()), "read the policy rules in host");
+    }
+}

@@ -1,0 +1,105 @@
+//! The networks that addresses are allowed in, and few of them.
+
+use ipnet::IpNet;
+
+use crate::grant::asked::{Asked, Need};
+use crate::grant::outline::Outline;
+use crate::grant::pattern::contains;
+
+/// More networks than these in one rule become larger ones.
+pub(super) const MOST_NETWORKS: usize = 4;
+
+/// No network that is put together from others is larger than these: `10.0.0.0/8`, and what a registry gives
+/// to a provider.
+const WIDEST_IPV4: u8 = 8;
+const WIDEST_IPV6: u8 = 32;
+
+/// The networks in which an operation gives addresses to links.
+pub fn networks_given(operation: &dyn Asked) -> Vec<IpNet> {
+    let needs = operation.needs().into_iter();
+    let given = needs.filter_map(|need| match need {
+        Need::Address(r) => r.address,
+        _ => None,
+    });
+    let networks = given.filter(|a| a.prefix_len() < a.max_prefix_len());
+    networks.map(|a| a.trunc()).collect()
+}
+
+/// The network that an address is allowed in: the next container has another address of it.
+pub(super) fn network(address: IpNet, networks: &[IpNet]) -> IpNet {
+    let around = networks
+        .iter()
+        .filter(|network| contains(network, &address));
+    let smallest = around.max_by_key(|network| network.prefix_len()).copied();
+    match address.prefix_len() == address.max_prefix_len() {
+        true => smallest.unwrap_or(address),
+        false => address.trunc(),
+    }
+}
+
+/// Makes the networks of a rule few: those that lie together become one, then the closest ones.
+pub(super) fn bound_networks(rule: &mut Outline) {
+    for field in ["addresses", "destinations", "sources"] {
+        if let Some(values) = rule.fields.get_mut(field) {
+            let networks: Vec<IpNet> = values.iter().filter_map(|v| v.parse().ok()).collect();
+            *values = few(&networks).iter().map(IpNet::to_string).collect();
+        }
+    }
+}
+
+/// At most [`MOST_NETWORKS`] that hold all of them, each as small as that allows; more where one would
+/// hold what has nothing to do with each other.
+///
+/// Of networks in order, which do not overlap, the closest two are neighbours, and closer than any two
+/// that a wider gap lies between: so the widest gaps stay, and what is between two of them becomes one.
+pub(super) fn few(networks: &[IpNet]) -> Vec<IpNet> {
+    let mut networks = IpNet::aggregate(&networks.to_vec());
+    networks.sort();
+    let mut gaps: Vec<(Option<u8>, usize)> = networks
+        .windows(2)
+        .enumerate()
+        .map(|(at, pair)| (together(pair[0], pair[1]), at + 1))
+        .collect();
+    // The shortest common prefix is the widest gap, and what has nothing to do with each other has none.
+    gaps.sort();
+    let apart = gaps
+        .iter()
+        .take_while(|(prefix, _)| prefix.is_none())
+        .count();
+    gaps.truncate(apart.max(MOST_NETWORKS - 1));
+    let mut starts: Vec<usize> = gaps.into_iter().map(|(_, at)| at).collect();
+    starts.sort_unstable();
+    let mut groups = Vec::new();
+    let mut rest = networks.as_slice();
+    for start in starts.into_iter().rev() {
+        let (before, group) = rest.split_at(start);
+        groups.push(group);
+        rest = before;
+    }
+    groups.push(rest);
+    let all = groups.into_iter().filter_map(|group| {
+        let (first, last) = (group.first()?, group.last()?);
+        around(*first, *last)
+    });
+    IpNet::aggregate(&all.collect())
+}
+
+/// The prefix of the smallest network around both; none for two families, and for networks that are so
+/// far from each other that most of what is between them is nobody's of theirs.
+fn together(one: IpNet, other: IpNet) -> Option<u8> {
+    let around = around(one, other)?;
+    let widest = match around {
+        IpNet::V4(_) => WIDEST_IPV4,
+        IpNet::V6(_) => WIDEST_IPV6,
+    };
+    Some(around.prefix_len()).filter(|prefix| *prefix >= widest)
+}
+
+/// The smallest network around both; none for two families.
+fn around(one: IpNet, other: IpNet) -> Option<IpNet> {
+    let mut network = one;
+    while !contains(&network, &other) {
+        network = network.supernet()?;
+    }
+    Some(network)
+}

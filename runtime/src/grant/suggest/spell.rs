@@ -1,0 +1,72 @@
+//! Names of links and keys of parameters as a grant would have them.
+
+use crate::grant::operation::{Invocation, Namespace};
+
+/// From here on a name's last hexadecimal digits are generated: weir and the reference plugins make
+/// eight and more. Names that people choose end in fewer, and some of those are words: `br-facade`.
+const GENERATED_DIGITS: usize = 8;
+
+/// A name of a link.
+pub(super) fn spell(namespace: Namespace, name: &str, invocation: &Invocation) -> String {
+    // The host's link of that name is another one.
+    if namespace == Namespace::Container && name == invocation.ifname {
+        return "{ifname}".to_owned();
+    }
+    let placeholders = [
+        ("{containerid}", &invocation.container_id),
+        ("{network}", &invocation.network),
+    ];
+    for (placeholder, value) in placeholders {
+        if let Some((before, after)) = apart(name, value) {
+            return format!("{}{placeholder}{}", literal(before), literal(after));
+        }
+    }
+    match generated(name) {
+        Some(prefix) => format!("{}*", literal(prefix)),
+        None => literal(name),
+    }
+}
+
+/// What is before and after a value that stands by itself in a name.
+fn apart<'a>(name: &'a str, value: &str) -> Option<(&'a str, &'a str)> {
+    let (before, after) = match value.is_empty() {
+        true => None,
+        false => name.split_once(value),
+    }?;
+    let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let stands_alone = !is_letter(before.chars().last()) && !is_letter(after.chars().next());
+    stands_alone.then_some((before, after))
+}
+
+/// The prefix of a generated name: `veth` of `veth1a2b3c4d`, and of the kernel's own `veth0`.
+fn generated(name: &str) -> Option<&str> {
+    let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    let prefix = name.trim_end_matches(is_hex);
+    let digits = name.len() - prefix.len();
+    let by_kernel = name
+        .strip_prefix("veth")
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()));
+    match prefix.is_empty() {
+        false if digits >= GENERATED_DIGITS => Some(prefix),
+        _ if by_kernel => Some("veth"),
+        _ => None,
+    }
+}
+
+/// A text as a glob that matches it alone. No glob has a brace: any letter in its place.
+pub(super) fn literal(text: &str) -> String {
+    glob::Pattern::escape(text).replace(['{', '}'], "?")
+}
+
+/// A sysctl key, segment by segment.
+pub(super) fn key(namespace: Namespace, key: &str, invocation: &Invocation) -> String {
+    let segment = |segment: &str| {
+        // A dot inside of a name is a slash in a key.
+        let spelled = spell(namespace, &segment.replace('/', "."), invocation);
+        match spelled.starts_with('{') || spelled.ends_with('*') {
+            true => spelled.replace('.', "/"),
+            false => literal(segment),
+        }
+    };
+    key.split('.').map(segment).collect::<Vec<_>>().join(".")
+}

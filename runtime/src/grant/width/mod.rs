@@ -1,0 +1,147 @@
+//! What of a grant is never effective, and what is wider than it looks.
+
+mod dead;
+#[cfg(test)]
+mod tests;
+mod wide;
+
+use serde::Serialize;
+
+use super::document::{Document, Limits};
+use super::operation::Capability;
+use super::outline::{Outline, outlines};
+use dead::never_effective;
+use wide::wide;
+
+/// Something that the author of a grant may not have meant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Remark {
+    /// `link[2]`; none where it is about the document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    pub weight: Weight,
+    /// A word for it, which stays the same: `never-effective`.
+    pub code: &'static str,
+    pub text: String,
+}
+
+/// How much a remark weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Weight {
+    /// Probably a mistake, or more than a plugin should have.
+    Warning,
+    /// Good to know; many plugins need it.
+    Note,
+}
+
+/// A remark, before it is known which rule it is about.
+type Finding = (Weight, &'static str, String);
+
+fn warning(code: &'static str, text: impl Into<String>) -> Finding {
+    (Weight::Warning, code, text.into())
+}
+
+fn note(code: &'static str, text: impl Into<String>) -> Finding {
+    (Weight::Note, code, text.into())
+}
+
+/// A page of WebAssembly's memory, in bytes.
+const PAGE: u64 = 65536;
+
+/// Remarks on a document. `built_in`: its plugin is inside the binary.
+pub fn remarks(document: &Document, built_in: bool) -> Vec<Remark> {
+    let mut remarks: Vec<Remark> = of_document(document, built_in)
+        .into_iter()
+        .map(|finding| remark(None, finding))
+        .collect();
+    for capability in Capability::ALL {
+        let rules = outlines(&document.spec.capabilities, capability);
+        for (index, rule) in rules.iter().enumerate() {
+            let name = format!("{capability}[{index}]");
+            let mut findings = never_effective(rule);
+            findings.extend(covered(rule, index, &rules));
+            findings.extend(wide(rule));
+            remarks.extend(findings.into_iter().map(|f| remark(Some(&name), f)));
+        }
+    }
+    remarks
+}
+
+fn remark(rule: Option<&String>, (weight, code, text): Finding) -> Remark {
+    Remark {
+        rule: rule.cloned(),
+        weight,
+        code,
+        text,
+    }
+}
+
+fn of_document(document: &Document, built_in: bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    match (&document.spec.plugin.digest, built_in) {
+        (Some(_), _) => {}
+        (None, true) => findings.push(note(
+            "no-digest",
+            "it names no digest: it is for whatever this plugin is in the binary that runs",
+        )),
+        (None, false) => findings.push(warning(
+            "no-digest",
+            "it names no digest: a plugin that is not built into weir does not run under it",
+        )),
+    }
+    findings.extend(of_networks(document));
+    findings.extend(of_limits(&document.spec.limits));
+    findings
+}
+
+fn of_networks(document: &Document) -> Vec<Finding> {
+    if document.spec.networks.is_empty() {
+        // What is written to keep a plugin from running.
+        let text = "`networks` is empty: no network may use the plugin";
+        return vec![note("no-network", text)];
+    }
+    let globs = document.spec.networks.iter().map(ToString::to_string);
+    let dead = globs.filter(|glob| glob.contains('{'));
+    dead.map(|glob| {
+        let text = format!(
+            "`{glob}` in `networks` matches no network: placeholders stand for nothing there"
+        );
+        warning("never-effective", text)
+    })
+    .collect()
+}
+
+/// Limits under which a plugin gets nowhere.
+fn of_limits(limits: &Limits) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if limits.memory.as_u64() < PAGE {
+        let text = format!(
+            "`limits.memory` is less than one page of WebAssembly's memory, {PAGE} bytes: no plugin \
+             starts under it"
+        );
+        findings.push(warning("no-room", text));
+    }
+    if limits.calls == 0 {
+        let text = "`limits.calls` is 0: whatever the rules allow, the plugin can ask for nothing";
+        findings.push(warning("no-room", text));
+    }
+    if limits.transfer.as_u64() == 0 {
+        let text = "`limits.transfer` is 0: the plugin can hand nothing over, a name neither";
+        findings.push(warning("no-room", text));
+    }
+    findings
+}
+
+/// A rule that another one allows all of: an earlier one, or a wider later one.
+fn covered(rule: &Outline, index: usize, rules: &[Outline]) -> Option<Finding> {
+    let parts = rule.split();
+    let by = rules.iter().enumerate().find(|(other, wide)| {
+        let all = |wide: &Outline, parts: &[Outline]| parts.iter().all(|p| wide.covers(p));
+        // Of two that allow the same, the first is the one that counts.
+        *other != index && all(wide, &parts) && (*other < index || !all(rule, &wide.split()))
+    });
+    let (other, _) = by.filter(|_| !parts.is_empty())?;
+    let text = format!("`{}[{other}]` allows all that it allows", rule.capability);
+    Some(warning("never-effective", text))
+}

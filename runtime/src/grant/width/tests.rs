@@ -1,0 +1,278 @@
+//! Each remark is made where it should be, and nowhere else.
+
+use super::*;
+
+fn document(capabilities: &str) -> Document {
+    let text = format!(
+        "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: {{ name: a }}\n\
+         spec: {{ plugin: {{ name: a }}, capabilities: {capabilities} }}\n"
+    );
+    serde_saphyr::from_str(&text).expect("a grant")
+}
+
+/// `rule code` of each warning, and of each note in brackets.
+fn codes(capabilities: &str) -> Vec<String> {
+    let remarks = remarks(&document(capabilities), true);
+    let of_rules = remarks.iter().filter(|r| r.rule.is_some());
+    of_rules
+        .map(|r| {
+            let rule = r.rule.as_deref().unwrap_or_default();
+            match r.weight {
+                Weight::Warning => format!("{rule} {}", r.code),
+                Weight::Note => format!("({rule} {})", r.code),
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn each_remark_is_made() {
+    for (capabilities, expected) in [
+        ("{ link: [{}] }", "link[0] no-keys"),
+        ("{ link: [{ kinds: [veth] }] }", "link[0] both-namespaces"),
+        (
+            "{ link: [{ namespace: host, verbs: [read] }] }",
+            "link[0] physical",
+        ),
+        (
+            "{ link: [{ namespace: host, kinds: [veth], names: [\"*\"] }] }",
+            "link[0] every-name",
+        ),
+        (
+            "{ link: [{ namespace: host, kinds: [veth], names: [\"{ifname}\"] }] }",
+            "link[0] ifname-on-host",
+        ),
+        (
+            "{ link: [{ namespace: host, kinds: [physical], verbs: [update] }] }",
+            "link[0] physical",
+        ),
+        (
+            "{ link: [{ namespace: host, kinds: [brigde] }] }",
+            "link[0] unknown-kind",
+        ),
+        (
+            "{ link: [{ namespace: container, names: [a-name-of-16-byt] }] }",
+            "link[0] never-effective",
+        ),
+        (
+            "{ link: [{ namespace: container, names: [] }] }",
+            "link[0] never-effective",
+        ),
+        (
+            "{ link: [{ namespace: container }, { namespace: container, kinds: [veth] }] }",
+            "link[1] never-effective",
+        ),
+        (
+            "{ link: [{ namespace: container, kinds: [veth] }, { namespace: container }] }",
+            "link[0] never-effective",
+        ),
+        (
+            "{ address: [{ namespace: host, kinds: [bridge], verbs: [create] }] }",
+            "address[0] any-address",
+        ),
+        (
+            "{ address: [{ namespace: container, verbs: [create] }] }",
+            "(address[0] any-address)",
+        ),
+        (
+            "{ address: [{ namespace: container, addresses: [0.0.0.0/0], verbs: [create] }] }",
+            "address[0] every-address",
+        ),
+        (
+            "{ address: [{ namespace: container, addresses: [10.0.0.0/8], verbs: [read] }] }",
+            "address[0] never-effective",
+        ),
+        (
+            "{ route: [{ namespace: host, links: [veth*], verbs: [create] }] }",
+            "route[0] any-destination",
+        ),
+        (
+            "{ sysctl: [{ namespace: host, keys: [net.ipv4.conf.*.rp_filter], values: [\"0\"] }] }",
+            "sysctl[0] every-link",
+        ),
+        (
+            "{ sysctl: [{ namespace: host, keys: [kernel.hostname], values: [\"0\"] }] }",
+            "sysctl[0] never-effective",
+        ),
+        (
+            "{ sysctl: [{ namespace: host, keys: [net.ipv4.ip_forward] }] }",
+            "(sysctl[0] any-value)",
+        ),
+        (
+            "{ firewall: [{ namespace: host, families: [inet], hooks: [input], statements: [drop] }] }",
+            "firewall[0] host-traffic",
+        ),
+        (
+            "{ firewall: [{ namespace: host, families: [inet], hooks: [forward], statements: [reject] }] }",
+            "firewall[0] forwarded-traffic",
+        ),
+        (
+            "{ firewall: [{ namespace: host, families: [arp], hooks: [forward], statements: [accept] }] }",
+            "firewall[0] never-effective",
+        ),
+        (
+            "{ store: [{ directories: [/etc/cni] }] }",
+            "store[0] system-directory",
+        ),
+        (
+            "{ store: [{ directories: [/] }] }",
+            "store[0] system-directory",
+        ),
+        ("{ ipam: [a, b, a] }", "ipam[2] never-effective"),
+        ("{ ipam: [\"*\"] }", "ipam[0] never-effective"),
+        (
+            "{ link: [{ namespace: host, names: [eth0], verbs: [read] }] }",
+            "link[0] physical",
+        ),
+        (
+            "{ link: [{ namespace: host, names: [\"e*\"], verbs: [read] }] }",
+            "link[0] physical",
+        ),
+        (
+            "{ link: [{ namespace: host, names: [\"?*\"], verbs: [read] }] }",
+            "link[0] physical",
+        ),
+        (
+            "{ link: [{ namespace: host, kinds: [physical], names: [\"e*\"], verbs: [update] }] }",
+            "link[0] physical",
+        ),
+        (
+            "{ address: [{ namespace: container, addresses: [0.0.0.0/1, 128.0.0.0/1], verbs: [create] }] }",
+            "address[0] every-address",
+        ),
+        (
+            "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.?*.rp_filter\"], values: [\"0\"] }] }",
+            "sysctl[0] every-link",
+        ),
+        (
+            "{ sysctl: [{ namespace: host, keys: [\"net.*.*\"], values: [\"0\"] }] }",
+            "sysctl[0] every-key",
+        ),
+        (
+            "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.cni0.*\"], values: [\"0\"] }] }",
+            "sysctl[0] every-key",
+        ),
+        (
+            "{ sysctl: [{ namespace: host, keys: [\"net.*.conf.cni0.rp_filter\"], values: [\"0\"] }] }",
+            "sysctl[0] every-key",
+        ),
+        (
+            "{ store: [{ directories: [/tmp] }] }",
+            "store[0] system-directory",
+        ),
+        (
+            "{ store: [{ directories: [/var/lib/containerd/io] }] }",
+            "store[0] system-directory",
+        ),
+        (
+            "{ store: [{ files: [/etc/shadow], verbs: [read] }] }",
+            "store[0] system-file",
+        ),
+        (
+            "{ store: [{ files: [/srv/resolv.conf], verbs: [write] }] }",
+            "store[0] never-effective",
+        ),
+        (
+            "{ conntrack: [{ namespace: host }] }",
+            "conntrack[0] every-connection",
+        ),
+        (
+            "{ conntrack: [{ namespace: host, protocols: [udp] }] }",
+            "(conntrack[0] every-connection)",
+        ),
+        (
+            "{ rule: [{ namespace: container, tables: [100], verbs: [create, read] }] }",
+            "rule[0] never-effective",
+        ),
+    ] {
+        assert_eq!(codes(capabilities), [expected], "{capabilities}");
+    }
+}
+
+/// What a plugin could change there is its own grant, the log that tells of it, or others' results.
+#[test]
+fn directories_that_decide_over_plugins_are_none_of_theirs() {
+    for directory in [
+        "/etc/weir/grants.d",
+        "/etc/cni/net.d",
+        "/var/lib/weir",
+        "/var/lib/weir/plugins",
+        "/var/log/weir",
+        "/var/lib/cni/results",
+        "/run/weir",
+        "/var/run/weir",
+        // And those above them.
+        "/",
+        "/etc",
+        "/var",
+        "/var/lib",
+        "/var/log",
+        "/run",
+        "/var/run",
+    ] {
+        let capabilities = format!("{{ store: [{{ directories: [\"{directory}\"] }}] }}");
+        assert_eq!(
+            codes(&capabilities),
+            ["store[0] system-directory"],
+            "{directory}"
+        );
+    }
+}
+
+#[test]
+fn narrow_rules_are_left_alone() {
+    for capabilities in [
+        "{ link: [{ namespace: host, kinds: [bridge], verbs: [create, read, update] }] }",
+        "{ link: [{ namespace: container, names: [\"{ifname}\"] }] }",
+        "{ link: [{ namespace: host, names: [\"veth*\", cni0, a], verbs: [read] }] }",
+        "{ link: [{ namespace: host, kinds: [physical], names: [ens5], verbs: [update] }] }",
+        "{ store: [{ files: [/etc/resolv.conf, /run/systemd/resolve/stub-resolv.conf, /etc/cni/a.conf] }] }",
+        "{ conntrack: [{ namespace: host, protocols: [udp], ports: [53] }] }",
+        "{ conntrack: [{ namespace: container }] }",
+        "{ sysctl: [{ namespace: host, keys: [\"net.ipv4.conf.veth*.rp_filter\"], values: [\"0\"] }] }",
+        "{ address: [{ namespace: container, addresses: [10.0.0.0/9, 10.128.0.0/9], verbs: [create] }] }",
+        "{ route: [{ namespace: container, links: [\"{ifname}\"], verbs: [create] }] }",
+        "{ store: [{}] }",
+        "{ store: [{ directories: [/var/lib/cni, /run/cni, /var/lib/weirs] }] }",
+        "{ firewall: [{ namespace: host, families: [inet], hooks: [postrouting], statements: [masquerade] }] }",
+        "{ firewall: [{ namespace: host, families: [inet], hooks: [], statements: [], verbs: [write] }] }",
+        "{ firewall: [{ namespace: container, hooks: [input], statements: [drop] }] }",
+        "{ ipam: [host-local, static] }",
+    ] {
+        assert_eq!(codes(capabilities), Vec::<String>::new(), "{capabilities}");
+    }
+}
+
+/// The codes of what is remarked of a document, but for its rules.
+fn codes_of(spec: &str) -> Vec<&'static str> {
+    let text = format!(
+        "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: {{ name: a }}\n\
+         spec: {{ plugin: {{ name: a }}, {spec} }}\n"
+    );
+    let document: Document = serde_saphyr::from_str(&text).expect("a grant");
+    let remarks = remarks(&document, true);
+    let others = remarks.iter().filter(|r| r.code != "no-digest");
+    others.map(|r| r.code).collect()
+}
+
+#[test]
+fn networks_and_limits_that_let_nothing_run_are_told() {
+    for (spec, expected) in [
+        ("networks: []", "no-network"),
+        ("networks: [\"{network}\"]", "never-effective"),
+        ("limits: { calls: 0 }", "no-room"),
+        ("limits: { memory: 65535B }", "no-room"),
+        ("limits: { transfer: 0B }", "no-room"),
+    ] {
+        assert_eq!(codes_of(spec), [expected], "{spec}");
+    }
+    let enough = "networks: [\"blue-*\"], limits: { calls: 1, memory: 64KiB }";
+    assert_eq!(codes_of(enough), Vec::<&str>::new());
+}
+
+#[test]
+fn a_digest_is_missed() {
+    let weight = |built_in| remarks(&document("{}"), built_in)[0].weight;
+    assert_eq!(weight(true), Weight::Note);
+    assert_eq!(weight(false), Weight::Warning);
+}

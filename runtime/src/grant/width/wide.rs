@@ -1,0 +1,337 @@
+//! Rules that are wider than they look.
+
+use std::path::Path;
+
+use super::super::operation::{Capability, Verb};
+use super::super::outline::{Outline, Values, glob_covers, is_plain};
+use super::super::words::joined;
+use super::{Finding, note, warning};
+
+/// Directories of the host that are no plugin's: the system's, and weir's own, which decide what plugins
+/// may do and say what they did.
+const SYSTEM: [&str; 26] = [
+    "/boot",
+    "/bin",
+    "/dev",
+    "/etc",
+    "/home",
+    "/lib",
+    "/lib64",
+    "/opt",
+    "/proc",
+    "/root",
+    "/run/containerd",
+    "/run/weir",
+    "/sbin",
+    "/sys",
+    "/tmp",
+    "/usr",
+    "/var/lib/containerd",
+    "/var/lib/containers",
+    "/var/lib/docker",
+    "/var/lib/etcd",
+    "/var/lib/kubelet",
+    "/var/lib/weir",
+    "/var/log",
+    // `/var/run` is a link to `/run` on many systems.
+    "/var/run/containerd",
+    "/var/run/weir",
+    "/var/tmp",
+];
+
+/// What resolver configurations are called, which plugins read.
+const RESOLVER: &str = "resolv.conf";
+
+/// How names of hardware begin: the kernel's own and those that udev gives.
+const HARDWARE: [&str; 6] = ["en", "eth", "ib", "usb", "wl", "ww"];
+
+/// The results of all attachments, which the CNI library keeps. The directory above is IPAM plugins' custom,
+/// and weir lets no store be here, whatever a grant allows.
+const RESULTS: &str = "/var/lib/cni/results";
+
+/// What is wider than it looks.
+pub(super) fn wide(rule: &Outline) -> Vec<Finding> {
+    let is_place_of_its_own = rule.capability == Capability::Store;
+    if rule.fields.is_empty() && !is_place_of_its_own {
+        let text = format!(
+            "it has no keys: it allows everything of `{}`",
+            rule.capability
+        );
+        return vec![warning("no-keys", text)];
+    }
+    let mut findings = Vec::new();
+    if rule.namespaces().len() > 1 {
+        let text = "`namespace` is left out: it is about the host as well as the container";
+        findings.push(warning("both-namespaces", text));
+    }
+    findings.extend(wide_links(rule));
+    findings.extend(wide_networks(rule));
+    match rule.capability {
+        Capability::Sysctl => findings.extend(wide_keys(rule)),
+        Capability::Firewall => findings.extend(wide_firewall(rule)),
+        Capability::Store => {
+            findings.extend(wide_directories(rule));
+            findings.extend(wide_files(rule));
+        }
+        Capability::Conntrack => findings.extend(every_connection(rule)),
+        _ => {}
+    }
+    findings
+}
+
+fn changes(rule: &Outline) -> bool {
+    rule.verbs().iter().any(|verb| !verb.is_read())
+}
+
+fn on_host(rule: &Outline) -> bool {
+    rule.namespaces().contains(&"host")
+}
+
+/// Rules about links in which hardware is included, and names that anybody may choose.
+fn wide_links(rule: &Outline) -> Vec<Finding> {
+    let field = match rule.capability {
+        Capability::Link => "names",
+        Capability::Address | Capability::Traffic | Capability::Route | Capability::Neighbour => {
+            "links"
+        }
+        _ => return Vec::new(),
+    };
+    let names = rule.get(field);
+    let all_names = names.is_none_or(|names| names.contains("*"));
+    let mut findings = Vec::new();
+    if on_host(rule) {
+        if names.is_some_and(|names| names.contains("*")) {
+            let text =
+                format!("`{field}: [\"*\"]` is every link of the host, as if it were left out");
+            findings.push(warning("every-name", text));
+        }
+        let has_kinds = !matches!(rule.capability, Capability::Route | Capability::Neighbour);
+        if has_kinds && rule.get("kinds").is_none() {
+            findings.extend(of_any_kind(field, names));
+        }
+        if names.is_some_and(|names| names.contains("{ifname}")) {
+            let text = "`{ifname}` on the host is the host's link of that name, which is another one, \
+                        and whoever asks for an attachment chooses the name";
+            findings.push(warning("ifname-on-host", text));
+        }
+        let several = names.is_none_or(|names| names.iter().any(|name| !is_plain(name)));
+        if rule.names("kinds", "physical") && changes(rule) && several {
+            let text = match all_names {
+                true => "it may change the node's own hardware, by any name".to_owned(),
+                false => format!("`{field}` has a glob: it may change whatever hardware matches"),
+            };
+            findings.push(warning("physical", text));
+        }
+        if all_names && changes(rule) && !has_kinds {
+            let text = format!("`{field}` is left out: it is about every link of the host");
+            findings.push(warning("every-name", text));
+        }
+    }
+    findings
+}
+
+/// Links of the host of whatever kind: hardware, where a name can be that of some.
+fn of_any_kind(field: &str, names: Option<&Values>) -> Option<Finding> {
+    let Some(names) = names.filter(|names| !names.contains("*")) else {
+        let text = "`kinds` is left out for links of the host: `physical` is one of them, the node's \
+                    own hardware";
+        return Some(warning("physical", text));
+    };
+    let hardware = names.iter().find(|name| is_like_hardware(name))?;
+    let text = format!(
+        "`kinds` is left out, and `{hardware}` in `{field}` is what the node's own hardware is called: \
+         name the kinds that are meant"
+    );
+    Some(warning("physical", text))
+}
+
+/// Whether a glob matches names of hardware.
+fn is_like_hardware(glob: &str) -> bool {
+    let literal = glob.split(['*', '?', '[']).next().unwrap_or_default();
+    let is_glob = literal.len() < glob.len();
+    let begins = |with: &&str| literal.starts_with(*with) || is_glob && with.starts_with(literal);
+    !glob.contains('{') && HARDWARE.iter().any(begins)
+}
+
+fn wide_networks(rule: &Outline) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let together = rule.clone().aggregated();
+    for field in ["addresses", "destinations", "sources"] {
+        for all in ["0.0.0.0/0", "::/0"] {
+            if together.names(field, all) {
+                let text = match rule.names(field, all) {
+                    true => format!("`{field}` has `{all}`, which is every address of its family"),
+                    false => format!("`{field}` are together `{all}`, every address of its family"),
+                };
+                findings.push(warning("every-address", text));
+            }
+        }
+    }
+    if rule.capability == Capability::Address && rule.get("addresses").is_none() && changes(rule) {
+        let text = "`addresses` is left out: it may give and take any address";
+        findings.push(match on_host(rule) {
+            true => warning("any-address", text),
+            false => note("any-address", text),
+        });
+    }
+    if rule.capability == Capability::Route
+        && rule.get("destinations").is_none()
+        && changes(rule)
+        && on_host(rule)
+    {
+        let text = "`destinations` is left out: it may lead any traffic of the host elsewhere, the \
+                    default route included";
+        findings.push(warning("any-destination", text));
+    }
+    findings
+}
+
+/// Keys with a wildcard where a link's name stands, and keys of the whole host.
+fn wide_keys(rule: &Outline) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if !on_host(rule) || !rule.verbs().contains(&Verb::Write) {
+        return findings;
+    }
+    let Some(keys) = rule.get("keys") else {
+        let text = "`keys` is left out: it may set every parameter below `net.` of the host";
+        return vec![warning("every-key", text)];
+    };
+    findings.extend(keys.iter().filter_map(|key| wide_key(key)));
+    if rule.get("values").is_none() {
+        let text = "`values` is left out: it may set these parameters of the host to anything";
+        findings.push(note("any-value", text));
+    }
+    findings
+}
+
+/// A key of the host with a wildcard for a whole part of it.
+fn wide_key(key: &str) -> Option<Finding> {
+    let parts: Vec<&str> = key.split('.').collect();
+    let is_every = |part: &str| part.contains('*') && part.chars().all(|c| "*?".contains(c));
+    let is_of_links = |part: &str| ["conf", "neigh"].iter().any(|word| glob_covers(part, word));
+    // `net.ipv4.conf.NAME.…`
+    let link = parts
+        .get(2)
+        .filter(|part| is_of_links(part))
+        .and(parts.get(3));
+    let others = parts
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| *at != 3 || link.is_none());
+    if others.clone().any(|(_, part)| is_every(part)) {
+        let text = format!(
+            "`{key}` is every parameter of the host in its place, whatever it is: name those that are \
+             meant"
+        );
+        return Some(warning("every-key", text));
+    }
+    match link {
+        Some(name) if is_every(name) => {
+            let text =
+                format!("`{key}` is about every link of the host, and about `all` and `default`");
+            Some(warning("every-link", text))
+        }
+        Some(&"{ifname}") => {
+            let text = format!("`{key}` on the host is about the host's link of that name");
+            Some(warning("ifname-on-host", text))
+        }
+        _ => None,
+    }
+}
+
+/// Connections of the host that are forgotten, whoever's they are.
+fn every_connection(rule: &Outline) -> Option<Finding> {
+    if !on_host(rule) || rule.get("ports").is_some() {
+        return None;
+    }
+    Some(match rule.get("protocols") {
+        None => {
+            let text = "`protocols` and `ports` are left out: it may forget every connection that the \
+                        host tracks";
+            warning("every-connection", text)
+        }
+        Some(protocols) => {
+            let protocols = protocols.iter().cloned().collect();
+            let text = format!(
+                "`ports` is left out: it may forget every connection of {} that the host tracks",
+                joined(protocols, "and")
+            );
+            note("every-connection", text)
+        }
+    })
+}
+
+/// Rules that can cut the host off.
+fn wide_firewall(rule: &Outline) -> Vec<Finding> {
+    let may = |field: &str, word: &str| rule.get(field).is_none_or(|values| values.contains(word));
+    let mut findings = Vec::new();
+    if !on_host(rule) || !rule.verbs().contains(&Verb::Write) {
+        return findings;
+    }
+    for field in ["families", "hooks", "statements"] {
+        if rule.get(field).is_none() {
+            let text = format!("`{field}` is left out: it may use all of them");
+            findings.push(warning("every-statement", text));
+        }
+    }
+    let stops: Vec<String> = ["drop", "reject"]
+        .into_iter()
+        .filter(|word| may("statements", word))
+        .map(|word| format!("`{word}`"))
+        .collect();
+    if !stops.is_empty() && may("hooks", "input") {
+        let text = format!(
+            "{} on the hook `input` can cut the host off from the network",
+            joined(stops.clone(), "and")
+        );
+        findings.push(warning("host-traffic", text));
+    }
+    if !stops.is_empty() && may("hooks", "forward") {
+        let text = format!(
+            "{} on the hook `forward` can stop the traffic of every container of the host",
+            joined(stops, "and")
+        );
+        findings.push(warning("forwarded-traffic", text));
+    }
+    findings
+}
+
+fn wide_directories(rule: &Outline) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for directory in rule.get("directories").into_iter().flatten() {
+        let path = Path::new(directory);
+        let mut all = SYSTEM.iter().chain([&RESULTS]);
+        let is_in = all.find(|system| path.starts_with(system));
+        let holds = SYSTEM.iter().find(|s| Path::new(s).starts_with(path));
+        let text = match (is_in, holds) {
+            (Some(system), _) => format!("`{directory}` is in `{system}`, which is no plugin's"),
+            (None, Some(system)) => format!("`{directory}` holds `{system}`, which is no plugin's"),
+            (None, None) => continue,
+        };
+        findings.push(warning("system-directory", text));
+    }
+    findings
+}
+
+/// Files that are no plugin's to read; resolver configurations are.
+fn wide_files(rule: &Outline) -> Vec<Finding> {
+    let files = rule.get("files").into_iter().flatten().map(Path::new);
+    let mut findings = Vec::new();
+    for file in files {
+        let is_resolvers = file
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().ends_with(RESOLVER));
+        // Plugins' own configuration.
+        let is_cnis = file.starts_with("/etc/cni");
+        let system = SYSTEM.iter().find(|system| file.starts_with(system));
+        if let Some(system) = system.filter(|_| !is_resolvers && !is_cnis) {
+            let text = format!(
+                "`{}` is in `{system}`: a plugin reads resolver configurations, and little else is \
+                 meant for it",
+                file.display()
+            );
+            findings.push(warning("system-file", text));
+        }
+    }
+    findings
+}

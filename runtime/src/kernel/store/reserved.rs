@@ -1,0 +1,50 @@
+//! Places in which no plugin has a store, whatever its grant says: weir's own and libcni's. Who can
+//! write in them can make grants, plugins and records of what was never done.
+
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::kernel::Error;
+use crate::paths::Paths;
+
+/// Fails where `directory` is one of these places, is in one, or has one in it.
+///
+/// Symbolic links on the way are followed, as they are when the store is opened; what does not exist
+/// yet is where it would be made.
+/// Errors: `invalid`.
+pub(super) fn check(paths: &Paths, directory: &Path) -> Result<(), Error> {
+    let real = resolve(directory)?;
+    for own in paths.own() {
+        let own_real = resolve(&own)?;
+        let relation = match () {
+            () if real == own_real => "is",
+            () if real.starts_with(&own_real) => "is in",
+            () if own_real.starts_with(&real) => "contains",
+            () => continue,
+        };
+        return Err(Error::invalid(format!(
+            "`{}` {relation} `{}`, where no plugin has a store, whatever its grant allows: name a \
+             directory that only plugins use",
+            directory.display(),
+            own.display()
+        )));
+    }
+    Ok(())
+}
+
+fn resolve(path: &Path) -> Result<PathBuf, Error> {
+    real(path).map_err(|e| Error::from(e).while_doing(format!("looking for `{}`", path.display())))
+}
+
+/// The path without symbolic links, of as much of it as exists.
+fn real(path: &Path) -> io::Result<PathBuf> {
+    let error = match path.canonicalize() {
+        Ok(real) => return Ok(real),
+        Err(error) => error,
+    };
+    let missing = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    match path.parent().zip(path.file_name()) {
+        Some((parent, name)) if missing => Ok(real(parent)?.join(name)),
+        _ => Err(error),
+    }
+}

@@ -1,0 +1,180 @@
+//! An installed plugin: its files, and whether they are what was installed and weir's alone.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::Mode;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use weir_cni::Error;
+
+use super::codes;
+use crate::grant::document::Digest;
+use crate::kernel::ownership::{self, Foreign, Owner};
+
+/// An installed plugin: a directory with `component.wasm`, `code.cwasm` and `manifest.json`. The files
+/// are open and of one installation, whatever is installed or removed from now on.
+#[derive(Clone)]
+pub struct Installed {
+    manifest: Manifest,
+    component: Arc<File>,
+    code: Arc<File>,
+}
+
+/// What was installed, so that damage is noticed before code runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Manifest {
+    pub name: String,
+    /// Of `component.wasm`.
+    pub digest: Digest,
+    /// Of `code.cwasm`.
+    pub code_digest: Digest,
+    /// The weir that compiled it.
+    pub compiled_by: String,
+}
+
+/// The component, as its author built it.
+pub(super) const COMPONENT: &str = "component.wasm";
+/// Its ahead-of-time code.
+pub(super) const CODE: &str = "code.cwasm";
+/// A [`Manifest`], in JSON.
+pub(super) const MANIFEST: &str = "manifest.json";
+
+impl Installed {
+    /// Opens the files in a plugin's directory, which was opened at `place`; none where there is no
+    /// manifest. All are opened in that directory, whatever stands at the place by then.
+    ///
+    /// Errors: `codes::NO_PLUGIN` for one that is damaged, or that others could have written.
+    pub(super) fn open(name: &str, place: &Path, directory: &File) -> Result<Option<Self>, Error> {
+        let open = |file: &str| {
+            let opened =
+                open_in(directory, file).map_err(|e| damaged(name, &format!("{file}: {e}")))?;
+            check_owner(name, &place.join(file), &opened)?;
+            Ok::<_, Error>(opened)
+        };
+        check_owner(name, place, directory)?;
+        let manifest = match open_in(directory, MANIFEST) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            manifest => manifest.map_err(|e| damaged(name, &format!("{MANIFEST}: {e}")))?,
+        };
+        check_owner(name, &place.join(MANIFEST), &manifest)?;
+        let manifest = read(&manifest).map_err(|e| damaged(name, &format!("{MANIFEST}: {e}")))?;
+        let manifest: Manifest = serde_json::from_slice(&manifest)
+            .map_err(|e| damaged(name, &format!("{MANIFEST}: {e}")))?;
+        if manifest.name != name {
+            let why = format!("it was installed as `{}`", manifest.name);
+            return Err(damaged(name, &why));
+        }
+        Ok(Some(Self {
+            component: Arc::new(open(COMPONENT)?),
+            code: Arc::new(open(CODE)?),
+            manifest,
+        }))
+    }
+
+    /// What was installed.
+    pub(super) fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The ahead-of-time code. Errors: `codes::NO_PLUGIN` when the component or its code is not what
+    /// was installed.
+    pub fn code(&self) -> Result<Vec<u8>, Error> {
+        self.component()?;
+        self.read(CODE, &self.code, &self.manifest.code_digest)
+    }
+
+    /// The weir that compiled the code.
+    pub fn compiled_by(&self) -> &str {
+        &self.manifest.compiled_by
+    }
+
+    /// The component. Errors: `codes::NO_PLUGIN` when it is not what was installed.
+    pub(super) fn component(&self) -> Result<Vec<u8>, Error> {
+        self.read(COMPONENT, &self.component, &self.manifest.digest)
+    }
+
+    fn read(&self, name: &str, file: &File, expected: &Digest) -> Result<Vec<u8>, Error> {
+        let plugin = &self.manifest.name;
+        let bytes = read(file).map_err(|e| damaged(plugin, &format!("{name}: {e}")))?;
+        let found = digest(&bytes);
+        if found != *expected {
+            let why = format!("{name} is {found}, but {expected} was installed");
+            return Err(damaged(plugin, &why));
+        }
+        Ok(bytes)
+    }
+}
+
+fn open_in(directory: &File, name: &str) -> io::Result<File> {
+    let file: OwnedFd = openat(
+        directory,
+        name,
+        OFlag::O_RDONLY | OFlag::O_CLOEXEC,
+        Mode::empty(),
+    )?;
+    Ok(file.into())
+}
+
+/// All of a file that several may read.
+fn read(file: &File) -> io::Result<Vec<u8>> {
+    let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+    let mut bytes = vec![0; length];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes)
+}
+
+/// What was installed is not there as it was.
+pub(super) fn damaged(name: &str, why: &str) -> Error {
+    Error::new(
+        codes::NO_PLUGIN,
+        format!("plugin `{name}` is damaged: {why}"),
+    )
+    .with_details(format!(
+        "install it again with `weir plugin add --replace FILE`, or remove it with \
+         `weir plugin remove {name}`"
+    ))
+}
+
+/// Fails where somebody else than weir's user and root could have written a file, or could now: what is in it
+/// becomes native code of this process.
+fn check_owner(name: &str, path: &Path, file: &File) -> Result<(), Error> {
+    let shown = path.display();
+    let metadata = file
+        .metadata()
+        .map_err(|e| damaged(name, &format!("{shown}: {e}")))?;
+    let (why, what) = match ownership::check(&metadata, Owner::UserOrRoot) {
+        Ok(()) => return Ok(()),
+        Err(Foreign::Owner { owner, user }) => (
+            format!(
+                "`{shown}` belongs to user {owner}, and not to root or to user {user}, as whom \
+                     weir runs"
+            ),
+            format!("chown {user} {shown}"),
+        ),
+        Err(Foreign::Mode(mode)) => (
+            format!("`{shown}` has mode {mode:04o}, and nobody but its owner may write in it"),
+            format!("chmod go-w {shown}"),
+        ),
+    };
+    let what = format!(
+        "look at who has changed it, then `{what}`, or install the plugin again with \
+                        `weir plugin add --replace FILE`"
+    );
+    Err(Error::new(
+        codes::NO_PLUGIN,
+        format!("plugin `{name}` is not trusted: {why}"),
+    )
+    .with_details(what))
+}
+
+/// SHA-256 of some bytes.
+pub fn digest(bytes: &[u8]) -> Digest {
+    Digest::new(Sha256::digest(bytes).into())
+}

@@ -1,0 +1,126 @@
+//! The directory of installed plugins, in which one process at a time writes: a plugin gets its place, or
+//! leaves it, in one step.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+
+use super::installed::{CODE, COMPONENT, MANIFEST, Manifest};
+use crate::kernel::store::rename;
+
+/// Beside the plugins' directories: one that is being written, and one that is being removed.
+const NEW: &str = ".new";
+const OLD: &str = ".old";
+
+/// Of what is made, whatever the umask: a plugin that others than its owner can write is not run.
+const DIRECTORY_MODE: u32 = 0o755;
+const FILE_MODE: u32 = 0o644;
+
+/// The directory of plugins, in which one process at a time writes.
+pub struct Workplace {
+    path: PathBuf,
+    /// Locked until it is closed.
+    directory: File,
+}
+
+impl Workplace {
+    /// Waits until nobody else writes, and clears away what one left that was interrupted.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(DIRECTORY_MODE)
+            .create(path)?;
+        let directory = File::open(path)?;
+        directory.lock()?;
+        let workplace = Self {
+            path: path.to_owned(),
+            directory,
+        };
+        workplace.clear(NEW)?;
+        workplace.clear(OLD)?;
+        Ok(workplace)
+    }
+
+    /// Writes a plugin, to a disk that may lose its power next.
+    pub fn write(&self, manifest: &Manifest, component: &[u8], code: &[u8]) -> io::Result<()> {
+        let new = self.path.join(NEW);
+        DirBuilder::new().mode(DIRECTORY_MODE).create(&new)?;
+        fs::set_permissions(&new, Permissions::from_mode(DIRECTORY_MODE))?;
+        for (name, content) in [
+            (COMPONENT, component),
+            (CODE, code),
+            (MANIFEST, &serde_json::to_vec_pretty(manifest)?),
+        ] {
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(FILE_MODE)
+                .open(new.join(name))?;
+            file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+            file.write_all(content)?;
+            file.sync_all()?;
+        }
+        File::open(&new)?.sync_all()
+    }
+
+    /// Puts what was written at a plugin's place, which must be free.
+    pub fn take(&self, place: &str) -> io::Result<()> {
+        match rename::rename_new(&self.directory, NEW, place) {
+            Err(Errno::EINVAL) if !self.path.join(place).exists() => {
+                fs::rename(self.path.join(NEW), self.path.join(place))?;
+            }
+            Err(Errno::EINVAL) => return Err(ErrorKind::AlreadyExists.into()),
+            taken => taken?,
+        }
+        self.directory.sync_all()
+    }
+
+    /// The same in place of a plugin that may be there. Errors: also `Unsupported`, where the file system
+    /// does not exchange two directories in one step: in between, an end of the process would leave neither.
+    pub fn replace(&self, place: &str) -> io::Result<()> {
+        match rename::exchange(&self.directory, NEW, place) {
+            Err(Errno::ENOENT) => return self.take(place),
+            Err(Errno::EINVAL | Errno::ENOSYS) => return Err(self.no_exchange(place)),
+            exchanged => exchanged?,
+        }
+        self.directory.sync_all()?;
+        self.clear(NEW)?;
+        self.clear(OLD)
+    }
+
+    fn no_exchange(&self, place: &str) -> io::Error {
+        let why = format!(
+            "the file system of `{}` cannot exchange two directories in one step: remove the plugin \
+             with `weir plugin remove {place}`, then add it, while nothing needs it; or move the \
+             directory to another file system",
+            self.path.display()
+        );
+        io::Error::new(ErrorKind::Unsupported, why)
+    }
+
+    /// Takes a plugin, or whatever stands in a plugin's place, away.
+    pub fn remove(&self, place: &str) -> io::Result<()> {
+        fs::rename(self.path.join(place), self.path.join(OLD))?;
+        self.directory.sync_all()?;
+        self.clear(OLD)
+    }
+
+    /// Somebody may have put a file where a plugin's directory should be.
+    fn clear(&self, name: &str) -> io::Result<()> {
+        let path = self.path.join(name);
+        let cleared = match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() == ErrorKind::NotADirectory => fs::remove_file(&path),
+            cleared => cleared,
+        };
+        match cleared {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! `weir-bench-gate RECORDS LOG`: what the gate and the audit log take of one ADD.
+//!
+//! RECORDS are the audit records of an ADD, reads among them. Their operations go through gates as they
+//! went then, with the grants of the plugins and a log on disk, and nothing is done where the kernel
+//! was asked. Once in a process, as in weir: code that has not run yet is a part of the cost. Prints
+//! milliseconds.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use weir::gate::{Audit, Denied, Gate, Subject};
+use weir::grant::{Document, Invocation, Operation};
+use weir::grant::{address, firewall, ipam, link, neighbour, route, store, sysctl};
+use weir::paths;
+use weir::sandbox::Grants;
+
+/// An operation that waits for its gate.
+type Act = Box<dyn FnOnce(&mut Gate) -> Result<(), Denied>>;
+
+/// What one plugin did.
+struct Part {
+    subject: Subject,
+    /// As it is in the binary.
+    grant: String,
+    acts: Vec<Act>,
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(took) => {
+            println!("{}", took.as_secs_f64() * 1e3);
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("weir-bench-gate: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<Duration> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [records, log] = &arguments[..] else {
+        return Err(anyhow!("usage: weir-bench-gate RECORDS LOG"));
+    };
+    let parts = parts(&fs::read_to_string(records)?)?;
+    let start = Instant::now();
+    perform(parts, Path::new(log))?;
+    Ok(start.elapsed())
+}
+
+/// From reading the grants to the last record.
+fn perform(parts: Vec<Part>, log: &Path) -> Result<()> {
+    let log = paths::open_log(log)
+        .map(Arc::new)
+        .map_err(|e| e.to_string());
+    for part in parts {
+        let grant: Document = serde_json::from_str(&part.grant)?;
+        let invocation = Invocation {
+            container_id: part.subject.container_id.clone(),
+            ifname: part.subject.ifname.clone(),
+            network: part.subject.network.clone(),
+        };
+        let audit = Audit::new(part.subject, log.clone(), false);
+        let mut gate = Gate::new(grant.spec.capabilities, invocation, audit);
+        for act in part.acts {
+            act(&mut gate)?;
+        }
+        if let Some(why) = gate.audit_failure() {
+            return Err(anyhow!("the audit log: {why}"));
+        }
+    }
+    Ok(())
+}
+
+/// The operations of the records, by plugin.
+fn parts(records: &str) -> Result<Vec<Part>> {
+    let mut parts: Vec<Part> = Vec::new();
+    for line in records.lines() {
+        let record: Value = serde_json::from_str(line)?;
+        let plugin = text(&record, "plugin");
+        let place = parts.iter().position(|part| part.subject.plugin == plugin);
+        let place = match place {
+            Some(place) => place,
+            None => {
+                parts.push(part(&record)?);
+                parts.len() - 1
+            }
+        };
+        parts[place].acts.push(act(&record)?);
+    }
+    ensure!(!parts.is_empty(), "there are no records");
+    Ok(parts)
+}
+
+fn part(record: &Value) -> Result<Part> {
+    let plugin = text(record, "plugin");
+    let shipped = Grants::default().all();
+    let grant = shipped
+        .iter()
+        .find(|g| g.document.spec.plugin.name == plugin);
+    let grant = grant.with_context(|| format!("`{plugin}` has no shipped grant"))?;
+    Ok(Part {
+        grant: serde_json::to_string(&grant.document)?,
+        acts: Vec::new(),
+        subject: Subject {
+            command: "ADD",
+            container_id: text(record, "container_id"),
+            ifname: text(record, "ifname"),
+            network: text(record, "network"),
+            digest: text(record, "digest"),
+            plugin,
+        },
+    })
+}
+
+fn text(record: &Value, key: &str) -> String {
+    record[key].as_str().unwrap_or_default().to_owned()
+}
+
+/// The operation of a record. Two may have one name; their arguments tell them apart.
+fn act(record: &Value) -> Result<Act> {
+    const KNOWN: [fn(&str, &Value) -> Option<Act>; 27] = [
+        of::<link::Create>,
+        of::<link::Read>,
+        of::<link::LookUp>,
+        of::<link::List>,
+        of::<link::Update>,
+        of::<link::UpdatePort>,
+        of::<link::UpdateBridge>,
+        of::<link::GetPeer>,
+        of::<link::WaitUp>,
+        of::<address::Add>,
+        of::<address::List>,
+        of::<address::Settle>,
+        of::<route::Add>,
+        of::<route::List>,
+        of::<neighbour::Announce>,
+        of::<firewall::Apply>,
+        of::<sysctl::Read>,
+        of::<sysctl::Write>,
+        of::<store::OpenWrite>,
+        of::<store::Get>,
+        of::<store::Put>,
+        of::<store::Claim>,
+        of::<store::Delete>,
+        of::<store::Keys>,
+        of::<store::Find>,
+        of::<store::ReadFile>,
+        of::<ipam::Run>,
+    ];
+    let name = text(record, "operation");
+    let mut acts = KNOWN
+        .iter()
+        .filter_map(|of| of(&name, &record["arguments"]));
+    acts.next()
+        .with_context(|| format!("the operation `{name}` of an ADD is not known here: {record}"))
+}
+
+fn of<O: Operation + DeserializeOwned + 'static>(name: &str, arguments: &Value) -> Option<Act> {
+    if O::NAME != name {
+        return None;
+    }
+    let operation: O = serde_json::from_value(arguments.clone()).ok()?;
+    Some(Box::new(move |gate| gate.perform(operation, |_| Ok(()))))
+}

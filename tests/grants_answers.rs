@@ -1,0 +1,483 @@
+//! `weir grants …` and `weir audit` answer rightly where there is no plain yes: grants that are not in force,
+//! several of them, names that nothing has, documents that nobody reads.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use weir_tests::{Grant, Node, binary, component};
+
+const PLUGIN: &str = "misbehaving";
+const ALL_LINKS: &str = "{ link: [{ namespace: container }] }";
+
+/// weir's command line on a node: its exit code, standard output, and standard error.
+fn weir(node: &Node, words: &[&str]) -> Result<(i32, String, String)> {
+    let output = node.inside(|| node.command(words))?;
+    let code = output.status.code().context("it ended by itself")?;
+    let errors = String::from_utf8(output.stderr)?;
+    Ok((code, String::from_utf8(output.stdout)?, errors))
+}
+
+/// The same, with what it printed as JSON.
+fn json_of(node: &Node, words: &[&str]) -> Result<(i32, Value)> {
+    let (code, printed, errors) = weir(node, &[words, &["--output", "json"]].concat())?;
+    let value = serde_json::from_str(&printed);
+    Ok((code, value.with_context(|| format!("{printed}{errors}"))?))
+}
+
+/// A question about the plugin that its grants in this file allow.
+fn ask(node: &Node, words: &[&str]) -> Result<(i32, Value)> {
+    let get = [
+        "grants",
+        "explain",
+        PLUGIN,
+        "link.get",
+        "namespace=container",
+        "kind=veth",
+        "name=a",
+    ];
+    json_of(node, &[&get[..], words].concat())
+}
+
+fn other_digest() -> String {
+    format!("sha256:{}", "7".repeat(64))
+}
+
+#[test]
+fn a_plugin_that_does_not_run_is_denied_everything() -> Result<()> {
+    let node = Node::create()?;
+    let digest = node.install_plugin(PLUGIN)?;
+    let grant = Grant {
+        capabilities: ALL_LINKS,
+        ..Grant::nothing(PLUGIN)
+    };
+    let none = Grant {
+        networks: "[]",
+        ..grant.clone()
+    };
+    let without = grant
+        .document(&digest)
+        .replace(&format!("    digest: {digest}\n"), "");
+    for (document, state) in [
+        (without, json!("no-digest")),
+        (grant.document(&other_digest()), json!("other-digest")),
+        (none.document(&digest), Value::Null),
+    ] {
+        node.put_grant("a.yaml", &document)?;
+        let (code, told) = ask(&node, &[])?;
+        assert_eq!((code, &told["allowed"]), (3, &json!(false)), "{told:#}");
+        assert_eq!(told["grant_state"], state, "{told:#}");
+        assert!(told["because"].is_string(), "{told:#}");
+    }
+    node.put_grant("a.yaml", &grant.document(&other_digest()))?;
+    let question = [
+        "grants",
+        "explain",
+        PLUGIN,
+        "link.list",
+        "namespace=container",
+    ];
+    let (code, text, _) = weir(&node, &question)?;
+    assert_eq!(code, 3);
+    assert!(text.contains("the plugin does not run"), "{text}");
+
+    node.put_grant("a.yaml", &grant.document(&digest))?;
+    let (code, told) = ask(&node, &[])?;
+    assert_eq!(
+        (code, &told["grant_state"]),
+        (0, &json!("in-force")),
+        "{told:#}"
+    );
+
+    // One that this node does not have.
+    let absent = Grant {
+        plugin: "absent",
+        ..grant
+    };
+    node.put_grant("b.yaml", &absent.document(&digest))?;
+    let question = [
+        "grants",
+        "explain",
+        "absent",
+        "link.list",
+        "namespace=container",
+    ];
+    let (code, told) = json_of(&node, &question)?;
+    assert_eq!(
+        (code, &told["grant_state"]),
+        (3, &json!("no-plugin")),
+        "{told:#}"
+    );
+    Ok(())
+}
+
+#[test]
+fn each_grant_in_force_is_asked() -> Result<()> {
+    let node = Node::create()?;
+    let digest = node.install_plugin(PLUGIN)?;
+    let on = |networks: &'static str, capabilities: &'static str| Grant {
+        networks,
+        capabilities,
+        ..Grant::nothing(PLUGIN)
+    };
+    node.put_grant("a.yaml", &on("[blue]", ALL_LINKS).document(&digest))?;
+    node.put_grant("b.yaml", &on("[green]", "{}").document(&digest))?;
+    let (code, told) = ask(&node, &[])?;
+    assert_eq!(code, 3, "{told:#}");
+    assert_eq!(
+        [&told[0]["allowed"], &told[1]["allowed"]],
+        [&json!(true), &json!(false)]
+    );
+    assert_eq!(
+        [&told[0]["networks"], &told[1]["networks"]],
+        [&json!(["blue"]), &json!(["green"])]
+    );
+    assert_eq!(ask(&node, &["--network", "blue"])?.0, 0);
+    let (code, told) = ask(&node, &["--network", "red"])?;
+    assert_eq!((code, &told["allowed"]), (3, &json!(false)), "{told:#}");
+    node.put_grant("b.yaml", &on("[green]", ALL_LINKS).document(&digest))?;
+    assert_eq!(ask(&node, &[])?.0, 0);
+    Ok(())
+}
+
+#[test]
+fn a_question_that_has_no_one_answer_is_refused() -> Result<()> {
+    let node = Node::create()?;
+    let why = |words: &[&str]| -> Result<String> {
+        let all = [&["grants", "explain", "bridge", "link.get"], words].concat();
+        let (code, printed, errors) = weir(&node, &all)?;
+        assert_eq!((code, printed.as_str()), (1, ""), "{errors}");
+        Ok(errors)
+    };
+    // By that name there may be hardware.
+    let errors = why(&["namespace=host", "name=eth0"])?;
+    assert!(errors.contains("`link.get` needs kind"), "{errors}");
+    let errors = why(&[
+        "namespace=host",
+        "namespace=container",
+        "kind=veth",
+        "name=a",
+    ])?;
+    assert!(errors.contains("`namespace` is given twice"), "{errors}");
+    let missing = [
+        "grants",
+        "explain",
+        "bridge",
+        "link.look-up",
+        "namespace=host",
+        "name=cni0",
+    ];
+    assert_eq!(weir(&node, &missing)?.0, 0);
+    Ok(())
+}
+
+/// Records of a plugin that is gone are denied, and the others are answered.
+#[test]
+fn the_record_of_a_removed_plugin_is_one_denied_explanation() -> Result<()> {
+    let node = Node::create()?;
+    let record = |plugin: &str| {
+        json!({
+            "time": "2026-01-02T03:04:05.000000Z", "container_id": "c", "ifname": "eth0",
+            "network": "blue", "command": "ADD", "plugin": plugin, "digest": other_digest(),
+            "capability": "link", "operation": "link.get",
+            "arguments": { "link": { "namespace": "host", "index": 7, "name": "cni0", "kind": "bridge" } },
+            "verdict": "allowed", "rules": ["link[0]"], "answer": "ok", "duration_us": 1
+        })
+        .to_string()
+    };
+    let lines = [record("bridge"), record("gone"), record("bridge")].join("\n");
+    let file = node.root().join("records.jsonl");
+    fs::write(&file, lines)?;
+    let mut explain = Command::new(binary());
+    explain.args(["grants", "explain", "--record", "--output", "json"]);
+    explain
+        .env("WEIR_ROOT", node.root())
+        .stdin(fs::File::open(&file)?);
+    let output = explain.stderr(Stdio::piped()).output()?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let told: Value = serde_json::from_slice(&output.stdout).context(errors.into_owned())?;
+    assert_eq!(output.status.code(), Some(3), "{told:#}");
+    let allowed: Vec<&Value> = (0..3).map(|at| &told[at]["allowed"]).collect();
+    assert_eq!(allowed, [true, false, true], "{told:#}");
+    Ok(())
+}
+
+#[test]
+fn a_difference_is_told_in_functions_and_networks() -> Result<()> {
+    let node = Node::create()?;
+    let (one, two) = (component("host-local"), component("static"));
+    let (one, two) = (one.to_str().context("text")?, two.to_str().context("text")?);
+    let (code, told) = json_of(&node, &["grants", "diff", two, one])?;
+    assert_eq!(code, 3);
+    let more = told["more"]["store"].as_array().context("functions")?;
+    assert!(!more.is_empty(), "{told:#}");
+    assert!(told["first"]["digest"].is_string() && told["second"]["digest"].is_string());
+    let (_, text, _) = weir(&node, &["grants", "diff", two, one])?;
+    let function = more[0].as_str().context("text")?;
+    assert!(text.contains(function), "{text}");
+
+    let write = |name: &str, networks: &str| -> Result<String> {
+        let grant = Grant {
+            networks,
+            ..Grant::nothing(PLUGIN)
+        };
+        let path = node.root().join(name);
+        fs::write(&path, grant.document(&other_digest()))?;
+        Ok(path.to_str().context("text")?.to_owned())
+    };
+    let (blue, all) = (write("blue.yaml", "[blue]")?, write("all.yaml", "[\"*\"]")?);
+    let (code, text, _) = weir(&node, &["grants", "diff", &blue, &all])?;
+    assert_eq!(code, 3);
+    assert!(text.contains("run on every network"), "{text}");
+    assert!(!text.contains("They allow the same"), "{text}");
+
+    // The shipped one, also where another has its place.
+    let nothing = Grant::nothing("bridge").document(&other_digest());
+    let digest = format!("    digest: {}\n", other_digest());
+    node.put_grant("bridge.yaml", &nothing.replace(&digest, ""))?;
+    let (code, told) = json_of(&node, &["grants", "diff", "bridge", "shipped:bridge"])?;
+    assert_eq!((code, &told["impossible"]), (3, &json!([])), "{told:#}");
+    assert!(!told["possible"].as_array().context("a list")?.is_empty());
+    let (code, _, errors) = weir(&node, &["grants", "diff", "bridge", "shipped:nothing"])?;
+    assert_eq!(code, 1);
+    assert!(
+        errors.contains("no grant of plugin `nothing` comes with weir"),
+        "{errors}"
+    );
+    Ok(())
+}
+
+/// The remarks on the document of a file of this name, as `rule weight code`.
+fn remarks(checked: &Value, file: &str) -> Vec<String> {
+    let all = checked.as_array().expect("a list").iter();
+    let of_file = all.filter(|one| {
+        one["from"]
+            .as_str()
+            .is_some_and(|from| from.ends_with(file))
+    });
+    let remarks = of_file.flat_map(|one| one["remarks"].as_array().expect("remarks"));
+    let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    remarks
+        .map(|r| [&r["rule"], &r["weight"], &r["code"]].map(word).join(" "))
+        .collect()
+}
+
+#[test]
+fn what_is_shipped_is_no_reason_to_warn() -> Result<()> {
+    let node = Node::create()?;
+    let (code, checked) = json_of(&node, &["grants", "check", "--strict"])?;
+    assert_eq!(code, 0, "{checked:#}");
+    let shipped = remarks(&checked, "shipped");
+    assert!(
+        !shipped.iter().any(|r| r.contains("no-digest")),
+        "{shipped:?}"
+    );
+    assert!(
+        !shipped.iter().any(|r| r.contains("warning")),
+        "{shipped:?}"
+    );
+    // What keeps a plugin from running is written on purpose.
+    let off = Grant {
+        networks: "[]",
+        ..Grant::nothing("bridge")
+    };
+    let digest = format!("    digest: {}\n", other_digest());
+    let off = off.document(&other_digest()).replace(&digest, "");
+    node.put_grant("off.yaml", &off)?;
+    let (code, checked) = json_of(&node, &["grants", "check", "--strict"])?;
+    assert_eq!(code, 0, "{checked:#}");
+    assert!(remarks(&checked, "off.yaml").contains(&"- note no-network".to_owned()));
+    let (code, text, _) = weir(&node, &["grants", "list", "--plugin", "bridge"])?;
+    assert_eq!(code, 0, "{text}");
+    let line = text.lines().find(|line| line.contains("off.yaml"));
+    let line = line.context(text.clone())?;
+    assert!(
+        line.contains("none") && line.contains("no network"),
+        "{text}"
+    );
+    Ok(())
+}
+
+#[test]
+fn documents_that_do_something_else_are_told() -> Result<()> {
+    let node = Node::create()?;
+    // A document about another plugin takes the place of a shipped one.
+    let digest = format!("    digest: {}\n", other_digest());
+    let grant = Grant {
+        plugin: "ptp",
+        capabilities: "{ ipam: [host-local, nowhere, \"*\"] }",
+        ..Grant::nothing("ptp")
+    };
+    let document = grant.document(&other_digest()).replace(&digest, "");
+    node.put_grant("a.yaml", &document.replacen("name: ptp", "name: bridge", 1))?;
+    // And one that is called otherwise is read by nobody.
+    node.put_grant("b.yml.bak", "no grant at all")?;
+    let (code, checked) = json_of(&node, &["grants", "check"])?;
+    assert_eq!(code, 0, "{checked:#}");
+    let found = remarks(&checked, "a.yaml");
+    for expected in [
+        "- warning takes-grant-away",
+        "ipam[1] note unknown-ipam",
+        "ipam[2] warning never-effective",
+    ] {
+        assert!(
+            found.contains(&expected.to_owned()),
+            "{expected}: {found:?}"
+        );
+    }
+    assert_eq!(remarks(&checked, "b.yml.bak"), ["- warning not-read"]);
+    assert_eq!(weir(&node, &["grants", "check", "--strict"])?.0, 3);
+    let (_, _, errors) = weir(&node, &["grants", "list"])?;
+    assert!(
+        errors.contains("b.yml.bak") && errors.contains("does not read it"),
+        "{errors}"
+    );
+    Ok(())
+}
+
+/// JSON is what programs write, and a document as well.
+#[test]
+fn a_document_of_json_is_read() -> Result<()> {
+    let node = Node::create()?;
+    let digest = node.install_plugin(PLUGIN)?;
+    let document = json!({
+        "apiVersion": "weir.dev/v1alpha1", "kind": "PluginGrant", "metadata": { "name": PLUGIN },
+        "spec": {
+            "plugin": { "name": PLUGIN, "digest": digest },
+            "capabilities": { "link": [{ "namespace": "container" }] },
+        },
+    });
+    node.put_grant("mine.json", &document.to_string())?;
+    let (code, told) = ask(&node, &[])?;
+    assert_eq!(code, 0, "{told:#}");
+    // One that is not valid stops everything, as of YAML.
+    node.put_grant("mine.json", "{")?;
+    let (code, listed) = json_of(&node, &["grants", "list"])?;
+    assert_eq!(code, 3, "{listed:#}");
+    let states: Vec<&Value> = listed
+        .as_array()
+        .context("a list")?
+        .iter()
+        .map(|l| &l["state"])
+        .collect();
+    assert!(states.contains(&&json!("invalid")), "{listed:#}");
+    assert!(states.contains(&&json!("stopped")), "{listed:#}");
+    assert!(!states.contains(&&json!("in-force")), "{listed:#}");
+    Ok(())
+}
+
+#[test]
+fn mistakes_have_their_places_in_json() -> Result<()> {
+    let node = Node::create()?;
+    let document = Grant::nothing(PLUGIN).document(&other_digest());
+    node.put_grant("bad.yaml", &document.replace("networks:", "network:"))?;
+    let file = node.root().join("etc/weir/grants.d/bad.yaml");
+    for words in [
+        &["grants", "check"][..],
+        &["grants", "check", file.to_str().context("text")?],
+    ] {
+        let (code, checked) = json_of(&node, words)?;
+        assert_eq!(code, 1, "{checked:#}");
+        let mut all = checked.as_array().context("a list")?.iter();
+        let bad = all
+            .find(|one| one["valid"] == json!(false))
+            .context("it is not valid")?;
+        let mistake = &bad["mistakes"][0];
+        assert_eq!(
+            (&mistake["line"], &mistake["column"]),
+            (&json!(9), &json!(3)),
+            "{bad:#}"
+        );
+        assert!(
+            mistake["message"]
+                .as_str()
+                .is_some_and(|m| m.contains("unknown key `network`"))
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn names_that_nothing_has_are_told() -> Result<()> {
+    let node = Node::create()?;
+    let (code, listed, errors) = weir(&node, &["grants", "list", "--plugin", "brigde"])?;
+    assert_eq!(code, 0, "{listed}");
+    assert!(
+        errors.contains("no grant is about a plugin `brigde`"),
+        "{errors}"
+    );
+    assert!(errors.contains("did you mean `bridge`?"), "{errors}");
+
+    let log = node.root().join("audit.jsonl");
+    fs::write(&log, "")?;
+    let log = log.to_str().context("text")?;
+    let errors = |filter: &[&str]| -> Result<String> {
+        let (code, text, errors) = weir(&node, &[&["audit", "--file", log], filter].concat())?;
+        assert_eq!((code, text.as_str()), (0, ""), "{errors}");
+        Ok(errors)
+    };
+    assert!(errors(&["--plugin", "brigde"])?.contains("did you mean `bridge`?"));
+    assert!(errors(&["--operation", "link.craete"])?.contains("did you mean `link.create`?"));
+    assert_eq!(
+        errors(&["--plugin", "bri*", "--operation", "*.create"])?,
+        ""
+    );
+
+    // A plugin that is there and has no grant, and one that is not there.
+    node.install_plugin(PLUGIN)?;
+    let (code, text, told) = weir(&node, &["grants", "show", PLUGIN])?;
+    assert_eq!((code, text.as_str()), (3, ""), "{told}");
+    assert!(
+        told.contains(&format!("weir grants new {PLUGIN}")),
+        "{told}"
+    );
+    assert_eq!(weir(&node, &["grants", "show", "nobody"])?.0, 1);
+    Ok(())
+}
+
+/// Records tell nothing of limits: those of the grant in force stay.
+#[test]
+fn a_suggestion_keeps_the_limits() -> Result<()> {
+    let node = Node::create()?;
+    let digest = node.install_plugin(PLUGIN)?;
+    let record = json!({
+        "time": "2026-01-02T03:04:05.000000Z", "container_id": "c", "ifname": "eth0",
+        "network": "blue", "command": "ADD", "plugin": PLUGIN, "digest": digest,
+        "capability": "link", "operation": "link.get",
+        "arguments": { "link": { "namespace": "host", "index": 7, "name": "cni0", "kind": "bridge" } },
+        "verdict": "allowed", "rules": ["link[0]"], "answer": "ok", "duration_us": 1
+    });
+    let file = node.root().join("records.jsonl");
+    fs::write(&file, format!("{record}\n"))?;
+    let words = [
+        "grants",
+        "suggest",
+        PLUGIN,
+        "--records",
+        file.to_str().context("text")?,
+    ];
+    let (code, text, errors) = weir(&node, &words)?;
+    assert_eq!(code, 0, "{errors}");
+    assert!(
+        text.contains("# Records tell nothing of limits: weir's own"),
+        "{text}"
+    );
+    let grant = Grant {
+        limits: "{ memory: 7MiB }",
+        ..Grant::nothing(PLUGIN)
+    };
+    node.put_grant("mine.yaml", &grant.document(&digest))?;
+    let (_, told) = json_of(&node, &words)?;
+    assert_eq!(
+        told["document"]["spec"]["limits"]["memory"],
+        json!("7MiB"),
+        "{told:#}"
+    );
+    assert!(
+        told["limits_from"]
+            .as_str()
+            .is_some_and(|from| from.ends_with("mine.yaml"))
+    );
+    Ok(())
+}

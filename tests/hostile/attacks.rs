@@ -1,0 +1,52 @@
+//! `docs/attacks.md` says what was attacked and what came of it: it names every test of this suite, and
+//! no other.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use anyhow::{Context, Result};
+use weir_tests::house;
+
+/// The suite's tests, as `module::name`.
+fn tests() -> Result<BTreeSet<String>> {
+    let mut tests = BTreeSet::new();
+    for entry in fs::read_dir(house().join("tests/hostile"))? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let module = path.file_stem().context("a name")?.to_string_lossy();
+        let text = fs::read_to_string(&path)?;
+        let mut follows = false;
+        for line in text.lines() {
+            if follows && let Some(rest) = line.strip_prefix("fn ") {
+                let name = rest.split('(').next().unwrap_or_default();
+                tests.insert(format!("{module}::{name}"));
+            }
+            follows = line == "#[test]";
+        }
+    }
+    Ok(tests)
+}
+
+/// The tests that the table names: what stands in back quotes in its last column.
+fn documented() -> Result<BTreeSet<String>> {
+    let text = fs::read_to_string(house().join("docs/attacks.md"))?;
+    let rows = text.lines().filter(|line| line.starts_with('|'));
+    let last = rows.filter_map(|row| row.trim_end_matches([' ', '|']).rsplit('|').next());
+    let named = last.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    Ok(named.map(str::to_owned).collect())
+}
+
+#[test]
+fn the_table_names_every_test_and_no_other() -> Result<()> {
+    let own = "attacks::the_table_names_every_test_and_no_other";
+    let mut tests = tests()?;
+    assert!(tests.remove(own), "this test was not found");
+    let documented = documented()?;
+    let missing: Vec<_> = tests.difference(&documented).collect();
+    let unknown: Vec<_> = documented.difference(&tests).collect();
+    assert!(missing.is_empty(), "not in docs/attacks.md: {missing:#?}");
+    assert!(unknown.is_empty(), "no tests: {unknown:#?}");
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! A plugin that calls what a test tells it to, and what each call answered.
+
+use std::fs;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use weir_tests::{Grant, Outcome, State};
+
+use super::Place;
+
+/// The plugin's name.
+pub const PLUGIN: &str = "puppet";
+
+/// Room for what the plugin says.
+const LIMITS: &str = "{ log: 16MiB, calls: 100000 }";
+
+/// A place with the plugin in it.
+pub struct Puppet {
+    pub place: Place,
+}
+
+/// What one order answered, and how often.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub function: String,
+    /// `ok`, the contract's word for an error, or the number of a CNI error.
+    pub answer: String,
+    pub times: u64,
+    pub said: String,
+}
+
+impl Puppet {
+    /// Under a grant of these capabilities.
+    pub fn under(capabilities: &str) -> Result<Self> {
+        Self::limited(capabilities, LIMITS)
+    }
+
+    /// Under a grant of these capabilities and limits.
+    pub fn limited(capabilities: &str, limits: &str) -> Result<Self> {
+        let place = Place::create(&Grant {
+            capabilities,
+            limits,
+            ..Grant::nothing(PLUGIN)
+        })?;
+        Ok(Self { place })
+    }
+
+    /// Puts another grant of these capabilities and limits in force.
+    pub fn grant(&self, capabilities: &str, limits: &str) -> Result<()> {
+        let grant = Grant {
+            capabilities,
+            limits,
+            ..Grant::nothing(PLUGIN)
+        };
+        let digest = self.place.node.digest(PLUGIN)?;
+        let document = grant.document(&digest);
+        self.place.node.put_grant("puppet.yaml", &document)
+    }
+
+    /// Runs an ADD that carries these orders out and must succeed. Returns the answers in their order.
+    #[track_caller]
+    pub fn act(&self, orders: Vec<Value>) -> Result<Vec<Answer>> {
+        let known = self.said().len();
+        self.run(orders, "")?.result();
+        Ok(self.said().split_off(known))
+    }
+
+    /// Runs an ADD that carries these orders out and ends as told: `trap`, or with an error.
+    pub fn run(&self, orders: Vec<Value>, end: &str) -> Result<Outcome> {
+        self.place.add(json!({ "orders": orders, "end": end }))
+    }
+
+    /// Carries orders out one by one and fails unless each has this answer.
+    #[track_caller]
+    pub fn assert_each(&self, orders: Vec<Value>, expected: &str) -> Result<Vec<Answer>> {
+        let answers = self.act(orders.clone())?;
+        assert_eq!(answers.len(), orders.len(), "{answers:#?}");
+        for (answer, order) in answers.iter().zip(&orders) {
+            assert_eq!(answer.answer, expected, "{order} answered {answer:#?}");
+        }
+        Ok(answers)
+    }
+
+    /// Carries orders out and fails unless each is denied, each has one record that says so, and the
+    /// node and the container are as they were.
+    #[track_caller]
+    pub fn assert_denied(&self, orders: Vec<Value>) -> Result<Vec<Answer>> {
+        let known = self.place.node.audit().len();
+        let before = self.whole()?;
+        let answers = self.assert_each(orders, "denied")?;
+        assert_eq!(self.whole()?, before, "something has changed");
+        let records = self.place.node.audit().split_off(known);
+        assert_eq!(records.len(), answers.len(), "{records:#?}");
+        for record in &records {
+            assert_eq!(record["verdict"], "denied", "{record:#}");
+        }
+        Ok(answers)
+    }
+
+    /// All that stands on the node, and the container's links, addresses and routes.
+    pub fn whole(&self) -> Result<(State, Value, String)> {
+        let container = &self.place.container;
+        Ok((
+            State::of(&self.place.node)?,
+            container.ip_json("address show")?,
+            container.ip("route show table all")?,
+        ))
+    }
+
+    /// All answers so far.
+    pub fn said(&self) -> Vec<Answer> {
+        let path = self.place.node.root().join("var/log/weir/weir.log");
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let lines = text.lines();
+        let values = lines.map(|line| serde_json::from_str(line).expect("JSON Lines"));
+        values.filter_map(|line: Value| answer(&line)).collect()
+    }
+}
+
+fn answer(line: &Value) -> Option<Answer> {
+    let text = |key: &str| line["fields"][key].as_str().map(str::to_owned);
+    Some(Answer {
+        function: line["message"].as_str()?.to_owned(),
+        answer: text("answer")?,
+        times: text("times")?.parse().ok()?,
+        said: text("said")?,
+    })
+}

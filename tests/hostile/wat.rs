@@ -1,0 +1,159 @@
+//! Plugins in WebAssembly's text format: what no compiler would write, down to the bytes that cross.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use weir_tests::{Container, Grant, Node, State, house, program};
+
+use super::Place;
+
+/// The plugin's name.
+pub const PLUGIN: &str = "text";
+
+/// A plugin that succeeds in everything and does nothing, with its parts to be replaced.
+///
+/// Where a function returns a pointer, it is one to zeros: success, and an empty result.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// Imports of functions.
+    pub imports: &'static str,
+    /// Data, functions, and a start function.
+    pub more: &'static str,
+    /// Pages of memory at first.
+    pub pages: u32,
+    /// What `add` does before it returns.
+    pub add: &'static str,
+    /// What it returns.
+    pub returns: &'static str,
+    /// The bodies of the other commands, before they return.
+    pub others: &'static str,
+    pub version: &'static str,
+    /// What the host calls for memory; its own when empty.
+    pub realloc: &'static str,
+    /// What is called after `add`.
+    pub after: &'static str,
+}
+
+/// Never runs out of memory and never frees: what the host hands over.
+const REALLOC: &str = "
+    (local $at i32)
+    (local.set $at
+        (i32.and (i32.add (global.get $next) (i32.const 15)) (i32.const -16)))
+    (global.set $next (i32.add (local.get $at) (local.get 3)))
+    (block $enough
+        (br_if $enough (i32.le_u (global.get $next) (i32.mul (memory.size) (i32.const 65536))))
+        (drop (memory.grow (i32.const 16))))
+    (local.get $at)";
+
+impl Default for Text {
+    fn default() -> Self {
+        Self {
+            imports: "",
+            more: "",
+            pages: 1,
+            add: "",
+            returns: "(i32.const 1024)",
+            others: "",
+            version: "",
+            realloc: REALLOC,
+            after: "",
+        }
+    }
+}
+
+impl Text {
+    fn module(&self) -> String {
+        let Self {
+            imports,
+            more,
+            pages,
+            add,
+            returns,
+            others,
+            version,
+            realloc,
+            after,
+        } = self;
+        format!(
+            r#"(module
+    {imports}
+    (memory (export "memory") {pages})
+    (global $next (mut i32) (i32.const 8192))
+    {more}
+    (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) {realloc})
+    (func (export "add") (param i32) (result i32) {add} {returns})
+    (func (export "cabi_post_add") (param i32) {after})
+    (func (export "del") (param i32) (result i32) {others} (i32.const 1024))
+    (func (export "check") (param i32) (result i32) {others} (i32.const 1024))
+    (func (export "status") (param i32 i32 i32 i32) (result i32) {others} (i32.const 1024))
+    (func (export "gc") (param i32 i32 i32 i32 i32 i32) (result i32) {others} (i32.const 1024))
+    (func (export "version") (result i32) {version} (i32.const 1024))
+)"#
+        )
+    }
+
+    /// Makes it a component against a contract, in a file of its own.
+    pub fn component(&self, node: &Node, wit: &Path) -> Result<PathBuf> {
+        let mut weir_wat = Command::new(program("weir-wat"))
+            .arg(wit)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let mut input = weir_wat.stdin.take().context("piped above")?;
+        input.write_all(self.module().as_bytes())?;
+        drop(input);
+        let output = weir_wat.wait_with_output()?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{errors}\n{}", self.module());
+        let file = node.root().join("text.wasm");
+        fs::write(&file, output.stdout)?;
+        Ok(file)
+    }
+
+    /// A place with the plugin in it.
+    pub fn place(&self, capabilities: &str, limits: &str) -> Result<Place> {
+        let node = Node::create()?;
+        let file = self.component(&node, &house().join("wit"))?;
+        let file = file.to_str().context("text")?;
+        node.weir(&["plugin", "add", file, "--name", PLUGIN])?;
+        node.link_plugin(PLUGIN)?;
+        put_grant(&node, capabilities, limits)?;
+        let container: Container = node.container()?;
+        Ok(Place {
+            container,
+            before: State::of(&node)?,
+            plugin: PLUGIN.to_owned(),
+            node,
+        })
+    }
+}
+
+/// Puts a grant of these capabilities and limits in force.
+pub fn put_grant(node: &Node, capabilities: &str, limits: &str) -> Result<()> {
+    let grant = Grant {
+        capabilities,
+        limits,
+        ..Grant::nothing(PLUGIN)
+    };
+    node.put_grant("text.yaml", &grant.document(&node.digest(PLUGIN)?))
+}
+
+/// A contract that is not quite ours: each text of it replaced by another one.
+pub fn other_contract(node: &Node, replaced: &[(&str, &str)]) -> Result<PathBuf> {
+    let wit = node.root().join("wit");
+    let _ = fs::remove_dir_all(&wit);
+    fs::create_dir_all(&wit)?;
+    for entry in fs::read_dir(house().join("wit"))? {
+        let entry = entry?;
+        let mut text = fs::read_to_string(entry.path())?;
+        for (old, new) in replaced {
+            text = text.replace(old, new);
+        }
+        fs::write(wit.join(entry.file_name()), text)?;
+    }
+    Ok(wit)
+}

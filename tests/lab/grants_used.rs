@@ -1,0 +1,103 @@
+//! What the standard plugins use of their shipped grants while they are tested: `exact_grants` reads
+//! it when all tests have run, and finds what the grants have too much.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex};
+
+use serde_json::{Map, Value};
+
+use super::house;
+
+/// The tests of what standard plugins do, by their programs' names: `test` is `machine` inside the
+/// virtual machine. The others are about denials, about kills, or about plugins of their own.
+const RECORDED: [&str; 3] = ["differential", "machine", "test"];
+
+/// How a line begins that the virtual machine hands out on standard error.
+const HANDED_OUT: &str = "grants-used: ";
+
+/// Whether this test program's operations are recorded, reads as well.
+pub fn is_recorded() -> bool {
+    static RECORDS: LazyLock<bool> = LazyLock::new(|| {
+        let program = std::env::current_exe().unwrap_or_default();
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.rsplit_once('-').map_or(&*name, |(name, _hash)| name);
+        RECORDED.contains(&name)
+    });
+    *RECORDS
+}
+
+/// Where records are gathered.
+pub fn directory() -> PathBuf {
+    house().join("target/tmp/grants-used")
+}
+
+/// Keeps the records of a node, unless an administrator's grants were in force on it.
+pub(super) fn keep(root: &Path) {
+    if !is_recorded() || root.join("etc/weir/grants.d").exists() {
+        return;
+    }
+    let log = fs::read_to_string(root.join("var/log/weir/audit.jsonl")).unwrap_or_default();
+    // A line that a killed process did not finish is none.
+    let records = log
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    append(records.filter_map(|record: Value| used(&record)).collect());
+}
+
+/// Keeps what a test program in a virtual machine handed out.
+pub fn keep_handed_out(standard_error: &str) {
+    let lines = standard_error.lines();
+    append(
+        lines
+            .filter_map(|line| line.strip_prefix(HANDED_OUT).map(str::to_owned))
+            .collect(),
+    );
+}
+
+/// What of a record says which grant was used, and for what.
+fn used(record: &Value) -> Option<String> {
+    let of_grant = record["verdict"] != "undo";
+    let kept = [
+        "plugin",
+        "network",
+        "ifname",
+        "container_id",
+        "operation",
+        "arguments",
+        "shortened_from",
+        "verdict",
+        "rules",
+    ];
+    let kept = kept.into_iter().filter(|key| !record[key].is_null());
+    let kept: Map<String, Value> = kept
+        .map(|key| (key.to_owned(), record[key].clone()))
+        .collect();
+    of_grant.then(|| Value::Object(kept).to_string())
+}
+
+/// Appends those that this program has not appended before.
+fn append(records: Vec<String>) {
+    static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut seen = SEEN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let new: Vec<String> = records
+        .into_iter()
+        .filter(|r| seen.insert(r.clone()))
+        .collect();
+    if new.is_empty() {
+        return;
+    }
+    if !house().exists() {
+        let lines: String = new.iter().map(|r| format!("{HANDED_OUT}{r}\n")).collect();
+        let _ = std::io::stderr().write_all(lines.as_bytes());
+        return;
+    }
+    let file = directory().join(format!("{}.jsonl", std::process::id()));
+    let lines: String = new.iter().map(|r| format!("{r}\n")).collect();
+    let written = fs::create_dir_all(directory())
+        .and_then(|()| File::options().append(true).create(true).open(&file))
+        .and_then(|mut file| file.write_all(lines.as_bytes()));
+    written.unwrap_or_else(|e| eprintln!("{}: {e}", file.display()));
+}

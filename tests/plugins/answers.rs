@@ -1,0 +1,358 @@
+//! What `weir plugin` and `weir grants` answer, where the answer is easily a wrong one.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use weir_tests::{Grant, Node, binary, component};
+
+use crate::{json, path, said};
+
+/// What the example needs.
+const LABELS: &str = "{ link: [{ verbs: [read, update] }] }";
+
+fn inspected(node: &Node, words: &[&str], code: i32) -> Value {
+    let words = [&["plugin", "inspect", "--output", "json"], words].concat();
+    json(node, &words, code)
+}
+
+/// Runs weir, which must fail, and returns what it said on standard error.
+#[track_caller]
+fn refused(node: &Node, words: &[&str]) -> String {
+    let output = node.command(words).expect("weir runs");
+    assert_eq!(output.status.code(), Some(1), "{words:?}: {output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Shadowed by a document of nothing, for another component, without the verb of a function.
+#[test]
+fn what_does_not_let_it_run_does_not_cover_it() -> Result<()> {
+    let node = Node::create()?;
+    let digest = node.install_plugin("labels")?;
+    let full = Grant {
+        capabilities: LABELS,
+        ..Grant::nothing("labels")
+    };
+    node.put_grant("b.yaml", &full.document(&digest))?;
+    assert_eq!(
+        inspected(&node, &["labels", "--granted"], 0)["granted"],
+        true
+    );
+
+    node.put_grant("a.yaml", &Grant::nothing("labels").document(&digest))?;
+    let shown = inspected(&node, &["labels", "--granted"], 3);
+    assert_eq!(shown["granted"], false, "it is shadowed: {shown:#}");
+    fs::remove_file(node.grants().join("a.yaml"))?;
+
+    let other = format!("sha256:{}", "0".repeat(64));
+    node.put_grant("b.yaml", &full.document(&other))?;
+    inspected(&node, &["labels", "--granted"], 3);
+
+    let reading = Grant {
+        capabilities: "{ link: [{ verbs: [read] }, { namespace: host, verbs: [create] }] }",
+        ..full
+    };
+    node.put_grant("b.yaml", &reading.document(&digest))?;
+    let shown = inspected(&node, &["labels", "--granted"], 3);
+    let grant = &shown["grants"][0];
+    assert_eq!(grant["not_granted"], json!([]));
+    assert_eq!(
+        grant["functions_not_granted"],
+        json!([{ "capability": "link", "function": "update", "verbs": ["update"] }])
+    );
+    let text = node.weir(&["plugin", "inspect", "labels"])?;
+    assert!(
+        text.contains("link.update: no rule allows update"),
+        "{text}"
+    );
+    assert!(!text.contains("link.get:"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn the_file_of_a_built_in_plugin_is_that_plugin() -> Result<()> {
+    let node = Node::create()?;
+    let file = component("bridge");
+    let shown = inspected(&node, &[path(&file)?, "--granted"], 0);
+    assert_eq!(shown["grants"][0]["digest"], "not_needed", "{shown:#}");
+    let text = node.weir(&["plugin", "inspect", path(&file)?])?;
+    assert!(!text.contains("names no digest"), "{text}");
+
+    // And another component by its name is not.
+    let other = component("labels");
+    let words = [path(&other)?, "--name", "bridge", "--granted"];
+    let shown = inspected(&node, &words, 3);
+    let error = shown["error"].as_str().unwrap_or_default();
+    assert!(error.contains("is built into weir"), "{shown:#}");
+    assert_eq!(shown["grants"], json!([]));
+    Ok(())
+}
+
+/// The line of a plugin in the list, which must end with this code.
+#[track_caller]
+fn listed(node: &Node, name: &str, code: i32) -> Value {
+    let all = json(node, &["plugin", "list", "--output", "json"], code);
+    let all = all.as_array().expect("a list").iter();
+    let found: Vec<&Value> = all.filter(|line| line["name"] == name).collect();
+    assert_eq!(found.len(), 1, "{name}");
+    found[0].clone()
+}
+
+#[test]
+fn the_list_reads_what_is_installed() -> Result<()> {
+    let node = Node::create()?;
+    node.install_plugin("labels")?;
+    let whole = listed(&node, "labels", 0);
+    assert!(whole["digest"].is_string() && whole["error"].is_null());
+    for name in ["code.cwasm", "component.wasm"] {
+        let file = node.installed("labels").join(name);
+        let bytes = fs::read(&file)?;
+        let mut flipped = bytes.clone();
+        flipped[bytes.len() / 2] ^= 1;
+        fs::write(&file, flipped)?;
+        let damaged = listed(&node, "labels", 3);
+        let error = damaged["error"].as_str().context("an error")?;
+        assert!(
+            error.contains(name) && error.contains("--replace"),
+            "{error}"
+        );
+        assert!(damaged["digest"].is_null(), "{damaged:#}");
+        let output = node.command(&["plugin", "list"])?;
+        let text = said(&output);
+        assert!(!text.contains("CNI"), "it is a person's: {text}");
+        let line = text.lines().find(|line| line.starts_with("labels "));
+        assert!(line.is_some_and(|l| l.contains(" damaged ")), "{text}");
+        fs::write(&file, bytes)?;
+    }
+    listed(&node, "labels", 0);
+    Ok(())
+}
+
+/// Code that is whole, and not this weir's.
+#[test]
+fn the_list_tells_of_code_that_cannot_be_loaded() -> Result<()> {
+    let node = Node::create()?;
+    node.install_plugin("labels")?;
+    let directory = node.installed("labels");
+    let manifest = fs::read(directory.join("manifest.json"))?;
+    let mut manifest: Value = serde_json::from_slice(&manifest)?;
+    manifest["codeDigest"] = weir::sandbox::digest(b"").to_string().into();
+    manifest["compiledBy"] = "0.0.1".into();
+    fs::write(directory.join("manifest.json"), manifest.to_string())?;
+    fs::write(directory.join("code.cwasm"), b"")?;
+    let error = listed(&node, "labels", 3)["error"].to_string();
+    assert!(error.contains("compiled by weir 0.0.1"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn a_directory_that_is_no_plugin_is_told_as_one() -> Result<()> {
+    let node = Node::create()?;
+    fs::create_dir_all(node.installed("stray"))?;
+    let error = listed(&node, "stray", 3)["error"].to_string();
+    assert!(error.contains("has no manifest.json"), "{error}");
+    assert!(!error.contains("built in:"), "{error}");
+    // And what it says to do helps.
+    assert!(error.contains("weir plugin remove stray"), "{error}");
+    node.weir(&["plugin", "remove", "stray"])?;
+    node.weir(&["plugin", "list"])?;
+    Ok(())
+}
+
+#[test]
+fn what_is_no_component_is_told_with_its_file() -> Result<()> {
+    let node = Node::create()?;
+    let config = crate::example("labels", "network.conflist");
+    for (name, bytes, why) in [
+        (
+            "passwd",
+            &b"root:x:0:0:root:/root:/bin/bash\n"[..],
+            "does not begin as WebAssembly does",
+        ),
+        ("core.wasm", b"\0asm\x01\0\0\0", "core module"),
+        ("text.wat", b"(component)", "WebAssembly text"),
+        (
+            "short.wasm",
+            b"\0asm\x0d\0\x01\0\xff",
+            "no WebAssembly component",
+        ),
+    ] {
+        let file = node.root().join(name);
+        fs::write(&file, bytes)?;
+        let file = path(&file)?;
+        for words in [
+            &["plugin", "inspect", file][..],
+            &["plugin", "add", file],
+            &["plugin", "test", file, path(&config)?],
+            &["grants", "diff", file, file],
+        ] {
+            // Documents are not looked at as components.
+            if words[1] == "diff" && !bytes.starts_with(b"\0asm") {
+                continue;
+            }
+            let said = refused(&node, words);
+            assert!(said.contains(&format!("`{file}`")), "{words:?}: {said}");
+            assert!(said.contains(why), "{words:?}: {said}");
+            assert_eq!(said.lines().count(), 1, "{words:?}: {said}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn an_import_that_is_refused_is_told_without_a_name_that_there_is_not() -> Result<()> {
+    let node = Node::create()?;
+    let file = component("files");
+    let unusable = inspected(&node, &[path(&file)?], 3)["unusable"].to_string();
+    assert!(unusable.contains("imports `wasi:filesystem"), "{unusable}");
+    assert!(!unusable.contains("``"), "{unusable}");
+    let config = crate::example("labels", "network.conflist");
+    let said = refused(&node, &["plugin", "test", path(&file)?, path(&config)?]);
+    assert!(
+        said.contains(path(&file)?) && !said.contains("``"),
+        "{said}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_grant_without_a_digest_lets_nothing_from_elsewhere_run() -> Result<()> {
+    let node = Node::create()?;
+    let digest = node.install_plugin("labels")?;
+    let without = Grant::nothing("labels")
+        .document(&digest)
+        .replace(&format!("    digest: {digest}\n"), "");
+    node.put_grant("labels.yaml", &without)?;
+    let output = node.command(&["grants", "show", "labels"])?;
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let text = said(&output);
+    assert!(text.contains("names no digest"), "{text}");
+    assert!(!text.contains("inside this weir"), "{text}");
+    let text = node.weir(&["grants", "show", "bridge"])?;
+    assert!(text.contains("the one inside this weir"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn what_a_grant_that_is_left_is_for_is_told() -> Result<()> {
+    let node = Node::create()?;
+    let other = format!("sha256:{}", "0".repeat(64));
+    let own = Grant::nothing("labels");
+    for (granted, expected) in [
+        (None, "lets it run wherever it is added again"),
+        (Some(other.as_str()), "for the component sha256:000"),
+        (Some(""), "names no digest"),
+    ] {
+        node.weir(&["plugin", "add", path(&component("labels"))?])?;
+        let digest = node.digest("labels")?;
+        let mut document = own.document(granted.unwrap_or(&digest));
+        if granted == Some("") {
+            document = document.replace("    digest: \n", "");
+        }
+        node.put_grant("labels.yaml", &document)?;
+        let text = node.weir(&["plugin", "remove", "labels"])?;
+        assert!(text.contains(expected), "{granted:?}: {text}");
+        assert_eq!(text.lines().count(), 2, "{text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_document_that_is_not_valid_is_told_in_its_own_words() -> Result<()> {
+    let node = Node::create()?;
+    let file = component("labels");
+    node.put_grant("broken.yaml", "kind: Nothing\n")?;
+    let shown = inspected(&node, &[path(&file)?], 0);
+    let error = shown["error"].as_str().context("an error")?;
+    assert!(error.contains("broken.yaml:1:1:"), "{error}");
+    assert!(error.contains("no plugin runs until"), "{error}");
+    let text = node.weir(&["plugin", "inspect", path(&file)?])?;
+    let added = node.weir(&["plugin", "add", path(&file)?])?;
+    for said in [error, &text, &added] {
+        assert!(said.contains("unknown kind `Nothing`"), "{said}");
+        assert!(!said.contains("CNI"), "{said}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_plugin_has_a_plain_name() -> Result<()> {
+    let node = Node::create()?;
+    let file = component("labels");
+    for name in ["Foo Bar", "../x", "a/b", ".x", "-x", "", "a\nb"] {
+        let name = format!("--name={name}");
+        let said = refused(&node, &["plugin", "add", &name, path(&file)?]);
+        assert!(said.contains("plugin name"), "{name}: {said}");
+        assert!(!node.root().join("var/lib/weir/plugins").exists(), "{name}");
+    }
+    let error = refused(&node, &["plugin", "new", "Foo Bar", "unused"]);
+    assert!(error.contains("plugin name"), "{error}");
+    let document = node.root().join("document.yaml");
+    let digest = format!("sha256:{}", "0".repeat(64));
+    fs::write(&document, Grant::nothing("../x").document(&digest))?;
+    let output = node.command(&["grants", "check", path(&document)?])?;
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let text = said(&output);
+    assert!(
+        text.contains("document.yaml:7:11: plugin name \"../x\""),
+        "{text}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_name_that_is_nearly_a_plugins_is_told() -> Result<()> {
+    let node = Node::create()?;
+    node.install_plugin("labels")?;
+    for (words, meant) in [
+        (&["plugin", "inspect", "brigde"][..], "bridge"),
+        (&["plugin", "inspect", "label"], "labels"),
+        (&["plugin", "remove", "label"], "labels"),
+        (&["grants", "new", "brigde"], "bridge"),
+        (&["grants", "show", "brigde"], "bridge"),
+        (
+            &["grants", "explain", "brigde", "link.list", "namespace=host"],
+            "bridge",
+        ),
+    ] {
+        let said = refused(&node, words);
+        let expected = format!("did you mean `{meant}`?");
+        assert!(said.contains(&expected), "{words:?}: {said}");
+    }
+    let said = refused(&node, &["plugin", "inspect", "something-else"]);
+    assert!(!said.contains("did you mean"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_test_ends_where_the_configuration_is_not_valid() -> Result<()> {
+    let node = Node::create()?;
+    let config = node.root().join("network.conflist");
+    let list = json!({
+        "cniVersion": "1.1.0",
+        "name": "tried",
+        "plugins": [
+            { "type": "ptp", "ipam": { "type": "host-local", "subnet": "no subnet" } },
+            { "type": "labels" },
+        ]
+    });
+    fs::write(&config, list.to_string())?;
+    let test = |words: &[&str]| {
+        let mut weir = Command::new(binary());
+        weir.args(["plugin", "test"])
+            .args([&component("labels"), &config]);
+        weir.args(words).output().context("run weir")
+    };
+    let output = test(&["--output", "json"])?;
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    let steps = report["steps"].as_array().context("steps")?;
+    assert_eq!(steps.len(), 1, "{report:#}");
+    assert_eq!(steps[0]["error"]["code"], 7, "{report:#}");
+    assert_eq!(report["stopped"], true);
+    let text = said(&test(&[])?);
+    assert_eq!(text.matches("error 7").count(), 1, "{text}");
+    assert!(text.contains("nothing was attached"), "{text}");
+    Ok(())
+}

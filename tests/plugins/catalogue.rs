@@ -1,0 +1,336 @@
+//! `weir plugin add` and `remove`: a plugin is there whole or not at all, whoever looks and whatever is
+//! interrupted.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+use weir_tests::{Grant, Node, binary, component, weir};
+
+use crate::{json, path};
+
+#[test]
+fn another_component_over_a_pinned_name_is_shown_and_refused() -> Result<()> {
+    let node = Node::create()?;
+    let (labels, hostile) = (component("labels"), component("hostile"));
+    let add = |file, words: &[&'static str]| -> Result<Vec<String>> {
+        let mut all = vec![
+            "plugin",
+            "add",
+            path(file)?,
+            "--name",
+            "mine",
+            "--output",
+            "json",
+        ];
+        all.extend(words);
+        Ok(all.into_iter().map(str::to_owned).collect())
+    };
+    let run = |words: Vec<String>, code| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        json(&node, &words, code)
+    };
+    let first = run(add(&labels, &[])?, 0);
+    assert_eq!(first["installed"], true);
+    assert!(first["difference"].is_null(), "{first:#}");
+
+    let refused = run(add(&hostile, &[])?, 3);
+    assert_eq!(refused["installed"], false);
+    let difference = &refused["difference"];
+    assert_eq!(difference["installed"]["digest"], first["digest"]);
+    assert_eq!(difference["new"]["digest"], refused["digest"]);
+    assert_eq!(difference["asks_for_more"]["conntrack"], json!(["delete"]));
+    assert!(
+        difference["asks_for_more"]["link"]
+            .as_array()
+            .is_some_and(|more| more.contains(&json!("create")) && !more.contains(&json!("get"))),
+        "{difference:#}"
+    );
+    assert_eq!(difference["asks_no_more_for"]["link"], json!(["get-peer"]));
+    assert_eq!(
+        node.digest("mine")?,
+        first["digest"].as_str().unwrap_or_default()
+    );
+
+    let replaced = run(add(&hostile, &["--replace"])?, 0);
+    assert_eq!(replaced["installed"], true);
+    assert_eq!(
+        node.digest("mine")?,
+        refused["digest"].as_str().unwrap_or_default()
+    );
+    // The same once more changes nothing, and is not done behind anybody's back either.
+    let same = run(add(&hostile, &[])?, 3);
+    assert_eq!(same["difference"]["asks_for_more"], json!({}));
+    let text = node.command(&["plugin", "add", path(&labels)?, "--name", "mine"])?;
+    let text = crate::said(&text);
+    for words in ["no more", "- conntrack: delete", "give --replace"] {
+        assert!(text.contains(words), "{words} is not in {text}");
+    }
+    Ok(())
+}
+
+/// What is damaged is not replaced unseen either, and can be mended.
+#[test]
+fn a_damaged_plugin_keeps_its_place() -> Result<()> {
+    let node = Node::create()?;
+    node.install_plugin("labels")?;
+    fs::write(node.installed("labels").join("manifest.json"), "{")?;
+    let file = component("labels");
+    let output = node.command(&["plugin", "add", path(&file)?])?;
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    node.weir(&["plugin", "add", "--replace", path(&file)?])?;
+    let listed = node.weir(&["plugin", "list", "--output", "json"])?;
+    assert!(listed.contains("labels"), "{listed}");
+    Ok(())
+}
+
+#[test]
+fn a_grant_that_is_left_behind_is_named() -> Result<()> {
+    let node = Node::create()?;
+    node.install_with(&Grant::nothing("labels"))?;
+    let removed = json(
+        &node,
+        &["plugin", "remove", "labels", "--output", "json"],
+        0,
+    );
+    let left = removed["grants_left"].as_array().expect("a list");
+    assert_eq!(left.len(), 1, "{removed:#}");
+    assert!(
+        left[0]
+            .as_str()
+            .is_some_and(|path| path.ends_with("labels.yaml"))
+    );
+    assert!(!node.installed("labels").exists());
+
+    let built_in = node.command(&["plugin", "remove", "bridge"])?;
+    assert_eq!(built_in.status.code(), Some(1));
+    let said = crate::said(&built_in);
+    assert!(said.contains("networks: []"), "it says what to do: {said}");
+    Ok(())
+}
+
+/// The grant that the message tells of does what it says.
+#[test]
+fn a_built_in_plugin_can_be_kept_from_running() -> Result<()> {
+    let node = Node::create()?;
+    let nothing = Grant {
+        networks: "[]",
+        ..Grant::nothing("loopback")
+    };
+    let digest = json(
+        &node,
+        &["plugin", "inspect", "loopback", "--output", "json"],
+        0,
+    );
+    let digest = digest["digest"].as_str().unwrap_or_default().to_owned();
+    node.put_grant("loopback.yaml", &nothing.document(&digest))?;
+    let config = json!({ "cniVersion": "1.1.0", "name": "lo", "type": "loopback" });
+    let outcome = node.run(&weir(&node, "loopback", "ADD", &node.container()?, &config))?;
+    assert_eq!(outcome.code(), 202);
+    Ok(())
+}
+
+fn start(node: &Node, words: &[&str]) -> Result<Child> {
+    let mut command = Command::new(binary());
+    command.args(words).env("WEIR_ROOT", node.root());
+    Ok(command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?)
+}
+
+/// Two components take turns in one place while containers are attached with whichever is there. Its
+/// grant is for one of them: the other must be refused for its digest, and neither ever be damaged or
+/// missing.
+#[test]
+fn an_invocation_meets_one_whole_plugin_while_others_replace_it() -> Result<()> {
+    let node = Node::create()?;
+    let guest = component("misbehaving");
+    // The same component with a custom section has another digest.
+    let mut other = fs::read(&guest)?;
+    other.extend(b"\0\x06\x05other");
+    let other_file = node.root().join("other.wasm");
+    fs::write(&other_file, other)?;
+    let files = [path(&guest)?.to_owned(), path(&other_file)?.to_owned()];
+    node.weir(&["plugin", "add", &files[1], "--name", "turns"])?;
+    node.weir(&["plugin", "add", &files[0], "--name", "turns", "--replace"])?;
+    node.link_plugin("turns")?;
+    let digest = node.digest("turns")?;
+    node.put_grant("turns.yaml", &Grant::nothing("turns").document(&digest))?;
+    let container = node.container()?;
+    let config = json!({ "cniVersion": "1.1.0", "name": "green", "type": "turns" });
+    let call = weir(&node, "turns", "ADD", &container, &config);
+
+    let over = AtomicBool::new(false);
+    let outcomes = std::thread::scope(|scope| -> Result<Vec<u64>> {
+        let writers = files.each_ref().map(|file| {
+            let (node, over) = (&node, &over);
+            scope.spawn(move || -> Result<()> {
+                while !over.load(Ordering::Relaxed) {
+                    let words = ["plugin", "add", "--replace", "--name", "turns", file];
+                    let output = node.command(&words)?;
+                    ensure!(output.status.success(), "{}", crate::said(&output));
+                }
+                Ok(())
+            })
+        });
+        let outcomes = call_until_both_were_met(|| {
+            let outcome = node.run(&call)?;
+            Ok(match outcome.succeeded() {
+                true => 0,
+                false => outcome.code(),
+            })
+        });
+        over.store(true, Ordering::Relaxed);
+        for writer in writers {
+            writer.join().expect("no panic")?;
+        }
+        outcomes
+    })?;
+    let strange = outcomes.iter().find(|code| ![0, 202].contains(*code));
+    assert_eq!(strange, None, "of {} calls", outcomes.len());
+    for code in [0, 202] {
+        let met = outcomes.iter().filter(|outcome| **outcome == code).count();
+        assert!(
+            met >= TURNS,
+            "{code} came {met} times of {}",
+            outcomes.len()
+        );
+    }
+    Ok(())
+}
+
+/// How often each of two components that take turns is to be met.
+const TURNS: usize = 5;
+
+/// Calls until each answer came often enough, or a minute is over.
+fn call_until_both_were_met(mut call: impl FnMut() -> Result<u64>) -> Result<Vec<u64>> {
+    let began = Instant::now();
+    let mut outcomes = Vec::new();
+    let met = |outcomes: &[u64], code: u64| outcomes.iter().filter(|o| **o == code).count();
+    while (met(&outcomes, 0) < TURNS || met(&outcomes, 202) < TURNS)
+        && began.elapsed() < Duration::from_secs(60)
+    {
+        outcomes.push(call()?);
+    }
+    Ok(outcomes)
+}
+
+/// Killed at any moment, a replacement leaves the old plugin or the new one. It is killed while it writes,
+/// sooner and sooner or later and later, until it was cut short and until it was too late for that.
+#[test]
+fn an_interrupted_replacement_leaves_a_whole_plugin() -> Result<()> {
+    let node = Node::create()?;
+    node.install_plugin("misbehaving")?;
+    let mut other = fs::read(component("misbehaving"))?;
+    other.extend(b"\0\x06\x05other");
+    let file = node.root().join("other.wasm");
+    fs::write(&file, &other)?;
+    let files = [component("misbehaving"), file];
+    let digests = [
+        node.digest("misbehaving")?,
+        weir::sandbox::digest(&other).to_string(),
+    ];
+    let plugins = node.root().join("var/lib/weir/plugins");
+    let add = |file| -> Result<[&str; 6]> {
+        let file = path(file)?;
+        Ok(["plugin", "add", "--replace", "--name", "misbehaving", file])
+    };
+    let (mut kept, mut replaced, mut there, mut patience) = (0, 0, 0, Duration::ZERO);
+    for _ in 0..40 {
+        let next = 1 - there;
+        // That the next one clears away what is left is tried below.
+        let _ = fs::remove_dir_all(plugins.join(".new"));
+        let killed = kill_while_it_writes(start(&node, &add(&files[next])?)?, &plugins, patience)?;
+        let found = installed(&node);
+        assert!(digests.contains(&found), "{found}");
+        if killed && found == digests[there] {
+            assert!(plugins.join(".new").exists(), "it was writing");
+            kept += 1;
+            patience = patience * 2 + Duration::from_micros(500);
+        } else {
+            assert_eq!(found, digests[next]);
+            (replaced, there) = (replaced + 1, next);
+            patience /= 3;
+        }
+        if kept >= 3 && replaced >= 2 {
+            break;
+        }
+    }
+    assert!(
+        kept >= 3,
+        "it was cut short {kept} times, and ended {replaced} times"
+    );
+    assert!(
+        replaced >= 2,
+        "it was cut short {kept} times, and ended {replaced} times"
+    );
+    // Between its first file and its last, and after the exchange of the two.
+    for half in [".new", ".old"] {
+        fs::create_dir_all(plugins.join(half))?;
+        fs::write(plugins.join(half).join("component.wasm"), &other[..100])?;
+    }
+    json(&node, &["plugin", "list", "--output", "json"], 0);
+    node.weir(&add(&files[1])?)?;
+    assert_eq!(installed(&node), digests[1]);
+    let left: Vec<_> = fs::read_dir(plugins)?
+        .map(|entry| entry.map(|entry| entry.file_name()))
+        .collect::<Result<_, _>>()?;
+    assert_eq!(left, ["misbehaving"], "the next one clears away");
+    Ok(())
+}
+
+/// The digest of the one plugin that is there, whose files are those that its manifest tells of.
+fn installed(node: &Node) -> String {
+    let listed = json(node, &["plugin", "list", "--output", "json"], 0);
+    let listed = listed.as_array().expect("a list").iter();
+    let found: Vec<_> = listed
+        .filter(|plugin| plugin["name"] == "misbehaving")
+        .collect();
+    assert_eq!(found.len(), 1);
+    json(
+        node,
+        &["plugin", "inspect", "misbehaving", "--output", "json"],
+        0,
+    );
+    found[0]["digest"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Kills a replacement so long after it has begun to write. Returns whether it was still there.
+fn kill_while_it_writes(mut child: Child, plugins: &Path, patience: Duration) -> Result<bool> {
+    let began = Instant::now();
+    while !plugins.join(".new").exists() && child.try_wait()?.is_none() {
+        ensure!(began.elapsed() < Duration::from_secs(60), "it never writes");
+    }
+    let writing = Instant::now();
+    while writing.elapsed() < patience && child.try_wait()?.is_none() {
+        std::hint::spin_loop();
+    }
+    let running = child.try_wait()?.is_none();
+    let _ = child.kill();
+    child.wait()?;
+    Ok(running)
+}
+
+/// Of several that add at once under a free name one succeeds, and the others are refused.
+#[test]
+fn one_of_several_takes_a_free_name() -> Result<()> {
+    let node = Node::create()?;
+    let file = component("labels");
+    let words = ["plugin", "add", "--name", "mine", path(&file)?];
+    let mut children = Vec::new();
+    for _ in 0..4 {
+        children.push(start(&node, &words)?);
+    }
+    let mut succeeded = 0;
+    for mut child in children {
+        succeeded += usize::from(child.wait()?.success());
+    }
+    assert_eq!(succeeded, 1);
+    node.weir(&["plugin", "inspect", "mine"])?;
+    Ok(())
+}

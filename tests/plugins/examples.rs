@@ -1,0 +1,210 @@
+//! The plugins of `examples/` on a node, as a container runtime runs them.
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use weir_tests::{Container, Grant, Node, Outcome, State, weir};
+
+use crate::granted;
+
+/// A node with an example installed, and a container attached by `ptp`.
+struct Place {
+    node: Node,
+    container: Container,
+    example: &'static str,
+    attached: Value,
+    before: State,
+}
+
+impl Place {
+    fn create(example: &'static str) -> Result<Self> {
+        let node = Node::create()?;
+        // What ptp leaves for the next container stands before.
+        let first = node.container()?;
+        let result = node
+            .run(&weir(&node, "ptp", "ADD", &first, &ptp(None)))?
+            .result();
+        node.run(&weir(&node, "ptp", "DEL", &first, &ptp(Some(&result))))?
+            .result();
+        let before = State::of(&node)?;
+
+        let container = node.container()?;
+        let attached = node
+            .run(&weir(&node, "ptp", "ADD", &container, &ptp(None)))?
+            .result();
+        node.install_plugin(example)?;
+        Ok(Self {
+            node,
+            container,
+            example,
+            attached,
+            before,
+        })
+    }
+
+    fn grant(&self) -> Result<()> {
+        let digest = self.node.digest(self.example)?;
+        let grant = granted(self.example, &digest)?;
+        self.node
+            .put_grant(format!("{}.yaml", self.example), &grant)
+    }
+
+    fn run(&self, command: &str, previous: &Value) -> Result<Outcome> {
+        let config = json!({
+            "cniVersion": "1.1.0",
+            "name": "outside",
+            "type": self.example,
+            "prevResult": previous,
+        });
+        self.node.run(&weir(
+            &self.node,
+            self.example,
+            command,
+            &self.container,
+            &config,
+        ))
+    }
+
+    /// ADD and CHECK, and DEL of both plugins with nothing left.
+    fn come_and_go(
+        &self,
+        look: impl Fn() -> Result<()>,
+        damage: impl Fn() -> Result<()>,
+    ) -> Result<()> {
+        self.grant()?;
+        let result = self.run("ADD", &self.attached)?.result();
+        assert_eq!(
+            result["ips"], self.attached["ips"],
+            "the result is handed on"
+        );
+        look()?;
+        self.run("CHECK", &result)?.result();
+        damage()?;
+        self.run("CHECK", &result)?.error();
+        for _ in 0..2 {
+            self.run("DEL", &result)?.result();
+        }
+        let del = weir(
+            &self.node,
+            "ptp",
+            "DEL",
+            &self.container,
+            &ptp(Some(&result)),
+        );
+        self.node.run(&del)?.result();
+        // The container's interface is gone by now.
+        self.run("DEL", &result)?.result();
+        State::of(&self.node)?.assert_same(&self.before);
+        Ok(())
+    }
+
+    /// Without a grant it does not run, and with one of nothing it is denied.
+    fn is_denied(&self) -> Result<()> {
+        let outcome = self.run("ADD", &self.attached)?;
+        assert_eq!(outcome.code(), 202, "{outcome:?}");
+        let digest = self.node.digest(self.example)?;
+        let nothing = Grant::nothing(self.example).document(&digest);
+        self.node
+            .put_grant(format!("{}.yaml", self.example), &nothing)?;
+        let outcome = self.run("ADD", &self.attached)?;
+        let error = outcome.error().to_string();
+        assert!(
+            error.contains("denied") || error.contains("not allow"),
+            "{error}"
+        );
+        let denied = self.node.audit();
+        let denied = denied
+            .iter()
+            .any(|record| record["plugin"] == self.example && record["verdict"] == "denied");
+        assert!(denied, "the denial is in the audit log");
+        Ok(())
+    }
+
+    /// The host's end of the pair.
+    fn host_end(&self) -> Result<String> {
+        let interfaces = self.attached["interfaces"]
+            .as_array()
+            .context("interfaces")?;
+        let on_host =
+            |interface: &&Value| interface["sandbox"].as_str().unwrap_or_default().is_empty();
+        let name = interfaces
+            .iter()
+            .find(on_host)
+            .map(|interface| &interface["name"]);
+        Ok(name
+            .and_then(Value::as_str)
+            .context("a link of the host")?
+            .to_owned())
+    }
+}
+
+fn ptp(previous: Option<&Value>) -> Value {
+    let mut config = json!({
+        "cniVersion": "1.1.0",
+        "name": "outside",
+        "type": "ptp",
+        "ipam": {
+            "type": "host-local",
+            "ranges": [[{ "subnet": "10.97.0.0/24" }], [{ "subnet": "fd97::/64" }]]
+        },
+    });
+    if let Some(previous) = previous {
+        config["prevResult"] = previous.clone();
+    }
+    config
+}
+
+#[test]
+fn labels_says_on_the_host_whose_a_link_is() -> Result<()> {
+    let place = Place::create("labels")?;
+    let host_end = place.host_end()?;
+    let alias = || -> Result<Value> {
+        let link = place.node.ip_json(&format!("link show {host_end}"))?;
+        Ok(link[0]["ifalias"].clone())
+    };
+    let look = || {
+        let expected = format!("outside/{}/eth0", place.container.id);
+        assert_eq!(alias()?, expected.as_str());
+        Ok(())
+    };
+    let damage = || {
+        let words = format!("link set {host_end} alias somebody");
+        place.node.ip(&words).map(drop)
+    };
+    place.come_and_go(look, damage)
+}
+
+#[test]
+fn labels_is_denied_without_its_grant() -> Result<()> {
+    Place::create("labels")?.is_denied()
+}
+
+/// Written in C.
+#[test]
+fn pinned_gateway_keeps_the_gateways_mac() -> Result<()> {
+    let place = Place::create("pinned-gateway")?;
+    let mac = place
+        .node
+        .ip_json(&format!("link show {}", place.host_end()?))?[0]["address"]
+        .clone();
+    let look = || {
+        let neighbours = place
+            .container
+            .ip_json("neighbour show dev eth0 nud permanent")?;
+        let neighbours = neighbours.as_array().context("a list")?;
+        for gateway in ["10.97.0.1", "fd97::1"] {
+            let found = neighbours.iter().find(|n| n["dst"] == gateway);
+            assert_eq!(found.map(|n| &n["lladdr"]), Some(&mac), "{neighbours:?}");
+        }
+        Ok(())
+    };
+    let damage = || {
+        let words = "neighbour replace 10.97.0.1 lladdr 02:00:00:00:00:01 dev eth0 nud permanent";
+        place.container.ip(words).map(drop)
+    };
+    place.come_and_go(look, damage)
+}
+
+#[test]
+fn pinned_gateway_is_denied_without_its_grant() -> Result<()> {
+    Place::create("pinned-gateway")?.is_denied()
+}

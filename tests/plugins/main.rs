@@ -1,0 +1,52 @@
+//! Plugins from outside: looked at, installed, tested, written anew; and those of `examples/` on a node.
+
+mod answers;
+mod catalogue;
+mod examples;
+mod inspect;
+mod new;
+mod test;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use weir_tests::{Node, house};
+
+/// A file of an example.
+fn example(name: &str, file: &str) -> PathBuf {
+    house().join("examples").join(name).join(file)
+}
+
+/// An example's grant, for a component.
+fn granted(name: &str, digest: &str) -> Result<String> {
+    let text = fs::read_to_string(example(name, "grant.yaml"))?;
+    let granted = text.replace("# digest: sha256:…", &format!("digest: {digest}"));
+    ensure!(
+        granted != text,
+        "the grant of {name} has no place for a digest"
+    );
+    Ok(granted)
+}
+
+/// Runs weir on a node, which must end with this code and print one JSON document.
+#[track_caller]
+fn json(node: &Node, words: &[&str], code: i32) -> Value {
+    let output = node.command(words).expect("weir runs");
+    assert_eq!(output.status.code(), Some(code), "{words:?}: {output:?}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
+}
+
+fn path(path: &Path) -> Result<&str> {
+    path.to_str().context("a path of text")
+}
+
+fn said(output: &Output) -> String {
+    let (out, errors) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    format!("{out}{errors}")
+}

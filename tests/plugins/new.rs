@@ -1,0 +1,88 @@
+//! `weir plugin new`: what it writes builds and passes its own test.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use weir_tests::{Node, binary, house};
+
+use crate::{json, path, said};
+
+#[test]
+fn a_new_project_builds_and_passes_its_own_test() -> Result<()> {
+    let node = Node::create()?;
+    let project = node.root().join("mtu-clamp");
+    let (sdk, directory) = (house(), path(&project)?);
+    let words = [
+        "plugin",
+        "new",
+        "mtu-clamp",
+        directory,
+        "--sdk",
+        path(&sdk)?,
+        "--output",
+        "json",
+    ];
+    let written = json(&node, &words, 0);
+    let files = written["files"].as_array().context("a list")?;
+    assert!(
+        files
+            .iter()
+            .all(|file| project.join(file.as_str().unwrap_or_default()).is_file())
+    );
+
+    // What the house itself was built with: the test needs no network.
+    fs::copy(house().join("Cargo.lock"), project.join("Cargo.lock"))?;
+    let output = Command::new("cargo")
+        .args(["test", "--offline", "--target-dir", "target"])
+        .current_dir(&project)
+        .env("WEIR", binary())
+        .env("CARGO_NET_OFFLINE", "true")
+        .output()
+        .context("run cargo")?;
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    for test in [
+        "test tests::only_more_than_the_configuration_allows_is_changed ... ok",
+        "test it_attaches_and_leaves_nothing_behind ... ok",
+    ] {
+        assert!(text.contains(test), "{test} is not in {text}");
+    }
+
+    // And a test of it can fail: an interface that the plugin may not change.
+    let grant = fs::read_to_string(project.join("grant.yaml"))?;
+    let narrow = grant.replace("verbs: [read, update]", "verbs: [read]");
+    assert_ne!(grant, narrow);
+    fs::write(project.join("grant.yaml"), narrow)?;
+    let output = Command::new(binary())
+        .args(["plugin", "test"])
+        .arg(project.join("target/wasm32-wasip2/release/mtu_clamp.wasm"))
+        .arg(project.join("network.conflist"))
+        .output()?;
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("denied  link.update"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn a_project_is_written_only_where_there_is_nothing() -> Result<()> {
+    let node = Node::create()?;
+    let project = node.root().join("taken");
+    fs::create_dir(&project)?;
+    fs::write(project.join("mine"), "")?;
+    let house = house();
+    let sdk = ["--sdk", path(&house)?];
+    for (name, directory, why) in [
+        ("taken", path(&project)?, "is not empty"),
+        ("bridge", "unused", "is built into weir"),
+        ("Not_A_Crate", "unused", "small letters"),
+    ] {
+        let output = node.command(&[&["plugin", "new", name, directory][..], &sdk].concat())?;
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(said(&output).contains(why), "{}", said(&output));
+    }
+    let output = node.command(&["plugin", "new", "mine", "unused", "--sdk", "/nowhere"])?;
+    assert!(said(&output).contains("/nowhere"), "{}", said(&output));
+    Ok(())
+}

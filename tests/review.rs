@@ -1,0 +1,122 @@
+//! `docs/review.md` shows real output: its commands run again, on the node that it tells of.
+//!
+//! With `UPDATE_DOCS=1` the page gets what they print now.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+use weir_tests::{Container, Grant, Node, house};
+
+const FENCE: &str = "```";
+
+/// A node with a network that `bridge` and `hostile` make, and two containers, of which one is gone.
+fn node_of_the_page() -> Result<(Node, Container)> {
+    let node = Node::create()?;
+    let networks = node.root().join("etc/cni/net.d");
+    fs::create_dir_all(&networks)?;
+    let pods = json!({ "cniVersion": "1.1.0", "name": "pods", "plugins": [
+        { "type": "bridge", "bridge": "cni0", "isDefaultGateway": true, "ipMasq": true,
+            "ipam": { "type": "host-local", "subnet": "10.61.9.0/24" } },
+        { "type": "hostile" },
+    ] });
+    fs::write(networks.join("10-pods.conflist"), pods.to_string())?;
+    node.install_with(&Grant {
+        networks: "[pods]",
+        capabilities: r#"{ link: [{ namespace: container, names: ["{ifname}"], verbs: [read] }] }"#,
+        ..Grant::nothing("hostile")
+    })?;
+    let (web_1, web_2) = (node.container()?, node.container()?);
+    call(&node, "add", &web_1, "web-1")?;
+    call(&node, "add", &web_2, "web-2")?;
+    call(&node, "del", &web_2, "web-2")?;
+    Ok((node, web_1))
+}
+
+fn call(node: &Node, command: &str, container: &Container, id: &str) -> Result<()> {
+    let netns = container.netns();
+    let netns = netns.to_str().context("a path is text")?;
+    node.weir(&["net", command, "pods", netns, "--container-id", id])?;
+    Ok(())
+}
+
+/// What the page would be if its commands ran now.
+fn run_again(page: &str, node: &Node) -> Result<String> {
+    let mut lines = page.lines();
+    let mut again = String::new();
+    while let Some(line) = lines.next() {
+        again += &format!("{line}\n");
+        let Some(command) = line.strip_prefix("$ weir ") else {
+            continue;
+        };
+        again += &printed(command, node)?;
+        lines
+            .find(|line| *line == FENCE)
+            .with_context(|| format!("the block of `{command}` has an end"))?;
+        again += &format!("{FENCE}\n");
+    }
+    Ok(again)
+}
+
+/// What a command prints on the node, as if its root were `/`.
+fn printed(command: &str, node: &Node) -> Result<String> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let output = node.inside(|| node.command(&words))?;
+    let errors = String::from_utf8(output.stderr)?;
+    ensure!(errors.is_empty(), "weir {command}: {errors}");
+    let root = node.root().to_str().context("a path is text")?;
+    Ok(String::from_utf8(output.stdout)?.replace(root, ""))
+}
+
+/// Text without what is another one with each run: times, digests, generated names, and the widths of
+/// columns that follow from them.
+fn steady(text: &str) -> Vec<String> {
+    let lines = text.lines().map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let steady = words.iter().enumerate().map(|(at, word)| {
+            let is_time = words.get(at + 1).is_some_and(|unit| is_unit(unit));
+            match is_time || is_generated(word) {
+                true => "…",
+                false => word,
+            }
+        });
+        steady.collect::<Vec<_>>().join(" ")
+    });
+    lines.collect()
+}
+
+fn is_unit(word: &str) -> bool {
+    ["µs", "ms", "s"].contains(&word)
+}
+
+fn is_generated(word: &str) -> bool {
+    let like = |pattern: &str| {
+        let same = |(c, p): (char, char)| if p == '0' { c.is_ascii_digit() } else { c == p };
+        word.len() >= pattern.len() && word.chars().zip(pattern.chars()).all(same)
+    };
+    is_unit(word)
+        || word.starts_with("sha256:")
+        || word.contains("veth")
+        || like("0000-00-00")
+        || like("00:00:00")
+}
+
+#[test]
+fn the_review_of_a_plugin_shows_real_output() -> Result<()> {
+    let path: PathBuf = house().join("docs/review.md");
+    let page = fs::read_to_string(&path)?;
+    let (node, _web_1) = node_of_the_page()?;
+    let again = run_again(&page, &node)?;
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &again)?;
+    }
+    let (shown, real) = (steady(&page), steady(&again));
+    let differs = shown.iter().zip(&real).find(|(shown, real)| shown != real);
+    assert_eq!(
+        differs, None,
+        "docs/review.md is not what weir prints; UPDATE_DOCS=1 mends it"
+    );
+    assert_eq!(shown.len(), real.len(), "docs/review.md has other lines");
+    Ok(())
+}
