@@ -1,0 +1,5 @@
+//! What the fuzz targets share.
+
+pub mod permission;
+pub mod replies;
+pub mod vocabulary;

@@ -1,0 +1,133 @@
+//! What nfnetlink answers: chains, rules, sets and their elements of nftables, refusals of a
+//! transaction, and entries of connection tracking. Whatever comes, each question ends.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir::grant::Namespace;
+use weir::grant::firewall::{
+    Apply, Chain, Command, DataType, Family, GetElement, ListChains, ListElements, ListRules,
+    ListSets, Rule, Set, Value,
+};
+use weir::grant::{address, conntrack};
+use weir::kernel;
+use weir_fuzz::permission::permitted;
+use weir_fuzz::replies::kernel_that_says;
+
+const NAMESPACE: Namespace = Namespace::Host;
+const FAMILY: Family = Family::Inet;
+
+fuzz_target!(|input: &[u8]| {
+    let Some((question, replies)) = input.split_first() else {
+        return;
+    };
+    let (mut host, _peers) = kernel_that_says(replies);
+    let host = &mut host;
+    let table = || "t".to_owned();
+    match question % 8 {
+        0 => {
+            let list = ListChains {
+                namespace: NAMESPACE,
+                family: FAMILY,
+                table: table(),
+            };
+            drop(permitted(list, |permit| {
+                kernel::firewall::list_chains(host, permit)
+            }));
+        }
+        1 => {
+            let list = ListSets {
+                namespace: NAMESPACE,
+                family: FAMILY,
+                table: table(),
+            };
+            drop(permitted(list, |permit| {
+                kernel::firewall::list_sets(host, permit)
+            }));
+        }
+        2 => {
+            let (namespace, family, chain) = (NAMESPACE, FAMILY, "c".to_owned());
+            let list = ListRules {
+                namespace,
+                family,
+                table: table(),
+                chain,
+            };
+            drop(permitted(list, |permit| {
+                kernel::firewall::list_rules(host, permit)
+            }));
+        }
+        3 => {
+            let (namespace, family, set) = (NAMESPACE, FAMILY, "s".to_owned());
+            let key = vec![Value::Address([10, 0, 0, 1].into())];
+            let get = GetElement {
+                namespace,
+                family,
+                table: table(),
+                set,
+                key,
+            };
+            drop(permitted(get, |permit| {
+                kernel::firewall::get_element(host, permit)
+            }));
+        }
+        4 => {
+            let (namespace, family, set) = (NAMESPACE, FAMILY, "s".to_owned());
+            let list = ListElements {
+                namespace,
+                family,
+                table: table(),
+                set,
+            };
+            drop(permitted(list, |permit| {
+                kernel::firewall::list_elements(host, permit)
+            }));
+        }
+        5 => {
+            let delete = conntrack::Delete {
+                namespace: NAMESPACE,
+                filter: conntrack::Filter {
+                    family: address::Family::Ipv4,
+                    protocol: conntrack::Protocol::Udp,
+                    destination: None,
+                    port: Some(53),
+                    reply_source: None,
+                },
+            };
+            drop(permitted(delete, |permit| {
+                kernel::conntrack::delete(host, permit)
+            }));
+        }
+        _ => drop(permitted(transaction(), |permit| {
+            kernel::firewall::apply(host, permit)
+        })),
+    }
+});
+
+/// One of which the kernel tells what it made, and that it can refuse in many places.
+fn transaction() -> Apply {
+    let set = Set {
+        name: "s".to_owned(),
+        key: vec![DataType::Ipv4Address],
+        data: Vec::new(),
+        interval: false,
+    };
+    let rule = Rule {
+        chain: "c".to_owned(),
+        ..Rule::default()
+    };
+    Apply {
+        namespace: NAMESPACE,
+        family: FAMILY,
+        table: "t".to_owned(),
+        commands: vec![
+            Command::CreateChain(Chain {
+                name: "c".to_owned(),
+                base: None,
+            }),
+            Command::CreateSet(set),
+            Command::AppendRule(rule),
+        ],
+        only_empty: false,
+    }
+}

@@ -1,0 +1,52 @@
+//! The configurations of the standard plugins, read with the SDK as the plugins do: strictly as for
+//! ADD, and leniently as for DEL. A configuration that ADD accepts must be one that DEL can read, or
+//! what was made of it could not be removed.
+
+#![no_main]
+
+use std::fmt::Debug;
+
+use libfuzzer_sys::fuzz_target;
+use weir_sdk::{Args, Component, Plugin};
+
+fuzz_target!(|input: (u8, &str)| {
+    let (plugin, text) = input;
+    match plugin {
+        b'b' => read::<bridge::Bridge>(text, |config| {
+            let _ = (config.mtu(), config.mac(&Args::default()));
+            let _ = (config.vlan_interface(), config.port_vlans());
+        }),
+        b'f' => read::<firewall::Firewall>(text, |config| {
+            let _ = (config.admin_chain(), config.zone());
+        }),
+        b'h' => read::<host_local::HostLocal>(text, |config| {
+            let _ = (config.range_sets(), config.ipam.data_dir());
+        }),
+        b'l' => read::<loopback::Loopback>(text, |_| {}),
+        b'm' => read::<portmap::Portmap>(text, |config| {
+            let _ = (config.mark_bit(), config.mappings());
+        }),
+        b'p' => read::<ptp::Ptp>(text, |config| {
+            let _ = config.mtu();
+        }),
+        b's' => read::<static_plugin::Static>(text, |_| {}),
+        b't' => read::<tuning::Tuning>(text, |config| {
+            let _ = config.attributes(&Args::default());
+        }),
+        _ => read::<bandwidth::Bandwidth>(text, |config| {
+            let _ = config.shaping();
+        }),
+    }
+});
+
+fn read<P: Plugin<Config: Debug>>(text: &str, look: impl Fn(&P::Config)) {
+    let removing = Component::<P>::configuration_for_removal(text);
+    if let Ok(config) = &removing {
+        look(config);
+    }
+    if let Ok(config) = Component::<P>::configuration(text) {
+        look(&config);
+        let removing = removing.expect("what ADD accepts, DEL can read");
+        assert_eq!(format!("{config:?}"), format!("{removing:?}"));
+    }
+}
