@@ -100,9 +100,11 @@ fuzz:
 	@tests/setup fuzz
 	@fuzz/run $(FUZZ_SECONDS)
 
+# The gate is measured in a program that is linked as the binary is.
 bench: build
 	@tests/setup bench
 	$(CARGO) build $(RELEASE) -p weir-floor -p weir-bench
+	$(CARGO) rustc $(RELEASE) -p weir-bench --bin weir-bench-gate -- $(WHOLE)
 	@tests/bench/run $(OUT)
 
 lint: plugins

@@ -1,5 +1,6 @@
 //! The audit log: JSON Lines, one record for each operation, each written with one append.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -52,8 +53,8 @@ struct Record<'a, O: Serialize> {
     whole: Option<Whole>,
     verdict: &'static str,
     /// The rules that allowed it, or the one that came closest.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    rules: Vec<String>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    rules: &'a [String],
     /// What was missing, where it was denied; otherwise the kernel's answer.
     answer: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,12 +120,12 @@ impl Audit {
             return;
         }
         let (word, rules, answer) = match verdict {
-            Verdict::Allowed(rules) => ("allowed", rules.clone(), answer.to_owned()),
-            Verdict::Undo => ("undo", Vec::new(), answer.to_owned()),
+            Verdict::Allowed(rules) => ("allowed", &rules[..], Cow::Borrowed(answer)),
+            Verdict::Undo => ("undo", &[][..], Cow::Borrowed(answer)),
             Verdict::Denied(denied) => (
                 "denied",
-                denied.closest.iter().cloned().collect(),
-                denied.to_string(),
+                denied.closest.as_slice(),
+                Cow::Owned(denied.to_string()),
             ),
         };
         let shorter;

@@ -19,7 +19,9 @@ pub fn misleads(c: char) -> bool {
 /// only stand in strings.
 pub fn escape(json: String) -> String {
     let is_escaped = |c: char| c != '\n' && misleads(c);
-    if !json.chars().any(is_escaped) {
+    // Nearly all that is recorded is printable ASCII.
+    let is_plain = |byte: u8| byte == b'\n' || byte == b' ' || byte.is_ascii_graphic();
+    if json.bytes().all(is_plain) || !json.chars().any(is_escaped) {
         return json;
     }
     let mut escaped = String::with_capacity(json.len() + 64);
