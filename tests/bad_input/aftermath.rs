@@ -1,0 +1,207 @@
+//! What stays after a failure, and DEL and CHECK with what does not fit.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use weir_tests::{Node, State, weir};
+
+use super::disk::on_small_disk;
+use super::{Place, config, refused, with, with_ipam};
+
+#[test]
+fn an_audit_log_that_cannot_be_written() -> Result<()> {
+    let place = Place::create()?;
+    let log = place.node.root().join("var/log/weir/audit.jsonl");
+    fs::rename(&log, log.with_extension("old"))?;
+    fs::create_dir(&log)?;
+    place.refused(&place.add(&config()), 5, &["audit log", "audit.jsonl"]);
+    // DEL gives back what was taken all the same.
+    let del = weir(&place.node, "bridge", "DEL", &place.attached, &config());
+    place.node.run(&del)?.result();
+    assert!(place.node.taken("bad").is_empty());
+    fs::remove_dir(&log)?;
+
+    on_small_disk(
+        place.node.root().join("var/log/weir"),
+        "size=4k,mode=755",
+        || {
+            fs::write(
+                place.node.root().join("var/log/weir/ballast"),
+                vec![0; 4096],
+            )?;
+            place.refused(&place.add(&config()), 5, &["audit log", "No space left"]);
+            Ok(())
+        },
+    )
+}
+
+#[test]
+fn an_add_that_fails_at_any_step_leaves_nothing() -> Result<()> {
+    // The first ADD of a node, so that the bridge and the chains are its own, too.
+    let first = |config: &Value, code: u64, words: &[&str]| -> Result<()> {
+        let node = Node::create()?;
+        let container = node.container()?;
+        let add = weir(&node, "bridge", "ADD", &container, config);
+        refused(&node, &container, &add, code, words);
+        Ok(())
+    };
+    let route = |dst: &str, gw: &str| {
+        let mut config = config();
+        config["ipam"]["routes"] = json!([{ "dst": "0.0.0.0/0" }, { "dst": dst, "gw": gw }]);
+        config
+    };
+    first(
+        &with_ipam(json!({ "subnet": "10.0.0.0/31" })),
+        7,
+        &["too small"],
+    )?;
+    first(
+        &with("ipam", json!({ "type": "nobody" })),
+        220,
+        &["ipam", "nobody"],
+    )?;
+    let unreachable = route("192.0.2.0/24", "203.0.113.9");
+    let outcome = {
+        let node = Node::create()?;
+        let container = node.container()?;
+        node.run(&weir(&node, "bridge", "ADD", &container, &unreachable))?
+    };
+    first(
+        &unreachable,
+        outcome.code(),
+        &["192.0.2.0/24", "203.0.113.9"],
+    )?;
+    first(
+        &route("2001:db8::/32", "fd00:99::1"),
+        outcome.code(),
+        &["2001:db8::/32"],
+    )?;
+
+    // A gateway's address that is somebody else's.
+    let node = Node::create()?;
+    let container = node.container()?;
+    node.ip("link add bad0 type bridge")?;
+    node.ip("address add 10.99.0.1/24 dev bad0")?;
+    node.ip("link set bad0 up")?;
+    let add = weir(&node, "bridge", "ADD", &container, &config());
+    refused(
+        &node,
+        &container,
+        &add,
+        110,
+        &["10.99.0.1/24", "forceAddress"],
+    );
+
+    // Chains and sets of weir's own that somebody has changed.
+    let occupied = [
+        ("inet", "pods4 { type ether_addr; }"),
+        ("bridge", "macs { type ipv4_addr; }"),
+    ];
+    for (family, set) in occupied {
+        let node = Node::create()?;
+        let container = node.container()?;
+        node.tool("nft", &format!("add table {family} weir_bridge"))?;
+        node.tool("nft", &format!("add set {family} weir_bridge {set}"))?;
+        let add = weir(&node, "bridge", "ADD", &container, &config());
+        let code = node.run(&add)?.code();
+        let before = State::of(&node)?;
+        refused(&node, &container, &add, code, &[]);
+        assert_eq!(before.links, ["lo"]);
+        assert!(before.files.is_empty(), "{:?}", before.files);
+    }
+    Ok(())
+}
+
+#[test]
+fn del_is_idempotent() -> Result<()> {
+    let place = Place::create()?;
+    let before = State::of(&place.node)?;
+    // Nothing was ever attached.
+    place.node.run(&place.del(&config()))?.result();
+    State::of(&place.node)?.assert_same(&before);
+
+    let result = place.node.run(&place.add(&config()))?.result();
+    let with_result = with("prevResult", result.clone());
+    for _ in 0..3 {
+        place.node.run(&place.del(&with_result))?.result();
+        State::of(&place.node)?.assert_same(&before);
+    }
+
+    // Without the namespace: its veth pair went with it.
+    let result = place.node.run(&place.add(&config()))?.result();
+    place.container.ip("link delete eth0")?;
+    let with_result = with("prevResult", result);
+    place
+        .node
+        .run(place.del(&with_result).unset("CNI_NETNS"))?
+        .result();
+    State::of(&place.node)?.assert_same(&before);
+
+    // Without the lease, and without the interface.
+    let result = place.node.run(&place.add(&config()))?.result();
+    let lease = result["ips"][0]["address"]
+        .as_str()
+        .and_then(|a| a.split('/').next());
+    fs::remove_file(place.node.leases("bad").join(lease.context("an address")?))?;
+    place
+        .node
+        .run(&place.del(&with("prevResult", result)))?
+        .result();
+    State::of(&place.node)?.assert_same(&before);
+    Ok(())
+}
+
+#[test]
+fn del_with_a_result_that_does_not_match() -> Result<()> {
+    let place = Place::create()?;
+    let before = State::of(&place.node)?;
+    let of_other = {
+        let addresses = place.attached.ip_json("address show dev eth0")?;
+        json!({
+            "cniVersion": "1.1.0",
+            "interfaces": [
+                { "name": "bad0" },
+                { "name": "vethffffffff" },
+                { "name": "eth0", "mac": addresses[0]["address"], "sandbox": "/elsewhere" },
+            ],
+            // The other container's.
+            "ips": [{ "interface": 2, "address": "10.20.0.2/24" }],
+        })
+    };
+    let results = [
+        of_other,
+        json!({ "cniVersion": "1.1.0", "interfaces": [], "ips": [] }),
+        json!({ "cniVersion": "0.2.0", "ip4": { "ip": "10.20.0.2/24" } }),
+        json!({ "cniVersion": "7.7.7" }),
+        json!({ "nonsense": [1, 2] }),
+        json!({ "ips": [{ "interface": 99, "address": "10.20.0.2/24" }] }),
+        Value::Null,
+    ];
+    for result in results {
+        place.node.run(&place.add(&config()))?.result();
+        let deleted = place
+            .node
+            .run(&place.del(&with("prevResult", result.clone())))?;
+        assert!(deleted.succeeded(), "{result}: {deleted:?}");
+        State::of(&place.node)?.assert_same(&before);
+    }
+    // Nor does a configuration stand in its way that ADD would refuse.
+    place.node.run(&place.add(&config()))?.result();
+    let mut later = with("surprise", json!(true));
+    later["ipMasqBackend"] = json!("unheard-of");
+    place.node.run(&place.del(&later))?.result();
+    State::of(&place.node)?.assert_same(&before);
+    Ok(())
+}
+
+#[test]
+fn check_without_a_previous_result() -> Result<()> {
+    let place = Place::create()?;
+    let check = weir(&place.node, "bridge", "CHECK", &place.attached, &config());
+    place.refused(&check, 7, &["prevResult"]);
+    let nonsense = with("prevResult", json!("nonsense"));
+    let check = weir(&place.node, "bridge", "CHECK", &place.attached, &nonsense);
+    place.refused(&check, 7, &["prevResult"]);
+    Ok(())
+}

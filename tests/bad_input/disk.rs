@@ -1,0 +1,99 @@
+//! A disk that is full.
+
+use std::fs;
+use std::path::PathBuf;
+use std::thread;
+
+use anyhow::{Context, Result, anyhow};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, unshare};
+use weir_tests::{Node, weir};
+
+use super::{config, refused};
+
+/// Runs `test` in a thread with a mount namespace of its own, in which a file system of so many
+/// bytes and inodes stands at `path`.
+pub fn on_small_disk(
+    path: PathBuf,
+    size: &str,
+    test: impl FnOnce() -> Result<()> + Send,
+) -> Result<()> {
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            unshare(CloneFlags::CLONE_NEWNS).context("a mount namespace")?;
+            let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+            mount(None::<&str>, "/", None::<&str>, private, None::<&str>)?;
+            fs::create_dir_all(&path)?;
+            mount(
+                Some("weir"),
+                &path,
+                Some("tmpfs"),
+                MsFlags::empty(),
+                Some(size),
+            )?;
+            let outcome = test();
+            umount2(&path, MntFlags::MNT_DETACH)?;
+            outcome
+        });
+        thread
+            .join()
+            .map_err(|_| anyhow!("the test panicked, see above"))?
+    })
+}
+
+#[test]
+fn a_full_disk() -> Result<()> {
+    for size in ["size=16k,mode=755", "nr_inodes=32,mode=755"] {
+        let node = Node::create()?;
+        let container = node.container()?;
+        on_small_disk(node.root().join("var/lib"), size, || {
+            let small = node.root().join("var/lib/cni/networks/bad");
+            fs::create_dir_all(&small)?;
+            fill(&node)?;
+            let add = weir(&node, "bridge", "ADD", &container, &config());
+            refused(
+                &node,
+                &container,
+                &add,
+                105,
+                &["No space left", "free some space"],
+            );
+            let taken = node.taken("bad");
+            assert!(taken.is_empty(), "{taken:?}");
+            let del = weir(&node, "bridge", "DEL", &container, &config());
+            let deleted = node.run(&del)?;
+            assert!([Some(0), Some(1)].contains(&deleted.status), "{deleted:?}");
+
+            empty(&node)?;
+            node.run(&add)?.result();
+            fill(&node)?;
+            // What frees space works on a full disk.
+            node.run(&del)?.result();
+            assert!(node.taken("bad").is_empty());
+            Ok(())
+        })
+        .with_context(|| size.to_owned())?;
+    }
+    Ok(())
+}
+
+/// Where what fills the disk is.
+fn ballast(node: &Node) -> PathBuf {
+    node.root().join("var/lib/ballast")
+}
+
+/// Fills the disk below `var/lib`: with empty files until it has no more inodes, and with one that
+/// takes all space.
+fn fill(node: &Node) -> Result<()> {
+    fs::create_dir_all(ballast(node))?;
+    let in_the_way = |n: usize| fs::write(ballast(node).join(n.to_string()), "").is_ok();
+    let files = (0..64).take_while(|n| in_the_way(*n)).count();
+    let written = fs::write(ballast(node).join("0"), vec![0; 1 << 20]);
+    anyhow::ensure!(files < 64 || written.is_err(), "the disk is not full");
+    Ok(())
+}
+
+/// Takes the ballast away again.
+fn empty(node: &Node) -> Result<()> {
+    fs::remove_dir_all(ballast(node)).context("take the ballast away")
+}

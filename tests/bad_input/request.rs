@@ -1,0 +1,219 @@
+//! What the runtime says wrongly: standard input, variables, the namespace, names that are taken.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+use weir_tests::weir;
+
+use super::{Place, config, refused, with, with_ipam};
+
+#[test]
+fn standard_input() -> Result<()> {
+    let place = Place::create()?;
+    let refused = |input: &[u8], code: u64, words: &[&str]| {
+        place.refused(place.add(&config()).input(input), code, words);
+    };
+    refused(b"", 6, &["standard input is empty"]);
+    refused(b" \n", 6, &["standard input is empty"]);
+    refused(b"{\"cniVersion\": \"1.1.0\", ", 6, &["line 1"]);
+    refused(b"not JSON", 6, &["line 1"]);
+    refused(b"\xff\xfe{}", 6, &["UTF-8"]);
+    refused(&vec![b' '; (4 << 20) + 1], 5, &["more than 4194304 bytes"]);
+    let mut deep = b"{\"cniVersion\": \"1.1.0\", \"x\": ".to_vec();
+    deep.extend(std::iter::repeat_n(b'[', 100_000));
+    refused(&deep, 6, &["recursion"]);
+    Ok(())
+}
+
+#[test]
+fn json_of_the_wrong_type() -> Result<()> {
+    let place = Place::create()?;
+    for input in ["null", "[]", "42", "\"text\"", "true"] {
+        let call = place.add(&config()).input(input).clone();
+        place.refused(&call, 7, &["expected an object"]);
+    }
+    let wrong_types = [
+        ("cniVersion", json!(1)),
+        ("name", json!(["bad"])),
+        ("type", json!({})),
+        ("ipam", json!("host-local")),
+        ("runtimeConfig", json!([])),
+        ("prevResult", json!("yes")),
+    ];
+    for (key, value) in wrong_types {
+        place.refused(&place.add(&with(key, value)), 7, &[key]);
+    }
+    place.refused(&place.add(&with("bridge", json!(5))), 7, &["bridge"]);
+    place.refused(
+        &place.add(&with("isGateway", json!("yes"))),
+        7,
+        &["isGateway"],
+    );
+    place.refused(&place.add(&with("mtu", json!(-1))), 7, &["mtu"]);
+    place.refused(&place.add(&with("vlan", json!(5000))), 7, &["vlan"]);
+    Ok(())
+}
+
+#[test]
+fn unknown_keys_and_names() -> Result<()> {
+    let place = Place::create()?;
+    place.refused(&place.add(&with("isGatewy", json!(true))), 7, &["isGatewy"]);
+    let misspelt = with_ipam(json!({ "subnet": "10.20.0.0/24", "rangeBegin": "10.20.0.9" }));
+    place.refused(&place.add(&misspelt), 7, &["rangeBegin"]);
+    place.refused(
+        &place.add(&with("name", json!("../../etc"))),
+        7,
+        &["../../etc"],
+    );
+    place.refused(&place.add(&with("name", json!(""))), 7, &["name"]);
+    place.refused(&place.add(&with("bridge", json!("a/b"))), 7, &["a/b"]);
+    place.refused(
+        &place.add(&with("bridge", json!("much-too-long-a-name"))),
+        7,
+        &["bridge"],
+    );
+    let mut nameless = config();
+    nameless
+        .as_object_mut()
+        .context("an object")?
+        .remove("name");
+    place.refused(&place.add(&nameless), 7, &["name"]);
+    Ok(())
+}
+
+#[test]
+fn versions() -> Result<()> {
+    let place = Place::create()?;
+    let supported = [
+        "0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0",
+    ];
+    for version in ["9.9.9", "1.2.0", "one"] {
+        let mut words = supported.to_vec();
+        words.push(version);
+        place.refused(&place.add(&with("cniVersion", json!(version))), 1, &words);
+    }
+    for (command, version) in [("CHECK", "0.3.1"), ("STATUS", "1.0.0"), ("GC", "0.4.0")] {
+        let config = with("cniVersion", json!(version));
+        let call = weir(&place.node, "bridge", command, &place.container, &config);
+        place.refused(&call, 1, &[command]);
+    }
+    Ok(())
+}
+
+#[test]
+fn variables() -> Result<()> {
+    let place = Place::create()?;
+    for name in ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME"] {
+        place.refused(place.add(&config()).unset(name), 4, &[name]);
+        place.refused(place.add(&config()).set(name, ""), 4, &[name]);
+    }
+    let mut none = place.add(&config());
+    none.unset("CNI_CONTAINERID")
+        .unset("CNI_NETNS")
+        .unset("CNI_IFNAME");
+    place.refused(&none, 4, &["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME"]);
+
+    let invalid = [
+        ("CNI_COMMAND", "ATTACH"),
+        ("CNI_COMMAND", ""),
+        ("CNI_CONTAINERID", "../../escape"),
+        ("CNI_CONTAINERID", "-dash"),
+        ("CNI_CONTAINERID", "new\nline"),
+        ("CNI_IFNAME", "a/b"),
+        ("CNI_IFNAME", "sixteen-bytes-xx"),
+        ("CNI_IFNAME", ".."),
+        ("CNI_IFNAME", "two words"),
+        ("CNI_ARGS", "no-equals-sign"),
+        ("CNI_ARGS", "MAC=nonsense"),
+        ("CNI_ARGS", "IP=nonsense"),
+        ("CNI_ARGS", "UNKNOWN=1"),
+    ];
+    for (name, value) in invalid {
+        let word = match value.split_once('=') {
+            Some((key, _)) => key,
+            None => name,
+        };
+        place.refused(place.add(&config()).set(name, value), 4, &[word]);
+    }
+    let mut two = place.add(&config());
+    two.set("CNI_CONTAINERID", "-dash").set("CNI_IFNAME", "a/b");
+    place.refused(&two, 4, &["CNI_CONTAINERID", "CNI_IFNAME"]);
+    Ok(())
+}
+
+#[test]
+fn namespaces() -> Result<()> {
+    let place = Place::create()?;
+    let file = place.node.root().join("a-file");
+    fs::write(&file, "")?;
+    let paths = [
+        PathBuf::from("/does/not/exist"),
+        file.clone(),
+        place.node.root().to_owned(),
+        PathBuf::from("/dev/null"),
+        PathBuf::from("/proc/self/ns/mnt"),
+        // The host's own: that of the plugin's process.
+        PathBuf::from("/proc/self/ns/net"),
+    ];
+    for path in &paths {
+        let shown = path.to_str().context("text")?;
+        place.refused(
+            place.add(&config()).set("CNI_NETNS", path),
+            8,
+            &["CNI_NETNS", shown],
+        );
+    }
+    // DEL goes on without one, but never on the host's own.
+    for path in &paths[..2] {
+        let deleted = place
+            .node
+            .run(place.del(&config()).set("CNI_NETNS", path))?;
+        assert!(deleted.succeeded(), "{}: {deleted:?}", path.display());
+    }
+    let own = "/proc/self/ns/net";
+    place.refused(
+        place.del(&config()).set("CNI_NETNS", own),
+        8,
+        &["host's own"],
+    );
+    Ok(())
+}
+
+#[test]
+fn interfaces_and_links_that_exist() -> Result<()> {
+    let place = Place::create()?;
+    let again = weir(&place.node, "bridge", "ADD", &place.attached, &config());
+    place.refused(&again, 102, &["eth0", "exists"]);
+    let addresses = place.attached.ip("-o -4 address show dev eth0")?;
+    assert!(addresses.contains("10.20.0.2/24"), "{addresses}");
+
+    place
+        .container
+        .ip("link add eth0 type veth peer name other")?;
+    place.refused(&place.add(&config()), 102, &["eth0", "exists"]);
+    let lo = place.add(&config()).set("CNI_IFNAME", "lo").clone();
+    place.refused(&lo, 102, &["lo", "exists"]);
+
+    place
+        .node
+        .ip("link add taken0 type veth peer name taken1")?;
+    for name in ["taken0", "lo"] {
+        place.refused(
+            &place.add(&with("bridge", json!(name))),
+            7,
+            &["bridge", name],
+        );
+    }
+    // No MTU that the kernel does not take, and no MAC that no interface can have.
+    let fresh = place.node.container()?;
+    let mut mtu = with("bridge", json!("fresh0"));
+    mtu["mtu"] = json!(10);
+    let call = weir(&place.node, "bridge", "ADD", &fresh, &mtu);
+    refused(&place.node, &fresh, &call, 103, &["fresh0"]);
+    let mut call = weir(&place.node, "bridge", "ADD", &fresh, &config());
+    call.set("CNI_ARGS", "MAC=ff:ff:ff:ff:ff:ff");
+    refused(&place.node, &fresh, &call, 103, &["eth0", "MAC"]);
+    Ok(())
+}
