@@ -2,10 +2,12 @@
 #
 #   make demo      build a release binary and show what it does; needs no root
 #   make test      run every test
+#   make test-cluster   run those that a real cluster can answer, in the one of KUBECONFIG
 #   make fuzz      throw bytes at what weir parses (FUZZ_SECONDS for each target)
 #   make bench     measure against the reference plugins and the floor
 #   make lint      formatting, clippy, and dependencies
 #   make install   install the binary and its plugin links (BIN_DIR)
+#   make image     build the image that installs weir on the nodes of a cluster (IMAGE, BUILDER)
 #   make profile   measure again what an ADD runs, by which the binary is optimised
 
 SHELL   := /bin/bash
@@ -15,6 +17,8 @@ CARGO   := cargo
 RELEASE := --locked --release --target $(TARGET)
 OUT     := target/$(TARGET)/release
 BIN_DIR ?= /opt/cni/bin
+IMAGE   ?= weir:0.1.0
+BUILDER ?= docker
 
 # The binary is optimised by a profile of its own runs. One that is out of date makes it slower, not
 # wrong: for functions that have changed since, the compiler does without.
@@ -38,7 +42,7 @@ GUESTS   := $(notdir $(wildcard tests/hostile/guests/*))
 
 built = $(foreach name,$(2),target/$(1)/plugin/$(subst -,_,$(name)).wasm)
 
-.PHONY: all build plugins examples-in-c tools demo test test-build fuzz bench lint install profile clean
+.PHONY: all build plugins examples-in-c tools demo test test-build test-cluster cluster fuzz bench lint install image profile clean
 
 all: build
 
@@ -71,7 +75,8 @@ demo: build
 # Cargo gives a library the features that all packages of one build want of it. The compiler has some
 # that the binary must not have. Those of the tests' gRPC client, and of the macros in the SDK, would have
 # wasmtime built once more. So all these are built apart.
-APART := --exclude weir-compiler --exclude weir-c --exclude weir-cri --exclude weir-wat --exclude weir-sdk --exclude 'weir-plugin-*' \
+APART := --exclude weir-compiler --exclude weir-c --exclude weir-cri --exclude weir-apiserver \
+	--exclude weir-cluster --exclude weir-wat --exclude weir-sdk --exclude 'weir-plugin-*' \
 	--exclude 'weir-example-*' --exclude 'weir-hostile-*'
 SANDBOXED := -p weir-sdk $(addprefix -p weir-plugin-,$(PLUGINS)) -p weir-example-labels
 
@@ -79,6 +84,9 @@ test-build: build examples-in-c
 	$(CARGO) test $(RELEASE) -p weir-compiler --no-run
 	$(CARGO) test $(RELEASE) $(SANDBOXED) --no-run
 	$(CARGO) build $(RELEASE) -p weir-cri
+	$(CARGO) build $(RELEASE) -p weir-apiserver
+	$(CARGO) test $(RELEASE) -p weir-apiserver --no-run
+	$(CARGO) build $(RELEASE) -p weir-cluster
 	$(CARGO) build $(RELEASE) -p weir-wat
 	$(CARGO) test $(RELEASE) --workspace $(APART) --no-run
 
@@ -91,8 +99,27 @@ test: test-build
 	@$(if $(WITHOUT_ROOT),echo "Not root: the tests with containerd and with /dev/net/tun (needs_root::) are left out")
 	$(CARGO) test $(RELEASE) -p weir-compiler
 	$(CARGO) test $(RELEASE) $(SANDBOXED)
+	$(CARGO) test $(RELEASE) -p weir-apiserver
 	@tests/run $(CARGO) test $(RELEASE) --workspace $(APART) $(if $(WITHOUT_ROOT),-- --skip needs_root::)
 	@tests/run $(CARGO) test $(RELEASE) --workspace $(APART) --test exact_grants -- --ignored
+
+# The same tests, but for those that need a stand-in's faults, with a real API server. They make
+# namespaces of their own there and remove them.
+CLUSTER_TESTS := kubernetes pods
+
+test-cluster: cluster test-build
+	@tests/setup test
+	@WEIR_TEST_KUBECONFIG=$(abspath $(KUBECONFIG)) tests/run $(CARGO) test $(RELEASE) --workspace $(APART) \
+		$(addprefix --test ,$(CLUSTER_TESTS)) -- --skip stand_in::
+
+# Without root the tests would run in a network namespace that reaches no cluster.
+cluster:
+	@test -n "$(KUBECONFIG)" || { echo "make test-cluster needs KUBECONFIG: the kubeconfig of a cluster in which" \
+		"you may make namespaces, roles and pods, with the CustomResourceDefinition of" \
+		"NetworkAttachmentDefinitions installed" >&2; exit 1; }
+	@test -f "$(KUBECONFIG)" || { echo "KUBECONFIG: there is no file $(KUBECONFIG)" >&2; exit 1; }
+	@test -z "$(WITHOUT_ROOT)" || { echo "make test-cluster needs root: the tests' nodes are network" \
+		"namespaces, from which the cluster is reached" >&2; exit 1; }
 
 FUZZ_SECONDS ?= 20
 
@@ -104,6 +131,7 @@ fuzz:
 bench: build
 	@tests/setup bench
 	$(CARGO) build $(RELEASE) -p weir-floor -p weir-bench
+	$(CARGO) build $(RELEASE) -p weir-apiserver
 	$(CARGO) rustc $(RELEASE) -p weir-bench --bin weir-bench-gate -- $(WHOLE)
 	@tests/bench/run $(OUT)
 
@@ -116,6 +144,11 @@ lint: plugins
 
 install: build
 	$(OUT)/weir install --bin-dir $(DESTDIR)$(BIN_DIR)
+
+# The binary alone is what the builder gets to see.
+image: build
+	@rm -rf target/image && mkdir -p target/image && cp $(OUT)/weir target/image/
+	$(BUILDER) build -f examples/kubernetes/Containerfile -t $(IMAGE) target/image
 
 # Built in a directory of its own, which takes as long as the first build of all.
 profile: plugins

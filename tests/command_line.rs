@@ -46,6 +46,8 @@ fn install_replaces_a_running_binary() -> Result<()> {
 
     assert_ne!(inode(&own)?, before, "a new file, put in place by a rename");
     assert_eq!(fs::read_link(bin_dir.join("bridge"))?, Path::new("weir"));
+    let kept = fs::read(bin_dir.join("bridge.weir-replaced"))?;
+    assert_eq!(kept, b"the reference plugin");
     assert_eq!(fs::read(bin_dir.join("macvlan"))?, b"somebody else's");
     assert_eq!(fs::metadata(&own)?.mode() & 0o777, 0o755);
     let mut names: Vec<String> = fs::read_dir(&bin_dir)?
@@ -57,6 +59,7 @@ fn install_replaces_a_running_binary() -> Result<()> {
         [
             "bandwidth",
             "bridge",
+            "bridge.weir-replaced",
             "firewall",
             "host-local",
             "loopback",

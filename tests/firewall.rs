@@ -140,6 +140,7 @@ impl Plugin {
             container_id: "c".to_owned(),
             ifname: "eth0".to_owned(),
             network: "n".to_owned(),
+            definition: None,
             plugin: "bridge".to_owned(),
             digest: String::new(),
         };
@@ -1539,6 +1540,7 @@ fn what_the_grant_does_not_say_is_denied() {
                 container_id: s("c"),
                 ifname: s("eth0"),
                 network: s("n"),
+                definition: None,
                 plugin: s("bridge"),
                 digest: s(""),
             },

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use weir_tests::house;
 
 /// The modules of the runtime, ground first. `paths` and the crate `weir_cni` are the ground.
-const FLOORS: [&str; 8] = [
-    "paths", "grant", "gate", "kernel", "host", "sandbox", "network", "cli",
+const FLOORS: [&str; 10] = [
+    "paths", "files", "grant", "gate", "kernel", "host", "sandbox", "network", "pod", "cli",
 ];
 
 #[test]

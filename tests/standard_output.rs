@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result};
-use weir_tests::{Container, Node, binary, component, house};
+use weir_tests::{Container, Node, binary, component, house, program};
 
 /// Commands that print nothing when all is well.
 const SILENT: [&str; 4] = ["net del", "net check", "net gc", "net status"];
@@ -90,6 +90,7 @@ impl Case {
             format!("grants diff {labels} {}", show(&component("hostile"))),
             format!("plugin inspect {labels}"),
             "plugin list".to_owned(),
+            "net list".to_owned(),
             format!("plugin test {labels} {config}"),
             "audit".to_owned(),
             "audit --summary".to_owned(),
@@ -106,11 +107,16 @@ impl Case {
             "grants show bridge --yaml".to_owned(),
             "grants schema".to_owned(),
             "grants new bridge".to_owned(),
+            format!(
+                "plugin native {} --network shown",
+                show(&program("weir-native-probe"))
+            ),
             format!("grants learn {labels} --config {config}"),
             "audit --html -".to_owned(),
             format!("plugin new project {project} --sdk {sdk}"),
             format!("plugin add {labels}"),
             "plugin remove labels".to_owned(),
+            format!("uninstall --bin-dir {bin}"),
         ]);
         all
     }

@@ -220,7 +220,9 @@ fn delegates_that_are_none() -> Result<()> {
         .run(&weir(&node, "weir", "ADD", &container, &without))?
         .error();
     assert!(
-        error["msg"].to_string().contains("delegates: missing"),
+        error["msg"]
+            .to_string()
+            .contains("clusterNetwork and delegates"),
         "{error:#}"
     );
     Ok(())

@@ -44,6 +44,7 @@ fn everything() -> Gate {
         container_id: String::new(),
         ifname: String::new(),
         network: String::new(),
+        definition: None,
         plugin: String::new(),
         digest: String::new(),
     };

@@ -5,6 +5,7 @@
 //! | floor | module | what it is about |
 //! |---|---|---|
 //! | 0 | `weir_cni` | CNI types, conversions, validation |
+//! | 0 | [`files`] | files of weir's own, replaced in one step |
 //! | 0 | [`paths`] | where things are on a node |
 //! | 1 | [`grant`] | the policy document, operations and their matching |
 //! | 2 | [`gate`] | authorises an operation, records it, hands out the permit |
@@ -12,10 +13,12 @@
 //! | 4 | [`host`] | contract call → operation → gate → kernel |
 //! | 5 | [`sandbox`] | one invocation of one plugin |
 //! | 6 | [`network`] | a network configuration list carried out |
+//! | 7 | [`pod`] | the networks of a pod: selection, plan, state, status |
 //! | 8 | [`cli`] | people, and the CNI protocol |
 
 #[cfg(feature = "sandbox")]
 pub mod cli;
+pub mod files;
 pub mod gate;
 pub mod grant;
 #[cfg(feature = "sandbox")]
@@ -24,5 +27,7 @@ pub mod kernel;
 #[cfg(feature = "sandbox")]
 pub mod network;
 pub mod paths;
+#[cfg(feature = "sandbox")]
+pub mod pod;
 #[cfg(feature = "sandbox")]
 pub mod sandbox;

@@ -60,6 +60,14 @@ impl Paths {
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
+    /// The absolute path by which the node itself knows a place: what [`resolve`](Self::resolve) was given.
+    pub fn on_node(&self, place: &Path) -> PathBuf {
+        match place.strip_prefix(&self.root) {
+            Ok(below) => Path::new("/").join(below),
+            Err(_) => place.to_owned(),
+        }
+    }
+
     /// Grants of the administrator: `*.yaml`.
     pub fn grants(&self) -> PathBuf {
         self.root.join("etc/weir/grants.d")
@@ -80,14 +88,29 @@ impl Paths {
         self.root.join("var/lib/weir/stores")
     }
 
+    /// All that weir keeps over a reboot.
+    pub fn state(&self) -> PathBuf {
+        self.root.join("var/lib/weir")
+    }
+
     /// Indexes over stores; they can be deleted at any time.
     pub fn indexes(&self) -> PathBuf {
         self.root.join("var/lib/weir/indexes")
     }
 
+    /// What containers have of several networks, by hand: `<container id>.json`.
+    pub fn net(&self) -> PathBuf {
+        self.root.join("var/lib/weir/net")
+    }
+
     /// libcni's result cache.
     pub fn results(&self) -> PathBuf {
         self.root.join("var/lib/cni/results")
+    }
+
+    /// Records of pods' attachments: `<network>/<container id>:<interface>.json`.
+    pub fn pods(&self) -> PathBuf {
+        self.root.join("var/lib/weir/pods")
     }
 
     /// Network configurations.
@@ -108,6 +131,12 @@ impl Paths {
     /// The socket of the system's D-Bus.
     pub fn system_bus(&self) -> PathBuf {
         self.root.join("run/dbus/system_bus_socket")
+    }
+
+    /// What kubelet remembers of the devices that it gave to pods.
+    pub fn kubelet_devices(&self) -> PathBuf {
+        let directory = self.root.join("var/lib/kubelet/device-plugins");
+        directory.join("kubelet_internal_checkpoint")
     }
 
     /// Locks; gone after a reboot.

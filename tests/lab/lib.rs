@@ -4,11 +4,13 @@
 //! A test makes a [`Node`], which has a network namespace and a file system root of its own, and
 //! containers in it. Everything is gone when they are dropped.
 
+pub mod api_server;
 pub mod containerd;
 pub mod cri;
 pub mod firewalld;
 pub mod grants_used;
 pub mod guest;
+pub mod memory;
 pub mod namespace;
 pub mod node;
 mod patience;
@@ -18,6 +20,7 @@ pub mod throughput;
 pub mod trace;
 pub mod vm;
 
+pub use api_server::ApiServer;
 pub use guest::Grant;
 pub use namespace::Namespace;
 pub use node::{Container, Node};

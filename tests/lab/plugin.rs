@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::grants_used;
+use super::memory;
 use super::node::{Container, Node};
 use super::trace;
 
@@ -118,6 +119,11 @@ impl Call {
         // A plugin that ends before it reads is told by its status.
         let _ = stdin.write_all(&self.input);
         Ok(child)
+    }
+
+    /// Runs it to its end, and tells the most memory that it had, see [`memory`].
+    pub fn measure(&self) -> Result<memory::Measured> {
+        memory::measure(&mut self.command(), &self.input)
     }
 
     /// Runs it to its end, in the calling thread's namespace.

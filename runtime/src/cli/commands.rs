@@ -1,7 +1,6 @@
 //! The commands that people type.
 
 use std::io::ErrorKind;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -9,7 +8,7 @@ use clap::{Parser, Subcommand};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
 use super::output::{Answer, Failure, complain, finish};
-use super::{audit, demo, grants, install, net, plugin};
+use super::{audit, demo, grants, install, net, plugin, report};
 
 /// A CNI runtime in which every network plugin is a sandboxed WebAssembly component.
 ///
@@ -30,11 +29,13 @@ enum Command {
     /// nothing outside is touched.
     Demo,
     /// Put the binary and a link for each plugin into a directory of CNI plugins.
-    Install {
-        /// Where the container runtime looks for CNI plugins.
-        #[arg(long, value_name = "DIR", default_value = "/opt/cni/bin")]
-        bin_dir: PathBuf,
-    },
+    ///
+    /// With --kubernetes also the configuration that makes weir the delegating plugin of the node, last,
+    /// when the default network's is there. What stood in a place before is kept beside it under a name
+    /// that ends in `.weir-replaced`, for `weir uninstall`.
+    Install(Box<install::Arguments>),
+    /// Remove what `weir install` has put in place, the configuration first, and put back what was there.
+    Uninstall(install::UninstallArguments),
     /// Attach containers to networks and detach them, as a container runtime would.
     #[command(subcommand)]
     Net(net::Command),
@@ -46,6 +47,9 @@ enum Command {
     Grants(grants::Command),
     /// Show the audit log: what plugins did, and what was denied them.
     Audit(audit::Arguments),
+    /// Tell the cluster the events about a pod that standard input has: an ADD starts this.
+    #[command(hide = true)]
+    ReportEvents,
 }
 
 /// Parses the command line and carries it out.
@@ -59,11 +63,13 @@ pub fn run() -> ExitCode {
     }
     let outcome = match command {
         Command::Demo => demo::run().map(done),
-        Command::Install { bin_dir } => install::run(&bin_dir).map(done),
+        Command::Install(arguments) => install::run(&arguments),
+        Command::Uninstall(arguments) => install::uninstall(&arguments).map(done),
         Command::Net(command) => net::run(command).map(done),
         Command::Plugin(command) => plugin::run(command),
         Command::Grants(command) => grants::run(command),
         Command::Audit(arguments) => audit::run(&arguments),
+        Command::ReportEvents => report::run().map(done),
     };
     end(outcome)
 }
@@ -114,7 +120,10 @@ fn prints_at_leisure(command: &Command) -> bool {
         Command::Plugin(command) => !matches!(command, plugin::Command::Test(_)),
         Command::Grants(command) => !matches!(command, grants::Command::Learn(_)),
         Command::Audit(_) => true,
-        Command::Demo | Command::Install { .. } | Command::Net(_) => false,
+        Command::Net(command) => matches!(command, net::Command::List(_)),
+        Command::Demo | Command::Install(_) | Command::Uninstall(_) | Command::ReportEvents => {
+            false
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod output;
 mod plugin;
 mod protocol;
 mod record;
+mod report;
 mod standard_output;
 mod throwaway;
 

@@ -1,9 +1,13 @@
-//! `weir net`: a network configuration list carried out by hand, for people and for tests.
+//! `weir net`: networks carried out by hand, for people and for tests.
+
+mod list;
+mod several;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value};
 use weir_cni::to_json;
 
@@ -16,35 +20,71 @@ use crate::sandbox::Sandbox;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Attach a network namespace to a network, and print the result.
+    /// Attach a network namespace to a network, or to several, and print the result.
+    #[command(allow_missing_positional = true)]
     Add(AttachmentArguments),
-    /// Detach a network namespace from a network.
+    /// Detach a network namespace from a network, or from several.
+    #[command(allow_missing_positional = true)]
     Del(AttachmentArguments),
-    /// Check that an attachment is as `add` left it.
+    /// Check that an attachment, or several, are as `add` left them.
+    #[command(allow_missing_positional = true)]
     Check(AttachmentArguments),
     /// Remove what belongs to no valid attachment of a network.
     Gc(GcArguments),
     /// Tell whether a network can take attachments.
     Status(NetworkArguments),
+    /// List the networks of this node.
+    List(list::Arguments),
 }
 
 #[derive(Args)]
 pub struct NetworkArguments {
     /// The network's name.
     network: String,
+    #[command(flatten)]
+    places: Places,
+}
+
+/// Where things are that have no place of weir's own.
+#[derive(Args)]
+pub struct Places {
     /// Where network configurations are [default: /etc/cni/net.d].
     #[arg(long, value_name = "DIR", env = "NETCONFPATH")]
     conf_dir: Option<PathBuf>,
+    /// Where native plugins are, which weir's own configuration must list.
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "CNI_PATH",
+        value_delimiter = ':',
+        hide_env_values = true
+    )]
+    bin_dir: Vec<PathBuf>,
 }
 
 #[derive(Args)]
+#[command(group = ArgGroup::new("selected").required(true).args(["network", "networks", "defaults"]))]
 pub struct AttachmentArguments {
-    #[command(flatten)]
-    network: NetworkArguments,
+    /// The name of a network of the configurations' directory.
+    network: Option<String>,
     /// The path of the network namespace, such as /run/netns/NAME.
     netns: PathBuf,
-    /// The interface's name in the namespace.
-    #[arg(long, value_name = "NAME", env = "CNI_IFNAME", default_value = "eth0")]
+    /// Networks of `podNetworks` in weir's own configuration, one after another.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    networks: Vec<String>,
+    /// The networks of `podNetworks` that are defaults.
+    #[arg(long)]
+    defaults: bool,
+    #[command(flatten)]
+    places: Places,
+    /// The interface's name in the namespace; `podNetworks` has its own.
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "CNI_IFNAME",
+        default_value = "eth0",
+        conflicts_with_all = ["networks", "defaults"]
+    )]
     ifname: String,
     /// The container's id [default: made from the path of the namespace].
     #[arg(long, value_name = "ID")]
@@ -69,25 +109,30 @@ pub struct GcArguments {
 /// Carries out a command.
 pub fn run(command: Command) -> Result<()> {
     match command {
-        Command::Add(arguments) => add(&arguments),
-        Command::Del(arguments) => {
-            let attachment = arguments.attachment(weir_cni::Command::Del)?;
-            arguments.network()?.del(&attachment).map_err(show)
-        }
-        Command::Check(arguments) => {
-            let attachment = arguments.attachment(weir_cni::Command::Check)?;
-            arguments.network()?.check(&attachment).map_err(show)
-        }
+        Command::Add(arguments) => attach(&arguments, weir_cni::Command::Add),
+        Command::Del(arguments) => attach(&arguments, weir_cni::Command::Del),
+        Command::Check(arguments) => attach(&arguments, weir_cni::Command::Check),
         Command::Gc(arguments) => gc(&arguments),
-        Command::Status(arguments) => arguments.open(Map::new())?.status().map_err(show),
+        Command::Status(arguments) => arguments.open()?.status().map_err(show),
+        Command::List(arguments) => list::run(&arguments),
     }
 }
 
-fn add(arguments: &AttachmentArguments) -> Result<()> {
-    let network = arguments.network()?;
-    let result = network
-        .add(&arguments.attachment(weir_cni::Command::Add)?)
-        .map_err(show)?;
+fn attach(arguments: &AttachmentArguments, command: weir_cni::Command) -> Result<()> {
+    let Some(name) = &arguments.network else {
+        return several::run(arguments, command);
+    };
+    let attachment = arguments.attachment(command)?;
+    let network = arguments.places.open(name, arguments.capability_args()?)?;
+    match command {
+        weir_cni::Command::Del => network.del(&attachment).map_err(show),
+        weir_cni::Command::Check => network.check(&attachment).map_err(show),
+        _ => add(&network, &attachment),
+    }
+}
+
+fn add(network: &Network, attachment: &Attachment) -> Result<()> {
+    let result = network.add(attachment).map_err(show)?;
     let result = to_json(&result, network.list().cni_version).map_err(show)?;
     print_line!("{}", escape(format!("{result:#}")));
     Ok(())
@@ -101,23 +146,36 @@ fn gc(arguments: &GcArguments) -> Result<()> {
             .with_context(|| format!("--keep {attachment}: not of the form CONTAINER/IFNAME"))?;
         valid.push(weir_cni::Attachment::new(container, ifname));
     }
-    arguments.network.open(Map::new())?.gc(&valid).map_err(show)
+    arguments.network.open()?.gc(&valid).map_err(show)
 }
 
 impl NetworkArguments {
-    fn open(&self, capability_args: Map<String, Value>) -> Result<Network> {
-        let paths = Paths::from_environment();
-        let directory = self.conf_dir.clone().unwrap_or_else(|| paths.networks());
-        let list = find(&directory, &self.network).map_err(show)?;
-        let sandbox = Sandbox::new(paths, false).map_err(show)?;
-        Ok(Network::new(&sandbox, list, capability_args))
+    fn open(&self) -> Result<Network> {
+        self.places.open(&self.network, Map::new())
     }
 }
 
+impl Places {
+    /// A network of the configurations' directory.
+    fn open(&self, name: &str, capability_args: Map<String, Value>) -> Result<Network> {
+        let paths = Paths::from_environment();
+        let list = find(&self.configurations(&paths), name).map_err(show)?;
+        let network = Network::new(&sandbox(paths)?, list, capability_args);
+        Ok(network.with_native(self.bin_dir.clone()))
+    }
+
+    fn configurations(&self, paths: &Paths) -> PathBuf {
+        self.conf_dir.clone().unwrap_or_else(|| paths.networks())
+    }
+}
+
+fn sandbox(paths: Paths) -> Result<Arc<Sandbox>> {
+    Sandbox::new(paths, false).map_err(show)
+}
+
 impl AttachmentArguments {
-    fn network(&self) -> Result<Network> {
-        let capability_args = capability_args(self.capability_args.as_deref())?;
-        self.network.open(capability_args)
+    fn capability_args(&self) -> Result<Map<String, Value>> {
+        capability_args(self.capability_args.as_deref())
     }
 
     fn attachment(&self, command: weir_cni::Command) -> Result<Attachment> {

@@ -10,8 +10,9 @@ use weir_cni::{Command, Environment, Error, PluginConfig, Version, VersionInfo, 
 
 use super::OWN_NAME;
 use super::output::complain;
-use crate::network::{Attachment, Delegates, run_plugin};
+use crate::network::{Attachment, run_plugin};
 use crate::paths::Paths;
+use crate::pod;
 use crate::sandbox::Sandbox;
 
 /// A configuration larger than this is a mistake or an attack.
@@ -119,12 +120,11 @@ fn execute(name: &str, environment: &Environment, input: &str) -> Result<Option<
     // The process ends with this call, and takes code and engine with it faster than they are freed.
     let sandbox = ManuallyDrop::new(Sandbox::new(Paths::from_environment(), audit_reads)?);
     let result = match name {
-        OWN_NAME => Delegates::read(&sandbox, &config)?.run(
-            environment.command,
-            &attachment,
-            config.valid_attachments().unwrap_or_default(),
-        ),
-        plugin => run_plugin(&sandbox, plugin, environment.command, &attachment, &config),
+        OWN_NAME => pod::run(&sandbox, &config, environment, &attachment),
+        plugin => {
+            let command = environment.command;
+            run_plugin(&sandbox, plugin, command, &attachment, &config, None)
+        }
     };
     result?.map(|result| to_json(&result, version)).transpose()
 }

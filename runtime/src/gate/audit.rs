@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::text;
@@ -29,8 +29,28 @@ pub struct Subject {
     pub container_id: String,
     pub ifname: String,
     pub network: String,
+    /// The NetworkAttachmentDefinition that the network is of, where it is of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub definition: Option<String>,
     pub plugin: String,
     pub digest: String,
+}
+
+impl Subject {
+    /// What stands in every line that weir's log has of the invocation.
+    pub fn for_log(&self) -> Value {
+        let mut members = json!({
+            "command": self.command,
+            "containerId": self.container_id,
+            "ifname": self.ifname,
+            "network": self.network,
+            "plugin": self.plugin,
+        });
+        if let Some(definition) = &self.definition {
+            members["definition"] = definition.as_str().into();
+        }
+        members
+    }
 }
 
 /// What was decided.

@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::document::Capabilities;
 use super::operation::{Decision, Invocation, Operation, Rule, decide};
 use super::{
-    address, conntrack, device, firewall, firewalld, ipam, link, neighbour, packet, route, rule,
-    store, sysctl, traffic,
+    address, conntrack, device, firewall, firewalld, ipam, link, native, neighbour, packet, route,
+    rule, store, sysctl, traffic,
 };
 
 /// An operation of some capability.
@@ -124,4 +124,5 @@ needs! {
     Device, device, device::DeviceRule;
     Packet, packet, packet::PacketRule;
     Ipam, ipam, String;
+    Native, native, native::NativePlugin;
 }

@@ -1,13 +1,11 @@
 //! The policy document of one plugin: `PluginGrant`.
 
 use std::any::Any;
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use serde::de::{Error, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::address::AddressRule;
 use super::conntrack::ConntrackRule;
@@ -15,13 +13,15 @@ use super::device::DeviceRule;
 use super::firewall::FirewallRule;
 use super::firewalld::FirewalldRule;
 use super::link::LinkRule;
+use super::native::NativePlugin;
 use super::neighbour::NeighbourRule;
 use super::operation::{Capability, Invocation, Rule, Rules};
 use super::packet::PacketRule;
 use super::pattern::Pattern;
+pub use super::plugin::{Digest, PluginReference};
+use super::quantity::{MOST_TIME, Size, Time};
 use super::route::RouteRule;
 use super::rule::RuleRule;
-use super::size::Exact;
 use super::store::StoreRule;
 use super::sysctl::SysctlRule;
 use super::traffic::TrafficRule;
@@ -100,89 +100,6 @@ fn every_network() -> Vec<Pattern> {
     vec![Pattern::try_from("*".to_owned()).expect("a valid glob")]
 }
 
-/// Which plugin: its name and the digest of the component's bytes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct PluginReference {
-    /// The plugin's name: `type` in a configuration.
-    #[serde(deserialize_with = "plugin_name")]
-    #[cfg_attr(test, schemars(regex(pattern = PLUGIN_NAME)))]
-    pub name: String,
-    /// Optional only for plugins built into the binary.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub digest: Option<Digest>,
-}
-
-/// What [`weir_cni::validate_plugin_name`] accepts.
-#[cfg(test)]
-const PLUGIN_NAME: &str = "^[a-zA-Z0-9][a-zA-Z0-9._-]*$";
-
-fn plugin_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let name = String::deserialize(deserializer)?;
-    match weir_cni::validate_plugin_name(&name) {
-        Ok(()) => Ok(name),
-        Err(error) => Err(D::Error::custom(error.msg)),
-    }
-}
-
-/// `sha256:` and 64 hexadecimal digits.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Digest([u8; 32]);
-
-impl Digest {
-    /// A digest of its bytes.
-    pub fn new(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sha256:")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl FromStr for Digest {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let malformed =
-            || format!("`{text}` is no digest; expected `sha256:` and 64 hexadecimal digits");
-        let hex = text.strip_prefix("sha256:").ok_or_else(malformed)?;
-        if hex.len() != 64 || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(malformed());
-        }
-        let mut bytes = [0; 32];
-        for (i, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).map_err(|_| malformed())?;
-        }
-        Ok(Self(bytes))
-    }
-}
-
-impl TryFrom<String> for Digest {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<Digest> for String {
-    fn from(digest: Digest) -> Self {
-        digest.to_string()
-    }
-}
-
 /// The rules, capability by capability. An absent capability allows nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -231,6 +148,9 @@ pub struct Capabilities {
     /// Names of IPAM plugins that it may run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ipam: Vec<String>,
+    /// What weir's own configuration lists. A document cannot have it.
+    #[serde(skip)]
+    pub native: Vec<NativePlugin>,
 }
 
 impl Capabilities {
@@ -252,6 +172,7 @@ impl Capabilities {
             Capability::Device => !DeviceRule::of(self).is_empty(),
             Capability::Packet => !PacketRule::of(self).is_empty(),
             Capability::Ipam => !self.ipam.is_empty(),
+            Capability::Native => !self.native.is_empty(),
         }
     }
 }
@@ -275,6 +196,7 @@ impl Rules for Capabilities {
             Capability::Device => &self.device,
             Capability::Packet => &self.packet,
             Capability::Ipam => &self.ipam,
+            Capability::Native => &self.native,
         }
     }
 }
@@ -302,7 +224,7 @@ pub struct Limits {
 
 impl Limits {
     /// No grant gives a plugin more time than this.
-    pub const MOST_TIME: Duration = Duration::from_secs(60);
+    pub const MOST_TIME: Duration = MOST_TIME;
 }
 
 impl Default for Limits {
@@ -314,62 +236,6 @@ impl Default for Limits {
             transfer: ByteSize::mib(1),
             log: ByteSize::kib(64),
         }
-    }
-}
-
-/// `with` for sizes, as `64MiB`.
-pub(super) struct Size;
-
-impl Size {
-    fn serialize<S: Serializer>(size: &ByteSize, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&Exact::from(*size))
-    }
-
-    fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
-        let text = deserializer.deserialize_str(Quantity("a size, such as `64MiB`"))?;
-        text.parse().map_err(|_| {
-            D::Error::custom(format!("`{text}` is no size; expected one such as `64MiB`"))
-        })
-    }
-}
-
-/// Reads a number with its unit; what that is stands in the error.
-struct Quantity(&'static str);
-
-impl Visitor<'_> for Quantity {
-    type Value = String;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
-        Ok(text.to_owned())
-    }
-}
-
-/// `with` for durations, as `60s`.
-pub(super) struct Time;
-
-impl Time {
-    fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&humantime::format_duration(*time))
-    }
-
-    fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-        let text = deserializer.deserialize_str(Quantity("a duration, such as `60s`"))?;
-        let time = humantime::parse_duration(&text).map_err(|_| {
-            D::Error::custom(format!(
-                "`{text}` is no duration; expected one such as `60s`"
-            ))
-        })?;
-        if time.is_zero() || time > Limits::MOST_TIME {
-            let most = Limits::MOST_TIME.as_secs();
-            return Err(D::Error::custom(format!(
-                "`{text}` is too short or too long; expected a duration from 1ms to {most}s"
-            )));
-        }
-        Ok(time)
     }
 }
 

@@ -24,10 +24,12 @@ pub enum Capability {
     Packet,
     Ipam,
     Log,
+    /// Not one of a plugin's: weir's own, by its own configuration. No grant has it.
+    Native,
 }
 
 impl Capability {
-    /// All of them, in the order of the contract.
+    /// All of the contract's, in its order: what a plugin can ask for, and a grant can have.
     pub const ALL: [Self; 15] = [
         Self::Link,
         Self::Address,
@@ -45,6 +47,17 @@ impl Capability {
         Self::Ipam,
         Self::Log,
     ];
+
+    /// All that stand in the audit log: also weir's own.
+    pub const RECORDED: [Self; 16] = {
+        let mut all = [Self::Native; 16];
+        let mut at = 0;
+        while at < Self::ALL.len() {
+            all[at] = Self::ALL[at];
+            at += 1;
+        }
+        all
+    };
 
     /// The word: interface of the contract, key of a grant, field of the audit log.
     pub fn word(self) -> &'static str {
@@ -64,10 +77,11 @@ impl Capability {
             Self::Packet => "packet",
             Self::Ipam => "ipam",
             Self::Log => "log",
+            Self::Native => "native",
         }
     }
 
-    /// The capability of that word.
+    /// The contract's capability of that word.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|c| c.word() == word)
     }

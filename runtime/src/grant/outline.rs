@@ -14,6 +14,7 @@ use super::document::Capabilities;
 use super::firewall::FirewallRule;
 use super::firewalld::FirewalldRule;
 use super::link::LinkRule;
+use super::native::NativePlugin;
 use super::neighbour::NeighbourRule;
 use super::operation::{Capability, Rule, Verb};
 use super::packet::PacketRule;
@@ -54,14 +55,18 @@ pub fn verbs(capability: Capability) -> &'static [Verb] {
         Capability::Device => DeviceRule::VERBS,
         Capability::Packet => PacketRule::VERBS,
         Capability::Ipam => String::VERBS,
+        Capability::Native => NativePlugin::VERBS,
         Capability::Log => &[],
     }
 }
 
 /// Whether rules of a capability say in which namespace.
 fn has_namespace(capability: Capability) -> bool {
-    use Capability::{Device, Firewalld, Ipam, Log, Packet, Store};
-    !matches!(capability, Device | Firewalld | Ipam | Log | Packet | Store)
+    use Capability::{Device, Firewalld, Ipam, Log, Native, Packet, Store};
+    !matches!(
+        capability,
+        Device | Firewalld | Ipam | Log | Native | Packet | Store
+    )
 }
 
 /// Fields that an operation need not be matched with: a chain's hook and a statement, a directory or a

@@ -21,6 +21,13 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// A pattern that matches one name; of a name with a brace also those with another character there.
+    pub fn literal(name: &str) -> Self {
+        // A brace is a placeholder's, and there is no escaping it.
+        let text = glob::Pattern::escape(name).replace(['{', '}'], "?");
+        Self { text }
+    }
+
     /// Whether `value` matches.
     pub fn matches(&self, value: &str, invocation: &Invocation) -> bool {
         matches_glob(&self.expand(invocation), value)

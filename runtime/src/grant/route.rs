@@ -56,6 +56,27 @@ pub struct Route {
     pub next_hops: Vec<NextHop>,
 }
 
+impl Route {
+    /// A unicast route of the main table, with nothing else.
+    pub fn unicast(destination: IpNet) -> Self {
+        Self {
+            destination,
+            gateway: None,
+            link: None,
+            source: None,
+            table: MAIN_TABLE,
+            scope: None,
+            priority: None,
+            mtu: None,
+            advmss: None,
+            protocol: None,
+            kind: RouteKind::Unicast,
+            on_link: false,
+            next_hops: Vec::new(),
+        }
+    }
+}
+
 /// One of several equal-cost next hops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NextHop {

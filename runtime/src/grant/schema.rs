@@ -8,10 +8,11 @@ use std::{env, fs};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
 use serde_json::Value;
 
-use super::document::{Digest, Document, Size, Time};
+use super::document::{Digest, Document};
 use super::fields::{Networks, Verbs};
 use super::operation::Rule;
 use super::pattern::{Directory, File, Pattern, Range};
+use super::quantity::{Size, Time};
 
 /// Set to write the published copy instead of comparing it.
 const UPDATE: &str = "UPDATE_SCHEMA";

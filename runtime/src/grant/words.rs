@@ -25,6 +25,7 @@ pub fn subject(capability: Capability) -> &'static str {
         Capability::Packet => "packets of its own",
         Capability::Ipam => "other plugins, which assign addresses",
         Capability::Log => "weir's log",
+        Capability::Native => "native plugins, outside of the sandbox",
     }
 }
 

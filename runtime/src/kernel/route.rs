@@ -52,11 +52,18 @@ pub struct NextHop {
     pub on_link: bool,
 }
 
-/// Adds a route. Errors: `Exists`, `NotFound` for a link that is gone, `Invalid` with the kernel's
-/// reason.
+/// Adds a route. In a container, where each attachment may have one to the same destination, it comes
+/// before those of its table and priority (IPv4), or is a further next hop beside theirs (IPv6).
+///
+/// Errors: `Exists`, which in a container means this very route; `NotFound` for a link that is gone,
+/// `Invalid` with the kernel's reason.
 pub fn add(namespaces: &mut Namespaces, permit: &Permit<Add>) -> Result<(), Error> {
     let Add { namespace, route } = permit.operation();
-    put(namespaces, *namespace, route, NLM_F_CREATE | NLM_F_EXCL)
+    let flags = match namespace {
+        Namespace::Host => NLM_F_CREATE | NLM_F_EXCL,
+        Namespace::Container => NLM_F_CREATE,
+    };
+    put(namespaces, *namespace, route, flags)
         .map_err(|e| e.while_doing(Title("add", *namespace, route)))
 }
 

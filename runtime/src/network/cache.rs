@@ -1,9 +1,8 @@
 //! libcni's result cache: `<results>/<network>-<container id>-<interface>`, one JSON document for
 //! each attachment, so that a node can switch between libcni and weir with running pods.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -13,6 +12,7 @@ use serde_json::{Map, Value};
 use weir_cni::Error;
 
 use super::attachment::Attachment;
+use crate::files::{self, Durability};
 use crate::paths::Paths;
 
 /// libcni's name for the format.
@@ -94,6 +94,11 @@ impl Cache {
         }
     }
 
+    /// A cache in another place, such as that of another delegating plugin.
+    pub fn at(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
     /// What is cached of an attachment; none when nothing is, or what is cannot be read: a DEL
     /// must go on without.
     pub fn get(&self, network: &str, attachment: &Attachment) -> Option<Cached> {
@@ -103,19 +108,17 @@ impl Cache {
     /// Keeps an attachment. Errors: code 5.
     pub fn put(&self, attachment: &Attachment, cached: &Cached) -> Result<(), Error> {
         let path = self.path(&cached.network_name, attachment);
-        write(&path, cached)
+        serde_json::to_vec(cached)
+            .map_err(io::Error::from)
+            .and_then(|document| files::replace(&path, &document, Durability::Process))
             .map_err(|e| Error::io_failure(format!("result cache `{}`: {e}", path.display())))
     }
 
     /// Forgets an attachment; one that is not cached is no error. Errors: code 5.
     pub fn remove(&self, network: &str, attachment: &Attachment) -> Result<(), Error> {
         let path = self.path(network, attachment);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io_failure(
-                format!("result cache `{}`: {error}", path.display()),
-            )),
-            _ => Ok(()),
-        }
+        files::remove(&path)
+            .map_err(|e| Error::io_failure(format!("result cache `{}`: {e}", path.display())))
     }
 
     /// All attachments of a network. Errors: code 5.
@@ -148,26 +151,4 @@ impl Cache {
 fn read(path: &Path) -> Option<Cached> {
     let cached: Cached = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
     Some(cached).filter(|cached| cached.kind == KIND)
-}
-
-/// A reader, also libcni, sees the old document or the new one.
-fn write(path: &Path, cached: &Cached) -> io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)?;
-    let temporary = directory.join(format!(".{}.tmp", std::process::id()));
-    let written = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&temporary)
-        .and_then(|mut file| file.write_all(&serde_json::to_vec(cached)?))
-        .and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
 }

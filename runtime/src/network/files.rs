@@ -26,6 +26,32 @@ pub fn find(directory: &Path, name: &str) -> Result<NetworkConfigList, Error> {
     }
 }
 
+/// The network of a file. Errors: code 5, 6 or 7, naming it.
+pub fn at(path: &Path) -> Result<NetworkConfigList, Error> {
+    let shown = path.display();
+    let network = read(path).and_then(|text| {
+        NetworkConfigList::parse(&text).map_err(|e| e.with_prefix(format_args!("`{shown}`")))
+    })?;
+    complete(path.parent().unwrap_or(Path::new("/")), network)
+}
+
+/// The first usable network of a directory, in the order in which a container runtime takes one: by file name,
+/// of whatever extension. Errors: code 7 where there is none; code 5.
+pub fn first(directory: &Path) -> Result<NetworkConfigList, Error> {
+    let mut networks = read_all(directory)?;
+    networks.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut usable = networks
+        .iter()
+        .filter_map(|(_, network)| network.as_ref().ok());
+    match usable.next() {
+        Some(network) => complete(directory, network.clone()),
+        None => Err(Error::invalid_config(format!(
+            "there is no usable network configuration in `{}`",
+            directory.display()
+        ))),
+    }
+}
+
 /// The names of the networks in a directory. Errors: code 5.
 pub fn list_names(directory: &Path) -> Result<Vec<String>, Error> {
     let networks = read_all(directory)?;

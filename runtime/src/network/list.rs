@@ -1,9 +1,10 @@
 //! A network configuration list carried out for an attachment (CNI section 3), and what is
 //! remembered of it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use weir_cni::{
     AddResult, Command, Error, Execution, NetworkConfigList, PluginConfig, from_json_assuming,
     to_json,
@@ -11,6 +12,7 @@ use weir_cni::{
 
 use super::attachment::Attachment;
 use super::cache::{Cache, Cached};
+use super::native::{Asked, NativePlugins};
 use super::plugin::run_plugin;
 use crate::sandbox::Sandbox;
 
@@ -20,6 +22,8 @@ pub struct Network {
     cache: Cache,
     list: NetworkConfigList,
     capability_args: Map<String, Value>,
+    definition: Option<String>,
+    native: Option<NativePlugins>,
 }
 
 impl Network {
@@ -34,7 +38,37 @@ impl Network {
             sandbox: Arc::clone(sandbox),
             list,
             capability_args,
+            definition: None,
+            native: None,
         }
+    }
+
+    /// The network of a NetworkAttachmentDefinition, `namespace/name`: by that, and not by a name that
+    /// stands in a configuration, grants know it.
+    #[must_use]
+    pub fn of_definition(self, definition: Option<String>) -> Self {
+        Self { definition, ..self }
+    }
+
+    /// Remembers attachments in another cache than weir's.
+    #[must_use]
+    pub fn with_cache(self, cache: Cache) -> Self {
+        Self { cache, ..self }
+    }
+
+    /// The same with native plugins of these directories for what is no component; where there are none,
+    /// as it was.
+    #[must_use]
+    pub fn with_native(mut self, bin_dirs: Vec<PathBuf>) -> Self {
+        self.native = Some(bin_dirs)
+            .filter(|bin_dirs| !bin_dirs.is_empty())
+            .map(NativePlugins::new);
+        self
+    }
+
+    /// What people, grants and the audit log know the network by.
+    fn granted_as(&self) -> &str {
+        self.definition.as_deref().unwrap_or(&self.list.name)
     }
 
     /// The network's configuration.
@@ -232,18 +266,30 @@ impl Network {
         attachment: &Attachment,
         config: &PluginConfig,
     ) -> Result<Option<AddResult>, Error> {
-        run_plugin(
-            &self.sandbox,
-            plugin.plugin_type(),
-            command,
-            attachment,
-            config,
-        )
-        .map_err(|error| error.with_prefix(format_args!("network `{}`", self.list.name)))
+        let name = plugin.plugin_type();
+        let definition = self.definition.as_deref();
+        let native = self.native.as_ref();
+        let ran = match native.filter(|_| !self.sandbox.catalogue().has(name)) {
+            Some(native) => native.run(
+                &self.sandbox,
+                Asked {
+                    plugin: name,
+                    command,
+                    attachment,
+                    config,
+                    network: &self.list.name,
+                    definition,
+                },
+            ),
+            None => run_plugin(&self.sandbox, name, command, attachment, config, definition),
+        };
+        ran.map_err(|error| error.with_prefix(format_args!("network `{}`", self.granted_as())))
     }
 
-    fn remember(&self, attachment: &Attachment, result: &AddResult) -> Result<(), Error> {
-        let list = json_of(&self.list).to_string();
+    /// Keeps an attachment's result for DEL, CHECK and GC. `add` has done so; it is for a result that was
+    /// changed since. Errors: code 5, and code 999 for one that the list's version cannot say.
+    pub fn remember(&self, attachment: &Attachment, result: &AddResult) -> Result<(), Error> {
+        let list = self.list.to_value().to_string();
         let result = to_json(result, self.list.cni_version)?;
         let cached = Cached::new(
             &self.list.name,
@@ -297,14 +343,8 @@ fn result_of(cached: &Cached, list: &NetworkConfigList) -> Option<AddResult> {
     from_json_assuming(cached.result.as_ref()?, list.cni_version).ok()
 }
 
-/// The list with the plugins that were loaded from beside it, if any.
-fn json_of(list: &NetworkConfigList) -> Value {
-    let mut map = list.as_map().clone();
-    map.insert("plugins".to_owned(), json!(list.plugins));
-    Value::Object(map)
-}
-
-fn together(failures: Vec<Error>) -> Error {
+/// Several failures as one: the first, with the others in its details.
+pub fn together(failures: Vec<Error>) -> Error {
     let mut failures = failures.into_iter();
     let first = failures
         .next()

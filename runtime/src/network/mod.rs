@@ -4,14 +4,21 @@
 
 mod attachment;
 mod cache;
-mod delegates;
+pub mod codes;
 mod files;
 mod list;
+mod native;
 mod plugin;
+mod pod_networks;
+mod settings;
+mod several;
 
 pub use attachment::Attachment;
 pub use cache::{Cache, Cached};
-pub use delegates::Delegates;
-pub use files::{find, list_names};
-pub use list::Network;
+pub use files::{at, find, first, list_names};
+pub use list::{Network, together};
+pub use native::{NativePlugins, inspect as inspect_native};
 pub use plugin::run_plugin;
+pub use pod_networks::{Attached, Choice, PodNetworks};
+pub use settings::{Interface, PodNetwork, Settings, Template};
+pub use several::{Failed, Member};

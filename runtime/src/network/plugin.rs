@@ -7,7 +7,8 @@ use weir_cni::{AddResult, Command, Error, PluginConfig};
 use super::attachment::Attachment;
 use crate::sandbox::{Request, Sandbox};
 
-/// Runs `plugin` with an execution configuration. Only ADD has a result.
+/// Runs `plugin` with an execution configuration. Only ADD has a result. `definition` is the
+/// NetworkAttachmentDefinition that the network is of, as `namespace/name`.
 ///
 /// Errors: the plugin's own and the sandbox's; code 6 or 7 for a configuration whose `name` or
 /// `prevResult` cannot be used.
@@ -17,12 +18,14 @@ pub fn run_plugin(
     command: Command,
     attachment: &Attachment,
     config: &PluginConfig,
+    definition: Option<&str>,
 ) -> Result<Option<AddResult>, Error> {
     let request = Request {
         command,
         container_id: attachment.container_id.clone(),
         ifname: attachment.ifname.clone(),
         network: config.network_name()?.to_owned(),
+        definition: definition.map(str::to_owned),
         args: arguments(attachment),
         config: config.as_map().clone(),
         previous: previous(command, config)?,

@@ -13,6 +13,7 @@ use super::workplace::Workplace;
 use super::{builtin, codes, compiler};
 use crate::grant::document::Digest;
 use crate::grant::mistake::nearest;
+use crate::grant::own;
 use crate::paths::Paths;
 
 /// A plugin that can be run.
@@ -81,6 +82,11 @@ impl Catalogue {
         builtin::find(name).is_some()
     }
 
+    /// Whether a name is a component's, of the binary's own or an installed one.
+    pub fn has(&self, name: &str) -> bool {
+        Self::is_built_in(name) || self.is_installed(name)
+    }
+
     /// Whether something is installed under a name, damaged or not.
     pub fn is_installed(&self, name: &str) -> bool {
         weir_cni::validate_plugin_type(name).is_ok() && self.paths.plugins().join(name).exists()
@@ -136,6 +142,12 @@ impl Catalogue {
         place: impl FnOnce(&Workplace, &str) -> io::Result<()>,
     ) -> Result<Digest, Error> {
         weir_cni::validate_plugin_name(name)?;
+        if name == own::NAME {
+            return Err(Error::new(
+                codes::NO_PLUGIN,
+                format!("plugin `{name}` would have the name of weir itself: choose another"),
+            ));
+        }
         if builtin::find(name).is_some() {
             return Err(Error::new(
                 codes::NO_PLUGIN,

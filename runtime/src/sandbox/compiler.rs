@@ -3,17 +3,13 @@
 //! The compiler is a program inside this one (`runtime/compiler`): it is put into a memory file and
 //! run from there, with the component as its standard input and the code as its standard output.
 
-use std::ffi::CStr;
-use std::fs::File;
-use std::io::{self, Read, Seek, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::io::{self, Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 
-use nix::errno::Errno;
-use nix::libc::MFD_EXEC;
-use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::Signal;
+
+use crate::kernel::memory;
 
 static COMPILER: &[u8] = include_bytes!(env!("WEIR_COMPILER"));
 
@@ -43,12 +39,12 @@ pub fn compile(component: &[u8]) -> Result<Vec<u8>, Error> {
     if let Some(form) = other_form(component) {
         return Err(Error::Form(form));
     }
-    let program = program()?;
-    let mut code = memory_file(c"code", MFdFlags::empty())?;
-    let ended = Command::new(path(&program))
+    let program = memory::Program::copy(c"weir-compiler", &mut &*COMPILER)?;
+    let mut code = memory::file(c"code")?;
+    let ended = Command::new(program.path())
         .arg0("weir-compiler")
         .env_clear()
-        .stdin(input(component)?)
+        .stdin(memory::input(c"component", component)?)
         .stdout(code.try_clone()?)
         .output()?;
     said(ended.status, &ended.stderr)?;
@@ -92,37 +88,6 @@ fn said(status: ExitStatus, message: &[u8]) -> Result<(), Error> {
         return Err(Error::Refused(message.trim_end().to_owned()));
     }
     Ok(())
-}
-
-/// The compiler's program file. The kernel runs no file that somebody can still write to, so it is
-/// opened again for reading.
-fn program() -> io::Result<File> {
-    let executable = MFdFlags::from_bits_retain(MFD_EXEC);
-    let mut file = match memory_file(c"weir-compiler", executable) {
-        // Before Linux 6.3 every memory file can be run.
-        Err(error) if error.raw_os_error() == Some(Errno::EINVAL as i32) => {
-            memory_file(c"weir-compiler", MFdFlags::empty())?
-        }
-        file => file?,
-    };
-    file.write_all(COMPILER)?;
-    File::open(path(&file))
-}
-
-fn input(component: &[u8]) -> io::Result<File> {
-    let mut file = memory_file(c"component", MFdFlags::empty())?;
-    file.write_all(component)?;
-    file.rewind()?;
-    Ok(file)
-}
-
-fn memory_file(name: &CStr, flags: MFdFlags) -> io::Result<File> {
-    let file: OwnedFd = memfd_create(name, flags | MFdFlags::MFD_CLOEXEC)?;
-    Ok(file.into())
-}
-
-fn path(file: &File) -> String {
-    format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
 #[cfg(test)]

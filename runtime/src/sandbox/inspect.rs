@@ -93,6 +93,7 @@ impl Sandbox {
             container_id: String::new(),
             ifname: String::new(),
             network: String::new(),
+            definition: None,
             plugin: String::new(),
             digest: String::new(),
         };

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use wasmtime::Engine;
 use weir_cni::{AddResult, Command, Error};
 
@@ -97,7 +97,7 @@ impl Sandbox {
         let plugin = self.catalogue.find(name)?;
         let grant = self
             .grants()?
-            .for_plugin(&plugin, &request.network)?
+            .for_plugin(&plugin, request.granted_as())?
             .document;
         let ready = self.workshop.ready(&plugin)?;
         let deadline = latest.min(Instant::now() + grant.spec.limits.time);
@@ -107,7 +107,13 @@ impl Sandbox {
         call.finish(request.command, outcome)
     }
 
-    fn audit_log(&self) -> Result<Arc<File>, String> {
+    /// The audit log, for the operations of one subject.
+    pub(super) fn audit(&self, subject: Subject) -> Audit {
+        Audit::new(subject, self.audit_log(), self.audit_reads)
+    }
+
+    /// The audit log, opened for appending. Errors: why it is not.
+    pub fn audit_log(&self) -> Result<Arc<File>, String> {
         let path = self.paths.audit_log();
         let failed = |e| format!("`{}`: {e}", path.display());
         let open = || paths::open_log(&path).map(Arc::new).map_err(failed);
@@ -127,6 +133,7 @@ impl Sandbox {
             container_id: request.container_id.clone(),
             ifname: request.ifname.clone(),
             network: request.network.clone(),
+            definition: request.definition.clone(),
             plugin: plugin.name.clone(),
             digest: plugin.digest.to_string(),
         };
@@ -138,8 +145,8 @@ impl Sandbox {
             _ => None,
         };
         let limits = grant.spec.limits;
-        let log = Log::new(self.paths.log(), log_subject(&subject), limits.log.as_u64());
-        let audit = Audit::new(subject, self.audit_log(), self.audit_reads);
+        let log = Log::new(self.paths.log(), subject.for_log(), limits.log.as_u64());
+        let audit = self.audit(subject);
         let invocation = Invocation {
             container_id: request.container_id.clone(),
             ifname: request.ifname.clone(),
@@ -233,16 +240,6 @@ impl RunIpam for NoFurther {
             "an IPAM plugin cannot run an IPAM plugin",
         ))
     }
-}
-
-fn log_subject(subject: &Subject) -> Value {
-    json!({
-        "command": subject.command,
-        "containerId": subject.container_id,
-        "ifname": subject.ifname,
-        "network": subject.network,
-        "plugin": subject.plugin,
-    })
 }
 
 fn duplicate(container: Option<&OwnedFd>) -> Result<Option<OwnedFd>, Error> {

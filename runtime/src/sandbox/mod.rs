@@ -15,6 +15,7 @@ mod inspect;
 mod installed;
 mod invoke;
 mod linker;
+mod own;
 mod request;
 mod trap;
 mod watchdog;

@@ -13,6 +13,8 @@ pub struct Request {
     pub container_id: String,
     pub ifname: String,
     pub network: String,
+    /// The NetworkAttachmentDefinition that the network is of, as `namespace/name`, where it is of one.
+    pub definition: Option<String>,
     /// `CNI_ARGS`.
     pub args: Vec<(String, String)>,
     /// The execution configuration.
@@ -24,6 +26,14 @@ pub struct Request {
     pub container: Option<Arc<OwnedFd>>,
     /// For GC.
     pub valid_attachments: Vec<Attachment>,
+}
+
+impl Request {
+    /// What grants know the network by. Whoever may write a NetworkAttachmentDefinition chooses the name in
+    /// its configuration, but not where the object stands.
+    pub fn granted_as(&self) -> &str {
+        self.definition.as_deref().unwrap_or(&self.network)
+    }
 }
 
 /// What a plugin says about itself.

@@ -323,6 +323,22 @@ impl NetworkConfigList {
         &self.map
     }
 
+    /// The document, with the plugins that were loaded from beside it, if any.
+    pub fn to_value(&self) -> Value {
+        let mut map = self.map.clone();
+        map.insert("plugins".into(), json!(self.plugins));
+        Value::Object(map)
+    }
+
+    /// The same network with other plugins, for example with arguments of an attachment in each.
+    #[must_use]
+    pub fn with_plugins(&self, plugins: Vec<PluginConfig>) -> Self {
+        let mut list = self.clone();
+        list.map.insert("plugins".to_owned(), json!(plugins));
+        list.plugins = plugins;
+        list
+    }
+
     /// Derives what `plugin` of this list reads from standard input (CNI section 3, "Deriving
     /// execution configuration from plugin configuration").
     ///

@@ -163,10 +163,18 @@ fn read_ip(node: &Node<'_>) -> Result<IpConfig, Error> {
     // The address says its family itself. libcni, too, only asks for `version` to be text.
     node.text("version")?;
     Ok(IpConfig {
-        interface: optional_number(node, "interface")?,
+        interface: interface_index(node)?,
         address: address(node, "address")?,
         gateway: optional_address(node, "gateway")?,
     })
+}
+
+/// `interface`; a number below zero is as good as none, and was written by plugins of old.
+fn interface_index(node: &Node<'_>) -> Result<Option<u32>, Error> {
+    match node.key("interface")? {
+        Some(index) if index.value().as_i64().is_some_and(|index| index < 0) => Ok(None),
+        _ => optional_number(node, "interface"),
+    }
 }
 
 fn read_route(node: &Node<'_>) -> Result<Route, Error> {

@@ -344,6 +344,16 @@ fn null_is_absent_and_unknown_keys_are_ignored() {
 }
 
 #[test]
+fn an_interface_index_below_zero_is_none() {
+    let result = from_json(&json!({
+        "cniVersion": "0.3.0",
+        "ips": [{ "version": "4", "address": "10.1.0.5/16", "interface": -1 }]
+    }))
+    .unwrap();
+    assert_eq!(result.ips, [ip("10.1.0.5/16", None, None)]);
+}
+
+#[test]
 fn invalid_results_are_code_6_and_name_key_and_value() {
     let body = |key: &str, value: Value| json!({ "cniVersion": "1.1.0", key: value });
     let cases = [
@@ -376,7 +386,7 @@ fn invalid_results_are_code_6_and_name_key_and_value() {
         (
             body(
                 "ips",
-                json!([{ "address": "10.0.0.1/24", "interface": -1 }]),
+                json!([{ "address": "10.0.0.1/24", "interface": 0.5 }]),
             ),
             "result: ips[0].interface: expected a whole number",
         ),

@@ -62,6 +62,11 @@ impl Contenders {
         }
     }
 
+    /// weir as the delegating plugin.
+    pub fn delegating(&self) -> PathBuf {
+        self.weir.join("weir")
+    }
+
     /// `CNI_PATH`.
     pub fn search_path(&self, contender: Contender) -> &Path {
         match contender {

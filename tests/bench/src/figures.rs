@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::bandwidth::{self, Throughput};
 use crate::contender::{Contender, Contenders};
 use crate::plan::Measured;
+use crate::pods::{MULTUS_ADD, MULTUS_DEL, Pods};
 use crate::samples::{Quantity, Samples};
 use crate::statistics::Series;
 
@@ -20,6 +21,9 @@ pub enum Unit {
     Ratio,
     /// Milliseconds more than something else.
     MoreMilliseconds,
+    Milliseconds,
+    /// How many.
+    Count,
     /// Mebibytes.
     Mebibytes,
     Percent,
@@ -124,6 +128,7 @@ fn headlines(measured: &Measured) -> Vec<Figure> {
         list(samples),
         memory_of_one_add(samples),
         growth(samples),
+        pods(&measured.pods),
         shaping(measured.throughput),
     ];
     groups.into_iter().flatten().collect()
@@ -197,6 +202,32 @@ fn memory_of_one_add(samples: &Samples) -> Vec<Figure> {
             of(Quantity::AddAfterOther),
         ),
         Figure::beside("  of portmap", Mebibytes, of(Quantity::PortmapAdd)),
+    ]
+}
+
+/// A pod with the default network and a second one. The kernel takes 19 ms to remove a link.
+fn pods(pods: &Pods) -> Vec<Figure> {
+    use Unit::{Count, Mebibytes, Milliseconds, Ratio};
+    let (add, del) = (pods.add.median(), pods.del.median());
+    let memory = pods.memory.median() / f64::from(1 << 20);
+    vec![
+        Figure::within("ADD of a pod with two networks", Milliseconds, add, 15.0),
+        Figure::beside("  to that of Multus 4.2.4", Ratio, add / MULTUS_ADD),
+        Figure::within("DEL of it", Milliseconds, del, 45.0),
+        Figure::beside("  to that of Multus 4.2.4", Ratio, del / MULTUS_DEL),
+        Figure::within("  peak memory", Mebibytes, memory, 40.0),
+        Figure::within(
+            "  API requests of an ADD",
+            Count,
+            pods.requests_of_add as f64,
+            3.0,
+        ),
+        Figure::within(
+            "  API requests of a DEL",
+            Count,
+            pods.requests_of_del as f64,
+            2.0,
+        ),
     ]
 }
 

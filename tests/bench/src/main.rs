@@ -15,6 +15,7 @@ mod list;
 mod node;
 mod outside;
 mod plan;
+mod pods;
 mod ports;
 mod samples;
 mod scratch;
@@ -112,6 +113,12 @@ fn write_json(
         "peakMemoryBytes": measured.samples.memories(),
         "gateMilliseconds": measured.gate.summary(),
         "bitsPerSecond": measured.throughput,
+        "pods": {
+            "addMilliseconds": measured.pods.add.summary(),
+            "delMilliseconds": measured.pods.del.summary(),
+            "peakMemoryBytes": measured.pods.memory.summary(),
+            "requests": [measured.pods.requests_of_add, measured.pods.requests_of_del],
+        },
     });
     let written = path
         .parent()

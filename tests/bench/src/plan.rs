@@ -7,6 +7,7 @@ use crate::contender::{Contender, Contenders};
 use crate::crowd;
 use crate::gate;
 use crate::node::Node;
+use crate::pods::{self, Pods};
 use crate::ports;
 use crate::samples::{Quantity, Samples};
 use crate::scratch::Scratch;
@@ -23,6 +24,7 @@ pub struct Measured {
     pub throughput: Throughput,
     /// What the gate and the audit log take of an ADD, milliseconds.
     pub gate: Series,
+    pub pods: Pods,
     /// What the reference translated addresses with.
     pub backend: String,
 }
@@ -63,6 +65,7 @@ impl<'a> Plan<'a> {
             self.first(&mut empty, round)?;
         }
         let gate = gate::measure(self.contenders, self.scratch, self.runs)?;
+        let pods = pods::measure(self.contenders, self.scratch, self.runs)?;
         let throughput = bandwidth::measure(self.contenders, self.scratch)?;
         let backend = ports::measure(self.contenders, self.scratch, self.runs, &mut self.samples)?;
         self.growth(&mut empty)?;
@@ -70,6 +73,7 @@ impl<'a> Plan<'a> {
             samples: self.samples,
             throughput,
             gate,
+            pods,
             backend,
         })
     }

@@ -66,7 +66,8 @@ impl Filter {
             && matches(&self.plugin, &record.plugin)
             && matches(&self.container_id, &record.container_id)
             && matches(&self.ifname, &record.ifname)
-            && matches(&self.network, &record.network)
+            && (matches(&self.network, &record.network)
+                || matches(&self.network, record.granted_as()))
             && any(&self.capability, |c| c.word() == record.capability)
             && matches(&self.operation, &record.operation)
             && any(&self.command, |c| c.eq_ignore_ascii_case(&record.command))
@@ -141,8 +142,9 @@ fn matches(wanted: &[Pattern], text: &str) -> bool {
 }
 
 fn capability(word: &str) -> Result<Capability, String> {
-    Capability::from_word(word).ok_or_else(|| {
-        let words = Capability::ALL.map(Capability::word).join(", ");
+    let mut recorded = Capability::RECORDED.into_iter();
+    recorded.find(|c| c.word() == word).ok_or_else(|| {
+        let words = Capability::RECORDED.map(Capability::word).join(", ");
         format!("there is no such capability; expected one of {words}")
     })
 }

@@ -102,7 +102,7 @@ impl PluginTally {
     }
 
     fn add_rules(&mut self, record: &Record) {
-        let Some(network) = entry(&mut self.rules, &record.network) else {
+        let Some(network) = entry(&mut self.rules, record.granted_as()) else {
             return;
         };
         for rule in &record.rules {

@@ -155,7 +155,7 @@ fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answe
     let unknown = replay(Path::new("-"), passes, |record, operation| {
         let question = Question {
             plugin: record.plugin.clone(),
-            network: Some(record.network.clone()),
+            network: Some(record.granted_as().to_owned()),
             invocation: record.invocation(),
             operation,
         };

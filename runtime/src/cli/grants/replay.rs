@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
 use crate::cli::record::{Log, Record, Verdict, no_records};
+use crate::grant::Capability;
 use crate::grant::asked::Asked;
 use crate::host::printable;
 
@@ -51,7 +52,7 @@ impl Unknown {
 }
 
 /// Gives the operation of each record that passes to `take`: of a file, or of standard input where that
-/// is `-`. What the host undid is no operation of a plugin's.
+/// is `-`. What the host undid is no operation of a plugin's, nor is that it ran a native one.
 pub fn replay(
     file: &Path,
     passes: impl Fn(&Record) -> bool,
@@ -70,7 +71,8 @@ pub fn replay(
     };
     let mut unknown = Unknown::default();
     let unreadable = log.read_whole(&mut |_, record| {
-        if record.verdict == Verdict::Undo || !passes(record) {
+        let is_plugins = record.capability != Capability::Native.word();
+        if record.verdict == Verdict::Undo || !is_plugins || !passes(record) {
             return Ok(());
         }
         match record.asked() {

@@ -1,6 +1,6 @@
 //! `weir grants show`: what a plugin may do, in words.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 
@@ -8,8 +8,9 @@ use super::document::{to_yaml, wrapped};
 use super::standing::{self, Standing, State};
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::grant::outline::{Outline, outlines};
+use crate::grant::pattern::Pattern;
 use crate::grant::words::{joined, limits, sentence, subject};
-use crate::grant::{Capability, Document};
+use crate::grant::{Capabilities, Capability, Document, own};
 use crate::paths::Paths;
 use crate::sandbox::{Catalogue, Origin};
 
@@ -59,6 +60,9 @@ struct Allowed {
 /// No where the plugin has a grant, but none in force.
 pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let plugin = &arguments.plugin;
+    if plugin == own::NAME {
+        return show_own(arguments);
+    }
     let all = standing::survey(paths)?;
     if let Some(broken) = all.iter().find(|one| one.state == State::Invalid) {
         let because = broken.because.as_deref().unwrap_or_default();
@@ -92,6 +96,25 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     })
 }
 
+/// What weir may do on its own behalf, for those who have met it in the audit log.
+fn show_own(arguments: &Arguments) -> Result<Answer> {
+    let name = own::NAME;
+    if arguments.yaml {
+        bail!("`{name}` is weir itself: what it does on its own behalf is granted in no document");
+    }
+    let interface = Pattern::try_from("{ifname}".to_owned()).map_err(|why| anyhow!(why))?;
+    let allowed = allowed(&own::capabilities(vec![interface]));
+    arguments.format.print(&allowed, |allowed| {
+        print_line!(
+            "What {name} itself may do to an interface of a pod whose selection has `default-route`;\n\
+             this is fixed in the binary:"
+        );
+        allowed.iter().for_each(print_allowed);
+        print_words(name);
+    })?;
+    Ok(Answer::Yes)
+}
+
 /// Whether there is a plugin of that name, damaged or not.
 fn is_known(paths: &Paths, plugin: &str) -> bool {
     Catalogue::is_built_in(plugin) || Catalogue::new(paths).is_installed(plugin)
@@ -102,15 +125,7 @@ fn shown(one: Standing) -> Option<Shown> {
     let from = one.origin.to_string();
     let document = one.document.ok()?;
     let capabilities = &document.spec.capabilities;
-    let granted = Capability::ALL
-        .into_iter()
-        .filter(|c| *c != Capability::Log && capabilities.has(*c));
-    let allowed = granted
-        .map(|capability| Allowed {
-            capability,
-            may: sentences(&outlines(capabilities, capability)),
-        })
-        .collect();
+    let allowed = allowed(capabilities);
     let not_allowed = Capability::ALL
         .into_iter()
         .filter(|c| !capabilities.has(*c))
@@ -130,6 +145,18 @@ fn shown(one: Standing) -> Option<Shown> {
         limits: limits(&document.spec.limits),
         document,
     })
+}
+
+fn allowed(capabilities: &Capabilities) -> Vec<Allowed> {
+    let granted = Capability::ALL
+        .into_iter()
+        .filter(|c| *c != Capability::Log && capabilities.has(*c));
+    granted
+        .map(|capability| Allowed {
+            capability,
+            may: sentences(&outlines(capabilities, capability)),
+        })
+        .collect()
 }
 
 /// A sentence for each rule; names of IPAM plugins, which are rules each, go into one.

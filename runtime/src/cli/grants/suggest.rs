@@ -17,6 +17,7 @@ use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::record::{Record, Verdict};
 use crate::grant::asked::Asked;
 use crate::grant::document::{API_VERSION, KIND, Metadata, PluginReference, Spec};
+use crate::grant::own;
 use crate::grant::pattern::Pattern;
 use crate::grant::suggest::{Recorded, networks_given, suggest};
 use crate::grant::{Document, Limits};
@@ -78,6 +79,12 @@ struct Collected {
 /// Prints a document to review.
 pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let plugin = &arguments.plugin;
+    if plugin == own::NAME {
+        bail!(
+            "`{plugin}` is weir itself, and no plugin: what it does on its own behalf is granted in the \
+             binary, and no document is about that"
+        );
+    }
     let log = paths.audit_log();
     let file = arguments.records.as_deref().unwrap_or(&log);
     let mut collected = Collected::default();
@@ -128,7 +135,10 @@ impl Collected {
             return;
         }
         if record.operation == "address.add" {
-            let given = self.given.entry(record.network.clone()).or_default();
+            let given = self
+                .given
+                .entry(record.granted_as().to_owned())
+                .or_default();
             given.extend(networks_given(&*operation));
         }
         if is_own {
@@ -142,7 +152,7 @@ impl Collected {
             let attachment = (record.container_id.clone(), record.ifname.clone());
             self.attachments.insert(attachment);
         }
-        self.networks.insert(record.network.clone());
+        self.networks.insert(record.granted_as().to_owned());
         self.digest.clone_from(&record.digest);
         let asked = (
             (&record.container_id, &record.ifname, &record.network),

@@ -6,6 +6,7 @@ mod coverage;
 pub mod difference;
 mod inspect;
 mod list;
+mod native;
 mod new;
 mod remove;
 mod test;
@@ -28,6 +29,8 @@ pub enum Command {
     Add(add::Arguments),
     /// Remove an installed plugin.
     Remove(remove::Arguments),
+    /// Print the entry by which weir's own configuration lets a native plugin run, outside of the sandbox.
+    Native(native::Arguments),
     /// Write a plugin's project, with a grant and a test, to begin with.
     New(new::Arguments),
     /// Run a component in throw-away namespaces, without root, and see what it does and leaves.
@@ -42,6 +45,7 @@ pub fn run(command: Command) -> Result<Answer> {
         Command::Inspect(arguments) => inspect::run(&*sandbox()?, &arguments),
         Command::Add(arguments) => add::run(&*sandbox()?, &arguments),
         Command::Remove(arguments) => remove::run(&*sandbox()?, &arguments),
+        Command::Native(arguments) => native::run(&arguments),
         Command::New(arguments) => new::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
     }

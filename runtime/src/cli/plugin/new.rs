@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, print_line};
+use crate::grant::own;
 use crate::sandbox::Catalogue;
 
 /// Where the SDK is, when nobody says: the repository that this weir was built from, where its
@@ -85,6 +86,10 @@ fn check_name(name: &str) -> Result<()> {
     ensure!(
         !Catalogue::is_built_in(name),
         "plugin `{name}` is built into weir: choose another name"
+    );
+    ensure!(
+        name != own::NAME,
+        "plugin `{name}` would have the name of weir itself: choose another"
     );
     Ok(())
 }

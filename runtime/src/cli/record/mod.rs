@@ -48,6 +48,9 @@ pub struct Record {
     #[serde(default)]
     pub ifname: String,
     pub network: String,
+    /// The NetworkAttachmentDefinition that the network is of, where it is of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<String>,
     pub plugin: String,
     pub digest: String,
     pub capability: String,
@@ -88,6 +91,11 @@ impl Record {
             None => " (it has no rule for this capability)".to_owned(),
         };
         needed.strip_suffix(&end).unwrap_or(needed)
+    }
+
+    /// What grants know the network by.
+    pub fn granted_as(&self) -> &str {
+        self.definition.as_deref().unwrap_or(&self.network)
     }
 
     /// What the placeholders of a grant stood for.

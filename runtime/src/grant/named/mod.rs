@@ -38,7 +38,8 @@ pub struct Known {
 
 /// The names by which people ask for operations, each once.
 pub fn names() -> Vec<&'static str> {
-    let mut names: Vec<&str> = OPERATIONS.iter().map(|known| known.asked_as).collect();
+    let plugins = OPERATIONS.iter().filter(|known| known.is_of_plugins());
+    let mut names: Vec<&str> = plugins.map(|known| known.asked_as).collect();
     names.dedup();
     names
 }
@@ -73,7 +74,8 @@ pub fn recorded(name: &str, arguments: &Value) -> Result<Box<dyn Asked>, String>
 ///
 /// Errors: unknown, missing and repeated fields, with those that there are; values that are none.
 pub fn named(name: &str, given: &[(String, String)]) -> Result<Box<dyn Asked>, String> {
-    let candidates: Vec<&Known> = OPERATIONS.iter().filter(|k| k.asked_as == name).collect();
+    let plugins = OPERATIONS.iter().filter(|known| known.is_of_plugins());
+    let candidates: Vec<&Known> = plugins.filter(|k| k.asked_as == name).collect();
     if candidates.is_empty() {
         return Err(no_such(name));
     }
@@ -161,6 +163,12 @@ pub fn no_such(name: &str) -> String {
 }
 
 impl Known {
+    /// Whether it is a plugin's operation, which a grant can allow, and not weir's own.
+    fn is_of_plugins(&self) -> bool {
+        let word = self.name.split('.').next().unwrap_or_default();
+        Capability::from_word(word).is_some()
+    }
+
     fn is_for(&self, arguments: &Value) -> bool {
         self.only_with
             .is_none_or(|(member, value)| arguments[member] == value)

@@ -2,8 +2,8 @@
 
 use super::super::operation::Operation;
 use super::super::{
-    address, conntrack, device, firewall, firewalld, ipam, link, neighbour, packet, route, rule,
-    store, sysctl, traffic,
+    address, conntrack, device, firewall, firewalld, ipam, link, native, neighbour, packet, route,
+    rule, store, sysctl, traffic,
 };
 use super::field::{Field, Kind};
 use super::{Known, complete};
@@ -262,5 +262,8 @@ pub(super) static OPERATIONS: &[Known] = operations! {
     ]; "{}"; complete::nothing;
 
     ipam::Run; [Field::text("plugin", "/plugin"), Field::text("command", "/command").optional()];
+        r#"{"command": "ADD"}"#; complete::nothing;
+
+    native::Execute; [Field::text("plugin", "/plugin"), Field::text("digest", "/digest"), Field::text("command", "/command").optional()];
         r#"{"command": "ADD"}"#; complete::nothing;
 };

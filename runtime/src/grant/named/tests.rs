@@ -375,6 +375,23 @@ fn a_record_is_the_operation_that_was_recorded() {
     }
 }
 
+/// What weir does itself is recorded, and nobody is asked about it: no grant has a rule for it.
+#[test]
+fn a_native_plugin_is_in_records_alone() {
+    let digest = format!("sha256:{}", "0a".repeat(32));
+    let arguments = json!({ "plugin": "flannel", "digest": digest, "command": "ADD" });
+    let operation = recorded("native.execute", &arguments).unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(
+        needs(&*operation),
+        format!("run native plugin `flannel` ({digest})")
+    );
+    assert_eq!(operation.arguments(), arguments);
+    let given = fields(&format!("plugin=flannel digest={digest}"));
+    assert!(named("native.execute", &given).is_err());
+    assert!(!names().contains(&"native.execute"));
+    assert!(recorded_names().contains(&"native.execute"));
+}
+
 #[test]
 fn the_matcher_is_the_gates() {
     let grant = r#"{"link": [{"namespace": "host", "kinds": ["bridge"], "names": ["cni*"]}]}"#;

@@ -7,6 +7,8 @@
 mod decode;
 mod tree;
 
+use serde::de::DeserializeOwned;
+
 use self::tree::{Node, Place};
 use super::document::Document;
 use super::mistake::{Mistake, Position};
@@ -19,22 +21,32 @@ const MOST_MISTAKES: usize = 20;
 impl Document {
     /// Reads a document. Errors: what is wrong with it, in the order of its lines; at least one mistake.
     pub fn read(bytes: &[u8]) -> Result<Self, Vec<Mistake>> {
-        if bytes.len() > MOST_BYTES {
-            return Err(vec![too_large()]);
-        }
-        let text = str::from_utf8(bytes).map_err(|error| {
-            let (before, rest) = bytes.split_at(error.valid_up_to());
-            vec![not_utf8(before, rest)]
-        })?;
-        let tree = tree::parse(text).map_err(|mistake| vec![mistake])?;
-        read_tree(tree)
+        read(
+            bytes,
+            "a grant, with `apiVersion`, `kind`, `metadata` and `spec`",
+        )
     }
 }
 
-fn read_tree(mut tree: Place) -> Result<Document, Vec<Mistake>> {
-    if matches!(tree.node, Node::Null) {
-        return Err(vec![empty()]);
+/// Reads a document of any type. `expected` is said of one that is empty.
+///
+/// Errors: what is wrong with it, in the order of its lines; at least one mistake.
+pub fn read<T: DeserializeOwned>(bytes: &[u8], expected: &str) -> Result<T, Vec<Mistake>> {
+    if bytes.len() > MOST_BYTES {
+        return Err(vec![too_large()]);
     }
+    let text = str::from_utf8(bytes).map_err(|error| {
+        let (before, rest) = bytes.split_at(error.valid_up_to());
+        vec![not_utf8(before, rest)]
+    })?;
+    let tree = tree::parse(text).map_err(|mistake| vec![mistake])?;
+    match tree.node {
+        Node::Null => Err(vec![empty(expected)]),
+        _ => read_tree(tree),
+    }
+}
+
+fn read_tree<T: DeserializeOwned>(mut tree: Place) -> Result<T, Vec<Mistake>> {
     let mut mistakes = Vec::new();
     loop {
         let failure = match decode::decode(&tree) {
@@ -59,12 +71,9 @@ fn too_large() -> Mistake {
     ))
 }
 
-fn empty() -> Mistake {
+fn empty(expected: &str) -> Mistake {
     let start = Position { line: 1, column: 1 };
-    Mistake::at(
-        start,
-        "the document is empty; expected a grant, with `apiVersion`, `kind`, `metadata` and `spec`",
-    )
+    Mistake::at(start, format!("the document is empty; expected {expected}"))
 }
 
 fn not_utf8(before: &[u8], rest: &[u8]) -> Mistake {

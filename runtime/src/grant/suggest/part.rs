@@ -11,8 +11,8 @@ use crate::grant::asked::Need;
 use crate::grant::operation::{Capability, Invocation, Namespace, Verb};
 use crate::grant::outline::Outline;
 use crate::grant::{
-    address, conntrack, device, firewall, firewalld, ipam, link, neighbour, packet, route, rule,
-    store, sysctl, traffic,
+    address, conntrack, device, firewall, firewalld, ipam, link, native, neighbour, packet, route,
+    rule, store, sysctl, traffic,
 };
 
 /// A rule for one object, and the fields that the object says nothing about.
@@ -44,6 +44,7 @@ impl Part {
             Need::Device(r) => device(r),
             Need::Packet(r) => seen.packet(r),
             Need::Ipam(r) => ipam(r),
+            Need::Native(r) => native(r),
         }
     }
 
@@ -235,6 +236,14 @@ fn device(r: &device::Requirement) -> Part {
         device::Subject::PciAddress(address) => part.bound("pci", Some(literal(address))),
         device::Subject::KernelPath(_) => part,
     }
+}
+
+/// What would be listed, which is no rule of a grant.
+fn native(r: &native::Requirement) -> Part {
+    Outline::new(Capability::Native)
+        .with("name", [r.plugin.clone()])
+        .with("digest", [r.digest.to_string()])
+        .into()
 }
 
 fn ipam(r: &ipam::Requirement) -> Part {

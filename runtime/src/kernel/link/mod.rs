@@ -117,8 +117,13 @@ fn by_name(name: &str) -> LinkMessage {
     message
 }
 
-/// Whether a name is taken, as a link's name or as an alternative one.
-fn is_taken(namespaces: &mut Namespaces, namespace: Namespace, name: &str) -> Result<bool, Error> {
+/// Whether a name is taken, as a link's name or as an alternative one: the kernel gives it to no other link
+/// then. Errors: `NoNamespace`.
+pub fn is_taken(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+    name: &str,
+) -> Result<bool, Error> {
     match request(namespaces.route(namespace)?, by_name(name)) {
         Ok(_) => Ok(true),
         Err(error) if error.is_not_found() => Ok(false),

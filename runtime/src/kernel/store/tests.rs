@@ -203,6 +203,7 @@ fn gate() -> Gate {
         container_id: "c1".into(),
         ifname: "eth0".into(),
         network: NETWORK.into(),
+        definition: None,
         plugin: "host-local".into(),
         digest: String::new(),
     };

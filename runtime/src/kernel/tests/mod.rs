@@ -79,6 +79,7 @@ fn permissive_gate() -> Gate {
         container_id: "one".to_owned(),
         ifname: "eth0".to_owned(),
         network: "pods".to_owned(),
+        definition: None,
         plugin: "test".to_owned(),
         digest: String::new(),
     };

@@ -116,6 +116,50 @@ fn a_route_has_all_it_was_asked_for() {
     });
 }
 
+/// Each attachment of a container may have a route to the same destination.
+#[test]
+fn a_container_may_have_several_routes_to_one_destination() {
+    lab(|lab| {
+        let link = connected(lab);
+        for (destination, gateways) in [
+            ("192.0.2.0/24", ["10.0.0.8", "10.0.0.9"]),
+            ("2001:db8::/32", ["fd00::8", "fd00::9"]),
+        ] {
+            let via = |gateway: &str| Route {
+                gateway: Some(gateway.parse().unwrap()),
+                link: Some(link.clone()),
+                ..to(destination)
+            };
+            let [first, second] = gateways.map(via);
+            add(lab, first.clone()).unwrap();
+            add(lab, second.clone()).unwrap();
+            assert_eq!(add(lab, second.clone()).unwrap_err().code, Code::Exists);
+            let wanted = List {
+                destination: Some(net(destination)),
+                ..everything()
+            };
+            let found = lab.perform(wanted, route::list).unwrap();
+            let mut by = Vec::new();
+            for route in &found {
+                by.extend(route.gateway);
+                by.extend(route.next_hops.iter().filter_map(|hop| hop.gateway));
+            }
+            let expected: [std::net::IpAddr; 2] = match net(destination) {
+                // The later one is the one that the kernel takes.
+                IpNet::V4(_) => [gateways[1].parse().unwrap(), gateways[0].parse().unwrap()],
+                IpNet::V6(_) => gateways.map(|gateway| gateway.parse().unwrap()),
+            };
+            assert_eq!(by, expected);
+            // Removing one leaves the other.
+            let namespace = Container;
+            let route = second;
+            lab.perform(Delete { namespace, route }, route::delete)
+                .unwrap();
+            assert_eq!(only(lab, destination).gateway, first.gateway);
+        }
+    });
+}
+
 #[test]
 fn scope_and_protocol_have_defaults() {
     lab(|lab| {

@@ -154,7 +154,8 @@ impl From<raw::Route> for Route {
     }
 }
 
-/// Adds a route. Errors: `exists`, `not-found`, `invalid` with the kernel's reason.
+/// Adds a route; in the container beside those that other attachments have to the same destination.
+/// Errors: `exists`, `not-found`, `invalid` with the kernel's reason.
 pub fn add(namespace: Namespace, route: Route) -> Result<(), OperationError> {
     Ok(raw::add(namespace, &route.into())?)
 }

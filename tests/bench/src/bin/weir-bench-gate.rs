@@ -124,6 +124,7 @@ fn part(record: &Value) -> Result<Part> {
             container_id: text(record, "container_id"),
             ifname: text(record, "ifname"),
             network: text(record, "network"),
+            definition: None,
             digest: text(record, "digest"),
             plugin,
         },

@@ -12,11 +12,13 @@ use crate::host::printable;
 
 /// The section.
 pub fn section(plugins: &[Plugin<'_>], filter: &Filter) -> Markup {
-    let wanted = Capability::ALL
+    let wanted = Capability::RECORDED
         .into_iter()
         .filter(|c| *c != Capability::Log && filter.wants_capability(*c));
     let is_used = |c: &Capability| plugins.iter().any(|plugin| Cell::of(plugin, *c).is_there());
-    let (shown, empty): (Vec<Capability>, Vec<Capability>) = wanted.partition(is_used);
+    let (shown, mut empty): (Vec<Capability>, Vec<Capability>) = wanted.partition(is_used);
+    // It is no plugin's to ask for.
+    empty.retain(|c| *c != Capability::Native);
     html! {
         @if !shown.is_empty() {
             section.matrix {

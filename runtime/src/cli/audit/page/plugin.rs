@@ -9,6 +9,7 @@ use crate::cli::audit::tally::PluginTally;
 use crate::cli::audit::text::{counted, number};
 use crate::cli::audit::time;
 use crate::cli::grants::standing::Grant;
+use crate::grant::own;
 use crate::host::printable;
 
 /// A section with so few rules stays on one sheet of paper.
@@ -41,7 +42,10 @@ fn section(plugin: &Plugin<'_>, tally: &PluginTally) -> Markup {
             h2 { span.kind { "Plugin" } " " (printable(plugin.name)) }
             (facts(&tally.count, tally.attachments.count()))
             (components(plugin, tally))
-            @if plugin.in_force().next().is_none() {
+            @if plugin.name == own::NAME {
+                p.note { "This is weir itself, which has the program's digest here. What it may do on its \
+                          own behalf is fixed in the program: to move a pod's default routes." }
+            } @else if plugin.in_force().next().is_none() {
                 p.note { "It has " strong { "no grant" } " in force: it cannot run now." }
             }
             @for own in &plugin.grants { (grant(own, plugin.all, tally)) }

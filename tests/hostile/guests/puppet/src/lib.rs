@@ -3,6 +3,7 @@
 //! SDK's types, which would not let it say everything.
 
 mod act;
+mod asked;
 mod order;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use weir_sdk::bindings::weir::cni::cni::{
 use weir_sdk::bindings::weir::cni::log::{self, Level};
 
 use act::Hand;
+use asked::Asked;
 use order::{Order, Orders};
 
 /// So many characters of an answer are told.
@@ -24,34 +26,29 @@ pub struct Puppet;
 
 impl Guest for Puppet {
     fn add(request: Request) -> Result<AttachmentResult, Failure> {
-        obey(&request.config)?;
-        Ok(AttachmentResult {
-            interfaces: Vec::new(),
-            ips: Vec::new(),
-            routes: Vec::new(),
-            dns: Dns {
-                nameservers: Vec::new(),
-                domain: String::new(),
-                search: Vec::new(),
-                options: Vec::new(),
-            },
-        })
+        let mark = obey(&Asked::of("ADD", &request))?;
+        if mark.is_empty() {
+            return Ok(nothing());
+        }
+        let mut result = request.previous.unwrap_or_else(nothing);
+        result.dns.search.push(mark);
+        Ok(result)
     }
 
     fn del(request: Request) -> Result<(), Failure> {
-        obey(&request.config)
+        obey(&Asked::of("DEL", &request)).map(drop)
     }
 
     fn check(request: Request) -> Result<(), Failure> {
-        obey(&request.config)
+        obey(&Asked::of("CHECK", &request)).map(drop)
     }
 
     fn status(request: StatusRequest) -> Result<(), Failure> {
-        obey(&request.config)
+        obey(&Asked::of_status(&request)).map(drop)
     }
 
     fn gc(request: GcRequest) -> Result<(), Failure> {
-        obey(&request.config)
+        obey(&Asked::of_gc(&request)).map(drop)
     }
 
     fn version() -> About {
@@ -63,24 +60,46 @@ impl Guest for Puppet {
     }
 }
 
-fn obey(config: &str) -> Result<(), Failure> {
-    let orders: Orders = serde_json::from_str(config).map_err(|e| failure(100, e.to_string()))?;
+fn nothing() -> AttachmentResult {
+    AttachmentResult {
+        interfaces: Vec::new(),
+        ips: Vec::new(),
+        routes: Vec::new(),
+        dns: Dns {
+            nameservers: Vec::new(),
+            domain: String::new(),
+            search: Vec::new(),
+            options: Vec::new(),
+        },
+    }
+}
+
+/// Carries the orders out. Returns the mark that ADD is to leave.
+fn obey(asked: &Asked) -> Result<String, Failure> {
+    let orders: Orders =
+        serde_json::from_str(&asked.config).map_err(|e| failure(100, e.to_string()))?;
     let mut hand = Hand::default();
     for order in &orders.orders {
-        carry_out(&mut hand, order);
+        carry_out(&mut hand, order, asked);
     }
+    let ends = orders.only.is_empty() || orders.only == asked.command;
     match orders.end.as_str() {
-        "" => Ok(()),
+        "" => Ok(orders.mark),
+        _ if !ends => Ok(orders.mark),
         "trap" => trap(),
         other => Err(failure(150, other.to_owned())),
     }
 }
 
 /// As often as it says; what was answered is logged once for each answer.
-fn carry_out(hand: &mut Hand, order: &Order) {
+fn carry_out(hand: &mut Hand, order: &Order, asked: &Asked) {
     let mut answers: BTreeMap<String, (u64, String)> = BTreeMap::new();
     for _ in 0..order.times.max(1) {
-        let (answer, message) = match hand.act(order) {
+        let acted = match asked.say(&order.function) {
+            Some(said) => Ok(said),
+            None => hand.act(order),
+        };
+        let (answer, message) = match acted {
             Ok(said) => ("ok".to_owned(), said),
             Err(fault) => (fault.code, fault.message),
         };

@@ -12,6 +12,12 @@ pub struct Orders {
     /// Empty to succeed, `trap`, or the text of an error.
     #[serde(default)]
     pub end: String,
+    /// The one command that ends like that; all of them when it is empty.
+    #[serde(default)]
+    pub only: String,
+    /// Where it is not empty, ADD returns the previous result with this as one more search domain.
+    #[serde(default)]
+    pub mark: String,
 }
 
 /// One call, or several like it. What a function does not need is ignored.

@@ -1,0 +1,242 @@
+//! The directory of CNI plugins: weir's binary, and a link to it for each plugin.
+//!
+//! What stood under a plugin's name before is kept: it changes places with the link in one step, so that
+//! a runtime finds a plugin of that name at any moment.
+
+use std::fs::{self, File, Metadata, Permissions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+
+use super::OWN_NAME;
+use super::kept;
+use crate::kernel::store::rename;
+
+/// The running program, also where its file was replaced or removed meanwhile.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// What is not in its place yet is called `.bridge.weir-new`.
+const NEW_SUFFIX: &str = ".weir-new";
+
+const MODE: u32 = 0o755;
+
+/// The directory, while no other weir changes it.
+pub struct BinDir {
+    path: PathBuf,
+    directory: Flock<File>,
+}
+
+impl BinDir {
+    /// Makes the directory where it is missing, waits for others that install there, and clears up
+    /// after one that was interrupted.
+    pub fn lock(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        fs::create_dir_all(path).with_context(|| format!("create `{shown}`"))?;
+        let directory = File::open(path).with_context(|| format!("open `{shown}`"))?;
+        let bin_dir = Self {
+            path: path.to_owned(),
+            directory: wait_for_lock(directory).with_context(|| format!("lock `{shown}`"))?,
+        };
+        bin_dir.clear_up()?;
+        Ok(bin_dir)
+    }
+
+    /// Puts the running program in place. One that runs is not written to: it keeps its file, which
+    /// has no name any more.
+    pub fn put_binary(&self) -> Result<()> {
+        let new = self.new_path(OWN_NAME);
+        let place = self.path.join(OWN_NAME);
+        let copied = copy_program(&new).and_then(|()| fs::rename(&new, &place));
+        if copied.is_err() {
+            let _ = fs::remove_file(&new);
+        }
+        copied.with_context(|| format!("install `{}`", place.display()))
+    }
+
+    /// Puts a plugin's link in place. Whether it was not there already.
+    pub fn put_link(&self, name: &str) -> Result<bool> {
+        let place = self.path.join(name);
+        let shown = place.display();
+        let standing = standing(&place).with_context(|| format!("look at `{shown}`"))?;
+        if is_own_link(&place) {
+            return Ok(false);
+        }
+        if standing.as_ref().is_some_and(Metadata::is_dir) {
+            bail!("install `{shown}`: a directory stands there; move it away");
+        }
+        let new = self.new_path(name);
+        let linked = symlink(OWN_NAME, &new).and_then(|()| match standing {
+            None => fs::rename(&new, &place),
+            Some(_) => self.take_place(name, &new),
+        });
+        if linked.is_err() && is_own_link(&new) {
+            let _ = fs::remove_file(&new);
+        }
+        linked.with_context(|| format!("install `{shown}`"))?;
+        Ok(true)
+    }
+
+    /// The link changes places with what stands there, which gets the name under which it is kept.
+    fn take_place(&self, name: &str, new: &Path) -> io::Result<()> {
+        match rename::exchange(&*self.directory, &new_name(name), name) {
+            Err(Errno::EINVAL | Errno::ENOSYS) => Err(io::Error::other(
+                "this file system cannot let two names change places (RENAME_EXCHANGE); \
+                 move what stands there away",
+            )),
+            exchanged => Ok(exchanged?),
+        }?;
+        fs::rename(new, self.path.join(kept::name_of(name)))
+    }
+
+    /// Puts back what stood there before, and removes the rest of what is weir's; the binary last.
+    pub fn restore(&self) -> Result<Restored> {
+        let mut restored = Restored::default();
+        for name in kept::names(&self.path)? {
+            let place = self.path.join(&name);
+            let is_free = standing(&place)?.is_none() || is_own_link(&place);
+            match is_free {
+                true => {
+                    kept::put_back(&self.path, &name)?;
+                    restored.put_back.push(name);
+                }
+                false => restored.kept.push(name),
+            }
+        }
+        for name in kept::file_names(&self.path)? {
+            if is_own_link(&self.path.join(&name)) {
+                self.remove(&name)?;
+                restored.removed.push(name);
+            }
+        }
+        if standing(&self.path.join(OWN_NAME))?.is_some() {
+            self.remove(OWN_NAME)?;
+            restored.removed.push(OWN_NAME.to_owned());
+        }
+        self.sync()?;
+        Ok(restored)
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        let path = self.path.join(name);
+        fs::remove_file(&path).with_context(|| format!("remove `{}`", path.display()))
+    }
+
+    /// Waits until all names are on the disk.
+    pub fn sync(&self) -> Result<()> {
+        let synced = self.directory.sync_all();
+        synced.with_context(|| format!("write `{}` to the disk", self.path.display()))
+    }
+
+    /// What an interrupted install left: of its own, which is removed, and what it had just taken out
+    /// of its place, which is kept.
+    fn clear_up(&self) -> Result<()> {
+        for file in kept::file_names(&self.path)? {
+            let name = file
+                .strip_prefix('.')
+                .and_then(|f| f.strip_suffix(NEW_SUFFIX));
+            let Some(name) = name.filter(|name| !name.is_empty()) else {
+                continue;
+            };
+            let path = self.path.join(&file);
+            match name == OWN_NAME || is_own_link(&path) {
+                true => self.remove(&file)?,
+                false => fs::rename(&path, self.path.join(kept::name_of(name)))
+                    .with_context(|| format!("keep `{}`", path.display()))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn new_path(&self, name: &str) -> PathBuf {
+        self.path.join(new_name(name))
+    }
+}
+
+/// What became of the directory.
+#[derive(Debug, Default)]
+pub struct Restored {
+    /// Names under which now stands what stood there before weir.
+    pub put_back: Vec<String>,
+    /// Names under which something else was put since: what weir kept stays where it is kept.
+    pub kept: Vec<String>,
+    /// Names that are gone.
+    pub removed: Vec<String>,
+}
+
+/// Whether the running program stands in a directory as weir, so that a runtime can run it.
+pub fn has_binary(bin_dir: &Path) -> Result<bool> {
+    let place = bin_dir.join(OWN_NAME);
+    let compare = || -> io::Result<bool> {
+        let Some(metadata) = standing(&place)? else {
+            return Ok(false);
+        };
+        let is_program = metadata.is_file() && metadata.mode() & 0o7777 == MODE;
+        Ok(is_program && same_content(&place, Path::new(OWN_PROGRAM))?)
+    };
+    compare().with_context(|| format!("read `{}`", place.display()))
+}
+
+/// Whether a name in the directory is weir's link.
+pub fn has_link(bin_dir: &Path, name: &str) -> bool {
+    is_own_link(&bin_dir.join(name))
+}
+
+fn new_name(name: &str) -> String {
+    format!(".{name}{NEW_SUFFIX}")
+}
+
+fn is_own_link(path: &Path) -> bool {
+    fs::read_link(path).is_ok_and(|target| target == Path::new(OWN_NAME))
+}
+
+fn standing(path: &Path) -> io::Result<Option<Metadata>> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        metadata => metadata.map(Some),
+    }
+}
+
+fn copy_program(to: &Path) -> io::Result<()> {
+    let mut program = File::open(OWN_PROGRAM)?;
+    let mut copy = File::create_new(to)?;
+    io::copy(&mut program, &mut copy)?;
+    copy.set_permissions(Permissions::from_mode(MODE))?;
+    copy.sync_all()
+}
+
+fn same_content(one: &Path, other: &Path) -> io::Result<bool> {
+    let (mut one, mut other) = (File::open(one)?, File::open(other)?);
+    if one.metadata()?.len() != other.metadata()?.len() {
+        return Ok(false);
+    }
+    let (mut ours, mut theirs) = (vec![0; CHUNK], vec![0; CHUNK]);
+    loop {
+        let length = one.read(&mut ours)?;
+        if length == 0 {
+            return Ok(true);
+        }
+        match other.read_exact(&mut theirs[..length]) {
+            // It was cut short meanwhile.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(false),
+            read => read?,
+        }
+        if ours[..length] != theirs[..length] {
+            return Ok(false);
+        }
+    }
+}
+
+const CHUNK: usize = 64 << 10;
+
+fn wait_for_lock(mut directory: File) -> nix::Result<Flock<File>> {
+    loop {
+        directory = match Flock::lock(directory, FlockArg::LockExclusive) {
+            Err((directory, Errno::EINTR)) => directory,
+            locked => return locked.map_err(|(_, error)| error),
+        };
+    }
+}

@@ -1,0 +1,52 @@
+//! The directory of network configurations: what a runtime reads there, and what of it is weir's own.
+
+use std::path::Path;
+
+use anyhow::Result;
+use weir_cni::NetworkConfigList;
+
+use super::kept::file_names;
+
+/// What a runtime reads.
+const EXTENSIONS: [&str; 3] = ["conf", "conflist", "json"];
+
+/// What was looked for, or why it is not there (yet).
+pub enum Search<T> {
+    Found(T),
+    Missing(String),
+}
+
+/// The names of the configurations in a directory that are not weir's own, in the order in which a
+/// runtime goes by them.
+pub fn configurations(directory: &Path, own: &str) -> Result<Vec<String>> {
+    let mut names = file_names(directory)?;
+    names.retain(|name| {
+        is_configuration(name) && !is_own(name, own) && directory.join(name).is_file()
+    });
+    Ok(names)
+}
+
+/// Whether a runtime reads a file of that name.
+pub fn is_configuration(name: &str) -> bool {
+    let extension = Path::new(name).extension().and_then(|e| e.to_str());
+    extension.is_some_and(|e| EXTENSIONS.contains(&e))
+}
+
+/// Whether a file is called as weir's own configuration is, be it a list or a single plugin's.
+pub fn is_own(name: &str, own: &str) -> bool {
+    let stem = |name: &str| Path::new(name).file_stem().map(ToOwned::to_owned);
+    stem(name) == stem(own)
+}
+
+/// Whether one of the network's plugins is of a type.
+pub fn has_type(network: &NetworkConfigList, plugin_type: &str) -> bool {
+    let mut plugins = network.plugins.iter();
+    plugins.any(|plugin| plugin.plugin_type() == plugin_type)
+}
+
+/// The files in a directory that are called as weir's own configuration.
+pub fn own_configurations(conf_dir: &Path, own: &str) -> Result<Vec<String>> {
+    let mut names = file_names(conf_dir)?;
+    names.retain(|name| is_own(name, own) && is_configuration(name));
+    Ok(names)
+}

@@ -1,0 +1,49 @@
+//! What stood in a place before weir took it: kept beside it, and put back by `weir uninstall`.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// `bridge` is kept as `bridge.weir-replaced`, which no runtime takes for a plugin of a configuration,
+/// nor for a configuration.
+pub const SUFFIX: &str = ".weir-replaced";
+
+/// The name under which a file is kept.
+pub fn name_of(name: &str) -> String {
+    format!("{name}{SUFFIX}")
+}
+
+/// The names of which something is kept in a directory, sorted.
+pub fn names(directory: &Path) -> Result<Vec<String>> {
+    let names = file_names(directory)?.into_iter();
+    Ok(names
+        .filter_map(|name| Some(name.strip_suffix(SUFFIX)?.to_owned()))
+        .filter(|name| !name.is_empty())
+        .collect())
+}
+
+/// Puts back what is kept of a name, over what is there now. Not on the disk before the directory is.
+pub fn put_back(directory: &Path, name: &str) -> Result<()> {
+    fs::rename(directory.join(name_of(name)), directory.join(name))
+        .with_context(|| format!("put back `{}`", directory.join(name).display()))
+}
+
+/// The names in a directory, sorted; none where it is missing.
+pub fn file_names(directory: &Path) -> Result<Vec<String>> {
+    let listed = || -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            // No name of weir's, of a plugin or of a configuration is anything but text.
+            names.extend(entry?.file_name().into_string());
+        }
+        names.sort();
+        Ok(names)
+    };
+    listed().with_context(|| format!("list `{}`", directory.display()))
+}

@@ -1,0 +1,80 @@
+//! `weir install` and `weir uninstall`: the binary, one link for each plugin, and on a Kubernetes node
+//! the delegating plugin's configuration.
+//!
+//! A runtime finds what was there before or what is there now, whole, at any moment: every file is
+//! written beside its place, to the disk, and renamed. The configuration comes last and goes first.
+
+mod arguments;
+mod bin_dir;
+mod conf_dir;
+mod configuration;
+mod default_network;
+mod kept;
+mod kubeconfig;
+mod multus;
+mod node;
+mod small;
+mod uninstall;
+mod watch;
+
+use anyhow::{Context, Result};
+
+pub use arguments::Arguments;
+pub use uninstall::{Arguments as UninstallArguments, run as uninstall};
+
+use super::OWN_NAME;
+use super::output::{Answer, show};
+use crate::cli::output::print_line;
+use crate::paths::Paths;
+use crate::sandbox::Catalogue;
+use bin_dir::BinDir;
+use node::Node;
+
+/// Installs, keeps what is installed as it is to be, or tells whether it is.
+pub fn run(arguments: &Arguments) -> Result<Answer> {
+    arguments.check_environment()?;
+    let paths = Paths::from_environment();
+    if !arguments.kubernetes {
+        return bare(arguments, &paths).map(|()| Answer::Yes);
+    }
+    let node = Node::new(arguments, paths);
+    match arguments.node.check {
+        true => node.check(),
+        false => watch::install(&node, &arguments.node).map(|()| Answer::Yes),
+    }
+}
+
+/// The binary and the links alone.
+fn bare(arguments: &Arguments, paths: &Paths) -> Result<()> {
+    let (names, damaged) = plugin_names(paths)?;
+    if let Some(error) = damaged.into_iter().next() {
+        return Err(error);
+    }
+    let bin_dir = BinDir::lock(&arguments.bin_dir)?;
+    bin_dir.put_binary()?;
+    for name in &names {
+        bin_dir.put_link(name)?;
+    }
+    bin_dir.sync()?;
+    print_line!(
+        "installed {}/{OWN_NAME}, and as plugins: {}",
+        arguments.bin_dir.display(),
+        names.join(", ")
+    );
+    Ok(())
+}
+
+/// The plugins of this node, each of which gets a link, and what is wrong with those that get none.
+fn plugin_names(paths: &Paths) -> Result<(Vec<String>, Vec<anyhow::Error>)> {
+    let listed = Catalogue::new(paths).list();
+    let (mut names, mut damaged) = (Vec::new(), Vec::new());
+    for plugin in listed.context("list the installed plugins")? {
+        match plugin.plugin {
+            // The name of the binary itself is taken.
+            Ok(plugin) if plugin.name == OWN_NAME => {}
+            Ok(plugin) => names.push(plugin.name),
+            Err(error) => damaged.push(show(error)),
+        }
+    }
+    Ok((names, damaged))
+}

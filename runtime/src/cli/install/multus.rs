@@ -1,0 +1,144 @@
+//! Taking over from Multus: its configuration, with one word changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use weir_cni::NetworkConfigList;
+
+use super::OWN_NAME;
+use super::conf_dir::{Search, configurations, has_type};
+use super::kept;
+
+/// The type of Multus' plugin.
+const TYPE: &str = "multus";
+
+/// The type of the plugin that only passes calls on to Multus' daemon.
+const SHIM: &str = "multus-shim";
+
+/// Multus' configuration on a node.
+pub struct Source {
+    /// Its name, as Multus wrote it.
+    pub name: String,
+    /// Whether weir has set it aside already.
+    pub is_kept: bool,
+    text: String,
+}
+
+/// Whether a network is Multus' configuration.
+pub fn is_multus(network: &NetworkConfigList) -> bool {
+    has_type(network, TYPE) || has_type(network, SHIM)
+}
+
+/// Finds the configuration of Multus: where Multus wrote it, or where weir keeps it.
+pub fn find(directory: &Path, own: &str) -> Result<Search<Source>> {
+    for name in configurations(directory, own)? {
+        if let Some(text) = read_multus(&directory.join(&name))? {
+            let is_kept = false;
+            return Ok(Search::Found(Source {
+                name,
+                is_kept,
+                text,
+            }));
+        }
+    }
+    for name in kept::names(directory)? {
+        if let Some(text) = read_multus(&directory.join(kept::name_of(&name)))? {
+            let is_kept = true;
+            return Ok(Search::Found(Source {
+                name,
+                is_kept,
+                text,
+            }));
+        }
+    }
+    let shown = directory.display();
+    Ok(Search::Missing(format!(
+        "there is no configuration of Multus in `{shown}`"
+    )))
+}
+
+/// The text of a file, where it is a configuration of Multus.
+fn read_multus(file: &Path) -> Result<Option<String>> {
+    let text = fs::read_to_string(file).with_context(|| format!("read `{}`", file.display()))?;
+    let is_of_multus = NetworkConfigList::parse(&text).is_ok_and(|network| is_multus(&network));
+    Ok(is_of_multus.then_some(text))
+}
+
+impl Source {
+    /// The name of weir's configuration that is made from it: a list stays a list.
+    pub fn converted_name(&self, own: &str) -> PathBuf {
+        let extension = Path::new(&self.name).extension().unwrap_or_default();
+        Path::new(own).with_extension(extension)
+    }
+
+    /// The same text with the plugin's `type` changed.
+    pub fn convert(&self) -> Result<String> {
+        convert(&self.text).with_context(|| format!("take over `{}`", self.name))
+    }
+}
+
+fn convert(text: &str) -> Result<String> {
+    let document: Value = serde_json::from_str(text).context("it is not JSON")?;
+    let mut converted = document.clone();
+    let plugins = match converted.get_mut("plugins").and_then(Value::as_array_mut) {
+        Some(plugins) => plugins.iter_mut().collect(),
+        None => vec![&mut converted],
+    };
+    for plugin in plugins {
+        match plugin["type"].as_str() {
+            Some(TYPE) => plugin["type"] = json!(OWN_NAME),
+            Some(SHIM) => bail!(
+                "`{SHIM}` has its configuration from Multus' daemon, and this is not all of it: stop \
+                 Multus, remove this file, and install without --from-multus"
+            ),
+            _ => {}
+        }
+    }
+    Ok(change_one_word(text, &converted).unwrap_or_else(|| format!("{converted:#}\n")))
+}
+
+/// The text with one word changed so that it means what it is to mean.
+fn change_one_word(text: &str, meaning: &Value) -> Option<String> {
+    let (old, new) = (format!("\"{TYPE}\""), format!("\"{OWN_NAME}\""));
+    text.match_indices(&old).find_map(|(at, _)| {
+        let changed = format!("{}{new}{}", &text[..at], &text[at + old.len()..]);
+        let means: Value = serde_json::from_str(&changed).ok()?;
+        (means == *meaning).then_some(changed)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_word_changes_and_the_rest_stays_as_it_was_written() -> Result<()> {
+        let text = "{\n  \"name\": \"multus\", \"type\":   \"multus\",\n\t\"delegates\": [{ \"type\": \"x\" }] }\n";
+        let expected = text.replacen("\"type\":   \"multus\"", "\"type\":   \"weir\"", 1);
+        assert_eq!(convert(text)?, expected);
+        let list = r#"{"name":"n","plugins":[{"type":"multus","delegates":[{"type":"multus"}]}]}"#;
+        let expected =
+            r#"{"name":"n","plugins":[{"type":"weir","delegates":[{"type":"multus"}]}]}"#;
+        assert_eq!(convert(list)?, expected);
+        Ok(())
+    }
+
+    #[test]
+    fn a_type_that_is_written_otherwise_changes_as_well() -> Result<()> {
+        let changed = convert(r#"{"type": "mult\u0075s", "name": "n"}"#)?;
+        let changed: Value = serde_json::from_str(&changed)?;
+        assert_eq!(changed, json!({ "type": "weir", "name": "n" }));
+        Ok(())
+    }
+
+    #[test]
+    fn the_configuration_of_the_daemon_is_not_taken_over() {
+        let error = convert(r#"{"type": "multus-shim", "name": "n"}"#).expect_err("a shim");
+        assert!(
+            error.to_string().contains("without --from-multus"),
+            "{error}"
+        );
+    }
+}

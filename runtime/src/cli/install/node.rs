@@ -1,0 +1,287 @@
+//! A Kubernetes node as it is to be, and one pass that makes it so: the binary, the links, the kubeconfig,
+//! and last, when the default network is there, the configuration.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::arguments::{Arguments, DEFAULT_NETWORK};
+use super::bin_dir::{self, BinDir};
+use super::conf_dir::{Search, own_configurations};
+use super::configuration::{self, NodePaths};
+use super::default_network;
+use super::kept;
+use super::multus;
+use super::plugin_names;
+use super::small::{self, SmallFile};
+use super::{OWN_NAME, kubeconfig};
+use crate::cli::output::{Answer, complain, say};
+use crate::paths::Paths;
+
+/// Where the kubeconfig is in the directory of network configurations.
+pub const KUBECONFIG: &str = "weir.d/weir.kubeconfig";
+
+/// What is to be on the node.
+pub struct Node<'a> {
+    arguments: &'a Arguments,
+    paths: Paths,
+    conf_dir: PathBuf,
+}
+
+/// What came of a pass.
+pub enum State {
+    /// All is in its place; whether something was put there now.
+    Whole { changed: bool },
+    /// All but the configuration, and why.
+    Waiting(String),
+}
+
+/// weir's configuration, and Multus' one that it replaces.
+struct Wanted {
+    configuration: SmallFile,
+    set_aside: Option<String>,
+}
+
+impl<'a> Node<'a> {
+    /// For these options.
+    pub fn new(arguments: &'a Arguments, paths: Paths) -> Self {
+        let conf_dir = arguments.node.conf_dir.clone();
+        Self {
+            conf_dir: conf_dir.unwrap_or_else(|| paths.networks()),
+            arguments,
+            paths,
+        }
+    }
+
+    /// Puts in place what is not, the configuration last, and tells of each thing.
+    pub fn pass(&self) -> Result<State> {
+        let bin_dir = BinDir::lock(&self.arguments.bin_dir)?;
+        let mut changes = Changes::default();
+        self.put_plugins(&bin_dir, &mut changes)?;
+        fs::create_dir_all(&self.conf_dir)
+            .with_context(|| format!("create `{}`", self.conf_dir.display()))?;
+        small::clear_up(&self.conf_dir)?;
+        if let Some(kubeconfig) = self.kubeconfig()? {
+            small::clear_up(kubeconfig.path.parent().unwrap_or(&self.conf_dir))?;
+            changes.put(&kubeconfig)?;
+        }
+        let wanted = match self.wanted()? {
+            Search::Missing(reason) => return Ok(State::Waiting(reason)),
+            Search::Found(wanted) => wanted,
+        };
+        changes.put(&wanted.configuration)?;
+        self.remove_others(&wanted, &mut changes)?;
+        Ok(State::Whole {
+            changed: changes.are_some,
+        })
+    }
+
+    fn put_plugins(&self, bin_dir: &BinDir, changes: &mut Changes) -> Result<()> {
+        let place = &self.arguments.bin_dir;
+        if !bin_dir::has_binary(place)? {
+            bin_dir.put_binary()?;
+            changes.tell("installed", &place.join(OWN_NAME));
+        }
+        let (names, damaged) = plugin_names(&self.paths)?;
+        // It must not keep the others, nor the token, from being put in place.
+        for error in damaged {
+            complain(&format!("{error:#}"));
+        }
+        for name in names {
+            if bin_dir.put_link(&name)? {
+                changes.tell("installed", &place.join(name));
+            }
+        }
+        bin_dir.sync()
+    }
+
+    /// A configuration of weir's in the other form, and Multus', once weir's is in force.
+    fn remove_others(&self, wanted: &Wanted, changes: &mut Changes) -> Result<()> {
+        if let Some(name) = &wanted.set_aside {
+            let path = self.conf_dir.join(name);
+            fs::rename(&path, self.conf_dir.join(kept::name_of(name)))
+                .with_context(|| format!("set `{}` aside", path.display()))?;
+            changes.tell("set aside", &path);
+        }
+        for name in own_configurations(&self.conf_dir, &self.arguments.node.conf_name)? {
+            let path = self.conf_dir.join(name);
+            if path != wanted.configuration.path {
+                fs::remove_file(&path).with_context(|| format!("remove `{}`", path.display()))?;
+                changes.tell("removed", &path);
+            }
+        }
+        small::sync(&self.conf_dir)
+    }
+
+    /// Tells what is not as it is to be.
+    pub fn check(&self) -> Result<Answer> {
+        let amiss = self.amiss()?;
+        for line in &amiss {
+            say!("{line}");
+        }
+        Ok(match amiss.is_empty() {
+            true => Answer::Yes,
+            false => Answer::No,
+        })
+    }
+
+    fn amiss(&self) -> Result<Vec<String>> {
+        let place = &self.arguments.bin_dir;
+        let mut amiss = Vec::new();
+        if !bin_dir::has_binary(place)? {
+            let own = place.join(OWN_NAME);
+            amiss.push(format!("`{}` is not this weir", own.display()));
+        }
+        let (names, _) = plugin_names(&self.paths)?;
+        for name in names.iter().filter(|name| !bin_dir::has_link(place, name)) {
+            let link = place.join(name);
+            amiss.push(format!("`{}` is not a link to weir", link.display()));
+        }
+        let wanted = self.wanted()?;
+        let mut files = Vec::new();
+        files.extend(self.kubeconfig()?);
+        match wanted {
+            Search::Missing(reason) => amiss.push(reason),
+            Search::Found(wanted) => {
+                files.push(wanted.configuration);
+                amiss.extend(wanted.set_aside.map(|name| {
+                    let standing = self.conf_dir.join(name);
+                    format!("`{}` is still in force", standing.display())
+                }));
+            }
+        }
+        for file in files {
+            if !file.is_there()? {
+                let path = file.path.display();
+                amiss.push(format!("`{path}` is not as it is to be"));
+            }
+        }
+        Ok(amiss)
+    }
+
+    /// None where one that is there is used.
+    fn kubeconfig(&self) -> Result<Option<SmallFile>> {
+        let node = &self.arguments.node;
+        // Multus' configuration names one.
+        let is_given = node.kubeconfig.is_some() || node.from_multus;
+        if is_given && node.kubeconfig_path.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(SmallFile {
+            path: self.kubeconfig_path(),
+            content: kubeconfig::of_service_account(&node.service_account)?,
+        }))
+    }
+
+    fn kubeconfig_path(&self) -> PathBuf {
+        let given = self.arguments.node.kubeconfig_path.clone();
+        given.unwrap_or_else(|| self.conf_dir.join(KUBECONFIG))
+    }
+
+    fn wanted(&self) -> Result<Search<Wanted>> {
+        let wanted = match self.arguments.node.from_multus {
+            true => self.converted()?,
+            false => self.generated()?,
+        };
+        if let Search::Found(wanted) = &wanted {
+            let own = wanted.configuration.path.file_name().unwrap_or_default();
+            let set_aside = wanted
+                .set_aside
+                .as_ref()
+                .map(|name| self.conf_dir.join(name));
+            default_network::check_precedence(
+                &self.conf_dir,
+                &own.to_string_lossy(),
+                set_aside.as_deref(),
+            )?;
+        }
+        Ok(wanted)
+    }
+
+    fn converted(&self) -> Result<Search<Wanted>> {
+        let own = &self.arguments.node.conf_name;
+        let source = match multus::find(&self.conf_dir, own)? {
+            Search::Missing(reason) => return Ok(Search::Missing(reason)),
+            Search::Found(source) => source,
+        };
+        Ok(Search::Found(Wanted {
+            configuration: SmallFile {
+                path: self.conf_dir.join(source.converted_name(own)),
+                content: source.convert()?,
+            },
+            set_aside: (!source.is_kept).then_some(source.name),
+        }))
+    }
+
+    fn generated(&self) -> Result<Search<Wanted>> {
+        let node = &self.arguments.node;
+        let wanted = node.default_network_file.as_deref();
+        let found = match default_network::find(&self.conf_dir, &node.conf_name, wanted)? {
+            Search::Missing(reason) => return Ok(Search::Missing(reason)),
+            Search::Found(found) => found,
+        };
+        let arguments = &self.arguments.configuration;
+        let indicator = arguments.readiness_indicator_file.as_deref();
+        let kubeconfig = match &node.kubeconfig {
+            Some(file) => file.display().to_string(),
+            None => self.on_node(&self.kubeconfig_path()),
+        };
+        let paths = NodePaths {
+            kubeconfig,
+            conf_dir: self.on_node(&self.conf_dir),
+            default_network: self.on_node(&found.file),
+            readiness_indicator: indicator.map(|file| match file {
+                DEFAULT_NETWORK => self.on_node(&found.file),
+                file => file.to_owned(),
+            }),
+        };
+        Ok(Search::Found(Wanted {
+            configuration: SmallFile {
+                path: self.conf_dir.join(&node.conf_name),
+                content: configuration::render(&found.network, arguments, &paths),
+            },
+            set_aside: None,
+        }))
+    }
+
+    fn on_node(&self, place: &Path) -> String {
+        self.paths.on_node(place).display().to_string()
+    }
+
+    /// The directories in which a change may ask for another pass.
+    pub fn directories(&self) -> Result<Vec<PathBuf>> {
+        let mut directories = vec![
+            self.arguments.bin_dir.clone(),
+            self.conf_dir.clone(),
+            self.arguments.node.service_account.clone(),
+            self.paths.plugins(),
+        ];
+        directories.extend(self.kubeconfig_path().parent().map(Path::to_owned));
+        // A network's plugins may stand in a directory of the network's name.
+        let names = kept::file_names(&self.conf_dir)?.into_iter();
+        directories.extend(names.map(|name| self.conf_dir.join(name)));
+        directories.retain(|directory| directory.is_dir());
+        Ok(directories)
+    }
+}
+
+/// What a pass has changed, told as it happens: the next thing may fail.
+#[derive(Default)]
+struct Changes {
+    are_some: bool,
+}
+
+impl Changes {
+    fn put(&mut self, file: &SmallFile) -> Result<()> {
+        if file.put()? {
+            self.tell("installed", &file.path);
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, what: &str, place: &Path) {
+        say!("{what} {}", place.display());
+        self.are_some = true;
+    }
+}

@@ -1,0 +1,59 @@
+//! A small file as it is to be: the configuration, the kubeconfig.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::kept::file_names;
+use crate::files::{Durability, is_temporary, replace};
+
+/// Its place and its content; nobody but its owner may read it.
+pub struct SmallFile {
+    pub path: PathBuf,
+    pub content: String,
+}
+
+impl SmallFile {
+    /// Puts it in place, unless it is there. Whether it was not.
+    pub fn put(&self) -> Result<bool> {
+        if self.is_there()? {
+            return Ok(false);
+        }
+        replace(&self.path, self.content.as_bytes(), Durability::Disk)
+            .with_context(|| format!("write `{}`", self.path.display()))?;
+        Ok(true)
+    }
+
+    /// Whether it is in its place, with its content and its permissions.
+    pub fn is_there(&self) -> Result<bool> {
+        let compare = || -> io::Result<bool> {
+            let metadata = fs::symlink_metadata(&self.path)?;
+            let is_private = metadata.is_file() && metadata.mode() & 0o077 == 0;
+            Ok(is_private && fs::read(&self.path)? == self.content.as_bytes())
+        };
+        match compare() {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            compared => compared.with_context(|| format!("read `{}`", self.path.display())),
+        }
+    }
+}
+
+/// Removes what an interrupted write left in a directory; nobody else may be writing there.
+pub fn clear_up(directory: &Path) -> Result<()> {
+    for name in file_names(directory)? {
+        if is_temporary(name.as_ref()) {
+            let path = directory.join(name);
+            fs::remove_file(&path).with_context(|| format!("remove `{}`", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the names in a directory are on the disk.
+pub fn sync(directory: &Path) -> Result<()> {
+    let synced = File::open(directory).and_then(|directory| directory.sync_all());
+    synced.with_context(|| format!("write `{}` to the disk", directory.display()))
+}

@@ -1,0 +1,183 @@
+//! `weir uninstall`: what was there before weir, there again. The configuration goes first, so that no
+//! runtime calls what is being removed.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use super::bin_dir::{BinDir, Restored};
+use super::conf_dir::{configurations, has_type, is_configuration, own_configurations};
+use super::node::KUBECONFIG;
+use super::{OWN_NAME, kept, small};
+use crate::cli::output::say;
+use crate::network;
+use crate::paths::Paths;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Where the container runtime looks for CNI plugins.
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "/opt/cni/bin",
+        env = "WEIR_INSTALL_BIN_DIR"
+    )]
+    bin_dir: PathBuf,
+    /// Where the container runtime reads network configurations [default: /etc/cni/net.d].
+    #[arg(long, value_name = "DIR", env = "WEIR_INSTALL_CONF_DIR")]
+    conf_dir: Option<PathBuf>,
+    /// The name of weir's own configuration there.
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "00-weir.conflist",
+        env = "WEIR_INSTALL_CONF_NAME"
+    )]
+    conf_name: String,
+    /// The kubeconfig that was written [default: weir.d/weir.kubeconfig in the directory of network
+    /// configurations].
+    #[arg(long, value_name = "FILE", env = "WEIR_INSTALL_KUBECONFIG_PATH")]
+    kubeconfig_path: Option<PathBuf>,
+    /// Also remove what weir keeps on the node: installed plugins, their stores, records of pods.
+    /// Grants, weir.json and logs stay.
+    #[arg(long)]
+    purge: bool,
+    /// Also while pods are attached, whose networks nobody removes then, and where a configuration that
+    /// is not weir's own needs weir.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Removes weir from the node.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let paths = Paths::from_environment();
+    let conf_dir = arguments.conf_dir.clone();
+    let conf_dir = conf_dir.unwrap_or_else(|| paths.networks());
+    if !arguments.force {
+        check_pods(&paths)?;
+        check_configurations(&conf_dir, &arguments.conf_name)?;
+    }
+    // Nobody installs meanwhile.
+    let bin_dir = BinDir::lock(&arguments.bin_dir)?;
+    remove_configuration(&conf_dir, &arguments.conf_name)?;
+    remove_kubeconfig(&conf_dir, arguments.kubeconfig_path.as_deref())?;
+    tell(&arguments.bin_dir, &bin_dir.restore()?);
+    if arguments.purge {
+        purge(&paths)?;
+    }
+    Ok(())
+}
+
+/// A pod that is attached needs weir for its DEL.
+fn check_pods(paths: &Paths) -> Result<()> {
+    let directory = paths.pods();
+    let mut pods = 0;
+    for name in kept::file_names(&directory)? {
+        let below = directory.join(&name);
+        if below.is_dir() {
+            let records = kept::file_names(&below)?;
+            pods += records
+                .iter()
+                .filter(|name| name.ends_with(".json"))
+                .count();
+        }
+    }
+    if pods == 0 {
+        return Ok(());
+    }
+    bail!(
+        "weir has attached {pods} pods or containers of this node, as `{}` records, and their networks can \
+         only be removed by weir: drain the node first (`kubectl drain NODE --ignore-daemonsets`), or give \
+         --force",
+        directory.display()
+    )
+}
+
+/// A configuration that somebody wrote by hand, such as Multus' with one word changed, would be without
+/// its plugin.
+fn check_configurations(conf_dir: &Path, own: &str) -> Result<()> {
+    for name in configurations(conf_dir, own)? {
+        let file = conf_dir.join(name);
+        if network::at(&file).is_ok_and(|network| has_type(&network, OWN_NAME)) {
+            bail!(
+                "`{}` is of the type `{OWN_NAME}`, and `weir install` has not written it: change its type \
+                 back, or remove it, or give --force",
+                file.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Multus' configuration comes back before weir's goes, so that one of both is in force at any moment.
+fn remove_configuration(conf_dir: &Path, own: &str) -> Result<()> {
+    let kept_names = kept::names(conf_dir)?;
+    for name in kept_names.iter().filter(|name| is_configuration(name)) {
+        match conf_dir.join(name).exists() {
+            true => say!("left {}", conf_dir.join(kept::name_of(name)).display()),
+            false => {
+                kept::put_back(conf_dir, name)?;
+                say!("put back {}", conf_dir.join(name).display());
+            }
+        }
+    }
+    for name in own_configurations(conf_dir, own)? {
+        let file = conf_dir.join(name);
+        fs::remove_file(&file).with_context(|| format!("remove `{}`", file.display()))?;
+        say!("removed {}", file.display());
+    }
+    match conf_dir.is_dir() {
+        true => small::sync(conf_dir),
+        false => Ok(()),
+    }
+}
+
+fn remove_kubeconfig(conf_dir: &Path, given: Option<&Path>) -> Result<()> {
+    let own = conf_dir.join(KUBECONFIG);
+    let file = given.unwrap_or(&own);
+    match fs::remove_file(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        removed => {
+            removed.with_context(|| format!("remove `{}`", file.display()))?;
+            say!("removed {}", file.display());
+        }
+    }
+    if let Some(directory) = own.parent() {
+        small::clear_up(directory)?;
+        // Unless somebody else has something there, or it is gone.
+        let _ = fs::remove_dir(directory);
+    }
+    Ok(())
+}
+
+fn tell(bin_dir: &Path, restored: &Restored) {
+    let shown = bin_dir.display();
+    for name in &restored.put_back {
+        say!("put back {shown}/{name}");
+    }
+    for name in &restored.removed {
+        say!("removed {shown}/{name}");
+    }
+    for name in &restored.kept {
+        say!(
+            "left {shown}/{name}, which was put there since, and {shown}/{}",
+            kept::name_of(name)
+        );
+    }
+}
+
+fn purge(paths: &Paths) -> Result<()> {
+    for directory in [paths.state(), paths.run()] {
+        match fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            removed => {
+                removed.with_context(|| format!("remove `{}`", directory.display()))?;
+                say!("removed {}", directory.display());
+            }
+        }
+    }
+    Ok(())
+}

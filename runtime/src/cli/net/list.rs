@@ -1,0 +1,93 @@
+//! `weir net list`: the networks of the configurations' directory, and those of weir's own configuration.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+
+use crate::cli::output::{Format, print_line, say, show};
+use crate::network::{Interface, PodNetwork, Settings, list_names};
+use crate::paths::Paths;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Where network configurations are [default: /etc/cni/net.d].
+    #[arg(long, value_name = "DIR", env = "NETCONFPATH")]
+    conf_dir: Option<PathBuf>,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    directory: PathBuf,
+    /// Of the directory.
+    networks: Vec<String>,
+    configuration: PathBuf,
+    /// Of weir's own configuration.
+    pod_networks: Vec<Named>,
+}
+
+#[derive(Serialize)]
+struct Named {
+    name: String,
+    default: bool,
+    interface: String,
+    plugins: Vec<String>,
+}
+
+/// Prints them.
+pub(super) fn run(arguments: &Arguments) -> Result<()> {
+    let paths = Paths::from_environment();
+    let directory = arguments
+        .conf_dir
+        .clone()
+        .unwrap_or_else(|| paths.networks());
+    let mut networks = list_names(&directory).map_err(show)?;
+    networks.sort();
+    let settings = Settings::load(&paths).map_err(show)?;
+    let shown = Shown {
+        directory,
+        networks,
+        configuration: paths.configuration(),
+        pod_networks: settings.pod_networks.iter().map(named).collect(),
+    };
+    arguments.format.print(&shown, print)
+}
+
+fn named(network: &PodNetwork) -> Named {
+    let plugins = network.list.plugins.iter();
+    Named {
+        name: network.name().to_owned(),
+        default: network.is_default,
+        interface: match &network.interface {
+            Interface::Loopback => "lo".to_owned(),
+            Interface::New(template) => template.to_string(),
+        },
+        plugins: plugins.map(|p| p.plugin_type().to_owned()).collect(),
+    }
+}
+
+fn print(shown: &Shown) {
+    say!("networks of {}:", shown.directory.display());
+    if shown.networks.is_empty() {
+        print_line!("  none");
+    }
+    for name in &shown.networks {
+        say!("  {name}");
+    }
+    say!("podNetworks of {}:", shown.configuration.display());
+    if shown.pod_networks.is_empty() {
+        print_line!("  none");
+    }
+    for network in &shown.pod_networks {
+        let default = if network.default { "  default" } else { "" };
+        say!(
+            "  {:<16} {:<15} {}{default}",
+            network.name,
+            network.interface,
+            network.plugins.join(", ")
+        );
+    }
+}

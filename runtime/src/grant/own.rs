@@ -1,0 +1,116 @@
+//! What weir may do on its own behalf, past the same gate as a plugin: a grant that no document replaces,
+//! widens or narrows.
+
+use super::Capabilities;
+use super::address::AddressRule;
+use super::operation::{Namespace, Verb};
+use super::pattern::Pattern;
+use super::route::{MAIN_TABLE, RouteRule};
+use super::sysctl::SysctlRule;
+
+/// Whose the records of such operations are; no plugin can have the name.
+pub const NAME: &str = "weir";
+
+/// To move the default routes of a pod that has these interfaces, through one of them or away from it. A
+/// route may lead over several of them. Nothing of the host's.
+pub fn capabilities(interfaces: Vec<Pattern>) -> Capabilities {
+    let namespace = Some(Namespace::Container);
+    Capabilities {
+        address: vec![AddressRule {
+            namespace,
+            links: Some(vec![pattern("{ifname}")]),
+            verbs: Some(vec![Verb::Read]),
+            ..AddressRule::default()
+        }],
+        route: vec![RouteRule {
+            namespace,
+            links: Some(interfaces),
+            tables: Some(vec![MAIN_TABLE]),
+            verbs: Some(vec![Verb::Create, Verb::Read, Verb::Delete]),
+            ..RouteRule::default()
+        }],
+        // So that no router's advertisement brings a default route back that was taken away.
+        sysctl: vec![SysctlRule {
+            namespace,
+            keys: Some(vec![pattern("net.ipv6.conf.{ifname}.accept_ra_defrtr")]),
+            values: Some(vec!["0".to_owned()]),
+            verbs: Some(vec![Verb::Write]),
+        }],
+        ..Capabilities::default()
+    }
+}
+
+fn pattern(text: &str) -> Pattern {
+    Pattern::try_from(text.to_owned()).expect("a valid pattern")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::operation::{Decision, Invocation, Operation, decide};
+    use super::super::{address, link::LinkFacts, route, sysctl};
+    use super::*;
+
+    fn is_allowed(operation: &impl Operation) -> bool {
+        let invocation = Invocation {
+            ifname: "net.1".to_owned(),
+            ..Invocation::default()
+        };
+        let interfaces = ["net.1", "net*"].map(Pattern::literal).to_vec();
+        let decision = decide(&capabilities(interfaces), &invocation, operation);
+        matches!(decision, Decision::Allowed { .. })
+    }
+
+    fn link(namespace: Namespace, name: &str) -> LinkFacts {
+        LinkFacts {
+            namespace,
+            index: 2,
+            name: name.to_owned(),
+            kind: "veth".to_owned(),
+        }
+    }
+
+    fn default_route(namespace: Namespace, name: &str, table: u32) -> route::Delete {
+        let to = "0.0.0.0/0".parse().expect("a network");
+        let mut wanted = route::Route::unicast(to);
+        wanted.link = Some(link(namespace, name));
+        wanted.table = table;
+        route::Delete {
+            namespace,
+            route: wanted,
+        }
+    }
+
+    #[test]
+    fn it_is_of_the_interfaces_of_the_container() {
+        let (inside, outside) = (Namespace::Container, Namespace::Host);
+        assert!(is_allowed(&default_route(inside, "net.1", MAIN_TABLE)));
+        assert!(is_allowed(&default_route(inside, "net*", MAIN_TABLE)));
+        assert!(!is_allowed(&default_route(inside, "net2", MAIN_TABLE)));
+        assert!(!is_allowed(&default_route(inside, "net.1", 100)));
+        assert!(!is_allowed(&default_route(outside, "net.1", MAIN_TABLE)));
+        let list = |namespace, name| address::List {
+            link: link(namespace, name),
+            family: None,
+        };
+        assert!(is_allowed(&list(inside, "net.1")));
+        assert!(!is_allowed(&list(inside, "net*")));
+        assert!(!is_allowed(&list(outside, "net.1")));
+    }
+
+    #[test]
+    fn one_parameter_may_be_turned_off() {
+        let write = |namespace, key: &str, value: &str| sysctl::Write {
+            namespace,
+            key: key.to_owned(),
+            value: value.to_owned(),
+        };
+        let key = "net.ipv6.conf.net/1.accept_ra_defrtr";
+        assert!(is_allowed(&write(Namespace::Container, key, "0")));
+        assert!(!is_allowed(&write(Namespace::Container, key, "1")));
+        assert!(!is_allowed(&write(Namespace::Host, key, "0")));
+        let other = "net.ipv6.conf.all.accept_ra_defrtr";
+        assert!(!is_allowed(&write(Namespace::Container, other, "0")));
+        let other = "net.ipv6.conf.net/1.accept_ra";
+        assert!(!is_allowed(&write(Namespace::Container, other, "0")));
+    }
+}

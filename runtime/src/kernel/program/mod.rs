@@ -1,0 +1,176 @@
+//! Capability `native`: a native CNI plugin's program, as it was looked at, run to its end.
+//!
+//! What was hashed is what runs: the file is copied into memory once, sealed, and run from there. The
+//! program gets nothing of weir's but what the call says: no variable, no descriptor, no signal mask.
+
+mod output;
+mod sealed;
+mod watch;
+
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::{Pid, setsid};
+
+pub use sealed::{Sealed, Unfit};
+
+use super::memory;
+use crate::gate::Permit;
+use crate::grant::native::Execute;
+
+/// What a program may print, in bytes; a CNI result has some hundred.
+pub const MOST_OUTPUT: usize = 4 << 20;
+
+/// How much of what a program says on standard error is kept, in bytes.
+pub const MOST_MESSAGES: usize = 64 << 10;
+
+/// How a program is called.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The path by which it is called, which some programs go by.
+    pub called_as: String,
+    /// All of its environment.
+    pub environment: Vec<(&'static str, String)>,
+    /// Its standard input.
+    pub input: Vec<u8>,
+    /// From its start to its end.
+    pub time: Duration,
+}
+
+/// What came of a program that ended by itself.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// Its exit status; none when a signal ended it.
+    pub status: Option<i32>,
+    pub signal: Option<i32>,
+    /// At most [`MOST_OUTPUT`].
+    pub output: Vec<u8>,
+    /// At most [`MOST_MESSAGES`], from the beginning.
+    pub messages: Vec<u8>,
+}
+
+/// Why a program did not run to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nothing has run.
+    #[error("{} was authorised, and {} is here", .0.authorised, .0.here)]
+    Other(Box<Mismatch>),
+    /// Nothing has run.
+    #[error("it cannot be run: {0}")]
+    Start(#[source] io::Error),
+    #[error("it did not end within {0:?} and was killed")]
+    Time(Duration),
+    #[error("it printed more than {MOST_OUTPUT} bytes and was killed")]
+    Output,
+    /// It was killed.
+    #[error("it cannot be waited for: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A permit for another program.
+#[derive(Debug)]
+pub struct Mismatch {
+    authorised: String,
+    here: String,
+}
+
+impl Error {
+    /// Whether the program may have done something.
+    pub fn has_run(&self) -> bool {
+        !matches!(self, Self::Other(_) | Self::Start(_))
+    }
+}
+
+/// Runs a program and waits for its end. When that does not come in time, or the program prints too
+/// much, it is killed, with all that it has started and is still in its group.
+pub fn run(permit: &Permit<Execute>, program: &Sealed, call: &Call) -> Result<Ended, Error> {
+    let authorised = &permit.operation().digest;
+    if authorised != program.digest() {
+        return Err(Error::Other(Box::new(Mismatch {
+            authorised: authorised.to_string(),
+            here: program.digest().to_string(),
+        })));
+    }
+    let deadline = Instant::now() + call.time;
+    let mut child = start(program, call).map_err(Error::Start)?;
+    let said = watch::until(&mut child, deadline);
+    if said.is_err() {
+        kill(&mut child);
+    }
+    let status = child.wait();
+    let said = said.map_err(|ended| ended.explain(call.time))?;
+    let status = status?;
+    Ok(Ended {
+        status: status.code(),
+        signal: status.signal(),
+        output: said.output,
+        messages: said.messages,
+    })
+}
+
+fn start(program: &Sealed, call: &Call) -> io::Result<Child> {
+    let variables = call.environment.iter().map(|(name, value)| (name, value));
+    let mut command = Command::new(program.path());
+    command
+        .arg0(&call.called_as)
+        .env_clear()
+        .envs(variables)
+        .current_dir("/")
+        .stdin(memory::input(c"stdin", &call.input)?)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // SAFETY: between fork and exec it makes system calls and nothing else: it takes no lock and no memory.
+    unsafe { command.pre_exec(become_alone) };
+    command.spawn()
+}
+
+/// A session and a process group of its own, an end with weir's, no descriptor but the three, and no signal
+/// ignored. The mask is the standard library's affair, which clears it.
+fn become_alone() -> io::Result<()> {
+    for signal in 1..=LAST_SIGNAL {
+        // SAFETY: no handler is installed, only the system's default action; two signals have no other.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    setsid()?;
+    set_pdeathsig(Signal::SIGKILL)?;
+    umask(Mode::from_bits_truncate(0o022));
+    // SAFETY: the call takes three numbers, and descriptors are closed by exec alone.
+    let closed = unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            3,
+            libc::c_uint::MAX,
+            CLOSE_RANGE_CLOEXEC,
+        )
+    };
+    match Errno::result(closed) {
+        // Before Linux 5.11 there is no such call. weir's own descriptors are closed all the same.
+        Ok(_) | Err(Errno::ENOSYS | Errno::EINVAL) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// With the real-time signals, as Linux has them.
+const LAST_SIGNAL: libc::c_int = 64;
+
+/// To close at exec, not at once: by one of them the program is found.
+const CLOSE_RANGE_CLOEXEC: libc::c_uint = 4;
+
+/// Kills a program that was not waited for yet, so that its number is still its own.
+fn kill(child: &mut Child) {
+    if let Ok(id) = i32::try_from(child.id()) {
+        // It leads its group; there is none where it has ended.
+        let _ = killpg(Pid::from_raw(id), Signal::SIGKILL);
+    }
+    let _ = child.kill();
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! The program of a native plugin: found, and read once.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::libc;
+use weir_cni::{Error, validate_plugin_type};
+
+use super::codes;
+use crate::grant::document::Digest;
+use crate::kernel::program::{Sealed, Unfit};
+
+/// What weir is called in a directory of plugins.
+const OWN_NAME: &str = "weir";
+
+/// A program, and where it was found.
+pub(super) struct Binary {
+    pub(super) path: PathBuf,
+    pub(super) program: Sealed,
+}
+
+impl Binary {
+    /// The program of that name, in the first directory that has one.
+    ///
+    /// Errors: `codes::UNFIT` for what is there and cannot be run under a digest, or is weir itself.
+    pub(super) fn find(name: &str, directories: &[PathBuf]) -> Result<Option<Self>, Error> {
+        validate_plugin_type(name)?;
+        for directory in directories {
+            let path = directory.join(name);
+            let file = match open(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                file => file.map_err(|e| unfit(name, &path, &e))?,
+            };
+            if is_weir(&file, directory).map_err(|e| unfit(name, &path, &e))? {
+                return Err(weir_itself(name, &path));
+            }
+            let program = Sealed::copy(name, &file).map_err(|e| unfit(name, &path, &e))?;
+            return Ok(Some(Self { path, program }));
+        }
+        Ok(None)
+    }
+}
+
+/// The digest under which a file could be listed. Errors: `codes::UNFIT`.
+pub fn inspect(path: &Path) -> Result<Digest, Error> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let failed = |e: Unfit| unfit(&name, path, &e);
+    let file = open(path).map_err(|e| failed(e.into()))?;
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    if is_weir(&file, directory).map_err(|e| failed(e.into()))? {
+        return Err(weir_itself(&name, path));
+    }
+    Ok(Sealed::copy(&name, &file).map_err(failed)?.digest().clone())
+}
+
+/// Nobody is waited for, as at a pipe.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
+    options.open(path)
+}
+
+/// Whether a file is the one that runs, or the one that is installed beside it: a link to weir is a
+/// component's name, and the component may be gone.
+fn is_weir(file: &File, directory: &Path) -> io::Result<bool> {
+    let own = file.metadata()?;
+    let is_own = |path: &Path| match fs::metadata(path) {
+        Ok(other) => Ok((other.dev(), other.ino()) == (own.dev(), own.ino())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    };
+    Ok(is_own(Path::new("/proc/self/exe"))? || is_own(&directory.join(OWN_NAME))?)
+}
+
+fn weir_itself(name: &str, path: &Path) -> Error {
+    Error::new(
+        codes::UNFIT,
+        format!(
+            "`{}` is weir itself, which is no native plugin, and there is no component `{name}`",
+            path.display()
+        ),
+    )
+    .with_details(format!(
+        "install the component with `weir plugin add FILE --name {name}`, or correct `type` in the network \
+         configuration"
+    ))
+}
+
+fn unfit(name: &str, path: &Path, why: &dyn std::fmt::Display) -> Error {
+    Error::new(
+        codes::UNFIT,
+        format!(
+            "native plugin `{name}`: `{}` cannot be run: {why}",
+            path.display()
+        ),
+    )
+}

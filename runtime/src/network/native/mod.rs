@@ -1,0 +1,307 @@
+//! Native plugins: programs outside of the sandbox, which run where weir's own configuration lists them by
+//! name, digest and network, and nowhere else.
+//!
+//! Each call passes the gate, with what is listed for its rules, and is recorded, refused or not.
+
+mod answer;
+mod binary;
+mod listing;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+use weir_cni::{AddResult, Command, Error, PluginConfig};
+
+pub use binary::inspect;
+
+use self::binary::Binary;
+use self::listing::Listing;
+use super::attachment::Attachment;
+use super::codes;
+use crate::gate::{Audit, Denied, Gate, Subject};
+use crate::grant::native::Execute;
+use crate::grant::{Capabilities, Invocation};
+use crate::host::Log;
+use crate::kernel::program::{self, Call, MOST_MESSAGES};
+use crate::sandbox::Sandbox;
+
+/// What a native plugin finds other programs by.
+const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Runs native plugins of some directories.
+#[derive(Clone, Debug)]
+pub struct NativePlugins {
+    bin_dirs: Vec<PathBuf>,
+}
+
+/// One call of a plugin, for one network.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// `type`.
+    pub plugin: &'a str,
+    pub command: Command,
+    pub attachment: &'a Attachment,
+    /// The execution configuration.
+    pub config: &'a PluginConfig,
+    pub network: &'a str,
+    /// The NetworkAttachmentDefinition that it is of, where it is of one: what a listing knows it by.
+    pub definition: Option<&'a str>,
+}
+
+impl Asked<'_> {
+    fn granted_as(&self) -> &str {
+        self.definition.unwrap_or(self.network)
+    }
+}
+
+impl NativePlugins {
+    /// Those in `bin_dirs`, the first first: `CNI_PATH`, or the directories that a configuration names.
+    pub fn new(bin_dirs: Vec<PathBuf>) -> Self {
+        Self { bin_dirs }
+    }
+
+    /// Runs a plugin that is no component. Only ADD has a result.
+    ///
+    /// Errors: the plugin's own; `sandbox::codes::NO_PLUGIN` where there is none of that name, and those
+    /// of [`codes`] where it does not run, or does not answer.
+    pub fn run(&self, sandbox: &Sandbox, asked: Asked<'_>) -> Result<Option<AddResult>, Error> {
+        let paths = sandbox.paths();
+        let listing = Listing::load(paths)?;
+        let bin_dirs = listing.bin_dirs(paths, asked.plugin, &self.bin_dirs);
+        let Some(binary) = Binary::find(asked.plugin, &bin_dirs)? else {
+            return Err(missing(sandbox, asked.plugin, &bin_dirs));
+        };
+        Run::new(sandbox, asked, &listing, &binary, &bin_dirs)?.carry_out()
+    }
+}
+
+/// There is no component, and no program either.
+fn missing(sandbox: &Sandbox, plugin: &str, bin_dirs: &[PathBuf]) -> Error {
+    let shown: Vec<String> = bin_dirs
+        .iter()
+        .map(|d| format!("`{}`", d.display()))
+        .collect();
+    let nor = format!(
+        "there is no native plugin of that name in {} either",
+        shown.join(", ")
+    );
+    match sandbox.catalogue().find(plugin) {
+        Err(error) => {
+            let details = format!("{}; {nor}", error.details);
+            error.with_details(details)
+        }
+        Ok(_) => Error::try_again_later(format!("plugin `{plugin}` was installed just now")),
+    }
+}
+
+/// One call, and what it is recorded by.
+struct Run<'a> {
+    asked: Asked<'a>,
+    listing: &'a Listing,
+    binary: &'a Binary,
+    /// `CNI_PATH`.
+    search: String,
+    gate: Gate,
+    log: Log,
+    time: Duration,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        sandbox: &Sandbox,
+        asked: Asked<'a>,
+        listing: &'a Listing,
+        binary: &'a Binary,
+        bin_dirs: &[PathBuf],
+    ) -> Result<Self, Error> {
+        let digest = binary.program.digest();
+        let subject = Subject {
+            command: asked.command.as_str(),
+            container_id: asked.attachment.container_id.clone(),
+            ifname: asked.attachment.ifname.clone(),
+            network: asked.network.to_owned(),
+            definition: asked.definition.map(str::to_owned),
+            plugin: asked.plugin.to_owned(),
+            digest: digest.to_string(),
+        };
+        let log = Log::new(
+            sandbox.paths().log(),
+            subject.for_log(),
+            MOST_MESSAGES as u64 * 8,
+        );
+        let audit = sandbox.audit_log();
+        if let (Command::Add, Err(why)) = (asked.command, &audit) {
+            return Err(unrecorded(why));
+        }
+        let capabilities = Capabilities {
+            native: listing.entries().to_vec(),
+            ..Capabilities::default()
+        };
+        let invocation = Invocation {
+            container_id: subject.container_id.clone(),
+            ifname: subject.ifname.clone(),
+            network: subject.network.clone(),
+        };
+        Ok(Self {
+            asked,
+            listing,
+            binary,
+            search: joined(bin_dirs),
+            gate: Gate::new(capabilities, invocation, Audit::new(subject, audit, false)),
+            log,
+            time: listing.time(asked.plugin, digest, asked.granted_as()),
+        })
+    }
+
+    fn carry_out(&mut self) -> Result<Option<AddResult>, Error> {
+        let command = self.asked.command;
+        let call = self.call(command);
+        let operation = self.operation(command);
+        let (binary, log) = (self.binary, &mut self.log);
+        let done = self.gate.perform(operation, |permit| {
+            let ended = program::run(permit, &binary.program, &call)?;
+            say(log, &ended.messages);
+            answer::read(command, self.asked.config, &ended)
+        });
+        let done = match (done, self.gate.audit_failure()) {
+            (Ok(_), Some(why)) if command == Command::Add => Err(Failure::Broken(unrecorded(why))),
+            (done, _) => done,
+        };
+        let outcome = done.map_err(|failure| self.explain(failure));
+        self.log.close();
+        outcome
+    }
+
+    fn operation(&self, command: Command) -> Execute {
+        Execute {
+            plugin: self.asked.plugin.to_owned(),
+            digest: self.binary.program.digest().clone(),
+            command: command.as_str().to_owned(),
+        }
+    }
+
+    fn explain(&mut self, failure: Failure) -> Error {
+        let plugin = self.asked.plugin;
+        let error = match failure {
+            Failure::Denied(_) => {
+                return self
+                    .listing
+                    .refusal(plugin, self.binary, self.asked.granted_as());
+            }
+            // It had no chance to undo what it did. One that says why it failed had, and a DEL might take away
+            // what another call has made.
+            Failure::Broken(error) if self.asked.command == Command::Add => match self.undo() {
+                Ok(()) => error,
+                Err(left) => {
+                    let mut details = vec![error.details.clone(), format!("and then DEL: {left}")];
+                    details.retain(|details| !details.is_empty());
+                    error.with_details(details.join("; "))
+                }
+            },
+            Failure::Unfit(error) | Failure::Said(error) | Failure::Broken(error) => error,
+        };
+        error.with_prefix(format_args!("native plugin `{plugin}`"))
+    }
+
+    /// DEL of what an ADD may have left that did not answer.
+    fn undo(&mut self) -> Result<(), Failure> {
+        let call = self.call(Command::Del);
+        let operation = self.operation(Command::Del);
+        let (binary, log) = (self.binary, &mut self.log);
+        let undone = self.gate.undo(operation, |permit| {
+            let ended = program::run(permit, &binary.program, &call)?;
+            say(log, &ended.messages);
+            answer::read(Command::Del, self.asked.config, &ended)
+        });
+        undone.map(|_| ())
+    }
+
+    /// The environment of CNI section 2, and nothing else.
+    fn call(&self, command: Command) -> Call {
+        let attachment = self.asked.attachment;
+        let mut environment = vec![
+            ("PATH", SEARCH_PATH.to_owned()),
+            ("CNI_COMMAND", command.as_str().to_owned()),
+            ("CNI_PATH", self.search.clone()),
+        ];
+        if command.is_about_attachment() {
+            environment.extend([
+                ("CNI_CONTAINERID", attachment.container_id.clone()),
+                ("CNI_NETNS", attachment.netns.clone()),
+                ("CNI_IFNAME", attachment.ifname.clone()),
+                ("CNI_ARGS", attachment.args.to_string()),
+            ]);
+        }
+        environment.retain(|(_, value)| !value.is_empty());
+        Call {
+            called_as: self.binary.path.display().to_string(),
+            environment,
+            input: json!(self.asked.config).to_string().into_bytes(),
+            time: self.time,
+        }
+    }
+}
+
+/// Why a call has no result.
+enum Failure {
+    /// It is not listed.
+    Denied(Denied),
+    /// It did not run.
+    Unfit(Error),
+    /// It failed, and says so.
+    Said(Error),
+    /// It ended without saying what it did, or was killed.
+    Broken(Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Denied(denied) => denied.fmt(f),
+            Self::Unfit(error) | Self::Said(error) | Self::Broken(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<Denied> for Failure {
+    fn from(denied: Denied) -> Self {
+        Self::Denied(denied)
+    }
+}
+
+impl From<program::Error> for Failure {
+    fn from(error: program::Error) -> Self {
+        let what = error.to_string();
+        match error {
+            program::Error::Time(_) | program::Error::Output => {
+                Self::Broken(Error::new(codes::KILLED, what))
+            }
+            error if error.has_run() => Self::Broken(Error::io_failure(what)),
+            _ => Self::Unfit(Error::new(codes::UNFIT, what)),
+        }
+    }
+}
+
+fn unrecorded(why: &str) -> Error {
+    Error::io_failure(format!(
+        "what it did cannot be recorded in the audit log: {why}"
+    ))
+}
+
+/// What it says on standard error is for the log.
+fn say(log: &mut Log, messages: &[u8]) {
+    let messages = String::from_utf8_lossy(messages);
+    for line in messages.lines().filter(|line| !line.trim().is_empty()) {
+        log.write("info", line, &[]);
+    }
+}
+
+fn joined(directories: &[PathBuf]) -> String {
+    let shown: Vec<String> = directories
+        .iter()
+        .map(|d| d.display().to_string())
+        .collect();
+    shown.join(":")
+}

@@ -1,0 +1,131 @@
+//! What each container is attached to, one file for each: `/var/lib/weir/net/<container id>.json`.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use weir_cni::Error;
+
+use crate::files::{self, Durability};
+use crate::paths::Paths;
+
+/// One attachment, which is there or is going to be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Entry {
+    pub(super) network: String,
+    pub(super) interface: String,
+    /// Whether it was attached as one of the defaults.
+    pub(super) default: bool,
+    /// The network configuration list that is used.
+    pub(super) configuration: Value,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub(super) capability_args: Map<String, Value>,
+}
+
+impl Entry {
+    /// Whether it is the attachment of that network with that interface.
+    pub(super) fn is(&self, network: &str, interface: &str) -> bool {
+        self.network == network && self.interface == interface
+    }
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    attachments: Vec<Entry>,
+}
+
+/// The records of all containers.
+pub(super) struct Book {
+    directory: PathBuf,
+}
+
+impl Book {
+    pub(super) fn new(paths: &Paths) -> Self {
+        Self {
+            directory: paths.net(),
+        }
+    }
+
+    /// A container's attachments, in the order in which they were made. Errors: code 5; code 6 for a record
+    /// that is damaged.
+    pub(super) fn entries(&self, container_id: &str) -> Result<Vec<Entry>, Error> {
+        read(&self.path(container_id))
+    }
+
+    /// Changes a container's attachments, while nobody else does. They are on the disk when this returns,
+    /// and as they were where `change` fails.
+    ///
+    /// Errors: what `change` has; as [`Book::entries`].
+    pub(super) fn change<T>(
+        &self,
+        container_id: &str,
+        change: impl FnOnce(&mut Vec<Entry>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let path = self.path(container_id);
+        let _lock = lock(&self.directory).map_err(|e| failed(&self.directory, &e))?;
+        let mut attachments = read(&path)?;
+        let changed = change(&mut attachments)?;
+        let written = match attachments.is_empty() {
+            true => files::remove(&path),
+            false => write(&path, Document { attachments }),
+        };
+        written.map_err(|e| failed(&path, &e))?;
+        Ok(changed)
+    }
+
+    fn path(&self, container_id: &str) -> PathBuf {
+        self.directory.join(format!("{container_id}.json"))
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<Entry>, Error> {
+    let bytes = match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        bytes => bytes.map_err(|e| failed(path, &e))?,
+    };
+    let document: Document = serde_json::from_slice(&bytes).map_err(|e| {
+        Error::decoding_failure(format!(
+            "the record of a container's networks, `{}`, is damaged: {e}",
+            path.display()
+        ))
+        .with_details(
+            "detach the container from each network with `weir net del NETWORK NETNS --ifname NAME`, then \
+             remove the file",
+        )
+    })?;
+    Ok(document.attachments)
+}
+
+fn write(path: &Path, document: Document) -> io::Result<()> {
+    files::replace(path, &serde_json::to_vec(&document)?, Durability::Disk)
+}
+
+/// One process at a time changes records; it ends with the value, and with the process.
+fn lock(directory: &Path) -> io::Result<Flock<File>> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)?;
+    let mut file = File::open(directory)?;
+    loop {
+        match Flock::lock(file, FlockArg::LockExclusive) {
+            Ok(lock) => return Ok(lock),
+            Err((back, Errno::EINTR)) => file = back,
+            Err((_, errno)) => return Err(errno.into()),
+        }
+    }
+}
+
+fn failed(path: &Path, error: &io::Error) -> Error {
+    Error::io_failure(format!(
+        "the record of a container's networks, `{}`: {error}",
+        path.display()
+    ))
+}

@@ -1,0 +1,150 @@
+//! weir's own configuration, `/etc/weir/weir.json`: what the node's owner says, and no network
+//! configuration can. It is read when something needs it.
+
+mod interface;
+mod pod_networks;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use weir_cni::Error;
+
+pub use interface::{NoneFree, Template};
+pub use pod_networks::{Interface, PodNetwork};
+
+use super::codes;
+use crate::grant::mistake::{Mistake, Position};
+use crate::grant::native::NativePlugin;
+use crate::grant::reading::{self, MOST_BYTES};
+use crate::kernel::ownership::{self, Foreign, Owner};
+use crate::paths::Paths;
+
+/// The configuration. Unknown keys are errors; each key may be left out.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "camelCase")]
+pub struct Settings {
+    /// Native plugins that may run, outside of the sandbox.
+    pub native_plugins: Vec<NativePlugin>,
+    /// Named networks for callers outside of Kubernetes.
+    #[serde(deserialize_with = "pod_networks::read")]
+    pub pod_networks: Vec<PodNetwork>,
+}
+
+impl Settings {
+    /// The configuration of a node; one that is not there says nothing.
+    ///
+    /// Errors: `codes::SETTINGS`, with file, line and column of all that is wrong with it.
+    pub fn load(paths: &Paths) -> Result<Self, Error> {
+        let path = paths.configuration();
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            file => file.map_err(|e| unreadable(&path, &e))?,
+        };
+        check_owner(&path, &file)?;
+        let mut bytes = Vec::new();
+        // One more than it may have, by which it is seen to be too large.
+        file.take(MOST_BYTES as u64 + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|e| unreadable(&path, &e))?;
+        read(&bytes).map_err(|mistakes| Invalid { path, mistakes }.into())
+    }
+}
+
+/// Reads JSON, and tells where its mistakes stand.
+fn read(bytes: &[u8]) -> Result<Settings, Vec<Mistake>> {
+    if bytes.len() <= MOST_BYTES && !bytes.trim_ascii().is_empty() {
+        serde_json::from_slice::<IgnoredAny>(bytes).map_err(|e| vec![no_json(&e)])?;
+    }
+    // What knows the places reads YAML, which JSON is but for one thing: it is not to be indented with tabs.
+    // In valid JSON they are between the values alone.
+    let spaced: Vec<u8> = bytes
+        .iter()
+        .map(|byte| if *byte == b'\t' { b' ' } else { *byte })
+        .collect();
+    reading::read(&spaced, "a mapping, with `nativePlugins` or `podNetworks`")
+}
+
+fn no_json(error: &serde_json::Error) -> Mistake {
+    let position = Position {
+        line: error.line() as u64,
+        column: error.column() as u64,
+    };
+    let message = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let message = message.strip_suffix(&place).unwrap_or(&message);
+    Mistake::at(position, format!("this is no JSON: {message}"))
+}
+
+/// A configuration that is not valid.
+struct Invalid {
+    path: PathBuf,
+    mistakes: Vec<Mistake>,
+}
+
+/// `FILE:LINE:COLUMN: what is wrong`, a line for each mistake.
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        for (index, mistake) in self.mistakes.iter().enumerate() {
+            let end_of_line = if index == 0 { "" } else { "\n" };
+            let space = if mistake.position.is_some() { "" } else { " " };
+            write!(f, "{end_of_line}{path}:{space}{mistake}")?;
+        }
+        Ok(())
+    }
+}
+
+impl From<Invalid> for Error {
+    /// The first mistake is the message; the others are the details.
+    fn from(invalid: Invalid) -> Self {
+        let lines = invalid.to_string();
+        let (first, others) = lines.split_once('\n').unwrap_or((&lines, ""));
+        Error::new(
+            codes::SETTINGS,
+            format!("weir's configuration is not valid: {first}"),
+        )
+        .with_details(others)
+    }
+}
+
+/// Fails where somebody else than weir's user and root could have written what is in the file: it says
+/// which programs run outside of the sandbox.
+fn check_owner(path: &Path, file: &File) -> Result<(), Error> {
+    let shown = path.display();
+    let metadata = file.metadata().map_err(|e| unreadable(path, &e))?;
+    let (why, what) = match ownership::check(&metadata, Owner::UserOrRoot) {
+        Ok(()) => return Ok(()),
+        Err(Foreign::Owner { owner, user }) => (
+            format!(
+                "`{shown}` belongs to user {owner}, and not to root or to user {user}, as whom weir runs"
+            ),
+            format!("chown {user} {shown}"),
+        ),
+        Err(Foreign::Mode(mode)) => (
+            format!("`{shown}` has mode {mode:04o}, and nobody but its owner may write in it"),
+            format!("chmod go-w {shown}"),
+        ),
+    };
+    Err(Error::new(
+        codes::SETTINGS,
+        format!("weir's configuration is not trusted: {why}"),
+    )
+    .with_details(format!("look at who has changed it, then `{what}`")))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Error {
+    Error::new(
+        codes::SETTINGS,
+        format!(
+            "weir's configuration cannot be read: `{}`: {error}",
+            path.display()
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! Several networks of one container, one attachment at a time.
+
+use weir_cni::{AddResult, Error};
+
+use super::attachment::Attachment;
+use super::list::Network;
+
+/// A network, and the interface that it has in the container.
+pub struct Member {
+    pub network: Network,
+    pub ifname: String,
+}
+
+/// An ADD that failed.
+pub struct Failed {
+    /// The failing network's error. What could not be taken back is in its details.
+    pub error: Error,
+    /// Of the networks that were attached before it and could not be detached again: their places.
+    pub left: Vec<usize>,
+}
+
+/// ADD of each in order. When one fails, those before it are deleted again, the last first, and none after
+/// it is tried.
+pub fn add(members: &[Member], attachment: &Attachment) -> Result<Vec<AddResult>, Failed> {
+    let mut results = Vec::new();
+    for (done, member) in members.iter().enumerate() {
+        match member.network.add(&member.attachment(attachment)) {
+            Ok(result) => results.push(result),
+            Err(error) => return Err(take_back(&members[..done], attachment, error)),
+        }
+    }
+    Ok(results)
+}
+
+/// DEL of each, the last first, past failures: they are returned with the places of their networks.
+pub fn del(members: &[Member], attachment: &Attachment) -> Vec<(usize, Error)> {
+    let last_first = members.iter().enumerate().rev();
+    last_first
+        .filter_map(|(place, member)| {
+            let deleted = member.network.del(&member.attachment(attachment));
+            Some((place, deleted.err()?))
+        })
+        .collect()
+}
+
+/// CHECK of each in order. Errors: the first failing network's.
+pub fn check(members: &[Member], attachment: &Attachment) -> Result<(), Error> {
+    members
+        .iter()
+        .try_for_each(|member| member.network.check(&member.attachment(attachment)))
+}
+
+fn take_back(members: &[Member], attachment: &Attachment, error: Error) -> Failed {
+    let left = del(members, attachment);
+    let mut details = vec![error.details.clone()];
+    details.retain(|details| !details.is_empty());
+    details.extend(left.iter().map(|(_, e)| format!("and then DEL: {e}")));
+    Failed {
+        error: error.with_details(details.join("; ")),
+        left: left.into_iter().map(|(place, _)| place).collect(),
+    }
+}
+
+impl Member {
+    fn attachment(&self, container: &Attachment) -> Attachment {
+        container.with_ifname(self.ifname.as_str())
+    }
+}

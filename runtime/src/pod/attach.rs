@@ -1,0 +1,274 @@
+//! ADD of a pod: the cluster-wide default network first, then the others, one after another (sections 6.2 and
+//! 7.3). When one fails, those after it are not tried, and those before it are torn down (section 7.2).
+
+use std::time::Duration;
+
+use serde_json::Value;
+use weir_cni::{AddResult, Error};
+
+use super::cluster::{Cluster, Event, EventKind, Pod, PodName};
+use super::default_route::{self, Made};
+use super::devices::info;
+use super::execution::{Execution, own_attachment};
+use super::kubernetes::Kubernetes;
+use super::plan::{Circumstances, Plan, Planned};
+use super::record::{Held, Record, Recorded};
+use super::status::{self, About, NETWORK_STATUS, Status};
+use super::{codes, detach, readiness, report, verify};
+use crate::network::Attachment;
+
+/// How long a pod waits for the default network: less than a runtime waits for a plugin.
+const LONGEST_WAIT: Duration = Duration::from_secs(45);
+
+/// Attaches a pod. Returns the default network's result.
+///
+/// Errors: see [`run`](super::run). Nothing stays attached behind one, and where something could not be
+/// torn down, the record stays for the DEL that the runtime owes.
+pub fn attach(execution: &Execution<'_>, attachment: &Attachment) -> Result<AddResult, Error> {
+    if let Some(file) = &execution.configuration.readiness_indicator {
+        readiness::wait(file, LONGEST_WAIT)?;
+    }
+    let cluster = execution.cluster_of_pod();
+    let pod = match &cluster {
+        Some((cluster, name)) => Some(existing(cluster, name)?),
+        None => None,
+    };
+    let plan = Plan::make(Circumstances {
+        pod: pod.as_ref(),
+        kubelet_uid: execution.pod.as_ref().and_then(|pod| pod.uid.as_deref()),
+        container_id: &attachment.container_id,
+        ifname: &attachment.ifname,
+        ..execution.circumstances(cluster.as_ref().map(|(cluster, _)| cluster))
+    })?;
+    let name = pod.as_ref().map(name_of);
+    let network = &execution.configuration.name;
+    let record = Record::new(network, attachment, name.clone(), &plan.attachments);
+    let held = execution.records.create(record)?;
+    let made = match Attaching::new(execution, attachment, &plan.attachments).all() {
+        Ok(made) => made,
+        Err(failure) => return Err(give_up(execution, attachment, held, failure)),
+    };
+    if let (Some((cluster, _)), Some(name)) = (&cluster, &name) {
+        publish(execution, cluster, name, &plan, &made);
+    }
+    let first = made.into_iter().next();
+    first
+        .map(|made| made.result)
+        .ok_or_else(|| Error::internal("there is no network"))
+}
+
+fn existing(cluster: &Kubernetes, name: &PodName) -> Result<Pod, Error> {
+    cluster.pod(name)?.ok_or_else(|| {
+        let PodName {
+            namespace, name, ..
+        } = name;
+        Error::new(
+            codes::CLUSTER,
+            format!("pod `{namespace}/{name}`: it is gone, or another one has its name by now"),
+        )
+    })
+}
+
+fn name_of(pod: &Pod) -> PodName {
+    PodName {
+        namespace: pod.namespace.clone(),
+        name: pod.name.clone(),
+        uid: Some(pod.uid.clone()),
+    }
+}
+
+/// Why a pod is not attached, and how many of its networks have something to be torn down.
+struct Failure {
+    made: usize,
+    error: Error,
+}
+
+/// The networks of a plan being made.
+struct Attaching<'a> {
+    execution: &'a Execution<'a>,
+    attachment: &'a Attachment,
+    plan: &'a [Planned],
+    made: Vec<Made>,
+}
+
+impl<'a> Attaching<'a> {
+    fn new(execution: &'a Execution<'a>, attachment: &'a Attachment, plan: &'a [Planned]) -> Self {
+        Self {
+            execution,
+            attachment,
+            plan,
+            made: Vec::with_capacity(plan.len()),
+        }
+    }
+
+    fn all(mut self) -> Result<Vec<Made>, Failure> {
+        for (place, planned) in self.plan.iter().enumerate() {
+            // A network's ADD that failed has torn itself down.
+            let failed = |made| move |error| Failure { made, error };
+            let made = self.one(planned).map_err(failed(place))?;
+            self.made.push(made);
+            self.verify(planned).map_err(failed(place + 1))?;
+        }
+        self.settle_default_routes().map_err(|error| Failure {
+            made: self.plan.len(),
+            error,
+        })?;
+        Ok(self.made)
+    }
+
+    fn one(&self, planned: &Planned) -> Result<Made, Error> {
+        let recorded = Recorded::of(planned);
+        let attachment = own_attachment(self.attachment, &recorded);
+        let network = self.execution.network(&recorded)?;
+        self.prepare_device_info(planned)?;
+        let result = network
+            .add(&attachment)
+            .inspect_err(|_| self.remove_device_info(planned))?;
+        let wanted = planned.element.as_ref();
+        Ok(Made {
+            network: planned.network.clone(),
+            ifname: planned.ifname.clone(),
+            wanted: wanted.and_then(|element| element.default_route.clone()),
+            result,
+        })
+    }
+
+    /// What the device plugin says of the attachment's device, for the network's plugins.
+    fn prepare_device_info(&self, planned: &Planned) -> Result<(), Error> {
+        let (Some(device), Some(file)) = (&planned.device, &planned.device_info) else {
+            return Ok(());
+        };
+        let paths = self.execution.sandbox.paths();
+        info::prepare(paths, file, &device.resource, &device.id)
+            .map(|_| ())
+            .map_err(|e| e.with_prefix(format_args!("network `{}`", planned.network)))
+    }
+
+    fn remove_device_info(&self, planned: &Planned) {
+        if let Some(file) = &planned.device_info {
+            let removed = info::remove(self.execution.sandbox.paths(), file);
+            self.execution.tell("device-info is not removed", removed);
+        }
+    }
+
+    /// What the pod asked for must have been assigned (sections 4.1.2.1.3.2 and 4.1.2.1.4.2).
+    fn verify(&self, planned: &Planned) -> Result<(), Error> {
+        let (Some(made), Some(element)) = (self.made.last(), &planned.element) else {
+            return Ok(());
+        };
+        verify::assigned(
+            &made.result,
+            &planned.ifname,
+            &element.ips,
+            element.mac.as_ref(),
+        )
+        .map_err(|e| e.with_prefix(format_args!("network `{}`", planned.network)))
+    }
+
+    /// What CHECK and DEL will be told is what stands then.
+    fn settle_default_routes(&mut self) -> Result<(), Error> {
+        let sandbox = self.execution.sandbox;
+        if !default_route::settle(sandbox, self.attachment, &mut self.made)? {
+            return Ok(());
+        }
+        for (planned, made) in self.plan.iter().zip(&self.made) {
+            let recorded = Recorded::of(planned);
+            let attachment = own_attachment(self.attachment, &recorded);
+            let network = self.execution.network(&recorded)?;
+            network.remember(&attachment, &made.result)?;
+        }
+        Ok(())
+    }
+}
+
+/// Tears down what was made. Where something cannot be, the record stays, with that alone.
+fn give_up(
+    execution: &Execution<'_>,
+    attachment: &Attachment,
+    mut held: Held,
+    failure: Failure,
+) -> Error {
+    held.record.attachments.truncate(failure.made);
+    let mut left = detach::each(execution, attachment, &held.record.attachments);
+    let kept = match left.is_empty() {
+        true => held.remove(),
+        false => held.keep(),
+    };
+    left.extend(kept.err());
+    let mut details = vec![failure.error.details.clone()];
+    details.retain(|details| !details.is_empty());
+    details.extend(left.iter().map(|left| format!("and then DEL: {left}")));
+    failure.error.with_details(details.join("; "))
+}
+
+/// Tells the cluster what the pod's attachments came to. The standard lets an implementation publish it
+/// (section 5): a pod that has its networks is not failed for want of an annotation.
+fn publish(
+    execution: &Execution<'_>,
+    cluster: &Kubernetes,
+    pod: &PodName,
+    plan: &Plan,
+    made: &[Made],
+) {
+    let statuses = plan.attachments.iter().zip(made);
+    let statuses: Vec<Status> = statuses
+        .map(|(planned, made)| status_of(execution, planned, made))
+        .collect();
+    let text = status::annotation(&statuses);
+    let told = cluster.annotate(pod, NETWORK_STATUS, Some(&text));
+    let mut events = plan.events.clone();
+    events.extend(
+        statuses
+            .iter()
+            .zip(made)
+            .map(|(status, made)| added(status, made)),
+    );
+    if let Err(error) = &told {
+        events.push(Event {
+            kind: EventKind::Warning,
+            reason: "NetworkStatusNotWritten".to_owned(),
+            message: format!("annotation {NETWORK_STATUS}: {error}"),
+        });
+    }
+    execution.tell("the status of the pod's networks is not written", told);
+    let kubeconfig = execution.configuration.kubeconfig.as_deref();
+    let reported = report::later(report::OWN_PROGRAM.as_ref(), kubeconfig, pod, &events);
+    let reported = reported.map_err(|e| Error::io_failure(e.to_string()));
+    execution.tell("the pod's events are not told", reported);
+}
+
+fn status_of(execution: &Execution<'_>, planned: &Planned, made: &Made) -> Status {
+    status::of(
+        &made.result,
+        &About {
+            name: planned.network.clone(),
+            ifname: planned.ifname.clone(),
+            is_default: planned.is_default,
+            device_info: device_info(execution, planned),
+        },
+    )
+}
+
+/// What the attachment's plugins, or its device's, tell of its device.
+fn device_info(execution: &Execution<'_>, planned: &Planned) -> Option<Value> {
+    let file = planned.device_info.as_ref()?;
+    let told = info::read(execution.sandbox.paths(), file);
+    told.unwrap_or_else(|error| {
+        execution.tell("device-info is left out of the status", Err(error));
+        None
+    })
+}
+
+/// `Add net1 [10.1.1.7] from default/net-b`, as Multus words it.
+fn added(status: &Status, made: &Made) -> Event {
+    Event {
+        kind: EventKind::Normal,
+        reason: "AddedInterface".to_owned(),
+        message: format!(
+            "Add {} [{}] from {}",
+            made.ifname,
+            status.ips.join(" "),
+            status.name
+        ),
+    }
+}

@@ -1,0 +1,38 @@
+//! `delegates`: the networks that stand in the delegating plugin's configuration itself.
+
+use serde_json::Value;
+use weir_cni::{Error, NetworkConfigList, PluginConfig};
+
+use super::keys::Keys;
+
+/// A list of networks, each a network configuration list or one plugin's configuration. One without a name
+/// or version of its own has the delegating plugin's.
+///
+/// Errors: code 7, naming the delegate.
+pub fn read_all(config: &PluginConfig, keys: &Keys<'_>) -> Result<Vec<NetworkConfigList>, Error> {
+    let delegates = match keys.value("delegates") {
+        None => return Ok(Vec::new()),
+        Some(Value::Array(delegates)) => delegates,
+        Some(_) => return Err(keys.wrong("delegates", "a list of network configurations")),
+    };
+    let read = |(index, delegate): (usize, &Value)| {
+        read_one(config, delegate).map_err(|e| e.with_prefix(format_args!("delegates[{index}]")))
+    };
+    delegates.iter().enumerate().map(read).collect()
+}
+
+fn read_one(config: &PluginConfig, delegate: &Value) -> Result<NetworkConfigList, Error> {
+    let mut delegate = delegate.clone();
+    if let Some(delegate) = delegate.as_object_mut() {
+        for key in ["name", "cniVersion"] {
+            if let Some(own) = config.get(key).filter(|_| !delegate.contains_key(key)) {
+                delegate.insert(key.to_owned(), own.clone());
+            }
+        }
+    }
+    let list = NetworkConfigList::from_value(delegate)?;
+    match list.plugins.is_empty() {
+        true => Err(Error::invalid_config("plugins: missing")),
+        false => Ok(list),
+    }
+}

@@ -1,0 +1,192 @@
+//! The delegating plugin's own configuration: Multus' keys, with the meaning that Multus gives them.
+
+mod delegate;
+mod keys;
+mod logging;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use weir_cni::{Error, NetworkConfigList, PluginConfig, Version};
+
+use crate::paths::Paths;
+use keys::Keys;
+pub use logging::{Level, Logging};
+
+/// Every key that is understood. Others are passed over, with a warning.
+const KNOWN: [&str; 27] = [
+    "cniVersion",
+    "name",
+    "type",
+    "capabilities",
+    "runtimeConfig",
+    "args",
+    "ipam",
+    "dns",
+    "prevResult",
+    "clusterNetwork",
+    "defaultNetworks",
+    "delegates",
+    "kubeconfig",
+    "confDir",
+    "cniDir",
+    "binDir",
+    "namespaceIsolation",
+    "globalNamespaces",
+    "systemNamespaces",
+    "multusNamespace",
+    "readinessindicatorfile",
+    "logFile",
+    "logLevel",
+    "logToStderr",
+    "logOptions",
+    "retryDeleteOnError",
+    "cni.dev/valid-attachments",
+];
+
+/// What the cluster-wide default network is (section 6).
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClusterNetwork {
+    /// `clusterNetwork`: a NetworkAttachmentDefinition, a network on disk, or a path.
+    Named(String),
+    /// The first of `delegates`.
+    Given(NetworkConfigList),
+}
+
+/// Which namespaces' networks a pod may select (section 7.4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Isolation {
+    /// `namespaceIsolation`.
+    pub is_on: bool,
+    /// `globalNamespaces`: all pods may use what is in them.
+    pub global: Vec<String>,
+}
+
+/// The configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Configuration {
+    /// `name`.
+    pub name: String,
+    pub version: Version,
+    pub cluster_network: ClusterNetwork,
+    /// `delegates` after the first: attached to every pod.
+    pub delegates: Vec<NetworkConfigList>,
+    /// `defaultNetworks`: attached to every pod that is in none of `system_namespaces`.
+    pub default_networks: Vec<String>,
+    /// `systemNamespaces`.
+    pub system_namespaces: Vec<String>,
+    /// `multusNamespace`: where the NetworkAttachmentDefinitions of the defaults are.
+    pub namespace: String,
+    pub isolation: Isolation,
+    /// `kubeconfig`, as it is written.
+    pub kubeconfig: Option<PathBuf>,
+    /// `confDir`: networks on disk.
+    pub conf_dir: PathBuf,
+    /// `cniDir`: what Multus keeps of its pods.
+    pub cni_dir: PathBuf,
+    /// `binDir`: native plugins.
+    pub bin_dir: Option<PathBuf>,
+    /// `readinessindicatorfile`.
+    pub readiness_indicator: Option<PathBuf>,
+    pub logging: Logging,
+    /// `runtimeConfig`: the runtime's capability arguments.
+    pub capability_args: Map<String, Value>,
+    pub valid_attachments: Vec<weir_cni::Attachment>,
+    /// What is not done as the configuration says, in words.
+    pub warnings: Vec<String>,
+}
+
+impl Configuration {
+    /// Reads a configuration. Paths are resolved below weir's root.
+    ///
+    /// Errors: code 7, naming the key, what it has and what is expected; code 1 for an unknown version.
+    pub fn read(config: &PluginConfig, paths: &Paths) -> Result<Self, Error> {
+        let keys = Keys::of(config.as_map());
+        let mut warnings = unknown(config.as_map());
+        let mut delegates = delegate::read_all(config, &keys)?;
+        let cluster_network = match keys.text("clusterNetwork")? {
+            Some(name) => {
+                if !delegates.is_empty() {
+                    delegates.clear();
+                    warnings.push("delegates: not used, because of clusterNetwork".to_owned());
+                }
+                ClusterNetwork::Named(name.to_owned())
+            }
+            None if delegates.is_empty() => return Err(no_default_network()),
+            None => ClusterNetwork::Given(delegates.remove(0)),
+        };
+        let place = |key: &str, default: &str| -> Result<PathBuf, Error> {
+            let path = keys.path(key)?.unwrap_or_else(|| PathBuf::from(default));
+            Ok(paths.resolve(&path))
+        };
+        let resolved = |key: &str| -> Result<Option<PathBuf>, Error> {
+            Ok(keys.path(key)?.map(|path| paths.resolve(&path)))
+        };
+        keys.flag("retryDeleteOnError")?;
+        Ok(Self {
+            name: config.network_name()?.to_owned(),
+            version: config.version()?,
+            cluster_network,
+            delegates,
+            default_networks: keys.texts("defaultNetworks")?.unwrap_or_default(),
+            system_namespaces: keys
+                .texts("systemNamespaces")?
+                .unwrap_or_else(|| vec![SYSTEM.to_owned()]),
+            namespace: keys.text("multusNamespace")?.unwrap_or(SYSTEM).to_owned(),
+            isolation: Isolation {
+                is_on: keys.flag("namespaceIsolation")?,
+                global: global_namespaces(&keys)?,
+            },
+            kubeconfig: keys.path("kubeconfig")?,
+            conf_dir: place("confDir", "/etc/cni/multus/net.d")?,
+            cni_dir: place("cniDir", "/var/lib/cni/multus")?,
+            bin_dir: resolved("binDir")?,
+            readiness_indicator: resolved("readinessindicatorfile")?,
+            logging: Logging::read(&keys, &mut warnings)?,
+            capability_args: config.runtime_config().cloned().unwrap_or_default(),
+            valid_attachments: config.valid_attachments().unwrap_or_default().to_vec(),
+            warnings,
+        })
+    }
+
+    /// Where an absolute path of `clusterNetwork` or `defaultNetworks` is.
+    pub fn is_path(name: &str) -> bool {
+        Path::new(name).is_absolute()
+    }
+}
+
+/// Multus' default for `systemNamespaces` and `multusNamespace`.
+const SYSTEM: &str = "kube-system";
+
+/// Multus' default for `globalNamespaces`.
+const GLOBAL: &str = "default";
+
+/// Multus' text with commas, or a list.
+fn global_namespaces(keys: &Keys<'_>) -> Result<Vec<String>, Error> {
+    let names = match keys.value("globalNamespaces") {
+        None => vec![GLOBAL.to_owned()],
+        Some(Value::String(names)) => names.split(',').map(|n| n.trim().to_owned()).collect(),
+        Some(Value::Array(_)) => keys.texts("globalNamespaces")?.unwrap_or_default(),
+        Some(_) => {
+            let expected = "names with commas between, or a list of names";
+            return Err(keys.wrong("globalNamespaces", expected));
+        }
+    };
+    Ok(names.into_iter().filter(|name| !name.is_empty()).collect())
+}
+
+fn no_default_network() -> Error {
+    Error::invalid_config(
+        "clusterNetwork and delegates: both are missing; one of them names the network that every pod is \
+         attached to",
+    )
+}
+
+fn unknown(map: &Map<String, Value>) -> Vec<String> {
+    let unknown = map.keys().filter(|key| !KNOWN.contains(&key.as_str()));
+    unknown
+        .map(|key| format!("{key}: not a key of the delegating plugin; it is passed over"))
+        .collect()
+}

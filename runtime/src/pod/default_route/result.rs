@@ -1,0 +1,125 @@
+//! The results of the attachments, which say of the default routes what is in the kernel.
+
+use weir_cni::Route;
+
+use super::Made;
+use super::plan::{Move, everywhere};
+use crate::grant::route::MAIN_TABLE;
+
+/// Takes the default routes out of the results, and puts the winner's in. Returns whether that changed
+/// any.
+pub fn amend(made: &mut [Made], moves: &[Move]) -> bool {
+    let mut changed = false;
+    for (place, one) in made.iter_mut().enumerate() {
+        let before = one.result.routes.clone();
+        for moved in moves {
+            let to = everywhere(moved.family);
+            let routes = &mut one.result.routes;
+            routes.retain(|route| !(route.dst == to && is_main(route)));
+            if let Some(winner) = moved.winner.as_ref().filter(|w| w.place == place) {
+                let added = winner.gateways.iter();
+                routes.extend(added.map(|gateway| Route::new(to, Some(*gateway))));
+            }
+        }
+        changed |= one.result.routes != before;
+    }
+    changed
+}
+
+/// Zero is the kernel's word for the table that is meant where none is named.
+fn is_main(route: &Route) -> bool {
+    matches!(route.table, None | Some(0 | MAIN_TABLE))
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_cni::AddResult;
+
+    use super::super::plan::moves;
+    use super::*;
+
+    fn route(dst: &str, gw: Option<&str>) -> Route {
+        let gw = gw.map(|gw| gw.parse().expect("an address"));
+        Route::new(dst.parse().expect("a network"), gw)
+    }
+
+    fn made(ifname: &str, wanted: Option<&[&str]>, routes: &[Route]) -> Made {
+        let address = |text: &&str| text.parse().expect("an address");
+        Made {
+            network: "n".to_owned(),
+            ifname: ifname.to_owned(),
+            wanted: wanted.map(|list| list.iter().map(address).collect()),
+            result: AddResult {
+                routes: routes.to_vec(),
+                ..AddResult::default()
+            },
+        }
+    }
+
+    fn amended(mut made: Vec<Made>) -> (bool, Vec<Vec<Route>>) {
+        let moves = moves(&made).expect("it is valid");
+        let changed = amend(&mut made, &moves);
+        (changed, made.into_iter().map(|m| m.result.routes).collect())
+    }
+
+    #[test]
+    fn the_winner_has_them_and_the_others_have_not() {
+        let other = route("192.0.2.0/24", Some("10.0.0.1"));
+        let of_table = Route {
+            table: Some(100),
+            ..route("0.0.0.0/0", Some("10.0.0.1"))
+        };
+        let metric = Route {
+            priority: Some(50),
+            table: Some(254),
+            ..route("0.0.0.0/0", Some("10.0.0.2"))
+        };
+        let ipv6 = route("::/0", Some("fd00::1"));
+        let first = [
+            route("0.0.0.0/0", None),
+            other.clone(),
+            of_table.clone(),
+            metric,
+            ipv6.clone(),
+        ];
+        let second = [route("0.0.0.0/0", Some("10.1.0.9"))];
+        let (changed, routes) = amended(vec![
+            made("eth0", None, &first),
+            made("net1", Some(&["10.1.0.1", "10.1.0.2"]), &second),
+        ]);
+        assert!(changed);
+        assert_eq!(routes[0], [other, of_table, ipv6]);
+        assert_eq!(
+            routes[1],
+            [
+                route("0.0.0.0/0", Some("10.1.0.1")),
+                route("0.0.0.0/0", Some("10.1.0.2"))
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_so_already_is_no_change() {
+        let own = [route("0.0.0.0/0", Some("10.1.0.1"))];
+        let (changed, routes) = amended(vec![
+            made("eth0", None, &[]),
+            made("net1", Some(&["10.1.0.1"]), &own),
+        ]);
+        assert!(!changed);
+        assert_eq!(routes[1], own);
+    }
+
+    #[test]
+    fn an_empty_list_takes_both_families() {
+        let both = [
+            route("0.0.0.0/0", Some("10.0.0.1")),
+            route("::/0", Some("fd00::1")),
+        ];
+        let (changed, routes) = amended(vec![
+            made("eth0", None, &both),
+            made("net1", Some(&[]), &both),
+        ]);
+        assert!(changed);
+        assert_eq!(routes, [[], []]);
+    }
+}

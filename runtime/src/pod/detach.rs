@@ -1,0 +1,118 @@
+//! DEL of a pod: every attachment, the last one first, past failures, which are then told together
+//! (section 7.2).
+
+use std::time::Duration;
+
+use weir_cni::Error;
+
+use super::cluster::{Cluster, PodName};
+use super::configuration::Level;
+use super::devices::info;
+use super::execution::{Execution, own_attachment};
+use super::kubernetes::Limits;
+use super::plan;
+use super::record::{Held, Recorded};
+use super::status::NETWORK_STATUS;
+use super::{multus, record};
+use crate::network::{Attachment, together};
+
+/// A pod that is detached waits no longer for what is said of it.
+const SHORTLY: Limits = Limits {
+    request: Duration::from_secs(2),
+    call: Duration::from_secs(3),
+};
+
+/// Detaches a pod, with what was recorded of it and with nothing else: the pod, its networks' definitions and
+/// the API server may be gone.
+///
+/// Errors: what could not be detached, together. The record stays then, for the next DEL.
+pub fn detach(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), Error> {
+    match take(execution, attachment)? {
+        Some(held) => {
+            let pod = held.record.pod.clone();
+            recorded(execution, attachment, held)?;
+            if let Some(pod) = pod {
+                withdraw_status(execution, &pod);
+            }
+            Ok(())
+        }
+        None => match multus::Pod::find(&execution.configuration, attachment)? {
+            Some(pod) => pod.detach(execution, attachment),
+            None => unknown(execution, attachment),
+        },
+    }
+}
+
+/// Detaches everything that a record has, and forgets it.
+pub fn recorded(
+    execution: &Execution<'_>,
+    attachment: &Attachment,
+    held: Held,
+) -> Result<(), Error> {
+    let failures = each(execution, attachment, &held.record.attachments);
+    match failures.is_empty() {
+        true => held.remove(),
+        false => Err(together(failures)),
+    }
+}
+
+/// Detaches some of a pod's attachments, the last one first. Returns the failures.
+pub fn each(
+    execution: &Execution<'_>,
+    attachment: &Attachment,
+    attachments: &[Recorded],
+) -> Vec<Error> {
+    let one = |recorded: &Recorded| {
+        let own = own_attachment(attachment, recorded);
+        execution.network(recorded)?.del(&own)?;
+        match &recorded.device_info {
+            Some(file) => info::remove(execution.sandbox.paths(), file),
+            None => Ok(()),
+        }
+    };
+    attachments
+        .iter()
+        .rev()
+        .filter_map(|recorded| one(recorded).err())
+        .collect()
+}
+
+/// The record; none where there is none. One that is damaged keeps no pod from being deleted: what can be done
+/// without it is done, and it is set aside for people.
+fn take(execution: &Execution<'_>, attachment: &Attachment) -> Result<Option<Held>, Error> {
+    match execution.records.take(attachment) {
+        Err(record::Unusable::Damaged(error)) => {
+            let aside = execution.records.set_aside(attachment)?;
+            let message = format!("{error}; it is now `{}`", aside.display());
+            execution.journal.write(Level::Error, &message);
+            Ok(None)
+        }
+        taken => Ok(taken?),
+    }
+}
+
+/// A pod that weir knows nothing of: it was attached before weir came, or is detached already. The default
+/// network's DEL does no harm, and needs no API server where the network is on this node.
+fn unknown(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), Error> {
+    let found = plan::cluster_network(execution.circumstances(None));
+    match found {
+        Ok((list, _)) => {
+            let args = execution.configuration.capability_args.clone();
+            execution.network_of(list, args, None).del(attachment)
+        }
+        Err(error) => {
+            let message =
+                format!("nothing is recorded of the pod, and nothing is deleted: {error}");
+            execution.journal.write(Level::Info, &message);
+            Ok(())
+        }
+    }
+}
+
+/// The pod may be there still, with other networks soon: what is not true any more is taken away, once.
+fn withdraw_status(execution: &Execution<'_>, pod: &PodName) {
+    if let Some(cluster) = execution.cluster(SHORTLY) {
+        let told = cluster.annotate(pod, NETWORK_STATUS, None);
+        execution.tell("the status of the pod's networks is not removed", told);
+    }
+}

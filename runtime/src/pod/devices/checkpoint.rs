@@ -1,0 +1,105 @@
+//! kubelet's checkpoint of its device manager: JSON, replaced in one step, written before the pod's
+//! network is made.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use serde::Deserialize;
+
+/// Of a node with very many devices it has a tenth of that.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Why there is nothing to be learnt from it.
+#[derive(Debug)]
+pub enum Fault {
+    Missing,
+    Unreadable(io::Error),
+    TooLarge,
+    NotUnderstood(serde_json::Error),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("is not there"),
+            Self::Unreadable(error) => write!(f, "cannot be read: {error}"),
+            Self::TooLarge => write!(f, "has more than {} MiB", MOST_BYTES >> 20),
+            Self::NotUnderstood(error) => write!(f, "is not of a known form: {error}"),
+        }
+    }
+}
+
+/// The resource and the id of each device of a pod, in the order of the file.
+pub fn read(file: &Path, pod_uid: &str) -> Result<Vec<(String, String)>, Fault> {
+    let bytes = content(file)?;
+    let checkpoint: Checkpoint<'_> =
+        serde_json::from_slice(&bytes).map_err(Fault::NotUnderstood)?;
+    let entries = checkpoint.data.entries.unwrap_or_default();
+    let own = entries.into_iter().filter(|entry| entry.pod_uid == pod_uid);
+    let devices = own.flat_map(|entry| {
+        let ids = entry.device_ids.map(DeviceIds::all).unwrap_or_default();
+        ids.into_iter()
+            .map(move |id| (entry.resource.clone().into_owned(), id))
+    });
+    Ok(devices.collect())
+}
+
+fn content(file: &Path) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Fault::Missing),
+        Err(error) => Err(Fault::Unreadable(error)),
+        Ok(_) if bytes.len() as u64 > MOST_BYTES => Err(Fault::TooLarge),
+        Ok(_) => Ok(bytes),
+    }
+}
+
+/// What is read of it. Its checksum is over kubelet's own memory and can only be reckoned there.
+#[derive(Deserialize)]
+struct Checkpoint<'a> {
+    #[serde(rename = "Data", borrow)]
+    data: Data<'a>,
+}
+
+#[derive(Deserialize)]
+struct Data<'a> {
+    /// `null` where kubelet has given nothing yet.
+    #[serde(rename = "PodDeviceEntries", borrow)]
+    entries: Option<Vec<Entry<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Entry<'a> {
+    #[serde(rename = "PodUID", borrow)]
+    pod_uid: Cow<'a, str>,
+    #[serde(rename = "ResourceName", borrow)]
+    resource: Cow<'a, str>,
+    #[serde(rename = "DeviceIDs")]
+    device_ids: Option<DeviceIds>,
+}
+
+/// Of Kubernetes 1.20 and later by NUMA node, of earlier ones in a list.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "DeviceIDs: expected a list of ids, or such a list for each NUMA node"
+)]
+enum DeviceIds {
+    List(Vec<String>),
+    /// kubelet writes the nodes as texts, and these in their order.
+    PerNode(BTreeMap<String, Option<Vec<String>>>),
+}
+
+impl DeviceIds {
+    fn all(self) -> Vec<String> {
+        match self {
+            Self::List(ids) => ids,
+            Self::PerNode(nodes) => nodes.into_values().flatten().flatten().collect(),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Where the API server is, and who weir is to it: a kubeconfig, or the service account of a pod.
+
+use std::fmt;
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use kube::Config;
+use kube::config::{AuthInfo, Cluster, Kubeconfig};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+use crate::paths::Paths;
+
+pub const HOST: &str = "KUBERNETES_SERVICE_HOST";
+const PORT: &str = "KUBERNETES_SERVICE_PORT";
+
+/// Where Kubernetes mounts a service account's token and the API server's certificate authority.
+const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/// Where credentials are read.
+pub enum Source {
+    /// At its place, and as the configuration has it.
+    Kubeconfig { place: PathBuf, paths: Paths },
+    /// The pod's environment and its service account.
+    ServiceAccount { service: Service, paths: Paths },
+}
+
+/// Where a pod finds the API server.
+#[derive(Default)]
+pub struct Service {
+    host: Option<String>,
+    port: Option<String>,
+}
+
+/// Who weir is to the API server.
+pub struct Credentials {
+    pub config: Config,
+    /// All of them, as text.
+    identity: String,
+}
+
+impl Credentials {
+    pub fn are_those(&self, other: &Self) -> bool {
+        self.identity == other.identity
+    }
+
+    fn new(config: Config) -> Result<Self, String> {
+        let user = serde_json::to_value(&config.auth_info).map_err(|error| error.to_string())?;
+        expect_sendable(user["token"].as_str().unwrap_or_default())?;
+        let identity = format!("{} {:?} {user}", config.cluster_url, config.root_cert);
+        Ok(Self { config, identity })
+    }
+}
+
+impl Source {
+    /// Nothing is read but the environment.
+    pub fn new(kubeconfig: Option<&Path>, paths: &Paths) -> Self {
+        let paths = paths.clone();
+        match kubeconfig {
+            Some(path) => Self::Kubeconfig {
+                place: paths.resolve(path),
+                paths,
+            },
+            None => Self::ServiceAccount {
+                service: Service {
+                    host: std::env::var(HOST).ok(),
+                    port: std::env::var(PORT).ok(),
+                },
+                paths,
+            },
+        }
+    }
+
+    /// Reads them as they are now. Errors: where they should be, and what is wrong there.
+    pub fn read(&self) -> Result<Credentials, String> {
+        let config = match self {
+            Self::Kubeconfig { place, paths } => by_kubeconfig(place, paths),
+            Self::ServiceAccount { service, paths } => by_service_account(service, paths),
+        };
+        let credentials = config.and_then(Credentials::new);
+        credentials.map_err(|wrong| format!("{self}: {wrong}"))
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kubeconfig { place, .. } => write!(f, "the kubeconfig {}", place.display()),
+            Self::ServiceAccount { .. } => f.write_str("the pod's service account"),
+        }
+    }
+}
+
+fn by_kubeconfig(place: &Path, paths: &Paths) -> Result<Config, String> {
+    let text = fs::read_to_string(place).map_err(|error| error.to_string())?;
+    let mut kubeconfig = Kubeconfig::from_yaml(&text).map_err(|error| error.to_string())?;
+    let files = Files {
+        directory: place.parent().unwrap_or(Path::new("/")),
+        paths,
+    };
+    let clusters = kubeconfig.clusters.iter_mut();
+    for cluster in clusters.filter_map(|named| named.cluster.as_mut()) {
+        files.place_cluster(cluster);
+    }
+    let users = kubeconfig.auth_infos.iter_mut();
+    for user in users.filter_map(|named| named.auth_info.as_mut()) {
+        files.place_user(user);
+    }
+    let has_proxy = has_proxy(&kubeconfig);
+    let mut config = Config::try_from(kubeconfig).map_err(|error| error.to_string())?;
+    if has_proxy {
+        return Err("proxy-url is not supported: weir asks the API server directly".to_owned());
+    }
+    // What is left is of the environment, where a container runtime has the proxy for its images.
+    config.proxy_url = None;
+    refuse_programs(&config.auth_info)?;
+    read_token(&mut config.auth_info)?;
+    Ok(config)
+}
+
+/// Whether the cluster that is used is behind a proxy.
+fn has_proxy(kubeconfig: &Kubeconfig) -> bool {
+    let current = kubeconfig.current_context.as_deref().unwrap_or_default();
+    let context = (kubeconfig.contexts.iter()).find(|named| named.name == current);
+    let context = context.and_then(|named| named.context.as_ref());
+    let cluster = context.map_or("", |context| &context.cluster);
+    let cluster = (kubeconfig.clusters.iter()).find(|named| named.name == cluster);
+    let cluster = cluster.and_then(|named| named.cluster.as_ref());
+    cluster.is_some_and(|cluster| {
+        cluster
+            .proxy_url
+            .as_deref()
+            .is_some_and(|url| !url.is_empty())
+    })
+}
+
+/// Where the files are that a kubeconfig names: relative paths are beside it.
+struct Files<'a> {
+    directory: &'a Path,
+    paths: &'a Paths,
+}
+
+impl Files<'_> {
+    fn place_cluster(&self, cluster: &mut Cluster) {
+        self.place(&mut cluster.certificate_authority);
+    }
+
+    fn place_user(&self, user: &mut AuthInfo) {
+        self.place(&mut user.token_file);
+        self.place(&mut user.client_certificate);
+        self.place(&mut user.client_key);
+    }
+
+    fn place(&self, file: &mut Option<String>) {
+        let Some(path) = file.as_deref().map(Path::new) else {
+            return;
+        };
+        let place = match path.is_absolute() {
+            true => self.paths.resolve(path),
+            false => self.directory.join(path),
+        };
+        *file = Some(place.to_string_lossy().into_owned());
+    }
+}
+
+/// A program that somebody's kubeconfig names is not run with weir's privileges.
+fn refuse_programs(user: &AuthInfo) -> Result<(), String> {
+    let key = match user {
+        AuthInfo { exec: Some(_), .. } => "exec",
+        AuthInfo {
+            auth_provider: Some(_),
+            ..
+        } => "auth-provider",
+        _ => return Ok(()),
+    };
+    Err(format!(
+        "users: user: {key} is not supported; give a token, a tokenFile, or client-certificate and client-key"
+    ))
+}
+
+/// A token in a file comes before one beside it, as with other clients, and may end in a line's end.
+fn read_token(user: &mut AuthInfo) -> Result<(), String> {
+    let Some(file) = user.token_file.take() else {
+        return Ok(());
+    };
+    let token = fs::read_to_string(&file).map_err(|error| format!("tokenFile {file}: {error}"))?;
+    user.token = Some(token.trim().to_owned().into());
+    Ok(())
+}
+
+/// The client expects that a token fits into the head of a request.
+fn expect_sendable(token: &str) -> Result<(), String> {
+    match http::HeaderValue::from_str(token) {
+        Ok(_) => Ok(()),
+        Err(_) => {
+            Err("the token has a character that no token has, such as a line's end".to_owned())
+        }
+    }
+}
+
+fn by_service_account(service: &Service, paths: &Paths) -> Result<Config, String> {
+    let url = service.url()?;
+    let directory = paths.resolve(Path::new(SERVICE_ACCOUNT));
+    let authority = directory.join("ca.crt");
+    let root_cert = certificates(&authority);
+    let root_cert = root_cert.map_err(|error| format!("{}: {error}", authority.display()))?;
+    let mut config = Config::new(url);
+    config.root_cert = Some(root_cert);
+    config.auth_info.token_file = Some(directory.join("token").to_string_lossy().into_owned());
+    read_token(&mut config.auth_info)?;
+    Ok(config)
+}
+
+impl Service {
+    fn url(&self) -> Result<http::Uri, String> {
+        let (Some(host), Some(port)) = (&self.host, &self.port) else {
+            return Err(format!(
+                "{HOST} and {PORT} are not set, which they are in a pod; elsewhere the configuration needs `kubeconfig`"
+            ));
+        };
+        let host = match host.parse() {
+            Ok(IpAddr::V6(address)) => format!("[{address}]"),
+            _ => host.clone(),
+        };
+        let url = format!("https://{host}:{port}");
+        url.parse().map_err(|error| format!("{url}: {error}"))
+    }
+}
+
+fn certificates(file: &Path) -> Result<Vec<Vec<u8>>, String> {
+    let pem = fs::read(file).map_err(|error| error.to_string())?;
+    let certificates = CertificateDer::pem_slice_iter(&pem);
+    certificates
+        .map(|found| {
+            found
+                .map(|der| der.to_vec())
+                .map_err(|error| error.to_string())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_s_api_server_is_in_its_environment() {
+        let url = |host: &str| {
+            let service = Service {
+                host: Some(host.to_owned()),
+                port: Some("443".to_owned()),
+            };
+            service.url().map(|url| url.to_string())
+        };
+        assert_eq!(url("10.96.0.1"), Ok("https://10.96.0.1:443/".to_owned()));
+        assert_eq!(url("fd00::1"), Ok("https://[fd00::1]:443/".to_owned()));
+        assert_eq!(
+            url("api.example"),
+            Ok("https://api.example:443/".to_owned())
+        );
+        assert!(url("a b").is_err());
+        let told = Service::default().url().unwrap_err();
+        assert!(
+            told.contains(HOST) && told.contains("`kubeconfig`"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn the_authority_of_a_service_account_must_be_there() {
+        let service = Service {
+            host: Some("10.96.0.1".to_owned()),
+            port: Some("443".to_owned()),
+        };
+        let source = Source::ServiceAccount {
+            service,
+            paths: Paths::below("/nonexistent"),
+        };
+        let told = source.read().map(|_| ()).unwrap_err();
+        assert!(told.contains("serviceaccount/ca.crt"), "{told}");
+    }
+}

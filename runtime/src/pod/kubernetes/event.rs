@@ -1,0 +1,115 @@
+//! Events about a pod, as objects of the API (`v1`, Event).
+
+use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+
+use super::super::cluster::{Event, EventKind, PodName};
+
+/// Who tells.
+const COMPONENT: &str = "weir";
+
+/// What other components keep to, and the newer kind of event demands.
+const LONGEST_MESSAGE: usize = 1024;
+
+/// The longest name of an object.
+const LONGEST_NAME: usize = 253;
+
+/// Names of events that are about one pod: no other one has them.
+pub struct Names {
+    pod: String,
+    next: u128,
+}
+
+impl Names {
+    /// By the time, as `kubectl` and the kubelet make them.
+    pub fn new(pod: &str) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        Self {
+            pod: pod.to_owned(),
+            next: now.unwrap_or_default().as_nanos(),
+        }
+    }
+
+    pub fn next(&mut self) -> String {
+        let suffix = format!(".{:x}", self.next);
+        self.next += 1;
+        let pod = self.pod.get(..LONGEST_NAME - suffix.len());
+        let pod = pod.unwrap_or(&self.pod).trim_end_matches(['.', '-']);
+        format!("{pod}{suffix}")
+    }
+}
+
+/// The object that says it now.
+pub fn object(name: &str, pod: &PodName, event: &Event) -> Value {
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let node = node();
+    json!({
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": { "namespace": pod.namespace, "name": name },
+        "involvedObject": {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": pod.namespace,
+            "name": pod.name,
+            "uid": pod.uid,
+        },
+        "type": match event.kind {
+            EventKind::Normal => "Normal",
+            EventKind::Warning => "Warning",
+        },
+        "reason": event.reason,
+        "message": shorten(&event.message),
+        "source": { "component": COMPONENT, "host": node },
+        "reportingComponent": COMPONENT,
+        "reportingInstance": node,
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    })
+}
+
+fn node() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname");
+    name.unwrap_or_default().trim().to_owned()
+}
+
+fn shorten(message: &str) -> String {
+    const CUT: &str = "…";
+    if message.len() <= LONGEST_MESSAGE {
+        return message.to_owned();
+    }
+    let end = message.floor_char_boundary(LONGEST_MESSAGE - CUT.len());
+    format!("{}{CUT}", &message[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_differ_and_are_short_enough() {
+        let mut names = Names::new(&"a".repeat(253));
+        let (one, other) = (names.next(), names.next());
+        assert_ne!(one, other);
+        assert!(one.len() <= LONGEST_NAME && one.starts_with("aaa"), "{one}");
+    }
+
+    #[test]
+    fn a_name_that_is_cut_is_still_one() {
+        let mut names = Names::new(&format!("{}.{}", "a".repeat(230), "b".repeat(22)));
+        let name = names.next();
+        assert!(!name.contains(".."), "{name}");
+        let mut names = Names::new("web");
+        assert!(names.next().starts_with("web."));
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        let cut = shorten(&"é".repeat(1000));
+        assert!(cut.len() <= LONGEST_MESSAGE && cut.ends_with("é…"), "{cut}");
+        assert_eq!(shorten("short"), "short");
+    }
+}

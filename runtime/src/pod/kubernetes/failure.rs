@@ -1,0 +1,256 @@
+//! What went wrong with a request, whether it passes, and what there is to do about it.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use serde::Deserialize;
+use weir_cni::{Code, Error};
+
+use super::super::codes;
+use super::ask::Ask;
+use super::credentials::Source;
+
+/// Why a request has no answer that helps.
+#[derive(Debug)]
+pub enum Failure {
+    /// There are no credentials, or they cannot be used.
+    Credentials(String),
+    /// No connection, or it ended too early.
+    Connection { error: String, is_passing: bool },
+    /// The request's time was over.
+    Timeout(Duration),
+    /// The API server says no.
+    Refused(Box<Refusal>),
+}
+
+/// A `Status` of the API, or whatever stands in its place.
+#[derive(Debug)]
+pub struct Refusal {
+    status: u16,
+    retry_after: Option<Duration>,
+    answer: Status,
+}
+
+/// The part of a `Status` that weir goes by.
+#[derive(Debug, Default, Deserialize)]
+pub struct Status {
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    details: Details,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Details {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    causes: Vec<Cause>,
+    #[serde(default, rename = "retryAfterSeconds")]
+    retry_after: u64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Cause {
+    #[serde(default)]
+    field: String,
+}
+
+impl Refusal {
+    fn new(status: u16, retry_after: Option<u64>, body: &[u8]) -> Self {
+        let answer: Status = serde_json::from_slice(body).unwrap_or_else(|_| Status {
+            message: shorten(&String::from_utf8_lossy(body)),
+            ..Status::default()
+        });
+        let given = Some(answer.details.retry_after).filter(|seconds| *seconds > 0);
+        Self {
+            status,
+            retry_after: retry_after.or(given).map(Duration::from_secs),
+            answer,
+        }
+    }
+
+    fn names_object(&self) -> bool {
+        !self.answer.details.name.is_empty()
+    }
+}
+
+/// What a proxy says is a page; its beginning is enough.
+const LONGEST_MESSAGE: usize = 300;
+
+fn shorten(text: &str) -> String {
+    text.trim().chars().take(LONGEST_MESSAGE).collect()
+}
+
+impl Failure {
+    /// By the answer's status, its `Retry-After` in seconds, and its body.
+    pub fn refused(status: u16, retry_after: Option<u64>, body: &[u8]) -> Self {
+        Self::Refused(Box::new(Refusal::new(status, retry_after, body)))
+    }
+
+    /// An error of the client, whose causes are a chain.
+    pub fn of_connection(error: &(dyn StdError + 'static)) -> Self {
+        let causes = causes(error);
+        let mut texts: Vec<String> = causes.iter().map(ToString::to_string).collect();
+        // An outer error often repeats the inner one's text.
+        texts.dedup_by(|inner, outer| outer.contains(&*inner));
+        let is_passing = !causes.iter().any(|cause| is_lasting(*cause));
+        Self::Connection {
+            error: texts.join(": "),
+            is_passing,
+        }
+    }
+
+    /// 401: the API server does not know who is asking.
+    pub fn is_unknown_user(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.status == 401)
+    }
+
+    /// 404 for the object, and not for its kind, of which the answer names no object.
+    pub fn is_without_object(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.status == 404 && refusal.names_object())
+    }
+
+    /// The patch was for an object of another uid. API servers tell so by 422, since a uid cannot change;
+    /// by 409 where they take it for a precondition.
+    pub fn is_another_object(&self) -> bool {
+        let Self::Refused(refusal) = self else {
+            return false;
+        };
+        match refusal.status {
+            422 => {
+                (refusal.answer.details.causes.iter()).any(|cause| cause.field == "metadata.uid")
+            }
+            409 => refusal.answer.message.to_lowercase().contains("uid"),
+            _ => false,
+        }
+    }
+
+    /// 409 for a name that is taken.
+    pub fn is_existing(&self) -> bool {
+        matches!(self, Self::Refused(refusal)
+            if refusal.status == 409 && refusal.answer.reason == "AlreadyExists")
+    }
+
+    /// 409 for a write of somebody else.
+    pub fn is_conflict(&self) -> bool {
+        let is_conflict = matches!(self, Self::Refused(refusal) if refusal.status == 409);
+        is_conflict && !self.is_existing() && !self.is_another_object()
+    }
+
+    /// Whether the same request may be answered later.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Credentials(_) => false,
+            Self::Connection { is_passing, .. } => *is_passing,
+            Self::Timeout(_) => true,
+            Self::Refused(refusal) => refusal.status == 429 || refusal.status >= 500,
+        }
+    }
+
+    /// When the API server wants to be asked again.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused(refusal) => refusal.retry_after,
+            _ => None,
+        }
+    }
+
+    /// What to do about it.
+    fn advice(&self, ask: &Ask, source: &Source) -> String {
+        let Self::Refused(refusal) = self else {
+            return match self {
+                Self::Credentials(_) => String::new(),
+                _ => format!("the API server is the one of {source}"),
+            };
+        };
+        match refusal.status {
+            401 => format!("renew the credentials in {source}: they are no longer valid"),
+            403 => format!("allow it to the user of {source} by a rule: {}", ask.rule()),
+            404 => format!("install the CustomResourceDefinition {}", ask.definition()),
+            _ => String::new(),
+        }
+    }
+}
+
+/// An error and what it came from, but for layers of the client that have nothing of their own to say.
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> Vec<&'a (dyn StdError + 'static)> {
+    let mut causes = vec![error];
+    while let Some(cause) = causes.last().copied().and_then(cause) {
+        causes.push(cause);
+    }
+    let says_nothing = |error: &&(dyn StdError + 'static)| {
+        let text = error.to_string();
+        text.starts_with("ServiceError: ") || text.starts_with("client error (")
+    };
+    let layers = causes
+        .iter()
+        .take_while(|error| says_nothing(error))
+        .count();
+    causes.split_off(layers.min(causes.len() - 1))
+}
+
+/// What an I/O error wraps is not its source, which is the source of that.
+fn cause<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
+    let wrapped = error.downcast_ref().and_then(io::Error::get_ref);
+    match wrapped {
+        Some(wrapped) => Some(wrapped),
+        None => error.source(),
+    }
+}
+
+/// A certificate or a protocol that is wrong stays so; what else ends a connection may pass.
+fn is_lasting(error: &(dyn StdError + 'static)) -> bool {
+    error.is::<rustls::Error>() || error.is::<http::Error>()
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Credentials(error) | Self::Connection { error, .. } => f.write_str(error),
+            Self::Timeout(limit) => write!(f, "no answer within {}", seconds(*limit)),
+            Self::Refused(refusal) => {
+                write!(f, "the API server answers {}", refusal.status)?;
+                match &*refusal.answer.message {
+                    "" => Ok(()),
+                    message => write!(f, ": {message}"),
+                }
+            }
+        }
+    }
+}
+
+/// A failure after which nothing more was tried.
+#[derive(Debug)]
+pub struct GivenUp {
+    pub failure: Failure,
+    pub tries: u32,
+    pub took: Duration,
+}
+
+impl GivenUp {
+    /// As a CNI error: code 11 (section 5, "Error") where the same may be answered later.
+    pub fn explain(&self, ask: &Ask, source: &Source) -> Error {
+        let code = match self.failure.is_passing() || self.failure.is_conflict() {
+            true => Code::TRY_AGAIN_LATER,
+            false => Code(codes::CLUSTER),
+        };
+        let mut msg = format!("{ask}: {}", self.failure);
+        if self.tries > 1 {
+            let took = seconds(self.took);
+            msg = format!("{msg} (tried {} times in {took})", self.tries);
+        }
+        Error::new(code, msg).with_details(self.failure.advice(ask, source))
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! The Kubernetes API server, as weir speaks to it: four kinds of request, and a bound for everything.
+//!
+//! The crate `kube` brings connections, TLS and credentials. What is asked is in `ask`, how often in
+//! `repeat`, what the objects look like in `object`, and what is said of a failure in `failure`.
+
+mod ask;
+mod credentials;
+mod event;
+mod failure;
+mod object;
+mod repeat;
+mod session;
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use weir_cni::Error;
+
+use self::ask::{Ask, DEFINITIONS, PODS};
+use self::credentials::Source;
+use self::failure::{Failure, GivenUp};
+use self::repeat::Repetitions;
+use self::session::Session;
+use super::cluster::{Cluster, Definition, Event, Pod, PodName};
+use super::reference::Reference;
+use crate::paths::Paths;
+
+pub use self::repeat::Limits;
+
+/// Whether weir runs in a pod of a cluster, and so has a service account.
+pub fn is_in_cluster() -> bool {
+    std::env::var_os(credentials::HOST).is_some()
+}
+
+/// A cluster's API server. Nothing is read and nobody is asked before the first call; the connection
+/// stays for the calls that follow.
+pub struct Kubernetes {
+    source: Source,
+    limits: Limits,
+    session: RefCell<Option<Session>>,
+}
+
+impl Kubernetes {
+    /// By a kubeconfig, whose path is as the configuration has it; where there is none, by the service
+    /// account of the pod that weir runs in.
+    pub fn connect(kubeconfig: Option<&Path>, paths: &Paths, limits: Limits) -> Self {
+        Self {
+            source: Source::new(kubeconfig, paths),
+            limits,
+            session: RefCell::new(None),
+        }
+    }
+
+    /// Asks, and again where that may help, until the deadline at the latest.
+    fn ask(&self, ask: &Ask, deadline: Instant) -> Result<Vec<u8>, GivenUp> {
+        let mut repetitions = Repetitions::new(self.limits, deadline);
+        loop {
+            let failure = match self.ask_once(ask, repetitions.time_for_one()) {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            match repetitions.pause_after(ask, &failure) {
+                Some(pause) => thread::sleep(pause),
+                None => return Err(repetitions.give_up(failure)),
+            }
+        }
+    }
+
+    /// One request; two where the first was refused for credentials that are not those on the disk any
+    /// more.
+    fn ask_once(&self, ask: &Ask, limit: Duration) -> Result<Vec<u8>, Failure> {
+        let mut session = self.session.borrow_mut();
+        let session = match &mut *session {
+            Some(session) => session,
+            none => none.insert(Session::open(&self.source, self.limits)?),
+        };
+        match session.send(ask, limit) {
+            Err(refused) if refused.is_unknown_user() && session.renew(&self.source)? => {
+                session.send(ask, limit)
+            }
+            answered => answered,
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.limits.call
+    }
+
+    /// An object's JSON; none where there is no such object.
+    fn get(&self, ask: &Ask) -> Result<Option<Vec<u8>>, Error> {
+        match self.ask(ask, self.deadline()) {
+            Ok(answer) => Ok(Some(answer)),
+            Err(given_up) if given_up.failure.is_without_object() => Ok(None),
+            Err(given_up) => Err(given_up.explain(ask, &self.source)),
+        }
+    }
+}
+
+impl Cluster for Kubernetes {
+    fn pod(&self, name: &PodName) -> Result<Option<Pod>, Error> {
+        let ask = Ask::get(&PODS, &place(name)?);
+        let Some(answer) = self.get(&ask)? else {
+            return Ok(None);
+        };
+        let pod = object::pod(&answer).map_err(|e| ask.not_understood(&e))?;
+        Ok(Some(pod).filter(|pod| object::is_named(pod, name)))
+    }
+
+    fn definition(&self, reference: &Reference) -> Result<Option<Definition>, Error> {
+        let ask = Ask::get(&DEFINITIONS, reference);
+        let Some(answer) = self.get(&ask)? else {
+            return Ok(None);
+        };
+        let definition = object::definition(&answer, reference);
+        Ok(Some(definition.map_err(|e| ask.not_understood(&e))?))
+    }
+
+    fn annotate(&self, pod: &PodName, key: &str, value: Option<&str>) -> Result<(), Error> {
+        let patch = object::annotation(pod.uid.as_deref(), key, value);
+        let ask = Ask::patch_status(&PODS, &place(pod)?, &patch);
+        match self.ask(&ask, self.deadline()) {
+            Err(given_up) if given_up.failure.is_without_object() => Ok(()),
+            Err(given_up) if given_up.failure.is_another_object() => Ok(()),
+            Err(given_up) => Err(given_up.explain(&ask, &self.source)),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// All events within the time of one call. Those after one that fails are not tried.
+    fn report(&self, pod: &PodName, events: &[Event]) -> Result<(), Error> {
+        let place = place(pod)?;
+        let deadline = self.deadline();
+        let mut names = event::Names::new(&place.name);
+        for event in events {
+            let object = event::object(&names.next(), pod, event);
+            let ask = Ask::create_event(&place, &object);
+            match self.ask(&ask, deadline) {
+                // The name is new: an earlier try got there, and only its answer was lost.
+                Err(given_up) if given_up.tries > 1 && given_up.failure.is_existing() => {}
+                Err(given_up) => return Err(given_up.explain(&ask, &self.source)),
+                Ok(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where a pod is asked for: what `CNI_ARGS` says becomes part of a URL, so that it must be a name.
+fn place(pod: &PodName) -> Result<Reference, Error> {
+    Reference::new(&pod.namespace, &pod.name).map_err(|wrong| {
+        let msg = format!("the pod in CNI_ARGS (K8S_POD_NAMESPACE, K8S_POD_NAME): {wrong}");
+        Error::invalid_environment(msg)
+    })
+}

@@ -1,0 +1,198 @@
+//! Objects of the API, as far as weir reads and writes them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::super::cluster::{Definition, Pod, PodName};
+use super::super::reference::Reference;
+
+#[derive(Deserialize)]
+struct Object {
+    metadata: Metadata,
+    #[serde(default)]
+    spec: Spec,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    namespace: String,
+    name: String,
+    uid: String,
+    #[serde(default)]
+    annotations: Option<BTreeMap<String, String>>,
+}
+
+/// Of a NetworkAttachmentDefinition (section 3.2).
+#[derive(Default, Deserialize)]
+struct Spec {
+    #[serde(default)]
+    config: Value,
+}
+
+/// A pod. Errors: what is wrong with the answer.
+pub fn pod(answer: &[u8]) -> Result<Pod, String> {
+    let Object { metadata, .. } = read(answer)?;
+    Ok(Pod {
+        namespace: metadata.namespace,
+        name: metadata.name,
+        uid: metadata.uid,
+        annotations: metadata.annotations.unwrap_or_default(),
+    })
+}
+
+/// A NetworkAttachmentDefinition. Errors: what is wrong with the answer.
+pub fn definition(answer: &[u8], reference: &Reference) -> Result<Definition, String> {
+    let Object { metadata, spec } = read(answer)?;
+    let config = match spec.config {
+        Value::Null => None,
+        Value::String(config) => Some(config).filter(|config| !config.is_empty()),
+        other => {
+            return Err(format!(
+                "spec.config is {}; expected a string with a network configuration as JSON",
+                kind(&other)
+            ));
+        }
+    };
+    Ok(Definition {
+        reference: reference.clone(),
+        config,
+        annotations: metadata.annotations.unwrap_or_default(),
+    })
+}
+
+fn read(answer: &[u8]) -> Result<Object, String> {
+    serde_json::from_slice(answer)
+        .map_err(|error| format!("the answer is not such an object: {error}"))
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The kubelet's uid of a pod that it has from a file, and not from the API server, where a mirror of it is.
+const MIRROR: &str = "kubernetes.io/config.mirror";
+
+/// Whether a pod is the one that the runtime names: by the uid that the kubelet knows it by.
+pub fn is_named(pod: &Pod, name: &PodName) -> bool {
+    match &name.uid {
+        None => true,
+        Some(uid) => *uid == pod.uid || pod.annotations.get(MIRROR) == Some(uid),
+    }
+}
+
+/// The merge patch that sets one annotation or removes it. With a uid it fails where another object has
+/// the name by now.
+pub fn annotation(uid: Option<&str>, key: &str, value: Option<&str>) -> Value {
+    let mut metadata = Map::new();
+    if let Some(uid) = uid {
+        metadata.insert("uid".into(), uid.into());
+    }
+    metadata.insert("annotations".into(), json!({ key: value }));
+    json!({ "metadata": metadata })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reference() -> Reference {
+        Reference::new("default", "lan").expect("a reference")
+    }
+
+    fn of_config(config: Value) -> Result<Definition, String> {
+        let metadata = json!({ "namespace": "default", "name": "lan", "uid": "1" });
+        let object = json!({ "metadata": metadata, "spec": { "config": config } });
+        definition(object.to_string().as_bytes(), &reference())
+    }
+
+    #[test]
+    fn a_pod_is_its_metadata() {
+        let answer = br#"{"kind":"Pod","metadata":{"namespace":"a","name":"b","uid":"c",
+            "annotations":{"k":"v"},"managedFields":[{}]},"spec":{"containers":[]},"status":{}}"#;
+        let pod = pod(answer).expect("a pod");
+        assert_eq!((&*pod.namespace, &*pod.name, &*pod.uid), ("a", "b", "c"));
+        assert_eq!(pod.annotations["k"], "v");
+    }
+
+    #[test]
+    fn annotations_can_be_missing_or_null() {
+        for annotations in ["", r#","annotations":null"#] {
+            let answer =
+                format!(r#"{{"metadata":{{"namespace":"a","name":"b","uid":"c"{annotations}}}}}"#);
+            let pod = pod(answer.as_bytes()).expect("a pod");
+            assert!(pod.annotations.is_empty());
+        }
+    }
+
+    /// The kubelet has static pods from files: what the API server has is a mirror, with a uid of its own.
+    #[test]
+    fn a_static_pod_is_named_by_the_uid_of_the_kubelet() {
+        let answer = br#"{"metadata":{"namespace":"a","name":"b","uid":"of-the-mirror",
+            "annotations":{"kubernetes.io/config.mirror":"of-the-file"}}}"#;
+        let pod = super::pod(answer).expect("a pod");
+        let name = |uid: Option<&str>| PodName {
+            namespace: "a".to_owned(),
+            name: "b".to_owned(),
+            uid: uid.map(str::to_owned),
+        };
+        for uid in [None, Some("of-the-mirror"), Some("of-the-file")] {
+            assert!(is_named(&pod, &name(uid)), "{uid:?}");
+        }
+        assert!(!is_named(&pod, &name(Some("of-another"))));
+    }
+
+    #[test]
+    fn an_answer_without_a_uid_is_no_object() {
+        let error = pod(br#"{"metadata":{"namespace":"a","name":"b"}}"#).unwrap_err();
+        assert!(error.contains("uid"), "{error}");
+    }
+
+    #[test]
+    fn a_configuration_is_a_string() {
+        let text = r#"{"type":"bridge"}"#;
+        let given = of_config(text.into()).expect("a definition");
+        assert_eq!(given.config.as_deref(), Some(text));
+        for (wrong, told) in [
+            (json!({ "type": "bridge" }), "an object"),
+            (json!([1]), "a list"),
+            (json!(1), "a number"),
+            (json!(true), "a boolean"),
+        ] {
+            let error = of_config(wrong).unwrap_err();
+            assert!(
+                error.contains(told) && error.contains("spec.config"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_empty_configuration_is_none() {
+        for empty in [json!(""), Value::Null] {
+            assert_eq!(of_config(empty).expect("a definition").config, None);
+        }
+        let bare = br#"{"metadata":{"namespace":"default","name":"lan","uid":"1"}}"#;
+        assert_eq!(definition(bare, &reference()).expect("one").config, None);
+    }
+
+    #[test]
+    fn a_patch_names_one_annotation_and_the_uid_where_it_is_known() {
+        assert_eq!(
+            annotation(Some("u"), "k", Some("v")),
+            json!({ "metadata": { "uid": "u", "annotations": { "k": "v" } } })
+        );
+        assert_eq!(
+            annotation(None, "k", None),
+            json!({ "metadata": { "annotations": { "k": null } } })
+        );
+    }
+}

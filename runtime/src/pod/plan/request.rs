@@ -1,0 +1,67 @@
+//! What a pod asks for by its annotations, as far as it may.
+
+use weir_cni::Error;
+
+use super::super::cluster::{Event, EventKind, Pod};
+use super::super::configuration::Configuration;
+use super::super::selection::{self, Consequence, DEFAULT_NETWORK, Element, NETWORKS};
+use super::restrict;
+
+/// The networks besides the default ones. A selection that the standard says to ignore is told of in an event.
+///
+/// Errors: of an invalid selection, where the standard does not say to ignore it; of a network that the pod
+/// may not select.
+pub fn selected(
+    pod: &Pod,
+    configuration: &Configuration,
+    events: &mut Vec<Event>,
+) -> Result<Vec<Element>, Error> {
+    let Some(text) = annotation(pod, NETWORKS) else {
+        return Ok(Vec::new());
+    };
+    let selection = match selection::networks(text, &pod.namespace) {
+        Ok(selection) => selection,
+        Err(refused) if refused.consequence == Consequence::SelectionIgnored => {
+            let message = format!(
+                "no network is attached but the default ones: {}",
+                refused.error
+            );
+            events.push(warning("NetworkSelectionIgnored", message));
+            return Ok(Vec::new());
+        }
+        Err(refused) => return Err(refused.error),
+    };
+    let notes = selection.notes.into_iter();
+    events.extend(notes.map(|note| warning("NetworkSelectionKeyIgnored", note)));
+    for element in &selection.elements {
+        restrict::check(pod, &element.reference, configuration)?;
+    }
+    Ok(selection.elements)
+}
+
+/// The network in place of the cluster-wide default one.
+pub fn default_network(pod: &Pod, configuration: &Configuration) -> Result<Option<Element>, Error> {
+    let Some(text) = annotation(pod, DEFAULT_NETWORK) else {
+        return Ok(None);
+    };
+    let element = selection::default_network(text, &configuration.namespace)
+        .map_err(|refused| refused.error)?;
+    if element.reference.namespace != configuration.namespace {
+        restrict::check(pod, &element.reference, configuration)?;
+    }
+    Ok(Some(element))
+}
+
+/// An annotation with nothing in it is none.
+fn annotation<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
+    let text = pod.annotations.get(key)?;
+    Some(text.as_str()).filter(|text| !text.trim().is_empty())
+}
+
+fn warning(reason: &str, message: String) -> Event {
+    Event {
+        kind: EventKind::Warning,
+        reason: reason.to_owned(),
+        message,
+    }
+}

@@ -1,0 +1,154 @@
+//! The networks that a pod selects: the annotations `k8s.v1.cni.cncf.io/networks` (section 4) and
+//! `v1.multus-cni.io/default-network`.
+
+mod capabilities;
+mod comma;
+mod faults;
+mod json;
+mod keys;
+#[cfg(test)]
+mod tests;
+mod together;
+
+use std::net::IpAddr;
+
+use serde_json::{Map, Value};
+use weir_cni::{Mac, RequestedAddress};
+
+use super::reference::Reference;
+pub use faults::{Consequence, Refused};
+
+use faults::Faults;
+
+/// The pod's annotation with the networks besides the default one.
+pub const NETWORKS: &str = "k8s.v1.cni.cncf.io/networks";
+
+/// The pod's annotation with the network in place of the cluster-wide default one.
+pub const DEFAULT_NETWORK: &str = "v1.multus-cni.io/default-network";
+
+/// The largest annotation, in bytes: the API server has no more for all of an object's.
+pub const LARGEST: usize = 256 << 10;
+
+/// The most attachments of a pod. One takes some tens of milliseconds, and they come one after another
+/// (section 7.3).
+pub const MOST_ELEMENTS: usize = 64;
+
+/// One attachment that a pod asks for (section 4.1.2.1).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Element {
+    /// `name` and `namespace`; the latter the pod's where it is missing.
+    pub reference: Reference,
+    /// `ips` (4.1.2.1.3).
+    pub ips: Vec<RequestedAddress>,
+    /// `mac` (4.1.2.1.4).
+    pub mac: Option<Mac>,
+    /// `interface` (4.1.2.1.5).
+    pub interface: Option<String>,
+    /// `cni-args`.
+    pub cni_args: Map<String, Value>,
+    /// `portMappings`, as the capability of that name has them.
+    pub port_mappings: Option<Value>,
+    /// `bandwidth`, as the capability of that name has it.
+    pub bandwidth: Option<Value>,
+    /// `default-route`: the gateways of the pod's default routes, which lead through this attachment.
+    pub default_route: Option<Vec<IpAddr>>,
+    /// `infiniband-guid`.
+    pub infiniband_guid: Option<String>,
+    /// `ipam-claim-reference`.
+    pub ipam_claim_reference: Option<String>,
+}
+
+impl Element {
+    /// An attachment to a network, of which nothing else is asked.
+    pub fn of(reference: Reference) -> Self {
+        Self {
+            reference,
+            ips: Vec::new(),
+            mac: None,
+            interface: None,
+            cni_args: Map::new(),
+            port_mappings: None,
+            bandwidth: None,
+            default_route: None,
+            infiniband_guid: None,
+            ipam_claim_reference: None,
+        }
+    }
+}
+
+/// What an annotation selects.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection {
+    /// In the annotation's order, which is that of the attachments.
+    pub elements: Vec<Element>,
+    /// What the annotation says that weir ignores, for a log or an event: keys that are reserved for
+    /// versions of the standard to come.
+    pub notes: Vec<String>,
+}
+
+/// The networks of the annotation [`NETWORKS`], in either format. Text without anything in it selects
+/// none.
+///
+/// Errors: code [`SELECTION`](super::codes::SELECTION) with all that is wrong with the selection, and
+/// what the standard has follow from it.
+pub fn networks(text: &str, pod_namespace: &str) -> Result<Selection, Refused> {
+    read(Faults::of(NETWORKS), text, pod_namespace)
+}
+
+/// The one network of the annotation [`DEFAULT_NETWORK`], in either format. `namespace` is that of an
+/// element without one.
+///
+/// Errors: as [`networks`], and for another number of networks than one. The pod fails whatever is wrong:
+/// the standard has nothing about this annotation, and on the cluster's own default network the pod would
+/// be where it did not want to be.
+pub fn default_network(text: &str, namespace: &str) -> Result<Element, Refused> {
+    let fails = |refused: Refused| Refused {
+        consequence: Consequence::PodFails,
+        ..refused
+    };
+    let selection = read(Faults::of(DEFAULT_NETWORK), text, namespace).map_err(fails)?;
+    let count = selection.elements.len();
+    match <[Element; 1]>::try_from(selection.elements) {
+        Ok([element]) => Ok(element),
+        Err(_) => {
+            let mut faults = Faults::of(DEFAULT_NETWORK);
+            faults.fatal(format!("expected exactly one network, found {count}"));
+            Err(faults.refusal())
+        }
+    }
+}
+
+fn read(mut faults: Faults, text: &str, namespace: &str) -> Result<Selection, Refused> {
+    let mut notes = Vec::new();
+    let text = text.trim();
+    let elements = match text.chars().next() {
+        _ if text.len() > LARGEST => {
+            let size = text.len();
+            faults.fatal(format!("has {size} bytes, expected at most {LARGEST}"));
+            Vec::new()
+        }
+        None => Vec::new(),
+        Some('[') => json::elements(text, namespace, &mut faults, &mut notes),
+        Some('{') => {
+            faults.fatal("is a JSON object, expected a list of such: put it between `[` and `]`");
+            Vec::new()
+        }
+        Some(_) => comma::elements(text, namespace, &mut faults),
+    };
+    together::check(&elements, &mut faults);
+    match faults.is_empty() {
+        true => Ok(Selection {
+            elements: elements.into_iter().flatten().collect(),
+            notes,
+        }),
+        false => Err(faults.refusal()),
+    }
+}
+
+/// How an element is called in messages: by its place, from 1, and its network.
+fn place(index: usize, reference: Option<&Reference>) -> String {
+    match reference {
+        Some(reference) => format!("element {} ({reference})", index + 1),
+        None => format!("element {}", index + 1),
+    }
+}

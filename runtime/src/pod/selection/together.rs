@@ -1,0 +1,37 @@
+//! What the elements of a selection must not ask for together.
+
+use std::collections::BTreeMap;
+
+use super::faults::Faults;
+use super::{Element, place};
+
+/// Notes an interface name that two attachments ask for (section 4.1.2.1.5), and a default route that two
+/// are to have.
+pub(super) fn check(elements: &[Option<Element>], faults: &mut Faults) {
+    let mut interfaces = BTreeMap::new();
+    let mut routes = BTreeMap::new();
+    for (index, element) in elements.iter().enumerate() {
+        let Some(element) = element else { continue };
+        let own = place(index, Some(&element.reference));
+        if let Some(name) = &element.interface {
+            match interfaces.get(name) {
+                Some(other) => faults.fatal(format!(
+                    "{own}: interface: {name:?} is that of {other} already"
+                )),
+                None => drop(interfaces.insert(name.clone(), own.clone())),
+            }
+        }
+        for gateway in element.default_route.iter().flatten() {
+            let family = match gateway.is_ipv4() {
+                true => "IPv4",
+                false => "IPv6",
+            };
+            match routes.get(family) {
+                Some(other) => faults.fatal(format!(
+                    "{own}: default-route: {gateway}: {other} has the {family} default route already"
+                )),
+                None => drop(routes.insert(family, own.clone())),
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The annotation's text: a JSON list with one map for each attachment.
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::ser::{PrettyFormatter, Serializer};
+
+use super::Status;
+
+/// Four blanks, as in the texts that Multus writes.
+const INDENT: &[u8] = b"    ";
+
+/// The text for these attachments, in this order. Only one may be the default network's (section 5.3.5): the
+/// first that says so.
+pub fn annotation(statuses: &[Status]) -> String {
+    let default = statuses.iter().position(|status| status.default);
+    let maps = statuses.iter().enumerate().map(|(index, status)| {
+        let mut status = status.clone();
+        status.default = default == Some(index);
+        text(&status)
+    });
+    format!("[{}]", maps.collect::<Vec<_>>().join(","))
+}
+
+fn text(status: &Status) -> String {
+    let mut text = Vec::new();
+    let formatter = PrettyFormatter::with_indent(INDENT);
+    let mut serializer = Serializer::with_formatter(&mut text, formatter);
+    status
+        .serialize(&mut serializer)
+        .expect("texts and numbers are JSON");
+    String::from_utf8(text).expect("JSON is UTF-8")
+}
+
+/// The attachments that a text tells of, whoever wrote it. What is no status is passed over.
+pub fn read(text: &str) -> Vec<Status> {
+    let maps: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
+    let statuses = maps.into_iter().map(serde_json::from_value);
+    statuses.filter_map(Result::ok).collect()
+}

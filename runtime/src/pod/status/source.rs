@@ -1,0 +1,87 @@
+//! A status out of an attachment's result (sections 5.1.1 and 5.3).
+
+use std::net::IpAddr;
+
+use serde_json::Value;
+use weir_cni::{AddResult, Interface, IpConfig, Route};
+
+use super::Status;
+
+/// The main routing table, which a route without a table is in.
+const MAIN_TABLE: u32 = 254;
+
+/// What of a status no result says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct About {
+    /// `namespace/name` of the NetworkAttachmentDefinition, or the default network's name.
+    pub name: String,
+    /// The attachment's `CNI_IFNAME`.
+    pub ifname: String,
+    /// Whether this is the cluster-wide default network.
+    pub is_default: bool,
+    /// What the file with the device's information says, where the attachment has a device.
+    pub device_info: Option<Value>,
+}
+
+/// The status of an attachment with this result, of whichever version it was.
+///
+/// Its interface is the first one of the result that is in a sandbox. A result that names no interfaces at all,
+/// as those before 0.3.0, has that of `CNI_IFNAME`, and all addresses are its; one that has nothing makes the
+/// minimal status.
+pub fn of(result: &AddResult, about: &About) -> Status {
+    let sandboxed = result.interfaces.iter().position(is_sandboxed);
+    let interface = sandboxed.map(|index| &result.interfaces[index]);
+    let ips: Vec<&IpConfig> = result
+        .ips
+        .iter()
+        .filter(|ip| ip.interface.map(|index| index as usize) == sandboxed)
+        .collect();
+    let gateways = default_gateways(&result.routes, &ips);
+    Status {
+        name: about.name.clone(),
+        interface: match (interface, result.interfaces.is_empty()) {
+            (Some(interface), _) => Some(interface.name.clone()),
+            (None, true) => Some(about.ifname.clone()),
+            (None, false) => None,
+        },
+        ips: texts(ips.iter().map(|ip| ip.address.addr())),
+        mac: interface.and_then(|interface| interface.mac.clone()),
+        mtu: interface.and_then(|interface| interface.mtu),
+        default: about.is_default,
+        dns: result.dns.clone(),
+        default_route: texts(gateways.iter().copied()),
+        gateway: texts(gateways.iter().copied()),
+        device_info: about.device_info.clone(),
+    }
+}
+
+/// An interface of the host has no sandbox.
+fn is_sandboxed(interface: &Interface) -> bool {
+    interface.sandbox.as_deref().is_some_and(|s| !s.is_empty())
+}
+
+/// The next hops of the default routes, each once. For a route without one that of an address of the same
+/// family is used (CNI section 5, `routes`); a route into a link has none.
+fn default_gateways(routes: &[Route], ips: &[&IpConfig]) -> Vec<IpAddr> {
+    let mut gateways = Vec::new();
+    for route in routes.iter().filter(|route| is_default(route)) {
+        let of_address = ips
+            .iter()
+            .filter(|ip| ip.address.addr().is_ipv4() == route.dst.addr().is_ipv4())
+            .find_map(|ip| ip.gateway);
+        let gateway = route.gw.or(of_address).filter(|gw| !gw.is_unspecified());
+        gateways.extend(gateway.filter(|gateway| !gateways.contains(gateway)));
+    }
+    gateways
+}
+
+/// Whether a route is one of the pod's default routes: to everywhere, and not in a table that only rules
+/// lead to.
+fn is_default(route: &Route) -> bool {
+    let is_main = |table: u32| table == 0 || table == MAIN_TABLE;
+    route.dst.prefix_len() == 0 && route.table.is_none_or(is_main)
+}
+
+fn texts(addresses: impl Iterator<Item = IpAddr>) -> Vec<String> {
+    addresses.map(|address| address.to_string()).collect()
+}

@@ -1,0 +1,84 @@
+//! What weir does on its own behalf: past the same gate as a plugin, and recorded beside it.
+
+use std::fs::File;
+use std::io;
+use std::sync::OnceLock;
+
+use sha2::{Digest as _, Sha256};
+use weir_cni::{Command, Error};
+
+use super::invoke::Sandbox;
+use crate::gate::{Gate, Subject};
+use crate::grant::document::Digest;
+use crate::grant::pattern::Pattern;
+use crate::grant::{Invocation, own};
+
+/// The program that this process runs, whatever has its name by now.
+const PROGRAM: &str = "/proc/self/exe";
+
+impl Sandbox {
+    /// A gate for what weir does itself to one interface of a container, with the grant that is fixed in
+    /// the binary. `interfaces` are all of the pod's attachments. In the records the plugin is
+    /// [`own::NAME`], and the digest is that of weir's program.
+    ///
+    /// Errors: code 5 when the program cannot be read.
+    pub fn own_gate(
+        &self,
+        command: Command,
+        invocation: Invocation,
+        interfaces: &[String],
+    ) -> Result<Gate, Error> {
+        let subject = Subject {
+            command: command.as_str(),
+            container_id: invocation.container_id.clone(),
+            ifname: invocation.ifname.clone(),
+            network: invocation.network.clone(),
+            definition: None,
+            plugin: own::NAME.to_owned(),
+            digest: own_digest()?.to_string(),
+        };
+        let audit = self.audit(subject);
+        let interfaces = interfaces.iter().map(|name| Pattern::literal(name));
+        let capabilities = own::capabilities(interfaces.collect());
+        Ok(Gate::new(capabilities, invocation, audit))
+    }
+}
+
+/// SHA-256 of weir's program, read once in a process: some milliseconds, which only those pay who need
+/// more than plugins do.
+fn own_digest() -> Result<Digest, Error> {
+    static DIGEST: OnceLock<Result<Digest, String>> = OnceLock::new();
+    let digest = DIGEST.get_or_init(|| hash(PROGRAM).map_err(|e| e.to_string()));
+    digest.clone().map_err(|why| {
+        Error::io_failure(format!(
+            "`{PROGRAM}` cannot be read, whose digest the audit log tells: {why}"
+        ))
+    })
+}
+
+fn hash(path: &str) -> io::Result<Digest> {
+    let mut hasher = Sha256::new();
+    let mut file = File::open(path)?;
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match io::Read::read(&mut file, &mut buffer) {
+            Ok(0) => return Ok(Digest::new(hasher.finalize().into())),
+            Ok(length) => hasher.update(&buffer[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::digest;
+
+    #[test]
+    fn the_digest_is_that_of_the_running_program() {
+        let program = std::env::current_exe().expect("a test has a path");
+        let bytes = std::fs::read(program).expect("it can be read");
+        assert_eq!(own_digest().expect("it can be read"), digest(&bytes));
+    }
+}

@@ -1,0 +1,280 @@
+//! A node as the installer sees it: directories, a service account, and the variables of a container.
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use weir_tests::binary;
+
+/// How long anything may take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The name of the default network's file.
+pub const DEFAULT: &str = "10-pods.conflist";
+
+/// A directory that is `/` for weir; removed when it is dropped.
+pub struct Machine {
+    root: PathBuf,
+}
+
+impl Machine {
+    /// One without a default network, with a service account.
+    pub fn create() -> Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("weir-install-{}-{number}", std::process::id());
+        let machine = Self {
+            root: std::env::temp_dir().join(name),
+        };
+        for directory in [machine.bin_dir(), machine.conf_dir(), machine.account()] {
+            fs::create_dir_all(directory)?;
+        }
+        machine.rotate("token-1")?;
+        fs::write(machine.account().join("ca.crt"), "the authority")?;
+        Ok(machine)
+    }
+
+    /// One with the default network.
+    pub fn with_default_network() -> Result<Self> {
+        let machine = Self::create()?;
+        machine.write_conf(DEFAULT, &default_network())?;
+        Ok(machine)
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn bin_dir(&self) -> PathBuf {
+        self.root.join("opt/cni/bin")
+    }
+
+    pub fn conf_dir(&self) -> PathBuf {
+        self.root.join("etc/cni/net.d")
+    }
+
+    /// Where the service account is mounted.
+    pub fn account(&self) -> PathBuf {
+        self.root.join("account")
+    }
+
+    /// The configuration that is installed.
+    pub fn configuration(&self) -> PathBuf {
+        self.conf_dir().join("00-weir.conflist")
+    }
+
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.conf_dir().join("weir.d/weir.kubeconfig")
+    }
+
+    /// Gives the service account another token, as a kubelet does it.
+    pub fn rotate(&self, token: &str) -> Result<()> {
+        let new = self.account().join("..new");
+        fs::write(&new, token)?;
+        fs::rename(new, self.account().join("token")).context("rotate the token")
+    }
+
+    pub fn write_conf(&self, name: &str, configuration: &Value) -> Result<()> {
+        fs::write(self.conf_dir().join(name), format!("{configuration:#}\n"))
+            .with_context(|| format!("write {name}"))
+    }
+
+    /// Something that stands under a plugin's name and is not weir's.
+    pub fn put_foreign(&self, name: &str, content: &str) -> Result<()> {
+        let path = self.bin_dir().join(name);
+        fs::write(&path, content)?;
+        fs::set_permissions(path, Permissions::from_mode(0o755)).context("make it a program")
+    }
+
+    /// A command of the binary under test.
+    pub fn command(&self, words: &str) -> Command {
+        let mut command = Command::new(binary());
+        command
+            .args(words.split_whitespace())
+            .env("WEIR_ROOT", &self.root)
+            .env("WEIR_INSTALL_BIN_DIR", self.bin_dir())
+            .env("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+            .env("KUBERNETES_SERVICE_PORT", "443")
+            .stdin(Stdio::null());
+        if words.contains("--kubernetes") {
+            command.env("WEIR_INSTALL_SERVICE_ACCOUNT", self.account());
+        }
+        command
+    }
+
+    /// Runs it to its end.
+    pub fn run(&self, words: &str) -> Result<Output> {
+        self.command(words).output().context("run weir")
+    }
+
+    /// Runs `weir install --kubernetes` with these words, which must succeed, and returns what it printed.
+    pub fn install(&self, words: &str) -> Result<String> {
+        self.succeed(&format!("install --kubernetes {words}"))
+    }
+
+    /// Runs a command that must succeed, and returns what it printed.
+    pub fn succeed(&self, words: &str) -> Result<String> {
+        let output = self.run(words)?;
+        ensure!(output.status.success(), "weir {words}: {output:?}");
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// Runs a command that must fail with status 1, and returns what it complained of.
+    pub fn fail(&self, words: &str) -> Result<String> {
+        let output = self.run(words)?;
+        ensure!(output.status.code() == Some(1), "weir {words}: {output:?}");
+        Ok(String::from_utf8(output.stderr)?)
+    }
+
+    /// Starts `weir install --kubernetes` with these words.
+    pub fn start(&self, words: &str) -> Result<Running> {
+        Running::start(self.command(&format!("install --kubernetes {words}")))
+    }
+
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<String> {
+        let path = self.root.join(path);
+        fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))
+    }
+
+    pub fn read_json(&self, path: impl AsRef<Path>) -> Result<Value> {
+        Ok(serde_json::from_str(&self.read(path)?)?)
+    }
+
+    /// The token in the kubeconfig.
+    pub fn token(&self) -> Result<Value> {
+        Ok(self.read_json(self.kubeconfig())?["users"][0]["user"]["token"].take())
+    }
+
+    /// The delegating plugin's configuration that is installed.
+    pub fn plugin(&self) -> Result<Value> {
+        Ok(self.read_json(self.configuration())?["plugins"][0].take())
+    }
+
+    /// The names in a directory, sorted.
+    pub fn names(&self, directory: impl AsRef<Path>) -> Result<Vec<String>> {
+        let entries = fs::read_dir(self.root.join(directory))?;
+        let mut names = entries
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+            .collect::<Result<Vec<String>>>()?;
+        names.sort();
+        Ok(names)
+    }
+
+    /// Whether a name among the plugins is a link to weir.
+    pub fn is_link(&self, name: &str) -> bool {
+        let target = fs::read_link(self.bin_dir().join(name));
+        target.is_ok_and(|target| target == Path::new("weir"))
+    }
+
+    /// Whether what is installed as weir is the binary under test, whole.
+    pub fn has_binary(&self) -> Result<bool> {
+        Ok(fs::read(self.bin_dir().join("weir"))? == fs::read(binary())?)
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+/// The default network of the tests.
+pub fn default_network() -> Value {
+    json!({
+        "cniVersion": "1.0.0", "name": "pods", "plugins": [
+            { "type": "bridge", "bridge": "pods0", "capabilities": { "mac": true, "ips": false },
+                "ipam": { "type": "host-local", "subnet": "10.88.0.0/24" } },
+            { "type": "portmap", "capabilities": { "portMappings": true } },
+        ],
+    })
+}
+
+/// A process of weir; killed where a test leaves it.
+pub struct Running {
+    child: Child,
+    lines: Receiver<String>,
+    seen: Vec<String>,
+}
+
+impl Running {
+    pub fn start(mut command: Command) -> Result<Self> {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("start weir")?;
+        let (sender, lines) = channel();
+        pass_on(child.stdout.take().context("its output")?, sender.clone());
+        pass_on(child.stderr.take().context("its complaints")?, sender);
+        Ok(Self {
+            child,
+            lines,
+            seen: Vec::new(),
+        })
+    }
+
+    /// Waits for a line that has these words, of standard output or standard error.
+    pub fn expect(&mut self, words: &str) -> Result<String> {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) if line.contains(words) => return Ok(line),
+                Ok(line) => self.seen.push(line),
+                Err(_) => bail!("weir has not said {words:?}, but {:?}", self.seen),
+            }
+        }
+    }
+
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        let id = i32::try_from(self.child.id())?;
+        kill(Pid::from_raw(id), signal).context("send a signal")
+    }
+
+    /// Whether it has not ended.
+    pub fn is_running(&mut self) -> Result<bool> {
+        Ok(self.child.try_wait()?.is_none())
+    }
+
+    /// Waits for its end, and returns what it said that nobody waited for.
+    pub fn end(mut self) -> Result<(ExitStatus, Vec<String>)> {
+        let mut said = std::mem::take(&mut self.seen);
+        let deadline = Instant::now() + LIMIT;
+        // Both are closed when it has ended.
+        while let Ok(line) = self
+            .lines
+            .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        {
+            said.push(line);
+        }
+        ensure!(Instant::now() < deadline, "weir has not ended: {said:?}");
+        Ok((self.child.wait()?, said))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn pass_on(from: impl Read + Send + 'static, to: Sender<String>) {
+    thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            if to.send(line).is_err() {
+                return;
+            }
+        }
+    });
+}

@@ -1,0 +1,131 @@
+//! Taking over from Multus.
+
+use std::fs;
+
+use anyhow::Result;
+use nix::sys::signal::Signal;
+use serde_json::json;
+
+use crate::machine::{DEFAULT, Machine, default_network};
+
+/// As Multus writes it, with its own spaces.
+fn of_multus() -> String {
+    let delegates = default_network();
+    format!(
+        "{{\n        \"cniVersion\": \"0.3.1\",\n        \"name\": \"multus-cni-network\",\n        \
+         \"type\": \"multus\",\n        \"kubeconfig\": \"/etc/cni/net.d/multus.d/multus.kubeconfig\",\n        \
+         \"delegates\": [\n                {delegates}\n        ]\n}}\n"
+    )
+}
+
+fn machine(configuration: &str) -> Result<Machine> {
+    let machine = Machine::with_default_network()?;
+    fs::write(machine.conf_dir().join("00-multus.conf"), configuration)?;
+    Ok(machine)
+}
+
+#[test]
+fn one_word_changes_in_one_file() -> Result<()> {
+    let machine = machine(&of_multus())?;
+    machine.install("--from-multus")?;
+    let expected = of_multus().replace("\"type\": \"multus\"", "\"type\": \"weir\"");
+    assert_eq!(machine.read("etc/cni/net.d/00-weir.conf")?, expected);
+    assert_eq!(
+        machine.names("etc/cni/net.d")?,
+        ["00-multus.conf.weir-replaced", "00-weir.conf", DEFAULT],
+        "the runtime finds weir's first, and the kubeconfig stays Multus'"
+    );
+    assert_eq!(machine.install("--from-multus")?, "", "it is done");
+
+    machine.succeed("uninstall")?;
+    assert_eq!(machine.names("etc/cni/net.d")?, ["00-multus.conf", DEFAULT]);
+    assert_eq!(machine.read("etc/cni/net.d/00-multus.conf")?, of_multus());
+    Ok(())
+}
+
+#[test]
+fn without_being_asked_to_weir_tells_that_multus_stands_there() -> Result<()> {
+    for name in ["00-multus.conf", "70-multus.conf"] {
+        let machine = Machine::create()?;
+        fs::write(machine.conf_dir().join(name), of_multus())?;
+        let said = machine.fail("install --kubernetes")?;
+        assert!(
+            said.contains(name) && said.contains("--from-multus"),
+            "{said}"
+        );
+        assert!(!machine.configuration().exists());
+    }
+    Ok(())
+}
+
+#[test]
+fn the_daemons_configuration_is_not_taken_over() -> Result<()> {
+    let shim = of_multus().replace("\"multus\"", "\"multus-shim\"");
+    let machine = machine(&shim)?;
+    let said = machine.fail("install --kubernetes --from-multus")?;
+    assert!(
+        said.contains("00-multus.conf") && said.contains("multus-shim"),
+        "{said}"
+    );
+    assert_eq!(machine.read("etc/cni/net.d/00-multus.conf")?, shim);
+    Ok(())
+}
+
+#[test]
+fn there_must_be_one() -> Result<()> {
+    let machine = Machine::with_default_network()?;
+    let said = machine.fail("install --kubernetes --from-multus --wait 20ms")?;
+    assert!(said.contains("no configuration of Multus"), "{said}");
+    Ok(())
+}
+
+/// The token of Multus' kubeconfig ends with Multus.
+#[test]
+fn multus_kubeconfig_can_get_weirs_token() -> Result<()> {
+    let machine = machine(&of_multus())?;
+    let path = machine.conf_dir().join("multus.d/multus.kubeconfig");
+    fs::create_dir(machine.conf_dir().join("multus.d"))?;
+    fs::write(&path, "Multus' own")?;
+    machine.install(&format!(
+        "--from-multus --kubeconfig-path {}",
+        path.display()
+    ))?;
+    let kubeconfig = machine.read_json(&path)?;
+    assert_eq!(kubeconfig["users"][0]["user"]["token"], "token-1");
+    Ok(())
+}
+
+/// From Multus' own configuration to one that weir makes: the file has another name then.
+#[test]
+fn only_one_configuration_of_weir_is_there() -> Result<()> {
+    let machine = machine(&of_multus())?;
+    machine.install("--from-multus")?;
+    machine.install("")?;
+    assert_eq!(
+        machine.names("etc/cni/net.d")?,
+        [
+            "00-multus.conf.weir-replaced",
+            "00-weir.conflist",
+            DEFAULT,
+            "weir.d"
+        ]
+    );
+    assert_eq!(machine.plugin()?["delegates"], json!([default_network()]));
+    Ok(())
+}
+
+#[test]
+fn multus_that_still_runs_is_set_aside_again() -> Result<()> {
+    let machine = machine(&of_multus())?;
+    let mut running = machine.start("--from-multus --watch")?;
+    running.expect("watching")?;
+    let newer = of_multus().replace("0.3.1", "0.4.0");
+    fs::write(machine.conf_dir().join("00-multus.conf"), &newer)?;
+    running.expect("set aside")?;
+    let expected = newer.replace("\"type\": \"multus\"", "\"type\": \"weir\"");
+    assert_eq!(machine.read("etc/cni/net.d/00-weir.conf")?, expected);
+    assert!(!machine.conf_dir().join("00-multus.conf").exists());
+    running.signal(Signal::SIGTERM)?;
+    assert!(running.end()?.0.success());
+    Ok(())
+}

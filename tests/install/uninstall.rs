@@ -1,0 +1,107 @@
+//! `weir uninstall`: the node is as it was.
+
+use std::fs;
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::machine::{DEFAULT, Machine};
+
+#[test]
+fn what_was_there_is_there_again() -> Result<()> {
+    let machine = Machine::with_default_network()?;
+    machine.put_foreign("bridge", "the reference plugin")?;
+    machine.put_foreign("macvlan", "of somebody else")?;
+    machine.install("")?;
+    let state = machine.root().join("var/lib/weir/stores/kept");
+    fs::create_dir_all(&state)?;
+    let said = machine.succeed("uninstall")?;
+    assert!(
+        said.contains("put back") && said.contains("bin/bridge"),
+        "{said}"
+    );
+    assert_eq!(machine.names("opt/cni/bin")?, ["bridge", "macvlan"]);
+    assert_eq!(machine.read("opt/cni/bin/bridge")?, "the reference plugin");
+    assert_eq!(machine.names("etc/cni/net.d")?, [DEFAULT]);
+    assert!(state.exists(), "state stays");
+
+    assert_eq!(
+        machine.succeed("uninstall")?,
+        "",
+        "there is nothing left to do"
+    );
+    machine.succeed("uninstall --purge")?;
+    assert!(!machine.root().join("var/lib/weir").exists());
+    Ok(())
+}
+
+#[test]
+fn what_was_put_there_since_stays() -> Result<()> {
+    let machine = Machine::with_default_network()?;
+    machine.put_foreign("bridge", "the reference plugin")?;
+    machine.install("")?;
+    fs::remove_file(machine.bin_dir().join("bridge"))?;
+    machine.put_foreign("bridge", "a newer one")?;
+    fs::write(machine.conf_dir().join("weir.d/somebody-elses"), "")?;
+    let said = machine.succeed("uninstall")?;
+    assert!(
+        said.contains("left") && said.contains("bridge.weir-replaced"),
+        "{said}"
+    );
+    assert_eq!(machine.read("opt/cni/bin/bridge")?, "a newer one");
+    assert_eq!(machine.names("etc/cni/net.d/weir.d")?, ["somebody-elses"]);
+    Ok(())
+}
+
+#[test]
+fn it_is_refused_while_pods_are_attached() -> Result<()> {
+    let machine = Machine::with_default_network()?;
+    machine.install("")?;
+    let records = machine.root().join("var/lib/weir/pods/weir");
+    fs::create_dir_all(&records)?;
+    fs::write(records.join("0a1b:eth0.json"), "{}")?;
+    fs::write(records.join("lock"), "")?;
+    let said = machine.fail("uninstall")?;
+    assert!(
+        said.contains("attached 1 ") && said.contains("drain"),
+        "{said}"
+    );
+    assert!(machine.configuration().exists() && machine.is_link("bridge"));
+
+    machine.succeed("uninstall --force")?;
+    assert!(!machine.configuration().exists());
+    machine.install("")?;
+    fs::remove_file(records.join("0a1b:eth0.json"))?;
+    machine.succeed("uninstall")?;
+    assert!(!machine.bin_dir().join("weir").exists());
+    Ok(())
+}
+
+/// Without weir, that configuration would name a plugin that is not there, and no pod would start.
+#[test]
+fn it_is_refused_where_a_configuration_by_hand_needs_weir() -> Result<()> {
+    let machine = Machine::with_default_network()?;
+    let by_hand = json!({ "cniVersion": "1.0.0", "name": "multus-cni-network", "type": "weir" });
+    machine.write_conf("00-multus.conf", &by_hand)?;
+    machine.succeed("install")?;
+    let said = machine.fail("uninstall")?;
+    assert!(
+        said.contains("00-multus.conf") && said.contains("type"),
+        "{said}"
+    );
+    assert!(machine.has_binary()?);
+    Ok(())
+}
+
+/// The configuration goes first: a runtime never finds one whose plugin is not there.
+#[test]
+fn the_configuration_is_gone_before_the_binary() -> Result<()> {
+    let machine = Machine::with_default_network()?;
+    machine.install("")?;
+    // What cannot be removed, in the way of the links.
+    fs::create_dir_all(machine.bin_dir().join("ptp.weir-replaced/inside"))?;
+    machine.fail("uninstall")?;
+    assert!(!machine.configuration().exists() && !machine.kubeconfig().exists());
+    assert!(machine.has_binary()? && machine.is_link("bridge"));
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! `weir install --kubernetes --watch`: what changes is put right, until SIGTERM.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use anyhow::Result;
+use nix::sys::signal::Signal;
+use serde_json::json;
+
+use crate::machine::{DEFAULT, Machine, Running, default_network};
+
+const WATCHING: &str = "all is in its place; watching";
+
+fn watching(machine: &Machine) -> Result<Running> {
+    let mut running = machine.start("--watch")?;
+    running.expect(WATCHING)?;
+    Ok(running)
+}
+
+fn ends_cleanly(running: Running, signal: Signal) -> Result<()> {
+    running.signal(signal)?;
+    let (status, said) = running.end()?;
+    assert!(status.success(), "{status}: {said:?}");
+    Ok(())
+}
+
+#[test]
+fn a_signal_ends_it_and_all_stays_in_its_place() -> Result<()> {
+    for signal in [Signal::SIGTERM, Signal::SIGINT] {
+        let machine = Machine::with_default_network()?;
+        ends_cleanly(watching(&machine)?, signal)?;
+        assert!(machine.has_binary()?);
+        assert!(machine.configuration().exists() && machine.kubeconfig().exists());
+    }
+    Ok(())
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_the_default_network() -> Result<()> {
+    let machine = Machine::create()?;
+    let mut running = machine.start("--watch")?;
+    running.expect("the configuration of a default network")?;
+    ends_cleanly(running, Signal::SIGTERM)?;
+    // Who asked for one installation has not got it.
+    let mut running = machine.start("")?;
+    running.expect("the configuration of a default network")?;
+    running.signal(Signal::SIGTERM)?;
+    let (status, said) = running.end()?;
+    assert_eq!(status.code(), Some(1), "{said:?}");
+    Ok(())
+}
+
+#[test]
+fn a_new_token_gets_into_the_kubeconfig() -> Result<()> {
+    let machine = Machine::with_default_network()?;
+    let mut running = watching(&machine)?;
+    machine.rotate("token-2")?;
+    running.expect("weir.kubeconfig")?;
+    assert_eq!(machine.token()?, "token-2");
+    ends_cleanly(running, Signal::SIGTERM)
+}
+
+/// The kubelet swaps a link to the directory of the present files.
+#[test]
+fn a_mounted_token_is_noticed_as_the_kubelet_changes_it() -> Result<()> {
+    let machine = Machine::with_default_network()?;
+    let account = machine.account();
+    fs::remove_file(account.join("token"))?;
+    fs::create_dir(account.join("..1"))?;
+    fs::write(account.join("..1/token"), "token-1")?;
+    symlink("..1", account.join("..data"))?;
+    symlink("..data/token", account.join("token"))?;
+    let mut running = watching(&machine)?;
+    fs::create_dir(account.join("..2"))?;
+    fs::write(account.join("..2/token"), "token-2")?;
+    symlink("..2", account.join("..data_tmp"))?;
+    fs::rename(account.join("..data_tmp"), account.join("..data"))?;
+    running.expect("weir.kubeconfig")?;
+    assert_eq!(machine.token()?, "token-2");
+    ends_cleanly(running, Signal::SIGTERM)
+}
+
+#[test]
+fn a_changed_default_network_gets_into_the_configuration() -> Result<()> {
+    let machine = Machine::with_default_network()?;
+    let mut running = watching(&machine)?;
+    let mut other = default_network();
+    other["plugins"][0]["bridge"] = json!("pods1");
+    machine.write_conf(DEFAULT, &other)?;
+    running.expect("00-weir.conflist")?;
+    assert_eq!(machine.plugin()?["delegates"], json!([other]));
+
+    // Another network takes its place: while none is there, weir's configuration stays.
+    fs::remove_file(machine.conf_dir().join(DEFAULT))?;
+    running.expect("the configuration of a default network")?;
+    assert_eq!(machine.plugin()?["delegates"], json!([other]));
+    let next = json!({ "cniVersion": "1.1.0", "name": "next", "type": "loopback" });
+    machine.write_conf("30-next.conf", &next)?;
+    running.expect("00-weir.conflist")?;
+    assert_eq!(machine.plugin()?["delegates"][0]["name"], "next");
+    ends_cleanly(running, Signal::SIGTERM)
+}
+
+#[test]
+fn what_somebody_changes_or_removes_is_put_back() -> Result<()> {
+    let machine = Machine::with_default_network()?;
+    let mut running = watching(&machine)?;
+
+    fs::remove_file(machine.bin_dir().join("weir"))?;
+    running.expect("bin/weir")?;
+    assert!(machine.has_binary()?);
+
+    fs::remove_file(machine.bin_dir().join("ptp"))?;
+    running.expect("bin/ptp")?;
+    assert!(machine.is_link("ptp"));
+
+    // As a package of the reference plugins does it.
+    fs::write(machine.bin_dir().join("new"), "the reference plugin")?;
+    fs::rename(
+        machine.bin_dir().join("new"),
+        machine.bin_dir().join("bridge"),
+    )?;
+    running.expect("bin/bridge")?;
+    assert!(machine.is_link("bridge"));
+    let kept = machine.read("opt/cni/bin/bridge.weir-replaced")?;
+    assert_eq!(kept, "the reference plugin");
+
+    fs::remove_file(machine.configuration())?;
+    running.expect("00-weir.conflist")?;
+    assert_eq!(machine.plugin()?["type"], "weir");
+    fs::write(machine.configuration(), "{}")?;
+    running.expect("00-weir.conflist")?;
+    assert_eq!(machine.plugin()?["type"], "weir");
+
+    fs::remove_dir_all(machine.conf_dir().join("weir.d"))?;
+    running.expect("weir.kubeconfig")?;
+    assert_eq!(machine.token()?, "token-1");
+    ends_cleanly(running, Signal::SIGTERM)
+}
+
+#[test]
+fn an_error_is_told_and_does_not_end_it() -> Result<()> {
+    let machine = Machine::with_default_network()?;
+    let mut running = watching(&machine)?;
+    machine.write_conf("00-first.conflist", &default_network())?;
+    running.expect("comes before")?;
+    machine.rotate("token-2")?;
+    running.expect("weir.kubeconfig")?;
+    assert_eq!(machine.token()?, "token-2", "the rest goes on");
+    fs::remove_file(machine.conf_dir().join("00-first.conflist"))?;
+    fs::remove_file(machine.configuration())?;
+    running.expect("00-weir.conflist")?;
+    ends_cleanly(running, Signal::SIGTERM)
+}
+
+/// A plugin's damage must not keep the token from being renewed.
+#[test]
+fn a_damaged_plugin_is_told_of_and_passed_over() -> Result<()> {
+    let machine = Machine::with_default_network()?;
+    let damaged = machine.root().join("var/lib/weir/plugins/mine");
+    fs::create_dir_all(&damaged)?;
+    fs::write(damaged.join("manifest.json"), "{")?;
+    let said = machine.fail("install")?;
+    assert!(said.contains("`mine` is damaged"), "{said}");
+    let mut running = machine.start("--watch")?;
+    running.expect("`mine` is damaged")?;
+    running.expect(WATCHING)?;
+    assert!(machine.has_binary()? && !machine.is_link("mine"));
+    ends_cleanly(running, Signal::SIGTERM)
+}

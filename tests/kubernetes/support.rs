@@ -1,0 +1,103 @@
+//! What these tests share.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use weir::paths::Paths;
+use weir::pod::cluster::PodName;
+use weir::pod::kubernetes::{Kubernetes, Limits};
+use weir_cni::Error;
+use weir_tests::ApiServer;
+
+/// Where a configuration says that the kubeconfig is.
+pub const KUBECONFIG: &str = "/etc/weir.kubeconfig";
+
+/// Bounds that a test can wait for.
+pub const SHORT: Limits = Limits {
+    request: Duration::from_millis(500),
+    call: Duration::from_secs(2),
+};
+
+/// A directory that stands for `/`.
+pub struct Root(PathBuf);
+
+impl Root {
+    pub fn new() -> Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("weir-kubernetes-{}-{next}", std::process::id());
+        let root = std::env::temp_dir().join(name);
+        fs::create_dir_all(&root)?;
+        Ok(Self(root))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn paths(&self) -> Paths {
+        Paths::below(&self.0)
+    }
+
+    /// Writes a file, whose path is as if this were `/`.
+    pub fn write(&self, path: &str, content: &str) -> Result<()> {
+        let place = self.paths().resolve(Path::new(path));
+        fs::create_dir_all(place.parent().context("a directory")?)?;
+        fs::write(&place, content).with_context(|| place.display().to_string())
+    }
+
+    /// The cluster of this kubeconfig, which is written anew.
+    pub fn cluster(&self, kubeconfig: &str, limits: Limits) -> Result<Kubernetes> {
+        self.write(KUBECONFIG, kubeconfig)?;
+        let path = Some(Path::new(KUBECONFIG));
+        Ok(Kubernetes::connect(path, &self.paths(), limits))
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// An API server, and weir as its client.
+pub struct Scene {
+    pub server: ApiServer,
+    pub root: Root,
+    pub cluster: Kubernetes,
+}
+
+impl Scene {
+    pub fn new(limits: Limits) -> Result<Self> {
+        let server = ApiServer::start()?;
+        let root = Root::new()?;
+        let cluster = root.cluster(&server.kubeconfig(), limits)?;
+        Ok(Self {
+            server,
+            root,
+            cluster,
+        })
+    }
+
+    /// A pod in the server's namespace, made here.
+    pub fn pod(&self, name: &str) -> Result<PodName> {
+        let namespace = self.server.namespace();
+        let uid = self.server.create_pod(namespace, name, &[])?;
+        Ok(PodName {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            uid: Some(uid),
+        })
+    }
+}
+
+/// Fails unless an error says all of this, in its message or in its details.
+pub fn expect_said(error: &Error, words: &[&str]) {
+    let said = error.to_string();
+    for word in words {
+        assert!(said.contains(word), "{word:?} is not in: {said}");
+    }
+}

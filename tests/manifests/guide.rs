@@ -1,0 +1,70 @@
+//! The guide, `docs/kubernetes.md`: options and error codes are those that there are.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+use anyhow::Result;
+use weir::pod::codes;
+use weir_tests::{binary, house};
+
+const PREFIX: &str = "WEIR_INSTALL_";
+
+fn page(name: &str) -> Result<String> {
+    Ok(fs::read_to_string(house().join("docs").join(name))?)
+}
+
+/// The variables that a text names.
+fn variables(text: &str) -> BTreeSet<&str> {
+    let is_inner = |c: char| c.is_ascii_uppercase() || c == '_';
+    let found = text.match_indices(PREFIX).map(|(at, _)| &text[at..]);
+    found
+        .map(|rest| &rest[..rest.find(|c| !is_inner(c)).unwrap_or(rest.len())])
+        .collect()
+}
+
+#[test]
+fn the_guide_has_each_option() -> Result<()> {
+    let output = Command::new(binary())
+        .args(["install", "--help"])
+        .output()?;
+    let help = String::from_utf8(output.stdout)?;
+    let there = variables(&help);
+    assert!(there.len() > 10, "{there:?}");
+    let page = page("kubernetes.md")?;
+    assert_eq!(variables(&page), there);
+    for line in help
+        .lines()
+        .map(str::trim_start)
+        .filter(|l| l.starts_with("--"))
+    {
+        let flag = line.split_whitespace().next().unwrap_or_default();
+        if !["--help", "--kubernetes"].contains(&flag) {
+            assert!(page.contains(&format!("`{flag}")), "{flag}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_list_of_errors_has_the_delegating_plugins() -> Result<()> {
+    let page = page("errors.md")?;
+    let all = [
+        codes::CLUSTER,
+        codes::SELECTION,
+        codes::NO_NETWORK,
+        codes::RESTRICTED,
+        codes::NOT_ASSIGNED,
+        codes::NOT_READY,
+        codes::RECORD,
+        codes::DEFAULT_ROUTE,
+        codes::DEVICE,
+    ];
+    let listed = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.split_once(' ')?.0.parse().ok())
+        .filter(|code| (230..240).contains(code));
+    let listed: Vec<u32> = listed.collect();
+    assert_eq!(listed, all);
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! Native plugins: what runs outside of the sandbox, and only where it is listed.
+
+mod answers;
+mod bounds;
+mod calls;
+mod listing;
+mod reference;
+mod world;

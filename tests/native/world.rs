@@ -1,0 +1,186 @@
+//! A node with a native plugin, a container, and a network of it.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+use weir_tests::{Container, Node, program};
+
+/// The network's name.
+pub const NETWORK: &str = "net";
+
+/// The plugin's name.
+pub const PLUGIN: &str = "probe";
+
+pub struct World {
+    pub node: Node,
+    pub container: Container,
+}
+
+impl World {
+    /// With the probe in a directory of native plugins, not listed yet.
+    pub fn create() -> Result<Self> {
+        let node = Node::create()?;
+        let container = node.container()?;
+        let world = Self { node, container };
+        fs::create_dir(world.native())?;
+        world.put(&program("weir-native-probe"), PLUGIN)?;
+        Ok(world)
+    }
+
+    /// The same with the probe listed for the network.
+    pub fn listed() -> Result<Self> {
+        let world = Self::create()?;
+        world.list(PLUGIN, json!({}))?;
+        Ok(world)
+    }
+
+    /// The directory of native plugins.
+    pub fn native(&self) -> PathBuf {
+        self.node.root().join("native")
+    }
+
+    /// Copies a program there.
+    pub fn put(&self, from: &Path, name: &str) -> Result<()> {
+        let to = self.native().join(name);
+        fs::copy(from, &to).with_context(|| format!("copy `{}`", from.display()))?;
+        fs::set_permissions(to, Permissions::from_mode(0o755))?;
+        Ok(())
+    }
+
+    /// The digest of a program there, as another tool has it.
+    pub fn digest(&self, name: &str) -> Result<String> {
+        let file = self.native().join(name);
+        let words = file.to_str().context("a path")?;
+        let printed = self.node.tool("sha256sum", words)?;
+        let digest = printed.split(' ').next().context("a digest")?;
+        Ok(format!("sha256:{digest}"))
+    }
+
+    /// weir's own configuration.
+    pub fn configure(&self, configuration: &Value) -> Result<()> {
+        self.write("etc/weir/weir.json", &configuration.to_string())
+    }
+
+    /// Lists one program for the network, with other keys.
+    pub fn list(&self, name: &str, others: Value) -> Result<()> {
+        let mut entry =
+            json!({ "name": name, "digest": self.digest(name)?, "networks": [NETWORK] });
+        let others: Map<String, Value> = serde_json::from_value(others)?;
+        entry.as_object_mut().expect("an object").extend(others);
+        self.configure(&json!({ "nativePlugins": [entry] }))
+    }
+
+    /// The network, of these plugins.
+    pub fn network(&self, plugins: Value) -> Result<()> {
+        let list = json!({ "cniVersion": "1.1.0", "name": NETWORK, "plugins": plugins });
+        self.write("etc/cni/net.d/net.conflist", &list.to_string())
+    }
+
+    /// The network, of the probe alone, which is told to do this.
+    pub fn probe(&self, probe: Value) -> Result<()> {
+        self.network(json!([{ "type": PLUGIN, "probe": self.with_files(probe) }]))
+    }
+
+    /// What the probe is told, and where it writes down what it was called for.
+    pub fn with_files(&self, mut probe: Value) -> Value {
+        probe["calls"] = json!(self.file("calls"));
+        probe["child"] = json!(self.file("child"));
+        probe
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.node.root().join(name)
+    }
+
+    /// Writes a file below the root that only its owner can write.
+    pub fn write(&self, path: &str, text: &str) -> Result<()> {
+        let path = self.file(path);
+        fs::create_dir_all(path.parent().context("a directory")?)?;
+        fs::write(&path, text)?;
+        fs::set_permissions(path, Permissions::from_mode(0o600))?;
+        Ok(())
+    }
+
+    /// `weir net COMMAND net`, with the directory of native plugins.
+    pub fn net(&self, command: &str) -> Result<Output> {
+        self.net_in(command, &self.native())
+    }
+
+    /// The same with another directory of native plugins.
+    pub fn net_in(&self, command: &str, bin_dir: &Path) -> Result<Output> {
+        let netns = self.container.netns();
+        let bin_dir = bin_dir.to_str().context("a path")?;
+        let mut words = vec!["net", command, NETWORK];
+        if ["add", "del", "check"].contains(&command) {
+            words.extend([netns.to_str().context("a path")?, "--container-id"]);
+            words.push(&self.container.id);
+        }
+        words.extend(["--bin-dir", bin_dir]);
+        self.node.inside(|| self.node.command(&words))
+    }
+
+    /// The result of an ADD that must succeed.
+    #[track_caller]
+    pub fn add(&self) -> Result<Value> {
+        let output = self.net("add")?;
+        assert!(output.status.success(), "{output:?}");
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    /// A command that must succeed.
+    #[track_caller]
+    pub fn succeeds(&self, command: &str) -> Result<()> {
+        let output = self.net(command)?;
+        assert!(output.status.success(), "{command}: {output:?}");
+        Ok(())
+    }
+
+    /// What a command says that must fail.
+    #[track_caller]
+    pub fn fails(&self, command: &str) -> Result<String> {
+        failed(&self.net(command)?)
+    }
+
+    /// How the probe was called.
+    pub fn calls(&self) -> Vec<Value> {
+        let calls = fs::read_to_string(self.file("calls")).unwrap_or_default();
+        let calls = calls.lines().map(serde_json::from_str);
+        calls.map(|call| call.expect("a line of JSON")).collect()
+    }
+
+    /// The commands that the probe was called for.
+    pub fn commands(&self) -> Vec<String> {
+        let calls = self.calls();
+        let commands = calls.iter().map(|call| call["command"].as_str());
+        commands.map(|c| c.unwrap_or_default().to_owned()).collect()
+    }
+
+    /// The records of native plugins: command, verdict, rules.
+    pub fn records(&self) -> Vec<(String, String, String)> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let audit = self.node.audit();
+        let native = audit.iter().filter(|r| r["operation"] == "native.execute");
+        native
+            .map(|r| {
+                let rules = r.get("rules").map(Value::to_string);
+                (
+                    text(&r["arguments"]["command"]),
+                    text(&r["verdict"]),
+                    rules.unwrap_or_default(),
+                )
+            })
+            .collect()
+    }
+}
+
+/// What a failed command said.
+#[track_caller]
+pub fn failed(output: &Output) -> Result<String> {
+    assert!(!output.status.success(), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    Ok(String::from_utf8(output.stderr.clone())?)
+}

@@ -1,0 +1,85 @@
+//! The keys of the delegating plugin's configuration, where they show in what is done.
+
+use std::fs;
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::world::World;
+
+#[test]
+fn a_configuration_of_multus_works_with_one_word_changed() -> Result<()> {
+    let world = World::create()?;
+    world.define_bridge("one-word", "10.51.0.0/24")?;
+    let mut config = world.config_with(json!({
+        "type": "multus",
+        "capabilities": { "portMappings": true, "bandwidth": true },
+        "confDir": "/etc/cni/net.d",
+        "cniDir": "/var/lib/cni/multus",
+        "binDir": "/opt/cni/bin",
+        "logFile": "/var/log/multus.log",
+        "logLevel": "verbose",
+        "logToStderr": false,
+        "logOptions": { "maxAge": 5, "maxSize": 100, "maxBackups": 5, "compress": true },
+        "namespaceIsolation": false,
+        "globalNamespaces": "default,other",
+        "systemNamespaces": ["kube-system"],
+        "retryDeleteOnError": true,
+    }));
+    config["type"] = json!("weir");
+    let pod = world.pod("one-word", "one-word")?;
+    let added = world.run_with("ADD", &pod, &config)?;
+    added.result();
+    assert_eq!(added.stderr, "", "logToStderr is false");
+    let log = world.log();
+    assert!(
+        log.iter().any(|l| l["message"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("logFile")),
+        "{log:#?}"
+    );
+    assert!(!world.node.root().join("var/log/multus.log").exists());
+    let deleted = world.run_with("DEL", &pod, &config)?;
+    assert!(deleted.succeeded(), "{deleted:?}");
+    Ok(())
+}
+
+#[test]
+fn a_mistake_in_the_configuration_is_named_and_nothing_is_done() -> Result<()> {
+    let world = World::create()?;
+    let pod = world.pod_with("mistake", &[])?;
+    let config = world.config_with(json!({ "namespaceIsolation": "yes" }));
+    let error = world.run_with("ADD", &pod, &config)?.error();
+    assert_eq!(error["code"], 7, "{error:#}");
+    assert!(
+        error["msg"]
+            .as_str()
+            .unwrap_or_default()
+            .starts_with("namespaceIsolation: "),
+        "{error:#}"
+    );
+    assert!(
+        fs::read_dir(world.node.root().join("var/lib/weir/pods")).is_err(),
+        "a record was made"
+    );
+    Ok(())
+}
+
+#[test]
+fn the_runtimes_capabilities_are_the_default_networks() -> Result<()> {
+    let world = World::create()?;
+    let mut config = world.config();
+    config["capabilities"] = json!({ "mac": true });
+    config["runtimeConfig"] = json!({ "mac": "02:51:00:00:00:07" });
+    world.define_bridge("nocap", "10.51.1.0/24")?;
+    let pod = world.pod("caps", "nocap")?;
+    world.run_with("ADD", &pod, &config)?.result();
+    let mac = |ifname: &str| -> Result<serde_json::Value> {
+        Ok(pod.container.ip_json(&format!("link show {ifname}"))?[0]["address"].clone())
+    };
+    assert_eq!(mac("eth0")?, "02:51:00:00:00:07");
+    assert_ne!(mac("net1")?, "02:51:00:00:00:07");
+    world.del(&pod);
+    Ok(())
+}

@@ -1,0 +1,18 @@
+//! Pods: weir as the delegating plugin of a Kubernetes node, against an API server.
+
+mod away;
+mod configuration;
+mod crash;
+mod default_route;
+mod definitions;
+mod grants;
+mod many;
+mod multus;
+mod order;
+mod outside;
+mod readiness;
+mod selection;
+mod stand_in;
+mod state;
+mod status;
+mod world;

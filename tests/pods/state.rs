@@ -1,0 +1,255 @@
+//! What is recorded, and what DEL, CHECK and GC do with it when everything else is gone.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use weir_tests::State;
+
+use crate::world::{World, bridge, list, names};
+
+#[test]
+fn the_record_is_there_before_the_first_delegate_and_gone_after_the_last() -> Result<()> {
+    let world = World::create()?;
+    world.define_bridge("rec", "10.44.0.0/24")?;
+    let pod = world.pod("rec", "rec")?;
+    world.add(&pod);
+    let records = world.records();
+    assert_eq!(records.len(), 1);
+    let record: Value = serde_json::from_slice(&fs::read(&records[0])?)?;
+    assert_eq!(
+        record["attachments"][1]["config"]["plugins"][0]["bridge"],
+        "brec"
+    );
+    assert_eq!(record["pod"]["name"], "rec");
+    world.del(&pod);
+    assert!(world.records().is_empty());
+    Ok(())
+}
+
+#[test]
+fn del_works_when_pod_definition_and_api_server_are_gone() -> Result<()> {
+    let world = World::create()?;
+    world.define_bridge("gone", "10.44.1.0/24")?;
+    let warm = world.pod("warm", "gone")?;
+    world.add(&warm);
+    let before = State::of(&world.node)?;
+
+    let pod = world.pod("gone", "gone")?;
+    world.add(&pod);
+    world.api.delete_definition(&world.namespace, "gone")?;
+    world.api.delete_pod(&world.namespace, "gone")?;
+    world.del(&pod);
+    State::of(&world.node)?.assert_same(&before);
+
+    let config = world.config_with(json!({ "kubeconfig": "/nowhere/kubeconfig" }));
+    let deleted = world.run_with("DEL", &warm, &config)?;
+    assert!(deleted.succeeded(), "{deleted:?}");
+    assert!(world.records().is_empty());
+    assert!(world.node.taken("gone").is_empty());
+    Ok(())
+}
+
+#[test]
+fn del_uses_the_configuration_that_add_used() -> Result<()> {
+    let world = World::create()?;
+    world.define_bridge("changed", "10.44.2.0/24")?;
+    let pod = world.pod("changed", "changed")?;
+    world.add(&pod);
+    world.api.delete_definition(&world.namespace, "changed")?;
+    let other = list("other-name", &[bridge("bother", "10.44.3.0/24")]);
+    world.define("changed", &other)?;
+    world.del(&pod);
+    assert!(world.node.taken("changed").is_empty());
+    assert_eq!(names(&pod.container)?, Vec::<String>::new());
+    Ok(())
+}
+
+#[test]
+fn del_works_without_the_namespace_and_can_be_repeated() -> Result<()> {
+    let world = World::create()?;
+    world.define_bridge("nons", "10.44.4.0/24")?;
+    let pod = world.pod("nons", "nons")?;
+    world.add(&pod);
+    let mut call = world.call("DEL", &pod, &world.config());
+    call.unset("CNI_NETNS");
+    for _ in 0..2 {
+        let deleted = world.node.run(&call)?;
+        assert!(deleted.succeeded(), "{deleted:?}");
+    }
+    assert!(world.node.taken("nons").is_empty());
+    assert!(world.node.taken("default-net").is_empty());
+    Ok(())
+}
+
+#[test]
+fn a_second_add_is_refused_and_harms_nothing() -> Result<()> {
+    let world = World::create()?;
+    let pod = world.pod_with("again", &[])?;
+    world.add(&pod);
+    let error = world.run("ADD", &pod)?.error();
+    assert_eq!(error["code"], 236, "{error:#}");
+    assert!(
+        world.run("CHECK", &pod)?.succeeded(),
+        "the first attachment stands"
+    );
+    world.del(&pod);
+    Ok(())
+}
+
+#[test]
+fn check_is_about_every_network() -> Result<()> {
+    let world = World::create()?;
+    world.define_bridge("chk", "10.44.5.0/24")?;
+    let pod = world.pod("chk", "chk")?;
+    world.add(&pod);
+    let checked = world.run("CHECK", &pod)?;
+    assert!(checked.succeeded(), "{checked:?}");
+    pod.container.ip("link delete net1")?;
+    let error = world.run("CHECK", &pod)?.error();
+    let named = format!("`{}/chk`", world.namespace);
+    assert!(
+        error["msg"].as_str().unwrap_or_default().contains(&named),
+        "{error:#}"
+    );
+    world.del(&pod);
+    assert_eq!(world.run("CHECK", &pod)?.code(), 3);
+    Ok(())
+}
+
+#[test]
+fn gc_removes_what_no_valid_attachment_owns_and_nothing_else() -> Result<()> {
+    let world = World::create()?;
+    world.define_bridge("gc", "10.44.6.0/24")?;
+    let stays = world.pod("stays", "gc")?;
+    let goes = world.pod("goes", "gc,gc")?;
+    world.add(&stays);
+    let before = State::of(&world.node)?;
+    world.add(&goes);
+    let mut config = world.config();
+    config["cni.dev/valid-attachments"] =
+        json!([{ "containerID": stays.container.id, "ifname": "eth0" }]);
+    let collected = world.run_with("GC", &stays, &config)?;
+    assert!(collected.succeeded(), "{collected:?}");
+    State::of(&world.node)?.assert_same(&before);
+    assert_eq!(names(&goes.container)?, Vec::<String>::new());
+    assert_eq!(world.records().len(), 1);
+    assert!(world.run("CHECK", &stays)?.succeeded());
+    world.del(&stays);
+    world.del(&goes);
+    Ok(())
+}
+
+#[test]
+fn gc_takes_nobody_elses_namespace_for_the_one_that_is_gone() -> Result<()> {
+    let world = World::create()?;
+    let old = world.pod_with("old", &[])?;
+    let other = world.pod_with("other", &[])?;
+    world.add(&old);
+    world.add(&other);
+    // As after a reboot: the other pod's namespace is where the record says the old one's is.
+    let mut records = world.records();
+    records.retain(|path| path.to_string_lossy().contains(&old.container.id));
+    let mut record: Value = serde_json::from_slice(&fs::read(&records[0])?)?;
+    record["netns"] = json!(other.container.netns());
+    fs::write(&records[0], record.to_string())?;
+    let mut config = world.config();
+    config["cni.dev/valid-attachments"] =
+        json!([{ "containerID": other.container.id, "ifname": "eth0" }]);
+    let collected = world.run_with("GC", &other, &config)?;
+    assert!(collected.succeeded(), "{collected:?}");
+    assert_eq!(
+        names(&other.container)?,
+        ["eth0"],
+        "the other pod was detached"
+    );
+    assert_eq!(world.node.taken("default-net").len(), 1);
+    world.del(&other);
+    Ok(())
+}
+
+#[test]
+fn status_is_that_of_the_default_network() -> Result<()> {
+    let world = World::create()?;
+    let pod = world.pod_with("status", &[])?;
+    let status = |config: &Value| {
+        let mut call = world.call("STATUS", &pod, config);
+        for variable in ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_ARGS"] {
+            call.unset(variable);
+        }
+        world.node.run(&call)
+    };
+    let good = status(&world.config())?;
+    assert!(good.succeeded(), "{good:?}");
+    let error =
+        status(&world.config_with(json!({ "clusterNetwork": "none", "delegates": null })))?.error();
+    assert_eq!(error["code"], 50, "{error:#}");
+    let waiting = json!({ "readinessindicatorfile": "/run/not-there" });
+    let error = status(&world.config_with(waiting))?.error();
+    assert_eq!(error["code"], 50, "{error:#}");
+    Ok(())
+}
+
+#[test]
+fn a_damaged_record_keeps_no_pod_from_being_deleted() -> Result<()> {
+    let world = World::create()?;
+    let pod = world.pod_with("damaged", &[])?;
+    world.add(&pod);
+    fs::write(&world.records()[0], "{\"version\": 1, \"attach")?;
+    world.del(&pod);
+    assert!(
+        world.node.taken("default-net").is_empty(),
+        "the default network was detached"
+    );
+    let left = world.records();
+    assert!(
+        left.len() == 1 && left[0].extension().is_some_and(|e| e == "damaged"),
+        "{left:?}"
+    );
+    assert!(world.log().iter().any(|line| line["level"] == "error"));
+    Ok(())
+}
+
+#[test]
+fn a_record_of_another_version_is_refused() -> Result<()> {
+    let world = World::create()?;
+    let pod = world.pod_with("newer", &[])?;
+    world.add(&pod);
+    let path = world.records()[0].clone();
+    let text = fs::read_to_string(&path)?;
+    fs::write(&path, text.replace("\"version\":1", "\"version\":2"))?;
+    let error = world.run("DEL", &pod)?.error();
+    assert_eq!(error["code"], 236, "{error:#}");
+    fs::write(&path, text)?;
+    world.del(&pod);
+    Ok(())
+}
+
+#[test]
+fn npwg_4_2_1_every_command_has_the_same_tuple() -> Result<()> {
+    let world = World::create()?;
+    world.define_bridge("tuple", "10.44.7.0/24")?;
+    let pod = world.pod("tuple", "tuple,tuple")?;
+    world.add(&pod);
+    assert!(world.run("CHECK", &pod)?.succeeded());
+    world.del(&pod);
+    let mut tuples: BTreeMap<String, Vec<(Value, Value, Value)>> = BTreeMap::new();
+    for record in world.node.audit() {
+        let command = record["command"].as_str().unwrap_or_default().to_owned();
+        let tuple = (
+            record["container_id"].clone(),
+            record["network"].clone(),
+            record["ifname"].clone(),
+        );
+        let seen = tuples.entry(command).or_default();
+        if !seen.contains(&tuple) {
+            seen.push(tuple);
+        }
+    }
+    let mut deleted = tuples["DEL"].clone();
+    deleted.reverse();
+    assert_eq!(tuples["ADD"], deleted);
+    assert_eq!(tuples["ADD"].len(), 3);
+    Ok(())
+}

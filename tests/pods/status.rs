@@ -1,0 +1,179 @@
+//! The status annotation and the events (section 5), as the cluster gets them.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::world::{STATUS, World, bridge, list, selection, wait_for};
+
+#[test]
+fn npwg_5_the_status_of_each_attachment_is_published() -> Result<()> {
+    let world = World::create()?;
+    world.define_bridge("pub", "10.45.0.0/24")?;
+    let keys = json!({ "mac": "02:45:00:00:00:01", "ips": ["10.45.0.9"] });
+    let pod = world.pod("pub", &selection("pub", keys))?;
+    world.add(&pod);
+    let status = world.status(&pod)?;
+    assert_eq!(status.len(), 2, "{status:#?}");
+    let second = &status[1];
+    assert_eq!(second["name"], format!("{}/pub", world.namespace));
+    assert_eq!(second["interface"], "net1");
+    assert_eq!(second["ips"], json!(["10.45.0.9"]));
+    assert_eq!(second["mac"], "02:45:00:00:00:01");
+    assert_eq!(second["mtu"], 1500);
+    assert!(
+        second
+            .get("default")
+            .is_none_or(|default| *default == false)
+    );
+    world.del(&pod);
+    Ok(())
+}
+
+#[test]
+fn npwg_5_2_one_entry_is_the_default_network() -> Result<()> {
+    let world = World::create()?;
+    world.define_bridge("notdef", "10.45.1.0/24")?;
+    let pod = world.pod("default", "notdef")?;
+    world.add(&pod);
+    let status = world.status(&pod)?;
+    let defaults: Vec<&Value> = status.iter().filter(|s| s["default"] == true).collect();
+    assert_eq!(defaults.len(), 1, "{status:#?}");
+    assert_eq!(defaults[0]["name"], "default-net");
+    assert_eq!(defaults[0]["interface"], "eth0");
+    world.del(&pod);
+    Ok(())
+}
+
+/// What users of Multus report: `"gateway": ["<nil>"]`.
+#[test]
+fn a_gateway_that_is_none_is_not_in_the_status() -> Result<()> {
+    let world = World::create()?;
+    let mut plugin = bridge("bnil", "10.45.2.0/24");
+    plugin["isGateway"] = json!(false);
+    plugin["ipam"]["routes"] = json!([{ "dst": "198.51.100.0/24" }]);
+    world.define("nil", &list("nil", &[plugin]))?;
+    let layer2 = json!({ "type": "bridge", "bridge": "bl2" });
+    world.define("layer2", &list("layer2", &[layer2]))?;
+    let pod = world.pod("nil", "nil,layer2")?;
+    world.add(&pod);
+    let text = world
+        .api
+        .annotation(&world.namespace, "nil", STATUS)?
+        .unwrap_or_default();
+    assert!(!text.contains("nil>"), "{text}");
+    let status = world.status(&pod)?;
+    assert!(
+        status[2].get("gateway").is_none() && status[2].get("ips").is_none(),
+        "{status:#?}"
+    );
+    world.del(&pod);
+    Ok(())
+}
+
+/// What users of Multus report: status updates lost on conflict.
+#[test]
+fn other_writers_of_the_pod_lose_nothing_and_neither_does_weir() -> Result<()> {
+    let world = World::create()?;
+    let pods = (0..4).map(|n| world.pod_with(&format!("busy{n}"), &[]));
+    let pods = pods.collect::<Result<Vec<_>>>()?;
+    for pod in &pods {
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| -> Result<()> {
+                for n in 0..20 {
+                    let value = n.to_string();
+                    let count = [("example.org/count", Some(value.as_str()))];
+                    world
+                        .api
+                        .annotate_pod(&world.namespace, &pod.name, &count)?;
+                }
+                Ok(())
+            });
+            world.add(pod);
+            writer.join().expect("the writer ends")
+        })?;
+        assert_eq!(world.status(pod)?.len(), 1);
+        let object = world.api.pod(&world.namespace, &pod.name)?;
+        assert_eq!(object["metadata"]["annotations"]["example.org/count"], "19");
+        world.del(pod);
+    }
+    Ok(())
+}
+
+#[test]
+fn an_event_tells_of_each_attachment() -> Result<()> {
+    let world = World::create()?;
+    world.define_bridge("ev", "10.45.3.0/24")?;
+    let pod = world.pod("ev", "ev")?;
+    world.add(&pod);
+    let told = || -> Result<Vec<String>> {
+        let events = world.api.events(&world.namespace)?;
+        let of_pod = events
+            .iter()
+            .filter(|e| e["involvedObject"]["name"] == "ev");
+        let added = of_pod.filter(|e| e["reason"] == "AddedInterface");
+        Ok(added
+            .map(|e| e["message"].as_str().unwrap_or_default().to_owned())
+            .collect())
+    };
+    let told = wait_for("two events", || {
+        Ok(Some(told()?).filter(|told| told.len() == 2))
+    })?;
+    assert!(
+        told[0].contains("eth0") && told[0].contains("default-net"),
+        "{told:?}"
+    );
+    assert!(
+        told[1].contains("net1") && told[1].contains("10.45.3.2"),
+        "{told:?}"
+    );
+    assert!(
+        told[1].contains(&format!("{}/ev", world.namespace)),
+        "{told:?}"
+    );
+    world.del(&pod);
+    Ok(())
+}
+
+#[test]
+fn del_takes_the_status_away() -> Result<()> {
+    let world = World::create()?;
+    let pod = world.pod_with("away", &[("example.org/kept", "yes")])?;
+    world.add(&pod);
+    world.status(&pod)?;
+    world.del(&pod);
+    let object = world.api.pod(&world.namespace, "away")?;
+    let annotations = &object["metadata"]["annotations"];
+    assert!(annotations.get(STATUS).is_none(), "{annotations:#}");
+    assert_eq!(annotations["example.org/kept"], "yes");
+    Ok(())
+}
+
+#[test]
+fn npwg_5_1_1_results_of_old_versions_have_a_status_too() -> Result<()> {
+    let world = World::create()?;
+    for (n, version) in [
+        "0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("v{n}");
+        let mut config = list(
+            &name,
+            &[bridge(&format!("bv{n}"), &format!("10.45.{}.0/24", 10 + n))],
+        );
+        config["cniVersion"] = json!(version);
+        world.define(&name, &config)?;
+        let pod = world.pod(&name, &name)?;
+        world.add(&pod);
+        let status = world.status(&pod)?;
+        assert_eq!(status[1]["interface"], "net1", "{version}: {status:#?}");
+        assert_eq!(
+            status[1]["ips"],
+            json!([format!("10.45.{}.2", 10 + n)]),
+            "{version}"
+        );
+        world.del(&pod);
+    }
+    Ok(())
+}

@@ -1,0 +1,274 @@
+//! A node in a cluster: its API server, its pods, and weir as their delegating plugin.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Map, Value, json};
+use weir_tests::{ApiServer, Call, Container, Node, Outcome, binary, weir};
+
+/// The annotation with the networks of a pod.
+pub const NETWORKS: &str = "k8s.v1.cni.cncf.io/networks";
+/// The annotation with what they came to.
+pub const STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
+/// The annotation with the network in place of the default one.
+pub const DEFAULT: &str = "v1.multus-cni.io/default-network";
+
+/// How long something may take on a busy machine, and how often it is looked at meanwhile.
+const PATIENCE: Duration = Duration::from_secs(30);
+const BETWEEN: Duration = Duration::from_millis(20);
+
+/// A node and its cluster.
+pub struct World {
+    pub node: Node,
+    pub api: ApiServer,
+    /// Of the pods.
+    pub namespace: String,
+    kubeconfig: &'static str,
+}
+
+/// A pod of the cluster, and its container on the node.
+pub struct Pod {
+    pub name: String,
+    pub namespace: String,
+    pub uid: String,
+    pub container: Container,
+}
+
+/// A bridge network's only plugin.
+pub fn bridge(bridge: &str, subnet: &str) -> Value {
+    json!({
+        "type": "bridge",
+        "bridge": bridge,
+        "isGateway": true,
+        "capabilities": { "ips": true, "mac": true },
+        "ipam": { "type": "host-local", "ranges": [[{ "subnet": subnet }]] },
+    })
+}
+
+/// A network configuration list.
+pub fn list(name: &str, plugins: &[Value]) -> Value {
+    json!({ "cniVersion": "1.1.0", "name": name, "plugins": plugins })
+}
+
+impl World {
+    /// A new one, without pods and without networks but the default one.
+    pub fn create() -> Result<Self> {
+        let node = Node::create()?;
+        let api = ApiServer::start_in(&node)?;
+        Ok(Self {
+            namespace: api.namespace().to_owned(),
+            kubeconfig: api.install_kubeconfig(&node)?,
+            node,
+            api,
+        })
+    }
+
+    /// The delegating plugin's configuration, with a bridge as the default network.
+    pub fn config(&self) -> Value {
+        let mut default = list("default-net", &[bridge("pods0", "10.40.0.0/16")]);
+        default["plugins"][0]["ipam"]["routes"] = json!([{ "dst": "0.0.0.0/0" }]);
+        json!({
+            "cniVersion": "1.1.0",
+            "name": "pods",
+            "type": "weir",
+            "kubeconfig": self.kubeconfig,
+            "multusNamespace": self.namespace,
+            "logLevel": "debug",
+            "delegates": [default],
+        })
+    }
+
+    /// The same with other keys.
+    pub fn config_with(&self, keys: Value) -> Value {
+        let mut config = self.config();
+        for (key, value) in keys.as_object().expect("an object") {
+            config[key] = value.clone();
+        }
+        config
+    }
+
+    /// A network of a NetworkAttachmentDefinition in the pods' namespace.
+    pub fn define(&self, name: &str, config: &Value) -> Result<()> {
+        let config = config.to_string();
+        self.api
+            .create_definition(&self.namespace, name, Some(&config), &[])
+    }
+
+    /// A bridge network by that name.
+    pub fn define_bridge(&self, name: &str, subnet: &str) -> Result<()> {
+        let device = format!("b{name}");
+        self.define(name, &list(name, &[bridge(&device, subnet)]))
+    }
+
+    /// A pod that selects networks.
+    pub fn pod(&self, name: &str, networks: &str) -> Result<Pod> {
+        self.pod_with(name, &[(NETWORKS, networks)])
+    }
+
+    /// A pod with annotations.
+    pub fn pod_with(&self, name: &str, annotations: &[(&str, &str)]) -> Result<Pod> {
+        self.pod_in(&self.namespace, name, annotations)
+    }
+
+    /// A pod of another namespace.
+    pub fn pod_in(&self, namespace: &str, name: &str, annotations: &[(&str, &str)]) -> Result<Pod> {
+        Ok(Pod {
+            uid: self.api.create_pod(namespace, name, annotations)?,
+            name: name.to_owned(),
+            namespace: namespace.to_owned(),
+            container: self.node.container()?,
+        })
+    }
+
+    /// A call for a pod.
+    pub fn call(&self, command: &str, pod: &Pod, config: &Value) -> Call {
+        let mut call = weir(&self.node, "weir", command, &pod.container, config);
+        let (namespace, name, uid) = (&pod.namespace, &pod.name, &pod.uid);
+        call.set(
+            "CNI_ARGS",
+            format!(
+                "IgnoreUnknown=1;K8S_POD_NAMESPACE={namespace};K8S_POD_NAME={name};\
+                 K8S_POD_INFRA_CONTAINER_ID={};K8S_POD_UID={uid}",
+                pod.container.id
+            ),
+        );
+        call
+    }
+
+    /// Carries a command out with the usual configuration.
+    pub fn run(&self, command: &str, pod: &Pod) -> Result<Outcome> {
+        self.run_with(command, pod, &self.config())
+    }
+
+    /// Carries a command out with another configuration.
+    pub fn run_with(&self, command: &str, pod: &Pod, config: &Value) -> Result<Outcome> {
+        self.node.run(&self.call(command, pod, config))
+    }
+
+    /// ADD, which must succeed.
+    #[track_caller]
+    pub fn add(&self, pod: &Pod) -> Value {
+        self.run("ADD", pod).expect("weir runs").result()
+    }
+
+    /// DEL, which must succeed.
+    #[track_caller]
+    pub fn del(&self, pod: &Pod) {
+        let outcome = self.run("DEL", pod).expect("weir runs");
+        assert!(outcome.succeeded(), "DEL: {outcome:?}");
+    }
+
+    /// The pod's status annotation.
+    pub fn status(&self, pod: &Pod) -> Result<Vec<Value>> {
+        let text = self.api.annotation(&pod.namespace, &pod.name, STATUS)?;
+        let text = text.with_context(|| format!("{} has no status", pod.name))?;
+        Ok(serde_json::from_str(&text)?)
+    }
+
+    /// Waits for an event about a pod, which a process of its own tells.
+    pub fn event(&self, pod: &Pod, reason: &str) -> Result<Value> {
+        let find = || -> Result<Option<Value>> {
+            let events = self.api.events(&pod.namespace)?;
+            let mut of_pod = events
+                .into_iter()
+                .filter(|event| event["involvedObject"]["name"] == pod.name.as_str());
+            Ok(of_pod.find(|event| event["reason"] == reason))
+        };
+        wait_for(reason, find)
+    }
+
+    /// Has `bridge` run on these networks alone, by a grant in place of the shipped one. Returns its file.
+    pub fn narrow_bridge(&self, networks: &[&str]) -> Result<PathBuf> {
+        let show = Command::new(binary())
+            .args(["grants", "show", "bridge", "--yaml"])
+            .output()?;
+        let shipped = String::from_utf8(show.stdout)?;
+        let narrowed = shipped.replace(
+            r#"networks: ["*"]"#,
+            &format!("networks: {}", json!(networks)),
+        );
+        ensure!(
+            narrowed != shipped,
+            "the shipped grant is for other networks: {shipped}"
+        );
+        let directory = self.node.root().join("etc/weir/grants.d");
+        fs::create_dir_all(&directory)?;
+        let file = directory.join("bridge.yaml");
+        fs::write(&file, narrowed)?;
+        Ok(file)
+    }
+
+    /// What weir asked the stand-in, without what a process of its own tells after the answer.
+    pub fn requests(&self) -> Result<Vec<String>> {
+        let requests = self.api.requests()?.into_iter();
+        let before_the_answer = requests.filter(|request| !request.path.contains("/events"));
+        Ok(before_the_answer
+            .map(|request| format!("{} {}", request.verb, request.path))
+            .collect())
+    }
+
+    /// The records of pods' attachments on the node.
+    pub fn records(&self) -> Vec<PathBuf> {
+        let directory = self.node.root().join("var/lib/weir/pods/pods");
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    }
+
+    /// weir's log, line by line.
+    pub fn log(&self) -> Vec<Value> {
+        let log = fs::read_to_string(self.node.root().join("var/log/weir/weir.log"));
+        let log = log.unwrap_or_default();
+        log.lines()
+            .map(|line| serde_json::from_str(line).expect("JSON Lines"))
+            .collect()
+    }
+}
+
+/// The interfaces of a container with their addresses, without `lo` and link-local ones.
+pub fn interfaces(container: &Container) -> Result<BTreeMap<String, Vec<String>>> {
+    let mut interfaces = BTreeMap::new();
+    for link in container
+        .ip_json("address show")?
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
+        let name = link["ifname"].as_str().unwrap_or_default().to_owned();
+        let addresses = link["addr_info"].as_array().into_iter().flatten();
+        let addresses = addresses.filter(|address| address["scope"] != "link");
+        let addresses = addresses.filter_map(|a| a["local"].as_str().map(str::to_owned));
+        interfaces.insert(name, addresses.collect());
+    }
+    interfaces.remove("lo");
+    Ok(interfaces)
+}
+
+/// The names of a container's interfaces without `lo`.
+pub fn names(container: &Container) -> Result<Vec<String>> {
+    Ok(interfaces(container)?.into_keys().collect())
+}
+
+/// Waits until there is something, with a bound.
+pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look()? {
+            return Ok(found);
+        }
+        ensure!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
+        thread::sleep(BETWEEN);
+    }
+}
+
+/// A selection of one network with further keys.
+pub fn selection(name: &str, keys: Value) -> String {
+    let mut element = Map::new();
+    element.insert("name".to_owned(), json!(name));
+    element.extend(keys.as_object().expect("an object").clone());
+    json!([element]).to_string()
+}
