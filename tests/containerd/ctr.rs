@@ -42,21 +42,33 @@ fn containerd() -> Containerd {
     containerd
 }
 
-/// Runs a script in a container that goes with it.
+/// Runs a script in a container that goes with it. What it says comes through a file: `ctr` does not wait for
+/// all that a container has printed.
 fn run(containerd: &Containerd, id: &str, script: &str) -> String {
+    let name = format!("said-by-{id}-{}", std::process::id());
+    let outside = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&outside).expect("a directory");
+    let source = outside.display();
+    let mount = format!("type=bind,src={source},dst=/outside,options=rbind:rw");
+    let script = format!("exec >/outside/said; {script}");
     let arguments = [
         "run",
         "--rm",
         "--cni",
+        "--mount",
+        &mount,
         BUSYBOX_IMAGE,
         id,
         "sh",
         "-euc",
-        script,
+        &script,
     ];
-    containerd
-        .ctr(&arguments)
-        .expect("the container's script succeeds")
+    let ran = containerd.ctr(&arguments);
+    let said = fs::read_to_string(outside.join("said"));
+    let removed = fs::remove_dir_all(&outside);
+    ran.expect("the container's script succeeds");
+    removed.expect("the directory goes");
+    said.expect("what the script says")
 }
 
 /// Starts a container that stays.
