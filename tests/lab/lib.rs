@@ -37,9 +37,13 @@ pub fn binary() -> PathBuf {
 
 /// A program that is built like it, and lies beside it.
 pub fn program(name: &str) -> PathBuf {
-    // Tests are in `target/<triple>/release/deps`.
+    // Tests are in `target/<triple>/release/deps`, and `weir-bench` is one directory further up.
     let own = std::env::current_exe().expect("a test has a path");
-    let release = own.parent().and_then(|deps| deps.parent());
+    let directory = own.parent();
+    let release = match directory {
+        Some(deps) if deps.ends_with("deps") => deps.parent(),
+        directory => directory,
+    };
     let program = release
         .expect("tests are below the target directory")
         .join(name);
