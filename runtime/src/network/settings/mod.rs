@@ -4,10 +4,9 @@
 mod interface;
 mod pod_networks;
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -22,6 +21,7 @@ use crate::grant::native::NativePlugin;
 use crate::grant::reading::{self, MOST_BYTES};
 use crate::kernel::ownership::{self, Foreign, Owner};
 use crate::paths::Paths;
+use crate::sandbox::Invalid;
 
 /// The configuration. Unknown keys are errors; each key may be left out.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -50,7 +50,7 @@ impl Settings {
         file.take(MOST_BYTES as u64 + 1)
             .read_to_end(&mut bytes)
             .map_err(|e| unreadable(&path, &e))?;
-        read(&bytes).map_err(|mistakes| Invalid { path, mistakes }.into())
+        read(&bytes).map_err(|mistakes| not_valid(&Invalid { path, mistakes }))
     }
 }
 
@@ -79,36 +79,15 @@ fn no_json(error: &serde_json::Error) -> Mistake {
     Mistake::at(position, format!("this is no JSON: {message}"))
 }
 
-/// A configuration that is not valid.
-struct Invalid {
-    path: PathBuf,
-    mistakes: Vec<Mistake>,
-}
-
-/// `FILE:LINE:COLUMN: what is wrong`, a line for each mistake.
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.display();
-        for (index, mistake) in self.mistakes.iter().enumerate() {
-            let end_of_line = if index == 0 { "" } else { "\n" };
-            let space = if mistake.position.is_some() { "" } else { " " };
-            write!(f, "{end_of_line}{path}:{space}{mistake}")?;
-        }
-        Ok(())
-    }
-}
-
-impl From<Invalid> for Error {
-    /// The first mistake is the message; the others are the details.
-    fn from(invalid: Invalid) -> Self {
-        let lines = invalid.to_string();
-        let (first, others) = lines.split_once('\n').unwrap_or((&lines, ""));
-        Error::new(
-            codes::SETTINGS,
-            format!("weir's configuration is not valid: {first}"),
-        )
-        .with_details(others)
-    }
+/// The first mistake is the message; the others are the details.
+fn not_valid(invalid: &Invalid) -> Error {
+    let lines = invalid.to_string();
+    let (first, others) = lines.split_once('\n').unwrap_or((&lines, ""));
+    Error::new(
+        codes::SETTINGS,
+        format!("weir's configuration is not valid: {first}"),
+    )
+    .with_details(others)
 }
 
 /// Fails where somebody else than weir's user and root could have written what is in the file: it says

@@ -151,7 +151,7 @@ impl Configuration {
         })
     }
 
-    /// Where an absolute path of `clusterNetwork` or `defaultNetworks` is.
+    /// Whether `clusterNetwork` or `defaultNetworks` names a path, and not a network.
     pub fn is_path(name: &str) -> bool {
         Path::new(name).is_absolute()
     }

@@ -49,7 +49,7 @@ impl Way {
         Ok(way)
     }
 
-    /// The directory in which it ends for now.
+    /// The directory that it has come to: what it leads to next is not there yet.
     pub fn end(&self) -> &Path {
         &self.at
     }
