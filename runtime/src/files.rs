@@ -45,6 +45,15 @@ pub fn remove(path: &Path) -> io::Result<()> {
     missing_is_fine(fs::remove_file(path))
 }
 
+/// Puts a file that cannot be understood out of the way, for people. Returns where it is now: beside where it
+/// was, with `.damaged` after its name.
+pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".damaged");
+    fs::rename(path, &aside)?;
+    Ok(aside.into())
+}
+
 /// Whether a file of that name is what [`replace`] writes before it takes its place.
 pub fn is_temporary(name: &OsStr) -> bool {
     let name = name.as_bytes();

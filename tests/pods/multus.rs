@@ -1,12 +1,13 @@
 //! Pods that Multus attached, deleted after the switch to weir.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde_json::{Value, json};
 use weir_tests::State;
 
-use crate::world::{World, bridge, list, names};
+use crate::world::{Pod, World, bridge, list, names};
 
 /// Text as Multus keeps it.
 fn base64(text: &str) -> String {
@@ -24,6 +25,39 @@ fn base64(text: &str) -> String {
     encoded
 }
 
+/// A network of a pod as Multus keeps it.
+fn delegate(config: &Value, ifname: &str) -> Value {
+    let bytes = base64(&config.to_string());
+    json!({ "Name": config["name"], "ifnameRequest": ifname, "Bytes": bytes })
+}
+
+/// Has it that Multus attached a pod that weir did, with these results and in this file.
+fn hand_to_multus(
+    world: &World,
+    pod: &Pod,
+    networks: &[(&str, &str)],
+    file: &str,
+) -> Result<PathBuf> {
+    let root = world.node.root();
+    let kept = root.join("var/lib/cni/multus");
+    fs::create_dir_all(kept.join("results"))?;
+    for (name, ifname) in networks {
+        let result = format!("{name}-{}-{ifname}", pod.container.id);
+        fs::rename(
+            root.join("var/lib/cni/results").join(&result),
+            kept.join("results").join(&result),
+        )?;
+    }
+    for record in world.records() {
+        if record.to_string_lossy().contains(&pod.container.id) {
+            fs::remove_file(record)?;
+        }
+    }
+    let path = kept.join(&pod.container.id);
+    fs::write(&path, file)?;
+    Ok(path)
+}
+
 #[test]
 fn a_pod_that_multus_attached_is_deleted_with_what_multus_kept() -> Result<()> {
     let world = World::create()?;
@@ -37,32 +71,57 @@ fn a_pod_that_multus_attached_is_deleted_with_what_multus_kept() -> Result<()> {
     // weir attaches, and what it keeps is put where and as Multus keeps it.
     let pod = world.pod("switch", "second@data0")?;
     world.add(&pod);
-    let root = world.node.root();
-    let kept = root.join("var/lib/cni/multus");
-    fs::create_dir_all(kept.join("results"))?;
-    for name in ["default-net", "second"] {
-        let ifname = if name == "second" { "data0" } else { "eth0" };
-        let file = format!("{name}-{}-{ifname}", pod.container.id);
-        fs::rename(
-            root.join("var/lib/cni/results").join(&file),
-            kept.join("results").join(&file),
-        )?;
-    }
-    let delegate = |config: &Value, ifname: &str| json!({ "Name": config["name"], "ifnameRequest": ifname, "Bytes": base64(&config.to_string()) });
     let delegates = json!([delegate(&default, ""), delegate(&second, "data0")]);
-    fs::write(kept.join(&pod.container.id), delegates.to_string())?;
-    for record in world.records() {
-        if record.to_string_lossy().contains(&pod.container.id) {
-            fs::remove_file(record)?;
-        }
-    }
+    let networks = [("default-net", "eth0"), ("second", "data0")];
+    let file = hand_to_multus(&world, &pod, &networks, &delegates.to_string())?;
 
     world.del(&pod);
     assert_eq!(names(&pod.container)?, Vec::<String>::new());
     assert!(world.node.taken("second").is_empty());
     let after = State::of(&world.node)?;
     assert_eq!(after.files, before.files);
-    assert!(!kept.join(&pod.container.id).exists());
+    assert!(!file.exists());
     world.del(&warm);
+    Ok(())
+}
+
+/// The file is where people find it.
+fn assert_set_aside(world: &World, file: &Path) {
+    let aside = format!("{}.damaged", file.display());
+    assert!(!file.exists() && Path::new(&aside).exists());
+    let told = |line: &Value| {
+        line["level"] == "error"
+            && line["message"]
+                .as_str()
+                .is_some_and(|m| m.contains(".damaged"))
+    };
+    assert!(world.log().iter().any(told), "{:?}", world.log());
+}
+
+#[test]
+fn what_multus_kept_and_nobody_understands_keeps_no_pod_from_being_deleted() -> Result<()> {
+    let world = World::create()?;
+    let pod = world.pod_with("torn", &[])?;
+    world.add(&pod);
+    let file = hand_to_multus(&world, &pod, &[], "[{ \"Name\": \"default-n")?;
+    world.del(&pod);
+    assert_eq!(names(&pod.container)?, Vec::<String>::new());
+    assert_set_aside(&world, &file);
+    Ok(())
+}
+
+#[test]
+fn one_network_that_nobody_understands_keeps_no_other_attached() -> Result<()> {
+    let world = World::create()?;
+    let default = list("default-net", &[bridge("pods0", "10.40.0.0/16")]);
+    let pod = world.pod_with("half", &[])?;
+    world.add(&pod);
+    let delegates = json!([delegate(&default, ""), { "Name": "other", "Bytes": "?" }]);
+    let networks = [("default-net", "eth0")];
+    let file = hand_to_multus(&world, &pod, &networks, &delegates.to_string())?;
+    world.del(&pod);
+    assert_eq!(names(&pod.container)?, Vec::<String>::new());
+    assert!(world.node.taken("default-net").is_empty());
+    assert_set_aside(&world, &file);
     Ok(())
 }

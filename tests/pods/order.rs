@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_tests::State;
+use weir_tests::{Grant, State};
 
 use crate::world::{World, bridge, interfaces, list, names};
 
@@ -110,6 +110,34 @@ fn npwg_7_2_teardown_goes_on_past_failures_and_tells_of_them_at_the_end() -> Res
     world.del(&pod);
     assert_eq!(names(&pod.container)?, Vec::<String>::new());
     assert!(world.records().is_empty());
+    Ok(())
+}
+
+#[test]
+fn npwg_7_2_what_a_failed_attachment_leaves_is_known_to_the_next_del() -> Result<()> {
+    let world = World::create()?;
+    world.node.install_with(&Grant::nothing("puppet"))?;
+    let puppet = |mark: &str, only: &str| json!({ "type": "puppet", "mark": mark, "orders": [], "end": "broken", "only": only });
+    let plugins = [
+        bridge("bhalf", "10.41.7.0/24"),
+        puppet("stays", "DEL"),
+        puppet("", "ADD"),
+    ];
+    world.define("half", &list("half", &plugins))?;
+    let pod = world.pod("half-made", "half")?;
+    let network = format!("network `{}/half`", world.namespace);
+    let error = world.run("ADD", &pod)?.error();
+    let details = error["details"].as_str().unwrap_or_default();
+    assert!(details.contains("and then DEL"), "{error:#}");
+    assert_eq!(names(&pod.container)?, Vec::<String>::new());
+    assert_eq!(world.records().len(), 1, "what is left must be known");
+    let error = world.run("DEL", &pod)?.error();
+    let msg = error["msg"].as_str().unwrap_or_default();
+    assert!(
+        msg.contains(&network) && msg.contains("broken"),
+        "{error:#}"
+    );
+    assert_eq!(world.records().len(), 1);
     Ok(())
 }
 

@@ -132,7 +132,9 @@ fn attach(arguments: &AttachmentArguments, command: weir_cni::Command) -> Result
 }
 
 fn add(network: &Network, attachment: &Attachment) -> Result<()> {
-    let result = network.add(attachment).map_err(show)?;
+    let result = network
+        .add(attachment)
+        .map_err(|failed| show(failed.error))?;
     let result = to_json(&result, network.list().cni_version).map_err(show)?;
     print_line!("{}", escape(format!("{result:#}")));
     Ok(())

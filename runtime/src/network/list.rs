@@ -16,6 +16,29 @@ use super::native::{Asked, NativePlugins};
 use super::plugin::run_plugin;
 use crate::sandbox::Sandbox;
 
+/// An ADD that failed.
+#[derive(Debug)]
+pub struct AddFailed {
+    /// The failing plugin's. What could not be taken back is in its details.
+    pub error: Error,
+    /// Whether a plugin before it could not be deleted again.
+    pub is_left: bool,
+}
+
+impl From<AddFailed> for Error {
+    fn from(failed: AddFailed) -> Self {
+        failed.error
+    }
+}
+
+impl From<Error> for AddFailed {
+    /// Of an ADD that has done nothing.
+    fn from(error: Error) -> Self {
+        let is_left = false;
+        Self { error, is_left }
+    }
+}
+
 /// A network, and what carries it out.
 pub struct Network {
     sandbox: Arc<Sandbox>,
@@ -80,7 +103,7 @@ impl Network {
     /// it are deleted again, and the failing one has undone itself: nothing else is touched.
     ///
     /// Errors: the failing plugin's.
-    pub fn add(&self, attachment: &Attachment) -> Result<AddResult, Error> {
+    pub fn add(&self, attachment: &Attachment) -> Result<AddResult, AddFailed> {
         let mut previous: Option<AddResult> = None;
         for (done, plugin) in self.list.plugins.iter().enumerate() {
             match self.add_one(plugin, attachment, previous.as_ref()) {
@@ -201,7 +224,7 @@ impl Network {
         done: usize,
         previous: Option<&AddResult>,
         error: Error,
-    ) -> Error {
+    ) -> AddFailed {
         let plugins = &self.list.plugins[..done];
         let left = self.del_each(
             &self.list,
@@ -213,7 +236,10 @@ impl Network {
         let mut details = vec![error.details.clone()];
         details.retain(|details| !details.is_empty());
         details.extend(left.iter().map(|left| format!("and then DEL: {left}")));
-        error.with_details(details.join("; "))
+        AddFailed {
+            error: error.with_details(details.join("; ")),
+            is_left: !left.is_empty(),
+        }
     }
 
     /// DEL of some of a list's plugins, the last first. Returns the failures.

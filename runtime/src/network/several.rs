@@ -3,7 +3,7 @@
 use weir_cni::{AddResult, Error};
 
 use super::attachment::Attachment;
-use super::list::Network;
+use super::list::{AddFailed, Network};
 
 /// A network, and the interface that it has in the container.
 pub struct Member {
@@ -15,7 +15,7 @@ pub struct Member {
 pub struct Failed {
     /// The failing network's error. What could not be taken back is in its details.
     pub error: Error,
-    /// Of the networks that were attached before it and could not be detached again: their places.
+    /// The places of the networks of which something could not be taken back.
     pub left: Vec<usize>,
 }
 
@@ -26,7 +26,7 @@ pub fn add(members: &[Member], attachment: &Attachment) -> Result<Vec<AddResult>
     for (done, member) in members.iter().enumerate() {
         match member.network.add(&member.attachment(attachment)) {
             Ok(result) => results.push(result),
-            Err(error) => return Err(take_back(&members[..done], attachment, error)),
+            Err(failed) => return Err(take_back(members, done, attachment, failed)),
         }
     }
     Ok(results)
@@ -50,14 +50,22 @@ pub fn check(members: &[Member], attachment: &Attachment) -> Result<(), Error> {
         .try_for_each(|member| member.network.check(&member.attachment(attachment)))
 }
 
-fn take_back(members: &[Member], attachment: &Attachment, error: Error) -> Failed {
-    let left = del(members, attachment);
+/// Deletes the networks before the one that failed.
+fn take_back(
+    members: &[Member],
+    done: usize,
+    attachment: &Attachment,
+    AddFailed { error, is_left }: AddFailed,
+) -> Failed {
+    let failures = del(&members[..done], attachment);
     let mut details = vec![error.details.clone()];
     details.retain(|details| !details.is_empty());
-    details.extend(left.iter().map(|(_, e)| format!("and then DEL: {e}")));
+    details.extend(failures.iter().map(|(_, e)| format!("and then DEL: {e}")));
+    let failed = is_left.then_some(done);
+    let places = failures.into_iter().map(|(place, _)| place);
     Failed {
         error: error.with_details(details.join("; ")),
-        left: left.into_iter().map(|(place, _)| place).collect(),
+        left: places.chain(failed).collect(),
     }
 }
 

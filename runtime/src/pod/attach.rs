@@ -15,7 +15,7 @@ use super::plan::{Circumstances, Plan, Planned};
 use super::record::{Held, Record, Recorded};
 use super::status::{self, About, NETWORK_STATUS, Status};
 use super::{codes, detach, readiness, report, verify};
-use crate::network::Attachment;
+use crate::network::{AddFailed, Attachment};
 
 /// How long a pod waits for the default network: less than a runtime waits for a plugin.
 const LONGEST_WAIT: Duration = Duration::from_secs(45);
@@ -77,10 +77,25 @@ fn name_of(pod: &Pod) -> PodName {
     }
 }
 
-/// Why a pod is not attached, and how many of its networks have something to be torn down.
+/// Why a pod is not attached.
 struct Failure {
+    /// How many of its networks are made.
     made: usize,
+    /// Whether something is left of the one after these, which has torn itself down.
+    is_left: bool,
     error: Error,
+}
+
+impl Failure {
+    /// Of what was done with the networks that are made.
+    fn after(made: usize, error: Error) -> Self {
+        let is_left = false;
+        Self {
+            made,
+            is_left,
+            error,
+        }
+    }
 }
 
 /// The networks of a plan being made.
@@ -103,20 +118,21 @@ impl<'a> Attaching<'a> {
 
     fn all(mut self) -> Result<Vec<Made>, Failure> {
         for (place, planned) in self.plan.iter().enumerate() {
-            // A network's ADD that failed has torn itself down.
-            let failed = |made| move |error| Failure { made, error };
-            let made = self.one(planned).map_err(failed(place))?;
+            let made = self.one(planned).map_err(|failed| Failure {
+                made: place,
+                is_left: failed.is_left,
+                error: failed.error,
+            })?;
             self.made.push(made);
-            self.verify(planned).map_err(failed(place + 1))?;
+            self.verify(planned)
+                .map_err(|error| Failure::after(self.made.len(), error))?;
         }
-        self.settle_default_routes().map_err(|error| Failure {
-            made: self.plan.len(),
-            error,
-        })?;
+        self.settle_default_routes()
+            .map_err(|error| Failure::after(self.plan.len(), error))?;
         Ok(self.made)
     }
 
-    fn one(&self, planned: &Planned) -> Result<Made, Error> {
+    fn one(&self, planned: &Planned) -> Result<Made, AddFailed> {
         let recorded = Recorded::of(planned);
         let attachment = own_attachment(self.attachment, &recorded);
         let network = self.execution.network(&recorded)?;
@@ -181,16 +197,17 @@ impl<'a> Attaching<'a> {
     }
 }
 
-/// Tears down what was made. Where something cannot be, the record stays, with that alone.
+/// Tears down what was made. Where something cannot be, the record stays, with nothing else.
 fn give_up(
     execution: &Execution<'_>,
     attachment: &Attachment,
     mut held: Held,
     failure: Failure,
 ) -> Error {
-    held.record.attachments.truncate(failure.made);
-    let mut left = detach::each(execution, attachment, &held.record.attachments);
-    let kept = match left.is_empty() {
+    let attachments = &mut held.record.attachments;
+    attachments.truncate(failure.made + usize::from(failure.is_left));
+    let mut left = detach::each(execution, attachment, &attachments[..failure.made]);
+    let kept = match left.is_empty() && !failure.is_left {
         true => held.remove(),
         false => held.keep(),
     };

@@ -1,6 +1,8 @@
 //! DEL of a pod: every attachment, the last one first, past failures, which are then told together
 //! (section 7.2).
 
+use std::panic::resume_unwind;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use weir_cni::Error;
@@ -10,10 +12,10 @@ use super::configuration::Level;
 use super::devices::info;
 use super::execution::{Execution, own_attachment};
 use super::kubernetes::Limits;
+use super::multus;
 use super::plan;
-use super::record::{Held, Recorded};
+use super::record::{Held, Recorded, Unusable};
 use super::status::NETWORK_STATUS;
-use super::{multus, record};
 use crate::network::{Attachment, together};
 
 /// A pod that is detached waits no longer for what is said of it.
@@ -28,15 +30,10 @@ const SHORTLY: Limits = Limits {
 /// Errors: what could not be detached, together. The record stays then, for the next DEL.
 pub fn detach(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), Error> {
     match take(execution, attachment)? {
-        Some(held) => {
-            let pod = held.record.pod.clone();
-            recorded(execution, attachment, held)?;
-            if let Some(pod) = pod {
-                withdraw_status(execution, &pod);
-            }
-            Ok(())
-        }
-        None => match multus::Pod::find(&execution.configuration, attachment)? {
+        Some(held) => while_status_is_withdrawn(execution, held.record.pod.clone(), || {
+            recorded(execution, attachment, held)
+        }),
+        None => match multus_pod(execution, attachment)? {
             Some(pod) => pod.detach(execution, attachment),
             None => unknown(execution, attachment),
         },
@@ -81,13 +78,29 @@ pub fn each(
 /// without it is done, and it is set aside for people.
 fn take(execution: &Execution<'_>, attachment: &Attachment) -> Result<Option<Held>, Error> {
     match execution.records.take(attachment) {
-        Err(record::Unusable::Damaged(error)) => {
+        Err(Unusable::Damaged(error)) => {
             let aside = execution.records.set_aside(attachment)?;
-            let message = format!("{error}; it is now `{}`", aside.display());
-            execution.journal.write(Level::Error, &message);
+            execution.journal.write_set_aside(&error, &aside);
             Ok(None)
         }
         taken => Ok(taken?),
+    }
+}
+
+/// What Multus kept of the pod; the same is true of it.
+fn multus_pod(
+    execution: &Execution<'_>,
+    attachment: &Attachment,
+) -> Result<Option<multus::Pod>, Error> {
+    let kept = multus::Kept::of(&execution.configuration, attachment);
+    match kept.read() {
+        Err(Unusable::Damaged(error)) => {
+            execution
+                .journal
+                .write_set_aside(&error, &kept.set_aside()?);
+            Ok(None)
+        }
+        read => Ok(read?),
     }
 }
 
@@ -109,10 +122,23 @@ fn unknown(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), Err
     }
 }
 
-/// The pod may be there still, with other networks soon: what is not true any more is taken away, once.
-fn withdraw_status(execution: &Execution<'_>, pod: &PodName) {
-    if let Some(cluster) = execution.cluster(SHORTLY) {
-        let told = cluster.annotate(pod, NETWORK_STATUS, None);
-        execution.tell("the status of the pod's networks is not removed", told);
-    }
+/// Detaches while the status is taken away, once: the kernel takes longer to remove a link than the API server
+/// to answer. The pod may be there still, with other networks soon, and what it says must not be untrue.
+fn while_status_is_withdrawn(
+    execution: &Execution<'_>,
+    pod: Option<PodName>,
+    detach: impl FnOnce() -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (Some(pod), Some(cluster)) = (pod, execution.cluster(SHORTLY)) else {
+        return detach();
+    };
+    let withdraw = move || cluster.annotate(&pod, NETWORK_STATUS, None);
+    let withdrawing = thread::Builder::new().spawn(withdraw);
+    let detached = detach();
+    let told = match withdrawing.map(JoinHandle::join) {
+        Ok(joined) => joined.unwrap_or_else(|panic| resume_unwind(panic)),
+        Err(error) => Err(Error::io_failure(format!("a thread: {error}"))),
+    };
+    execution.tell("the status of the pod's networks is not removed", told);
+    detached
 }

@@ -1,9 +1,10 @@
 //! What the delegating plugin says of its own work, in weir's log and on standard error.
 
 use std::cell::RefCell;
+use std::path::Path;
 
 use serde_json::json;
-use weir_cni::Command;
+use weir_cni::{Command, Error};
 
 use super::configuration::{Level, Logging};
 use crate::host::Log;
@@ -48,5 +49,11 @@ impl Journal {
             let shown = crate::host::printable(message);
             eprintln!("weir: {}: {shown}", level.word());
         }
+    }
+
+    /// Tells of a file that cannot be understood, and where people find it now.
+    pub fn write_set_aside(&self, error: &Error, aside: &Path) {
+        let message = format!("{error}; it is now `{}`", aside.display());
+        self.write(Level::Error, &message);
     }
 }

@@ -236,9 +236,7 @@ impl Records {
     /// Puts a damaged record out of the way. Returns where it is. Errors: code 5.
     pub fn set_aside(&self, attachment: &Attachment) -> Result<PathBuf, Error> {
         let path = self.path(&attachment.container_id, &attachment.ifname);
-        let aside = path.with_extension("damaged");
-        fs::rename(&path, &aside).map_err(|e| failed(&path, &e))?;
-        Ok(aside)
+        files::set_aside(&path).map_err(|e| failed(&path, &e))
     }
 
     /// Every record that can be read, without waiting for anybody. Errors: code 5.

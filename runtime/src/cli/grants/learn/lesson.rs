@@ -120,7 +120,7 @@ impl Lesson {
             let attachment = self.attachment(container)?;
             let added = network.add(&attachment);
             let was_added = added.is_ok();
-            note("ADD", added.map(drop));
+            note("ADD", added.map(drop).map_err(Error::from));
             if was_added {
                 note("CHECK", network.check(&attachment));
             }

@@ -88,7 +88,7 @@ impl<'a> Runner<'a> {
                 return Ok(run.steps);
             }
         }
-        if run.step("ADD", "", || network.add(&add).map(drop))? {
+        if run.step("ADD", "", || Ok(network.add(&add).map(drop)?))? {
             run.step("CHECK", "", || network.check(&add))?;
             if has_gc {
                 run.step("GC", "that keeps the attachment", || network.gc(&own))?;
