@@ -1,4 +1,4 @@
-//! `memcpy` and `memmove` for x86-64.
+//! `memcpy`, `memmove` and `memcmp` for x86-64.
 //!
 //! musl's begin every copy with a string instruction, which takes a processor some thirty cycles to
 //! start. A program moves values of a few dozen bytes thousands of times before it says anything:
@@ -111,11 +111,67 @@ global_asm!(
     ".size memcpy, . - memcpy",
 );
 
+global_asm!(
+    // one: rdi, other: rsi, length: rdx; returns less than 0, 0 or more than 0.
+    ".globl memcmp",
+    ".globl bcmp",
+    ".type memcmp, @function",
+    ".type bcmp, @function",
+    "memcmp:",
+    "bcmp:",
+    "    cmp rdx, 8",
+    "    jb 4f",
+    "2:  mov rax, [rdi]",
+    "    mov rcx, [rsi]",
+    "    cmp rax, rcx",
+    "    jne 3f",
+    "    add rdi, 8",
+    "    add rsi, 8",
+    "    sub rdx, 8",
+    "    cmp rdx, 8",
+    "    jae 2b",
+    "    test rdx, rdx",
+    "    jz 6f",
+    // The last eight, of which the first ones are known to be equal.
+    "    mov rax, [rdi + rdx - 8]",
+    "    mov rcx, [rsi + rdx - 8]",
+    "    cmp rax, rcx",
+    "    je 6f",
+    // The first byte in memory decides.
+    "3:  bswap rax",
+    "    bswap rcx",
+    "    cmp rax, rcx",
+    "    sbb eax, eax",
+    "    or eax, 1",
+    "    ret",
+    "4:  test rdx, rdx",
+    "    jz 6f",
+    "5:  movzx eax, byte ptr [rdi]",
+    "    movzx ecx, byte ptr [rsi]",
+    "    sub eax, ecx",
+    "    jne 7f",
+    "    inc rdi",
+    "    inc rsi",
+    "    dec rdx",
+    "    jnz 5b",
+    "6:  xor eax, eax",
+    "7:  ret",
+    ".size memcmp, . - memcmp",
+    ".size bcmp, . - bcmp",
+);
+
 #[cfg(test)]
 mod tests {
     unsafe extern "C" {
         fn memcpy(to: *mut u8, from: *const u8, len: usize) -> *mut u8;
         fn memmove(to: *mut u8, from: *const u8, len: usize) -> *mut u8;
+        fn memcmp(one: *const u8, other: *const u8, len: usize) -> i32;
+    }
+
+    fn compare(one: &[u8], other: &[u8]) -> i32 {
+        assert_eq!(one.len(), other.len());
+        // SAFETY: two slices of the same length.
+        unsafe { memcmp(one.as_ptr(), other.as_ptr(), one.len()) }.signum()
     }
 
     /// More than what is copied without a string instruction.
@@ -150,6 +206,35 @@ mod tests {
                 assert_eq!(memory[..to], before[..to]);
                 assert_eq!(memory[to + len..], before[to + len..]);
             }
+        }
+    }
+
+    #[test]
+    fn the_first_byte_that_differs_decides() {
+        const LONGEST: usize = 40;
+        for len in 0..=LONGEST {
+            let one = bytes(len + 1);
+            assert_eq!(compare(&one[1..], &one.clone()[1..]), 0);
+            for place in 0..len {
+                // What stands after it would decide otherwise.
+                let mut other = vec![0xff; len];
+                let mut same = vec![0; len];
+                other[..place].fill(7);
+                same[..place].fill(7);
+                (other[place], same[place]) = (0x7f, 0x80);
+                assert_eq!(compare(&other, &same), -1, "{place} of {len}");
+                assert_eq!(compare(&same, &other), 1, "{place} of {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_beyond_the_length_is_compared() {
+        for len in 0..=40 {
+            let (mut one, mut other) = (bytes(len), bytes(len));
+            one.push(1);
+            other.push(2);
+            assert_eq!(compare(&one[..len], &other[..len]), 0);
         }
     }
 }
