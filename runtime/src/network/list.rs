@@ -233,11 +233,8 @@ impl Network {
             attachment,
             previous,
         );
-        let mut details = vec![error.details.clone()];
-        details.retain(|details| !details.is_empty());
-        details.extend(left.iter().map(|left| format!("and then DEL: {left}")));
         AddFailed {
-            error: error.with_details(details.join("; ")),
+            error: with_left(error, &left),
             is_left: !left.is_empty(),
         }
     }
@@ -367,6 +364,14 @@ impl Network {
 
 fn result_of(cached: &Cached, list: &NetworkConfigList) -> Option<AddResult> {
     from_json_assuming(cached.result.as_ref()?, list.cni_version).ok()
+}
+
+/// The error of an ADD, with what then could not be taken back in its details.
+pub fn with_left(error: Error, left: &[Error]) -> Error {
+    let mut details = vec![error.details.clone()];
+    details.retain(|details| !details.is_empty());
+    details.extend(left.iter().map(|left| format!("and then DEL: {left}")));
+    error.with_details(details.join("; "))
 }
 
 /// Several failures as one: the first, with the others in its details.

@@ -16,7 +16,7 @@ mod several;
 pub use attachment::Attachment;
 pub use cache::{Cache, Cached};
 pub use files::{at, find, first, list_names};
-pub use list::{AddFailed, Network, together};
+pub use list::{AddFailed, Network, together, with_left};
 pub use native::{NativePlugins, inspect as inspect_native};
 pub use plugin::run_plugin;
 pub use pod_networks::{Attached, Choice, PodNetworks};

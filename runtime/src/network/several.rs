@@ -3,7 +3,7 @@
 use weir_cni::{AddResult, Error};
 
 use super::attachment::Attachment;
-use super::list::{AddFailed, Network};
+use super::list::{AddFailed, Network, with_left};
 
 /// A network, and the interface that it has in the container.
 pub struct Member {
@@ -57,15 +57,12 @@ fn take_back(
     attachment: &Attachment,
     AddFailed { error, is_left }: AddFailed,
 ) -> Failed {
-    let failures = del(&members[..done], attachment);
-    let mut details = vec![error.details.clone()];
-    details.retain(|details| !details.is_empty());
-    details.extend(failures.iter().map(|(_, e)| format!("and then DEL: {e}")));
-    let failed = is_left.then_some(done);
-    let places = failures.into_iter().map(|(place, _)| place);
+    let (mut left, errors): (Vec<usize>, Vec<Error>) =
+        del(&members[..done], attachment).into_iter().unzip();
+    left.extend(is_left.then_some(done));
     Failed {
-        error: error.with_details(details.join("; ")),
-        left: places.chain(failed).collect(),
+        error: with_left(error, &errors),
+        left,
     }
 }
 

@@ -15,7 +15,7 @@ use super::plan::{Circumstances, Plan, Planned};
 use super::record::{Held, Record, Recorded};
 use super::status::{self, About, NETWORK_STATUS, Status};
 use super::{codes, detach, readiness, report, verify};
-use crate::network::{AddFailed, Attachment};
+use crate::network::{AddFailed, Attachment, with_left};
 
 /// How long a pod waits for the default network: less than a runtime waits for a plugin.
 const LONGEST_WAIT: Duration = Duration::from_secs(45);
@@ -212,10 +212,7 @@ fn give_up(
         false => held.keep(),
     };
     left.extend(kept.err());
-    let mut details = vec![failure.error.details.clone()];
-    details.retain(|details| !details.is_empty());
-    details.extend(left.iter().map(|left| format!("and then DEL: {left}")));
-    failure.error.with_details(details.join("; "))
+    with_left(failure.error, &left)
 }
 
 /// Tells the cluster what the pod's attachments came to. The standard lets an implementation publish it

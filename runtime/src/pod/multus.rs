@@ -53,9 +53,12 @@ impl Kept {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             text => text.map_err(|e| self.failed(&e))?,
         };
-        let delegates: Vec<Delegate> = serde_json::from_slice(&text)
+        let delegates = serde_json::from_slice(&text)
             .map_err(|e| Unusable::Damaged(Error::decoding_failure(format!("{self}: {e}"))))?;
-        Ok(Some(Pod::new(self.clone(), &delegates)))
+        Ok(Some(Pod {
+            kept: self.clone(),
+            delegates,
+        }))
     }
 
     /// Puts it out of the way. Returns where it is. Errors: code 5.
@@ -81,52 +84,38 @@ impl fmt::Display for Kept {
 /// A pod that Multus attached.
 pub struct Pod {
     kept: Kept,
-    /// In the order in which they were made. What of them cannot be understood is an error.
-    networks: Vec<Result<Network, Error>>,
-}
-
-/// One of a pod's networks.
-struct Network {
-    list: NetworkConfigList,
-    /// The one that was requested.
-    ifname: String,
+    /// In the order in which they were made.
+    delegates: Vec<Delegate>,
 }
 
 impl Pod {
-    fn new(kept: Kept, delegates: &[Delegate]) -> Self {
-        let networks = delegates.iter().enumerate();
-        let networks = networks.map(|(place, delegate)| {
-            let network = delegate.network();
-            network.map_err(|e| e.with_prefix(format_args!("{kept}: network {place}")))
-        });
-        Self {
-            networks: networks.collect(),
-            kept,
-        }
-    }
-
     /// Detaches the networks, the last one first and past failures, and removes what Multus would have removed.
     /// What cannot be understood is set aside when all the others are detached.
     pub fn detach(self, execution: &Execution<'_>, attachment: &Attachment) -> Result<(), Error> {
         let message = format!("{}: detaching a pod that Multus attached", self.kept);
         execution.journal.write(Level::Info, &message);
         let mut failures = Vec::new();
-        let mut damaged = None;
-        for (place, network) in self.networks.iter().enumerate().rev() {
-            match network {
-                Ok(network) => {
-                    let deleted = self.detach_one(execution, attachment, place, network);
+        let mut damaged = Vec::new();
+        for (place, delegate) in self.delegates.iter().enumerate().rev() {
+            match delegate.list() {
+                Ok(list) => {
+                    let ifname = delegate.ifname(place, attachment);
+                    let deleted = self.detach_one(execution, &attachment.with_ifname(ifname), list);
                     failures.extend(deleted.err());
                 }
-                Err(error) => damaged = Some(error),
+                Err(error) => {
+                    damaged.push(error.with_prefix(format_args!("{}: network {place}", self.kept)));
+                }
             }
         }
-        match (failures.is_empty(), damaged) {
+        match (failures.is_empty(), damaged.is_empty()) {
             (false, _) => Err(together(failures)),
-            (true, None) => self.kept.remove(),
-            (true, Some(error)) => {
+            (true, true) => self.kept.remove(),
+            (true, false) => {
                 let aside = self.kept.set_aside()?;
-                execution.journal.write_set_aside(error, &aside);
+                execution
+                    .journal
+                    .write_set_aside(&together(damaged), &aside);
                 Ok(())
             }
         }
@@ -136,28 +125,23 @@ impl Pod {
         &self,
         execution: &Execution<'_>,
         attachment: &Attachment,
-        place: usize,
-        network: &Network,
+        list: NetworkConfigList,
     ) -> Result<(), Error> {
-        // As Multus counts: the default network is the first.
-        let ifname = match (place, network.ifname.as_str()) {
-            (0, _) => attachment.ifname.clone(),
-            (_, "") => format!("net{place}"),
-            (_, requested) => requested.to_owned(),
-        };
         execution
-            .network_of(network.list.clone(), Map::new(), None)
+            .network_of(list, Map::new(), None)
             .with_cache(Cache::at(self.kept.results.clone()))
-            .del(&attachment.with_ifname(ifname))
+            .del(attachment)
     }
 }
 
 impl Delegate {
-    fn network(&self) -> Result<Network, Error> {
-        Ok(Network {
-            list: self.list()?,
-            ifname: self.ifname.clone(),
-        })
+    /// As Multus counts: the default network is the first.
+    fn ifname(&self, place: usize, attachment: &Attachment) -> String {
+        match (place, self.ifname.as_str()) {
+            (0, _) => attachment.ifname.clone(),
+            (_, "") => format!("net{place}"),
+            (_, requested) => requested.to_owned(),
+        }
     }
 
     fn list(&self) -> Result<NetworkConfigList, Error> {
