@@ -206,6 +206,8 @@ fn conflicts_without_an_end_are_given_up_within_the_bound() -> Result<()> {
         .cluster
         .annotate(&pod, "status", Some("[]"))
         .unwrap_err();
+    let requests = count(&scene)?;
+    assert!((3..10).contains(&requests), "{requests} requests");
     assert_eq!(error.code, Code::TRY_AGAIN_LATER);
     expect_said(
         &error,
@@ -219,6 +221,27 @@ fn conflicts_without_an_end_are_given_up_within_the_bound() -> Result<()> {
         begun.elapsed() < SHORT.call + SLACK,
         "{:?}",
         begun.elapsed()
+    );
+    Ok(())
+}
+
+/// The deadline cuts the last try short, and what the server said before stays in the error.
+#[test]
+fn a_conflict_before_a_server_that_hangs_is_told() -> Result<()> {
+    let conflict = json!({ "times": 1, "answer": refuse(409) });
+    let (scene, pod) = scene(json!([conflict, { "answer": "hang" }]))?;
+    let error = scene
+        .cluster
+        .annotate(&pod, "status", Some("[]"))
+        .unwrap_err();
+    assert_eq!(error.code, Code::TRY_AGAIN_LATER);
+    expect_said(
+        &error,
+        &[
+            "409",
+            "has been modified",
+            "the last time: no answer within",
+        ],
     );
     Ok(())
 }

@@ -152,6 +152,16 @@ impl Failure {
         }
     }
 
+    /// Whether the API server answered at all.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Self::Refused(_))
+    }
+
+    /// The request's time was over.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::Timeout(_))
+    }
+
     /// When the API server wants to be asked again.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -228,6 +238,8 @@ impl fmt::Display for Failure {
 #[derive(Debug)]
 pub struct GivenUp {
     pub failure: Failure,
+    /// What the last try came to, where `failure` is what an earlier one was answered.
+    pub last_try: Option<String>,
     pub tries: u32,
     pub took: Duration,
 }
@@ -242,7 +254,9 @@ impl GivenUp {
         let mut msg = format!("{ask}: {}", self.failure);
         if self.tries > 1 {
             let took = seconds(self.took);
-            msg = format!("{msg} (tried {} times in {took})", self.tries);
+            let last = self.last_try.as_ref();
+            let last = last.map_or_else(String::new, |last| format!(", the last time: {last}"));
+            msg = format!("{msg} (tried {} times in {took}{last})", self.tries);
         }
         Error::new(code, msg).with_details(self.failure.advice(ask, source))
     }

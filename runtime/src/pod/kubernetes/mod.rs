@@ -13,7 +13,6 @@ mod session;
 
 use std::cell::RefCell;
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use weir_cni::Error;
@@ -57,13 +56,9 @@ impl Kubernetes {
     fn ask(&self, ask: &Ask, deadline: Instant) -> Result<Vec<u8>, GivenUp> {
         let mut repetitions = Repetitions::new(self.limits, deadline);
         loop {
-            let failure = match self.ask_once(ask, repetitions.time_for_one()) {
+            match self.ask_once(ask, repetitions.time_for_one()) {
                 Ok(answer) => return Ok(answer),
-                Err(failure) => failure,
-            };
-            match repetitions.pause_after(ask, &failure) {
-                Some(pause) => thread::sleep(pause),
-                None => return Err(repetitions.give_up(failure)),
+                Err(failure) => repetitions.pause_after(ask, failure)?,
             }
         }
     }

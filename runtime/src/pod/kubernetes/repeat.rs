@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::ask::Ask;
@@ -25,12 +26,44 @@ impl Default for Limits {
     }
 }
 
-/// The first pause; each further one is twice as long, up to the last.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+/// How often the same is tried again, and how long the pauses in between are.
+#[derive(Clone, Copy, Debug)]
+struct BackOff {
+    /// The next pause; each is `factor` times as long as the one before, up to `longest`.
+    pause: Duration,
+    factor: u32,
+    longest: Duration,
+    /// How many tries are left.
+    left: u32,
+}
 
-/// Somebody else's write is over when the server answers.
-const AFTER_CONFLICT: Duration = Duration::from_millis(5);
+/// A server that fails, or cannot be reached: until the deadline.
+const AFTER_FAILURE: BackOff = BackOff {
+    pause: Duration::from_millis(100),
+    factor: 2,
+    longest: Duration::from_secs(4),
+    left: u32::MAX,
+};
+
+/// Somebody else's write, which is over when the server answers: a few tries get past other writers, and a
+/// conflict that stays is not one of writers.
+const AFTER_CONFLICT: BackOff = BackOff {
+    pause: Duration::from_millis(10),
+    factor: 3,
+    longest: Duration::from_secs(1),
+    left: 5,
+};
+
+impl BackOff {
+    /// The pause before the next try; none where no try is left. Half of it is left to chance: many pods
+    /// of a node that starts do not ask in step.
+    fn next(&mut self) -> Option<Duration> {
+        self.left = self.left.checked_sub(1)?;
+        let pause = self.pause;
+        self.pause = (pause * self.factor).min(self.longest);
+        Some(pause / 2 + pause.mul_f64(chance() / 2.0))
+    }
+}
 
 /// The tries of one call.
 pub struct Repetitions {
@@ -38,7 +71,10 @@ pub struct Repetitions {
     begun: Instant,
     deadline: Instant,
     tries: u32,
-    pause: Duration,
+    failures: BackOff,
+    conflicts: BackOff,
+    /// What the server said when it last answered.
+    answered: Option<Failure>,
 }
 
 impl Repetitions {
@@ -48,7 +84,9 @@ impl Repetitions {
             begun: Instant::now(),
             deadline,
             tries: 0,
-            pause: FIRST_PAUSE,
+            failures: AFTER_FAILURE,
+            conflicts: AFTER_CONFLICT,
+            answered: None,
         }
     }
 
@@ -59,28 +97,36 @@ impl Repetitions {
         self.limits.request.min(left)
     }
 
-    /// How long to wait before the next try; none where no other try is worth it, or none is left.
-    pub fn pause_after(&mut self, ask: &Ask, failure: &Failure) -> Option<Duration> {
+    /// Waits before the next try. Errors: `failure`, or what the server said before it, where no other try
+    /// is worth it or none is left.
+    pub fn pause_after(&mut self, ask: &Ask, failure: Failure) -> Result<(), GivenUp> {
+        match self.pause(ask, &failure) {
+            Some(pause) => thread::sleep(pause),
+            None => return Err(self.give_up(failure)),
+        }
+        if failure.is_answer() {
+            self.answered = Some(failure);
+        }
+        Ok(())
+    }
+
+    fn pause(&mut self, ask: &Ask, failure: &Failure) -> Option<Duration> {
         let pause = if failure.is_conflict() {
-            ask.survives_conflicts().then_some(AFTER_CONFLICT)?
+            ask.survives_conflicts().then(|| self.conflicts.next())??
         } else if failure.is_passing() {
-            failure.retry_after().unwrap_or_else(|| self.back_off())
+            failure.retry_after().or_else(|| self.failures.next())?
         } else {
             return None;
         };
         (Instant::now() + pause < self.deadline).then_some(pause)
     }
 
-    /// Half of the pause is left to chance: many pods of a node that starts do not ask in step.
-    fn back_off(&mut self) -> Duration {
-        let pause = self.pause;
-        self.pause = (pause * 2).min(LONGEST_PAUSE);
-        pause / 2 + pause.mul_f64(chance() / 2.0)
-    }
-
-    pub fn give_up(&self, failure: Failure) -> GivenUp {
+    /// A try without an answer, be it one that the deadline cut short, tells less than an answer before it.
+    fn give_up(&mut self, last: Failure) -> GivenUp {
+        let answered = self.answered.take().filter(|_| last.is_timeout());
         GivenUp {
-            failure,
+            last_try: answered.is_some().then(|| last.to_string()),
+            failure: answered.unwrap_or(last),
             tries: self.tries,
             took: self.begun.elapsed(),
         }
@@ -118,27 +164,29 @@ mod tests {
         Repetitions::new(limits, Instant::now() + call)
     }
 
+    fn patch() -> Ask {
+        let reference = Reference::new("default", "web").expect("a reference");
+        Ask::patch_status(&PODS, &reference, &serde_json::json!({}))
+    }
+
     #[test]
     fn pauses_grow_up_to_the_longest() {
         let mut repetitions = within(Duration::from_secs(3600));
-        let mut expected = FIRST_PAUSE;
+        let mut expected = AFTER_FAILURE.pause;
         for _ in 0..10 {
-            let pause = repetitions.pause_after(&ask(), &refused(503, None));
+            let pause = repetitions.pause(&ask(), &refused(503, None));
             let pause = pause.expect("there is time");
             assert!(pause >= expected / 2 && pause <= expected, "{pause:?}");
-            expected = (expected * 2).min(LONGEST_PAUSE);
+            expected = (expected * 2).min(AFTER_FAILURE.longest);
         }
     }
 
     #[test]
     fn the_server_says_how_long_unless_that_is_too_long() {
         let mut repetitions = within(Duration::from_secs(10));
-        let wait = repetitions.pause_after(&ask(), &refused(429, Some(7)));
+        let wait = repetitions.pause(&ask(), &refused(429, Some(7)));
         assert_eq!(wait, Some(Duration::from_secs(7)));
-        assert_eq!(
-            repetitions.pause_after(&ask(), &refused(429, Some(60))),
-            None
-        );
+        assert_eq!(repetitions.pause(&ask(), &refused(429, Some(60))), None);
     }
 
     #[test]
@@ -153,10 +201,37 @@ mod tests {
     #[test]
     fn only_a_patch_is_sent_again_after_a_conflict() {
         let mut repetitions = within(Duration::from_secs(10));
-        assert_eq!(repetitions.pause_after(&ask(), &refused(409, None)), None);
-        let reference = Reference::new("default", "web").expect("a reference");
-        let patch = Ask::patch_status(&PODS, &reference, &serde_json::json!({}));
-        let pause = repetitions.pause_after(&patch, &refused(409, None));
-        assert_eq!(pause, Some(AFTER_CONFLICT));
+        assert_eq!(repetitions.pause(&ask(), &refused(409, None)), None);
+        assert!(repetitions.pause(&patch(), &refused(409, None)).is_some());
+    }
+
+    #[test]
+    fn a_conflict_is_met_a_few_times_with_growing_pauses() {
+        let mut repetitions = within(Duration::from_secs(3600));
+        let pause = || repetitions.pause(&patch(), &refused(409, None));
+        let pauses: Vec<Duration> = std::iter::from_fn(pause).collect();
+        assert_eq!(pauses.len(), AFTER_CONFLICT.left as usize);
+        assert!(pauses.is_sorted_by(|one, next| one < next), "{pauses:?}");
+    }
+
+    #[test]
+    fn an_answer_is_told_rather_than_the_try_that_the_deadline_cut_short() {
+        let mut repetitions = within(Duration::from_secs(10));
+        repetitions
+            .pause_after(&patch(), refused(409, None))
+            .expect("there is time");
+        repetitions.deadline = Instant::now();
+        let given_up = repetitions.pause_after(&patch(), Failure::Timeout(Duration::ZERO));
+        let given_up = given_up.expect_err("there is no time");
+        assert!(given_up.failure.is_conflict(), "{given_up:?}");
+        assert_eq!(given_up.last_try.as_deref(), Some("no answer within 0.0 s"));
+    }
+
+    #[test]
+    fn a_timeout_is_told_where_the_server_never_answered() {
+        let mut repetitions = within(Duration::ZERO);
+        let given_up = repetitions.pause_after(&ask(), Failure::Timeout(Duration::ZERO));
+        let given_up = given_up.expect_err("there is no time");
+        assert!(given_up.failure.is_timeout() && given_up.last_try.is_none());
     }
 }
