@@ -52,10 +52,11 @@ impl Drop for Started {
 fn one_that_hangs_is_killed_with_what_it_has_started() -> Result<()> {
     let world = World::create()?;
     world.list(PLUGIN, json!({ "limits": { "time": "300ms" } }))?;
-    world.probe(json!({ "act": "hang" }))?;
+    world.probe(json!({ "act": "hang", "say": "waiting for the server\n" }))?;
     let start = Instant::now();
     let said = world.fails("add")?;
     assert!(start.elapsed() >= Duration::from_millis(300));
+    assert!(said.contains("waiting for the server"), "{said}");
     assert!(
         said.contains("it did not end within 300ms and was killed (CNI error 226)"),
         "{said}"

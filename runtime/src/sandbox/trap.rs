@@ -13,12 +13,15 @@ use crate::host::Host;
 pub fn explain(host: &Host, error: &wasmtime::Error) -> Error {
     let (limits, usage) = (host.limits(), host.usage());
     let trap = error.downcast_ref::<Trap>();
-    let explained = if trap == Some(&Trap::Interrupt) || Instant::now() >= host.deadline() {
+    let out_of_time = || {
         let time = humantime::format_duration(limits.time);
         Error::new(
             codes::TIME,
             format!("did not finish within its time, {time}"),
         )
+    };
+    let explained = if trap == Some(&Trap::Interrupt) {
+        out_of_time()
     } else if usage.calls > limits.calls {
         let calls = limits.calls;
         Error::new(
@@ -37,6 +40,9 @@ pub fn explain(host: &Host, error: &wasmtime::Error) -> Error {
             codes::TRANSFER,
             format!("handed over more than {transfer} in one call"),
         )
+    } else if Instant::now() >= host.deadline() {
+        // It met the end of its time in a host function, and made a panic of it.
+        out_of_time()
     } else {
         Error::new(codes::TRAPPED, format!("trapped: {}", cause(error)))
     };

@@ -65,13 +65,24 @@ pub enum Error {
     /// Nothing has run.
     #[error("it cannot be run: {0}")]
     Start(#[source] io::Error),
-    #[error("it did not end within {0:?} and was killed")]
-    Time(Duration),
-    #[error("it printed more than {MOST_OUTPUT} bytes and was killed")]
-    Output,
+    #[error("{excess} and was killed")]
+    Killed {
+        excess: Excess,
+        /// What it had said on standard error by then: at most [`MOST_MESSAGES`], from the beginning.
+        messages: Vec<u8>,
+    },
     /// It was killed.
     #[error("it cannot be waited for: {0}")]
     Io(#[from] io::Error),
+}
+
+/// What a program is killed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Excess {
+    #[error("it did not end within {0:?}")]
+    Time(Duration),
+    #[error("it printed more than {MOST_OUTPUT} bytes")]
+    Output,
 }
 
 /// A permit for another program.
@@ -85,6 +96,14 @@ impl Error {
     /// Whether the program may have done something.
     pub fn has_run(&self) -> bool {
         !matches!(self, Self::Other(_) | Self::Start(_))
+    }
+
+    /// What the program had said on standard error.
+    pub fn messages(&self) -> &[u8] {
+        match self {
+            Self::Killed { messages, .. } => messages,
+            _ => &[],
+        }
     }
 }
 

@@ -134,7 +134,10 @@ fn one_that_prints_without_end_is_killed() {
     let killed = run_as(&sealed, sealed.digest(), &call(&[], PATIENCE));
     assert_eq!(
         killed.err(),
-        Some(Outcome::Failed(Error::Output.to_string()))
+        Some(Outcome::Failed(format!(
+            "{} and was killed",
+            Excess::Output
+        )))
     );
 }
 
@@ -149,6 +152,9 @@ fn a_signal_and_too_long_a_time_are_told() {
     let mut hangs = call(&[], Duration::from_millis(50));
     hangs.input = b"while :; do :; done\n".to_vec();
     let ended = run_as(&sealed, sealed.digest(), &hangs).err();
-    let expected = Error::Time(Duration::from_millis(50)).to_string();
-    assert_eq!(ended, Some(Outcome::Failed(expected)));
+    let excess = Excess::Time(Duration::from_millis(50));
+    assert_eq!(
+        ended,
+        Some(Outcome::Failed(format!("{excess} and was killed")))
+    );
 }

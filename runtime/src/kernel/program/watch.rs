@@ -10,7 +10,7 @@ use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::output::{Beyond, Output};
-use super::{Error, MOST_MESSAGES, MOST_OUTPUT};
+use super::{Error, Excess, MOST_MESSAGES, MOST_OUTPUT};
 
 /// What a program said.
 pub(super) struct Said {
@@ -18,8 +18,13 @@ pub(super) struct Said {
     pub(super) messages: Vec<u8>,
 }
 
-/// Why it must be ended.
-pub(super) enum Unended {
+/// Why it must be ended, and what it has said.
+pub(super) struct Unended {
+    reason: Reason,
+    messages: Vec<u8>,
+}
+
+enum Reason {
     Time,
     Output,
     Io(io::Error),
@@ -27,21 +32,25 @@ pub(super) enum Unended {
 
 impl Unended {
     pub(super) fn explain(self, time: Duration) -> Error {
-        match self {
-            Self::Time => Error::Time(time),
-            Self::Output => Error::Output,
-            Self::Io(error) => Error::Io(error),
+        let excess = match self.reason {
+            Reason::Time => Excess::Time(time),
+            Reason::Output => Excess::Output,
+            Reason::Io(error) => return Error::Io(error),
+        };
+        Error::Killed {
+            excess,
+            messages: self.messages,
         }
     }
 }
 
-impl From<io::Error> for Unended {
+impl From<io::Error> for Reason {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl From<Errno> for Unended {
+impl From<Errno> for Reason {
     fn from(errno: Errno) -> Self {
         Self::Io(errno.into())
     }
@@ -49,17 +58,18 @@ impl From<Errno> for Unended {
 
 /// Watches a program until it ends, and no longer: what it has left running may hold its pipes open.
 pub(super) fn until(child: &mut Child, deadline: Instant) -> Result<Said, Unended> {
-    let mut watched = Watched::new(child)?;
-    loop {
-        // What it printed before its end is in the pipes by then.
-        let has_ended = watched.wait(deadline)?;
-        watched.read()?;
-        if has_ended {
-            return Ok(Said {
-                output: watched.output.into_bytes(),
-                messages: watched.messages.into_bytes(),
-            });
-        }
+    let mut watched = Watched::new(child).map_err(|error| Unended {
+        reason: error.into(),
+        messages: Vec::new(),
+    })?;
+    let ended = watched.until_end(deadline);
+    let messages = watched.messages.into_bytes();
+    match ended {
+        Ok(()) => Ok(Said {
+            output: watched.output.into_bytes(),
+            messages,
+        }),
+        Err(reason) => Err(Unended { reason, messages }),
     }
 }
 
@@ -81,8 +91,19 @@ impl Watched {
         })
     }
 
+    fn until_end(&mut self, deadline: Instant) -> Result<(), Reason> {
+        loop {
+            // What it printed before its end is in the pipes by then.
+            let has_ended = self.wait(deadline)?;
+            self.read()?;
+            if has_ended {
+                return Ok(());
+            }
+        }
+    }
+
     /// Waits until something is printed, or the program has ended, which is told.
-    fn wait(&self, deadline: Instant) -> Result<bool, Unended> {
+    fn wait(&self, deadline: Instant) -> Result<bool, Reason> {
         let pipes = [self.output.descriptor(), self.messages.descriptor()];
         let all = [Some(self.process.as_fd())].into_iter().chain(pipes);
         let mut polled: Vec<PollFd<'_>> = all
@@ -92,7 +113,7 @@ impl Watched {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Unended::Time);
+                return Err(Reason::Time);
             }
             match poll(&mut polled, timeout(left)) {
                 Ok(0) | Err(Errno::EINTR) => {}
@@ -104,11 +125,11 @@ impl Watched {
         Ok(process == Some(true))
     }
 
-    fn read(&mut self) -> Result<(), Unended> {
+    fn read(&mut self) -> Result<(), Reason> {
         self.messages.read()?;
         match self.output.read()? {
             true => Ok(()),
-            false => Err(Unended::Output),
+            false => Err(Reason::Output),
         }
     }
 }

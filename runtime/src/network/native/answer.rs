@@ -52,17 +52,19 @@ fn readable(error: Error) -> Error {
 
 /// What it said instead is in the details.
 fn broken(what: String, ended: &Ended) -> Failure {
-    let said = |name: &str, bytes: &[u8]| {
-        let text = String::from_utf8_lossy(bytes);
-        let text = text.trim();
-        (!text.is_empty()).then(|| format!("{name}: {}", shorten(&printable(text))))
-    };
     let details = [
         said("standard error", &ended.messages),
         said("standard output", &ended.output),
     ];
     let details: Vec<String> = details.into_iter().flatten().collect();
     Failure::Broken(Error::new(codes::NO_ANSWER, what).with_details(details.join("; ")))
+}
+
+/// What it printed, named and shortened; none where it printed nothing.
+pub(super) fn said(name: &str, bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.trim();
+    (!text.is_empty()).then(|| format!("{name}: {}", shorten(&printable(text))))
 }
 
 fn shorten(text: &str) -> String {

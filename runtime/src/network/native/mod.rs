@@ -20,7 +20,7 @@ use self::binary::Binary;
 use self::listing::Listing;
 use super::attachment::Attachment;
 use super::codes;
-use crate::gate::{Audit, Denied, Gate, Subject};
+use crate::gate::{Audit, Denied, Gate, Permit, Subject};
 use crate::grant::native::Execute;
 use crate::grant::{Capabilities, Invocation};
 use crate::host::Log;
@@ -161,8 +161,7 @@ impl<'a> Run<'a> {
         let operation = self.operation(command);
         let (binary, log) = (self.binary, &mut self.log);
         let done = self.gate.perform(operation, |permit| {
-            let ended = program::run(permit, &binary.program, &call)?;
-            say(log, &ended.messages);
+            let ended = run(permit, &binary.program, &call, log)?;
             answer::read(command, self.asked.config, &ended)
         });
         let done = match (done, self.gate.audit_failure()) {
@@ -211,8 +210,7 @@ impl<'a> Run<'a> {
         let operation = self.operation(Command::Del);
         let (binary, log) = (self.binary, &mut self.log);
         let undone = self.gate.undo(operation, |permit| {
-            let ended = program::run(permit, &binary.program, &call)?;
-            say(log, &ended.messages);
+            let ended = run(permit, &binary.program, &call, log)?;
             answer::read(Command::Del, self.asked.config, &ended)
         });
         undone.map(|_| ())
@@ -275,8 +273,9 @@ impl From<program::Error> for Failure {
     fn from(error: program::Error) -> Self {
         let what = error.to_string();
         match error {
-            program::Error::Time(_) | program::Error::Output => {
-                Self::Broken(Error::new(codes::KILLED, what))
+            program::Error::Killed { messages, .. } => {
+                let said = answer::said("standard error", &messages).unwrap_or_default();
+                Self::Broken(Error::new(codes::KILLED, what).with_details(said))
             }
             error if error.has_run() => Self::Broken(Error::io_failure(what)),
             _ => Self::Unfit(Error::new(codes::UNFIT, what)),
@@ -290,7 +289,22 @@ fn unrecorded(why: &str) -> Error {
     ))
 }
 
-/// What it says on standard error is for the log.
+/// Runs it to its end; what it says on standard error is for the log.
+fn run(
+    permit: &Permit<Execute>,
+    program: &program::Sealed,
+    call: &Call,
+    log: &mut Log,
+) -> Result<program::Ended, program::Error> {
+    let ran = program::run(permit, program, call);
+    let messages = match &ran {
+        Ok(ended) => &ended.messages,
+        Err(error) => error.messages(),
+    };
+    say(log, messages);
+    ran
+}
+
 fn say(log: &mut Log, messages: &[u8]) {
     let messages = String::from_utf8_lossy(messages);
     for line in messages.lines().filter(|line| !line.trim().is_empty()) {
