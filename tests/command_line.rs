@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
+use weir::paths::Paths;
+use weir::sandbox;
 use weir_tests::{Node, binary, component, weir};
 
 fn bridge() -> Value {
@@ -246,4 +248,31 @@ fn a_reader_that_has_seen_enough_ends_a_list_quietly() -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// As this program has, which is linked with the runtime and not with the program.
+#[test]
+fn a_weir_with_nothing_inside_says_so() {
+    let missing = sandbox::missing_plugins().map(|missing| missing.to_string());
+    let missing = missing.expect("nothing is inside");
+    assert!(
+        missing.contains("without the standard plugins"),
+        "{missing}"
+    );
+    let catalogue = sandbox::Catalogue::new(&Paths::below("/nowhere"));
+    let error = catalogue.find("bridge").err().expect("there is no plugin");
+    assert_eq!(error.code, sandbox::codes::NO_PLUGIN);
+    assert!(error.details.contains(&missing), "{}", error.details);
+    let hostile = sandbox::hostile()
+        .expect_err("nothing is inside")
+        .to_string();
+    assert!(hostile.contains("`make build`"), "{hostile}");
+    let error = catalogue
+        .install("mine", b"\0asm\x0d\0\x01\0")
+        .expect_err("no compiler");
+    assert!(
+        error.details.contains("without the compiler"),
+        "{}",
+        error.details
+    );
 }

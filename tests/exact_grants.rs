@@ -2,8 +2,8 @@
 //! what it does, and so narrow that each rule, and each value in the lists of a rule, is needed for
 //! something that happens there.
 //!
-//! The other tests leave what they used in `target/tmp/grants-used` (`weir_tests::grants_used`), so that
-//! this one comes after them: `make test` runs it last.
+//! The other tests leave what they used in a directory of their run (`weir_tests::grants_used`), which
+//! `tests/run` makes, and runs this one after them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -93,7 +93,8 @@ fn performed(
 }
 
 fn recorded() -> Vec<Value> {
-    let files = fs::read_dir(grants_used::directory()).into_iter().flatten();
+    let directory = grants_used::directory().expect("`make test` runs this test after the others");
+    let files = fs::read_dir(directory).into_iter().flatten();
     let texts = files.map(|file| fs::read_to_string(file.expect("a directory entry").path()));
     let texts: Vec<String> = texts.map(|text| text.expect("records are text")).collect();
     let lines: BTreeSet<&str> = texts.iter().flat_map(|text| text.lines()).collect();

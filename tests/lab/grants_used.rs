@@ -1,5 +1,5 @@
 //! What the standard plugins use of their shipped grants while they are tested: `exact_grants` reads
-//! it when all tests have run, and finds what the grants have too much.
+//! it when all tests of a run have run (`tests/run`), and finds what the grants have too much.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -9,29 +9,33 @@ use std::sync::{LazyLock, Mutex};
 
 use serde_json::{Map, Value};
 
-use super::house;
-
 /// The tests of what standard plugins do, by their programs' names: `test` is `machine` inside the
 /// virtual machine. The others are about denials, about kills, or about plugins of their own.
-const RECORDED: [&str; 3] = ["differential", "machine", "test"];
+const RECORDED: [&str; 3] = ["differential", "machine", IN_MACHINE];
+
+/// The directory in which the records of one run of all tests are gathered.
+const DIRECTORY: &str = "WEIR_GRANTS_USED";
+
+/// The name of a test program inside the virtual machine, which hands its records out.
+const IN_MACHINE: &str = "test";
 
 /// How a line begins that the virtual machine hands out on standard error.
 const HANDED_OUT: &str = "grants-used: ";
 
-/// Whether this test program's operations are recorded, reads as well.
+/// Whether this test program's operations are recorded, reads as well: where somebody gathers them.
 pub fn is_recorded() -> bool {
     static RECORDS: LazyLock<bool> = LazyLock::new(|| {
         let program = std::env::current_exe().unwrap_or_default();
         let name = program.file_name().unwrap_or_default().to_string_lossy();
         let name = name.rsplit_once('-').map_or(&*name, |(name, _hash)| name);
-        RECORDED.contains(&name)
+        RECORDED.contains(&name) && (name == IN_MACHINE || directory().is_some())
     });
     *RECORDS
 }
 
-/// Where records are gathered.
-pub fn directory() -> PathBuf {
-    house().join("target/tmp/grants-used")
+/// Where records are gathered; none where one test is run, and not all of them (`tests/run`).
+pub fn directory() -> Option<PathBuf> {
+    std::env::var_os(DIRECTORY).map(PathBuf::from)
 }
 
 /// Keeps the records of a node, unless an administrator's grants were in force on it.
@@ -49,6 +53,9 @@ pub(super) fn keep(root: &Path) {
 
 /// Keeps what a test program in a virtual machine handed out.
 pub fn keep_handed_out(standard_error: &str) {
+    if directory().is_none() {
+        return;
+    }
     let lines = standard_error.lines();
     append(
         lines
@@ -89,14 +96,14 @@ fn append(records: Vec<String>) {
     if new.is_empty() {
         return;
     }
-    if !house().exists() {
+    let Some(directory) = directory() else {
         let lines: String = new.iter().map(|r| format!("{HANDED_OUT}{r}\n")).collect();
         let _ = std::io::stderr().write_all(lines.as_bytes());
         return;
-    }
-    let file = directory().join(format!("{}.jsonl", std::process::id()));
+    };
+    let file = directory.join(format!("{}.jsonl", std::process::id()));
     let lines: String = new.iter().map(|r| format!("{r}\n")).collect();
-    let written = fs::create_dir_all(directory())
+    let written = fs::create_dir_all(&directory)
         .and_then(|()| File::options().append(true).create(true).open(&file))
         .and_then(|mut file| file.write_all(lines.as_bytes()));
     written.unwrap_or_else(|e| eprintln!("{}: {e}", file.display()));

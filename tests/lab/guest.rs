@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 
+use super::installed::Kept;
 use super::node::Node;
 use super::{binary, component};
 
@@ -76,12 +77,16 @@ impl Node {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Installs a built component as a person does, and makes weir answer to its name. Returns the
-    /// component's digest.
+    /// Installs a built component as a person does, or as one has before, and makes weir answer to its
+    /// name. Returns the component's digest.
     pub fn install_plugin(&self, name: &str) -> Result<String> {
         let file = component(name);
-        let shown = file.to_str().context("the component's path is text")?;
-        self.weir(&["plugin", "add", shown, "--name", name])?;
+        let kept = Kept::of(name, &file)?;
+        if !kept.put(&self.installed(name))? {
+            let shown = file.to_str().context("the component's path is text")?;
+            self.weir(&["plugin", "add", shown, "--name", name])?;
+            kept.keep(&self.installed(name))?;
+        }
         self.link_plugin(name)?;
         self.digest(name)
     }

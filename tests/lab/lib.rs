@@ -10,6 +10,7 @@ pub mod cri;
 pub mod firewalld;
 pub mod grants_used;
 pub mod guest;
+mod installed;
 pub mod memory;
 pub mod namespace;
 pub mod node;
@@ -23,7 +24,7 @@ pub mod vm;
 pub use api_server::ApiServer;
 pub use guest::Grant;
 pub use namespace::Namespace;
-pub use node::{Container, Node};
+pub use node::{Container, Node, STANDARD};
 pub use patience::patiently;
 pub use plugin::{Call, Outcome, reference, weir};
 pub use state::State;
@@ -60,10 +61,10 @@ pub fn house() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A built component: `target/plugins/<name>.wasm`.
+/// A built component: `target/components/<name>.wasm`.
 pub fn component(name: &str) -> PathBuf {
     house()
-        .join("target/plugins")
+        .join("target/components")
         .join(name)
         .with_extension("wasm")
 }

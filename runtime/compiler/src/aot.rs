@@ -1,19 +1,11 @@
 //! `weir-aot OUT FILE…`: compiles plugins ahead of time. For each it writes the component,
 //! `OUT/<name>.wasm`, and its code, `OUT/<name>.cwasm`.
-//!
-//! A file is a component, or the core module of a plugin that was built for a target without WASI,
-//! which is made a component.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::{Context, Result, anyhow, bail};
 use weir_compiler::Compiler;
-use wit_component::ComponentEncoder;
-
-/// How a core module begins: magic number, version 1, layer 0.
-const CORE_MODULE: &[u8] = b"\0asm\x01\0\0\0";
 
 fn main() -> Result<()> {
     let mut arguments = env::args_os().skip(1).map(PathBuf::from);
@@ -27,25 +19,13 @@ fn main() -> Result<()> {
 
 fn compile(compiler: &Compiler, file: &Path, out: &Path) -> Result<()> {
     let shown = file.display();
-    let bytes = fs::read(file).with_context(|| format!("read `{shown}`"))?;
-    let component = component(&bytes).with_context(|| format!("make `{shown}` a component"))?;
+    let component = fs::read(file).with_context(|| format!("read `{shown}`"))?;
     let code = compiler
         .compile(&component)
         .map_err(|e| anyhow!("compile `{shown}`: {e:#}"))?;
     let name = plugin_name(file).with_context(|| format!("`{shown}` has no name"))?;
     write(&out.join(&name).with_extension("wasm"), &component)?;
     write(&out.join(&name).with_extension("cwasm"), &code)
-}
-
-fn component(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
-    if !bytes.starts_with(CORE_MODULE) {
-        return Ok(bytes.into());
-    }
-    let component = ComponentEncoder::default()
-        .validate(true)
-        .module(bytes)?
-        .encode()?;
-    Ok(component.into())
 }
 
 /// Cargo puts underscores into the names of libraries.

@@ -1,6 +1,23 @@
-//! The plugins inside the binary: ahead-of-time code, digest and grant, put there by the build.
+//! What the binary has inside: the standard plugins with their ahead-of-time code, digests and grants, the
+//! compiler of other plugins, and the demo's hostile plugin.
+//!
+//! The program puts it in when it starts (`runtime/weir`), so that another plugin has the program linked
+//! anew and not this crate compiled. A build without `make` has nothing inside.
+
+use std::sync::OnceLock;
 
 use weir_engine::Embedded;
+
+/// All that a binary can have inside.
+#[derive(Clone, Copy, Default)]
+pub struct Inside {
+    /// Sorted by name.
+    pub plugins: &'static [BuiltIn],
+    /// The program `weir-compiler`.
+    pub compiler: Option<&'static [u8]>,
+    /// The component of `examples/hostile`.
+    pub hostile: Option<&'static [u8]>,
+}
 
 /// A plugin of the binary's own.
 pub struct BuiltIn {
@@ -15,51 +32,82 @@ pub struct BuiltIn {
     pub grant: &'static str,
 }
 
-include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
+static INSIDE: OnceLock<Inside> = OnceLock::new();
+
+/// Tells what this process's binary has inside, once and before anything else: what is told later counts
+/// for nothing.
+///
+/// # Safety
+///
+/// Each plugin's `code` must be what `weir-compiler`, built with the same engine, made of its component.
+pub unsafe fn put_inside(inside: Inside) {
+    let _ = INSIDE.set(inside);
+}
+
+fn inside() -> &'static Inside {
+    static NOTHING: Inside = Inside {
+        plugins: &[],
+        compiler: None,
+        hostile: None,
+    };
+    INSIDE.get().unwrap_or(&NOTHING)
+}
 
 /// The built-in plugin of that name.
 pub fn find(name: &str) -> Option<&'static BuiltIn> {
-    BUILT_IN.iter().find(|plugin| plugin.name == name)
+    all().iter().find(|plugin| plugin.name == name)
 }
 
 /// All of them, by name.
 pub fn all() -> &'static [BuiltIn] {
-    BUILT_IN
+    inside().plugins
 }
 
+/// The program `weir-compiler`.
+pub fn compiler() -> Result<&'static [u8], Missing> {
+    inside().compiler.ok_or(Missing("the compiler of plugins"))
+}
+
+/// The demo's hostile plugin.
+pub fn hostile() -> Result<&'static [u8], Missing> {
+    inside().hostile.ok_or(Missing("the demo's hostile plugin"))
+}
+
+/// What this binary was built without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "this weir was built without {0}: `cargo build` alone puts nothing inside, `make build` does"
+)]
+pub struct Missing(&'static str);
+
+/// Why there may be no standard plugin at all.
+pub fn missing_plugins() -> Option<Missing> {
+    all().is_empty().then_some(Missing("the standard plugins"))
+}
+
+/// The plugin `static` with its shipped grant, and no code, for tests of what grants are in force.
 #[cfg(test)]
-mod tests {
-    use super::*;
+pub fn put_static_inside() {
     use crate::grant::Document;
-    use crate::paths::Paths;
-    use crate::sandbox::{Catalogue, code, imports};
 
-    /// So that they need no check at run time, and no WASI.
-    #[test]
-    fn they_import_the_contract_and_nothing_else() {
-        let engine = weir_engine::runner().expect("the engine starts");
-        let catalogue = Catalogue::new(&Paths::below("/"));
-        for built_in in all() {
-            let plugin = catalogue.find(built_in.name).expect("it is there");
-            let component = code::load(&engine, &plugin).expect("its code is of this engine");
-            assert_eq!(imports::requested(&engine, &component).refused, []);
-            for (import, _) in component.component_type().imports(&engine) {
-                assert!(
-                    import.starts_with("weir:cni/"),
-                    "{}: {import}",
-                    built_in.name
-                );
-            }
+    static ONE: OnceLock<BuiltIn> = OnceLock::new();
+    let one = ONE.get_or_init(|| {
+        let shipped = include_bytes!("../../../plugins/static/grant.yaml");
+        let grant = Document::read(shipped).expect("a shipped grant is valid");
+        BuiltIn {
+            name: "static",
+            digest: "sha256:5555555555555555555555555555555555555555555555555555555555555555",
+            component: &[],
+            code: &Embedded([]),
+            grant: serde_json::to_string(&grant)
+                .expect("a grant is JSON")
+                .leak(),
         }
-    }
-
-    /// So that the grant of a plugin is found without reading the others'.
-    #[test]
-    fn their_grants_have_their_names() {
-        for built_in in all() {
-            let grant: Document = serde_json::from_str(built_in.grant).expect("a grant");
-            assert_eq!(grant.metadata.name, built_in.name);
-            assert_eq!(grant.spec.plugin.name, built_in.name);
-        }
-    }
+    });
+    let inside = Inside {
+        plugins: std::slice::from_ref(one),
+        ..Inside::default()
+    };
+    // SAFETY: there is no code, and nothing that loads any.
+    unsafe { put_inside(inside) };
 }

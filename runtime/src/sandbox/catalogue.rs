@@ -203,10 +203,12 @@ impl Catalogue {
             Some(meant) => format!("did you mean `{meant}`? "),
             None => String::new(),
         };
+        let own = match builtin::missing_plugins() {
+            Some(missing) => missing.to_string(),
+            None => format!("built in: {}", own.join(", ")),
+        };
         Error::new(codes::NO_PLUGIN, format!("there is no plugin `{name}`")).with_details(format!(
-            "{meant}built in: {}; installed plugins are in `{}`; install one with \
-             `weir plugin add FILE`",
-            own.join(", "),
+            "{meant}{own}; installed plugins are in `{}`; install one with `weir plugin add FILE`",
             self.paths.plugins().display()
         ))
     }

@@ -9,9 +9,8 @@ use std::process::{Command, ExitStatus};
 
 use nix::sys::signal::Signal;
 
+use super::builtin;
 use crate::kernel::memory;
-
-static COMPILER: &[u8] = include_bytes!(env!("WEIR_COMPILER"));
 
 /// Why there is no code.
 #[derive(Debug, thiserror::Error)]
@@ -29,17 +28,20 @@ pub enum Error {
     Ended(Signal),
     #[error("run the compiler: {0}")]
     Io(#[from] io::Error),
+    #[error(transparent)]
+    Missing(#[from] builtin::Missing),
 }
 
 /// The code of a component, for the engine of this build.
 ///
 /// Errors: when it is no valid component; when the compiler used more than its minute of processor
-/// time, more than its memory, or did anything but compile; when it cannot be run.
+/// time, more than its memory, or did anything but compile; when it cannot be run, or is not inside this
+/// binary.
 pub fn compile(component: &[u8]) -> Result<Vec<u8>, Error> {
     if let Some(form) = other_form(component) {
         return Err(Error::Form(form));
     }
-    let program = memory::Program::copy(c"weir-compiler", &mut &*COMPILER)?;
+    let program = memory::Program::copy(c"weir-compiler", &mut builtin::compiler()?)?;
     let mut code = memory::file(c"code")?;
     let ended = Command::new(program.path())
         .arg0("weir-compiler")
@@ -95,13 +97,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_component_is_compiled() {
-        let component = include_bytes!(env!("WEIR_HOSTILE"));
-        let code = compile(component).expect("it is a component");
-        assert!(code.starts_with(b"\x7fELF"));
-    }
-
-    #[test]
     fn what_is_none_at_first_sight_is_told() {
         for (bytes, expected) in [
             (&b""[..], "is empty"),
@@ -114,14 +109,5 @@ mod tests {
             assert!(matches!(error, Error::Form(_)), "{error:?}");
             assert!(error.to_string().contains(expected), "{error}");
         }
-    }
-
-    #[test]
-    fn what_is_none_is_refused_with_the_position() {
-        let error = compile(b"\0asm\x0d\0\x01\0\xff").expect_err("no section has this number");
-        assert!(
-            matches!(&error, Error::Refused(why) if why.contains("offset")),
-            "{error}"
-        );
     }
 }

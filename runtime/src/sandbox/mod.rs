@@ -22,6 +22,9 @@ mod watchdog;
 mod workplace;
 mod workshop;
 
+#[cfg(test)]
+pub use builtin::put_static_inside;
+pub use builtin::{BuiltIn, Inside, hostile, missing_plugins, put_inside};
 pub use catalogue::{Catalogue, Listed, Plugin, Source};
 pub use grants::{
     Fit, Found, Grants, Invalid, Loaded, Origin, not_read, parse as parse_grant,

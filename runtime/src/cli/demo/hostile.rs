@@ -10,10 +10,7 @@ use super::report::Report;
 use super::world::World;
 use crate::cli::output::print_line;
 use crate::cli::output::show as show_error;
-use crate::sandbox::Catalogue;
-
-/// The component; its source is `examples/hostile`.
-const COMPONENT: &[u8] = include_bytes!(env!("WEIR_HOSTILE"));
+use crate::sandbox::{self, Catalogue};
 
 /// Installs the plugin with a narrow grant, runs it, and shows what was denied it.
 pub fn show(report: &Report, world: &World, container: &Container) -> Result<()> {
@@ -23,7 +20,7 @@ pub fn show(report: &Report, world: &World, container: &Container) -> Result<()>
         "weir plugin add hostile.wasm (compiled now, not in an ADD)",
         || {
             Catalogue::new(&world.paths())
-                .install("hostile", COMPONENT)
+                .install("hostile", sandbox::hostile()?)
                 .map_err(show_error)
         },
     )?;

@@ -329,13 +329,14 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::sandbox::Grants;
+    use crate::sandbox::{Grants, put_static_inside};
 
     /// A root of its own, gone at the end.
     struct Root(Paths, std::path::PathBuf);
 
     impl Root {
         fn with(documents: &[String]) -> Self {
+            put_static_inside();
             use std::sync::atomic::{AtomicU32, Ordering};
             static NEXT: AtomicU32 = AtomicU32::new(0);
             let number = NEXT.fetch_add(1, Ordering::Relaxed);

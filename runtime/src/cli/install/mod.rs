@@ -23,10 +23,10 @@ pub use arguments::Arguments;
 pub use uninstall::{Arguments as UninstallArguments, run as uninstall};
 
 use super::OWN_NAME;
-use super::output::{Answer, show};
+use super::output::{Answer, complain, show};
 use crate::cli::output::print_line;
 use crate::paths::Paths;
-use crate::sandbox::Catalogue;
+use crate::sandbox::{Catalogue, missing_plugins};
 use bin_dir::BinDir;
 use node::Node;
 
@@ -61,6 +61,9 @@ fn bare(arguments: &Arguments, paths: &Paths) -> Result<()> {
         arguments.bin_dir.display(),
         names.join(", ")
     );
+    if let Some(missing) = missing_plugins() {
+        complain(&missing.to_string());
+    }
     Ok(())
 }
 

@@ -47,8 +47,12 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let shown = arguments.file.display();
     let component = read(&arguments.file)?;
     let inspection = inspect(sandbox, &arguments.file, &component)?;
-    if let Some(refused) = inspection.requested.refused.first() {
-        bail!("`{shown}` imports `{}`: {}", refused.name, refused.reason);
+    let refused = inspection.requested.refused.iter();
+    let refused: Vec<String> = refused
+        .map(|r| format!("`{}`: {}", r.name, r.reason))
+        .collect();
+    if !refused.is_empty() {
+        bail!("`{shown}` imports {}", refused.join("; "));
     }
     inspection
         .check()

@@ -168,13 +168,15 @@ fn print(written: &Written) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sandbox::put_static_inside;
 
     #[test]
     fn a_name_is_a_crates_and_a_plugins() {
+        put_static_inside();
         for name in ["mtu", "mtu-clamp", "vlan2"] {
             assert!(check_name(name).is_ok(), "{name}");
         }
-        for name in ["", "Mtu", "2vlan", "a_b", "a/b", "../up", "bridge", "-x"] {
+        for name in ["", "Mtu", "2vlan", "a_b", "a/b", "../up", "static", "-x"] {
             assert!(check_name(name).is_err(), "{name}");
         }
     }

@@ -7,9 +7,9 @@
 
 // As in weir: musl's allocator and its copying would be half of what is measured.
 #[cfg(target_arch = "x86_64")]
-#[path = "../../../../runtime/src/copy.rs"]
+#[path = "../../../../runtime/weir/src/copy.rs"]
 mod copy;
-#[path = "../../../../runtime/src/heap.rs"]
+#[path = "../../../../runtime/weir/src/heap.rs"]
 mod heap;
 
 use std::fs;

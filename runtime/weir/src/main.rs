@@ -3,6 +3,7 @@
 #[cfg(target_arch = "x86_64")]
 mod copy;
 mod heap;
+mod inside;
 
 use std::process::ExitCode;
 
@@ -10,5 +11,6 @@ use std::process::ExitCode;
 static HEAP: heap::Heap = heap::Heap::new();
 
 fn main() -> ExitCode {
+    inside::put();
     weir::cli::main()
 }

@@ -1,0 +1,112 @@
+//! Puts into the binary what `make` has built before this crate: for each standard plugin its component, its
+//! ahead-of-time code, its digest, and its grant as JSON, so that no YAML is read while a container waits;
+//! the compiler of plugins; and the hostile plugin of `weir demo`.
+//!
+//! They are in `target/plugins/debug` or `target/plugins/release`. Where that directory is empty, as it is for
+//! `cargo build` in a clean clone, nothing is inside, and the binary says so.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use sha2::{Digest, Sha256};
+
+fn main() {
+    // Thousands of relocations are read at every start: packed, they are a thirtieth of the size.
+    println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+
+    let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
+    let house = manifest
+        .ancestors()
+        .nth(2)
+        .expect("the crate is in the house");
+    let built = house.join("target/plugins").join(variable("PROFILE"));
+    let inside = match is_empty(&built) {
+        true => "Inside { plugins: &[], compiler: None, hostile: None }".to_owned(),
+        false => inside(house, &built),
+    };
+    let source = format!("static INSIDE: Inside = {inside};\n");
+    let out = PathBuf::from(variable("OUT_DIR"));
+    fs::write(out.join("inside.rs"), source).expect("the output directory is writable");
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"))
+}
+
+/// Cargo is to notice when something is put into the directory, for which it must be there.
+fn is_empty(built: &Path) -> bool {
+    let _ = fs::create_dir_all(built);
+    println!("cargo::rerun-if-changed={}", built.display());
+    fs::read_dir(built).map_or(true, |mut entries| entries.next().is_none())
+}
+
+fn inside(house: &Path, built: &Path) -> String {
+    let mut source = String::from("Inside {\n    plugins: &[\n");
+    for name in names(&house.join("plugins")) {
+        let grant = house.join("plugins").join(&name).join("grant.yaml");
+        source += &entry(&name, built, &grant);
+    }
+    let embed = |name: &str| {
+        let file = built.join(name);
+        read(&file);
+        format!("Some(include_bytes!({file:?}))")
+    };
+    let (compiler, hostile) = (embed("weir-compiler"), embed("hostile.wasm"));
+    write!(
+        source,
+        "    ],\n    compiler: {compiler},\n    hostile: {hostile},\n}}"
+    )
+    .expect("writing to a string");
+    source
+}
+
+/// The standard plugins: the directories below `plugins`, sorted.
+fn names(plugins: &Path) -> Vec<String> {
+    println!("cargo::rerun-if-changed={}", plugins.display());
+    let mut names: Vec<String> = fs::read_dir(plugins)
+        .expect("the house has plugins")
+        .map(|entry| entry.expect("a directory entry").file_name())
+        .map(|name| name.into_string().expect("a plugin's name is ASCII"))
+        .filter(|name| plugins.join(name).join("grant.yaml").exists())
+        .collect();
+    names.sort();
+    names
+}
+
+fn entry(name: &str, built: &Path, grant: &Path) -> String {
+    let component = built.join(name).with_extension("wasm");
+    let code = built.join(name).with_extension("cwasm");
+    let digest = digest(&read(&component));
+    read(&code);
+    let grant = grant_as_json(grant);
+    format!(
+        "        weir::sandbox::BuiltIn {{ name: {name:?}, digest: {digest:?}, component: include_bytes!({component:?}), \
+         code: &weir_engine::Embedded(*include_bytes!({code:?})), grant: {grant:?} }},\n"
+    )
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    println!("cargo::rerun-if-changed={}", path.display());
+    fs::read(path).unwrap_or_else(|error| {
+        panic!(
+            "{}: {error}; what goes into the binary is there only in part: run `make plugins`",
+            path.display()
+        )
+    })
+}
+
+fn digest(bytes: &[u8]) -> String {
+    let mut text = String::from("sha256:");
+    for byte in Sha256::digest(bytes) {
+        write!(text, "{byte:02x}").expect("writing to a string");
+    }
+    text
+}
+
+fn grant_as_json(path: &Path) -> String {
+    let text = String::from_utf8(read(path)).expect("a grant is UTF-8");
+    let grant: serde_json::Value =
+        serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    grant.to_string()
+}
