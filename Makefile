@@ -14,6 +14,7 @@ DEV     := --locked --target $(TARGET)
 RELEASE := --locked --release --target $(TARGET)
 DEV_OUT := target/$(TARGET)/debug
 OUT     := target/$(TARGET)/release
+COMPILER := target/$(TARGET)/compiler
 
 # The standard plugins do without WASI altogether; all others are built as a plugin's author builds.
 BARE    := wasm32-unknown-unknown
@@ -28,10 +29,16 @@ SANDBOXED_ONLY := $(addprefix weir-example-,hostile labels) $(addprefix weir-hos
 # always the same, and no library is built twice.
 ALL := --workspace $(addprefix --exclude ,$(SANDBOXED_ONLY))
 
-# The toolchain's own linker, which is faster than the system's.
+# The toolchain's own linker, which is faster than the system's, and puts functions that call each other side by
+# side.
 LLD := $(wildcard $(shell rustc --print sysroot)/lib/rustlib/$(ARCH)-unknown-linux-gnu/bin/gcc-ld)
-export CARGO_TARGET_$(shell echo $(TARGET) | tr a-z- A-Z_)_RUSTFLAGS := \
-	$(if $(LLD),-C link-arg=-B$(LLD) -C link-arg=-fuse-ld=lld)
+RUSTFLAGS_OF_TARGET := CARGO_TARGET_$(shell echo $(TARGET) | tr a-z- A-Z_)_RUSTFLAGS
+export $(RUSTFLAGS_OF_TARGET) := $(if $(LLD),-C link-arg=-B$(LLD) -C link-arg=-fuse-ld=lld)
+
+# A profile of what an ADD runs, by which the installed binary is optimised. It is an input of a release, published
+# beside it with its digest: with that file here the same binary is built again (docs/decisions/speed.md).
+PROFILE  ?= target/$(ARCH).profdata
+PROFILED := $(if $(wildcard $(PROFILE)),-C profile-use=$(abspath $(PROFILE)) -C llvm-args=-no-pgo-warn-mismatch)
 
 # A plugin without optimisation is built no sooner, and takes three times as long to compile ahead of time.
 SMALL := -C opt-level=s
@@ -39,7 +46,7 @@ SMALL := -C opt-level=s
 # The components that cargo has built: $(call built,TARGET,PROFILE,NAMES).
 built = $(foreach name,$(3),target/$(1)/$(2)/$(subst -,_,$(name)).wasm)
 
-.PHONY: all help tools build demo plugins-dev dev test-build test test-fast test-cluster cluster fuzz bench \
+.PHONY: all help tools build profile demo plugins-dev dev test-build test test-fast test-cluster cluster fuzz bench \
 	lint install image clean
 
 all: build
@@ -56,10 +63,15 @@ tools:
 build: tools ## the optimised binary, in target/TARGET/release
 	$(CARGO) build --locked --profile plugin --target $(BARE) $(addprefix -p weir-plugin-,$(PLUGINS))
 	$(CARGO) build --locked --profile plugin --target $(WASI) -p weir-example-hostile
-	$(CARGO) build $(RELEASE) -p weir-compiler
-	@tests/collect-plugins target/plugins/release $(OUT) \
+	$(CARGO) build --locked --profile compiler --target $(TARGET) -p weir-compiler
+	@tests/collect-plugins target/plugins/release $(COMPILER) \
 		$(call built,$(WASI),plugin,hostile) $(call built,$(BARE),plugin,$(PLUGINS))
-	$(CARGO) build $(RELEASE) -p weir
+	@$(if $(PROFILED),echo "optimised by $$(sha256sum $(PROFILE))",echo "optimised without a profile: see make profile")
+	$(RUSTFLAGS_OF_TARGET)="$$$(RUSTFLAGS_OF_TARGET) $(PROFILED)" $(CARGO) build $(RELEASE) -p weir
+
+profile: build ## measure what an ADD runs, by which the binary is optimised from then on
+	@tests/setup profile
+	@tests/measure-profile target/profile $(TARGET) $(PROFILE)
 
 install: build ## the binary and a link for each plugin, into BIN_DIR
 	$(OUT)/weir install --bin-dir $(DESTDIR)$(BIN_DIR)
@@ -134,8 +146,8 @@ fuzz: ## throw bytes at what weir parses, FUZZ_SECONDS at each target
 
 bench: build ## measure against the reference plugins and the floor
 	@tests/setup bench
-	$(CARGO) build $(RELEASE) -p weir-floor -p weir-bench
-	$(CARGO) build $(RELEASE) -p weir-apiserver
+	$(RUSTFLAGS_OF_TARGET)="$$$(RUSTFLAGS_OF_TARGET) $(PROFILED)" $(CARGO) build $(RELEASE) -p weir-bench
+	$(CARGO) build $(RELEASE) -p weir-floor -p weir-apiserver
 	@tests/bench/run $(OUT)
 
 ## Style.

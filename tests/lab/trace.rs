@@ -60,7 +60,7 @@ struct SyscallInfo {
 }
 
 /// `PTRACE_GET_SYSCALL_INFO`, which the C library's header does not have.
-const GET_SYSCALL_INFO: c_int = 0x420e;
+const GET_SYSCALL_INFO: u16 = 0x420e;
 
 const ENTRY: u8 = 1;
 const EXIT: u8 = 2;
@@ -166,7 +166,7 @@ impl Tracer {
         // SAFETY: the size is that of the structure, and the kernel writes no more.
         check(unsafe {
             libc::ptrace(
-                GET_SYSCALL_INFO,
+                GET_SYSCALL_INFO.into(),
                 thread,
                 size_of::<SyscallInfo>(),
                 &raw mut info,

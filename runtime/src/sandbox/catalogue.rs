@@ -8,9 +8,10 @@ use std::path::Path;
 
 use weir_cni::Error;
 
+use super::compiler::Compiled;
 use super::installed::{Installed, Manifest, damaged, digest};
 use super::workplace::Workplace;
-use super::{builtin, codes, compiler};
+use super::{builtin, codes};
 use crate::grant::document::Digest;
 use crate::grant::mistake::nearest;
 use crate::grant::own;
@@ -126,46 +127,41 @@ impl Catalogue {
     ///
     /// Errors: `codes::NO_PLUGIN` for what is no component; code 5 when it cannot be written.
     pub fn install(&self, name: &str, component: &[u8]) -> Result<Digest, Error> {
-        self.put(name, component, |new, place| new.replace(place))
+        check_name(name)?;
+        let compiled = Compiled::of(component).map_err(|e| {
+            let what = format!("plugin `{name}` does not compile");
+            Error::new(codes::NO_PLUGIN, what).with_details(e.to_string())
+        })?;
+        self.install_compiled(name, &compiled)
     }
 
-    /// As [`install`](Self::install), where there is none of that name. Errors: also
+    /// As [`install`](Self::install), of what is compiled already.
+    pub fn install_compiled(&self, name: &str, compiled: &Compiled) -> Result<Digest, Error> {
+        self.put(name, compiled, Workplace::replace)
+    }
+
+    /// As [`install_compiled`](Self::install_compiled), where there is none of that name. Errors: also
     /// `codes::NO_PLUGIN` where there is one.
-    pub fn install_new(&self, name: &str, component: &[u8]) -> Result<Digest, Error> {
-        self.put(name, component, |new, place| new.take(place))
+    pub fn install_new(&self, name: &str, compiled: &Compiled) -> Result<Digest, Error> {
+        self.put(name, compiled, Workplace::take)
     }
 
     fn put(
         &self,
         name: &str,
-        component: &[u8],
+        compiled: &Compiled,
         place: impl FnOnce(&Workplace, &str) -> io::Result<()>,
     ) -> Result<Digest, Error> {
-        weir_cni::validate_plugin_name(name)?;
-        if name == own::NAME {
-            return Err(Error::new(
-                codes::NO_PLUGIN,
-                format!("plugin `{name}` would have the name of weir itself: choose another"),
-            ));
-        }
-        if builtin::find(name).is_some() {
-            return Err(Error::new(
-                codes::NO_PLUGIN,
-                format!("plugin `{name}` is built into weir: install yours under another name"),
-            ));
-        }
-        let code = compiler::compile(component).map_err(|e| {
-            let what = format!("plugin `{name}` does not compile");
-            Error::new(codes::NO_PLUGIN, what).with_details(e.to_string())
-        })?;
+        check_name(name)?;
+        let (component, code) = (compiled.component(), compiled.code());
         let manifest = Manifest {
             name: name.to_owned(),
             digest: digest(component),
-            code_digest: digest(&code),
+            code_digest: digest(code),
             compiled_by: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let written = Workplace::open(&self.paths.plugins()).and_then(|workplace| {
-            workplace.write(&manifest, component, &code)?;
+            workplace.write(&manifest, component, code)?;
             place(&workplace, name)
         });
         match written {
@@ -256,6 +252,22 @@ fn is_at(directory: &File, place: &Path) -> bool {
 
 fn no_manifest(name: &str, place: &Path) -> Error {
     damaged(name, &format!("`{}` has no manifest.json", place.display()))
+}
+
+/// Whether a plugin can be installed under a name.
+fn check_name(name: &str) -> Result<(), Error> {
+    weir_cni::validate_plugin_name(name)?;
+    let why = if name == own::NAME {
+        "would have the name of weir itself: choose another"
+    } else if Catalogue::is_built_in(name) {
+        "is built into weir: install yours under another name"
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(
+        codes::NO_PLUGIN,
+        format!("plugin `{name}` {why}"),
+    ))
 }
 
 fn taken(name: &str) -> Error {

@@ -32,12 +32,37 @@ pub enum Error {
     Missing(#[from] builtin::Missing),
 }
 
+/// A component with its code for the engine of this build.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    component: Vec<u8>,
+    code: Vec<u8>,
+}
+
+impl Compiled {
+    /// Compiles a component. Errors: as of [`compile`].
+    pub fn of(component: &[u8]) -> Result<Self, Error> {
+        Ok(Self {
+            component: component.to_vec(),
+            code: compile(component)?,
+        })
+    }
+
+    pub fn component(&self) -> &[u8] {
+        &self.component
+    }
+
+    pub fn code(&self) -> &[u8] {
+        &self.code
+    }
+}
+
 /// The code of a component, for the engine of this build.
 ///
 /// Errors: when it is no valid component; when the compiler used more than its minute of processor
 /// time, more than its memory, or did anything but compile; when it cannot be run, or is not inside this
 /// binary.
-pub fn compile(component: &[u8]) -> Result<Vec<u8>, Error> {
+fn compile(component: &[u8]) -> Result<Vec<u8>, Error> {
     if let Some(form) = other_form(component) {
         return Err(Error::Form(form));
     }

@@ -10,7 +10,7 @@ use super::call::Call;
 use super::catalogue::Plugin;
 use super::code;
 use super::codes;
-use super::compiler;
+use super::compiler::Compiled;
 use super::imports::{self, Imported, Requested, imported, requested};
 use super::installed::digest;
 use super::invoke::Sandbox;
@@ -31,12 +31,9 @@ pub struct Inspection {
     /// `codes::NO_PLUGIN` where it is a component, but not of the contract's world.
     pub about: Result<About, Error>,
     pub digest: Digest,
-    /// Bytes.
-    pub size: usize,
-    /// Bytes of its code, compiled for this machine.
-    pub code_size: usize,
     pub requested: Requested,
     pub imported: Imported,
+    pub compiled: Compiled,
 }
 
 impl Inspection {
@@ -58,19 +55,18 @@ impl Sandbox {
     ///
     /// Errors: `codes::NO_PLUGIN` for what is no component; the caller knows what it is called.
     pub fn inspect(&self, component: &[u8]) -> Result<Inspection, Error> {
-        let code = compiler::compile(component).map_err(|e| no_component(&e.to_string()))?;
+        let compiled = Compiled::of(component).map_err(|e| no_component(&e.to_string()))?;
         // SAFETY: compiled just now, by the compiler of this build.
-        let loaded = unsafe { Component::deserialize(self.engine(), &code) };
+        let loaded = unsafe { Component::deserialize(self.engine(), compiled.code()) };
         let loaded = loaded.map_err(|e| no_component(&format!("{e:#}")))?;
         let requested = requested(self.engine(), &loaded);
         let imported = imported(self.engine(), &loaded);
         Ok(Inspection {
             about: imports::check("the component", &requested).and_then(|()| self.ask(&loaded)),
             digest: digest(component),
-            size: component.len(),
-            code_size: code.len(),
             requested,
             imported,
+            compiled,
         })
     }
 

@@ -45,8 +45,7 @@ struct Added {
 /// No where a plugin of that name is installed and is not to be replaced.
 pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let shown = arguments.file.display();
-    let component = read(&arguments.file)?;
-    let inspection = inspect(sandbox, &arguments.file, &component)?;
+    let inspection = inspect(sandbox, &arguments.file, &read(&arguments.file)?)?;
     let refused = inspection.requested.refused.iter();
     let refused: Vec<String> = refused
         .map(|r| format!("`{}`: {}", r.name, r.reason))
@@ -68,7 +67,7 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         .map(|installed| Difference::between(&installed, &inspection));
     let refuse = is_taken && !arguments.replace;
     if !refuse {
-        install(sandbox, &name, &component, arguments.replace)?;
+        install(sandbox, &name, &inspection, arguments.replace)?;
     }
     let added = added(sandbox, name, &inspection, !refuse, difference);
     arguments.format.print(&added, print)?;
@@ -88,12 +87,12 @@ fn installed(sandbox: &Sandbox, name: &str) -> Option<Inspection> {
     sandbox.inspect(&plugin.component().ok()?).ok()
 }
 
-fn install(sandbox: &Sandbox, name: &str, component: &[u8], replace: bool) -> Result<()> {
+fn install(sandbox: &Sandbox, name: &str, inspection: &Inspection, replace: bool) -> Result<()> {
     let catalogue = sandbox.catalogue();
     let installed = match replace {
-        true => catalogue.install(name, component),
+        true => catalogue.install_compiled(name, &inspection.compiled),
         // Nor is one replaced that somebody else adds meanwhile.
-        false => catalogue.install_new(name, component),
+        false => catalogue.install_new(name, &inspection.compiled),
     };
     installed.map(drop).map_err(show)
 }

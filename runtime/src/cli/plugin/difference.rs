@@ -63,7 +63,7 @@ impl Version {
         Self {
             version: about.map(|about| about.version.clone()),
             digest: inspection.digest.to_string(),
-            size: inspection.size,
+            size: inspection.compiled.component().len(),
         }
     }
 }

@@ -120,8 +120,8 @@ fn shown(name: String, inspection: Inspection, coverage: Coverage) -> Shown {
         name,
         digest: inspection.digest.to_string(),
         size: Size {
-            component: inspection.size,
-            code: inspection.code_size,
+            component: inspection.compiled.component().len(),
+            code: inspection.compiled.code().len(),
         },
         capabilities: inspection.imported.functions,
         wasi: inspection.imported.wasi,

@@ -25,7 +25,6 @@ use weir::gate::{Audit, Denied, Gate, Subject};
 use weir::grant::{Document, Invocation, Operation};
 use weir::grant::{address, firewall, ipam, link, neighbour, route, store, sysctl};
 use weir::paths;
-use weir::sandbox::Grants;
 
 #[global_allocator]
 static HEAP: heap::Heap = heap::Heap::new();
@@ -111,13 +110,8 @@ fn parts(records: &str) -> Result<Vec<Part>> {
 
 fn part(record: &Value) -> Result<Part> {
     let plugin = text(record, "plugin");
-    let shipped = Grants::default().all();
-    let grant = shipped
-        .iter()
-        .find(|g| g.document.spec.plugin.name == plugin);
-    let grant = grant.with_context(|| format!("`{plugin}` has no shipped grant"))?;
     Ok(Part {
-        grant: serde_json::to_string(&grant.document)?,
+        grant: serde_json::to_string(&shipped(&plugin)?)?,
         acts: Vec::new(),
         subject: Subject {
             command: "ADD",
@@ -129,6 +123,15 @@ fn part(record: &Value) -> Result<Part> {
             plugin,
         },
     })
+}
+
+/// The grant with which a plugin is shipped.
+fn shipped(plugin: &str) -> Result<Document> {
+    let plugins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins");
+    let file = plugins.join(plugin).join("grant.yaml");
+    let text = fs::read(&file).with_context(|| file.display().to_string())?;
+    let grant = Document::read(&text);
+    grant.map_err(|mistakes| anyhow!("{}: {mistakes:?}", file.display()))
 }
 
 fn text(record: &Value, key: &str) -> String {

@@ -71,7 +71,7 @@ impl Plan {
             .check()
             .map_err(|e| show(e.with_prefix(format_args!("`{}`", self.file.display()))))?;
         let catalogue = sandbox.catalogue();
-        let digest = catalogue.install(&self.plugin, &self.component);
+        let digest = catalogue.install_compiled(&self.plugin, &inspection.compiled);
         let digest = digest.map_err(show)?;
         let directory = sandbox.paths().grants();
         fs::create_dir_all(&directory)?;
