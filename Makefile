@@ -117,9 +117,9 @@ test: test-build ## every test
 	@tests/setup test
 	@tests/run all $(DEV) $(ALL)
 
-test-fast: ## the tests that need neither root nor VM nor containerd
+test-fast: tools ## the tests that need neither root nor VM nor containerd
 	@tests/setup fast
-	@tests/run fast --locked $(ALL)
+	@tests/run fast $(DEV) $(ALL)
 
 # The same tests, but for those that need a stand-in's faults, with a real API server. They make
 # namespaces of their own there and remove them.
