@@ -1,6 +1,7 @@
 //! A node: a host namespace with a root directory for weir, and containers.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -49,14 +50,26 @@ fn unique() -> String {
     )
 }
 
+/// A directory that nobody has: one of a test that was killed may be there under this process's number.
+fn new_directory() -> Result<PathBuf> {
+    loop {
+        let directory = std::env::temp_dir().join(format!("weir-test-{}", unique()));
+        match fs::create_dir(&directory) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            created => {
+                created.with_context(|| directory.display().to_string())?;
+                return Ok(directory);
+            }
+        }
+    }
+}
+
 impl Node {
     /// A new one, with weir installed below its root and its loopback up.
     pub fn create() -> Result<Self> {
-        let root = std::env::temp_dir().join(format!("weir-test-{}", unique()));
-        fs::create_dir_all(&root)?;
         let node = Self {
             namespace: Namespace::create()?,
-            root,
+            root: new_directory()?,
         };
         node.install()?;
         node.ip("link set lo up")?;
