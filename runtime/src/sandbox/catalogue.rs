@@ -127,7 +127,7 @@ impl Catalogue {
     ///
     /// Errors: `codes::NO_PLUGIN` for what is no component; code 5 when it cannot be written.
     pub fn install(&self, name: &str, component: &[u8]) -> Result<Digest, Error> {
-        check_name(name)?;
+        Self::check_name(name)?;
         let compiled = Compiled::of(component).map_err(|e| {
             let what = format!("plugin `{name}` does not compile");
             Error::new(codes::NO_PLUGIN, what).with_details(e.to_string())
@@ -152,7 +152,7 @@ impl Catalogue {
         compiled: &Compiled,
         place: impl FnOnce(&Workplace, &str) -> io::Result<()>,
     ) -> Result<Digest, Error> {
-        check_name(name)?;
+        Self::check_name(name)?;
         let (component, code) = (compiled.component(), compiled.code());
         let manifest = Manifest {
             name: name.to_owned(),
@@ -171,6 +171,23 @@ impl Catalogue {
                 "install plugin `{name}`: {error}"
             ))),
         }
+    }
+
+    /// Whether a plugin can be installed under a name. Errors: code 7; `codes::NO_PLUGIN` where the name is
+    /// weir's own, or that of a plugin inside weir.
+    pub fn check_name(name: &str) -> Result<(), Error> {
+        weir_cni::validate_plugin_name(name)?;
+        let why = if name == own::NAME {
+            "would have the name of weir itself: choose another"
+        } else if Self::is_built_in(name) {
+            "is built into weir: install yours under another name"
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(
+            codes::NO_PLUGIN,
+            format!("plugin `{name}` {why}"),
+        ))
     }
 
     /// Removes an installed plugin: for whoever looks, at once. Errors: `codes::NO_PLUGIN`; code 5.
@@ -252,22 +269,6 @@ fn is_at(directory: &File, place: &Path) -> bool {
 
 fn no_manifest(name: &str, place: &Path) -> Error {
     damaged(name, &format!("`{}` has no manifest.json", place.display()))
-}
-
-/// Whether a plugin can be installed under a name.
-fn check_name(name: &str) -> Result<(), Error> {
-    weir_cni::validate_plugin_name(name)?;
-    let why = if name == own::NAME {
-        "would have the name of weir itself: choose another"
-    } else if Catalogue::is_built_in(name) {
-        "is built into weir: install yours under another name"
-    } else {
-        return Ok(());
-    };
-    Err(Error::new(
-        codes::NO_PLUGIN,
-        format!("plugin `{name}` {why}"),
-    ))
 }
 
 fn taken(name: &str) -> Error {

@@ -11,7 +11,7 @@ use super::difference::Difference;
 use crate::cli::component::{inspect, name_of, read};
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, complain, say};
-use crate::sandbox::{Inspection, Sandbox};
+use crate::sandbox::{Catalogue, Inspection, Sandbox};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -45,6 +45,10 @@ struct Added {
 /// No where a plugin of that name is installed and is not to be replaced.
 pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let shown = arguments.file.display();
+    // Before a second goes into compiling.
+    if let Some(name) = &arguments.name {
+        Catalogue::check_name(name).map_err(show)?;
+    }
     let inspection = inspect(sandbox, &arguments.file, &read(&arguments.file)?)?;
     let refused = inspection.requested.refused.iter();
     let refused: Vec<String> = refused
@@ -59,7 +63,7 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let name = (arguments.name.clone())
         .or_else(|| name_of(&inspection, &arguments.file))
         .with_context(|| format!("`{shown}` has no name: give one with --name"))?;
-    weir_cni::validate_plugin_name(&name).map_err(show)?;
+    Catalogue::check_name(&name).map_err(show)?;
 
     let is_taken = sandbox.catalogue().is_installed(&name);
     let difference = installed(sandbox, &name)
