@@ -139,6 +139,8 @@ fn plugins_come_and_go() -> Result<()> {
     for word in ["sha256:", "bytes", "link", "store", "ipam"] {
         assert!(inspected.contains(word), "{word} is not in {inspected}");
     }
+    let file = component("pinned-gateway");
+    let file = file.to_str().context("text")?;
     let builtin = node.weir(&["plugin", "inspect", "bridge"])?;
     assert!(builtin.contains("firewall"), "{builtin}");
 

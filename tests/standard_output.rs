@@ -15,7 +15,7 @@ const SILENT: [&str; 4] = ["net del", "net check", "net gc", "net status"];
 struct Case {
     node: Node,
     container: Container,
-    labels: PathBuf,
+    example: PathBuf,
     config: PathBuf,
     records: PathBuf,
 }
@@ -25,14 +25,14 @@ impl Case {
         let node = Node::create()?;
         let networks = node.root().join("etc/cni/net.d");
         fs::create_dir_all(&networks)?;
-        let config = house().join("examples/labels/network.conflist");
+        let config = house().join("examples/pinned-gateway/network.conflist");
         fs::write(
             networks.join("shown.conflist"),
             r#"{ "cniVersion": "1.1.0", "name": "shown", "plugins": [{ "type": "loopback" }] }"#,
         )?;
         let case = Self {
             container: node.container()?,
-            labels: component("labels"),
+            example: component("pinned-gateway"),
             records: node.root().join("records.jsonl"),
             config,
             node,
@@ -74,7 +74,7 @@ impl Case {
     /// A command line for each command, in the order in which they go together.
     fn commands(&self) -> Vec<String> {
         let show = |path: &Path| path.display().to_string();
-        let (labels, config) = (show(&self.labels), show(&self.config));
+        let (example, config) = (show(&self.example), show(&self.config));
         let records = show(&self.records);
         let netns = self.netns();
         let project = show(&self.node.root().join("project"));
@@ -87,11 +87,11 @@ impl Case {
             "grants explain bridge link.list namespace=host".to_owned(),
             format!("grants suggest loopback --records {records}"),
             "grants diff bridge ptp".to_owned(),
-            format!("grants diff {labels} {}", show(&component("hostile"))),
-            format!("plugin inspect {labels}"),
+            format!("grants diff {example} {}", show(&component("hostile"))),
+            format!("plugin inspect {example}"),
             "plugin list".to_owned(),
             "net list".to_owned(),
-            format!("plugin test {labels} {config}"),
+            format!("plugin test {example} {config}"),
             "audit".to_owned(),
             "audit --summary".to_owned(),
         ];
@@ -111,11 +111,11 @@ impl Case {
                 "plugin native {} --network shown",
                 show(&program("weir-native-probe"))
             ),
-            format!("grants learn {labels} --config {config}"),
+            format!("grants learn {example} --config {config}"),
             "audit --html -".to_owned(),
             format!("plugin new project {project} --sdk {sdk}"),
-            format!("plugin add {labels}"),
-            "plugin remove labels".to_owned(),
+            format!("plugin add {example}"),
+            "plugin remove pinned-gateway".to_owned(),
             format!("uninstall --bin-dir {bin}"),
         ]);
         all

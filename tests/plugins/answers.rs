@@ -238,20 +238,20 @@ fn a_grant_without_a_digest_lets_nothing_from_elsewhere_run() -> Result<()> {
 fn what_a_grant_that_is_left_is_for_is_told() -> Result<()> {
     let node = Node::create()?;
     let other = format!("sha256:{}", "0".repeat(64));
-    let own = Grant::nothing("labels");
+    let own = Grant::nothing("pinned-gateway");
     for (granted, expected) in [
         (None, "lets it run wherever it is added again"),
         (Some(other.as_str()), "for the component sha256:000"),
         (Some(""), "names no digest"),
     ] {
-        node.weir(&["plugin", "add", path(&component("labels"))?])?;
-        let digest = node.digest("labels")?;
+        node.weir(&["plugin", "add", path(&component("pinned-gateway"))?])?;
+        let digest = node.digest("pinned-gateway")?;
         let mut document = own.document(granted.unwrap_or(&digest));
         if granted == Some("") {
             document = document.replace("    digest: \n", "");
         }
-        node.put_grant("labels.yaml", &document)?;
-        let text = node.weir(&["plugin", "remove", "labels"])?;
+        node.put_grant("pinned-gateway.yaml", &document)?;
+        let text = node.weir(&["plugin", "remove", "pinned-gateway"])?;
         assert!(text.contains(expected), "{granted:?}: {text}");
         assert_eq!(text.lines().count(), 2, "{text}");
     }
@@ -261,7 +261,7 @@ fn what_a_grant_that_is_left_is_for_is_told() -> Result<()> {
 #[test]
 fn a_document_that_is_not_valid_is_told_in_its_own_words() -> Result<()> {
     let node = Node::create()?;
-    let file = component("labels");
+    let file = component("pinned-gateway");
     node.put_grant("broken.yaml", "kind: Nothing\n")?;
     let shown = inspected(&node, &[path(&file)?], 0);
     let error = shown["error"].as_str().context("an error")?;

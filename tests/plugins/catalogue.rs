@@ -77,14 +77,14 @@ fn another_component_over_a_pinned_name_is_shown_and_refused() -> Result<()> {
 #[test]
 fn a_damaged_plugin_keeps_its_place() -> Result<()> {
     let node = Node::create()?;
-    node.install_plugin("labels")?;
-    fs::write(node.installed("labels").join("manifest.json"), "{")?;
-    let file = component("labels");
+    node.install_plugin("pinned-gateway")?;
+    fs::write(node.installed("pinned-gateway").join("manifest.json"), "{")?;
+    let file = component("pinned-gateway");
     let output = node.command(&["plugin", "add", path(&file)?])?;
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     node.weir(&["plugin", "add", "--replace", path(&file)?])?;
     let listed = node.weir(&["plugin", "list", "--output", "json"])?;
-    assert!(listed.contains("labels"), "{listed}");
+    assert!(listed.contains("pinned-gateway"), "{listed}");
     Ok(())
 }
 
@@ -225,20 +225,27 @@ fn call_until_both_were_met(mut call: impl FnMut() -> Result<u64>) -> Result<Vec
 #[test]
 fn an_interrupted_replacement_leaves_a_whole_plugin() -> Result<()> {
     let node = Node::create()?;
-    node.install_plugin("misbehaving")?;
-    let mut other = fs::read(component("misbehaving"))?;
+    node.install_plugin("pinned-gateway")?;
+    let mut other = fs::read(component("pinned-gateway"))?;
     other.extend(b"\0\x06\x05other");
     let file = node.root().join("other.wasm");
     fs::write(&file, &other)?;
-    let files = [component("misbehaving"), file];
+    let files = [component("pinned-gateway"), file];
     let digests = [
-        node.digest("misbehaving")?,
+        node.digest("pinned-gateway")?,
         weir::sandbox::digest(&other).to_string(),
     ];
     let plugins = node.root().join("var/lib/weir/plugins");
     let add = |file| -> Result<[&str; 6]> {
         let file = path(file)?;
-        Ok(["plugin", "add", "--replace", "--name", "misbehaving", file])
+        Ok([
+            "plugin",
+            "add",
+            "--replace",
+            "--name",
+            "pinned-gateway",
+            file,
+        ])
     };
     let (mut kept, mut replaced, mut there, mut patience) = (0, 0, 0, Duration::ZERO);
     for _ in 0..40 {
@@ -280,7 +287,7 @@ fn an_interrupted_replacement_leaves_a_whole_plugin() -> Result<()> {
     let left: Vec<_> = fs::read_dir(plugins)?
         .map(|entry| entry.map(|entry| entry.file_name()))
         .collect::<Result<_, _>>()?;
-    assert_eq!(left, ["misbehaving"], "the next one clears away");
+    assert_eq!(left, ["pinned-gateway"], "the next one clears away");
     Ok(())
 }
 
@@ -289,12 +296,12 @@ fn installed(node: &Node) -> String {
     let listed = json(node, &["plugin", "list", "--output", "json"], 0);
     let listed = listed.as_array().expect("a list").iter();
     let found: Vec<_> = listed
-        .filter(|plugin| plugin["name"] == "misbehaving")
+        .filter(|plugin| plugin["name"] == "pinned-gateway")
         .collect();
     assert_eq!(found.len(), 1);
     json(
         node,
-        &["plugin", "inspect", "misbehaving", "--output", "json"],
+        &["plugin", "inspect", "pinned-gateway", "--output", "json"],
         0,
     );
     found[0]["digest"].as_str().unwrap_or_default().to_owned()
@@ -320,7 +327,7 @@ fn kill_while_it_writes(mut child: Child, plugins: &Path, patience: Duration) ->
 #[test]
 fn one_of_several_takes_a_free_name() -> Result<()> {
     let node = Node::create()?;
-    let file = component("labels");
+    let file = component("pinned-gateway");
     let words = ["plugin", "add", "--name", "mine", path(&file)?];
     let mut children = Vec::new();
     for _ in 0..4 {
