@@ -41,7 +41,9 @@ PROFILE  ?= target/$(ARCH).profdata
 PROFILED := $(if $(wildcard $(PROFILE)),-C profile-use=$(abspath $(PROFILE)) -C llvm-args=-no-pgo-warn-mismatch)
 
 # A plugin without optimisation is built no sooner, and takes three times as long to compile ahead of time.
-SMALL := -C opt-level=s
+SMALL := -C opt-level=s -C codegen-units=1 -C debug-assertions=off -C overflow-checks=off
+build-dev = CARGO_TARGET_$(shell echo $(1) | tr a-z- A-Z_)_RUSTFLAGS="$(SMALL)" \
+	$(CARGO) build --locked --target $(1) $(addprefix -p ,$(2))
 
 # The components that cargo has built: $(call built,TARGET,PROFILE,NAMES).
 built = $(foreach name,$(3),target/$(1)/$(2)/$(subst -,_,$(name)).wasm)
@@ -84,19 +86,17 @@ image: build ## the image that installs weir on the nodes of a cluster (IMAGE, B
 ## The binary to try.
 
 plugins-dev: tools
-	CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="$(SMALL)" \
-		$(CARGO) build --locked --target $(BARE) $(addprefix -p weir-plugin-,$(PLUGINS))
-	CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS="$(SMALL)" \
-		$(CARGO) build --locked --target $(WASI) $(addprefix -p ,$(SANDBOXED_ONLY))
+	$(call build-dev,$(BARE),$(addprefix weir-plugin-,$(PLUGINS)))
 
 collect-dev = @tests/collect-plugins target/plugins/debug $(DEV_OUT) \
 	$(call built,$(WASI),debug,hostile) $(call built,$(BARE),debug,$(PLUGINS))
 
 # The program is built with nothing inside while the compiler is, and then linked again with what that made.
 dev: plugins-dev
-	$(CARGO) build $(DEV) -p weir -p weir-compiler
+	$(call build-dev,$(WASI),weir-example-hostile)
+	$(CARGO) build $(DEV) $(ALL) --bin weir --bin weir-compiler --bin weir-aot
 	$(collect-dev)
-	$(CARGO) build $(DEV) -p weir -p weir-compiler
+	$(CARGO) build $(DEV) $(ALL) --bin weir
 
 demo: dev ## build weir and show what it does; needs no root
 	@$(DEV_OUT)/weir demo
@@ -104,6 +104,7 @@ demo: dev ## build weir and show what it does; needs no root
 ## Tests.
 
 test-build: plugins-dev
+	$(call build-dev,$(WASI),$(SANDBOXED_ONLY))
 	$(CARGO) build $(DEV) $(ALL) --bins --tests
 	$(collect-dev)
 	$(CARGO) build $(DEV) $(ALL) --bins --tests
