@@ -32,7 +32,8 @@ ALL := --workspace $(addprefix --exclude ,$(SANDBOXED_ONLY))
 # The toolchain's own linker, which is faster than the system's, and puts functions that call each other side by
 # side.
 LLD := $(wildcard $(shell rustc --print sysroot)/lib/rustlib/$(ARCH)-unknown-linux-gnu/bin/gcc-ld)
-RUSTFLAGS_OF_TARGET := CARGO_TARGET_$(shell echo $(TARGET) | tr a-z- A-Z_)_RUSTFLAGS
+rustflags-of = CARGO_TARGET_$(shell echo $(1) | tr a-z- A-Z_)_RUSTFLAGS
+RUSTFLAGS_OF_TARGET := $(call rustflags-of,$(TARGET))
 export $(RUSTFLAGS_OF_TARGET) := $(if $(LLD),-C link-arg=-B$(LLD) -C link-arg=-fuse-ld=lld)
 
 # A profile of what an ADD runs, by which the installed binary is optimised. It is an input of a release, published
@@ -42,8 +43,8 @@ PROFILED := $(if $(wildcard $(PROFILE)),-C profile-use=$(abspath $(PROFILE)) -C 
 
 # A plugin without optimisation is built no sooner, and takes three times as long to compile ahead of time.
 SMALL := -C opt-level=s -C codegen-units=1 -C debug-assertions=off -C overflow-checks=off
-build-dev = CARGO_TARGET_$(shell echo $(1) | tr a-z- A-Z_)_RUSTFLAGS="$(SMALL)" \
-	$(CARGO) build --locked --target $(1) $(addprefix -p ,$(2))
+# $(call build-dev,TARGET,PACKAGES)
+build-dev = $(call rustflags-of,$(1))="$(SMALL)" $(CARGO) build --locked --target $(1) $(addprefix -p ,$(2))
 
 # The components that cargo has built: $(call built,TARGET,PROFILE,NAMES).
 built = $(foreach name,$(3),target/$(1)/$(2)/$(subst -,_,$(name)).wasm)
