@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -12,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result, ensure};
 use roxmltree::{Document, Node as Element, ParsingOptions};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use weir_tests::{Node, binary, weir};
 
 /// Longer than anything here takes; what has not come by then does not come.
@@ -21,24 +21,21 @@ const DIGEST: &str = "sha256:000000000000000000000000000000000000000000000000000
 
 /// A `WEIR_ROOT` with a log, and nothing that needs a network.
 struct Place {
-    root: PathBuf,
+    root: TempDir,
 }
 
 impl Place {
     fn with(records: &[Value]) -> Result<Self> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("weir-audit-{}-{number}", std::process::id());
         let place = Self {
-            root: std::env::temp_dir().join(name),
+            root: TempDir::with_prefix("weir-audit-")?,
         };
-        fs::create_dir_all(place.root.join("var/log/weir"))?;
+        fs::create_dir_all(place.root.path().join("var/log/weir"))?;
         fs::write(place.log(), lines(records))?;
         Ok(place)
     }
 
     fn log(&self) -> PathBuf {
-        self.root.join("var/log/weir/audit.jsonl")
+        self.root.path().join("var/log/weir/audit.jsonl")
     }
 
     fn append(&self, path: &Path, text: &str) -> Result<()> {
@@ -47,7 +44,7 @@ impl Place {
     }
 
     fn grant(&self, name: &str, capabilities: &str) -> Result<()> {
-        let directory = self.root.join("etc/weir/grants.d");
+        let directory = self.root.path().join("etc/weir/grants.d");
         fs::create_dir_all(&directory)?;
         let document = format!(
             "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata:\n  name: {name}\nspec:\n  \
@@ -61,7 +58,7 @@ impl Place {
         command
             .arg("audit")
             .args(words)
-            .env("WEIR_ROOT", &self.root);
+            .env("WEIR_ROOT", self.root.path());
         command
     }
 
@@ -86,12 +83,6 @@ impl Place {
             Ok(record["network"].as_str().context("a network")?.to_owned())
         };
         text.lines().map(network).collect()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.root);
     }
 }
 
@@ -279,7 +270,7 @@ fn humantime(time: SystemTime) -> String {
 #[test]
 fn denials_decide_the_exit_code_where_that_is_asked_for() -> Result<()> {
     let place = Place::with(&known())?;
-    let page = place.root.join("page.html");
+    let page = place.root.path().join("page.html");
     let page = page.to_str().context("text")?;
     for form in [
         &[][..],
@@ -402,7 +393,7 @@ fn lines_that_are_no_records_are_counted_and_said() -> Result<()> {
 #[test]
 fn rotated_files_are_read_one_after_another() -> Result<()> {
     let place = Place::with(&known()[2..])?;
-    let rotated = place.root.join("var/log/weir/audit.jsonl.1");
+    let rotated = place.root.path().join("var/log/weir/audit.jsonl.1");
     fs::write(&rotated, lines(&known()[..2]))?;
     let (rotated, log) = (
         rotated.display().to_string(),
@@ -598,9 +589,9 @@ fn following_survives_rotation_and_truncation() -> Result<()> {
 #[test]
 fn following_waits_for_a_log_that_is_not_there_yet() -> Result<()> {
     let place = Place::with(&[])?;
-    fs::remove_dir_all(place.root.join("var"))?;
+    fs::remove_dir_all(place.root.path().join("var"))?;
     let follower = Follower::start(&place)?;
-    fs::create_dir_all(place.root.join("var/log/weir"))?;
+    fs::create_dir_all(place.root.path().join("var/log/weir"))?;
     place.append(&place.log(), &line("first"))?;
     follower.expect("first");
     Ok(())
@@ -679,7 +670,7 @@ fn the_page_has_the_numbers() -> Result<()> {
         "greedy",
         "{ link: [{ namespace: container, verbs: [read] }, { namespace: container, kinds: [veth] }] }",
     )?;
-    let file = place.root.join("page.html");
+    let file = place.root.path().join("page.html");
     place.audit(&["--html", file.to_str().context("text")?])?;
     let page = fs::read_to_string(file)?;
     let page = parse(&page)?;

@@ -102,8 +102,8 @@ mod tests {
 
     #[test]
     fn what_a_killed_process_leaves_goes_with_the_file() -> io::Result<()> {
-        let directory = std::env::temp_dir().join(format!("weir-files-{}", std::process::id()));
-        let path = directory.join("record");
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("record");
         replace(&path, b"one", Durability::Process)?;
         fs::write(beside(&path), "tw")?;
         replace(&path, b"three", Durability::Disk)?;
@@ -112,7 +112,7 @@ mod tests {
         remove(&path)?;
         remove(&path)?;
         assert_eq!(fs::read_dir(&directory)?.count(), 0);
-        fs::remove_dir(&directory)
+        directory.close()
     }
 
     #[test]

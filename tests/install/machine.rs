@@ -5,7 +5,6 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use weir_tests::binary;
 
 /// How long anything may take.
@@ -24,17 +24,14 @@ pub const DEFAULT: &str = "10-pods.conflist";
 
 /// A directory that is `/` for weir; removed when it is dropped.
 pub struct Machine {
-    root: PathBuf,
+    root: TempDir,
 }
 
 impl Machine {
     /// One without a default network, with a service account.
     pub fn create() -> Result<Self> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("weir-install-{}-{number}", std::process::id());
         let machine = Self {
-            root: std::env::temp_dir().join(name),
+            root: TempDir::with_prefix("weir-install-")?,
         };
         for directory in [machine.bin_dir(), machine.conf_dir(), machine.account()] {
             fs::create_dir_all(directory)?;
@@ -52,20 +49,20 @@ impl Machine {
     }
 
     pub fn root(&self) -> &Path {
-        &self.root
+        self.root.path()
     }
 
     pub fn bin_dir(&self) -> PathBuf {
-        self.root.join("opt/cni/bin")
+        self.root.path().join("opt/cni/bin")
     }
 
     pub fn conf_dir(&self) -> PathBuf {
-        self.root.join("etc/cni/net.d")
+        self.root.path().join("etc/cni/net.d")
     }
 
     /// Where the service account is mounted.
     pub fn account(&self) -> PathBuf {
-        self.root.join("account")
+        self.root.path().join("account")
     }
 
     /// The configuration that is installed.
@@ -101,7 +98,7 @@ impl Machine {
         let mut command = Command::new(binary());
         command
             .args(words.split_whitespace())
-            .env("WEIR_ROOT", &self.root)
+            .env("WEIR_ROOT", self.root.path())
             .env("WEIR_INSTALL_BIN_DIR", self.bin_dir())
             .env("KUBERNETES_SERVICE_HOST", "10.96.0.1")
             .env("KUBERNETES_SERVICE_PORT", "443")
@@ -142,7 +139,7 @@ impl Machine {
     }
 
     pub fn read(&self, path: impl AsRef<Path>) -> Result<String> {
-        let path = self.root.join(path);
+        let path = self.root.path().join(path);
         fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))
     }
 
@@ -162,7 +159,7 @@ impl Machine {
 
     /// The names in a directory, sorted.
     pub fn names(&self, directory: impl AsRef<Path>) -> Result<Vec<String>> {
-        let entries = fs::read_dir(self.root.join(directory))?;
+        let entries = fs::read_dir(self.root.path().join(directory))?;
         let mut names = entries
             .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
             .collect::<Result<Vec<String>>>()?;
@@ -179,12 +176,6 @@ impl Machine {
     /// Whether what is installed as weir is the binary under test, whole.
     pub fn has_binary(&self) -> Result<bool> {
         Ok(fs::read(self.bin_dir().join("weir"))? == fs::read(binary())?)
-    }
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.root);
     }
 }
 

@@ -1,11 +1,11 @@
 //! What these tests share.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use tempfile::TempDir;
 use weir::paths::Paths;
 use weir::pod::cluster::PodName;
 use weir::pod::kubernetes::{Kubernetes, Limits};
@@ -22,24 +22,19 @@ pub const SHORT: Limits = Limits {
 };
 
 /// A directory that stands for `/`.
-pub struct Root(PathBuf);
+pub struct Root(TempDir);
 
 impl Root {
     pub fn new() -> Result<Self> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let next = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("weir-kubernetes-{}-{next}", std::process::id());
-        let root = std::env::temp_dir().join(name);
-        fs::create_dir_all(&root)?;
-        Ok(Self(root))
+        Ok(Self(TempDir::with_prefix("weir-kubernetes-")?))
     }
 
     pub fn path(&self) -> &Path {
-        &self.0
+        self.0.path()
     }
 
     pub fn paths(&self) -> Paths {
-        Paths::below(&self.0)
+        Paths::below(self.0.path())
     }
 
     /// Writes a file, whose path is as if this were `/`.
@@ -54,12 +49,6 @@ impl Root {
         self.write(KUBECONFIG, kubeconfig)?;
         let path = Some(Path::new(KUBECONFIG));
         Ok(Kubernetes::connect(path, &self.paths(), limits))
-    }
-}
-
-impl Drop for Root {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

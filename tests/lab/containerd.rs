@@ -22,7 +22,6 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,6 +30,7 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 use serde_json::Value;
+use tempfile::TempDir;
 
 /// The image that [`Containerd::start`] imports: busybox with all its applets. Its command does
 /// nothing for ever, so that it also serves as the CRI's sandbox image.
@@ -283,7 +283,7 @@ impl Containerd {
     }
 
     fn import_busybox(&self) -> Result<()> {
-        let image = busybox_image(&self.dir.0)?;
+        let image = busybox_image(self.dir.0.path())?;
         let image = image.to_str().context("the work directory is not UTF-8")?;
         let (base_name, _) = BUSYBOX_IMAGE
             .split_once(':')
@@ -504,25 +504,24 @@ fn remove_cgroups(group: &Path) {
 
 /// The directory of one containerd, removed with it.
 #[derive(Debug)]
-struct OwnDir(PathBuf);
+struct OwnDir(TempDir);
 
 impl OwnDir {
     /// Creates a directory in `work_dir`; also returns its name, which no other has.
     fn new(work_dir: &Path) -> Result<(Self, String)> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let work_dir = std::path::absolute(work_dir)?;
         ensure_visible(&work_dir)?;
         fs::create_dir_all(&work_dir)
             .with_context(|| format!("creating {}", work_dir.display()))?;
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("weir-{}-{number}", std::process::id());
-        let path = work_dir.join(&name);
-        fs::create_dir(&path).with_context(|| format!("creating {}", path.display()))?;
-        Ok((Self(path), name))
+        let directory = TempDir::with_prefix_in("weir-", &work_dir)
+            .with_context(|| format!("making a directory in {}", work_dir.display()))?;
+        let name = directory.path().file_name().context("it has a name")?;
+        let name = name.to_string_lossy().into_owned();
+        Ok((Self(directory), name))
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
     fn log(&self) -> String {
@@ -575,12 +574,4 @@ fn ensure_visible(work_dir: &Path) -> Result<()> {
         LAYERED.join(", ")
     );
     Ok(())
-}
-
-impl Drop for OwnDir {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.0) {
-            eprintln!("removing {}: {error}", self.0.display());
-        }
-    }
 }

@@ -1,7 +1,6 @@
 //! A node: a host namespace with a root directory for weir, and containers.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +9,7 @@ use std::thread;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use super::grants_used;
 use super::namespace::Namespace;
@@ -18,7 +18,7 @@ use super::plugin::{Call, Outcome};
 /// A host of its own: network namespace, `WEIR_ROOT`, and a data directory for the reference.
 pub struct Node {
     namespace: Namespace,
-    root: PathBuf,
+    root: TempDir,
 }
 
 /// The plugins inside the binary.
@@ -50,26 +50,12 @@ fn unique() -> String {
     )
 }
 
-/// A directory that nobody has: one of a test that was killed may be there under this process's number.
-fn new_directory() -> Result<PathBuf> {
-    loop {
-        let directory = std::env::temp_dir().join(format!("weir-test-{}", unique()));
-        match fs::create_dir(&directory) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            created => {
-                created.with_context(|| directory.display().to_string())?;
-                return Ok(directory);
-            }
-        }
-    }
-}
-
 impl Node {
     /// A new one, with weir installed below its root and its loopback up.
     pub fn create() -> Result<Self> {
         let node = Self {
             namespace: Namespace::create()?,
-            root: new_directory()?,
+            root: TempDir::with_prefix("weir-test-")?,
         };
         node.install()?;
         node.ip("link set lo up")?;
@@ -96,12 +82,12 @@ impl Node {
 
     /// `WEIR_ROOT`.
     pub fn root(&self) -> &Path {
-        &self.root
+        self.root.path()
     }
 
     /// Where weir and its links are.
     pub fn bin_dir(&self) -> PathBuf {
-        self.root.join("opt/cni/bin")
+        self.root.path().join("opt/cni/bin")
     }
 
     /// Its network namespace.
@@ -111,7 +97,7 @@ impl Node {
 
     /// The socket of the node's D-Bus, where weir looks for it.
     pub fn system_bus(&self) -> PathBuf {
-        self.root.join("run/dbus/system_bus_socket")
+        self.root.path().join("run/dbus/system_bus_socket")
     }
 
     /// The same as other programs are told it, in `DBUS_SYSTEM_BUS_ADDRESS`.
@@ -121,7 +107,7 @@ impl Node {
 
     /// The lease directory of a network with the default `dataDir`.
     pub fn leases(&self, network: &str) -> PathBuf {
-        self.root.join("var/lib/cni/networks").join(network)
+        self.root.path().join("var/lib/cni/networks").join(network)
     }
 
     /// The addresses that are taken on a network, sorted.
@@ -140,7 +126,7 @@ impl Node {
 
     /// The records of the audit log.
     pub fn audit(&self) -> Vec<Value> {
-        let log = fs::read_to_string(self.root.join("var/log/weir/audit.jsonl"));
+        let log = fs::read_to_string(self.root.path().join("var/log/weir/audit.jsonl"));
         let log = log.unwrap_or_default();
         log.lines()
             .map(|line| serde_json::from_str(line).expect("JSON Lines"))
@@ -175,8 +161,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        grants_used::keep(&self.root);
-        let _ = fs::remove_dir_all(&self.root);
+        grants_used::keep(self.root.path());
     }
 }
 

@@ -23,10 +23,10 @@ use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use tempfile::TempDir;
 
 /// How long one run may take from power-on to power-off, unless [`Vm::timeout`] says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -439,19 +439,16 @@ fn titled(title: &str, text: &str) -> String {
 }
 
 /// A directory for one run, removed however the run ends.
-struct Scratch(PathBuf);
+struct Scratch(TempDir);
 
 impl Scratch {
     fn new() -> Result<Self> {
-        static RUN: AtomicU32 = AtomicU32::new(0);
-        let run = RUN.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("weir-vm-{}-{run}", std::process::id()));
-        fs::create_dir(&path).with_context(|| format!("creating {}", path.display()))?;
-        Ok(Self(path))
+        let directory = TempDir::with_prefix("weir-vm-").context("making a directory")?;
+        Ok(Self(directory))
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
     /// What the guest has written, so far as it got.
@@ -466,13 +463,6 @@ impl Scratch {
             stderr: text("stderr"),
             console: text("console"),
         }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // A directory that cannot be removed must not hide the result of the run.
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

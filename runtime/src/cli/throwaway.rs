@@ -8,8 +8,8 @@
 //! one.enter(|| …)?;                               // a closure inside the container
 //! ```
 
-use std::fs::{self, File};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -19,13 +19,14 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::net::if_::if_nameindex;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::{Gid, Uid, getgid, getuid};
+use tempfile::TempDir;
 
 use crate::paths::Paths;
 
 /// The namespaces and the root directory. Dropping it removes the directory; the namespaces end with
 /// the process, and with what it started.
 pub struct Throwaway {
-    root: PathBuf,
+    root: TempDir,
 }
 
 impl Throwaway {
@@ -42,7 +43,7 @@ impl Throwaway {
         };
         mount(
             Some("weir"),
-            &node.root,
+            node.root.path(),
             Some("tmpfs"),
             MsFlags::empty(),
             Some("mode=0755"),
@@ -53,17 +54,17 @@ impl Throwaway {
 
     /// The directory that stands for `/`: what `WEIR_ROOT` is for programs started here.
     pub fn root(&self) -> &Path {
-        &self.root
+        self.root.path()
     }
 
     /// What is below the root.
     pub fn path(&self, path: &str) -> PathBuf {
-        self.root.join(path)
+        self.root.path().join(path)
     }
 
     /// weir's paths on this node.
     pub fn paths(&self) -> Paths {
-        Paths::below(&self.root)
+        Paths::below(self.root.path())
     }
 
     /// Makes a container: a network namespace, kept alive by a mount at `run/netns/NAME`.
@@ -100,8 +101,7 @@ impl Throwaway {
 impl Drop for Throwaway {
     fn drop(&mut self) {
         // The mount is this mount namespace's own; only the empty directory is anybody else's.
-        let _ = umount2(&self.root, MntFlags::MNT_DETACH);
-        let _ = fs::remove_dir(&self.root);
+        let _ = umount2(self.root.path(), MntFlags::MNT_DETACH);
     }
 }
 
@@ -183,11 +183,10 @@ fn make_mounts_private() -> Result<()> {
     mount(None::<&str>, "/", None::<&str>, flags, None::<&str>).context("keep mounts to itself")
 }
 
-fn make_directory() -> Result<PathBuf> {
-    let directory = std::env::temp_dir().join(format!("weir-throwaway-{}", std::process::id()));
-    fs::DirBuilder::new()
-        .mode(0o700)
-        .create(&directory)
-        .with_context(|| format!("make `{}`", directory.display()))?;
-    Ok(directory)
+fn make_directory() -> Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix("weir-")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()
+        .context("make a temporary directory")
 }

@@ -328,34 +328,22 @@ fn against_plugin(document: &Document, catalogue: &Catalogue) -> Verdict {
 mod tests {
     use std::fs;
 
+    use tempfile::TempDir;
+
     use super::*;
     use crate::sandbox::{Grants, put_static_inside};
 
-    /// A root of its own, gone at the end.
-    struct Root(Paths, std::path::PathBuf);
-
-    impl Root {
-        fn with(documents: &[String]) -> Self {
-            put_static_inside();
-            use std::sync::atomic::{AtomicU32, Ordering};
-            static NEXT: AtomicU32 = AtomicU32::new(0);
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let name = format!("weir-standing-{}-{number}", std::process::id());
-            let root = std::env::temp_dir().join(name);
-            let paths = Paths::below(&root);
-            fs::create_dir_all(paths.grants()).expect("a directory");
-            for (index, document) in documents.iter().enumerate() {
-                let file = paths.grants().join(format!("{index}.yaml"));
-                fs::write(file, document).expect("a document");
-            }
-            Self(paths, root)
+    /// A root with these grants, gone at the end.
+    fn root_with(documents: &[String]) -> (TempDir, Paths) {
+        put_static_inside();
+        let root = TempDir::new().expect("a directory");
+        let paths = Paths::below(root.path());
+        fs::create_dir_all(paths.grants()).expect("a directory");
+        for (index, document) in documents.iter().enumerate() {
+            let file = paths.grants().join(format!("{index}.yaml"));
+            fs::write(file, document).expect("a document");
         }
-    }
-
-    impl Drop for Root {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.1);
-        }
+        (root, paths)
     }
 
     fn document(name: &str, plugin: &str, networks: &str, digest: Option<&str>) -> String {
@@ -367,8 +355,8 @@ mod tests {
     }
 
     fn states(documents: &[String]) -> Vec<State> {
-        let root = Root::with(documents);
-        let grants = grants(&root.0).expect("valid");
+        let (_root, paths) = root_with(documents);
+        let grants = grants(&paths).expect("valid");
         let own = grants.into_iter().take(documents.len());
         own.map(|grant| grant.state).collect()
     }
@@ -409,10 +397,10 @@ mod tests {
                 .filter(|(index, _)| chosen & (1 << index) != 0)
                 .map(|(_, document)| document.clone())
                 .collect();
-            let root = Root::with(&documents);
-            let all = grants(&root.0).expect("valid");
-            let loaded = Grants::load(&root.0).expect("valid");
-            let plugin = Catalogue::new(&root.0).find("static").expect("built in");
+            let (_root, paths) = root_with(&documents);
+            let all = grants(&paths).expect("valid");
+            let loaded = Grants::load(&paths).expect("valid");
+            let plugin = Catalogue::new(&paths).find("static").expect("built in");
             for network in ["blue", "green", "red"] {
                 let told = applying(&all, "static", Some(network));
                 let told = told.filter(|grant| grant.is_in_force());

@@ -180,6 +180,8 @@ fn parts(line: &str) -> Vec<&str> {
 mod tests {
     use std::io::Write;
 
+    use tempfile::NamedTempFile;
+
     use super::*;
 
     fn record(plugin: &str) -> String {
@@ -190,14 +192,9 @@ mod tests {
 
     /// The plugins of a log's records, and how many lines were none.
     fn read(text: &[u8]) -> (Vec<String>, u64) {
-        let path = std::env::temp_dir().join(format!(
-            "weir-audit-lines-{}-{:?}",
-            std::process::id(),
-            std::thread::current().id()
-        ));
-        File::create(&path).unwrap().write_all(text).unwrap();
-        let mut log = Log::open(&path).unwrap();
-        std::fs::remove_file(&path).unwrap();
+        let mut file = NamedTempFile::new().unwrap();
+        file.write_all(text).unwrap();
+        let mut log = Log::open(file.path()).unwrap();
         let mut plugins = Vec::new();
         let mut take = |_: &str, record: &Record| {
             plugins.push(record.plugin.clone());

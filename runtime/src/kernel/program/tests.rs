@@ -1,7 +1,8 @@
 //! Programs of this system, copied, run, and replaced meanwhile.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+
+use tempfile::{NamedTempFile, TempPath};
 
 use super::*;
 use crate::gate::{Audit, Denied, Gate, Subject};
@@ -9,12 +10,11 @@ use crate::grant::document::Digest;
 use crate::grant::{Capabilities, Invocation};
 
 /// A copy of a program of this system, for one test.
-struct Program(PathBuf);
+struct Program(TempPath);
 
 impl Program {
-    fn of(test: &str, program: &str) -> Self {
-        let name = format!("weir-program-{test}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+    fn of(program: &str) -> Self {
+        let path = NamedTempFile::new().expect("a file").into_temp_path();
         fs::copy(program, &path).expect("a program of this system");
         Self(path)
     }
@@ -22,12 +22,6 @@ impl Program {
     fn sealed(&self) -> Sealed {
         let file = File::open(&self.0).expect("the copy");
         Sealed::copy("test", &file).expect("a program")
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
     }
 }
 
@@ -91,7 +85,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn what_was_hashed_is_what_runs() {
-    let program = Program::of("replaced", "/bin/cat");
+    let program = Program::of("/bin/cat");
     let sealed = program.sealed();
     // Written over, and another in its place: neither is what was looked at.
     for other in ["/bin/false", "/bin/ls"] {
@@ -107,7 +101,7 @@ fn what_was_hashed_is_what_runs() {
 
 #[test]
 fn a_permit_is_for_one_program() {
-    let program = Program::of("permit", "/bin/true");
+    let program = Program::of("/bin/true");
     let other = Digest::new([7; 32]);
     let failed = run_as(&program.sealed(), &other, &call(&[], PATIENCE));
     let Err(Outcome::Failed(why)) = failed else {
@@ -118,7 +112,7 @@ fn a_permit_is_for_one_program() {
 
 #[test]
 fn it_has_the_environment_that_it_is_given() {
-    let program = Program::of("environment", "/usr/bin/env");
+    let program = Program::of("/usr/bin/env");
     let sealed = program.sealed();
     let given = call(&[("CNI_COMMAND", "ADD"), ("PATH", "/bin")], PATIENCE);
     let ended = run_as(&sealed, sealed.digest(), &given).expect("it runs");
@@ -129,7 +123,7 @@ fn it_has_the_environment_that_it_is_given() {
 
 #[test]
 fn one_that_prints_without_end_is_killed() {
-    let program = Program::of("time", "/usr/bin/yes");
+    let program = Program::of("/usr/bin/yes");
     let sealed = program.sealed();
     let killed = run_as(&sealed, sealed.digest(), &call(&[], PATIENCE));
     assert_eq!(
@@ -143,7 +137,7 @@ fn one_that_prints_without_end_is_killed() {
 
 #[test]
 fn a_signal_and_too_long_a_time_are_told() {
-    let program = Program::of("signal", "/bin/sh");
+    let program = Program::of("/bin/sh");
     let sealed = program.sealed();
     let mut killed = call(&[], PATIENCE);
     killed.input = b"kill -TERM $$\n".to_vec();

@@ -7,13 +7,14 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::geteuid;
+use tempfile::TempDir;
 
 use super::table::{HEADER, LEAST_ROOM, SUM};
 use super::*;
@@ -29,25 +30,14 @@ const ROOT: &str = "STORE_TEST_ROOT";
 struct Node {
     paths: Paths,
     root: PathBuf,
-    owned: bool,
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        if self.owned {
-            let _ = fs::remove_dir_all(&self.root);
-        }
-    }
+    _owned: Option<TempDir>,
 }
 
 impl Node {
     fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let root = std::env::temp_dir().join(format!("weir-store-{}-{count}", process::id()));
-        fs::create_dir(&root).unwrap();
-        let mut node = Self::at(root);
-        node.owned = true;
+        let root = TempDir::new().unwrap();
+        let mut node = Self::at(root.path().to_owned());
+        node._owned = Some(root);
         node
     }
 
@@ -55,7 +45,7 @@ impl Node {
         Self {
             paths: Paths::below(&root),
             root,
-            owned: false,
+            _owned: None,
         }
     }
 

@@ -2,39 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
+use tempfile::TempDir;
 use weir_cni::Version;
 
 use super::*;
 use crate::pod::reference::Reference;
 
-/// A directory of a test's own, gone with it.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn with(files: &[(&str, Value)]) -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let own = format!(
-            "weir-definition-{}-{}",
-            std::process::id(),
-            NEXT.fetch_add(1, Ordering::Relaxed)
-        );
-        let path = std::env::temp_dir().join(own);
-        fs::create_dir_all(&path).unwrap();
-        for (file, content) in files {
-            fs::write(path.join(file), content.to_string()).unwrap();
-        }
-        Self(path)
+fn directory(files: &[(&str, Value)]) -> TempDir {
+    let directory = TempDir::new().unwrap();
+    for (file, content) in files {
+        fs::write(directory.path().join(file), content.to_string()).unwrap();
     }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+    directory
 }
 
 fn object(name: &str, config: Option<&str>) -> Definition {
@@ -106,68 +87,71 @@ fn npwg_3_2_3_a_thick_plugin_needs_its_type_alone() {
 
 #[test]
 fn npwg_3_2_4_an_object_without_a_spec_names_a_network_of_the_node() {
-    let directory = Directory::with(&[("10-a.conf", one("a-bridge-network", "bridge"))]);
-    let list = list(&object("a-bridge-network", None), &directory.0).unwrap();
+    let directory = directory(&[("10-a.conf", one("a-bridge-network", "bridge"))]);
+    let list = list(&object("a-bridge-network", None), directory.path()).unwrap();
     assert_eq!(types(&list), ["bridge"]);
 }
 
 #[test]
 fn npwg_3_2_without_valid_keys_in_its_spec_an_object_names_a_known_network() {
-    let directory = Directory::with(&[("10-a.conflist", several("known", "bridge"))]);
-    list(&object("known", None), &directory.0).unwrap();
-    list(&object("unknown", None), &directory.0).unwrap_err();
+    let directory = directory(&[("10-a.conflist", several("known", "bridge"))]);
+    list(&object("known", None), directory.path()).unwrap();
+    list(&object("unknown", None), directory.path()).unwrap_err();
 }
 
 #[test]
 fn npwg_3_4_1_config_comes_before_files() {
-    let directory = Directory::with(&[("10-net.conflist", several("net", "of-file"))]);
+    let directory = directory(&[("10-net.conflist", several("net", "of-file"))]);
     let object = object("net", Some(r#"{ "type": "of-object" }"#));
-    assert_eq!(types(&list(&object, &directory.0).unwrap()), ["of-object"]);
+    assert_eq!(
+        types(&list(&object, directory.path()).unwrap()),
+        ["of-object"]
+    );
 }
 
 /// Also where the single plugin's file has the name that comes first.
 #[test]
 fn npwg_3_4_1_lists_come_before_single_plugins() {
-    let directory = Directory::with(&[
+    let directory = directory(&[
         ("10-net.conf", one("net", "of-conf")),
         ("20-net.json", one("net", "of-json")),
         ("30-net.conflist", several("net", "of-conflist")),
         ("30-net.txt", several("net", "of-text")),
     ]);
     let types_now = || {
-        let list = list(&object("net", None), &directory.0).unwrap();
+        let list = list(&object("net", None), directory.path()).unwrap();
         types(&list).join(" ")
     };
     assert_eq!(types_now(), "of-conflist");
-    fs::remove_file(directory.0.join("30-net.conflist")).unwrap();
+    fs::remove_file(directory.path().join("30-net.conflist")).unwrap();
     assert_eq!(types_now(), "of-conf");
-    fs::remove_file(directory.0.join("10-net.conf")).unwrap();
+    fs::remove_file(directory.path().join("10-net.conf")).unwrap();
     assert_eq!(types_now(), "of-json");
-    fs::remove_file(directory.0.join("20-net.json")).unwrap();
-    list(&object("net", None), &directory.0).unwrap_err();
+    fs::remove_file(directory.path().join("20-net.json")).unwrap();
+    list(&object("net", None), directory.path()).unwrap_err();
 }
 
 #[test]
 fn npwg_3_4_1_files_are_found_by_the_name_that_they_say() {
-    let directory = Directory::with(&[
+    let directory = directory(&[
         ("net.conflist", several("other", "wrong")),
         ("elsewhere.conflist", several("net", "right")),
     ]);
-    let list = list(&object("net", None), &directory.0).unwrap();
+    let list = list(&object("net", None), directory.path()).unwrap();
     assert_eq!(types(&list), ["right"]);
 }
 
 #[test]
 fn npwg_3_4_1_otherwise_the_request_fails_and_says_what_is_there() {
-    let directory = Directory::with(&[
+    let directory = directory(&[
         ("10-red.conflist", several("red", "bridge")),
         ("20-broken.conflist", json!([1])),
     ]);
-    let error = list(&object("net", None), &directory.0).unwrap_err();
+    let error = list(&object("net", None), directory.path()).unwrap_err();
     assert_eq!(error.code, codes::NO_NETWORK);
     let expected = format!(
         "NetworkAttachmentDefinition `default/net`: has no spec.config: there is no network `net` in `{}`",
-        directory.0.display()
+        directory.path().display()
     );
     assert_eq!(error.msg, expected);
     assert!(error.details.contains("`red`"), "{error}");
@@ -218,8 +202,8 @@ fn npwg_3_4_1_a_config_that_is_none_is_refused_by_name() {
 
 #[test]
 fn npwg_3_4_1_weir_is_not_its_own_delegate() {
-    let directory = Directory::with(&[("10-net.conflist", several("net", "weir"))]);
-    let on_disk = list(&object("net", None), &directory.0).unwrap_err();
+    let directory = directory(&[("10-net.conflist", several("net", "weir"))]);
+    let on_disk = list(&object("net", None), directory.path()).unwrap_err();
     let chained = r#"{ "plugins": [{ "type": "bridge" }, { "type": "weir" }] }"#;
     let chained = of("net", chained).unwrap_err();
     let alone = of("net", r#"{ "type": "weir", "delegates": [] }"#).unwrap_err();
@@ -231,9 +215,9 @@ fn npwg_3_4_1_weir_is_not_its_own_delegate() {
 
 #[test]
 fn npwg_3_4_1_a_name_does_not_lead_out_of_the_directory() {
-    let directory = Directory::with(&[]);
+    let directory = directory(&[]);
     for name in ["../net", "/etc/passwd", "..", "a/b", ""] {
-        let error = list(&object(name, None), &directory.0).unwrap_err();
+        let error = list(&object(name, None), directory.path()).unwrap_err();
         assert_eq!(error.code, codes::NO_NETWORK, "{name:?}");
         assert!(error.msg.contains("network name"), "{name:?}: {error}");
     }

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::*;
 use crate::pod::reference::Reference;
@@ -17,20 +17,15 @@ const OTHER_POD: &str = "e2b7a1c8-0000-4000-8000-000000000002";
 const SRIOV: &str = "intel.com/sriov";
 
 /// A root of a test's own.
-struct Place(PathBuf);
+struct Place(TempDir);
 
 impl Place {
     fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("weir-devices-{}-{number}", std::process::id());
-        let place = std::env::temp_dir().join(name);
-        fs::create_dir(&place).expect("it is made");
-        Self(place)
+        Self(TempDir::new().expect("it is made"))
     }
 
     fn paths(&self) -> Paths {
-        Paths::below(&self.0)
+        Paths::below(self.0.path())
     }
 
     /// A file at the place of an absolute path.
@@ -57,12 +52,6 @@ impl Place {
 
     fn devices(&self) -> Result<Devices, Error> {
         of_pod(&self.paths(), POD)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -336,14 +325,14 @@ fn only_a_regular_file_is_read() {
     let file = info::file_of_attachment(&network("blue"), "0a1b", "net1");
     let at = paths.resolve(&file);
     fs::create_dir_all(at.parent().expect("a directory")).expect("it is made");
-    symlink(place.0.join("etc/secret"), &at).expect("it is linked");
+    symlink(place.0.path().join("etc/secret"), &at).expect("it is linked");
     let error = info::read(&paths, &file).expect_err("a link");
     assert!(error.msg.contains("symbolic link"), "{error:?}");
     // What a device plugin says is put in the link's place, not where it leads.
     place.write(Path::new(OF_DEVICE), &pci().to_string());
-    fs::write(place.0.join("etc/secret"), "secret").expect("it is written");
+    fs::write(place.0.path().join("etc/secret"), "secret").expect("it is written");
     assert!(info::prepare(&paths, &file, SRIOV, "0000:18:02.5").expect("it is copied"));
-    let secret = fs::read_to_string(place.0.join("etc/secret")).expect("it is there");
+    let secret = fs::read_to_string(place.0.path().join("etc/secret")).expect("it is there");
     assert_eq!(secret, "secret");
     fs::remove_file(&at).expect("it is removed");
     mkfifo(&at, Mode::S_IRWXU).expect("a pipe");

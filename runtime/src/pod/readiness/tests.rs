@@ -4,12 +4,12 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
+use tempfile::TempDir;
 
 use super::*;
 
@@ -17,20 +17,15 @@ use super::*;
 const LONG: Duration = Duration::from_secs(60);
 
 /// A directory of a test's own.
-struct Place(PathBuf);
+struct Place(TempDir);
 
 impl Place {
     fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("weir-readiness-{}-{number}", std::process::id());
-        let place = std::env::temp_dir().join(name);
-        fs::create_dir(&place).expect("it is made");
-        Self(place)
+        Self(TempDir::new().expect("it is made"))
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
     fn write(&self, name: &str) {
@@ -47,12 +42,6 @@ impl Place {
 
     fn link(&self, name: &str, target: &str) {
         symlink(target, self.path(name)).expect("it is linked");
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -249,7 +238,7 @@ fn the_wait_has_an_end_and_sleeps_until_then() {
     let shown = file.display().to_string();
     assert!(error.msg.contains(&shown), "{error:?}");
     assert!(error.msg.contains("is not there after "), "{error:?}");
-    let end = format!("ends in `{}`", place.0.display());
+    let end = format!("ends in `{}`", place.0.path().display());
     assert!(error.details.contains(&end), "{error:?}");
 }
 

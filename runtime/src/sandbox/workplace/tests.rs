@@ -1,8 +1,6 @@
 //! Tests of the directory of plugins, with files that are no plugin's.
 
 use std::os::unix::fs::{MetadataExt, chown};
-use std::process;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use nix::libc;
@@ -13,6 +11,7 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, apply_filter,
 };
+use tempfile::TempDir;
 
 use super::super::Catalogue;
 use super::super::installed::digest;
@@ -23,23 +22,14 @@ const NAME: &str = "mine";
 
 /// A node's file system in a temporary directory, which goes with it.
 struct Node {
-    root: PathBuf,
+    root: TempDir,
     paths: Paths,
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.root);
-    }
 }
 
 impl Node {
     fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let root = std::env::temp_dir().join(format!("weir-workplace-{}-{count}", process::id()));
-        fs::create_dir(&root).unwrap();
-        let paths = Paths::below(&root);
+        let root = TempDir::new().unwrap();
+        let paths = Paths::below(root.path());
         Self { root, paths }
     }
 
@@ -248,7 +238,7 @@ fn what_belongs_to_somebody_else_is_not_run() {
     } else {
         // Where nothing can be given away, `/usr` is another user's already, unless weir runs as root
         // outside of a user namespace.
-        fs::rename(node.place(), node.root.join("away")).unwrap();
+        fs::rename(node.place(), node.root.path().join("away")).unwrap();
         std::os::unix::fs::symlink("/usr", node.place()).unwrap();
         let why = node.found().unwrap_err();
         assert!(why.contains("belongs to user"), "{why}");
