@@ -32,13 +32,14 @@ fn a_new_project_builds_and_passes_its_own_test() -> Result<()> {
             .all(|file| project.join(file.as_str().unwrap_or_default()).is_file())
     );
 
-    // Most of what it needs is built already.
+    // Most of what it needs is built already, with the house's profile `dev`.
     let target = house().join("target");
     symlink(target.canonicalize()?, project.join("target"))?;
     // What the house itself was built with: the test needs no network.
     fs::copy(house().join("Cargo.lock"), project.join("Cargo.lock"))?;
     let output = Command::new("cargo")
-        .args(["test", "--offline", "--target-dir", "target"])
+        .args(["test", "--offline", "--target-dir", "target", "--config"])
+        .arg(house().join("Cargo.toml"))
         .current_dir(&project)
         .env("WEIR", binary())
         .env("CARGO_NET_OFFLINE", "true")
