@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use weir_tests::binary;
 use weir_tests::trace::{self, End};
 
 use crate::machine::{DEFAULT, Machine, default_network};
@@ -34,7 +33,6 @@ fn install(machine: &Machine, kill_at: Option<usize>) -> Result<End> {
 struct Finished {
     configuration: String,
     kubeconfig: String,
-    binary: Vec<u8>,
 }
 
 impl Finished {
@@ -42,29 +40,33 @@ impl Finished {
         Ok(Self {
             configuration: machine.read(machine.configuration())?,
             kubeconfig: machine.read(machine.kubeconfig())?,
-            binary: fs::read(binary())?,
         })
     }
 
     /// Whether a file is new; fails where it is neither old nor new.
-    fn is_new(&self, path: &Path, new: &[u8]) -> Result<bool> {
-        let content = fs::read(path).with_context(|| format!("read {}", path.display()))?;
+    fn is_new(path: &Path, new: &str) -> Result<bool> {
+        let content =
+            fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
         match content == new {
             true => Ok(true),
-            false if content == OLD.as_bytes() => Ok(false),
+            false if content == OLD => Ok(false),
             false => bail!("{} is neither old nor new", path.display()),
         }
     }
 
     fn check_killed(&self, machine: &Machine) -> Result<()> {
-        let has_binary = self.is_new(&machine.bin_dir().join("weir"), &self.binary)?;
+        let has_binary = machine.has_binary()?;
+        if !has_binary {
+            let is_old = fs::read(machine.bin_dir().join("weir"))? == OLD.as_bytes();
+            assert!(is_old, "the binary is neither old nor new");
+        }
         let has_link = machine.is_link("bridge");
         if !has_link {
             assert_eq!(machine.read("opt/cni/bin/bridge")?, OLD);
         }
-        let has_kubeconfig = self.is_new(&machine.kubeconfig(), self.kubeconfig.as_bytes())?;
+        let has_kubeconfig = Self::is_new(&machine.kubeconfig(), &self.kubeconfig)?;
         let configuration = machine.configuration();
-        if self.is_new(&configuration, self.configuration.as_bytes())? {
+        if Self::is_new(&configuration, &self.configuration)? {
             assert!(
                 has_binary && has_link && has_kubeconfig,
                 "the configuration comes last"

@@ -1,6 +1,6 @@
 //! A node as the installer sees it: directories, a service account, and the variables of a container.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -175,7 +175,26 @@ impl Machine {
 
     /// Whether what is installed as weir is the binary under test, whole.
     pub fn has_binary(&self) -> Result<bool> {
-        Ok(fs::read(self.bin_dir().join("weir"))? == fs::read(binary())?)
+        same(&self.bin_dir().join("weir"), &binary())
+    }
+}
+
+/// Whether two files have the same content. Binaries are large: neither is read into memory.
+fn same(one: &Path, other: &Path) -> Result<bool> {
+    const BLOCK: usize = 256 * 1024;
+    let open = |path: &Path| -> Result<_> {
+        let file = File::open(path).with_context(|| format!("open {}", path.display()))?;
+        Ok(BufReader::with_capacity(BLOCK, file))
+    };
+    let (mut one, mut other) = (open(one)?, open(other)?);
+    loop {
+        let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+        if left != right || left.is_empty() {
+            return Ok(left == right);
+        }
+        let length = left.len();
+        one.consume(length);
+        other.consume(length);
     }
 }
 
