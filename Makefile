@@ -156,7 +156,7 @@ bench: build ## measure against the reference plugins and the floor
 
 lint: ## formatting, clippy, and dependencies
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy $(DEV) --workspace --all-targets -- -D warnings
 	@tests/setup lint
 	PATH="$$PATH:$(CURDIR)/target/tools" $(CARGO) deny check bans licenses sources
 	@PATH="$$PATH:$(CURDIR)/target/tools" tests/advisories
