@@ -9,8 +9,6 @@
 #[cfg(target_arch = "x86_64")]
 #[path = "../../../../runtime/weir/src/copy.rs"]
 mod copy;
-#[path = "../../../../runtime/weir/src/heap.rs"]
-mod heap;
 
 use std::fs;
 use std::path::Path;
@@ -19,6 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use dlmalloc::GlobalDlmalloc;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use weir::gate::{Audit, Denied, Gate, Subject};
@@ -27,7 +26,7 @@ use weir::grant::{address, firewall, ipam, link, neighbour, route, store, sysctl
 use weir::paths;
 
 #[global_allocator]
-static HEAP: heap::Heap = heap::Heap::new();
+static HEAP: GlobalDlmalloc = GlobalDlmalloc;
 
 /// An operation that waits for its gate.
 type Act = Box<dyn FnOnce(&mut Gate) -> Result<(), Denied>>;
