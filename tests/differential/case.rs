@@ -20,6 +20,7 @@ const REST: Duration = Duration::from_secs(5);
 
 /// How often to look whether it has.
 const POLL: Duration = Duration::from_millis(20);
+const LONGEST_POLL: Duration = Duration::from_millis(320);
 
 /// A configuration, and what is there before it is used.
 pub struct Case {
@@ -397,11 +398,13 @@ impl Story<'_> {
 /// Whether the condition holds before the kernel must have come to rest.
 pub fn wait_for(mut condition: impl FnMut() -> Result<bool>) -> Result<bool> {
     let deadline = Instant::now() + REST;
+    let mut pause = POLL;
     while !condition()? {
         if Instant::now() >= deadline {
             return Ok(false);
         }
-        thread::sleep(POLL);
+        thread::sleep(pause);
+        pause = (pause * 2).min(LONGEST_POLL);
     }
     Ok(true)
 }
