@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use roxmltree::{Document, Node as Element, ParsingOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use weir_tests::{Node, binary, weir};
+use weir_kit::{Node, binary, weir};
 
 /// Longer than anything here takes; what has not come by then does not come.
 const PATIENCE: Duration = Duration::from_secs(60);

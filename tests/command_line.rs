@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use weir::paths::Paths;
 use weir::sandbox;
-use weir_tests::{Node, binary, component, weir};
+use weir_kit::{Node, binary, component, weir};
 
 fn bridge() -> Value {
     json!({

@@ -7,7 +7,7 @@ use std::thread;
 
 use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
-use weir_tests::{Container, Node, Outcome, State, weir};
+use weir_kit::{Container, Node, Outcome, State, weir};
 
 const CONTAINERS: usize = 200;
 const AT_A_TIME: usize = 20;

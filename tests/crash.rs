@@ -3,8 +3,8 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_tests::trace::End;
-use weir_tests::{Call, Container, Node, State, weir};
+use weir_kit::trace::End;
+use weir_kit::{Call, Container, Node, State, weir};
 
 /// How many points of one ADD are tried.
 const POINTS: usize = 50;

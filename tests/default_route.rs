@@ -11,7 +11,7 @@ use weir::pod::codes;
 use weir::pod::default_route::{Made, settle};
 use weir::sandbox::{Sandbox, digest};
 use weir_cni::{AddResult, Command, Error};
-use weir_tests::{Container, Node, component};
+use weir_kit::{Container, Node, component};
 
 /// The cluster-wide default network, and two others: bridges with both families.
 const NETWORKS: [(&str, &str, u8); 3] = [

@@ -2,7 +2,7 @@
 //! what it does, and so narrow that each rule, and each value in the lists of a rule, is needed for
 //! something that happens there.
 //!
-//! The other tests leave what they used in a directory of their run (`weir_tests::grants_used`), which
+//! The other tests leave what they used in a directory of their run (`weir_kit::grants_used`), which
 //! `tests/run` makes, and runs this one after them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use std::fs;
 use serde_json::Value;
 use weir::grant::asked::Asked;
 use weir::grant::{Capabilities, Decision, Document, Invocation, named};
-use weir_tests::{grants_used, house};
+use weir_kit::{grants_used, house};
 
 /// What the tests have denied on purpose, by plugin and operation, with the rule that came closest: another
 /// program's bridge stands where the plugin's own link should be.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use weir::grant::Document;
 use weir::grant::reading::MOST_BYTES;
 use weir::sandbox::digest;
-use weir_tests::{Container, Grant, Node, Outcome, State, binary, component, house, weir};
+use weir_kit::{Container, Grant, Node, Outcome, State, binary, component, house, weir};
 
 const PLUGIN: &str = "misbehaving";
 
@@ -147,7 +147,7 @@ fn code_of_another_engine() -> Result<()> {
 
 /// The engine's version stands in the code as text, after its length.
 fn of_another_version(code: &[u8]) -> Result<Vec<u8>> {
-    let lock = fs::read_to_string(weir_tests::house().join("Cargo.lock"))?;
+    let lock = fs::read_to_string(weir_kit::house().join("Cargo.lock"))?;
     let version = lock.split("name = \"wasmtime\"\nversion = \"").nth(1);
     let version = version
         .and_then(|rest| rest.split('"').next())

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_tests::{Grant, Node, binary, component};
+use weir_kit::{Grant, Node, binary, component};
 
 const PLUGIN: &str = "misbehaving";
 const ALL_LINKS: &str = "{ link: [{ namespace: container }] }";

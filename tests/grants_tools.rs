@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_tests::{Container, Grant, Node, State, binary, component, house, weir};
+use weir_kit::{Container, Grant, Node, State, binary, component, house, weir};
 
 const PLUGIN: &str = "misbehaving";
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use weir_tests::house;
+use weir_kit::house;
 
 /// The modules of the runtime, ground first. `paths` and the crate `weir_cni` are the ground.
 const FLOORS: [&str; 10] = [

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use weir_tests::vm::Vm;
-use weir_tests::{binary, grants_used, house};
+use weir_kit::vm::Vm;
+use weir_kit::{binary, grants_used, house};
 
 #[path = "vm/attached.rs"]
 mod attached;

@@ -8,8 +8,8 @@ use std::thread;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_tests::trace::{self, End};
-use weir_tests::{Container, Node, State, binary, weir};
+use weir_kit::trace::{self, End};
+use weir_kit::{Container, Node, State, binary, weir};
 
 struct World {
     node: Node,
@@ -287,9 +287,9 @@ fn del_goes_by_the_record_and_past_failures() -> Result<()> {
     world.add(&["--networks", "one,two,three"])?;
     world.configure(json!([]))?;
     // A grant that keeps the plugin off two of the networks.
-    let document = weir_tests::Grant {
+    let document = weir_kit::Grant {
         networks: r#"["two"]"#,
-        ..weir_tests::Grant::nothing("bridge")
+        ..weir_kit::Grant::nothing("bridge")
     };
     world.node.put_grant(
         "bridge.yaml",

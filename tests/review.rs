@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
-use weir_tests::{Container, Grant, Node, house};
+use weir_kit::{Container, Grant, Node, house};
 
 const FENCE: &str = "```";
 

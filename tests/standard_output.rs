@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result};
-use weir_tests::{Container, Node, binary, component, house, program};
+use weir_kit::{Container, Node, binary, component, house, program};
 
 /// Commands that print nothing when all is well.
 const SILENT: [&str; 4] = ["net del", "net check", "net gc", "net status"];

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
-use weir_tests::{Container, Node, State, binary, weir};
+use weir_kit::{Container, Node, State, binary, weir};
 
 const VERSIONS: [&str; 7] = [
     "0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0",
@@ -476,7 +476,7 @@ fn networks_that_are_not_there() -> Result<()> {
 fn a_list_that_fails_in_its_middle_leaves_nothing() -> Result<()> {
     let node = Node::create()?;
     let container = node.container()?;
-    node.install_with(&weir_tests::Grant::nothing("misbehaving"))?;
+    node.install_with(&weir_kit::Grant::nothing("misbehaving"))?;
     let mut network = list("blue", "10.53.0.0/24");
     let plugins = network["plugins"].as_array_mut().context("plugins")?;
     plugins.push(json!({ "type": "misbehaving", "act": "trap" }));

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_tests::weir;
+use weir_kit::weir;
 
 use super::Place;
 

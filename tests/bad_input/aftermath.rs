@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_tests::{Node, State, weir};
+use weir_kit::{Node, State, weir};
 
 use super::disk::on_small_disk;
 use super::{Place, config, refused, with, with_ipam};

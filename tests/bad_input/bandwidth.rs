@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_tests::{Call, Container, Node, weir};
+use weir_kit::{Call, Container, Node, weir};
 
 /// A container that `bridge` has attached.
 struct Place {

@@ -7,7 +7,7 @@ use std::thread;
 use anyhow::{Context, Result, anyhow};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
-use weir_tests::{Node, weir};
+use weir_kit::{Node, weir};
 
 use super::{config, refused};
 

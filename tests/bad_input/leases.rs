@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use anyhow::Result;
 use serde_json::json;
-use weir_tests::{Node, weir};
+use weir_kit::{Node, weir};
 
 use super::{Place, config, refused, with, with_ipam};
 

@@ -12,7 +12,7 @@ mod tuning;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_tests::{Call, Container, Node, State, weir};
+use weir_kit::{Call, Container, Node, State, weir};
 
 fn config() -> Value {
     json!({

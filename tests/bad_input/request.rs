@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use weir_tests::weir;
+use weir_kit::weir;
 
 use super::{Place, config, refused, with, with_ipam};
 

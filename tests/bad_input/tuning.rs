@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_tests::{Call, Container, Node, weir};
+use weir_kit::{Call, Container, Node, weir};
 
 /// Parameters that the tests try to change.
 const PARAMETERS: [&str; 4] = [

@@ -12,7 +12,7 @@ use std::fs;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
-use weir_tests::{Container, Grant, Node};
+use weir_kit::{Container, Grant, Node};
 
 /// The plugin that says what it was asked.
 const PLUGIN: &str = "puppet";

@@ -10,7 +10,7 @@ use std::fs;
 use anyhow::Result;
 use clauses::Clause;
 use tests_found::Test;
-use weir_tests::house;
+use weir_kit::house;
 
 /// The clauses, and all tests that cite one.
 fn read() -> Result<(Vec<Clause>, Vec<Test>)> {

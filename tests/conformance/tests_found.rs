@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
-use weir_tests::house;
+use weir_kit::house;
 
 /// A test.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use weir_tests::binary;
-use weir_tests::containerd::{BUSYBOX_IMAGE, Containerd};
+use weir_kit::binary;
+use weir_kit::containerd::{BUSYBOX_IMAGE, Containerd};
 
 const PLUGINS: [&str; 3] = ["bridge", "host-local", "loopback"];
 const LEASES: &str = "/var/lib/cni/networks/pods";

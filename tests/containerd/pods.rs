@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
-use weir_tests::binary;
-use weir_tests::containerd::{BUSYBOX_IMAGE, Containerd};
-use weir_tests::cri::Cri;
+use weir_kit::binary;
+use weir_kit::containerd::{BUSYBOX_IMAGE, Containerd};
+use weir_kit::cri::Cri;
 
 /// The bridge of the pods' network, and its address.
 pub const BRIDGE: &str = "pods0";

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use nix::sys::socket::{setsockopt, sockopt::ReceiveTimeout};
 use nix::sys::time::{TimeVal, TimeValLike};
-use weir_tests::patiently;
+use weir_kit::patiently;
 
 /// How long the other side may take.
 const LIMIT: Duration = Duration::from_secs(5);

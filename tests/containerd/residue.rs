@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::{Result, ensure};
 use serde_json::Value;
-use weir_tests::containerd::Containerd;
+use weir_kit::containerd::Containerd;
 
 use crate::pods::BRIDGE;
 

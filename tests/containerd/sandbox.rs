@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_tests::Namespace;
+use weir_kit::Namespace;
 
 use crate::pods::{BRIDGE, GATEWAY, Pod, Pods, Wishes};
 use crate::probe::{self, Server};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_tests::Outcome;
+use weir_kit::Outcome;
 
 use crate::compare::differences;
 use crate::normalise;

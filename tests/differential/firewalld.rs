@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_tests::firewalld::{Bus, Firewalld};
+use weir_kit::firewalld::{Bus, Firewalld};
 
 use crate::probe::{Place, Probe, Protocol, Server};
 use crate::side::{Side, Whose, with_previous};

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
-use weir_tests::Outcome;
+use weir_kit::Outcome;
 
 use crate::side::Side;
 use crate::snapshot::{Snapshot, Space};

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use weir_tests::{Container, patiently};
+use weir_kit::{Container, patiently};
 
 use crate::side::Side;
 

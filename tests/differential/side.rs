@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_tests::plugin::REFERENCE;
-use weir_tests::{Call, Container, Node, Outcome, reference, weir};
+use weir_kit::plugin::REFERENCE;
+use weir_kit::{Call, Container, Node, Outcome, reference, weir};
 
 /// Whose plugins are called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_tests::{Node, State};
+use weir_kit::{Node, State};
 
 use crate::side::{Side, Whose, with_previous};
 

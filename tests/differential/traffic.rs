@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_tests::{Container, patiently};
+use weir_kit::{Container, patiently};
 
 use crate::side::{Side, with_previous};
 

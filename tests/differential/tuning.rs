@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_tests::{Call, Container, Outcome, weir};
+use weir_kit::{Call, Container, Outcome, weir};
 
 use crate::case::{Case, cases, wait_for};
 use crate::compare::differences;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_tests::Node;
+use weir_kit::Node;
 
 use crate::side::{Side, Whose, with_previous};
 

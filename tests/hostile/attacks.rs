@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use anyhow::{Context, Result};
-use weir_tests::house;
+use weir_kit::house;
 
 /// The suite's tests, as `module::name`.
 fn tests() -> Result<BTreeSet<String>> {

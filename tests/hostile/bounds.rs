@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::json;
-use weir_tests::Grant;
+use weir_kit::Grant;
 
 use super::{HALF, Place, READ};
 

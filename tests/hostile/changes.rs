@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_tests::Grant;
+use weir_kit::Grant;
 
 use super::Place;
 

@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_tests::house;
+use weir_kit::house;
 
 use super::puppet::{Answer, Puppet};
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_tests::{Grant, component};
+use weir_kit::{Grant, component};
 
 use super::puppet::{PLUGIN, Puppet};
 

@@ -6,7 +6,7 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_tests::{Grant, Outcome};
+use weir_kit::{Grant, Outcome};
 
 use super::Place;
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use weir::sandbox::digest;
-use weir_tests::{Grant, Node, State, component, program, weir};
+use weir_kit::{Grant, Node, State, component, program, weir};
 
 use super::wat::{Text, other_contract};
 

@@ -23,7 +23,7 @@ mod wat;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_tests::{Container, Grant, Node, Outcome, State, weir};
+use weir_kit::{Container, Grant, Node, Outcome, State, weir};
 
 /// A node with a hostile plugin under a grant, and a container.
 pub struct Place {

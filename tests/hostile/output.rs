@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_tests::Grant;
+use weir_kit::Grant;
 
 use super::Place;
 use super::puppet::Puppet;

@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_tests::{Grant, Outcome, State};
+use weir_kit::{Grant, Outcome, State};
 
 use super::Place;
 

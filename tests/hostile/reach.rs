@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_tests::{Grant, Node, State, weir};
+use weir_kit::{Grant, Node, State, weir};
 
 use super::{Place, READ};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use weir_tests::{Container, Grant, Node, State, house, program};
+use weir_kit::{Container, Grant, Node, State, house, program};
 
 use super::Place;
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use weir_tests::trace::{self, End};
+use weir_kit::trace::{self, End};
 
 use crate::machine::{DEFAULT, Machine, default_network};
 

@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use weir_tests::binary;
+use weir_kit::binary;
 
 /// How long anything may take.
 const LIMIT: Duration = Duration::from_secs(30);

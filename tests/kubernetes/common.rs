@@ -7,7 +7,7 @@ use weir::paths::Paths;
 use weir::pod::cluster::{Cluster, Event, EventKind, PodName};
 use weir::pod::kubernetes::{Kubernetes, Limits};
 use weir::pod::reference::Reference;
-use weir_tests::{ApiServer, Node};
+use weir_kit::{ApiServer, Node};
 
 use crate::support::Scene;
 

@@ -10,7 +10,7 @@ use weir::paths::Paths;
 use weir::pod::cluster::PodName;
 use weir::pod::kubernetes::{Kubernetes, Limits};
 use weir_cni::Error;
-use weir_tests::ApiServer;
+use weir_kit::ApiServer;
 
 /// Where a configuration says that the kubeconfig is.
 pub const KUBECONFIG: &str = "/etc/weir.kubeconfig";

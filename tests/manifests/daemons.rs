@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_tests::binary;
+use weir_kit::binary;
 
 use super::documents::{objects, one};
 

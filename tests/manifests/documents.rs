@@ -13,7 +13,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use weir_tests::house;
+use weir_kit::house;
 
 /// Where they are.
 pub fn directory() -> PathBuf {

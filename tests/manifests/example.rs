@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use weir_cni::NetworkConfigList;
-use weir_tests::{Node, STANDARD, weir};
+use weir_kit::{Node, STANDARD, weir};
 
 use super::documents::{one, text};
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 use weir::pod::codes;
-use weir_tests::{binary, house};
+use weir_kit::{binary, house};
 
 const PREFIX: &str = "WEIR_INSTALL_";
 

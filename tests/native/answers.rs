@@ -110,7 +110,7 @@ fn the_delegating_plugin_runs_native_delegates() -> Result<()> {
         "delegates": [{ "name": "net", "type": PLUGIN, "probe": world.with_files(json!({})) }],
     });
     let run = |command: &str, config: &Value| {
-        let mut call = weir_tests::weir(&world.node, "weir", command, &world.container, config);
+        let mut call = weir_kit::weir(&world.node, "weir", command, &world.container, config);
         call.set("CNI_PATH", world.native());
         world.node.run(&call)
     };
@@ -121,7 +121,7 @@ fn the_delegating_plugin_runs_native_delegates() -> Result<()> {
     // As a configuration names the directory, below weir's root, whatever CNI_PATH says.
     let mut with_bin_dir = config;
     with_bin_dir["binDir"] = json!("/native");
-    let mut call = weir_tests::weir(&world.node, "weir", "ADD", &world.container, &with_bin_dir);
+    let mut call = weir_kit::weir(&world.node, "weir", "ADD", &world.container, &with_bin_dir);
     call.set("CNI_PATH", "/nowhere");
     world.node.run(&call)?.result();
     let calls = world.calls();

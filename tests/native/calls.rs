@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use weir_tests::binary;
+use weir_kit::binary;
 
 use crate::world::{NETWORK, PLUGIN, World};
 

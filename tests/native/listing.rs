@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_tests::binary;
+use weir_kit::binary;
 
 use crate::world::{NETWORK, PLUGIN, World, failed};
 

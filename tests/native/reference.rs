@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde_json::json;
-use weir_tests::plugin::REFERENCE;
+use weir_kit::plugin::REFERENCE;
 
 use crate::world::{NETWORK, World};
 

@@ -7,7 +7,7 @@ use std::process::Output;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
-use weir_tests::{Container, Node, program};
+use weir_kit::{Container, Node, program};
 
 /// The network's name.
 pub const NETWORK: &str = "net";

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_tests::{Grant, Node, binary, component};
+use weir_kit::{Grant, Node, binary, component};
 
 use crate::{json, path, said};
 

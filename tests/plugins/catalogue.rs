@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use weir_tests::{Grant, Node, binary, component, weir};
+use weir_kit::{Grant, Node, binary, component, weir};
 
 use crate::{json, path};
 

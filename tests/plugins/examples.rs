@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_tests::{Container, Grant, Node, Outcome, State, weir};
+use weir_kit::{Container, Grant, Node, Outcome, State, weir};
 
 use crate::granted;
 

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::json;
-use weir_tests::{Grant, Node, component};
+use weir_kit::{Grant, Node, component};
 
 use crate::{granted, json, path, said};
 

@@ -13,7 +13,7 @@ use std::process::Output;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use weir_tests::{Node, house};
+use weir_kit::{Node, house};
 
 /// A file of an example.
 fn example(name: &str, file: &str) -> PathBuf {

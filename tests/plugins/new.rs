@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use weir_tests::{Node, binary, house};
+use weir_kit::{Node, binary, house};
 
 use crate::{json, path, said};
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_tests::{Node, binary, component};
+use weir_kit::{Node, binary, component};
 
 use crate::{example, path, said};
 
@@ -37,7 +37,7 @@ impl Case {
 
     #[track_caller]
     fn run(&self, component: &str, words: &[&str], code: i32) -> Value {
-        let file = weir_tests::component(component);
+        let file = weir_kit::component(component);
         run(&file, &self.config, words, code)
     }
 }
@@ -229,7 +229,7 @@ fn an_ipam_plugin_is_tested_through_another() -> Result<()> {
         |record: &Value| record["capability"] == "ipam" && record["verdict"] == "denied";
     assert!(tried.iter().any(is_denied), "{report:#}");
 
-    let shipped = fs::read_to_string(weir_tests::house().join("plugins/ptp/grant.yaml"))?;
+    let shipped = fs::read_to_string(weir_kit::house().join("plugins/ptp/grant.yaml"))?;
     let wider = shipped.replace("ipam: [", "ipam: [leases, ");
     assert_ne!(shipped, wider);
     let of_ptp = case.node.root().join("ptp.yaml");

@@ -1,8 +1,8 @@
 //! The process killed at many points of a pod's ADD and DEL: a later DEL leaves nothing.
 
 use anyhow::{Context, Result};
-use weir_tests::State;
-use weir_tests::trace::End;
+use weir_kit::State;
+use weir_kit::trace::End;
 
 use crate::world::{Pod, World, names};
 

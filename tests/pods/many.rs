@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
-use weir_tests::State;
+use weir_kit::State;
 
 use crate::world::{Pod, World, interfaces};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_tests::State;
+use weir_kit::State;
 
 use crate::world::{Pod, World, bridge, list, names};
 

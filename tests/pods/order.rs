@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_tests::{Grant, State};
+use weir_kit::{Grant, State};
 
 use crate::world::{World, bridge, interfaces, list, names};
 

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::json;
-use weir_tests::{Node, State, weir};
+use weir_kit::{Node, State, weir};
 
 use crate::world::{bridge, list, names};
 

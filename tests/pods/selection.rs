@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::json;
-use weir_tests::Container;
+use weir_kit::Container;
 
 use crate::world::{DEFAULT, World, bridge, interfaces, list, names, selection};
 

@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_tests::State;
+use weir_kit::State;
 
 use crate::world::{World, bridge, list, names};
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value, json};
-use weir_tests::{ApiServer, Call, Container, Node, Outcome, binary, weir};
+use weir_kit::{ApiServer, Call, Container, Node, Outcome, binary, weir};
 
 /// The annotation with the networks of a pod.
 pub const NETWORKS: &str = "k8s.v1.cni.cncf.io/networks";

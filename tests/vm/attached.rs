@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
-use weir_tests::{Container, Node, Outcome, reference, weir};
+use weir_kit::{Container, Node, Outcome, reference, weir};
 
 use crate::station::Station;
 

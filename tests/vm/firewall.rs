@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use serde_json::json;
-use weir_tests::{Container, Node};
+use weir_kit::{Container, Node};
 
 use crate::attached::Attached;
 use crate::station::{Heard, Station};

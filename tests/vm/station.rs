@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use anyhow::Result;
-use weir_tests::{Container, Node};
+use weir_kit::{Container, Node};
 
 const PORT: u16 = 9000;
 

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use serde_json::json;
-use weir_tests::Node;
+use weir_kit::Node;
 
 use crate::attached::Attached;
 use crate::station::Station;

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
-use weir_tests::state::State;
-use weir_tests::{Node, weir};
+use weir_kit::state::State;
+use weir_kit::{Node, weir};
 
 use crate::attached::{Attached, By, network, vlans};
 use crate::station::Station;

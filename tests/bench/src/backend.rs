@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use weir_tests::Namespace;
+use weir_kit::Namespace;
 
 /// While a port is mapped in this namespace by the reference. The calling thread is inside afterwards.
 pub fn find(host: &Namespace) -> Result<String> {

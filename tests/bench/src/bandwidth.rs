@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use serde_json::{Value, json};
-use weir_tests::throughput::throughput;
+use weir_kit::throughput::throughput;
 
 use crate::contender::{Contender, Contenders};
 use crate::interrupt;

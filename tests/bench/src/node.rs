@@ -15,7 +15,7 @@ use crate::call::{Answer, call};
 use crate::contender::{Contender, Contenders};
 use crate::interrupt;
 use crate::scratch::Scratch;
-use weir_tests::Namespace;
+use weir_kit::Namespace;
 
 pub const NETWORK: &str = "bench";
 pub const SUBNET: &str = "10.88.0.0/16";

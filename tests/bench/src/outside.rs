@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use weir_tests::Namespace;
+use weir_kit::Namespace;
 
 use crate::node::Node;
 

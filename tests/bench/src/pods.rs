@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_tests::{ApiServer, Namespace};
+use weir_kit::{ApiServer, Namespace};
 
 use crate::call::{Answer, call};
 use crate::contender::Contenders;

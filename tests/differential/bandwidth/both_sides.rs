@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_tests::Outcome;
+use weir_kit::Outcome;
 
 use super::{Attached, alone, both_directions, bridge, traffic};
 use crate::compare::differences;

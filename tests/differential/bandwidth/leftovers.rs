@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_tests::{Outcome, weir};
+use weir_kit::{Outcome, weir};
 
 use super::{Attached, alone, bandwidth, both_directions, bridge, must_succeed, traffic};
 use crate::side::{Side, Whose};

@@ -16,7 +16,7 @@ mod packets;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_tests::{Call, Node, Outcome, weir};
+use weir_kit::{Call, Node, Outcome, weir};
 
 use crate::side::{Side, Whose};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
-use weir_tests::{Container, Node, patiently, throughput};
+use weir_kit::{Container, Node, patiently, throughput};
 
 use super::{Attached, alone, both_directions, bridge};
 use crate::side::Whose;

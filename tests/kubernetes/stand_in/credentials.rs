@@ -11,8 +11,8 @@ use weir::pod::cluster::{Cluster, Pod};
 use weir::pod::codes;
 use weir::pod::kubernetes::Kubernetes;
 use weir_cni::Error;
-use weir_tests::ApiServer;
-use weir_tests::api_server::kubeconfig;
+use weir_kit::ApiServer;
+use weir_kit::api_server::kubeconfig;
 
 use crate::support::{KUBECONFIG, Root, SHORT, Scene, expect_said};
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use weir::pod::cluster::{Event, EventKind, PodName};
 use weir::pod::kubernetes::Limits;
 use weir::pod::report;
-use weir_tests::binary;
+use weir_kit::binary;
 
 use crate::support::{KUBECONFIG, Root, Scene};
 

@@ -9,7 +9,7 @@ use weir::pod::codes;
 use weir::pod::kubernetes::Limits;
 use weir::pod::reference::Reference;
 use weir_cni::{Code, Error};
-use weir_tests::ApiServer;
+use weir_kit::ApiServer;
 
 use crate::support::{KUBECONFIG, Root, SHORT, Scene, expect_said};
 

@@ -2,7 +2,7 @@
 //! names a kubeconfig (`make test-cluster`).
 //!
 //! ```no_run
-//! # use weir_tests::{ApiServer, Node};
+//! # use weir_kit::{ApiServer, Node};
 //! let node = Node::create()?;
 //! let server = ApiServer::start_in(&node)?;
 //! let kubeconfig = server.install_kubeconfig(&node)?;

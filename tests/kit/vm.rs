@@ -3,7 +3,7 @@
 //!
 //! ```no_run
 //! # use std::path::Path;
-//! # use weir_tests::vm::Vm;
+//! # use weir_kit::vm::Vm;
 //! let output = Vm::new(Path::new("target/vm"))
 //!     .file("target/x86_64-unknown-linux-musl/debug/weir", "/opt/cni/bin/weir", 0o755)
 //!     .symlink("weir", "/opt/cni/bin/bridge")

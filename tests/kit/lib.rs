@@ -58,7 +58,7 @@ pub fn program(name: &str) -> PathBuf {
 
 /// The top of the house.
 pub fn house() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// A built component: `target/components/<name>.wasm`.

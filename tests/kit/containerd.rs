@@ -3,7 +3,7 @@
 //!
 //! ```no_run
 //! # use std::path::Path;
-//! # use weir_tests::containerd::{BUSYBOX_IMAGE, Containerd};
+//! # use weir_kit::containerd::{BUSYBOX_IMAGE, Containerd};
 //! let containerd = Containerd::start(Path::new("target/tmp"))?;
 //! containerd.install_cni_bin(Path::new("target/release/weir"), &["bridge", "host-local"])?;
 //! containerd.write_cni_conf("10-pods.conflist", &serde_json::json!({ "cniVersion": "1.0.0" }))?;
