@@ -1,6 +1,7 @@
 //! Whether a plugin may run at all: its component, its digest, its grant.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -345,6 +346,69 @@ fn documents_that_are_not_valid_stop_everything() -> Result<()> {
     // Other files are no grants.
     place.node.put_grant("z-other.yaml.bak", "{")?;
     place.run(PLUGIN, "ADD")?.result();
+    Ok(())
+}
+
+/// What others can write may be what somebody else allows himself: nothing runs, also no plugin that is built in.
+#[test]
+fn grants_that_others_can_write_stop_everything() -> Result<()> {
+    let place = Place::granted()?;
+    let grants = place.node.root().join("etc/weir/grants.d");
+    let file = grants.join(format!("{PLUGIN}.yaml"));
+    let configuration = grants.parent().context("it is below a directory")?;
+    for (path, unsafe_mode, mode) in [
+        (file.as_path(), 0o646, 0o644),
+        (&file, 0o664, 0o644),
+        (&grants, 0o777, 0o755),
+        (&grants, 0o1777, 0o755),
+        (configuration, 0o775, 0o755),
+    ] {
+        let shown = path.display().to_string();
+        fs::set_permissions(path, Permissions::from_mode(unsafe_mode))?;
+        let words = ["is not trusted", &shown, &format!("chmod go-w {shown}")];
+        place.refused(PLUGIN, 202, &words);
+        place.refused("loopback", 202, &words);
+        fs::set_permissions(path, Permissions::from_mode(mode))?;
+        place.run(PLUGIN, "ADD")?.result();
+    }
+    Ok(())
+}
+
+mod needs_root {
+    use super::*;
+
+    #[test]
+    fn a_grant_that_is_another_users_stops_everything() -> Result<()> {
+        let place = Place::granted()?;
+        let grants = place.node.root().join("etc/weir/grants.d");
+        let file = grants.join(format!("{PLUGIN}.yaml"));
+        for path in [&file, &grants] {
+            chown(path, Some(1000), None)?;
+            let shown = path.display().to_string();
+            let words = ["belongs to user 1000", &format!("chown 0 {shown}")];
+            place.refused("loopback", 202, &words);
+            chown(path, Some(0), None)?;
+            place.run(PLUGIN, "ADD")?.result();
+        }
+        // A link in a directory of the node's owner is his; what it leads to must be so as well.
+        let elsewhere = place.node.root().join("elsewhere");
+        fs::create_dir(&elsewhere)?;
+        chown(&elsewhere, Some(1000), None)?;
+        fs::rename(&file, elsewhere.join("grant"))?;
+        symlink("../../../elsewhere/grant", &file)?;
+        place.refused("loopback", 202, &["belongs to user 1000", "elsewhere`"]);
+        Ok(())
+    }
+}
+
+/// Somebody who can exchange the directory can exchange the plugin.
+#[test]
+fn plugins_below_a_directory_that_others_can_write_are_not_run() -> Result<()> {
+    let place = Place::granted()?;
+    let plugins = place.node.installed(PLUGIN);
+    let plugins = plugins.parent().context("it is below a directory")?;
+    fs::set_permissions(plugins, Permissions::from_mode(0o777))?;
+    place.refused(PLUGIN, 200, &["is not trusted", "chmod go-w"]);
     Ok(())
 }
 

@@ -44,6 +44,11 @@ impl Paths {
         Self { root: root.into() }
     }
 
+    /// The directory itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// `WEIR_ROOT` where it is set, absolute, and the real and the effective user are the same;
     /// `/` otherwise. A set-user-id weir must not be led elsewhere by its caller.
     pub fn from_environment() -> Self {
@@ -145,8 +150,8 @@ impl Paths {
     }
 
     /// The directories of all that weir goes by, and of what it says: configurations, grants, plugins,
-    /// results, logs.
-    pub fn own(&self) -> [PathBuf; 6] {
+    /// results, logs; and of what it takes over from Multus.
+    pub fn own(&self) -> [PathBuf; 8] {
         [
             self.root.join("etc/weir"),
             self.root.join("var/lib/weir"),
@@ -154,6 +159,8 @@ impl Paths {
             self.run(),
             self.results(),
             self.networks(),
+            self.root.join("etc/cni/multus"),
+            self.root.join("var/lib/cni/multus"),
         ]
     }
 }

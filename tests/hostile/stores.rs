@@ -132,7 +132,10 @@ fn weirs_own_directories_are_no_stores() -> Result<()> {
         "/etc/weir",
         "/etc/weir/grants.d",
         "/etc/cni/net.d",
+        "/etc/cni/multus/net.d",
         "/run/weir",
+        "/var/lib/cni/multus",
+        "/var/lib/cni/multus/results",
         "/var/lib/cni/results",
         "/var/lib/weir",
         "/var/lib/weir/indexes",
@@ -202,6 +205,7 @@ fn weirs_own_directories_are_no_stores() -> Result<()> {
 fn no_network_is_named_into_weirs_own_directories() -> Result<()> {
     let puppet = Puppet::under("{ store: [ { directories: [/] } ] }")?;
     for (network, path) in [
+        ("multus", "/var/lib/cni"),
         ("results", "/var/lib/cni"),
         ("weir", "/var/log"),
         ("etc", "/"),

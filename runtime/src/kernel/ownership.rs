@@ -1,12 +1,25 @@
 //! Whose a file is, and who else may change it: what weir trusts on disk is its own user's, or root's.
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
 
+use nix::errno::Errno;
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 use nix::unistd::geteuid;
 
 /// Permission to write for others than the owner.
 const OTHERS_WRITE: u32 = 0o022;
+
+/// In a directory with this bit, others can remove or rename their own entries alone.
+const STICKY: u32 = 0o1000;
+
+/// So many symbolic links may a path have, as in the kernel.
+const MOST_LINKS: usize = 40;
 
 /// Whose a file may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,12 +42,308 @@ pub enum Foreign {
 /// Fails where somebody else than its owner may write in a file or a directory, or where it has another
 /// owner than it may have. The metadata must be that of the open descriptor which is used afterwards.
 pub fn check(metadata: &Metadata, expected: Owner) -> Result<(), Foreign> {
-    let (owner, user) = (metadata.uid(), geteuid().as_raw());
-    if owner != user && (expected == Owner::User || owner != 0) {
-        return Err(Foreign::Owner { owner, user });
-    }
+    check_owner(metadata, expected)?;
     match metadata.mode() & 0o7777 {
         mode if mode & OTHERS_WRITE != 0 => Err(Foreign::Mode(mode)),
         _ => Ok(()),
+    }
+}
+
+fn check_owner(metadata: &Metadata, expected: Owner) -> Result<(), Foreign> {
+    let (owner, user) = (metadata.uid(), geteuid().as_raw());
+    match owner != user && (expected == Owner::User || owner != 0) {
+        true => Err(Foreign::Owner { owner, user }),
+        false => Ok(()),
+    }
+}
+
+/// Why a file is not read.
+#[derive(Debug)]
+pub enum Untrusted {
+    /// It cannot be read.
+    Unreadable(io::Error),
+    /// Somebody else than weir's user and root could have written it, or could put another in its place: what
+    /// stands at this path, the file itself or a directory above it, is not theirs alone.
+    Foreign { path: PathBuf, foreign: Foreign },
+}
+
+impl Untrusted {
+    /// Of what stands at a path.
+    pub fn foreign(path: &Path, foreign: Foreign) -> Self {
+        let path = path.to_owned();
+        Self::Foreign { path, foreign }
+    }
+
+    /// Whether there is no such file.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Unreadable(error) if error.kind() == ErrorKind::NotFound)
+    }
+
+    /// What to do about it; none where it cannot be read.
+    pub fn remedy(&self) -> Option<String> {
+        let Self::Foreign { path, foreign } = self else {
+            return None;
+        };
+        let shown = path.display();
+        let command = match foreign {
+            Foreign::Owner { user, .. } => format!("chown {user} {shown}"),
+            Foreign::Mode(_) => format!("chmod go-w {shown}"),
+        };
+        Some(format!("look at who has changed it, then `{command}`"))
+    }
+}
+
+impl fmt::Display for Untrusted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(error) => error.fmt(f),
+            Self::Foreign { path, foreign } => {
+                let shown = path.display();
+                match foreign {
+                    Foreign::Owner { owner, user: 0 } => {
+                        write!(f, "`{shown}` belongs to user {owner}, not to root")
+                    }
+                    Foreign::Owner { owner, user } => write!(
+                        f,
+                        "`{shown}` belongs to user {owner}, not to root or to user {user}, as whom weir runs"
+                    ),
+                    Foreign::Mode(mode) => write!(
+                        f,
+                        "`{shown}` has mode {mode:04o}, but only its owner may have permission to write to it"
+                    ),
+                }
+            }
+        }
+    }
+}
+
+impl From<io::Error> for Untrusted {
+    fn from(error: io::Error) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+/// Opens a regular file that nobody but root and weir's user can have written or put there: the file, every
+/// directory above it up to `root`, and every symbolic link on the way are theirs, and nobody else may write in
+/// them. A directory in which all may make files is no harm where they cannot touch those of others (`/tmp`).
+///
+/// Nothing is said of a file that is not there, whosoever the directories are.
+pub fn open(path: &Path, root: &Path) -> Result<File, Untrusted> {
+    fs::metadata(path)?;
+    let place = walk(path, root)?;
+    // Another kind of file must not make weir wait; a symbolic link was followed.
+    let mut options = File::options();
+    options.read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK);
+    let file = options.open(&place)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        let error = io::Error::new(ErrorKind::InvalidInput, "not a regular file");
+        return Err(error.into());
+    }
+    check(&metadata, Owner::UserOrRoot).map_err(|foreign| Untrusted::foreign(&place, foreign))?;
+    Ok(file)
+}
+
+/// Fails as [`open`] does for a directory, whose entries are then safe to list.
+pub fn check_directory(path: &Path, root: &Path) -> Result<(), Untrusted> {
+    let metadata = fs::metadata(path)?;
+    let place = walk(path, root)?;
+    check(&metadata, Owner::UserOrRoot).map_err(|foreign| Untrusted::foreign(&place, foreign))
+}
+
+/// Follows a path from the root, and checks every directory and every symbolic link that it goes through.
+/// Returns where it ends, without symbolic links. As all of it is trusted, nobody can change it meanwhile.
+fn walk(path: &Path, root: &Path) -> Result<PathBuf, Untrusted> {
+    let mut place = root.to_owned();
+    let mut ahead = names(path.strip_prefix(root).unwrap_or(path));
+    let mut links = 0;
+    while let Some(name) = ahead.pop_front() {
+        if name == ".." {
+            place.pop();
+            continue;
+        }
+        let next = place.join(&name);
+        let metadata = fs::symlink_metadata(&next)?;
+        let trusted = if metadata.is_symlink() {
+            check_owner(&metadata, Owner::UserOrRoot)
+        } else if ahead.is_empty() {
+            Ok(())
+        } else {
+            check_passage(&metadata)
+        };
+        trusted.map_err(|foreign| Untrusted::foreign(&next, foreign))?;
+        if !metadata.is_symlink() {
+            place = next;
+            continue;
+        }
+        links += 1;
+        if links > MOST_LINKS {
+            return Err(io::Error::from(Errno::ELOOP).into());
+        }
+        let target = fs::read_link(&next)?;
+        if target.is_absolute() {
+            place = PathBuf::from("/");
+        }
+        for name in names(&target).into_iter().rev() {
+            ahead.push_front(name);
+        }
+    }
+    Ok(place)
+}
+
+/// A directory that is passed through.
+fn check_passage(metadata: &Metadata) -> Result<(), Foreign> {
+    match check(metadata, Owner::UserOrRoot) {
+        Err(Foreign::Mode(mode)) if mode & STICKY != 0 => Ok(()),
+        checked => checked,
+    }
+}
+
+/// The parts of a path that lead somewhere.
+fn names(path: &Path) -> VecDeque<OsString> {
+    let leading = |component: Component<'_>| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    };
+    path.components().filter_map(leading).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A root with the file `a/b/file`.
+    fn root() -> TempDir {
+        let root = TempDir::new().unwrap();
+        fs::create_dir_all(root.path().join("a/b")).unwrap();
+        fs::write(root.path().join("a/b/file"), "content").unwrap();
+        for path in ["a", "a/b"] {
+            allow(&root, path, 0o755);
+        }
+        allow(&root, "a/b/file", 0o644);
+        root
+    }
+
+    fn allow(root: &TempDir, path: &str, mode: u32) {
+        fs::set_permissions(root.path().join(path), Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn opened(root: &TempDir, path: &str) -> Result<String, Untrusted> {
+        let file = open(&root.path().join(path), root.path())?;
+        Ok(io::read_to_string(file)?)
+    }
+
+    fn refused(root: &TempDir, path: &str) -> (PathBuf, Foreign) {
+        match opened(root, path) {
+            Err(Untrusted::Foreign { path, foreign }) => {
+                (path.strip_prefix(root.path()).unwrap().to_owned(), foreign)
+            }
+            other => panic!("{path}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_file_of_ones_own_is_read() {
+        assert_eq!(opened(&root(), "a/b/file").unwrap(), "content");
+        assert!(opened(&root(), "a/b/other").unwrap_err().is_missing());
+    }
+
+    #[test]
+    fn nobody_else_may_write_in_the_file_or_a_directory_above_it() {
+        for (path, mode) in [
+            ("a/b/file", 0o664),
+            ("a/b/file", 0o602),
+            ("a/b", 0o777),
+            ("a", 0o775),
+        ] {
+            let root = root();
+            allow(&root, path, mode);
+            let expected = (PathBuf::from(path), Foreign::Mode(mode));
+            assert_eq!(refused(&root, "a/b/file"), expected);
+        }
+    }
+
+    #[test]
+    fn where_nobody_can_touch_anothers_files_all_may_have_some() {
+        let root = root();
+        allow(&root, "a", 0o1777);
+        assert_eq!(opened(&root, "a/b/file").unwrap(), "content");
+        // But what stands there must be weir's own.
+        allow(&root, "a/b", 0o1777);
+        let listed = check_directory(&root.path().join("a/b"), root.path());
+        assert!(
+            matches!(listed, Err(Untrusted::Foreign { .. })),
+            "{listed:?}"
+        );
+    }
+
+    #[test]
+    fn what_a_symbolic_link_goes_through_counts() {
+        let root = root();
+        fs::create_dir(root.path().join("open")).unwrap();
+        allow(&root, "open", 0o777);
+        symlink("../a/b/file", root.path().join("open/link")).unwrap();
+        assert_eq!(refused(&root, "open/link").0, Path::new("open"));
+        symlink("../../open/../a/b/file", root.path().join("a/b/through")).unwrap();
+        assert_eq!(refused(&root, "a/b/through").0, Path::new("open"));
+        symlink(
+            root.path().join("a/b/file"),
+            root.path().join("a/b/absolute"),
+        )
+        .unwrap();
+        assert_eq!(opened(&root, "a/b/absolute").unwrap(), "content");
+        symlink("circle", root.path().join("a/b/circle")).unwrap();
+        assert!(matches!(
+            opened(&root, "a/b/circle"),
+            Err(Untrusted::Unreadable(_))
+        ));
+    }
+
+    #[test]
+    fn anybody_elses_file_directory_or_link_is_refused() {
+        if !geteuid().is_root() {
+            return;
+        }
+        for path in ["a", "a/b", "a/b/file"] {
+            let root = root();
+            if chown(root.path().join(path), Some(1000), None).is_err() {
+                // A user namespace that has no other user.
+                return;
+            }
+            let foreign = Foreign::Owner {
+                owner: 1000,
+                user: 0,
+            };
+            assert_eq!(refused(&root, "a/b/file"), (PathBuf::from(path), foreign));
+        }
+        let root = root();
+        symlink("file", root.path().join("a/b/link")).unwrap();
+        std::os::unix::fs::lchown(root.path().join("a/b/link"), Some(1000), None).unwrap();
+        assert_eq!(refused(&root, "a/b/link").0, Path::new("a/b/link"));
+    }
+
+    #[test]
+    fn what_is_not_a_regular_file_does_not_make_weir_wait() {
+        let root = root();
+        mkfifo(
+            &root.path().join("a/b/fifo"),
+            Mode::from_bits_truncate(0o644),
+        )
+        .unwrap();
+        for path in ["a/b/fifo", "a/b"] {
+            let error = opened(&root, path).unwrap_err();
+            assert!(
+                error.to_string().contains("not a regular file"),
+                "{path}: {error}"
+            );
+        }
     }
 }

@@ -9,12 +9,13 @@ use std::path::Path;
 use weir_cni::Error;
 
 use super::compiler::Compiled;
-use super::installed::{Installed, Manifest, damaged, digest};
+use super::installed::{Installed, Manifest, damaged, digest, untrusted};
 use super::workplace::Workplace;
 use super::{builtin, codes};
 use crate::grant::document::Digest;
 use crate::grant::mistake::nearest;
 use crate::grant::own;
+use crate::kernel::ownership;
 use crate::paths::Paths;
 
 /// A plugin that can be run.
@@ -62,7 +63,12 @@ impl Catalogue {
         if let Some(plugin) = builtin::find(name) {
             return Ok(Plugin::built_in(plugin));
         }
-        let place = self.paths.plugins().join(name);
+        let plugins = self.paths.plugins();
+        match ownership::check_directory(&plugins, self.paths.root()) {
+            Err(error) if !error.is_missing() => return Err(untrusted(name, &error)),
+            _ => {}
+        }
+        let place = plugins.join(name);
         loop {
             let directory = match File::open(&place) {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Err(self.missing(name)),

@@ -15,6 +15,7 @@ use crate::grant::Document;
 use crate::grant::document::Digest;
 use crate::grant::mistake::Mistake;
 use crate::grant::reading::MOST_BYTES;
+use crate::kernel::ownership::{self, Untrusted};
 use crate::paths::Paths;
 
 /// Where a grant comes from.
@@ -49,12 +50,13 @@ pub struct Grants {
 impl Grants {
     /// Reads the administrator's documents.
     ///
-    /// Errors: `codes::NO_GRANT` for a document that cannot be read or is not valid: it may be the
-    /// one that narrows what another allows, so nothing runs until it is mended.
+    /// Errors: `codes::NO_GRANT` for a document that cannot be read, is not valid, or could have been written by
+    /// somebody else than root: it may be the one that narrows what another allows, so nothing runs until it is
+    /// mended.
     pub fn load(paths: &Paths) -> Result<Self, Error> {
         let mut administrators = Vec::new();
-        for path in files(&paths.grants()).map_err(|e| unreadable(&paths.grants(), &e))? {
-            administrators.push(read(&path)?);
+        for path in documents(paths)? {
+            administrators.push(read_trusted(&path, paths)?);
         }
         Ok(Self { administrators })
     }
@@ -143,8 +145,8 @@ pub struct Found {
 /// then all that are shipped, also those that are replaced. What is in force is [`Grants`].
 pub fn survey(paths: &Paths) -> Result<Vec<Found>, Error> {
     let mut found = Vec::new();
-    for path in files(&paths.grants()).map_err(|e| unreadable(&paths.grants(), &e))? {
-        let loaded = read(&path).map_err(Error::from);
+    for path in documents(paths)? {
+        let loaded = read_trusted(&path, paths);
         found.push(Found {
             origin: Origin::File(path),
             document: loaded.map(|loaded| loaded.document),
@@ -170,8 +172,14 @@ pub fn not_read(paths: &Paths) -> Result<Vec<PathBuf>, Error> {
     Ok(others)
 }
 
-fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files = entries(directory)?;
+/// The administrator's documents, in a directory in which nobody else can put one or take one away.
+fn documents(paths: &Paths) -> Result<Vec<PathBuf>, Error> {
+    let directory = paths.grants();
+    match ownership::check_directory(&directory, paths.root()) {
+        Err(error) if error.is_missing() => return Ok(Vec::new()),
+        checked => checked.map_err(|e| untrusted(&directory, &e))?,
+    }
+    let mut files = entries(&directory).map_err(|e| unreadable(&directory, &e))?;
     files.retain(|path| is_document(path));
     Ok(files)
 }
@@ -231,20 +239,29 @@ impl From<Invalid> for Error {
     }
 }
 
-/// Reads an administrator's document. Errors: all that is wrong with it.
+/// Reads a document that is to be looked at, whosoever it is. Errors: all that is wrong with it.
 pub fn read(path: &Path) -> Result<Loaded, Invalid> {
-    let bytes = read_some(path).map_err(|error| Invalid {
-        path: path.to_owned(),
-        mistakes: vec![Mistake::of_all(format!("it cannot be read: {error}"))],
-    })?;
+    let bytes = File::open(path)
+        .and_then(read_some)
+        .map_err(|error| Invalid {
+            path: path.to_owned(),
+            mistakes: vec![Mistake::of_all(format!("it cannot be read: {error}"))],
+        })?;
     read_bytes(path, &bytes)
 }
 
+/// Reads a document of this node's administrator.
+fn read_trusted(path: &Path, paths: &Paths) -> Result<Loaded, Error> {
+    let file = ownership::open(path, paths.root()).map_err(|e| untrusted(path, &e))?;
+    let bytes = read_some(file).map_err(|e| unreadable(path, &e))?;
+    Ok(read_bytes(path, &bytes)?)
+}
+
 /// Reads no more than it takes to see that a file is too large.
-fn read_some(path: &Path) -> io::Result<Vec<u8>> {
+fn read_some(file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let most = MOST_BYTES as u64 + 1;
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    file.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -309,6 +326,18 @@ fn other_network(plugin: &Plugin, network: &str, named: &[Loaded]) -> Error {
         "its grants: {}; see `spec.networks` there",
         origins.join(", ")
     ))
+}
+
+fn untrusted(path: &Path, error: &Untrusted) -> Error {
+    let remedy = match (error, error.remedy()) {
+        (Untrusted::Unreadable(error), _) => return unreadable(path, error),
+        (_, remedy) => remedy.unwrap_or_default(),
+    };
+    Error::new(
+        codes::NO_GRANT,
+        format!("grants: `{}` is not trusted: {error}", path.display()),
+    )
+    .with_details(format!("{remedy}; no plugin runs until then"))
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Error {

@@ -15,7 +15,7 @@ use weir_cni::Error;
 
 use super::codes;
 use crate::grant::document::Digest;
-use crate::kernel::ownership::{self, Foreign, Owner};
+use crate::kernel::ownership::{self, Owner, Untrusted};
 
 /// An installed plugin: a directory with `component.wasm`, `code.cwasm` and `manifest.json`. The files
 /// are open and of one installation, whatever is installed or removed from now on.
@@ -145,33 +145,26 @@ pub(super) fn damaged(name: &str, why: &str) -> Error {
 /// Fails where somebody else than weir's user and root could have written a file, or could now: what is in it
 /// becomes native code of this process.
 fn check_owner(name: &str, path: &Path, file: &File) -> Result<(), Error> {
-    let shown = path.display();
     let metadata = file
         .metadata()
-        .map_err(|e| damaged(name, &format!("{shown}: {e}")))?;
-    let (why, what) = match ownership::check(&metadata, Owner::UserOrRoot) {
-        Ok(()) => return Ok(()),
-        Err(Foreign::Owner { owner, user }) => (
-            format!(
-                "`{shown}` belongs to user {owner}, and not to root or to user {user}, as whom \
-                     weir runs"
-            ),
-            format!("chown {user} {shown}"),
-        ),
-        Err(Foreign::Mode(mode)) => (
-            format!("`{shown}` has mode {mode:04o}, and nobody but its owner may write in it"),
-            format!("chmod go-w {shown}"),
-        ),
+        .map_err(|e| damaged(name, &format!("{}: {e}", path.display())))?;
+    ownership::check(&metadata, Owner::UserOrRoot)
+        .map_err(|foreign| untrusted(name, &Untrusted::foreign(path, foreign)))
+}
+
+/// A plugin whose files somebody else could have written.
+pub(super) fn untrusted(name: &str, error: &Untrusted) -> Error {
+    let what = match error.remedy() {
+        Some(remedy) => {
+            format!("{remedy}, or install the plugin again with `weir plugin add --replace FILE`")
+        }
+        None => return damaged(name, &error.to_string()),
     };
-    let what = format!(
-        "look at who has changed it, then `{what}`, or install the plugin again with \
-                        `weir plugin add --replace FILE`"
-    );
-    Err(Error::new(
+    Error::new(
         codes::NO_PLUGIN,
-        format!("plugin `{name}` is not trusted: {why}"),
+        format!("plugin `{name}` is not trusted: {error}"),
     )
-    .with_details(what))
+    .with_details(what)
 }
 
 /// SHA-256 of some bytes.

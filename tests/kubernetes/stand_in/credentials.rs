@@ -1,5 +1,6 @@
 //! Kubeconfigs of all kinds, and who an API server takes weir for.
 
+use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -201,7 +202,7 @@ fn programs_and_proxies_are_refused() -> Result<()> {
     let root = Root::new()?;
     root.write("/program", "#!/bin/sh\ntouch \"$0.was-run\"\n")?;
     let program = root.path().join("program");
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
+    fs::set_permissions(&program, Permissions::from_mode(0o755))?;
     let exec = json!({
         "apiVersion": "client.authentication.k8s.io/v1",
         "command": program,
@@ -326,5 +327,42 @@ fn nobody_is_refused_like_everybody() -> Result<()> {
     let with = With::user(|_| Ok(json!({})))?;
     let error = with.ask()?.unwrap_err();
     expect_said(&error, &["401"]);
+    Ok(())
+}
+
+/// Whoever writes it chooses the API server, and with it what pods are attached to.
+#[test]
+fn a_kubeconfig_that_others_can_write_is_not_used() -> Result<()> {
+    for path in ["etc/weir.kubeconfig", "etc"] {
+        let with = With::user(|server| Ok(json!({ "token": server.token() })))?;
+        let path = with.scene.root.path().join(path);
+        fs::set_permissions(&path, Permissions::from_mode(0o777))?;
+        let error = with.expect_unusable()?;
+        let remedy = format!("chmod go-w {}", path.display());
+        expect_said(&error, &["is not trusted", &remedy]);
+    }
+    Ok(())
+}
+
+/// The same is true of the files that it names.
+#[test]
+fn files_of_a_kubeconfig_that_others_can_write_are_not_used() -> Result<()> {
+    for (key, is_of_user) in [
+        ("tokenFile", true),
+        ("client-certificate", true),
+        ("client-key", true),
+        ("certificate-authority", false),
+    ] {
+        let named = json!({ key: "named" });
+        let with = match is_of_user {
+            true => With::user(|_| Ok(named))?,
+            false => With::cluster(|server| json!({ "server": server.url(), key: "named" }))?,
+        };
+        let path = with.scene.root.path().join("etc/named");
+        fs::write(&path, "anything")?;
+        fs::set_permissions(&path, Permissions::from_mode(0o666))?;
+        let error = with.expect_unusable()?;
+        expect_said(&error, &[key, "is not trusted", "chmod go-w"]);
+    }
     Ok(())
 }

@@ -199,6 +199,7 @@ fn directories_that_decide_over_plugins_are_none_of_theirs() {
         "/var/lib/weir/plugins",
         "/var/log/weir",
         "/var/lib/cni/results",
+        "/var/lib/cni/multus",
         "/run/weir",
         "/var/run/weir",
         // And those above them.

@@ -45,9 +45,9 @@ const RESOLVER: &str = "resolv.conf";
 /// How names of hardware begin: the kernel's own and those that udev gives.
 const HARDWARE: [&str; 6] = ["en", "eth", "ib", "usb", "wl", "ww"];
 
-/// The results of all attachments, which the CNI library keeps. The directory above is IPAM plugins' custom,
-/// and weir lets no store be here, whatever a grant allows.
-const RESULTS: &str = "/var/lib/cni/results";
+/// The results of all attachments, which the CNI library keeps, and what Multus keeps of its pods. The directory
+/// above is IPAM plugins' custom, and weir lets no store be here, whatever a grant allows.
+const RECORDS: [&str; 2] = ["/var/lib/cni/results", "/var/lib/cni/multus"];
 
 /// What is wider than it looks.
 pub(super) fn wide(rule: &Outline) -> Vec<Finding> {
@@ -300,7 +300,7 @@ fn wide_directories(rule: &Outline) -> Vec<Finding> {
     let mut findings = Vec::new();
     for directory in rule.get("directories").into_iter().flatten() {
         let path = Path::new(directory);
-        let mut all = SYSTEM.iter().chain([&RESULTS]);
+        let mut all = SYSTEM.iter().chain(&RECORDS);
         let is_in = all.find(|system| path.starts_with(system));
         let holds = SYSTEM.iter().find(|s| Path::new(s).starts_with(path));
         let text = match (is_in, holds) {

@@ -4,8 +4,7 @@
 mod interface;
 mod pod_networks;
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -19,7 +18,7 @@ use super::codes;
 use crate::grant::mistake::{Mistake, Position};
 use crate::grant::native::NativePlugin;
 use crate::grant::reading::{self, MOST_BYTES};
-use crate::kernel::ownership::{self, Foreign, Owner};
+use crate::kernel::ownership::{self, Untrusted};
 use crate::paths::Paths;
 use crate::sandbox::Invalid;
 
@@ -40,11 +39,10 @@ impl Settings {
     /// Errors: `codes::SETTINGS`, with file, line and column of all that is wrong with it.
     pub fn load(paths: &Paths) -> Result<Self, Error> {
         let path = paths.configuration();
-        let file = match File::open(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
-            file => file.map_err(|e| unreadable(&path, &e))?,
+        let file = match ownership::open(&path, paths.root()) {
+            Err(error) if error.is_missing() => return Ok(Self::default()),
+            file => file.map_err(|e| unusable(&path, &e))?,
         };
-        check_owner(&path, &file)?;
         let mut bytes = Vec::new();
         // One more than it may have, by which it is seen to be too large.
         file.take(MOST_BYTES as u64 + 1)
@@ -90,29 +88,16 @@ fn not_valid(invalid: &Invalid) -> Error {
     .with_details(others)
 }
 
-/// Fails where somebody else than weir's user and root could have written what is in the file: it says
-/// which programs run outside of the sandbox.
-fn check_owner(path: &Path, file: &File) -> Result<(), Error> {
-    let shown = path.display();
-    let metadata = file.metadata().map_err(|e| unreadable(path, &e))?;
-    let (why, what) = match ownership::check(&metadata, Owner::UserOrRoot) {
-        Ok(()) => return Ok(()),
-        Err(Foreign::Owner { owner, user }) => (
-            format!(
-                "`{shown}` belongs to user {owner}, and not to root or to user {user}, as whom weir runs"
-            ),
-            format!("chown {user} {shown}"),
-        ),
-        Err(Foreign::Mode(mode)) => (
-            format!("`{shown}` has mode {mode:04o}, and nobody but its owner may write in it"),
-            format!("chmod go-w {shown}"),
-        ),
-    };
-    Err(Error::new(
-        codes::SETTINGS,
-        format!("weir's configuration is not trusted: {why}"),
-    )
-    .with_details(format!("look at who has changed it, then `{what}`")))
+/// It says which programs run outside of the sandbox.
+fn unusable(path: &Path, error: &Untrusted) -> Error {
+    match (error, error.remedy()) {
+        (Untrusted::Unreadable(error), _) => unreadable(path, error),
+        (_, remedy) => Error::new(
+            codes::SETTINGS,
+            format!("weir's configuration is not trusted: {error}"),
+        )
+        .with_details(remedy.unwrap_or_default()),
+    }
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Error {

@@ -1,7 +1,7 @@
 //! Where the API server is, and who weir is to it: a kubeconfig, or the service account of a pod.
 
 use std::fmt;
-use std::fs;
+use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use kube::config::{AuthInfo, Cluster, Kubeconfig};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
+use crate::kernel::ownership::{self, Untrusted};
 use crate::paths::Paths;
 
 pub const HOST: &str = "KUBERNETES_SERVICE_HOST";
@@ -93,7 +94,7 @@ impl fmt::Display for Source {
 }
 
 fn by_kubeconfig(place: &Path, paths: &Paths) -> Result<Config, String> {
-    let text = fs::read_to_string(place).map_err(|error| error.to_string())?;
+    let text = read(place, paths)?;
     let mut kubeconfig = Kubeconfig::from_yaml(&text).map_err(|error| error.to_string())?;
     let files = Files {
         directory: place.parent().unwrap_or(Path::new("/")),
@@ -101,11 +102,11 @@ fn by_kubeconfig(place: &Path, paths: &Paths) -> Result<Config, String> {
     };
     let clusters = kubeconfig.clusters.iter_mut();
     for cluster in clusters.filter_map(|named| named.cluster.as_mut()) {
-        files.place_cluster(cluster);
+        files.place_cluster(cluster)?;
     }
     let users = kubeconfig.auth_infos.iter_mut();
     for user in users.filter_map(|named| named.auth_info.as_mut()) {
-        files.place_user(user);
+        files.place_user(user)?;
     }
     let has_proxy = has_proxy(&kubeconfig);
     let mut config = Config::try_from(kubeconfig).map_err(|error| error.to_string())?;
@@ -115,8 +116,23 @@ fn by_kubeconfig(place: &Path, paths: &Paths) -> Result<Config, String> {
     // What is left is of the environment, where a container runtime has the proxy for its images.
     config.proxy_url = None;
     refuse_programs(&config.auth_info)?;
-    read_token(&mut config.auth_info)?;
+    read_token(&mut config.auth_info, paths)?;
     Ok(config)
+}
+
+/// Reads a file by which weir is known to the API server, or the API server to weir.
+///
+/// Errors: where it cannot be read, or somebody else than root could have written it.
+fn read(path: &Path, paths: &Paths) -> Result<String, String> {
+    let file = ownership::open(path, paths.root()).map_err(|e| untrusted(&e))?;
+    io::read_to_string(file).map_err(|error| error.to_string())
+}
+
+fn untrusted(error: &Untrusted) -> String {
+    match error.remedy() {
+        Some(remedy) => format!("it is not trusted: {error}; {remedy}"),
+        None => error.to_string(),
+    }
 }
 
 /// Whether the cluster that is used is behind a proxy.
@@ -142,25 +158,29 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    fn place_cluster(&self, cluster: &mut Cluster) {
-        self.place(&mut cluster.certificate_authority);
+    fn place_cluster(&self, cluster: &mut Cluster) -> Result<(), String> {
+        self.place("certificate-authority", &mut cluster.certificate_authority)
     }
 
-    fn place_user(&self, user: &mut AuthInfo) {
-        self.place(&mut user.token_file);
-        self.place(&mut user.client_certificate);
-        self.place(&mut user.client_key);
+    fn place_user(&self, user: &mut AuthInfo) -> Result<(), String> {
+        self.place("tokenFile", &mut user.token_file)?;
+        self.place("client-certificate", &mut user.client_certificate)?;
+        self.place("client-key", &mut user.client_key)
     }
 
-    fn place(&self, file: &mut Option<String>) {
+    /// The client reads it: nobody can change it after it was looked at.
+    fn place(&self, key: &str, file: &mut Option<String>) -> Result<(), String> {
         let Some(path) = file.as_deref().map(Path::new) else {
-            return;
+            return Ok(());
         };
         let place = match path.is_absolute() {
             true => self.paths.resolve(path),
             false => self.directory.join(path),
         };
+        ownership::open(&place, self.paths.root())
+            .map_err(|e| format!("{key} {}: {}", place.display(), untrusted(&e)))?;
         *file = Some(place.to_string_lossy().into_owned());
+        Ok(())
     }
 }
 
@@ -180,11 +200,12 @@ fn refuse_programs(user: &AuthInfo) -> Result<(), String> {
 }
 
 /// A token in a file comes before one beside it, as with other clients, and may end in a line's end.
-fn read_token(user: &mut AuthInfo) -> Result<(), String> {
+fn read_token(user: &mut AuthInfo, paths: &Paths) -> Result<(), String> {
     let Some(file) = user.token_file.take() else {
         return Ok(());
     };
-    let token = fs::read_to_string(&file).map_err(|error| format!("tokenFile {file}: {error}"))?;
+    let token =
+        read(Path::new(&file), paths).map_err(|error| format!("tokenFile {file}: {error}"))?;
     user.token = Some(token.trim().to_owned().into());
     Ok(())
 }
@@ -203,12 +224,12 @@ fn by_service_account(service: &Service, paths: &Paths) -> Result<Config, String
     let url = service.url()?;
     let directory = paths.resolve(Path::new(SERVICE_ACCOUNT));
     let authority = directory.join("ca.crt");
-    let root_cert = certificates(&authority);
+    let root_cert = certificates(&authority, paths);
     let root_cert = root_cert.map_err(|error| format!("{}: {error}", authority.display()))?;
     let mut config = Config::new(url);
     config.root_cert = Some(root_cert);
     config.auth_info.token_file = Some(directory.join("token").to_string_lossy().into_owned());
-    read_token(&mut config.auth_info)?;
+    read_token(&mut config.auth_info, paths)?;
     Ok(config)
 }
 
@@ -228,9 +249,9 @@ impl Service {
     }
 }
 
-fn certificates(file: &Path) -> Result<Vec<Vec<u8>>, String> {
-    let pem = fs::read(file).map_err(|error| error.to_string())?;
-    let certificates = CertificateDer::pem_slice_iter(&pem);
+fn certificates(file: &Path, paths: &Paths) -> Result<Vec<Vec<u8>>, String> {
+    let pem = read(file, paths)?;
+    let certificates = CertificateDer::pem_slice_iter(pem.as_bytes());
     certificates
         .map(|found| {
             found
