@@ -58,16 +58,49 @@ fn without_being_asked_to_weir_tells_that_multus_stands_there() -> Result<()> {
     Ok(())
 }
 
+/// The thick plugin has its configuration in its daemon: weir makes one of its own, by its options.
 #[test]
-fn the_daemons_configuration_is_not_taken_over() -> Result<()> {
+fn the_thick_plugin_is_set_aside() -> Result<()> {
     let shim = of_multus().replace("\"multus\"", "\"multus-shim\"");
     let machine = machine(&shim)?;
-    let said = machine.fail("install --kubernetes --from-multus")?;
+    machine.install("--from-multus --log-level debug")?;
+    let plugin = machine.plugin()?;
+    assert_eq!(plugin["delegates"], json!([default_network()]));
+    assert_eq!(plugin["logLevel"], "debug");
+    assert_eq!(machine.token()?, "token-1");
+    let names = machine.names("etc/cni/net.d")?;
+    let expected = [
+        "00-multus.conf.weir-replaced",
+        "00-weir.conflist",
+        DEFAULT,
+        "weir.d",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(
+        machine.install("--from-multus --log-level debug")?,
+        "",
+        "it is done"
+    );
+
+    machine.succeed("uninstall")?;
+    assert_eq!(machine.read("etc/cni/net.d/00-multus.conf")?, shim);
+    Ok(())
+}
+
+/// The options that are shipped have a level; it must not keep weir from taking over.
+#[test]
+fn options_of_a_configuration_that_is_not_made_are_told() -> Result<()> {
+    let machine = machine(&of_multus())?;
+    let output =
+        machine.run("install --kubernetes --from-multus --log-level debug --network-name mine")?;
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stderr)?;
     assert!(
-        said.contains("00-multus.conf") && said.contains("multus-shim"),
+        said.contains("not used") && said.contains("--network-name, --log-level"),
         "{said}"
     );
-    assert_eq!(machine.read("etc/cni/net.d/00-multus.conf")?, shim);
+    let expected = of_multus().replace("\"type\": \"multus\"", "\"type\": \"weir\"");
+    assert_eq!(machine.read("etc/cni/net.d/00-weir.conf")?, expected);
     Ok(())
 }
 

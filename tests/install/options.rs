@@ -127,10 +127,6 @@ fn wrong_options_are_refused() -> Result<()> {
             "--kubernetes --kubeconfig /a --kubeconfig-path /b",
             "--kubeconfig-path",
         ),
-        (
-            "--kubernetes --from-multus --namespace-isolation",
-            "--from-multus",
-        ),
     ] {
         let output = machine.run(&format!("install {words}"))?;
         let said = String::from_utf8(output.stderr)?;

@@ -1,9 +1,12 @@
 //! Pods that Multus attached, deleted after the switch to weir.
 
-use std::fs;
+use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::process::Output;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::State;
 
@@ -25,103 +28,283 @@ fn base64(text: &str) -> String {
     encoded
 }
 
-/// A network of a pod as Multus keeps it.
-fn delegate(config: &Value, ifname: &str) -> Value {
-    let bytes = base64(&config.to_string());
-    json!({ "Name": config["name"], "ifnameRequest": ifname, "Bytes": bytes })
+/// A node on which Multus is in force, with pods that it attached.
+struct Taking {
+    world: World,
+    /// One that weir attached before.
+    _warm: Pod,
+    pod: Pod,
+    /// What Multus keeps of the pod.
+    file: PathBuf,
+    before: State,
 }
 
-/// Has it that Multus attached a pod that weir did, with these results and in this file.
-fn hand_to_multus(
-    world: &World,
-    pod: &Pod,
-    networks: &[(&str, &str)],
-    file: &str,
-) -> Result<PathBuf> {
-    let root = world.node.root();
-    let kept = root.join("var/lib/cni/multus");
-    fs::create_dir_all(kept.join("results"))?;
-    for (name, ifname) in networks {
-        let result = format!("{name}-{}-{ifname}", pod.container.id);
-        fs::rename(
-            root.join("var/lib/cni/results").join(&result),
-            kept.join("results").join(&result),
-        )?;
+const NETWORKS: [(&str, &str); 2] = [("default-net", "eth0"), ("second", "data0")];
+
+impl Taking {
+    /// With one pod in two networks. weir attaches it, and what it keeps is put where and as Multus keeps it.
+    fn create() -> Result<Self> {
+        let world = World::create()?;
+        let second = list("second", &[bridge("bsecond", "10.48.0.0/24")]);
+        world.define("second", &second)?;
+        let warm = world.pod_with("warm", &[])?;
+        world.add(&warm);
+        let before = State::of(&world.node)?;
+        let pod = world.pod("switch", "second@data0")?;
+        world.add(&pod);
+        let taking = Self {
+            file: world
+                .node
+                .root()
+                .join("var/lib/cni/multus")
+                .join(&pod.container.id),
+            world,
+            _warm: warm,
+            pod,
+            before,
+        };
+        taking.hand_to_multus()?;
+        Ok(taking)
     }
-    for record in world.records() {
-        if record.to_string_lossy().contains(&pod.container.id) {
-            fs::remove_file(record)?;
+
+    fn kept(&self) -> &Path {
+        self.file.parent().expect("it is below a directory")
+    }
+
+    fn hand_to_multus(&self) -> Result<()> {
+        let root = self.world.node.root();
+        fs::create_dir_all(self.kept().join("results"))?;
+        for (name, ifname) in NETWORKS {
+            let result = format!("{name}-{}-{ifname}", self.pod.container.id);
+            let own = root.join("var/lib/cni/results").join(&result);
+            fs::rename(own, self.kept().join("results").join(&result))?;
         }
+        for record in self.world.records() {
+            if record.to_string_lossy().contains(&self.pod.container.id) {
+                fs::remove_file(record)?;
+            }
+        }
+        let config = self.world.config();
+        let second = list("second", &[bridge("bsecond", "10.48.0.0/24")]);
+        let definition = format!("{}/second", self.world.namespace);
+        self.keep(&json!([
+            { "Name": "default-net", "Bytes": base64(&config["delegates"][0].to_string()) },
+            { "Name": definition, "ifnameRequest": "data0", "Bytes": base64(&second.to_string()) },
+        ]))?;
+        let mut multus = config;
+        multus["type"] = json!("multus");
+        fs::create_dir_all(self.conf_dir())?;
+        fs::write(self.conf_dir().join("00-multus.conf"), multus.to_string())?;
+        Ok(())
     }
-    let path = kept.join(&pod.container.id);
-    fs::write(&path, file)?;
-    Ok(path)
+
+    fn keep(&self, delegates: &Value) -> Result<()> {
+        fs::write(&self.file, delegates.to_string()).context("what Multus keeps")
+    }
+
+    fn conf_dir(&self) -> PathBuf {
+        self.world.node.root().join("etc/cni/net.d")
+    }
+
+    fn install(&self) -> Result<Output> {
+        let bin_dir = self.world.node.root().join("installed");
+        fs::create_dir_all(&bin_dir)?;
+        let bin_dir = bin_dir.to_str().context("text")?;
+        let words = [
+            "install",
+            "--kubernetes",
+            "--from-multus",
+            "--bin-dir",
+            bin_dir,
+        ];
+        self.world.node.command(&words)
+    }
+
+    fn installed(&self) -> Result<String> {
+        let output = self.install()?;
+        assert!(output.status.success(), "{output:?}");
+        Ok(String::from_utf8([output.stdout, output.stderr].concat())?)
+    }
+
+    /// The installation fails with these words, and Multus stays in force.
+    #[track_caller]
+    fn refused(&self, words: &[&str]) {
+        let output = self.install().expect("weir runs");
+        assert!(!output.status.success(), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        for word in words {
+            assert!(said.contains(word), "`{word}` is not in {said}");
+        }
+        assert!(self.conf_dir().join("00-multus.conf").exists());
+        assert!(self.file.exists());
+    }
+
+    /// DEL takes the pod from both networks.
+    #[track_caller]
+    fn expect_detached(&self) {
+        self.world.del(&self.pod);
+        assert_eq!(
+            names(&self.pod.container).expect("its links"),
+            Vec::<String>::new()
+        );
+        assert!(self.world.node.taken("second").is_empty());
+        assert_eq!(
+            self.world.node.taken("default-net").len(),
+            1,
+            "the other pod's"
+        );
+    }
 }
 
 #[test]
-fn a_pod_that_multus_attached_is_deleted_with_what_multus_kept() -> Result<()> {
-    let world = World::create()?;
-    let default = list("default-net", &[bridge("pods0", "10.40.0.0/16")]);
-    let second = list("second", &[bridge("bsecond", "10.48.0.0/24")]);
-    let warm = world.pod_with("warm", &[])?;
-    world.add(&warm);
-    world.define("second", &second)?;
-    let before = State::of(&world.node)?;
+fn a_pod_that_multus_attached_is_taken_over_and_deleted() -> Result<()> {
+    let taking = Taking::create()?;
+    let said = taking.installed()?;
+    let id = &taking.pod.container.id;
+    let namespace = &taking.world.namespace;
+    let shown = format!("took over container {id}: default-net (eth0), {namespace}/second (data0)");
+    assert!(said.contains(&shown), "{said}");
+    assert!(!taking.file.exists());
+    assert_eq!(fs::read_dir(taking.kept().join("results"))?.count(), 0);
+    let state = taking.world.node.root().join("var/lib/weir");
+    assert!(!state.join("from-multus.json").exists());
+    assert!(
+        !taking.installed()?.contains("took over"),
+        "it is done once"
+    );
 
-    // weir attaches, and what it keeps is put where and as Multus keeps it.
-    let pod = world.pod("switch", "second@data0")?;
-    world.add(&pod);
-    let delegates = json!([delegate(&default, ""), delegate(&second, "data0")]);
-    let networks = [("default-net", "eth0"), ("second", "data0")];
-    let file = hand_to_multus(&world, &pod, &networks, &delegates.to_string())?;
-
-    world.del(&pod);
-    assert_eq!(names(&pod.container)?, Vec::<String>::new());
-    assert!(world.node.taken("second").is_empty());
-    let after = State::of(&world.node)?;
-    assert_eq!(after.files, before.files);
-    assert!(!file.exists());
-    world.del(&warm);
+    taking.expect_detached();
+    let after = State::of(&taking.world.node)?;
+    assert_eq!(
+        after.links,
+        taking
+            .before
+            .links
+            .iter()
+            .cloned()
+            .chain(["bsecond".to_owned()])
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect::<Vec<_>>()
+    );
     Ok(())
 }
 
-/// The file is where people find it.
-fn assert_set_aside(world: &World, file: &Path) {
-    let aside = format!("{}.damaged", file.display());
-    assert!(!file.exists() && Path::new(&aside).exists());
-    let told = |line: &Value| {
-        line["level"] == "error"
-            && line["message"]
-                .as_str()
-                .is_some_and(|m| m.contains(".damaged"))
-    };
-    assert!(world.log().iter().any(told), "{:?}", world.log());
+/// The record has what libcni remembered: the pod's arguments, and the namespace.
+#[test]
+fn a_record_that_was_taken_over_is_as_weirs_own() -> Result<()> {
+    let taking = Taking::create()?;
+    taking.installed()?;
+    let own = |path: &PathBuf| path.to_string_lossy().contains(&taking.pod.container.id);
+    let path = taking
+        .world
+        .records()
+        .into_iter()
+        .find(own)
+        .context("a record")?;
+    let record: Value = serde_json::from_slice(&fs::read(path)?)?;
+    assert_eq!(record["pod"]["uid"], taking.pod.uid.as_str());
+    assert_eq!(record["ifname"], "eth0");
+    assert!(record["namespace"]["inode"].is_u64(), "{record}");
+    let second = &record["attachments"][1];
+    assert_eq!(second["definition"]["name"], "second");
+    assert_eq!(second["isDefault"], false);
+    Ok(())
+}
+
+/// Property: no DEL reads what Multus kept, whoever wrote it: it would run what it says, as the network it names.
+#[test]
+fn what_is_planted_in_multus_directory_is_not_run() -> Result<()> {
+    let world = World::create()?;
+    let pod = world.pod_with("victim", &[])?;
+    let kept = world.node.root().join("var/lib/cni/multus");
+    fs::create_dir_all(&kept)?;
+    let forwarding = world.node.root().join("forwarding");
+    let planted = list(
+        "cbr0",
+        &[json!({
+            "type": "tuning", "sysctl": { "net.ipv4.ip_forward": "1" }, "dataDir": forwarding,
+        })],
+    );
+    let file = kept.join(&pod.container.id);
+    let delegates = json!([{ "Name": "cbr0", "Bytes": base64(&planted.to_string()) }]);
+    fs::write(&file, delegates.to_string())?;
+    let before =
+        fs::read_to_string(world.node.root().join("var/log/weir/audit.jsonl")).unwrap_or_default();
+    world.del(&pod);
+    assert!(file.exists(), "nobody has touched it");
+    let audit = fs::read_to_string(world.node.root().join("var/log/weir/audit.jsonl"))?;
+    let new = audit.strip_prefix(&before).context("a log grows")?;
+    assert!(!new.contains("cbr0") && !new.contains("tuning"), "{new}");
+    Ok(())
+}
+
+#[test]
+fn what_others_can_write_is_not_taken_over() -> Result<()> {
+    let taking = Taking::create()?;
+    let results = taking.kept().join("results");
+    let result = results.join(format!("second-{}-data0", taking.pod.container.id));
+    for path in [&taking.file, &taking.kept().to_owned(), &results, &result] {
+        let mode = path.metadata()?.permissions().mode();
+        fs::set_permissions(path, Permissions::from_mode(0o777))?;
+        let remedy = format!("chmod go-w {}", path.display());
+        taking.refused(&["is not trusted", &remedy]);
+        fs::set_permissions(path, Permissions::from_mode(mode))?;
+    }
+    taking.installed()?;
+    taking.expect_detached();
+    Ok(())
+}
+
+mod needs_root {
+    use super::*;
+
+    #[test]
+    fn what_another_user_wrote_is_not_taken_over() -> Result<()> {
+        let taking = Taking::create()?;
+        chown(&taking.file, Some(1000), None)?;
+        taking.refused(&["belongs to user 1000", "chown 0"]);
+        Ok(())
+    }
+}
+
+/// The file stays where people find it.
+fn assert_set_aside(taking: &Taking, said: &str) {
+    let aside = format!("{}.damaged", taking.file.display());
+    assert!(!taking.file.exists() && Path::new(&aside).exists());
+    assert!(said.contains(".damaged"), "{said}");
 }
 
 #[test]
 fn what_multus_kept_and_nobody_understands_keeps_no_pod_from_being_deleted() -> Result<()> {
-    let world = World::create()?;
-    let pod = world.pod_with("torn", &[])?;
-    world.add(&pod);
-    let file = hand_to_multus(&world, &pod, &[], "[{ \"Name\": \"default-n")?;
-    world.del(&pod);
-    assert_eq!(names(&pod.container)?, Vec::<String>::new());
-    assert_set_aside(&world, &file);
+    let taking = Taking::create()?;
+    fs::write(&taking.file, "[{ \"Name\": \"default-n")?;
+    let said = taking.installed()?;
+    assert_set_aside(&taking, &said);
+    taking.world.del(&taking.pod);
     Ok(())
 }
 
 #[test]
 fn one_network_that_nobody_understands_keeps_no_other_attached() -> Result<()> {
-    let world = World::create()?;
-    let default = list("default-net", &[bridge("pods0", "10.40.0.0/16")]);
-    let pod = world.pod_with("half", &[])?;
-    world.add(&pod);
-    let delegates = json!([delegate(&default, ""), { "Name": "other", "Bytes": "?" }]);
-    let networks = [("default-net", "eth0")];
-    let file = hand_to_multus(&world, &pod, &networks, &delegates.to_string())?;
-    world.del(&pod);
-    assert_eq!(names(&pod.container)?, Vec::<String>::new());
-    assert!(world.node.taken("default-net").is_empty());
-    assert_set_aside(&world, &file);
+    let taking = Taking::create()?;
+    let default = taking.world.config()["delegates"][0].to_string();
+    taking.keep(&json!([
+        { "Name": "default-net", "Bytes": base64(&default) },
+        { "Name": "other", "Bytes": "?" },
+        { "Name": "another", "ifnameRequest": "../../a", "Bytes": base64(&default) },
+    ]))?;
+    let said = taking.installed()?;
+    assert!(
+        said.contains("network 1") && said.contains("network 2"),
+        "{said}"
+    );
+    assert_set_aside(&taking, &said);
+    taking.world.del(&taking.pod);
+    assert_eq!(
+        names(&taking.pod.container)?,
+        ["data0"],
+        "what is not understood stays"
+    );
     Ok(())
 }

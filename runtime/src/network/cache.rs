@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use weir_cni::Error;
+use weir_cni::{Args, Error};
 
 use super::attachment::Attachment;
 use crate::files::{self, Durability};
@@ -64,6 +64,19 @@ impl Cached {
             capability_args: Some(capability_args.clone()).filter(|args| !args.is_empty()),
             result: Some(result),
         }
+    }
+
+    /// Of the document; none where it is another's.
+    pub fn parse(text: &str) -> Option<Self> {
+        let cached: Self = serde_json::from_str(text).ok()?;
+        Some(cached).filter(|cached| cached.kind == KIND)
+    }
+
+    /// `CNI_ARGS`; none where there were none, or none that can be read.
+    pub fn args(&self) -> Option<Args> {
+        let pairs = self.cni_args.as_ref()?.iter();
+        let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
+        pairs.join(";").parse().ok()
     }
 
     /// The network configuration list that was used. Errors: code 6.
@@ -144,11 +157,15 @@ impl Cache {
             ..
         } = attachment;
         self.directory
-            .join(format!("{network}-{container_id}-{ifname}"))
+            .join(Self::name(network, container_id, ifname))
+    }
+
+    /// The name of an attachment's file.
+    pub fn name(network: &str, container_id: &str, ifname: &str) -> String {
+        format!("{network}-{container_id}-{ifname}")
     }
 }
 
 fn read(path: &Path) -> Option<Cached> {
-    let cached: Cached = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-    Some(cached).filter(|cached| cached.kind == KIND)
+    Cached::parse(&fs::read_to_string(path).ok()?)
 }

@@ -73,12 +73,6 @@ impl Network {
         Self { definition, ..self }
     }
 
-    /// Remembers attachments in another cache than weir's.
-    #[must_use]
-    pub fn with_cache(self, cache: Cache) -> Self {
-        Self { cache, ..self }
-    }
-
     /// The same with native plugins of these directories for what is no component; where there are none,
     /// as it was.
     #[must_use]

@@ -42,7 +42,8 @@ pub fn attach(execution: &Execution<'_>, attachment: &Attachment) -> Result<AddR
     })?;
     let name = pod.as_ref().map(name_of);
     let network = &execution.configuration.name;
-    let record = Record::new(network, attachment, name.clone(), &plan.attachments);
+    let attachments = plan.attachments.iter().map(Recorded::of).collect();
+    let record = Record::new(network, attachment, name.clone(), attachments);
     let held = execution.records.create(record)?;
     let made = match Attaching::new(execution, attachment, &plan.attachments).all() {
         Ok(made) => made,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use weir_cni::Error;
+use weir_cni::{Args, Error};
 
 use super::reference::Reference;
 
@@ -15,6 +15,18 @@ pub struct PodName {
     /// A pod of the same name with another one is another pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
+}
+
+impl PodName {
+    /// The pod that the runtime names.
+    pub fn of(args: &Args) -> Option<Self> {
+        let pod = args.pod();
+        Some(Self {
+            namespace: pod.namespace?.to_owned(),
+            name: pod.name?.to_owned(),
+            uid: pod.uid.map(str::to_owned),
+        })
+    }
 }
 
 /// A pod, as far as weir reads it.

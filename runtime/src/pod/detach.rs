@@ -12,7 +12,6 @@ use super::configuration::Level;
 use super::devices::info;
 use super::execution::{Execution, own_attachment};
 use super::kubernetes::Limits;
-use super::multus;
 use super::plan;
 use super::record::{Held, Recorded, Unusable};
 use super::status::NETWORK_STATUS;
@@ -33,10 +32,7 @@ pub fn detach(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), 
         Some(held) => while_status_is_withdrawn(execution, held.record.pod.clone(), || {
             recorded(execution, attachment, held)
         }),
-        None => match multus_pod(execution, attachment)? {
-            Some(pod) => pod.detach(execution, attachment),
-            None => unknown(execution, attachment),
-        },
+        None => unknown(execution, attachment),
     }
 }
 
@@ -84,23 +80,6 @@ fn take(execution: &Execution<'_>, attachment: &Attachment) -> Result<Option<Hel
             Ok(None)
         }
         taken => Ok(taken?),
-    }
-}
-
-/// What Multus kept of the pod; the same is true of it.
-fn multus_pod(
-    execution: &Execution<'_>,
-    attachment: &Attachment,
-) -> Result<Option<multus::Pod>, Error> {
-    let kept = multus::Kept::of(&execution.configuration, attachment);
-    match kept.read() {
-        Err(Unusable::Damaged(error)) => {
-            execution
-                .journal
-                .write_set_aside(&error, &kept.set_aside()?);
-            Ok(None)
-        }
-        read => Ok(read?),
     }
 }
 

@@ -46,7 +46,7 @@ impl<'a> Execution<'a> {
             sandbox,
             records: Records::of(sandbox.paths(), name),
             journal,
-            pod: pod_of(attachment),
+            pod: PodName::of(&attachment.args),
             bin_dirs: bin_dirs(&configuration, environment),
             configuration,
         })
@@ -111,16 +111,6 @@ fn bin_dirs(configuration: &Configuration, environment: &Environment) -> Vec<Pat
         Some(directory) => vec![directory.clone()],
         None => environment.path.iter().map(PathBuf::from).collect(),
     }
-}
-
-/// What the runtime says of the pod in `CNI_ARGS`.
-fn pod_of(attachment: &Attachment) -> Option<PodName> {
-    let pod = attachment.args.pod();
-    Some(PodName {
-        namespace: pod.namespace?.to_owned(),
-        name: pod.name?.to_owned(),
-        uid: pod.uid.map(str::to_owned),
-    })
 }
 
 /// The interface under which a recorded attachment is known.

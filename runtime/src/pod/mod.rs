@@ -19,7 +19,7 @@ mod execution;
 pub mod hand_out;
 mod journal;
 pub mod kubernetes;
-mod multus;
+pub mod multus;
 mod plan;
 pub mod readiness;
 mod record;

@@ -109,12 +109,12 @@ impl Recorded {
 }
 
 impl Record {
-    /// Of a plan.
+    /// Of a pod that is attached so, or is about to be.
     pub fn new(
         network: &str,
         attachment: &Attachment,
         pod: Option<PodName>,
-        plan: &[Planned],
+        attachments: Vec<Recorded>,
     ) -> Self {
         Self {
             version: VERSION,
@@ -125,7 +125,7 @@ impl Record {
             namespace: Identity::of(attachment),
             args: attachment.args.to_string(),
             pod,
-            attachments: plan.iter().map(Recorded::of).collect(),
+            attachments,
         }
     }
 
@@ -226,6 +226,11 @@ impl Records {
         write(&path, &record)?;
         let held = self.take_at(&path)?;
         held.ok_or_else(|| deleted_meanwhile(&record))
+    }
+
+    /// Whether there is one of the same attachment.
+    pub fn has(&self, record: &Record) -> bool {
+        self.path(&record.container_id, &record.ifname).exists()
     }
 
     /// The record of an attachment, when nobody else works on the pod any more; none where there is none.

@@ -75,7 +75,8 @@ pub struct NodeArguments {
     /// The default network's file there [default: the first by name that is valid].
     #[arg(long, value_name = "FILE", env = "WEIR_INSTALL_DEFAULT_NETWORK_FILE")]
     pub default_network_file: Option<String>,
-    /// Take the configuration from the one of Multus that stands there, and change its type alone.
+    /// Take Multus' place: its configuration with its type changed, and the pods that it attached. Of the thick
+    /// plugin, which has its configuration in its daemon, the pods alone.
     #[arg(long, env = "WEIR_INSTALL_FROM_MULTUS")]
     pub from_multus: bool,
     /// A kubeconfig that is on the node already: none is written.
@@ -100,20 +101,18 @@ pub struct NodeArguments {
     pub service_account: PathBuf,
 }
 
+/// The name of a configuration that weir makes.
+const DEFAULT_NAME: &str = "weir";
+
 /// Keys of the configuration.
 #[derive(Args)]
-#[group(
-    id = "configuration",
-    requires = "kubernetes",
-    conflicts_with = "from_multus",
-    multiple = true
-)]
+#[group(id = "configuration", requires = "kubernetes", multiple = true)]
 pub struct ConfigurationArguments {
     /// The configuration's own `name`.
     #[arg(
         long,
         value_name = "NAME",
-        default_value = "weir",
+        default_value = DEFAULT_NAME,
         env = "WEIR_INSTALL_NETWORK_NAME"
     )]
     pub network_name: String,
@@ -169,6 +168,27 @@ pub struct ConfigurationArguments {
     /// How much weir logs.
     #[arg(long, value_name = "LEVEL", env = "WEIR_INSTALL_LOG_LEVEL")]
     pub log_level: Option<LogLevel>,
+}
+
+impl ConfigurationArguments {
+    /// Those that are given and say something else than nothing.
+    pub fn given(&self) -> Vec<&'static str> {
+        let given = [
+            ("--network-name", self.network_name != DEFAULT_NAME),
+            ("--namespace-isolation", self.namespace_isolation),
+            ("--global-namespaces", !self.global_namespaces.is_empty()),
+            ("--system-namespaces", !self.system_namespaces.is_empty()),
+            ("--multus-namespace", self.multus_namespace.is_some()),
+            ("--default-networks", !self.default_networks.is_empty()),
+            (
+                "--readiness-indicator-file",
+                self.readiness_indicator_file.is_some(),
+            ),
+            ("--log-level", self.log_level.is_some()),
+        ];
+        let names = given.into_iter().filter(|(_, is_given)| *is_given);
+        names.map(|(name, _)| name).collect()
+    }
 }
 
 /// The levels that Multus has.

@@ -17,15 +17,21 @@ pub struct DefaultNetwork {
     pub network: NetworkConfigList,
 }
 
-/// Finds the default network: `wanted` where a file is named, the first valid one otherwise.
+/// Finds the default network: `wanted` where a file is named, the first valid one otherwise. What is to be set
+/// aside is passed over.
 ///
-/// Errors: a configuration of Multus stands there.
-pub fn find(directory: &Path, own: &str, wanted: Option<&str>) -> Result<Search<DefaultNetwork>> {
+/// Errors: another configuration of Multus stands there.
+pub fn find(
+    directory: &Path,
+    own: &str,
+    wanted: Option<&str>,
+    set_aside: Option<&str>,
+) -> Result<Search<DefaultNetwork>> {
     let shown = directory.display();
     let mut unusable = Vec::new();
     for name in configurations(directory, own)? {
         let file = directory.join(&name);
-        if wanted.is_some_and(|wanted| wanted != name) {
+        if wanted.is_some_and(|wanted| wanted != name) || set_aside == Some(&name) {
             continue;
         }
         // It may be written at this moment: nothing is wrong with it for good.

@@ -14,6 +14,7 @@ mod kubeconfig;
 mod multus;
 mod node;
 mod small;
+mod takeover;
 mod uninstall;
 mod watch;
 

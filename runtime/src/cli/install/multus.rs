@@ -3,13 +3,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_cni::NetworkConfigList;
+use weir_cni::{NetworkConfigList, PluginConfig};
 
 use super::OWN_NAME;
 use super::conf_dir::{Search, configurations, has_type};
 use super::kept;
+use crate::cli::output::show;
+use crate::paths::Paths;
+use crate::pod::configuration;
+use crate::pod::multus::Multus;
 
 /// The type of Multus' plugin.
 const TYPE: &str = "multus";
@@ -67,10 +71,44 @@ fn read_multus(file: &Path) -> Result<Option<String>> {
 }
 
 impl Source {
+    /// Whether it is the thick plugin's, which says little: the rest is in Multus' daemon.
+    pub fn is_of_thick_plugin(&self) -> bool {
+        NetworkConfigList::parse(&self.text).is_ok_and(|network| has_type(&network, SHIM))
+    }
+
+    /// The pods of this node that the thick plugin keeps, for weir's configuration of a name.
+    pub fn pods_of_thick_plugin(&self, network: &str, paths: &Paths) -> Result<Multus> {
+        let keys: Value = serde_json::from_str(&self.text).context("it is not JSON")?;
+        let directory = keys["cniDir"].as_str().unwrap_or(configuration::CNI_DIR);
+        Ok(Multus::at(
+            paths.resolve(Path::new(directory)),
+            network,
+            paths,
+        ))
+    }
+
     /// The name of weir's configuration that is made from it: a list stays a list.
     pub fn converted_name(&self, own: &str) -> PathBuf {
         let extension = Path::new(&self.name).extension().unwrap_or_default();
         Path::new(own).with_extension(extension)
+    }
+
+    /// The pods of this node that it keeps.
+    pub fn pods(&self, paths: &Paths) -> Result<Multus> {
+        let of_list = NetworkConfigList::parse(&self.text).map_err(show)?;
+        let mut plugins = of_list.plugins.iter();
+        let plugin = plugins.find(|plugin| plugin.plugin_type() == TYPE);
+        let mut keys = plugin
+            .map(|plugin| plugin.as_map().clone())
+            .unwrap_or_default();
+        // In a list they stand beside the plugins.
+        keys.insert("name".to_owned(), json!(of_list.name));
+        keys.insert("cniVersion".to_owned(), json!(of_list.cni_version));
+        let config = PluginConfig::from_value(Value::Object(keys));
+        let multus = config.and_then(|config| Multus::of(&config, paths));
+        multus
+            .map_err(show)
+            .with_context(|| format!("take over `{}`", self.name))
     }
 
     /// The same text with the plugin's `type` changed.
@@ -87,13 +125,8 @@ fn convert(text: &str) -> Result<String> {
         None => vec![&mut converted],
     };
     for plugin in plugins {
-        match plugin["type"].as_str() {
-            Some(TYPE) => plugin["type"] = json!(OWN_NAME),
-            Some(SHIM) => bail!(
-                "`{SHIM}` has its configuration from Multus' daemon, and this is not all of it: stop \
-                 Multus, remove this file, and install without --from-multus"
-            ),
-            _ => {}
+        if plugin["type"] == TYPE {
+            plugin["type"] = json!(OWN_NAME);
         }
     }
     Ok(change_one_word(text, &converted).unwrap_or_else(|| format!("{converted:#}\n")))
@@ -131,14 +164,5 @@ mod tests {
         let changed: Value = serde_json::from_str(&changed)?;
         assert_eq!(changed, json!({ "type": "weir", "name": "n" }));
         Ok(())
-    }
-
-    #[test]
-    fn the_configuration_of_the_daemon_is_not_taken_over() {
-        let error = convert(r#"{"type": "multus-shim", "name": "n"}"#).expect_err("a shim");
-        assert!(
-            error.to_string().contains("without --from-multus"),
-            "{error}"
-        );
     }
 }

@@ -15,6 +15,7 @@ use super::kept;
 use super::multus;
 use super::plugin_names;
 use super::small::{self, SmallFile};
+use super::takeover::Takeover;
 use super::{OWN_NAME, kubeconfig};
 use crate::cli::output::{Answer, complain, say};
 use crate::paths::Paths;
@@ -41,6 +42,7 @@ pub enum State {
 struct Wanted {
     configuration: SmallFile,
     set_aside: Option<String>,
+    takeover: Option<Takeover>,
 }
 
 impl<'a> Node<'a> {
@@ -70,8 +72,14 @@ impl<'a> Node<'a> {
             Search::Missing(reason) => return Ok(State::Waiting(reason)),
             Search::Found(wanted) => wanted,
         };
+        if let (Some(takeover), Some(_)) = (&wanted.takeover, &wanted.set_aside) {
+            takeover.begin()?;
+        }
         changes.put(&wanted.configuration)?;
         self.remove_others(&wanted, &mut changes)?;
+        if let Some(takeover) = &wanted.takeover {
+            takeover.finish()?;
+        }
         Ok(State::Whole {
             changed: changes.are_some,
         })
@@ -163,8 +171,8 @@ impl<'a> Node<'a> {
     /// None where one that is there is used.
     fn kubeconfig(&self) -> Result<Option<SmallFile>> {
         let node = &self.arguments.node;
-        // Multus' configuration names one.
-        let is_given = node.kubeconfig.is_some() || node.from_multus;
+        // Multus' configuration names one, but for the thick plugin's.
+        let is_given = node.kubeconfig.is_some() || self.is_converted()?;
         if is_given && node.kubeconfig_path.is_none() {
             return Ok(None);
         }
@@ -172,6 +180,18 @@ impl<'a> Node<'a> {
             path: self.kubeconfig_path(),
             content: kubeconfig::of_service_account(&node.service_account)?,
         }))
+    }
+
+    /// Whether the configuration is to be Multus' own with another type.
+    fn is_converted(&self) -> Result<bool> {
+        let node = &self.arguments.node;
+        if !node.from_multus {
+            return Ok(false);
+        }
+        Ok(match multus::find(&self.conf_dir, &node.conf_name)? {
+            Search::Found(source) => !source.is_of_thick_plugin(),
+            Search::Missing(_) => true,
+        })
     }
 
     fn kubeconfig_path(&self) -> PathBuf {
@@ -182,7 +202,7 @@ impl<'a> Node<'a> {
     fn wanted(&self) -> Result<Search<Wanted>> {
         let wanted = match self.arguments.node.from_multus {
             true => self.converted()?,
-            false => self.generated()?,
+            false => self.generated(None)?,
         };
         if let Search::Found(wanted) = &wanted {
             let own = wanted.configuration.path.file_name().unwrap_or_default();
@@ -205,19 +225,46 @@ impl<'a> Node<'a> {
             Search::Missing(reason) => return Ok(Search::Missing(reason)),
             Search::Found(source) => source,
         };
+        if source.is_of_thick_plugin() {
+            return self.in_place_of_thick_plugin(&source);
+        }
+        let unused = self.arguments.configuration.given();
+        if !unused.is_empty() && !source.is_kept {
+            complain(&format!(
+                "not used, for the configuration is that of Multus in `{}`: {}",
+                source.name,
+                unused.join(", ")
+            ));
+        }
         Ok(Search::Found(Wanted {
             configuration: SmallFile {
                 path: self.conf_dir.join(source.converted_name(own)),
                 content: source.convert()?,
             },
+            takeover: Some(Takeover::new(source.pods(&self.paths)?, &self.paths)),
             set_aside: (!source.is_kept).then_some(source.name),
         }))
     }
 
-    fn generated(&self) -> Result<Search<Wanted>> {
+    /// A configuration as without Multus, and the pods that Multus attached.
+    fn in_place_of_thick_plugin(&self, source: &multus::Source) -> Result<Search<Wanted>> {
+        let name = &self.arguments.configuration.network_name;
+        let pods = source.pods_of_thick_plugin(name, &self.paths)?;
+        Ok(match self.generated(Some(&source.name))? {
+            Search::Missing(reason) => Search::Missing(reason),
+            Search::Found(wanted) => Search::Found(Wanted {
+                takeover: Some(Takeover::new(pods, &self.paths)),
+                set_aside: (!source.is_kept).then(|| source.name.clone()),
+                ..wanted
+            }),
+        })
+    }
+
+    /// What is to be set aside is no default network.
+    fn generated(&self, set_aside: Option<&str>) -> Result<Search<Wanted>> {
         let node = &self.arguments.node;
-        let wanted = node.default_network_file.as_deref();
-        let found = match default_network::find(&self.conf_dir, &node.conf_name, wanted)? {
+        let (own, wanted) = (&node.conf_name, node.default_network_file.as_deref());
+        let found = match default_network::find(&self.conf_dir, own, wanted, set_aside)? {
             Search::Missing(reason) => return Ok(Search::Missing(reason)),
             Search::Found(found) => found,
         };
@@ -242,6 +289,7 @@ impl<'a> Node<'a> {
                 content: configuration::render(&found.network, arguments, &paths),
             },
             set_aside: None,
+            takeover: None,
         }))
     }
 

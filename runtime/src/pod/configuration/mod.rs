@@ -141,7 +141,7 @@ impl Configuration {
             },
             kubeconfig: keys.path("kubeconfig")?,
             conf_dir: place("confDir", "/etc/cni/multus/net.d")?,
-            cni_dir: place("cniDir", "/var/lib/cni/multus")?,
+            cni_dir: place("cniDir", CNI_DIR)?,
             bin_dir: resolved("binDir")?,
             readiness_indicator: resolved("readinessindicatorfile")?,
             logging: Logging::read(&keys, &mut warnings)?,
@@ -156,6 +156,9 @@ impl Configuration {
         Path::new(name).is_absolute()
     }
 }
+
+/// Multus' default for `cniDir`.
+pub const CNI_DIR: &str = "/var/lib/cni/multus";
 
 /// Multus' default for `systemNamespaces` and `multusNamespace`.
 const SYSTEM: &str = "kube-system";

@@ -1,0 +1,240 @@
+//! The pods that Multus attached, taken over with its configuration: their records are made before Multus is set
+//! aside, and those of pods that came or went meanwhile are put right after it. So every DEL, Multus' and weir's,
+//! finds what it needs; and nothing of Multus' is read once it is over.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::cli::output::{complain, say, show};
+use crate::files::{self, Durability};
+use crate::paths::Paths;
+use crate::pod::multus::Multus;
+
+/// Taking over, as far as it has come: a pass that was killed is carried on by the next.
+pub struct Takeover {
+    multus: Multus,
+    /// Where it is written down.
+    place: PathBuf,
+}
+
+/// What is written down of it.
+#[derive(Default, Serialize, Deserialize)]
+struct Progress {
+    /// The containers of which weir has a record.
+    taken: BTreeSet<String>,
+    /// Whether all has come over, and Multus' files alone are left to be removed.
+    only_removal: bool,
+}
+
+impl Takeover {
+    pub fn new(multus: Multus, paths: &Paths) -> Self {
+        let place = paths.state().join("from-multus.json");
+        Self { multus, place }
+    }
+
+    /// Makes records of the pods that Multus keeps, which stay its own. Errors: files that others than root could
+    /// have written; nothing is set aside then.
+    pub fn begin(&self) -> Result<()> {
+        let mut progress = Progress::default();
+        for container in self.multus.containers().map_err(show)? {
+            self.take(container, &mut progress)?;
+        }
+        self.write(&progress)
+    }
+
+    /// Once Multus is set aside: takes over the pods that it attached meanwhile, gives up those that it detached,
+    /// and removes what it kept. Does nothing where nothing was begun.
+    pub fn finish(&self) -> Result<()> {
+        let Some(mut progress) = self.read()? else {
+            return Ok(());
+        };
+        if !progress.only_removal {
+            let there = self.multus.containers().map_err(show)?;
+            for gone in progress.taken.difference(&there) {
+                self.multus.give_up(gone).map_err(show)?;
+            }
+            progress.taken.retain(|container| there.contains(container));
+            for container in there {
+                if !progress.taken.contains(&container) {
+                    self.take(container, &mut progress)?;
+                }
+            }
+            progress.only_removal = true;
+            self.write(&progress)?;
+        }
+        for container in &progress.taken {
+            if let Some(aside) = self.multus.forget(container).map_err(show)? {
+                complain(&format!(
+                    "what was not understood is now `{}`",
+                    aside.display()
+                ));
+            }
+        }
+        let place = &self.place;
+        files::remove(place).with_context(|| format!("remove `{}`", place.display()))
+    }
+
+    fn take(&self, container: String, progress: &mut Progress) -> Result<()> {
+        let taken = self.multus.take(&container).map_err(show)?;
+        for error in taken.damaged {
+            complain(&format!("{:#}; it stays attached", show(error)));
+        }
+        let networks = taken.networks.iter();
+        let networks: Vec<String> = networks
+            .map(|(name, ifname)| format!("{name} ({ifname})"))
+            .collect();
+        say!("took over container {container}: {}", networks.join(", "));
+        progress.taken.insert(container);
+        Ok(())
+    }
+
+    fn read(&self) -> Result<Option<Progress>> {
+        let place = &self.place;
+        let text = match fs::read(place) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            text => text.with_context(|| format!("read `{}`", place.display()))?,
+        };
+        let progress = serde_json::from_slice(&text);
+        progress
+            .map(Some)
+            .with_context(|| format!("read `{}`", place.display()))
+    }
+
+    fn write(&self, progress: &Progress) -> Result<()> {
+        let place = &self.place;
+        let text = serde_json::to_vec(progress)?;
+        files::replace(place, &text, Durability::Disk)
+            .with_context(|| format!("write `{}`", place.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde_json::json;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A node on which Multus keeps pods.
+    struct Node {
+        root: TempDir,
+        takeover: Takeover,
+    }
+
+    impl Node {
+        fn with(containers: &[&str]) -> Self {
+            let root = TempDir::new().expect("a directory");
+            let paths = Paths::below(root.path());
+            let directory = root.path().join("var/lib/cni/multus");
+            fs::create_dir_all(&directory).expect("it is made");
+            let node = Self {
+                takeover: Takeover::new(Multus::at(directory, "weir", &paths), &paths),
+                root,
+            };
+            for container in containers {
+                node.attach(container);
+            }
+            node
+        }
+
+        fn file(&self, container: &str) -> PathBuf {
+            self.root.path().join("var/lib/cni/multus").join(container)
+        }
+
+        /// As Multus does.
+        fn attach(&self, container: &str) {
+            let config = json!({ "cniVersion": "1.0.0", "name": "green", "type": "bridge" });
+            let delegates =
+                json!([{ "Name": "green", "Bytes": STANDARD.encode(config.to_string()) }]);
+            fs::write(self.file(container), delegates.to_string()).expect("it is written");
+        }
+
+        fn detach(&self, container: &str) {
+            fs::remove_file(self.file(container)).expect("it is there");
+        }
+
+        fn names(&self, directory: &str) -> BTreeSet<String> {
+            let entries = fs::read_dir(self.root.path().join(directory));
+            let entries = entries.into_iter().flatten().flatten();
+            entries
+                .map(|entry| entry.file_name().to_string_lossy().into_owned())
+                .collect()
+        }
+
+        fn records(&self) -> BTreeSet<String> {
+            self.names("var/lib/weir/pods/weir")
+        }
+
+        fn is_over(&self) -> bool {
+            let is_written_down = self.names("var/lib/weir").contains("from-multus.json");
+            self.names("var/lib/cni/multus").is_empty() && !is_written_down
+        }
+    }
+
+    fn of(containers: &[&str]) -> BTreeSet<String> {
+        containers
+            .iter()
+            .map(|container| format!("{container}:eth0.json"))
+            .collect()
+    }
+
+    #[test]
+    fn pods_come_and_go_while_multus_is_set_aside() -> Result<()> {
+        let node = Node::with(&["a", "b"]);
+        node.takeover.begin()?;
+        assert_eq!(node.records(), of(&["a", "b"]));
+        assert!(node.file("a").exists(), "it is Multus' still");
+        node.detach("a");
+        node.attach("c");
+        node.takeover.finish()?;
+        assert_eq!(node.records(), of(&["b", "c"]));
+        assert!(node.is_over());
+        Ok(())
+    }
+
+    /// weir has deleted a pod before Multus' files are removed: it does not come back.
+    #[test]
+    fn what_weir_has_deleted_stays_deleted() -> Result<()> {
+        let node = Node::with(&["a", "b"]);
+        node.takeover.begin()?;
+        fs::remove_file(node.root.path().join("var/lib/weir/pods/weir/a:eth0.json"))?;
+        node.takeover.finish()?;
+        assert_eq!(node.records(), of(&["b"]));
+        assert!(node.is_over());
+        Ok(())
+    }
+
+    /// Killed while it removes Multus' files: the records of those that are removed already stay.
+    #[test]
+    fn a_pass_that_was_killed_is_carried_on() -> Result<()> {
+        let node = Node::with(&["a", "b"]);
+        node.takeover.begin()?;
+        let mut progress = node.takeover.read()?.expect("it is begun");
+        progress.only_removal = true;
+        node.takeover.write(&progress)?;
+        node.detach("a");
+        node.takeover.finish()?;
+        assert_eq!(node.records(), of(&["a", "b"]));
+        assert!(node.is_over());
+        Ok(())
+    }
+
+    #[test]
+    fn nothing_is_read_once_it_is_over() -> Result<()> {
+        let node = Node::with(&["a"]);
+        node.takeover.begin()?;
+        node.takeover.finish()?;
+        node.attach("planted");
+        node.takeover.finish()?;
+        assert_eq!(node.records(), of(&["a"]));
+        assert!(node.file("planted").exists());
+        Ok(())
+    }
+}
