@@ -37,12 +37,20 @@ pub fn replace(path: &Path, content: &[u8], durability: Durability) -> io::Resul
 /// Removes a file, and what a process that was killed while it replaced it has left; one that is not there is
 /// no error.
 pub fn remove(path: &Path) -> io::Result<()> {
-    let missing_is_fine = |removed: io::Result<()>| match removed {
+    clear_up(path)?;
+    missing_is_fine(fs::remove_file(path))
+}
+
+/// Removes what a process that was killed before it could put a file in its place has left.
+pub fn clear_up(path: &Path) -> io::Result<()> {
+    missing_is_fine(fs::remove_file(beside(path)))
+}
+
+fn missing_is_fine(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
-    };
-    missing_is_fine(fs::remove_file(beside(path)))?;
-    missing_is_fine(fs::remove_file(path))
+    }
 }
 
 /// Puts a file that cannot be understood out of the way, for people. Returns where it is now: beside where it

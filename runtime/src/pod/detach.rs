@@ -32,7 +32,10 @@ pub fn detach(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), 
         Some(held) => while_status_is_withdrawn(execution, held.record.pod.clone(), || {
             recorded(execution, attachment, held)
         }),
-        None => unknown(execution, attachment),
+        None => {
+            execution.records.clear_up(attachment)?;
+            unknown(execution, attachment)
+        }
     }
 }
 

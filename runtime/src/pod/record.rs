@@ -238,6 +238,12 @@ impl Records {
         self.take_at(&self.path(&attachment.container_id, &attachment.ifname))
     }
 
+    /// Removes what an ADD has left that was killed while it wrote the record. Errors: code 5.
+    pub fn clear_up(&self, attachment: &Attachment) -> Result<(), Error> {
+        let path = self.path(&attachment.container_id, &attachment.ifname);
+        files::clear_up(&path).map_err(|e| failed(&path, &e))
+    }
+
     /// Puts a damaged record out of the way. Returns where it is. Errors: code 5.
     pub fn set_aside(&self, attachment: &Attachment) -> Result<PathBuf, Error> {
         let path = self.path(&attachment.container_id, &attachment.ifname);
