@@ -62,57 +62,62 @@ fn check_owner(metadata: &Metadata, expected: Owner) -> Result<(), Foreign> {
 pub enum Untrusted {
     /// It cannot be read.
     Unreadable(io::Error),
-    /// Somebody else than weir's user and root could have written it, or could put another in its place: what
-    /// stands at this path, the file itself or a directory above it, is not theirs alone.
-    Foreign { path: PathBuf, foreign: Foreign },
+    /// Somebody else than weir's user and root could have written it, or could put another in its place.
+    Exposed(Exposed),
+}
+
+/// What somebody else could change: the file itself, or a directory or a symbolic link on the way to it.
+#[derive(Debug)]
+pub struct Exposed {
+    path: PathBuf,
+    foreign: Foreign,
 }
 
 impl Untrusted {
     /// Of what stands at a path.
-    pub fn foreign(path: &Path, foreign: Foreign) -> Self {
-        let path = path.to_owned();
-        Self::Foreign { path, foreign }
+    fn exposed(path: &Path, foreign: Foreign) -> Self {
+        Self::Exposed(Exposed::new(path, foreign))
     }
 
     /// Whether there is no such file.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Unreadable(error) if error.kind() == ErrorKind::NotFound)
     }
+}
 
-    /// What to do about it; none where it cannot be read.
-    pub fn remedy(&self) -> Option<String> {
-        let Self::Foreign { path, foreign } = self else {
-            return None;
-        };
-        let shown = path.display();
-        let command = match foreign {
+impl Exposed {
+    /// Of what stands at a path.
+    pub fn new(path: &Path, foreign: Foreign) -> Self {
+        let path = path.to_owned();
+        Self { path, foreign }
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        let shown = self.path.display();
+        let command = match self.foreign {
             Foreign::Owner { user, .. } => format!("chown {user} {shown}"),
             Foreign::Mode(_) => format!("chmod go-w {shown}"),
         };
-        Some(format!("look at who has changed it, then `{command}`"))
+        format!("look at who has changed it, then `{command}`")
     }
 }
 
-impl fmt::Display for Untrusted {
+impl fmt::Display for Exposed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreadable(error) => error.fmt(f),
-            Self::Foreign { path, foreign } => {
-                let shown = path.display();
-                match foreign {
-                    Foreign::Owner { owner, user: 0 } => {
-                        write!(f, "`{shown}` belongs to user {owner}, not to root")
-                    }
-                    Foreign::Owner { owner, user } => write!(
-                        f,
-                        "`{shown}` belongs to user {owner}, not to root or to user {user}, as whom weir runs"
-                    ),
-                    Foreign::Mode(mode) => write!(
-                        f,
-                        "`{shown}` has mode {mode:04o}, but only its owner may have permission to write to it"
-                    ),
-                }
+        let shown = self.path.display();
+        match self.foreign {
+            Foreign::Owner { owner, user: 0 } => {
+                write!(f, "`{shown}` belongs to user {owner}, not to root")
             }
+            Foreign::Owner { owner, user } => write!(
+                f,
+                "`{shown}` belongs to user {owner}, not to root or to user {user}, as whom weir runs"
+            ),
+            Foreign::Mode(mode) => write!(
+                f,
+                "`{shown}` has mode {mode:04o}, but only its owner may have permission to write to it"
+            ),
         }
     }
 }
@@ -140,7 +145,7 @@ pub fn open(path: &Path, root: &Path) -> Result<File, Untrusted> {
         let error = io::Error::new(ErrorKind::InvalidInput, "not a regular file");
         return Err(error.into());
     }
-    check(&metadata, Owner::UserOrRoot).map_err(|foreign| Untrusted::foreign(&place, foreign))?;
+    check(&metadata, Owner::UserOrRoot).map_err(|foreign| Untrusted::exposed(&place, foreign))?;
     Ok(file)
 }
 
@@ -148,7 +153,7 @@ pub fn open(path: &Path, root: &Path) -> Result<File, Untrusted> {
 pub fn check_directory(path: &Path, root: &Path) -> Result<(), Untrusted> {
     let metadata = fs::metadata(path)?;
     let place = walk(path, root)?;
-    check(&metadata, Owner::UserOrRoot).map_err(|foreign| Untrusted::foreign(&place, foreign))
+    check(&metadata, Owner::UserOrRoot).map_err(|foreign| Untrusted::exposed(&place, foreign))
 }
 
 /// Follows a path from the root, and checks every directory and every symbolic link that it goes through.
@@ -171,7 +176,7 @@ fn walk(path: &Path, root: &Path) -> Result<PathBuf, Untrusted> {
         } else {
             check_passage(&metadata)
         };
-        trusted.map_err(|foreign| Untrusted::foreign(&next, foreign))?;
+        trusted.map_err(|foreign| Untrusted::exposed(&next, foreign))?;
         if !metadata.is_symlink() {
             place = next;
             continue;
@@ -243,7 +248,7 @@ mod tests {
 
     fn refused(root: &TempDir, path: &str) -> (PathBuf, Foreign) {
         match opened(root, path) {
-            Err(Untrusted::Foreign { path, foreign }) => {
+            Err(Untrusted::Exposed(Exposed { path, foreign })) => {
                 (path.strip_prefix(root.path()).unwrap().to_owned(), foreign)
             }
             other => panic!("{path}: {other:?}"),
@@ -279,10 +284,7 @@ mod tests {
         // But what stands there must be weir's own.
         allow(&root, "a/b", 0o1777);
         let listed = check_directory(&root.path().join("a/b"), root.path());
-        assert!(
-            matches!(listed, Err(Untrusted::Foreign { .. })),
-            "{listed:?}"
-        );
+        assert!(matches!(listed, Err(Untrusted::Exposed(_))), "{listed:?}");
     }
 
     #[test]
@@ -341,8 +343,8 @@ mod tests {
         for path in ["a/b/fifo", "a/b"] {
             let error = opened(&root, path).unwrap_err();
             assert!(
-                error.to_string().contains("not a regular file"),
-                "{path}: {error}"
+                format!("{error:?}").contains("not a regular file"),
+                "{path}: {error:?}"
             );
         }
     }

@@ -374,12 +374,12 @@ fn is_container(name: &str) -> bool {
 }
 
 fn untrusted(path: &Path, error: &Untrusted) -> Error {
-    let remedy = match (error, error.remedy()) {
-        (Untrusted::Unreadable(error), _) => return failed(path, error),
-        (_, remedy) => remedy.unwrap_or_default(),
+    let exposed = match error {
+        Untrusted::Unreadable(error) => return failed(path, error),
+        Untrusted::Exposed(exposed) => exposed,
     };
-    let what = format!("Multus' `{}` is not trusted: {error}", path.display());
-    Error::new(codes::RECORD, what).with_details(remedy)
+    let what = format!("Multus' `{}` is not trusted: {exposed}", path.display());
+    Error::new(codes::RECORD, what).with_details(exposed.remedy())
 }
 
 fn failed(path: &Path, error: &io::Error) -> Error {

@@ -329,15 +329,15 @@ fn other_network(plugin: &Plugin, network: &str, named: &[Loaded]) -> Error {
 }
 
 fn untrusted(path: &Path, error: &Untrusted) -> Error {
-    let remedy = match (error, error.remedy()) {
-        (Untrusted::Unreadable(error), _) => return unreadable(path, error),
-        (_, remedy) => remedy.unwrap_or_default(),
+    let exposed = match error {
+        Untrusted::Unreadable(error) => return unreadable(path, error),
+        Untrusted::Exposed(exposed) => exposed,
     };
     Error::new(
         codes::NO_GRANT,
-        format!("grants: `{}` is not trusted: {error}", path.display()),
+        format!("grants: `{}` is not trusted: {exposed}", path.display()),
     )
-    .with_details(format!("{remedy}; no plugin runs until then"))
+    .with_details(format!("{}; no plugin runs until then", exposed.remedy()))
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Error {

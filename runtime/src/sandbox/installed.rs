@@ -15,7 +15,7 @@ use weir_cni::Error;
 
 use super::codes;
 use crate::grant::document::Digest;
-use crate::kernel::ownership::{self, Owner, Untrusted};
+use crate::kernel::ownership::{self, Exposed, Owner, Untrusted};
 
 /// An installed plugin: a directory with `component.wasm`, `code.cwasm` and `manifest.json`. The files
 /// are open and of one installation, whatever is installed or removed from now on.
@@ -149,22 +149,26 @@ fn check_owner(name: &str, path: &Path, file: &File) -> Result<(), Error> {
         .metadata()
         .map_err(|e| damaged(name, &format!("{}: {e}", path.display())))?;
     ownership::check(&metadata, Owner::UserOrRoot)
-        .map_err(|foreign| untrusted(name, &Untrusted::foreign(path, foreign)))
+        .map_err(|foreign| exposed(name, &Exposed::new(path, foreign)))
 }
 
-/// A plugin whose files somebody else could have written.
+/// A plugin that cannot be read, or whose files somebody else could have written.
 pub(super) fn untrusted(name: &str, error: &Untrusted) -> Error {
-    let what = match error.remedy() {
-        Some(remedy) => {
-            format!("{remedy}, or install the plugin again with `weir plugin add --replace FILE`")
-        }
-        None => return damaged(name, &error.to_string()),
-    };
+    match error {
+        Untrusted::Unreadable(error) => damaged(name, &error.to_string()),
+        Untrusted::Exposed(found) => exposed(name, found),
+    }
+}
+
+fn exposed(name: &str, found: &Exposed) -> Error {
     Error::new(
         codes::NO_PLUGIN,
-        format!("plugin `{name}` is not trusted: {error}"),
+        format!("plugin `{name}` is not trusted: {found}"),
     )
-    .with_details(what)
+    .with_details(format!(
+        "{}, or install the plugin again with `weir plugin add --replace FILE`",
+        found.remedy()
+    ))
 }
 
 /// SHA-256 of some bytes.

@@ -90,13 +90,13 @@ fn not_valid(invalid: &Invalid) -> Error {
 
 /// It says which programs run outside of the sandbox.
 fn unusable(path: &Path, error: &Untrusted) -> Error {
-    match (error, error.remedy()) {
-        (Untrusted::Unreadable(error), _) => unreadable(path, error),
-        (_, remedy) => Error::new(
+    match error {
+        Untrusted::Unreadable(error) => unreadable(path, error),
+        Untrusted::Exposed(exposed) => Error::new(
             codes::SETTINGS,
-            format!("weir's configuration is not trusted: {error}"),
+            format!("weir's configuration is not trusted: {exposed}"),
         )
-        .with_details(remedy.unwrap_or_default()),
+        .with_details(exposed.remedy()),
     }
 }
 

@@ -129,9 +129,11 @@ fn read(path: &Path, paths: &Paths) -> Result<String, String> {
 }
 
 fn untrusted(error: &Untrusted) -> String {
-    match error.remedy() {
-        Some(remedy) => format!("it is not trusted: {error}; {remedy}"),
-        None => error.to_string(),
+    match error {
+        Untrusted::Unreadable(error) => error.to_string(),
+        Untrusted::Exposed(exposed) => {
+            format!("it is not trusted: {exposed}; {}", exposed.remedy())
+        }
     }
 }
 
