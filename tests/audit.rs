@@ -48,7 +48,7 @@ impl Place {
         fs::create_dir_all(&directory)?;
         let document = format!(
             "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata:\n  name: {name}\nspec:\n  \
-             plugin:\n    name: {name}\n    digest: {DIGEST}\n  capabilities: {capabilities}\n"
+             plugin:\n    name: {name}\n    digest: {DIGEST}\n  networks: ['*']\n  capabilities: {capabilities}\n"
         );
         Ok(fs::write(directory.join(format!("{name}.yaml")), document)?)
     }

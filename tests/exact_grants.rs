@@ -200,7 +200,7 @@ fn too_wide_in(whole: &Value, capability: &str, index: usize, used: &[Used]) -> 
 fn example(rules: &str) -> Vec<String> {
     let text = format!(
         "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: {{ name: x }}\n\
-         spec: {{ plugin: {{ name: x }}, capabilities: {{ link: {rules} }} }}\n"
+         spec: {{ plugin: {{ name: x }}, networks: ['*'], capabilities: {{ link: {rules} }} }}\n"
     );
     let grant = Document::read(text.as_bytes()).expect("a grant");
     let link =

@@ -337,7 +337,7 @@ fn documents_that_are_not_valid_stop_everything() -> Result<()> {
     place.node.put_grant("z-other.yaml", &two)?;
     let first = "z-other.yaml:2:7: unknown kind `Pod`; expected `PluginGrant`";
     let second = "z-other.yaml:9:3: unknown key `network`; expected `plugin`, `networks`, \
-                  `capabilities` or `limits`; did you mean `networks`?";
+                  `capabilities`, `tenants` or `limits`; did you mean `networks`?";
     place.refused(PLUGIN, 202, &[first, second]);
     fs::write(place.node.grants().join("z-other.yaml"), b"kind: \xff\n")?;
     let no_text = "z-other.yaml:1:7: byte 0xff is out of place; expected text in UTF-8";
@@ -425,7 +425,7 @@ fn an_administrators_document_replaces_the_shipped_one() -> Result<()> {
     };
     add()?.result();
     let narrow = "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: { name: loopback }\n\
-                  spec: { plugin: { name: loopback } }\n";
+                  spec: { plugin: { name: loopback }, networks: ['*'] }\n";
     place.node.put_grant("loopback.yaml", narrow)?;
     let error = add()?.error();
     assert_eq!(error["code"], 100, "{error:#}");

@@ -345,6 +345,7 @@ fn a_document_of_json_is_read() -> Result<()> {
         "apiVersion": "weir.dev/v1alpha1", "kind": "PluginGrant", "metadata": { "name": PLUGIN },
         "spec": {
             "plugin": { "name": PLUGIN, "digest": digest },
+            "networks": ["*"],
             "capabilities": { "link": [{ "namespace": "container" }] },
         },
     });

@@ -142,7 +142,8 @@ fn a_grant_is_shown_in_words() -> Result<()> {
     assert_eq!(code, 0);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
-        "What the plugin bridge may do on every network",
+        "What the plugin bridge may do on the node's own networks",
+        "On networks of NetworkAttachmentDefinitions",
         "which comes with weir",
         "may create, look at and change interfaces of kind bridge, on the host",
         "may run host-local and static",
@@ -243,7 +244,7 @@ fn an_explanation_is_the_gates_verdict() -> Result<()> {
     run_bridge(&node, &node.container()?)?;
     // And something that is denied.
     let narrow = "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: { name: loopback }\n\
-                  spec: { plugin: { name: loopback }, capabilities: { link: [{ verbs: [read] }] } }\n";
+                  spec: { plugin: { name: loopback }, networks: ['*'], capabilities: { link: [{ verbs: [read] }] } }\n";
     node.put_grant("loopback.yaml", narrow)?;
     let config = json!({ "cniVersion": "1.1.0", "name": "tools", "type": "loopback" });
     let container = node.container()?;
@@ -650,7 +651,7 @@ fn another_user_learns() -> Result<()> {
 fn a_node_does_not_learn() -> Result<()> {
     let node = Node::create()?;
     let narrow = "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: { name: loopback }\n\
-                  spec: { plugin: { name: loopback } }\n";
+                  spec: { plugin: { name: loopback }, networks: ['*'] }\n";
     node.put_grant("loopback.yaml", narrow)?;
     let container = node.container()?;
     for word in ["learn", "learning", "audit", "mode"] {
@@ -672,8 +673,8 @@ fn a_node_does_not_learn() -> Result<()> {
         "capabilities: { learn: [{}] }",
     ] {
         let document = narrow.replace(
-            "name: loopback } }",
-            &format!("name: loopback }}, {grant} }}"),
+            "name: loopback }, ",
+            &format!("name: loopback }}, {grant}, "),
         );
         node.put_grant("loopback.yaml", &document)?;
         let config = json!({ "cniVersion": "1.1.0", "name": "tools", "type": "loopback" });

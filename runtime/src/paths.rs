@@ -123,6 +123,21 @@ impl Paths {
         self.root.join("etc/cni/net.d")
     }
 
+    /// The directories in which container runtimes, and delegating plugins, look for network configurations.
+    pub fn runtimes_networks(&self) -> Vec<PathBuf> {
+        let directories = [
+            "etc/cni/net.d",
+            "etc/cni/multus/net.d",
+            "etc/kubernetes/cni/net.d",
+            "opt/cni/config",
+            "var/lib/rancher/k3s/agent/etc/cni/net.d",
+            "var/snap/microk8s/current/args/cni-network",
+        ];
+        directories
+            .map(|directory| self.root.join(directory))
+            .into()
+    }
+
     /// The audit log.
     pub fn audit_log(&self) -> PathBuf {
         self.root.join("var/log/weir/audit.jsonl")

@@ -87,6 +87,7 @@ kind: PluginGrant
 metadata: {{ name: bandwidth }}
 spec:
   plugin: {{ name: bandwidth }}
+  networks: ['*']
   capabilities:
     link: [{{ }}]
     traffic: [{rules}]

@@ -101,6 +101,7 @@ kind: PluginGrant
 metadata: {{ name: tuning }}
 spec:
   plugin: {{ name: tuning }}
+  networks: ['*']
   capabilities:
     link:
       - {{ namespace: container, names: [\"{{ifname}}\"], verbs: [read, update] }}

@@ -18,6 +18,8 @@ pub struct Grant<'a> {
     pub networks: &'a str,
     pub capabilities: &'a str,
     pub limits: &'a str,
+    /// The same capabilities, on networks of NetworkAttachmentDefinitions as well.
+    pub for_tenants: bool,
 }
 
 impl<'a> Grant<'a> {
@@ -28,6 +30,17 @@ impl<'a> Grant<'a> {
             networks: r#"["*"]"#,
             capabilities: "{}",
             limits: "{}",
+            for_tenants: false,
+        }
+    }
+
+    /// The same for tenants, on every network.
+    #[must_use]
+    pub fn for_tenants(self) -> Self {
+        Self {
+            networks: r#"["*", "*/*"]"#,
+            for_tenants: true,
+            ..self
         }
     }
 
@@ -38,7 +51,12 @@ impl<'a> Grant<'a> {
             networks,
             capabilities,
             limits,
+            for_tenants,
         } = self;
+        let tenants = match for_tenants {
+            true => format!("\n  tenants: {{ capabilities: {capabilities} }}"),
+            false => String::new(),
+        };
         format!(
             "apiVersion: weir.dev/v1alpha1
 kind: PluginGrant
@@ -49,7 +67,7 @@ spec:
     name: {plugin}
     digest: {digest}
   networks: {networks}
-  capabilities: {capabilities}
+  capabilities: {capabilities}{tenants}
   limits: {limits}
 "
         )

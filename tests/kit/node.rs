@@ -105,9 +105,11 @@ impl Node {
         format!("unix:path={}", self.system_bus().display())
     }
 
-    /// The lease directory of a network with the default `dataDir`.
+    /// The lease directory of a network with the default `dataDir`: of one of the node's own by its name, of a
+    /// definition's by `namespace/name`.
     pub fn leases(&self, network: &str) -> PathBuf {
-        self.root.path().join("var/lib/cni/networks").join(network)
+        let directory = self.root.path().join("var/lib/cni/networks");
+        directory.join(network.replace('/', "@"))
     }
 
     /// The addresses that are taken on a network, sorted.

@@ -44,6 +44,7 @@ fn the_environment_is_clean() -> Result<()> {
             "CNI_NETNS": world.container.netns(),
             "CNI_PATH": world.native(),
             "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "WEIR_NETWORK_SOURCE": "",
         })
     );
     let file = world.native().join(PLUGIN);
@@ -134,7 +135,8 @@ fn status_and_gc_are_about_no_attachment() -> Result<()> {
     for call in &calls {
         let environment = call["environment"].as_object().context("variables")?;
         let names: Vec<&str> = environment.keys().map(String::as_str).collect();
-        assert_eq!(names, ["CNI_COMMAND", "CNI_PATH", "PATH"]);
+        let own = ["CNI_COMMAND", "CNI_PATH", "PATH", "WEIR_NETWORK_SOURCE"];
+        assert_eq!(names, own);
     }
     assert_eq!(calls[1]["config"]["cni.dev/valid-attachments"], json!([]));
     Ok(())

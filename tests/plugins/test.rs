@@ -27,7 +27,7 @@ impl Case {
     fn grant(&self, plugin: &str, capabilities: &str) -> Result<()> {
         let document = format!(
             "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: {{ name: {plugin} }}\n\
-             spec:\n  plugin: {{ name: {plugin} }}\n  capabilities: {capabilities}\n"
+             spec:\n  plugin: {{ name: {plugin} }}\n  networks: ['*']\n  capabilities: {capabilities}\n"
         );
         Ok(fs::write(
             self.config.with_file_name("grant.yaml"),

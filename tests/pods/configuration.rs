@@ -70,16 +70,13 @@ fn a_mistake_in_the_configuration_is_named_and_nothing_is_done() -> Result<()> {
 fn the_runtimes_capabilities_are_the_default_networks() -> Result<()> {
     let world = World::create()?;
     let mut config = world.config();
-    config["capabilities"] = json!({ "mac": true });
-    config["runtimeConfig"] = json!({ "mac": "02:51:00:00:00:07" });
+    config["capabilities"] = json!({ "ips": true });
+    config["runtimeConfig"] = json!({ "ips": ["10.40.7.7"] });
     world.define_bridge("nocap", "10.51.1.0/24")?;
     let pod = world.pod("caps", "nocap")?;
     world.run_with("ADD", &pod, &config)?.result();
-    let mac = |ifname: &str| -> Result<serde_json::Value> {
-        Ok(pod.container.ip_json(&format!("link show {ifname}"))?[0]["address"].clone())
-    };
-    assert_eq!(mac("eth0")?, "02:51:00:00:00:07");
-    assert_ne!(mac("net1")?, "02:51:00:00:00:07");
+    assert_eq!(world.node.taken("default-net"), ["10.40.7.7"]);
+    assert_ne!(world.taken("nocap"), ["10.40.7.7"]);
     world.del(&pod);
     Ok(())
 }

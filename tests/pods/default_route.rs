@@ -37,6 +37,6 @@ fn a_gateway_out_of_reach_fails_the_pod_and_leaves_nothing() -> Result<()> {
         "{error:#}"
     );
     assert!(world.records().is_empty());
-    assert!(world.node.taken("reach").is_empty() && world.node.taken("default-net").is_empty());
+    assert!(world.taken("reach").is_empty() && world.node.taken("default-net").is_empty());
     Ok(())
 }

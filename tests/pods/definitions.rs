@@ -78,7 +78,7 @@ fn npwg_3_4_2_a_configuration_without_a_name_has_the_name_of_its_object() -> Res
     let pod = world.pod("nameless", "nameless")?;
     world.add(&pod);
     assert_eq!(
-        world.node.taken("nameless").len(),
+        world.taken("nameless").len(),
         1,
         "the lease is under the object's name"
     );

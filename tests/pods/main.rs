@@ -9,6 +9,7 @@ mod grants;
 mod many;
 mod multus;
 mod order;
+mod origins;
 mod outside;
 mod readiness;
 mod selection;

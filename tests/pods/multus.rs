@@ -64,9 +64,16 @@ impl Taking {
     fn hand_to_multus(&self) -> Result<()> {
         let root = self.world.node.root();
         fs::create_dir_all(self.kept().join("results"))?;
+        let leases = |network| self.world.node.leases(network);
+        let second = format!("{}/second", self.world.namespace);
+        fs::rename(leases(&second), leases("second"))?;
         for (name, ifname) in NETWORKS {
             let result = format!("{name}-{}-{ifname}", self.pod.container.id);
-            let own = root.join("var/lib/cni/results").join(&result);
+            let own = match name {
+                "second" => format!("{}@{result}", self.world.namespace),
+                _ => result.clone(),
+            };
+            let own = root.join("var/lib/cni/results").join(own);
             fs::rename(own, self.kept().join("results").join(&result))?;
         }
         for record in self.world.records() {
@@ -137,6 +144,7 @@ impl Taking {
             names(&self.pod.container).expect("its links"),
             Vec::<String>::new()
         );
+        assert!(self.world.taken("second").is_empty());
         assert!(self.world.node.taken("second").is_empty());
         assert_eq!(
             self.world.node.taken("default-net").len(),

@@ -116,7 +116,9 @@ fn npwg_7_2_teardown_goes_on_past_failures_and_tells_of_them_at_the_end() -> Res
 #[test]
 fn npwg_7_2_what_a_failed_attachment_leaves_is_known_to_the_next_del() -> Result<()> {
     let world = World::create()?;
-    world.node.install_with(&Grant::nothing("puppet"))?;
+    world
+        .node
+        .install_with(&Grant::nothing("puppet").for_tenants())?;
     let puppet = |mark: &str, only: &str| json!({ "type": "puppet", "mark": mark, "orders": [], "end": "broken", "only": only });
     let plugins = [
         bridge("bhalf", "10.41.7.0/24"),
@@ -201,7 +203,7 @@ fn npwg_7_1_each_plugin_of_a_list_has_the_name_and_version_of_the_list() -> Resu
     let result = world.add(&pod);
     assert_eq!(result["cniVersion"], "1.1.0", "the runtime's version");
     let cached = world.node.root().join("var/lib/cni/results");
-    let cached = cached.join(format!("old-{}-net1", pod.container.id));
+    let cached = cached.join(format!("{}@old-{}-net1", world.namespace, pod.container.id));
     let cached: Value = serde_json::from_slice(&std::fs::read(cached)?)?;
     assert_eq!(
         cached["result"]["cniVersion"], "0.3.1",
@@ -231,6 +233,6 @@ fn npwg_4_2_the_same_network_twice_is_two_attachments() -> Result<()> {
     assert_eq!(status[1]["name"], status[2]["name"]);
     assert_ne!(status[1]["interface"], status[2]["interface"]);
     world.del(&pod);
-    assert!(world.node.taken("twice").is_empty());
+    assert!(world.taken("twice").is_empty());
     Ok(())
 }

@@ -111,7 +111,7 @@ fn npwg_4_1_2_1_4_2_a_mac_that_was_not_assigned_fails_the_attachment() -> Result
         "{error:#}"
     );
     assert_eq!(names(&pod.container)?, Vec::<String>::new(), "torn down");
-    assert!(world.node.taken("deaf").is_empty());
+    assert!(world.taken("deaf").is_empty());
     Ok(())
 }
 
@@ -253,6 +253,6 @@ fn the_default_network_of_a_pod_can_be_another() -> Result<()> {
     assert_eq!(status[0]["default"], true);
     assert_eq!(status[0]["name"], format!("{}/instead", world.namespace));
     world.del(&pod);
-    assert!(world.node.taken("instead").is_empty());
+    assert!(world.taken("instead").is_empty());
     Ok(())
 }

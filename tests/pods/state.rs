@@ -47,7 +47,7 @@ fn del_works_when_pod_definition_and_api_server_are_gone() -> Result<()> {
     let deleted = world.run_with("DEL", &warm, &config)?;
     assert!(deleted.succeeded(), "{deleted:?}");
     assert!(world.records().is_empty());
-    assert!(world.node.taken("gone").is_empty());
+    assert!(world.taken("gone").is_empty());
     Ok(())
 }
 
@@ -61,7 +61,7 @@ fn del_uses_the_configuration_that_add_used() -> Result<()> {
     let other = list("other-name", &[bridge("bother", "10.44.3.0/24")]);
     world.define("changed", &other)?;
     world.del(&pod);
-    assert!(world.node.taken("changed").is_empty());
+    assert!(world.taken("changed").is_empty());
     assert_eq!(names(&pod.container)?, Vec::<String>::new());
     Ok(())
 }
@@ -78,7 +78,7 @@ fn del_works_without_the_namespace_and_can_be_repeated() -> Result<()> {
         let deleted = world.node.run(&call)?;
         assert!(deleted.succeeded(), "{deleted:?}");
     }
-    assert!(world.node.taken("nons").is_empty());
+    assert!(world.taken("nons").is_empty());
     assert!(world.node.taken("default-net").is_empty());
     Ok(())
 }

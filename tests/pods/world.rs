@@ -99,6 +99,11 @@ impl World {
             .create_definition(&self.namespace, name, Some(&config), &[])
     }
 
+    /// The addresses that are taken on the network of a definition in the pods' namespace.
+    pub fn taken(&self, name: &str) -> Vec<String> {
+        self.node.taken(&format!("{}/{name}", self.namespace))
+    }
+
     /// A bridge network by that name.
     pub fn define_bridge(&self, name: &str, subnet: &str) -> Result<()> {
         let device = format!("b{name}");
@@ -189,7 +194,7 @@ impl World {
             .output()?;
         let shipped = String::from_utf8(show.stdout)?;
         let narrowed = shipped.replace(
-            r#"networks: ["*"]"#,
+            r#"networks: ["*", "*/*"]"#,
             &format!("networks: {}", json!(networks)),
         );
         ensure!(

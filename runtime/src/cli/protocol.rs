@@ -10,7 +10,7 @@ use weir_cni::{Command, Environment, Error, PluginConfig, Version, VersionInfo, 
 
 use super::OWN_NAME;
 use super::output::complain;
-use crate::network::{Attachment, run_plugin};
+use crate::network::{Attachment, run_plugin, source_of_call};
 use crate::paths::Paths;
 use crate::pod;
 use crate::sandbox::Sandbox;
@@ -123,7 +123,8 @@ fn execute(name: &str, environment: &Environment, input: &str) -> Result<Option<
         OWN_NAME => pod::run(&sandbox, &config, environment, &attachment),
         plugin => {
             let command = environment.command;
-            run_plugin(&sandbox, plugin, command, &attachment, &config, None)
+            let source = source_of_call(sandbox.paths(), &config)?;
+            run_plugin(&sandbox, plugin, command, &attachment, &config, &source)
         }
     };
     result?.map(|result| to_json(&result, version)).transpose()

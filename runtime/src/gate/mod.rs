@@ -17,11 +17,12 @@ pub use audit::{Audit, Subject};
 pub use permit::Permit;
 pub use text::{escape, misleads};
 
-use crate::grant::{Capabilities, Decision, Invocation, Namespace, Operation, decide};
+use crate::grant::{Capabilities, Decision, Invocation, Namespace, Operation, Section, decide};
 
 /// Stands between one invocation of one plugin and the kernel.
 pub struct Gate {
     capabilities: Capabilities,
+    section: Section,
     invocation: Invocation,
     audit: Audit,
 }
@@ -31,7 +32,7 @@ pub struct Gate {
 pub struct Denied {
     /// `create bridge `br0` in host`.
     pub requirement: String,
-    /// `link[0]: names`: the rule that came closest, and the field in which it missed.
+    /// `link[0]: names`, `tenants.link[0]: names`: the rule that came closest, and the field in which it missed.
     pub closest: Option<String>,
 }
 
@@ -48,13 +49,20 @@ impl fmt::Display for Denied {
 impl std::error::Error for Denied {}
 
 impl Gate {
-    /// A gate for one invocation. `capabilities` are the ones that the grant gives the plugin.
+    /// A gate for one invocation. `capabilities` are the ones that the grant gives the plugin there.
     pub fn new(capabilities: Capabilities, invocation: Invocation, audit: Audit) -> Self {
         Self {
             capabilities,
+            section: Section::Node,
             invocation,
             audit,
         }
+    }
+
+    /// The same, for capabilities of that section of a grant: records call rules by it.
+    #[must_use]
+    pub fn of_section(self, section: Section) -> Self {
+        Self { section, ..self }
     }
 
     /// Authorises `operation`, carries it out with `act`, and records the verdict and the answer.
@@ -69,8 +77,10 @@ impl Gate {
         O: Operation,
         E: From<Denied> + fmt::Display,
     {
+        let section = self.section;
         match decide(&self.capabilities, &self.invocation, &operation) {
             Decision::Allowed { rules } => {
+                let rules = rules.iter().map(|rule| section.rule(rule)).collect();
                 Ok(self.carry_out(operation, Verdict::Allowed(rules), act)?)
             }
             Decision::Denied {
@@ -79,7 +89,7 @@ impl Gate {
             } => {
                 let denied = Denied {
                     requirement,
-                    closest,
+                    closest: closest.map(|rule| section.rule(&rule)),
                 };
                 self.audit
                     .record(&operation, &Verdict::Denied(&denied), "", None);

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::document::{Capabilities, Document, Limits};
+use super::document::{Capabilities, Document, Limits, Spec};
 use super::operation::Capability;
-use super::outline::{Outline, glob_covers, merge, outlines};
+use super::outline::{Outline, merge, network_covers, outlines};
 use super::pattern::Pattern;
+use super::section::Section;
 use super::size::Exact;
 use super::words::sentence;
 
@@ -27,7 +28,11 @@ pub struct Difference {
 
 /// What is allowed in one capability by one of two grants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Change {
+    /// On networks of NetworkAttachmentDefinitions.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub for_tenants: bool,
     pub capability: Capability,
     /// "create interfaces of kind bridge, on the host".
     pub what: String,
@@ -55,8 +60,8 @@ impl Difference {
 pub fn compare(first: &Document, second: &Document) -> Difference {
     let (one, two) = (&first.spec, &second.spec);
     let mut difference = Difference {
-        possible: added(&one.capabilities, &two.capabilities),
-        impossible: added(&two.capabilities, &one.capabilities),
+        possible: added(one, two),
+        impossible: added(two, one),
         more_networks: uncovered(&one.networks, &two.networks),
         fewer_networks: uncovered(&two.networks, &one.networks),
         members: Vec::new(),
@@ -81,6 +86,7 @@ pub fn compare(first: &Document, second: &Document) -> Difference {
         networks(&one.networks),
         networks(&two.networks),
     );
+    member("spec.tenants.pods", pods(one), pods(two));
     for (key, of) in LIMITS {
         member(key, of(&one.limits), of(&two.limits));
     }
@@ -110,7 +116,7 @@ fn networks(patterns: &[Pattern]) -> String {
     let all = globs.clone();
     globs.retain(|glob| {
         !all.iter()
-            .any(|other| other != glob && glob_covers(other, glob))
+            .any(|other| other != glob && network_covers(other, glob))
     });
     match globs.is_empty() {
         true => "none".to_owned(),
@@ -124,7 +130,7 @@ fn uncovered(first: &[Pattern], second: &[Pattern]) -> Vec<String> {
         patterns.iter().map(ToString::to_string).collect()
     };
     let (first, mut second) = (globs(first), globs(second));
-    second.retain(|glob| !first.iter().any(|wide| glob_covers(wide, glob)));
+    second.retain(|glob| !first.iter().any(|wide| network_covers(wide, glob)));
     second.sort();
     second.dedup();
     second
@@ -140,8 +146,30 @@ fn together(capabilities: &Capabilities, capability: Capability) -> Vec<Outline>
     all
 }
 
+/// What pods may ask for, in one text.
+fn pods(spec: &Spec) -> String {
+    let asked = spec.tenants.iter().flat_map(|tenants| &tenants.pods);
+    let mut words: Vec<&str> = asked.map(|request| request.word()).collect();
+    words.sort_unstable();
+    words.dedup();
+    match words.is_empty() {
+        true => "none".to_owned(),
+        false => words.join(", "),
+    }
+}
+
 /// What the second allows and the first does not.
-fn added(first: &Capabilities, second: &Capabilities) -> Vec<Change> {
+fn added(first: &Spec, second: &Spec) -> Vec<Change> {
+    let nothing = Capabilities::default();
+    let of = |section| {
+        let first = first.section(section).unwrap_or(&nothing);
+        let second = second.section(section).unwrap_or(&nothing);
+        added_in(section, first, second)
+    };
+    Section::ALL.into_iter().flat_map(of).collect()
+}
+
+fn added_in(section: Section, first: &Capabilities, second: &Capabilities) -> Vec<Change> {
     let mut changes = Vec::new();
     for capability in Capability::ALL {
         let before = together(first, capability);
@@ -149,6 +177,7 @@ fn added(first: &Capabilities, second: &Capabilities) -> Vec<Change> {
         let after = outlines(second, capability);
         let new = after.iter().flat_map(Outline::split).filter(is_new);
         changes.extend(merge(new.collect()).iter().map(|rule| Change {
+            for_tenants: section == Section::Tenants,
             capability,
             what: sentence(rule),
             rule: rule.to_json(),
@@ -162,9 +191,14 @@ mod tests {
     use super::*;
 
     fn document(spec: &str) -> Document {
+        let networks = if spec.contains("networks") {
+            ""
+        } else {
+            "networks: ['*'], "
+        };
         let text = format!(
             "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: {{ name: a }}\n\
-             spec: {{ plugin: {{ name: a }}, {spec} }}\n"
+             spec: {{ plugin: {{ name: a }}, {networks}{spec} }}\n"
         );
         serde_saphyr::from_str(&text).expect("a grant")
     }

@@ -15,13 +15,14 @@ use super::firewalld::FirewalldRule;
 use super::link::LinkRule;
 use super::native::NativePlugin;
 use super::neighbour::NeighbourRule;
-use super::operation::{Capability, Invocation, Rule, Rules};
+use super::operation::{Capability, Rule, Rules};
 use super::packet::PacketRule;
 use super::pattern::Pattern;
 pub use super::plugin::{Digest, PluginReference};
 use super::quantity::{MOST_TIME, Size, Time};
 use super::route::RouteRule;
 use super::rule::RuleRule;
+use super::section::{Request, Section};
 use super::store::StoreRule;
 use super::sysctl::SysctlRule;
 use super::traffic::TrafficRule;
@@ -85,19 +86,47 @@ pub struct Metadata {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Spec {
     pub plugin: PluginReference,
-    /// The networks that may use the plugin under this grant; all, when left out.
-    #[serde(default = "every_network")]
+    /// The networks that may use the plugin under this grant: names of the node's own, and `namespace/name` of
+    /// NetworkAttachmentDefinitions. No wildcard reaches over a slash: `*` stands for all networks of the
+    /// node's own, `*/*` for all definitions.
     pub networks: Vec<Pattern>,
-    /// What the plugin may do.
+    /// What the plugin may do on the node's own networks.
     #[serde(default)]
     pub capabilities: Capabilities,
+    /// What it may do for tenants; nothing, when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenants: Option<Tenants>,
     /// The bounds of one invocation.
     #[serde(default)]
     pub limits: Limits,
 }
 
-fn every_network() -> Vec<Pattern> {
-    vec![Pattern::try_from("*".to_owned()).expect("a valid glob")]
+/// What the plugin may do for tenants.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Tenants {
+    /// What it may do on networks whose configuration is the text of a NetworkAttachmentDefinition.
+    pub capabilities: Capabilities,
+    /// What a pod may ask of the plugin on the node's own networks, by annotation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pods: Vec<Request>,
+}
+
+impl Spec {
+    /// The capabilities in a section; none where the document does not have it.
+    pub fn section(&self, section: Section) -> Option<&Capabilities> {
+        match section {
+            Section::Node => Some(&self.capabilities),
+            Section::Tenants => self.tenants.as_ref().map(|tenants| &tenants.capabilities),
+        }
+    }
+
+    /// The sections that the document has, in its order.
+    pub fn sections(&self) -> impl Iterator<Item = (Section, &Capabilities)> {
+        let sections = Section::ALL.into_iter();
+        sections.filter_map(|section| Some((section, self.section(section)?)))
+    }
 }
 
 /// The rules, capability by capability. An absent capability allows nothing.
@@ -242,11 +271,10 @@ impl Default for Limits {
 impl Document {
     /// Whether a network may use the plugin under this grant.
     pub fn covers_network(&self, network: &str) -> bool {
-        let nobody = Invocation::default();
         self.spec
             .networks
             .iter()
-            .any(|p| p.matches(network, &nobody))
+            .any(|p| p.matches_network(network))
     }
 }
 

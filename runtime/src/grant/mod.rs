@@ -32,6 +32,7 @@ pub mod route;
 pub mod rule;
 #[cfg(test)]
 mod schema;
+pub mod section;
 pub mod size;
 pub mod store;
 pub mod suggest;
@@ -42,3 +43,4 @@ pub mod words;
 
 pub use document::{Capabilities, Document, Limits};
 pub use operation::{Capability, Decision, Invocation, Namespace, Operation, Rule, Verb, decide};
+pub use section::Section;

@@ -73,8 +73,7 @@ pub struct NativePlugin {
 impl NativePlugin {
     /// Whether a network may use it.
     pub fn covers_network(&self, network: &str) -> bool {
-        let nobody = Invocation::default();
-        self.networks.iter().any(|p| p.matches(network, &nobody))
+        self.networks.iter().any(|p| p.matches_network(network))
     }
 }
 

@@ -593,6 +593,14 @@ pub fn glob_covers(wide: &str, narrow: &str) -> bool {
     prefix.is_some_and(|prefix| narrow.starts_with(prefix))
 }
 
+/// Whether a glob of networks covers all that another covers: in each part, for no wildcard reaches over a slash.
+pub fn network_covers(wide: &str, narrow: &str) -> bool {
+    let (wide, narrow): (Vec<&str>, Vec<&str>) =
+        (wide.split('/').collect(), narrow.split('/').collect());
+    let mut parts = wide.iter().zip(&narrow);
+    wide.len() == narrow.len() && parts.all(|(wide, narrow)| glob_covers(wide, narrow))
+}
+
 /// Whether a text is no glob.
 pub fn is_plain(text: &str) -> bool {
     !text.contains(['*', '?', '['])

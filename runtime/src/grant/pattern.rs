@@ -44,6 +44,19 @@ impl Pattern {
                 .all(|(w, g)| matches_glob(&expand(w, invocation, &key_segment), g))
     }
 
+    /// Whether a network's name matches, or `namespace/name` of a NetworkAttachmentDefinition: no wildcard
+    /// reaches over the slash, and no placeholder stands for anything.
+    pub fn matches_network(&self, network: &str) -> bool {
+        if !is_glob(&self.text) {
+            return self.text == network;
+        }
+        let options = glob::MatchOptions {
+            require_literal_separator: true,
+            ..glob::MatchOptions::default()
+        };
+        glob::Pattern::new(&self.text).is_ok_and(|p| p.matches_with(network, options))
+    }
+
     fn expand(&self, invocation: &Invocation) -> String {
         expand(&self.text, invocation, &str::to_owned)
     }

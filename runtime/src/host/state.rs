@@ -27,6 +27,9 @@ pub struct Setup {
     pub paths: Paths,
     /// The plugin's name.
     pub plugin: String,
+    /// The name by which the stores of a tenant's network were called once, for an attachment that may have been
+    /// made then.
+    pub former_network: Option<String>,
     pub limits: Limits,
     /// When the invocation's time is over.
     pub deadline: Instant,
@@ -43,6 +46,7 @@ pub struct Host {
     pub(super) namespaces: Namespaces,
     pub(super) paths: Paths,
     pub(super) plugin: String,
+    pub(super) former_network: Option<String>,
     pub(super) deadline: Instant,
     pub(super) log: Log,
     pub(super) lock: Option<Shared>,
@@ -95,6 +99,7 @@ impl Host {
             firewalld: Firewalld::new(setup.paths.system_bus(), setup.deadline),
             paths: setup.paths,
             plugin: setup.plugin,
+            former_network: setup.former_network,
             deadline: setup.deadline,
             log: setup.log,
             lock: setup.lock,

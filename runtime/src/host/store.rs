@@ -6,8 +6,9 @@ use super::bindings::weir::cni::store::Location as ContractLocation;
 use super::bindings::weir::cni::store::{Access, Host as Contract, HostTransaction};
 use super::state::Host;
 use super::undo::Undo;
+use crate::grant::section::in_one_part;
 use crate::grant::store::{self, Location};
-use crate::kernel::store::{Store, StorePlace};
+use crate::kernel::store::{Former, Store, StorePlace};
 use crate::kernel::{self, Error};
 
 /// An open store, and where it is.
@@ -33,11 +34,20 @@ impl Contract for Host {
             ContractLocation::Directory(path) => Location::Directory(path.into()),
             ContractLocation::SharedDirectory(path) => Location::SharedDirectory(path.into()),
         };
-        let network = self.gate.invocation().network.clone();
+        let invocation = self.gate.invocation().clone();
+        let network = in_one_part(&invocation.network);
+        // A plugin shares a directory that it names whole with whom it will.
+        let is_of_network = !matches!(location, Location::SharedDirectory(_));
+        let former = self.former_network.as_deref().filter(|_| is_of_network);
         let place = StorePlace {
             paths: &self.paths,
             plugin: &self.plugin,
             network: &network,
+            former: former.map(|network| Former {
+                network,
+                container_id: &invocation.container_id,
+                ifname: &invocation.ifname,
+            }),
         };
         let deadline = self.deadline;
         let opened = location.clone();

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::state::Host;
 use crate::grant::link;
+use crate::grant::section::in_one_part;
 use crate::kernel::lock::Shared;
 use crate::kernel::store::StorePlace;
 use crate::kernel::{self, Code, Error};
@@ -84,11 +85,12 @@ impl Host {
                 })
             }
             Undo::Store(revert) => {
-                let network = self.gate.invocation().network.clone();
+                let network = in_one_part(&self.gate.invocation().network);
                 let place = StorePlace {
                     paths: &self.paths,
                     plugin: &self.plugin,
                     network: &network,
+                    former: None,
                 };
                 self.gate.undo(revert, |permit| {
                     kernel::store::revert(permit, &place, patient)

@@ -14,6 +14,8 @@ use super::attachment::Attachment;
 use super::cache::{Cache, Cached};
 use super::native::{Asked, NativePlugins};
 use super::plugin::run_plugin;
+use super::source::Source;
+use crate::grant::section::in_one_part;
 use crate::sandbox::Sandbox;
 
 /// An ADD that failed.
@@ -45,7 +47,7 @@ pub struct Network {
     cache: Cache,
     list: NetworkConfigList,
     capability_args: Map<String, Value>,
-    definition: Option<String>,
+    source: Source,
     native: Option<NativePlugins>,
 }
 
@@ -61,16 +63,15 @@ impl Network {
             sandbox: Arc::clone(sandbox),
             list,
             capability_args,
-            definition: None,
+            source: Source::default(),
             native: None,
         }
     }
 
-    /// The network of a NetworkAttachmentDefinition, `namespace/name`: by that, and not by a name that
-    /// stands in a configuration, grants know it.
+    /// The same with a configuration from there.
     #[must_use]
-    pub fn of_definition(self, definition: Option<String>) -> Self {
-        Self { definition, ..self }
+    pub fn from_source(self, source: Source) -> Self {
+        Self { source, ..self }
     }
 
     /// The same with native plugins of these directories for what is no component; where there are none,
@@ -84,8 +85,8 @@ impl Network {
     }
 
     /// What people, grants and the audit log know the network by.
-    fn granted_as(&self) -> &str {
-        self.definition.as_deref().unwrap_or(&self.list.name)
+    pub fn granted_as(&self) -> &str {
+        self.source.granted_as(&self.list.name)
     }
 
     /// The network's configuration.
@@ -121,7 +122,7 @@ impl Network {
     ///
     /// Errors: the first failing plugin's, with the others in its details.
     pub fn del(&self, attachment: &Attachment) -> Result<(), Error> {
-        let cached = self.cache.get(&self.list.name, attachment);
+        let cached = self.cached(attachment);
         let list = self.cached_list(cached.as_ref());
         let capability_args = self.cached_capability_args(cached.as_ref());
         let previous = cached.as_ref().and_then(|cached| result_of(cached, &list));
@@ -134,7 +135,7 @@ impl Network {
             previous.as_ref(),
         );
         if failures.is_empty() {
-            return self.cache.remove(&self.list.name, attachment);
+            return self.forget(attachment);
         }
         Err(together(failures))
     }
@@ -146,7 +147,7 @@ impl Network {
         if self.list.disable_check {
             return Ok(());
         }
-        let cached = self.cache.get(&self.list.name, attachment);
+        let cached = self.cached(attachment);
         let list = self.cached_list(cached.as_ref());
         let result = cached.as_ref().and_then(|cached| result_of(cached, &list));
         let result = result.ok_or_else(|| {
@@ -284,7 +285,7 @@ impl Network {
         config: &PluginConfig,
     ) -> Result<Option<AddResult>, Error> {
         let name = plugin.plugin_type();
-        let definition = self.definition.as_deref();
+        let source = &self.source;
         let native = self.native.as_ref();
         let ran = match native.filter(|_| !self.sandbox.catalogue().has(name)) {
             Some(native) => native.run(
@@ -295,10 +296,10 @@ impl Network {
                     attachment,
                     config,
                     network: &self.list.name,
-                    definition,
+                    definition: source.definition.as_deref(),
                 },
             ),
-            None => run_plugin(&self.sandbox, name, command, attachment, config, definition),
+            None => run_plugin(&self.sandbox, name, command, attachment, config, source),
         };
         ran.map_err(|error| error.with_prefix(format_args!("network `{}`", self.granted_as())))
     }
@@ -309,13 +310,33 @@ impl Network {
         let list = self.list.to_value().to_string();
         let result = to_json(result, self.list.cni_version)?;
         let cached = Cached::new(
-            &self.list.name,
+            &self.cached_as(),
             attachment,
             &list,
             &self.capability_args,
             result,
         );
         self.cache.put(attachment, &cached)
+    }
+
+    /// What the cache knows the network by. A tenant's must not be taken for one of the node's own.
+    fn cached_as(&self) -> String {
+        in_one_part(self.granted_as())
+    }
+
+    /// What is cached of an attachment. A tenant's network was cached by the name in its configuration once.
+    fn cached(&self, attachment: &Attachment) -> Option<Cached> {
+        let cached = self.cache.get(&self.cached_as(), attachment);
+        cached.or_else(|| self.cache.get(&self.list.name, attachment))
+    }
+
+    fn forget(&self, attachment: &Attachment) -> Result<(), Error> {
+        let cached_as = self.cached_as();
+        self.cache.remove(&cached_as, attachment)?;
+        match cached_as == self.list.name {
+            true => Ok(()),
+            false => self.cache.remove(&self.list.name, attachment),
+        }
     }
 
     /// What was added is deleted with the configuration it was added with, where that is known.
@@ -338,7 +359,7 @@ impl Network {
             };
             valid.iter().any(known)
         };
-        let cached = self.cache.of_network(&self.list.name)?;
+        let cached = self.cache.of_network(&self.cached_as())?;
         let stale = cached.into_iter().filter(|cached| !is_valid(cached));
         stale
             .map(|cached| {

@@ -4,6 +4,7 @@
 
 mod attachment;
 mod cache;
+mod caller;
 pub mod codes;
 mod files;
 mod list;
@@ -12,9 +13,11 @@ mod plugin;
 mod pod_networks;
 mod settings;
 mod several;
+mod source;
 
 pub use attachment::Attachment;
 pub use cache::{Cache, Cached};
+pub use caller::source_of_call;
 pub use files::{at, find, first, list_names};
 pub use list::{AddFailed, Network, together, with_left};
 pub use native::{NativePlugins, inspect as inspect_native};
@@ -22,3 +25,4 @@ pub use plugin::run_plugin;
 pub use pod_networks::{Attached, Choice, PodNetworks};
 pub use settings::{Interface, PodNetwork, Settings, Template};
 pub use several::{Failed, Member};
+pub use source::Source;

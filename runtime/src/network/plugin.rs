@@ -5,10 +5,10 @@ use std::sync::Arc;
 use weir_cni::{AddResult, Command, Error, PluginConfig};
 
 use super::attachment::Attachment;
+use super::source::Source;
 use crate::sandbox::{Request, Sandbox};
 
-/// Runs `plugin` with an execution configuration. Only ADD has a result. `definition` is the
-/// NetworkAttachmentDefinition that the network is of, as `namespace/name`.
+/// Runs `plugin` with an execution configuration. Only ADD has a result.
 ///
 /// Errors: the plugin's own and the sandbox's; code 6 or 7 for a configuration whose `name` or
 /// `prevResult` cannot be used.
@@ -18,14 +18,15 @@ pub fn run_plugin(
     command: Command,
     attachment: &Attachment,
     config: &PluginConfig,
-    definition: Option<&str>,
+    source: &Source,
 ) -> Result<Option<AddResult>, Error> {
     let request = Request {
         command,
         container_id: attachment.container_id.clone(),
         ifname: attachment.ifname.clone(),
         network: config.network_name()?.to_owned(),
-        definition: definition.map(str::to_owned),
+        definition: source.definition.clone(),
+        asked_by_pod: source.asked_of(config),
         args: arguments(attachment),
         config: config.as_map().clone(),
         previous: previous(command, config)?,

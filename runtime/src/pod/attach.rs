@@ -15,7 +15,7 @@ use super::plan::{Circumstances, Plan, Planned};
 use super::record::{Held, Record, Recorded};
 use super::status::{self, About, NETWORK_STATUS, Status};
 use super::{codes, detach, readiness, report, verify};
-use crate::network::{AddFailed, Attachment, with_left};
+use crate::network::{AddFailed, Attachment, Source, with_left};
 
 /// How long a pod waits for the default network: less than a runtime waits for a plugin.
 const LONGEST_WAIT: Duration = Duration::from_secs(45);
@@ -137,6 +137,10 @@ impl<'a> Attaching<'a> {
         let recorded = Recorded::of(planned);
         let attachment = own_attachment(self.attachment, &recorded);
         let network = self.execution.network(&recorded)?;
+        let network = network.from_source(Source {
+            asked_by_pod: planned.asked(),
+            ..recorded.source()
+        });
         self.prepare_device_info(planned)?;
         let result = network
             .add(&attachment)

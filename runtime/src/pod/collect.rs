@@ -25,8 +25,8 @@ pub fn collect(execution: &Execution<'_>) -> Result<(), Error> {
     }
     let mut networks = recorded(execution)?;
     failures.extend(add_default(execution, &mut networks).err());
-    for attached in networks.into_values() {
-        failures.extend(attached.network.gc(&attached.valid).err());
+    for attached in networks.values() {
+        failures.extend(attached.network.gc(&valid_of(attached, &networks)).err());
     }
     match failures.is_empty() {
         true => Ok(()),
@@ -48,7 +48,17 @@ struct Attached {
     valid: Vec<weir_cni::Attachment>,
 }
 
-/// By their names: a plugin knows a network by nothing else.
+/// The attachments that a network must keep. What was made when plugins knew a network by the name in its
+/// configuration alone may belong to another one of that name.
+fn valid_of(attached: &Attached, all: &Networks) -> Vec<weir_cni::Attachment> {
+    let name = &attached.network.list().name;
+    let of_name = all
+        .values()
+        .filter(|other| other.network.list().name == *name);
+    of_name.flat_map(|other| other.valid.clone()).collect()
+}
+
+/// By what they are known by.
 type Networks = BTreeMap<String, Attached>;
 
 /// The networks of all pods on this node, whichever delegating plugin's they are.
@@ -71,10 +81,9 @@ fn add_default(execution: &Execution<'_>, networks: &mut Networks) -> Result<(),
     let cluster = execution.cluster(Limits::default());
     let configuration = &execution.configuration;
     let of = execution.circumstances(cluster.as_ref());
-    let (list, definition) = plan::cluster_network(of)?;
+    let (list, source) = plan::cluster_network(of)?;
     let args = configuration.capability_args.clone();
-    let definition = definition.map(|definition| definition.to_string());
-    let network = execution.network_of(list, args, definition);
+    let network = execution.network_of(list, args, source);
     add(networks, network, configuration.valid_attachments.clone());
     Ok(())
 }
@@ -85,7 +94,7 @@ fn add(
     valid: impl IntoIterator<Item = weir_cni::Attachment>,
 ) {
     let attached = networks
-        .entry(network.list().name.clone())
+        .entry(network.granted_as().to_owned())
         .or_insert_with(|| Attached {
             network,
             valid: Vec::new(),

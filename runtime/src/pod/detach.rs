@@ -15,7 +15,7 @@ use super::kubernetes::Limits;
 use super::plan;
 use super::record::{Held, Recorded, Unusable};
 use super::status::NETWORK_STATUS;
-use crate::network::{Attachment, together};
+use crate::network::{Attachment, Source, together};
 
 /// A pod that is detached waits no longer for what is said of it.
 const SHORTLY: Limits = Limits {
@@ -93,7 +93,9 @@ fn unknown(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), Err
     match found {
         Ok((list, _)) => {
             let args = execution.configuration.capability_args.clone();
-            execution.network_of(list, args, None).del(attachment)
+            execution
+                .network_of(list, args, Source::default())
+                .del(attachment)
         }
         Err(error) => {
             let message =

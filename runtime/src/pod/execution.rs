@@ -12,7 +12,7 @@ use super::journal::Journal;
 use super::kubernetes::{self, Kubernetes, Limits};
 use super::plan::Circumstances;
 use super::record::{Recorded, Records};
-use crate::network::{Attachment, Network};
+use crate::network::{Attachment, Network, Source};
 use crate::sandbox::Sandbox;
 
 /// What a command is carried out with.
@@ -81,8 +81,7 @@ impl<'a> Execution<'a> {
     /// A recorded attachment's network.
     pub fn network(&self, recorded: &Recorded) -> Result<Network, Error> {
         let (list, args) = (recorded.list()?, recorded.capability_args.clone());
-        let definition = recorded.definition.as_ref().map(ToString::to_string);
-        Ok(self.network_of(list, args, definition))
+        Ok(self.network_of(list, args, recorded.source()))
     }
 
     /// A network with this call's native plugins.
@@ -90,10 +89,10 @@ impl<'a> Execution<'a> {
         &self,
         list: NetworkConfigList,
         capability_args: Map<String, Value>,
-        definition: Option<String>,
+        source: Source,
     ) -> Network {
         Network::new(self.sandbox, list, capability_args)
-            .of_definition(definition)
+            .from_source(source)
             .with_native(self.bin_dirs.clone())
     }
 

@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use weir_cni::{Error, NetworkConfigList, PluginConfig, RequestedAddress};
 
 use super::selection::Element;
+use crate::grant::section::Request;
 
 /// The keys of a plugin's configuration with a device's id.
 const DEVICE_KEYS: [&str; 2] = ["deviceID", "pciBusID"];
@@ -43,6 +44,12 @@ pub fn hand_out(
         list.with_plugins(plugins),
         capability_args(element, device_id),
     ))
+}
+
+/// What of this a pod asks for. Capability arguments that it does not know of, such as a device's, it does not.
+pub fn asked(element: Option<&Element>, capability_args: &Map<String, Value>) -> Vec<Request> {
+    let args = element.map(args).unwrap_or_default();
+    Request::of_keys(args.keys(), capability_args.keys())
 }
 
 /// The members of `args.cni`. What the standard defines is not overridden by what the user calls the same.

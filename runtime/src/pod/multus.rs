@@ -333,6 +333,7 @@ impl Known {
             network: self.shown(),
             is_default,
             definition: self.definition.clone(),
+            is_file: false,
             ifname: self.ifname.clone(),
             config: self.list.to_value(),
             capability_args: cached

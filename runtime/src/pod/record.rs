@@ -20,7 +20,7 @@ use super::codes;
 use super::plan::Planned;
 use super::reference::Reference;
 use crate::files::{self, Durability};
-use crate::network::Attachment;
+use crate::network::{Attachment, Source};
 use crate::paths::Paths;
 
 /// The only version of the document so far.
@@ -55,6 +55,9 @@ pub struct Recorded {
     pub is_default: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Reference>,
+    /// The definition has no text of its own, and selects a file of the node's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_file: bool,
     pub ifname: String,
     /// The network configuration list.
     pub config: Value,
@@ -94,10 +97,20 @@ impl Recorded {
             network: planned.network.clone(),
             is_default: planned.is_default,
             definition: planned.definition.clone(),
+            is_file: planned.definition.is_some() && planned.is_file,
             ifname: planned.ifname.clone(),
             config: planned.list.to_value(),
             capability_args: planned.capability_args.clone(),
             device_info: planned.device_info.clone(),
+        }
+    }
+
+    /// Where the network's configuration comes from.
+    pub fn source(&self) -> Source {
+        let text_of = self.definition.as_ref().filter(|_| !self.is_file);
+        Source {
+            definition: text_of.map(ToString::to_string),
+            asked_by_pod: Vec::new(),
         }
     }
 

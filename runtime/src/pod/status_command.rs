@@ -21,9 +21,8 @@ pub fn status(execution: &Execution<'_>) -> Result<(), Error> {
     }
     let cluster = execution.cluster(Limits::default());
     let of = execution.circumstances(cluster.as_ref());
-    let (list, definition) = plan::cluster_network(of).map_err(not_available)?;
-    let definition = definition.map(|definition| definition.to_string());
-    execution.network_of(list, Map::new(), definition).status()
+    let (list, source) = plan::cluster_network(of).map_err(not_available)?;
+    execution.network_of(list, Map::new(), source).status()
 }
 
 fn not_available(error: Error) -> Error {

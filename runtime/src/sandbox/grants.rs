@@ -7,14 +7,16 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use weir_cni::Error;
+use weir_cni::{Command, Error};
 
 use super::catalogue::Plugin;
+use super::request::Request;
 use super::{builtin, codes};
-use crate::grant::Document;
 use crate::grant::document::Digest;
 use crate::grant::mistake::Mistake;
 use crate::grant::reading::MOST_BYTES;
+use crate::grant::section::Request as Asked;
+use crate::grant::{Capabilities, Document, Limits, Section};
 use crate::kernel::ownership::{self, Untrusted};
 use crate::paths::Paths;
 
@@ -39,6 +41,14 @@ impl fmt::Display for Origin {
 pub struct Loaded {
     pub document: Document,
     pub origin: Origin,
+}
+
+/// What a grant gives a plugin for one request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Granted {
+    pub section: Section,
+    pub capabilities: Capabilities,
+    pub limits: Limits,
 }
 
 /// The grants in force. Shipped ones are read when they are needed.
@@ -68,10 +78,37 @@ impl Grants {
         administrators.chain(shipped).collect()
     }
 
-    /// The grant under which a plugin may run on a network.
+    /// What a plugin may do for a request.
+    ///
+    /// Errors: as [`covering`](Self::covering); `codes::NO_GRANT` where the grant has nothing for tenants, and the
+    /// request is one of theirs.
+    pub fn for_plugin(&self, plugin: &Plugin, request: &Request) -> Result<Granted, Error> {
+        let network = request.granted_as();
+        let Loaded { document, origin } = self.covering(plugin, network)?;
+        let spec = document.spec;
+        let section = Section::of(network);
+        if section == Section::Node && request.command == Command::Add {
+            let may_ask = spec.tenants.as_ref().map_or(&[][..], |t| &t.pods);
+            let mut asked = request.asked_by_pod.iter();
+            if let Some(asked) = asked.find(|asked| !may_ask.contains(asked)) {
+                return Err(not_for_pods(plugin, network, *asked, &origin));
+            }
+        }
+        let capabilities = match section {
+            Section::Node => Some(spec.capabilities),
+            Section::Tenants => spec.tenants.map(|tenants| tenants.capabilities),
+        };
+        Ok(Granted {
+            section,
+            capabilities: capabilities.ok_or_else(|| not_for_tenants(plugin, network, &origin))?,
+            limits: spec.limits,
+        })
+    }
+
+    /// The grant that covers a plugin on a network.
     ///
     /// Errors: `codes::NO_GRANT`, naming the plugin, its digest and what to do.
-    pub fn for_plugin(&self, plugin: &Plugin, network: &str) -> Result<Loaded, Error> {
+    pub fn covering(&self, plugin: &Plugin, network: &str) -> Result<Loaded, Error> {
         let administrators = self.administrators.iter();
         let mut named: Vec<Loaded> = administrators
             .filter(|l| l.document.spec.plugin.name == plugin.name)
@@ -325,6 +362,33 @@ fn other_network(plugin: &Plugin, network: &str, named: &[Loaded]) -> Error {
     .with_details(format!(
         "its grants: {}; see `spec.networks` there",
         origins.join(", ")
+    ))
+}
+
+fn not_for_tenants(plugin: &Plugin, network: &str, origin: &Origin) -> Error {
+    let name = &plugin.name;
+    Error::new(
+        codes::NO_GRANT,
+        format!(
+            "the grant of plugin `{name}` allows nothing on networks of NetworkAttachmentDefinitions, such as `{network}`"
+        ),
+    )
+    .with_details(format!(
+        "what may be done there stands below `spec.tenants` ({origin})"
+    ))
+}
+
+fn not_for_pods(plugin: &Plugin, network: &str, asked: Asked, origin: &Origin) -> Error {
+    let (name, asked) = (&plugin.name, asked.word());
+    Error::new(
+        codes::NO_GRANT,
+        format!(
+            "the pod asks for `{asked}` on the node's own network `{network}`, which the grant of plugin `{name}` \
+             does not let pods ask for"
+        ),
+    )
+    .with_details(format!(
+        "the node's owner allows it with `{asked}` in `spec.tenants.pods` ({origin})"
     ))
 }
 

@@ -99,6 +99,7 @@ impl Sandbox {
             namespaces: Namespaces::new(None),
             paths: self.paths().clone(),
             plugin: String::new(),
+            former_network: None,
             limits: Limits::default(),
             deadline: Instant::now() + PATIENCE,
             log: Log::new(self.paths().log(), Value::Null, 0),

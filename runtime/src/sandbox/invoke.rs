@@ -11,11 +11,11 @@ use weir_cni::{AddResult, Command, Error};
 
 use super::call::Call;
 use super::catalogue::{Catalogue, Plugin};
-use super::grants::Grants;
+use super::grants::{Granted, Grants};
 use super::request::Request;
 use super::workshop::Workshop;
 use crate::gate::{Audit, Gate, Subject};
-use crate::grant::{Document, Invocation, Limits};
+use crate::grant::{Invocation, Limits};
 use crate::host::{DENIED, Host, Log, RunIpam, Setup};
 use crate::kernel::Namespaces;
 use crate::kernel::lock::Shared;
@@ -95,12 +95,9 @@ impl Sandbox {
         latest: Instant,
     ) -> Result<Option<AddResult>, Error> {
         let plugin = self.catalogue.find(name)?;
-        let grant = self
-            .grants()?
-            .for_plugin(&plugin, request.granted_as())?
-            .document;
+        let grant = self.grants()?.for_plugin(&plugin, request)?;
         let ready = self.workshop.ready(&plugin)?;
-        let deadline = latest.min(Instant::now() + grant.spec.limits.time);
+        let deadline = latest.min(Instant::now() + grant.limits.time);
         let host = self.host(&plugin, grant, request, role, deadline)?;
         let mut call = Call::new(self.engine(), &plugin.name, host)?;
         let outcome = call.make(&ready, request);
@@ -123,7 +120,7 @@ impl Sandbox {
     fn host(
         &self,
         plugin: &Plugin,
-        grant: Document,
+        grant: Granted,
         request: &Request,
         role: Role,
         deadline: Instant,
@@ -144,19 +141,24 @@ impl Sandbox {
             }
             _ => None,
         };
-        let limits = grant.spec.limits;
+        let Granted {
+            section,
+            capabilities,
+            limits,
+        } = grant;
         let log = Log::new(self.paths.log(), subject.for_log(), limits.log.as_u64());
         let audit = self.audit(subject);
         let invocation = Invocation {
             container_id: request.container_id.clone(),
             ifname: request.ifname.clone(),
-            network: request.network.clone(),
+            network: request.granted_as().to_owned(),
         };
         Ok(Host::new(Setup {
-            gate: Gate::new(grant.spec.capabilities, invocation, audit),
+            gate: Gate::new(capabilities, invocation, audit).of_section(section),
             namespaces: Namespaces::new(duplicate(request.container.as_deref())?),
             paths: self.paths.clone(),
             plugin: plugin.name.clone(),
+            former_network: request.former_network(),
             limits,
             deadline,
             log,

@@ -9,7 +9,7 @@ use super::count::Use;
 use super::tally::PluginTally;
 use crate::cli::grants::standing::{Grant, applying};
 use crate::grant::flow::flow;
-use crate::grant::{Capability, Document};
+use crate::grant::{Capabilities, Capability, Document, Section};
 use crate::sandbox::Origin;
 
 /// One rule of a grant.
@@ -24,7 +24,14 @@ pub struct Rule {
 
 /// The rules of a document, in the contract's order.
 pub fn rules(document: &Document) -> Vec<Rule> {
-    let capabilities = capabilities(document);
+    let sections = document.spec.sections();
+    sections
+        .flat_map(|(section, capabilities)| of_section(section, capabilities))
+        .collect()
+}
+
+fn of_section(section: Section, capabilities: &Capabilities) -> Vec<Rule> {
+    let capabilities = serde_json::to_value(capabilities).unwrap_or_default();
     let mut rules = Vec::new();
     for capability in Capability::ALL {
         let of_capability = capabilities
@@ -32,7 +39,7 @@ pub fn rules(document: &Document) -> Vec<Rule> {
             .and_then(Value::as_array);
         for (index, rule) in of_capability.into_iter().flatten().enumerate() {
             rules.push(Rule {
-                name: format!("{capability}[{index}]"),
+                name: section.rule(&format!("{capability}[{index}]")),
                 text: flow(rule),
                 reads_only: rule["verbs"] == serde_json::json!(["read"]),
             });
@@ -43,19 +50,13 @@ pub fn rules(document: &Document) -> Vec<Rule> {
 
 /// Whether a document has a rule for a capability.
 pub fn grants(document: &Document, capability: Capability) -> bool {
-    let of_capability = &capabilities(document)[capability.word()];
-    of_capability
-        .as_array()
-        .is_some_and(|rules| !rules.is_empty())
+    let mut sections = document.spec.sections();
+    sections.any(|(_, capabilities)| capability != Capability::Log && capabilities.has(capability))
 }
 
 /// The networks of a document, as it has them: `["*"]`.
 pub fn networks(document: &Document) -> String {
     flow(&serde_json::to_value(&document.spec.networks).unwrap_or_default())
-}
-
-fn capabilities(document: &Document) -> Value {
-    serde_json::to_value(&document.spec.capabilities).unwrap_or_default()
 }
 
 /// How often each rule of a document was used: on the networks for which it is the plugin's.

@@ -68,6 +68,7 @@ spec:
   plugin:
     name: hostile
     digest: {digest}
+  networks: [\"*\"]
   capabilities:
     link:
       - {{ namespace: container, names: [\"{{ifname}}\"], verbs: [read] }}

@@ -10,9 +10,9 @@ use super::document::wrapped;
 use super::show_error;
 use super::standing::{self, NOT_READ, Standing, State, is_built_in};
 use crate::cli::output::{Answer, Format, print_line, say};
-use crate::grant::Document;
 use crate::grant::mistake::Mistake;
 use crate::grant::width::{Remark, Weight, remarks};
+use crate::grant::{Capabilities, Document, Section};
 use crate::paths::Paths;
 use crate::sandbox::{Catalogue, Invalid, Origin, not_read, read_grant};
 
@@ -92,17 +92,27 @@ fn of_file(catalogue: &Catalogue, file: &Path) -> Checked {
 fn of_document(catalogue: &Catalogue, document: &Document, built_in: bool) -> Vec<Remark> {
     let mut found = remarks(document, built_in);
     found.extend(takes_a_grant_away(document));
-    for (index, name) in document.spec.capabilities.ipam.iter().enumerate() {
-        if weir_cni::validate_plugin_type(name).is_ok() && catalogue.find(name).is_err() {
-            found.push(Remark {
-                rule: Some(format!("ipam[{index}]")),
-                weight: Weight::Note,
-                code: "unknown-ipam",
-                text: format!("this node has no plugin `{name}`"),
-            });
-        }
+    for (section, capabilities) in document.spec.sections() {
+        found.extend(unknown_ipam(catalogue, section, capabilities));
     }
     found
+}
+
+fn unknown_ipam<'a>(
+    catalogue: &'a Catalogue,
+    section: Section,
+    capabilities: &'a Capabilities,
+) -> impl Iterator<Item = Remark> + 'a {
+    let is_unknown =
+        |name: &str| weir_cni::validate_plugin_type(name).is_ok() && catalogue.find(name).is_err();
+    let names = capabilities.ipam.iter().enumerate();
+    let unknown = names.filter(move |(_, name)| is_unknown(name));
+    unknown.map(move |(index, name)| Remark {
+        rule: Some(section.rule(&format!("ipam[{index}]"))),
+        weight: Weight::Note,
+        code: "unknown-ipam",
+        text: format!("this node has no plugin `{name}`"),
+    })
 }
 
 /// A document with the name of a shipped one, which it replaces, that is about another plugin.

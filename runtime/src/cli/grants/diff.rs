@@ -175,12 +175,20 @@ fn print_changes(title: &str, changes: &[Change], networks: &[String]) {
     print_line!("{title}");
     for network in networks {
         match network.as_str() {
-            "*" => print_line!("  * networks: run on every network"),
+            "*" => print_line!("  * networks: run on every network of the node's own"),
+            "*/*" => {
+                print_line!("  * networks: run on every network of a NetworkAttachmentDefinition")
+            }
             network => say!("  * networks: run on the network {network}"),
         }
     }
     for change in changes {
-        let text = format!("{}: {}", change.capability, change.what);
+        let whose = if change.for_tenants {
+            "for tenants, "
+        } else {
+            ""
+        };
+        let text = format!("{whose}{}: {}", change.capability, change.what);
         print_line!("{}", wrapped(&text, "  * "));
     }
 }

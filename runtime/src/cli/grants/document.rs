@@ -33,6 +33,14 @@ pub fn to_yaml(document: &Document) -> String {
     }
     lines.push(format!("  networks: {}", text(&spec["networks"])));
     lines.extend(capabilities(&spec["capabilities"]));
+    if let Some(tenants) = spec.get("tenants") {
+        lines.push("  tenants:".to_owned());
+        let of_tenants = capabilities(&tenants["capabilities"]);
+        lines.extend(of_tenants.into_iter().map(|line| format!("  {line}")));
+        if let Some(pods) = tenants.get("pods") {
+            lines.push(format!("    pods: {}", text(pods)));
+        }
+    }
     if document.spec.limits != Limits::default() {
         lines.push(format!("  limits: {}", text(&spec["limits"])));
     }
@@ -105,7 +113,8 @@ mod tests {
             "apiVersion": "weir.dev/v1alpha1", "kind": "PluginGrant",
             "metadata": { "name": name },
             "spec": { "plugin": { "name": "p" }, "networks": [name],
-                "capabilities": { "link": [{ "names": [name] }], "ipam": [name] } },
+                "capabilities": { "link": [{ "names": [name] }], "ipam": [name] },
+                "tenants": { "capabilities": { "link": [{ "names": [name] }] }, "pods": ["ips"] } },
         }))
         .expect("a grant");
         let text = to_yaml(&document);

@@ -17,7 +17,7 @@ use crate::grant::flow::flow;
 use crate::grant::named::named;
 use crate::grant::outline::outlines;
 use crate::grant::words::joined;
-use crate::grant::{Capabilities, Capability, Decision, Document, Invocation};
+use crate::grant::{Capabilities, Capability, Decision, Document, Invocation, Section};
 use crate::paths::Paths;
 use crate::sandbox::{Loaded, Origin, read_grant};
 
@@ -313,7 +313,9 @@ impl Explanation {
             state,
             obstacle,
         } = applying;
-        let capabilities = &document.spec.capabilities;
+        let section = Section::of(&question.invocation.network);
+        let nothing = Capabilities::default();
+        let capabilities = document.spec.section(section).unwrap_or(&nothing);
         self.grant = Some(document.metadata.name.clone());
         self.from = Some(origin.to_string());
         self.grant_state = state;
@@ -324,7 +326,9 @@ impl Explanation {
         {
             Decision::Allowed { rules } => {
                 self.allowed = obstacle.is_none();
-                let rules = rules.iter().filter_map(|name| rule(capabilities, name));
+                let rules = rules
+                    .iter()
+                    .filter_map(|name| rule(section, capabilities, name));
                 self.rules = rules.collect();
             }
             Decision::Denied {
@@ -333,7 +337,7 @@ impl Explanation {
             } => {
                 self.missing = Some(requirement);
                 if let Some((name, field)) = closest.as_deref().and_then(|c| c.split_once(": ")) {
-                    self.rules = rule(capabilities, name).into_iter().collect();
+                    self.rules = rule(section, capabilities, name).into_iter().collect();
                     self.field = Some(field.to_owned());
                 }
             }
@@ -342,12 +346,12 @@ impl Explanation {
     }
 }
 
-/// The rule that the log calls `link[0]`.
-fn rule(capabilities: &Capabilities, name: &str) -> Option<Rule> {
+/// The rule that the log calls `link[0]`, or `tenants.link[0]`.
+fn rule(section: Section, capabilities: &Capabilities, name: &str) -> Option<Rule> {
     let (word, index) = name.trim_end_matches(']').split_once('[')?;
     let rules = outlines(capabilities, Capability::from_word(word)?);
     let rule = rules.get(index.parse::<usize>().ok()?)?.to_json();
-    let name = name.to_owned();
+    let name = section.rule(name);
     Some(Rule { name, rule })
 }
 

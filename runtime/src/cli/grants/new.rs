@@ -49,6 +49,11 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
     if rules == 0 {
         print_line!("    {{}}");
     }
+    print_line!(
+        "  # For NetworkAttachmentDefinitions, whose text tenants write, put \"*/*\" among the"
+    );
+    print_line!("  # networks, and below `tenants` the rules that may then be used:");
+    print_line!("  # tenants:\n  #   capabilities: {{}}");
     Ok(Answer::Yes)
 }
 

@@ -9,6 +9,7 @@ use super::standing::{self, Standing, State};
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::grant::outline::{Outline, outlines};
 use crate::grant::pattern::Pattern;
+use crate::grant::section::Request;
 use crate::grant::words::{joined, limits, sentence, subject};
 use crate::grant::{Capabilities, Capability, Document, own};
 use crate::paths::Paths;
@@ -45,9 +46,20 @@ struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     allowed: Vec<Allowed>,
+    /// For tenants; none where the document has no such section.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenants: Option<ForTenants>,
     not_allowed: Vec<Capability>,
     limits: Vec<String>,
     document: Document,
+}
+
+/// What is allowed for tenants.
+#[derive(Serialize)]
+struct ForTenants {
+    allowed: Vec<Allowed>,
+    /// What pods may ask for on the node's own networks.
+    pods: Vec<Request>,
 }
 
 /// What is allowed in one capability.
@@ -125,11 +137,15 @@ fn shown(one: Standing) -> Option<Shown> {
     let from = one.origin.to_string();
     let document = one.document.ok()?;
     let capabilities = &document.spec.capabilities;
-    let allowed = allowed(capabilities);
-    let not_allowed = Capability::ALL
-        .into_iter()
-        .filter(|c| !capabilities.has(*c))
-        .collect();
+    let has = |capability: &Capability| {
+        let mut sections = document.spec.sections();
+        sections.any(|(_, capabilities)| capabilities.has(*capability))
+    };
+    let not_allowed = Capability::ALL.into_iter().filter(|c| !has(c)).collect();
+    let tenants = document.spec.tenants.as_ref().map(|tenants| ForTenants {
+        allowed: allowed(&tenants.capabilities),
+        pods: tenants.pods.clone(),
+    });
     Some(Shown {
         name: document.metadata.name.clone(),
         plugin: document.spec.plugin.name.clone(),
@@ -140,7 +156,8 @@ fn shown(one: Standing) -> Option<Shown> {
         because: one.because,
         networks: standing::networks(&document),
         digest: document.spec.plugin.digest.as_ref().map(|d| d.to_string()),
-        allowed,
+        allowed: allowed(capabilities),
+        tenants,
         not_allowed,
         limits: limits(&document.spec.limits),
         document,
@@ -183,9 +200,9 @@ fn print_document(shown: &Shown) {
 
 fn print(shown: &Shown) {
     print_title(shown);
-    shown.allowed.iter().for_each(print_allowed);
-    if shown.allowed.is_empty() {
-        print_line!("\n  nothing: it computes what it answers from its configuration.");
+    print_section(&shown.allowed);
+    if let Some(tenants) = &shown.tenants {
+        print_tenants(tenants);
     }
     print_not_allowed(&shown.not_allowed);
     print_line!("\n  Each time it runs it has");
@@ -198,12 +215,11 @@ fn print(shown: &Shown) {
 
 /// Whose grant it is, from where, and whether it counts.
 fn print_title(shown: &Shown) {
-    let networks = match shown.networks.iter().any(|n| n == "*") {
-        true => "on every network".to_owned(),
-        false if shown.networks.is_empty() => "on no network".to_owned(),
-        false => format!("on the networks {}", joined(shown.networks.clone(), "and")),
+    let networks = match shown.networks.is_empty() {
+        true => "no network".to_owned(),
+        false => joined(shown.networks.iter().map(|n| in_words(n)).collect(), "and"),
     };
-    say!("What the plugin {} may do {networks}", shown.plugin);
+    say!("What the plugin {} may do on {networks}", shown.plugin);
     match shown.is_shipped {
         true => say!("by the grant `{}`, which comes with weir:", shown.name),
         false => say!("by the grant `{}`, from {}:", shown.name, shown.from),
@@ -213,6 +229,39 @@ fn print_title(shown: &Shown) {
         print_line!();
         say!("  THIS GRANT IS NOT IN FORCE ({state}): {because}");
     }
+}
+
+fn in_words(network: &str) -> String {
+    match network {
+        "*" => "the node's own networks".to_owned(),
+        "*/*" => "those of NetworkAttachmentDefinitions".to_owned(),
+        network => network.to_owned(),
+    }
+}
+
+fn print_section(allowed: &[Allowed]) {
+    allowed.iter().for_each(print_allowed);
+    if allowed.is_empty() {
+        print_line!("\n  nothing: it computes what it answers from its configuration.");
+    }
+}
+
+fn print_tenants(tenants: &ForTenants) {
+    print_line!(
+        "\nOn networks of NetworkAttachmentDefinitions, whose text tenants write, it may do"
+    );
+    print_section(&tenants.allowed);
+    let asked = tenants.pods.iter().map(|request| request.word().to_owned());
+    let asked: Vec<String> = asked.collect();
+    let text = match asked.is_empty() {
+        true => "On the node's own networks, a pod may ask nothing of it.".to_owned(),
+        false => {
+            let asked = joined(asked, "and");
+            format!("On the node's own networks, a pod may ask it for {asked}.")
+        }
+    };
+    print_line!();
+    print_wrapped(&text, "  ");
 }
 
 fn print_allowed(allowed: &Allowed) {

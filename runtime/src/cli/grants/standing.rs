@@ -1,6 +1,6 @@
 //! How each grant of the node stands, in force or why not; and which one applies.
 //!
-//! The sandbox asks [`Grants::for_plugin`](crate::sandbox::Grants::for_plugin), which knows only of what is
+//! The sandbox asks [`Grants::covering`](crate::sandbox::Grants::covering), which knows only of what is
 //! in force. People ask here, and a test holds the two answers together.
 
 use anyhow::{Result, bail};
@@ -10,7 +10,7 @@ use super::show_error;
 use crate::cli::output::complain;
 use crate::grant::Document;
 use crate::grant::mistake::nearest;
-use crate::grant::outline::glob_covers;
+use crate::grant::outline::network_covers;
 use crate::paths::Paths;
 use crate::sandbox::{Catalogue, Fit, Found, Origin, not_read, survey_grants};
 
@@ -294,7 +294,9 @@ fn shadowing(document: &Document, earlier: &[Found]) -> Option<Vec<usize>> {
             .any(|e| replaces(e, &earlier[*index], first));
         first.spec.plugin.name == document.spec.plugin.name
             && !is_replaced
-            && networks(first).iter().any(|wide| glob_covers(wide, narrow))
+            && networks(first)
+                .iter()
+                .any(|wide| network_covers(wide, narrow))
     };
     let globs = networks(document);
     let of_glob = globs
@@ -404,7 +406,7 @@ mod tests {
             for network in ["blue", "green", "red"] {
                 let told = applying(&all, "static", Some(network));
                 let told = told.filter(|grant| grant.is_in_force());
-                let done = loaded.for_plugin(&plugin, network).ok();
+                let done = loaded.covering(&plugin, network).ok();
                 denied += u32::from(done.is_none());
                 assert_eq!(
                     told.map(|grant| (&grant.origin, &grant.document)),

@@ -16,11 +16,11 @@ use super::standing::{self, is_built_in};
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::record::{Record, Verdict};
 use crate::grant::asked::Asked;
-use crate::grant::document::{API_VERSION, KIND, Metadata, PluginReference, Spec};
+use crate::grant::document::{API_VERSION, KIND, Metadata, PluginReference, Spec, Tenants};
 use crate::grant::own;
 use crate::grant::pattern::Pattern;
 use crate::grant::suggest::{Recorded, networks_given, suggest};
-use crate::grant::{Document, Limits};
+use crate::grant::{Document, Limits, Section};
 use crate::paths::Paths;
 use crate::sandbox::Catalogue;
 
@@ -155,7 +155,7 @@ impl Collected {
         self.networks.insert(record.granted_as().to_owned());
         self.digest.clone_from(&record.digest);
         let asked = (
-            (&record.container_id, &record.ifname, &record.network),
+            (&record.container_id, &record.ifname, record.granted_as()),
             (&record.operation, record.arguments.to_string()),
         );
         if self.seen.insert(self.hasher.hash_one(asked)) {
@@ -170,7 +170,19 @@ impl Collected {
         let of_network = |network: &String| self.given.get(network);
         let given = self.networks.iter().filter_map(of_network).flatten();
         let given: Vec<IpNet> = given.copied().collect();
-        let capabilities = suggest(&self.distinct, &given).map_err(|why| anyhow!(why))?;
+        let is_of_tenants =
+            |recorded: &Recorded| Section::of(&recorded.invocation.network) == Section::Tenants;
+        let reads = self.distinct.iter().any(|r| r.operation.is_read());
+        let (of_tenants, own): (Vec<Recorded>, Vec<Recorded>) =
+            self.distinct.into_iter().partition(is_of_tenants);
+        let suggest = |recorded: &[Recorded]| suggest(recorded, &given).map_err(|why| anyhow!(why));
+        let tenants = match of_tenants.as_slice() {
+            [] => None,
+            recorded => Some(Tenants {
+                capabilities: suggest(recorded)?,
+                pods: Vec::new(),
+            }),
+        };
         let digest = self.digest.parse().map_err(|why: String| anyhow!(why))?;
         let document = Document {
             api_version: API_VERSION.to_owned(),
@@ -184,14 +196,15 @@ impl Collected {
                     digest: (!built_in).then_some(digest),
                 },
                 networks: networks(&self.networks)?,
-                capabilities,
+                capabilities: suggest(&own)?,
+                tenants,
                 limits: Limits::default(),
             },
         };
         Ok(Suggestion {
             operations: self.operations,
             attachments: self.attachments.len(),
-            reads: self.distinct.iter().any(|r| r.operation.is_read()),
+            reads,
             denied: self.denied,
             left_out,
             limits_from: None,

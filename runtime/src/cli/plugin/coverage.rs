@@ -4,9 +4,10 @@ use serde::Serialize;
 
 use crate::cli::grants::standing::{self, Grant, State};
 use crate::cli::output::say;
+use crate::grant::document::Spec;
 use crate::grant::named::function;
-use crate::grant::outline::outlines;
-use crate::grant::{Capabilities, Capability, Verb};
+use crate::grant::outline::{Outline, outlines};
+use crate::grant::{Capability, Verb};
 use crate::sandbox::{Catalogue, Fit, Inspection, Sandbox};
 
 /// What the grants in force say about a component under a plugin's name.
@@ -166,7 +167,10 @@ fn covering(grants: Vec<Grant>, candidate: &Candidate<'_>, is_built_in: bool) ->
 fn compare(grant: Grant, component: &Inspection, is_built_in: bool) -> Covering {
     let spec = &grant.document.spec;
     let asked = &component.requested.capabilities;
-    let granted = |capability: &Capability| spec.capabilities.has(*capability);
+    let granted = |capability: &Capability| {
+        let mut sections = spec.sections();
+        sections.any(|(_, capabilities)| capabilities.has(*capability))
+    };
     let not_asked_for = Capability::ALL
         .into_iter()
         // It needs no rule.
@@ -174,7 +178,7 @@ fn compare(grant: Grant, component: &Inspection, is_built_in: bool) -> Covering 
         .filter(|capability| granted(capability) && !asked.contains(capability));
     Covering {
         digest: Fit::of(&grant.document, &component.digest, is_built_in),
-        functions_not_granted: not_granted(component, &spec.capabilities),
+        functions_not_granted: not_granted(component, spec),
         not_granted: asked.iter().copied().filter(|c| !granted(c)).collect(),
         not_asked_for: not_asked_for.collect(),
         networks: spec
@@ -188,10 +192,13 @@ fn compare(grant: Grant, component: &Inspection, is_built_in: bool) -> Covering 
 }
 
 /// The functions of capabilities that have rules, where no rule has their verb.
-fn not_granted(component: &Inspection, granted: &Capabilities) -> Vec<Function> {
+fn not_granted(component: &Inspection, granted: &Spec) -> Vec<Function> {
     let mut functions = Vec::new();
     for (capability, asked) in &component.imported.functions {
-        let rules = outlines(granted, *capability);
+        let sections = granted.sections();
+        let rules: Vec<Outline> = sections
+            .flat_map(|(_, capabilities)| outlines(capabilities, *capability))
+            .collect();
         let allowed: Vec<Verb> = rules.iter().flat_map(|rule| rule.verbs()).collect();
         if rules.is_empty() {
             continue;

@@ -103,7 +103,7 @@ impl Record {
         Invocation {
             container_id: self.container_id.clone(),
             ifname: self.ifname.clone(),
-            network: self.network.clone(),
+            network: self.granted_as().to_owned(),
         }
     }
 

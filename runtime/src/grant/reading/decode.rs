@@ -9,7 +9,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use super::super::mistake::{Mistake, Position, choice, expected_one_of};
+use super::super::mistake::{Mistake, Position, choice, expected_one_of, nearest};
 use super::tree::{Entry, Node, Place};
 
 /// Reads a value. Errors: the first thing that is wrong.
@@ -57,13 +57,16 @@ impl Failure {
         &self.path
     }
 
-    /// Whether nothing is wrong but that a key is missing which was taken out before.
+    /// Whether nothing is wrong but that a key is missing which was taken out before, as it was or misspelled.
     pub fn follows_from_another(&self, root: &Place) -> bool {
         let What::MissingKey(missing) = self.what else {
             return false;
         };
         match root.find(&self.path).map(|place| &place.node) {
-            Some(Node::Map(entries)) => entries.iter().any(|entry| entry.key == missing),
+            Some(Node::Map(entries)) => entries.iter().any(|entry| {
+                let is_removed = matches!(entry.value.node, Node::Removed);
+                entry.key == missing || is_removed && nearest(&entry.key, &[missing]).is_some()
+            }),
             _ => false,
         }
     }

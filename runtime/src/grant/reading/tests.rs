@@ -51,7 +51,7 @@ fn a_valid_document_is_read() {
 fn an_unknown_key_and_the_nearest_one() {
     assert_eq!(
         said_with("  networks:", "  network:"),
-        "8:3: unknown key `network`; expected `plugin`, `networks`, `capabilities` or `limits`; \
+        "8:3: unknown key `network`; expected `plugin`, `networks`, `capabilities`, `tenants` or `limits`; \
          did you mean `networks`?"
     );
     assert_eq!(
@@ -226,6 +226,7 @@ metadata:
   name: [shaper]
 spec:
   plugin: { name: shaper, digest: md5:1 }
+  networks: ['*']
   capabilities:
     link:
       - namespace: hosts
@@ -238,10 +239,10 @@ spec:
          mean `apiVersion`?\n\
          5:9: found a list; expected text\n\
          7:35: `md5:1` is no digest; expected `sha256:` and 64 hexadecimal digits\n\
-         10:20: unknown value `hosts`; expected `host` or `container`; did you mean `host`?\n\
-         11:9: unknown key `verb`; expected `namespace`, `kinds`, `names` or `verbs`; did you mean \
+         11:20: unknown value `hosts`; expected `host` or `container`; did you mean `host`?\n\
+         12:9: unknown key `verb`; expected `namespace`, `kinds`, `names` or `verbs`; did you mean \
          `verbs`?\n\
-         12:5: unknown key `links`; expected `link`, `address`, `route`, `rule`, `neighbour`, \
+         13:5: unknown key `links`; expected `link`, `address`, `route`, `rule`, `neighbour`, \
          `traffic`, `firewall`, `firewalld`, `conntrack`, `sysctl`, `store`, `device`, `packet` or \
          `ipam`; did you mean `link`?"
     );

@@ -7,9 +7,10 @@ mod wide;
 
 use serde::Serialize;
 
-use super::document::{Document, Limits};
+use super::document::{Capabilities, Document, Limits};
 use super::operation::Capability;
 use super::outline::{Outline, outlines};
+use super::section::Section;
 use dead::never_effective;
 use wide::wide;
 
@@ -55,10 +56,18 @@ pub fn remarks(document: &Document, built_in: bool) -> Vec<Remark> {
         .into_iter()
         .map(|finding| remark(None, finding))
         .collect();
+    for (section, capabilities) in document.spec.sections() {
+        remarks.extend(of_section(section, capabilities));
+    }
+    remarks
+}
+
+fn of_section(section: Section, capabilities: &Capabilities) -> Vec<Remark> {
+    let mut remarks = Vec::new();
     for capability in Capability::ALL {
-        let rules = outlines(&document.spec.capabilities, capability);
+        let rules = outlines(capabilities, capability);
         for (index, rule) in rules.iter().enumerate() {
-            let name = format!("{capability}[{index}]");
+            let name = section.rule(&format!("{capability}[{index}]"));
             let mut findings = never_effective(rule);
             findings.extend(covered(rule, index, &rules));
             findings.extend(wide(rule));
@@ -102,14 +111,33 @@ fn of_networks(document: &Document) -> Vec<Finding> {
         return vec![note("no-network", text)];
     }
     let globs = document.spec.networks.iter().map(ToString::to_string);
-    let dead = globs.filter(|glob| glob.contains('{'));
-    dead.map(|glob| {
-        let text = format!(
-            "`{glob}` in `networks` matches no network: placeholders stand for nothing there"
-        );
-        warning("never-effective", text)
-    })
-    .collect()
+    let dead = globs.clone().filter(|glob| glob.contains('{'));
+    let mut findings: Vec<Finding> = dead
+        .map(|glob| {
+            let text = format!(
+                "`{glob}` in `networks` matches no network: placeholders stand for nothing there"
+            );
+            warning("never-effective", text)
+        })
+        .collect();
+    let is_tenants = |glob: &String| Section::of(glob) == Section::Tenants;
+    let tenants = globs.clone().find(is_tenants);
+    findings.extend(match (tenants, &document.spec.tenants) {
+        (Some(glob), None) => Some(warning(
+            "never-effective",
+            format!(
+                "`{glob}` in `networks` is about NetworkAttachmentDefinitions, for which nothing is allowed \
+                 without `tenants`"
+            ),
+        )),
+        (None, Some(tenants)) if tenants.capabilities != Capabilities::default() => Some(warning(
+            "never-effective",
+            "`tenants.capabilities` is about NetworkAttachmentDefinitions, and none is in `networks`: `*/*` \
+             stands for all",
+        )),
+        _ => None,
+    });
+    findings
 }
 
 /// Limits under which a plugin gets nowhere.

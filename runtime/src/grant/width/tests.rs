@@ -5,7 +5,7 @@ use super::*;
 fn document(capabilities: &str) -> Document {
     let text = format!(
         "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: {{ name: a }}\n\
-         spec: {{ plugin: {{ name: a }}, capabilities: {capabilities} }}\n"
+         spec: {{ plugin: {{ name: a }}, networks: ['*'], capabilities: {capabilities} }}\n"
     );
     serde_saphyr::from_str(&text).expect("a grant")
 }
@@ -246,9 +246,14 @@ fn narrow_rules_are_left_alone() {
 
 /// The codes of what is remarked of a document, but for its rules.
 fn codes_of(spec: &str) -> Vec<&'static str> {
+    let networks = if spec.contains("networks") {
+        ""
+    } else {
+        "networks: ['*'], "
+    };
     let text = format!(
         "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: {{ name: a }}\n\
-         spec: {{ plugin: {{ name: a }}, {spec} }}\n"
+         spec: {{ plugin: {{ name: a }}, {networks}{spec} }}\n"
     );
     let document: Document = serde_saphyr::from_str(&text).expect("a grant");
     let remarks = remarks(&document, true);

@@ -16,6 +16,7 @@
 mod change;
 mod directory;
 mod fingerprint;
+mod former;
 mod index;
 mod lock;
 pub(crate) mod rename;
@@ -37,6 +38,7 @@ use crate::kernel::{Code, Error};
 use crate::paths::Paths;
 use change::Journal;
 use directory::{Directory, MOST_VALUE, Missing};
+pub use former::Former;
 use index::Index;
 use lock::Lock;
 
@@ -49,6 +51,8 @@ pub struct StorePlace<'a> {
     pub paths: &'a Paths,
     pub plugin: &'a str,
     pub network: &'a str,
+    /// For an attachment that may have been made before the network had stores of its own.
+    pub former: Option<Former<'a>>,
 }
 
 impl StorePlace<'_> {
@@ -123,6 +127,7 @@ pub fn open_read(
     deadline: Instant,
 ) -> Result<Store, Error> {
     let location = permit.operation().location.clone();
+    former::adopt(place, &location, deadline)?;
     Ok(Store {
         open: OpenStore::open(place, &location, Missing::Leave, deadline)?,
         writable: false,
@@ -139,6 +144,7 @@ pub fn open_write(
     deadline: Instant,
 ) -> Result<Store, Error> {
     let location = permit.operation().location.clone();
+    former::adopt(place, &location, deadline)?;
     Ok(Store {
         open: OpenStore::open(place, &location, Missing::Create, deadline)?,
         writable: true,

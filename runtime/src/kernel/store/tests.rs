@@ -63,6 +63,7 @@ impl Node {
             paths: &self.paths,
             plugin: "host-local",
             network: NETWORK,
+            former: None,
         }
     }
 

@@ -8,7 +8,7 @@ mod binary;
 mod listing;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::json;
@@ -20,11 +20,13 @@ use self::binary::Binary;
 use self::listing::Listing;
 use super::attachment::Attachment;
 use super::codes;
+use super::source::MADE_BY;
 use crate::gate::{Audit, Denied, Gate, Permit, Subject};
 use crate::grant::native::Execute;
 use crate::grant::{Capabilities, Invocation};
 use crate::host::Log;
 use crate::kernel::program::{self, Call, MOST_MESSAGES};
+use crate::paths::Paths;
 use crate::sandbox::Sandbox;
 
 /// What a native plugin finds other programs by.
@@ -75,6 +77,17 @@ impl NativePlugins {
         };
         Run::new(sandbox, asked, &listing, &binary, &bin_dirs)?.carry_out()
     }
+}
+
+/// Whether a program is one that weir's own configuration lists, on whatever network. Errors: `codes::SETTINGS`.
+pub(super) fn is_listed(paths: &Paths, program: &Path) -> Result<bool, Error> {
+    let listing = Listing::load(paths)?;
+    if listing.entries().is_empty() {
+        return Ok(false);
+    }
+    let digest = inspect(program).ok();
+    let mut entries = listing.entries().iter();
+    Ok(entries.any(|entry| Some(&entry.digest) == digest.as_ref()))
 }
 
 /// There is no component, and no program either.
@@ -142,7 +155,7 @@ impl<'a> Run<'a> {
         let invocation = Invocation {
             container_id: subject.container_id.clone(),
             ifname: subject.ifname.clone(),
-            network: subject.network.clone(),
+            network: asked.granted_as().to_owned(),
         };
         Ok(Self {
             asked,
@@ -216,7 +229,7 @@ impl<'a> Run<'a> {
         undone.map(|_| ())
     }
 
-    /// The environment of CNI section 2, and nothing else.
+    /// The environment of CNI section 2, and where the configuration comes from.
     fn call(&self, command: Command) -> Call {
         let attachment = self.asked.attachment;
         let mut environment = vec![
@@ -233,6 +246,9 @@ impl<'a> Run<'a> {
             ]);
         }
         environment.retain(|(_, value)| !value.is_empty());
+        // Also where it is empty: the configuration is the node's own then.
+        let definition = self.asked.definition.unwrap_or_default();
+        environment.push((MADE_BY, definition.to_owned()));
         Call {
             called_as: self.binary.path.display().to_string(),
             environment,

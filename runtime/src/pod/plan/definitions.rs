@@ -41,6 +41,7 @@ impl<'a> Definitions<'a> {
         Ok(Some(Wanted {
             list: definition::list(definition, conf_dir)?,
             definition: Some(reference.clone()),
+            is_file: definition.config.is_none(),
             resource: definition.annotations.get(RESOURCE_NAME).cloned(),
             element: None,
         }))

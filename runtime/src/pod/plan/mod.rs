@@ -15,9 +15,11 @@ use weir_cni::{Error, NetworkConfigList};
 use super::cluster::{Cluster, Event, Pod};
 use super::configuration::Configuration;
 use super::devices::{self, Devices, info};
-use super::hand_out::hand_out;
+use super::hand_out::{self, hand_out};
 use super::reference::Reference;
 use super::selection::Element;
+use crate::grant::section::Request;
+use crate::network::Source;
 use crate::paths::Paths;
 use definitions::Definitions;
 
@@ -29,6 +31,8 @@ pub struct Planned {
     /// Whether it is the cluster-wide default network, or the one in its place.
     pub is_default: bool,
     pub definition: Option<Reference>,
+    /// The definition has no text of its own, and selects a file of the node's.
+    pub is_file: bool,
     pub ifname: String,
     /// The network, with what the pod asks of it.
     pub list: NetworkConfigList,
@@ -39,6 +43,13 @@ pub struct Planned {
     pub device: Option<Device>,
     /// The file in which the plugins may tell of it.
     pub device_info: Option<PathBuf>,
+}
+
+impl Planned {
+    /// What the pod asks for, in its annotation or through the runtime.
+    pub fn asked(&self) -> Vec<Request> {
+        hand_out::asked(self.element.as_ref(), &self.capability_args)
+    }
 }
 
 /// A device that the kubelet gave the pod.
@@ -101,15 +112,17 @@ impl Plan {
     }
 }
 
-/// The cluster-wide default network alone, with the definition that it is of.
+/// The cluster-wide default network alone, and where its configuration comes from.
 ///
 /// Errors: as of [`Plan::make`].
-pub fn cluster_network(
-    of: Circumstances<'_>,
-) -> Result<(NetworkConfigList, Option<Reference>), Error> {
+pub fn cluster_network(of: Circumstances<'_>) -> Result<(NetworkConfigList, Source), Error> {
     let mut definitions = Definitions::new(of.cluster);
     let network = defaults::cluster_network(of, &mut definitions)?;
-    Ok((network.list, network.definition))
+    let source = Source {
+        definition: network.text_of().map(ToString::to_string),
+        ..Source::default()
+    };
+    Ok((network.list, source))
 }
 
 /// A network that a container will be attached to.
@@ -117,6 +130,8 @@ pub fn cluster_network(
 struct Wanted {
     list: NetworkConfigList,
     definition: Option<Reference>,
+    /// The configuration is a file of the node's.
+    is_file: bool,
     /// `k8s.v1.cni.cncf.io/resourceName` of the definition.
     resource: Option<String>,
     element: Option<Element>,
@@ -128,9 +143,15 @@ impl Wanted {
         Self {
             list,
             definition: None,
+            is_file: true,
             resource: None,
             element: None,
         }
+    }
+
+    /// The definition whose text the configuration is.
+    fn text_of(&self) -> Option<&Reference> {
+        self.definition.as_ref().filter(|_| !self.is_file)
     }
 
     fn name(&self) -> String {
@@ -164,6 +185,7 @@ impl Wanted {
             network,
             is_default,
             definition: self.definition,
+            is_file: self.is_file,
             ifname,
             list,
             capability_args,

@@ -97,6 +97,7 @@ impl Lesson {
                 "metadata": { "name": part.name },
                 "spec": {
                     "plugin": { "name": part.name, "digest": plugin.digest.to_string() },
+                    "networks": ["*"],
                     "capabilities": everything(places, &ipam)?,
                 },
             });

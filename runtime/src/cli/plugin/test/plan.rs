@@ -205,6 +205,6 @@ fn nothing(plugin: &str) -> Result<Document> {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": { "name": plugin },
-        "spec": { "plugin": { "name": plugin } },
+        "spec": { "plugin": { "name": plugin }, "networks": ["*"] },
     }))?)
 }

@@ -1,0 +1,143 @@
+//! The two sections of a grant: what a plugin may do on the node's own networks, and what it may do for
+//! tenants, who write objects of the cluster and annotations of pods.
+
+use serde::{Deserialize, Serialize};
+
+/// One section of a grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Section {
+    /// `spec.capabilities`: networks whose configuration is a file of the node's owner.
+    Node,
+    /// `spec.tenants`: networks whose configuration is the text of a NetworkAttachmentDefinition.
+    Tenants,
+}
+
+impl Section {
+    /// Both, in the document's order.
+    pub const ALL: [Self; 2] = [Self::Node, Self::Tenants];
+
+    /// The section that is about a network. A definition's network is known by `namespace/name`, and no name in
+    /// a configuration has a slash.
+    pub fn of(network: &str) -> Self {
+        match network.contains('/') {
+            true => Self::Tenants,
+            false => Self::Node,
+        }
+    }
+
+    /// What the section's rules are called with: `tenants.link[0]`, `link[0]`.
+    pub fn rule(self, rule: &str) -> String {
+        match self {
+            Self::Node => rule.to_owned(),
+            Self::Tenants => format!("{TENANTS}{rule}"),
+        }
+    }
+
+    /// The section of a rule that is called so, and the rule's name in it.
+    pub fn of_rule(rule: &str) -> (Self, &str) {
+        match rule.strip_prefix(TENANTS) {
+            Some(rule) => (Self::Tenants, rule),
+            None => (Self::Node, rule),
+        }
+    }
+}
+
+/// What a network is called where a slash cannot stand: `namespace@name` for `namespace/name`. No name in a
+/// configuration has an `@`.
+pub fn in_one_part(network: &str) -> String {
+    network.replacen('/', "@", 1)
+}
+
+const TENANTS: &str = "tenants.";
+
+/// Something that a pod asks of its network: a key of its selection annotation, as the plugins get it in
+/// `runtimeConfig` or `args.cni`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+pub enum Request {
+    /// Addresses.
+    #[serde(rename = "ips")]
+    Ips,
+    /// A link-layer address.
+    #[serde(rename = "mac")]
+    Mac,
+    /// Ports of the host.
+    #[serde(rename = "portMappings")]
+    PortMappings,
+    /// Rates and bursts.
+    #[serde(rename = "bandwidth")]
+    Bandwidth,
+    #[serde(rename = "infinibandGUID")]
+    InfinibandGuid,
+    #[serde(rename = "ipam-claim-reference")]
+    IpamClaimReference,
+    /// Any other member of `args.cni`.
+    #[serde(rename = "cni-args")]
+    CniArgs,
+}
+
+impl Request {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Ips,
+        Self::Mac,
+        Self::PortMappings,
+        Self::Bandwidth,
+        Self::InfinibandGuid,
+        Self::IpamClaimReference,
+        Self::CniArgs,
+    ];
+
+    /// What the keys of `args.cni` and of `runtimeConfig` ask for. Of the latter, what is not known here is no pod's,
+    /// such as a device's id.
+    pub fn of_keys<'a>(
+        args: impl Iterator<Item = &'a String>,
+        runtime_config: impl Iterator<Item = &'a String>,
+    ) -> Vec<Self> {
+        let of_key = |key: &String| Self::ALL.into_iter().find(|request| request.word() == key);
+        let args = args.map(|key| of_key(key).unwrap_or(Self::CniArgs));
+        let mut asked: Vec<Self> = args.chain(runtime_config.filter_map(of_key)).collect();
+        asked.sort_unstable();
+        asked.dedup();
+        asked
+    }
+
+    /// The word in a grant.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ips => "ips",
+            Self::Mac => "mac",
+            Self::PortMappings => "portMappings",
+            Self::Bandwidth => "bandwidth",
+            Self::InfinibandGuid => "infinibandGUID",
+            Self::IpamClaimReference => "ipam-claim-reference",
+            Self::CniArgs => "cni-args",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_of_a_definition_is_the_tenants() {
+        assert_eq!(Section::of("cbr0"), Section::Node);
+        assert_eq!(Section::of("default/cbr0"), Section::Tenants);
+    }
+
+    #[test]
+    fn a_rule_is_called_by_its_section() {
+        for section in Section::ALL {
+            let name = section.rule("link[0]");
+            assert_eq!(Section::of_rule(&name), (section, "link[0]"), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_a_pod_may_ask_is_written_as_in_its_annotation() {
+        for request in Request::ALL {
+            assert_eq!(serde_json::to_value(request).unwrap(), request.word());
+        }
+    }
+}
