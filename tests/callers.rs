@@ -50,6 +50,8 @@ impl World {
     fn create() -> Result<Self> {
         let node = Node::create()?;
         let container = node.container()?;
+        // As every node of a cluster does: a tenant's network does not make it.
+        node.inside(|| Ok(fs::write("/proc/sys/net/ipv4/ip_forward", "1")?))?;
         Ok(Self { node, container })
     }
 

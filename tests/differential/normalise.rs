@@ -86,6 +86,7 @@ fn space(space: &Space, roles: &Roles, asked: &str) -> Value {
         let mut normal = without_chance(link, roles);
         normal["address"] = json!(mac_role(link, asked));
         intended_queues(&mut normal);
+        intended_owner(&mut normal);
         intended_addresses(&mut normal);
         (name, normal)
     });
@@ -172,6 +173,13 @@ fn intended_queues(link: &mut Value) {
         for key in ["txqlen", "num_tx_queues", "num_rx_queues"] {
             keys.remove(key);
         }
+    }
+}
+
+/// weir writes into the alias of each link of the host that it makes whose that is.
+fn intended_owner(link: &mut Value) {
+    if let Some(keys) = link.as_object_mut() {
+        keys.remove("ifalias");
     }
 }
 

@@ -19,6 +19,7 @@ mod parameters;
 mod puppet;
 mod reach;
 mod stores;
+mod tenants;
 mod wat;
 
 use anyhow::Result;

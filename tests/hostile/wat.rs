@@ -89,7 +89,7 @@ impl Text {
     (func (export "del") (param i32) (result i32) {others} (i32.const 1024))
     (func (export "check") (param i32) (result i32) {others} (i32.const 1024))
     (func (export "status") (param i32 i32 i32 i32) (result i32) {others} (i32.const 1024))
-    (func (export "gc") (param i32 i32 i32 i32 i32 i32) (result i32) {others} (i32.const 1024))
+    (func (export "gc") (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32) {others} (i32.const 1024))
     (func (export "version") (result i32) {version} (i32.const 1024))
 )"#
         )

@@ -154,11 +154,10 @@ fn ptp(previous: Option<&Value>) -> Value {
 }
 
 #[test]
-fn labels_says_on_the_host_whose_a_link_is() -> Result<()> {
+fn labels_says_in_the_container_whose_a_link_is() -> Result<()> {
     let place = Place::create("labels")?;
-    let host_end = place.host_end()?;
     let alias = || -> Result<Value> {
-        let link = place.node.ip_json(&format!("link show {host_end}"))?;
+        let link = place.container.ip_json("link show eth0")?;
         Ok(link[0]["ifalias"].clone())
     };
     let look = || {
@@ -166,10 +165,7 @@ fn labels_says_on_the_host_whose_a_link_is() -> Result<()> {
         assert_eq!(alias()?, expected.as_str());
         Ok(())
     };
-    let damage = || {
-        let words = format!("link set {host_end} alias somebody");
-        place.node.ip(&words).map(drop)
-    };
+    let damage = || place.container.ip("link set eth0 alias somebody").map(drop);
     place.come_and_go(look, damage)
 }
 

@@ -17,10 +17,7 @@ fn a_component_says_what_it_asks_for_down_to_the_functions() -> Result<()> {
     );
     assert_eq!(shown["name"], "labels");
     assert_eq!(shown["about"]["version"], "0.1.0");
-    assert_eq!(
-        shown["capabilities"],
-        json!({ "link": ["get", "get-peer", "update"] })
-    );
+    assert_eq!(shown["capabilities"], json!({ "link": ["get", "update"] }));
     assert_eq!(shown["refused"], json!([]));
     assert_eq!(shown["granted"], false);
     assert_eq!(shown["grants"], json!([]));

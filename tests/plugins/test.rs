@@ -93,7 +93,7 @@ fn an_example_passes_with_all_its_operations_shown() -> Result<()> {
         "ADD     ok",
         "allowed link.update",
         "alias=labelled/weir-plugin-test/eth0",
-        "[link[1]]",
+        "[link[0]]",
         "left        nothing",
         "denied      nothing",
         "passed",

@@ -31,7 +31,7 @@ fn file(world: &World, name: &str) -> std::path::PathBuf {
 #[test]
 fn a_definition_that_is_called_as_the_nodes_network_takes_no_lease_of_it() -> Result<()> {
     let world = World::create()?;
-    let forged = list("default-net", &[bridge("bforged", "10.40.0.0/16")]);
+    let forged = list("default-net", &[bridge("bforged", "10.44.8.0/24")]);
     world.define("forged", &forged)?;
     let pod = world.pod("forged", "forged")?;
     world.add(&pod);

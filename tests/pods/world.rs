@@ -59,6 +59,11 @@ impl World {
     /// A new one, without pods and without networks but the default one.
     pub fn create() -> Result<Self> {
         let node = Node::create()?;
+        // As every node of a cluster does: a tenant's network does not make it.
+        for key in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
+            let file = format!("/proc/sys/net/{key}");
+            node.inside(|| Ok(std::fs::write(file, "1")?))?;
+        }
         let api = ApiServer::start_in(&node)?;
         Ok(Self {
             namespace: api.namespace().to_owned(),

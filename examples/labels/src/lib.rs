@@ -1,8 +1,8 @@
-//! The plugin `labels`: writes on the host's end of a veth pair which container it belongs to.
+//! The plugin `labels`: writes on the container's interface which network it belongs to.
 //!
-//! `ip link` on a node shows `veth61017cf9`, and nobody knows whose it is. After this plugin it shows
-//! `alias green/5f3c…/eth0` below. It comes after a plugin that makes a veth pair, and needs no more of
-//! a node than to read the container's interface and to change veth links of the host.
+//! A container with several interfaces has an `eth0` and a `net1`, and who is in it does not see what they lead to.
+//! After this plugin `ip link` there shows `alias green/5f3c…/eth0` below. It comes after a plugin that makes the
+//! interface, and needs no more than to read and to change it.
 //!
 //! | key | default | what |
 //! |---|---|---|
@@ -10,9 +10,7 @@
 
 use weir_sdk::link::{self, Changes, Link};
 use weir_sdk::serde::Deserialize;
-use weir_sdk::{
-    AddResult, Args, Context, Error, LinkReference, Namespace, Outcome, Plugin, Request, check,
-};
+use weir_sdk::{AddResult, Args, Context, Error, Namespace, Outcome, Plugin, Request, check};
 
 /// The most bytes that an alias has (`IFALIASZ`, without the NUL at the end).
 const MOST: usize = 255;
@@ -44,48 +42,40 @@ impl Plugin for Labels {
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let result = request.chained()?.clone();
-        let host_end = host_end(&request.ifname)?.ok_or_else(|| no_pair(&request.ifname))?;
-        set_alias(&host_end, &label(&request)?)?;
+        let interface = interface(&request.ifname)?.ok_or_else(|| missing(&request.ifname))?;
+        set_alias(&interface, &label(&request)?)?;
         Ok(result)
     }
 
-    /// With the container's namespace the pair is gone, and its alias with it.
+    /// With the container's namespace the interface is gone, and its alias with it.
     fn del(request: Request<Config>) -> Result<(), Error> {
-        match host_end(&request.ifname)? {
-            Some(host_end) => set_alias(&host_end, ""),
+        match interface(&request.ifname)? {
+            Some(interface) => set_alias(&interface, ""),
             None => Ok(()),
         }
     }
 
     fn check(request: Request<Config>) -> Result<(), Error> {
-        let host_end = host_end(&request.ifname)?.ok_or_else(|| no_pair(&request.ifname))?;
-        let (expected, found) = (label(&request)?, &host_end.alias);
+        let interface = interface(&request.ifname)?.ok_or_else(|| missing(&request.ifname))?;
+        let (expected, found) = (label(&request)?, &interface.alias);
         match expected == *found {
             true => Ok(()),
             false => Err(check::wrong(format!(
                 "\"{}\" has the alias \"{found}\", expected \"{expected}\"",
-                host_end.name
+                interface.name
             ))),
         }
     }
 }
 
-/// The other end of the container's interface; none where either is gone.
-fn host_end(ifname: &str) -> Result<Option<Link>, Error> {
-    let doing = || format!("could not find the other end of \"{ifname}\"");
-    let peer = link::get_peer(Namespace::Container, ifname).found();
-    let Some(peer) = peer.context(doing())? else {
-        return Ok(None);
-    };
-    if peer.namespace != Some(Namespace::Host) {
-        return Ok(None);
-    }
-    let found = link::get(Namespace::Host, LinkReference::Index(peer.index)).found();
-    found.context(doing())
+/// The container's interface; none where it is gone.
+fn interface(ifname: &str) -> Result<Option<Link>, Error> {
+    let found = link::get(Namespace::Container, ifname).found();
+    found.context(format!("could not look for \"{ifname}\""))
 }
 
-fn no_pair(ifname: &str) -> Error {
-    check::wrong(format!("\"{ifname}\" has no other end on the host"))
+fn missing(ifname: &str) -> Error {
+    check::wrong(format!("there is no \"{ifname}\""))
 }
 
 fn set_alias(link: &Link, alias: &str) -> Result<(), Error> {
@@ -93,7 +83,7 @@ fn set_alias(link: &Link, alias: &str) -> Result<(), Error> {
         alias: Some(alias.to_owned()),
         ..Changes::default()
     };
-    let changed = link::update(Namespace::Host, link, changes);
+    let changed = link::update(Namespace::Container, link, changes);
     changed.context(format!("could not set the alias of \"{}\"", link.name))
 }
 

@@ -3,7 +3,7 @@
 //! Its name is the reference plugin's, `bwp` and digits that follow from network and container, so
 //! that each plugin's DEL removes what the other's ADD made. A second attachment of one container to
 //! one network, which the reference plugin does not know, has a name that follows from its interface
-//! as well. The alias says whose an ifb is: network, container id, interface.
+//! as well. The alias, which weir gives it, says whose an ifb is.
 
 use std::fmt::Write;
 
@@ -28,13 +28,11 @@ const LEAST_QUEUE: u32 = 1000;
 /// Creates the attachment's ifb for packets of the host's end. Errors: [`codes::EXISTS`].
 pub fn create<C>(request: &Request<C>, host: &Link) -> Result<Link, Error> {
     let names = names(&request.network, &request.container_id, &request.ifname);
-    let owner = Owner::of(request);
     for name in &names {
         let created = link::create(NewLink {
             mtu: Some(host.mtu),
             txqlen: Some(host.txqlen.max(LEAST_QUEUE)),
             up: true,
-            alias: Some(owner.mark().to_owned()),
             ..NewLink::new(Namespace::Host, name, NewKind::Ifb)
         });
         match created {
@@ -87,9 +85,8 @@ fn get(name: &str) -> Result<Option<Link>, OperationError> {
 /// Of the ifbs under the attachment's names those that are its own; or else the one without an owner,
 /// which the reference plugin made.
 fn of_attachment(found: Vec<Link>, owner: &Owner) -> Vec<Link> {
-    let (own, others): (Vec<Link>, Vec<Link>) = found
-        .into_iter()
-        .partition(|link| link.alias == owner.mark());
+    let (own, others): (Vec<Link>, Vec<Link>) =
+        found.into_iter().partition(|link| owner.has(&link.alias));
     match own.is_empty() {
         true => others
             .into_iter()

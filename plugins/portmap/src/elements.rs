@@ -231,6 +231,7 @@ mod tests {
             container_id: "5f3c".to_owned(),
             ifname: "eth0".to_owned(),
             network: "net".to_owned(),
+            known_as: "net".to_owned(),
             args: Args::default(),
             config: serde_json::from_str::<Config>(config).unwrap(),
             previous: Some(weir_sdk::AddResult {

@@ -124,6 +124,21 @@ impl Gate {
             .mention_link(namespace, name, &self.invocation)
     }
 
+    /// Whether a rule about parameters asks whose link they are of.
+    pub fn asks_owner_of_parameters(&self) -> bool {
+        self.capabilities
+            .sysctl
+            .iter()
+            .any(|rule| rule.owners.is_some())
+    }
+
+    /// Whether a rule asks what of the host an address or a route overlaps.
+    pub fn asks_overlaps(&self) -> bool {
+        let Capabilities { address, route, .. } = &self.capabilities;
+        address.iter().any(|rule| rule.overlaps.is_some())
+            || route.iter().any(|rule| rule.overlaps.is_some())
+    }
+
     /// Why audit records are missing, where they could not be written. An act that cannot be
     /// recorded must not stand.
     pub fn audit_failure(&self) -> Option<&str> {

@@ -11,6 +11,8 @@ use super::link::LinkFacts;
 use super::operation::{
     Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
 };
+use super::overlap::{Overlap, may_overlap};
+use super::owner::Owner;
 use super::pattern::{Pattern, contains};
 
 /// Adds an address to a link.
@@ -24,6 +26,9 @@ pub struct Add {
     pub broadcast: Option<IpAddr>,
     pub no_duplicate_detection: bool,
     pub no_prefix_route: bool,
+    /// What of the host its network overlaps, where a rule asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<Overlap>,
 }
 
 /// Removes an address from a link.
@@ -86,6 +91,7 @@ impl Operation for Add {
         needed
             .map(|(role, address)| Requirement {
                 role,
+                overlap: self.overlap.clone(),
                 ..Requirement::new(&self.link, address, Self::VERB)
             })
             .collect()
@@ -136,9 +142,16 @@ pub struct AddressRule {
     /// Kinds of links, as the kernel reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<String>>,
+    /// Whose links, of `host`: this network's, this attachment's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owners: Option<Vec<Owner>>,
     /// Networks that the address must be in.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "Networks")]
     pub addresses: Option<Vec<IpNet>>,
+    /// What an address or a route of `host` may overlap: routes over links of this network, of this attachment. Nothing
+    /// else then, the default route aside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlaps: Option<Vec<Owner>>,
     /// What may be done; everything, when left out.
     #[serde(
         default,
@@ -155,6 +168,7 @@ pub struct Requirement {
     /// None for a look at all addresses of the link.
     pub address: Option<IpNet>,
     pub role: Role,
+    pub overlap: Option<Overlap>,
     pub verb: Verb,
 }
 
@@ -172,6 +186,7 @@ impl Requirement {
             link: link.clone(),
             address,
             role: Role::Own,
+            overlap: None,
             verb,
         }
     }
@@ -182,7 +197,13 @@ impl fmt::Display for Requirement {
         let Self { link, verb, .. } = self;
         match (self.address, self.role) {
             (None, _) => write!(f, "{verb} the addresses of {link}"),
-            (Some(address), Role::Own) => write!(f, "{verb} address {address} of {link}"),
+            (Some(address), Role::Own) => {
+                write!(f, "{verb} address {address} of {link}")?;
+                match &self.overlap {
+                    Some(overlap) => write!(f, ", which overlaps {overlap}"),
+                    None => Ok(()),
+                }
+            }
             (Some(peer), Role::Peer) => write!(f, "{verb} peer address {peer} of {link}"),
             (Some(broadcast), Role::Broadcast) => {
                 write!(f, "{verb} broadcast address {} of {link}", broadcast.addr())
@@ -211,8 +232,16 @@ impl Rule for AddressRule {
                     p.matches(&r.link.name, invocation)
                 }),
             )
-            .field("addresses", r.address.as_ref().is_none_or(in_networks))
             .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
+            .field(
+                "owners",
+                any(self.owners.as_deref(), |o| o.has(&r.link.owner, invocation)),
+            )
+            .field("addresses", r.address.as_ref().is_none_or(in_networks))
+            .field(
+                "overlaps",
+                may_overlap(self.overlaps.as_deref(), r.overlap.as_ref(), invocation),
+            )
             .miss()
     }
 }

@@ -8,6 +8,7 @@ use super::fields::Verbs;
 use super::operation::{
     Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
 };
+use super::owner::Owner;
 use super::pattern::Pattern;
 
 /// What the kernel says that a link is. The host looks it up before it asks the gate, and the kernel
@@ -21,6 +22,10 @@ pub struct LinkFacts {
     pub name: String,
     /// `IFLA_INFO_KIND`; `loopback` and `physical` for devices that have none.
     pub kind: String,
+    /// The mark of whose it is ([`weir_cni::owner`]), of a link of `host`: its alias, which weir alone writes. Empty for
+    /// what weir did not make.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub owner: String,
 }
 
 impl fmt::Display for LinkFacts {
@@ -165,6 +170,8 @@ pub struct NewPeer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
     pub up: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
 }
 
 /// Creates a link.
@@ -266,6 +273,72 @@ impl Update {
     }
 }
 
+impl Update {
+    fn attributes(&self) -> Vec<Attribute> {
+        let changed = [
+            (Attribute::Name, self.name.is_some()),
+            (Attribute::Up, self.up.is_some()),
+            (Attribute::Mac, self.mac.is_some()),
+            (Attribute::Mtu, self.mtu.is_some()),
+            (Attribute::Txqlen, self.txqlen.is_some()),
+            (Attribute::Promiscuous, self.promiscuous.is_some()),
+            (Attribute::AllMulticast, self.all_multicast.is_some()),
+            (Attribute::Alias, self.alias.is_some()),
+            (Attribute::Master, self.master.is_some()),
+        ];
+        let changed = changed.into_iter().filter(|(_, is_changed)| *is_changed);
+        changed.map(|(attribute, _)| attribute).collect()
+    }
+}
+
+/// Something of a link that can be changed, and that a rule may list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+pub enum Attribute {
+    Name,
+    Up,
+    Mac,
+    Mtu,
+    Txqlen,
+    Promiscuous,
+    AllMulticast,
+    Alias,
+    /// The bridge, VRF or bond that it is a port of.
+    Master,
+    /// That others are its ports, or stand on it.
+    Ports,
+    /// Flags as a bridge's port: hairpin, isolation.
+    Port,
+    /// Settings as a bridge.
+    Bridge,
+    /// Bridge VLANs.
+    Vlans,
+    /// The namespace that it is in.
+    Namespace,
+}
+
+impl fmt::Display for Attribute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Name => "name",
+            Self::Up => "up",
+            Self::Mac => "mac",
+            Self::Mtu => "mtu",
+            Self::Txqlen => "txqlen",
+            Self::Promiscuous => "promiscuous",
+            Self::AllMulticast => "all-multicast",
+            Self::Alias => "alias",
+            Self::Master => "master",
+            Self::Ports => "ports",
+            Self::Port => "port",
+            Self::Bridge => "bridge",
+            Self::Vlans => "vlans",
+            Self::Namespace => "namespace",
+        })
+    }
+}
+
 /// Changes a bridge port's flags.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UpdatePort {
@@ -329,6 +402,9 @@ pub struct Move {
     pub to: Namespace,
     /// The name there.
     pub name: String,
+    /// The alias there, where it changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
 }
 
 /// Finds the other end of a veth.
@@ -362,13 +438,31 @@ macro_rules! operation_on_link {
 operation_on_link! {
     Read, "link.get", Verb::Read;
     Delete, "link.delete", Verb::Delete;
-    UpdatePort, "link.update-port", Verb::Update;
-    UpdateBridge, "link.update-bridge", Verb::Update;
-    AddVlans, "link.add-vlans", Verb::Update;
-    DeleteVlans, "link.delete-vlans", Verb::Update;
     ListVlans, "link.list-vlans", Verb::Read;
     GetPeer, "link.get-peer", Verb::Read;
     WaitUp, "link.wait-up", Verb::Read;
+}
+
+/// The same for operations that change one.
+macro_rules! operation_that_changes {
+    ($($operation:ident, $name:literal, $attributes:expr;)*) => {$(
+        impl Operation for $operation {
+            type Rule = LinkRule;
+            const NAME: &'static str = $name;
+            const VERB: Verb = Verb::Update;
+
+            fn requirements(&self) -> Vec<Requirement> {
+                vec![Requirement::changing(&self.link, $attributes)]
+            }
+        }
+    )*};
+}
+
+operation_that_changes! {
+    UpdatePort, "link.update-port", [Attribute::Port];
+    UpdateBridge, "link.update-bridge", [Attribute::Bridge];
+    AddVlans, "link.add-vlans", [Attribute::Vlans];
+    DeleteVlans, "link.delete-vlans", [Attribute::Vlans];
 }
 
 impl Operation for Create {
@@ -381,6 +475,8 @@ impl Operation for Create {
             namespace,
             kind: Some(self.kind.word().to_owned()),
             name: name.to_owned(),
+            owner: None,
+            attributes: Vec::new(),
             verb: Verb::Create,
         };
         let mut needed = vec![new(self.namespace, &self.name)];
@@ -388,7 +484,7 @@ impl Operation for Create {
             needed.push(new(peer.namespace, &peer.name));
         }
         let touched = self.master.iter().chain(self.kind.lower());
-        needed.extend(touched.map(|link| Requirement::on(link, Verb::Update)));
+        needed.extend(touched.map(|link| Requirement::changing(link, [Attribute::Ports])));
         needed
     }
 }
@@ -403,6 +499,8 @@ impl Operation for LookUp {
             namespace: self.namespace,
             kind: None,
             name: self.name.clone(),
+            owner: None,
+            attributes: Vec::new(),
             verb: Verb::Read,
         }]
     }
@@ -424,15 +522,16 @@ impl Operation for Update {
     const VERB: Verb = Verb::Update;
 
     fn requirements(&self) -> Vec<Requirement> {
-        let mut needed = vec![Requirement::on(&self.link, Verb::Update)];
+        let changed = Requirement::changing(&self.link, self.attributes());
+        let mut needed = vec![changed.clone()];
         if let Some(name) = &self.name {
             needed.push(Requirement {
                 name: name.clone(),
-                ..Requirement::on(&self.link, Verb::Update)
+                ..changed
             });
         }
         if let Some(NewMaster::Link(master)) = &self.master {
-            needed.push(Requirement::on(master, Verb::Update));
+            needed.push(Requirement::changing(master, [Attribute::Ports]));
         }
         needed
     }
@@ -448,9 +547,14 @@ impl Operation for Move {
             namespace: self.to,
             kind: Some(self.link.kind.clone()),
             name: self.name.clone(),
+            owner: None,
+            attributes: Vec::new(),
             verb: Verb::Create,
         };
-        vec![Requirement::on(&self.link, Verb::Update), arrival]
+        vec![
+            Requirement::changing(&self.link, [Attribute::Namespace]),
+            arrival,
+        ]
     }
 }
 
@@ -468,6 +572,12 @@ pub struct LinkRule {
     /// Names of links, as globs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Vec<Pattern>>,
+    /// What of a link may be changed, by the verb `update`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attributes: Option<Vec<Attribute>>,
+    /// Whose they are, of links of `host`: made for this network, for this attachment. One that is made is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owners: Option<Vec<Owner>>,
     /// What may be done; everything, when left out.
     #[serde(
         default,
@@ -484,6 +594,10 @@ pub struct Requirement {
     /// None for a link that does not exist.
     pub kind: Option<String>,
     pub name: String,
+    /// None for a link that does not exist.
+    pub owner: Option<String>,
+    /// What is changed of it.
+    pub attributes: Vec<Attribute>,
     pub verb: Verb,
 }
 
@@ -493,7 +607,16 @@ impl Requirement {
             namespace: link.namespace,
             kind: Some(link.kind.clone()),
             name: link.name.clone(),
+            owner: Some(link.owner.clone()),
+            attributes: Vec::new(),
             verb,
+        }
+    }
+
+    fn changing(link: &LinkFacts, attributes: impl Into<Vec<Attribute>>) -> Self {
+        Self {
+            attributes: attributes.into(),
+            ..Self::on(link, Verb::Update)
         }
     }
 }
@@ -516,6 +639,7 @@ impl Rule for LinkRule {
 
     fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
         let is_kind = |kind: &String| any(self.kinds.as_deref(), |k| k == kind);
+        let may_change = |a: &Attribute| any(self.attributes.as_deref(), |own| own == a);
         Fields::default()
             .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
             .field("kinds", r.kind.as_ref().is_none_or(is_kind))
@@ -524,6 +648,12 @@ impl Rule for LinkRule {
                 any(self.names.as_deref(), |p| p.matches(&r.name, invocation)),
             )
             .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
+            .field("attributes", r.attributes.iter().all(may_change))
+            .field("owners", {
+                let is_own =
+                    |mark: &String| any(self.owners.as_deref(), |o| o.has(mark, invocation));
+                r.owner.as_ref().is_none_or(is_own)
+            })
             .miss()
     }
 }

@@ -22,7 +22,9 @@ pub mod native;
 pub mod neighbour;
 pub mod operation;
 pub mod outline;
+mod overlap;
 pub mod own;
+pub mod owner;
 pub mod packet;
 pub mod pattern;
 pub mod plugin;
@@ -43,4 +45,5 @@ pub mod words;
 
 pub use document::{Capabilities, Document, Limits};
 pub use operation::{Capability, Decision, Invocation, Namespace, Operation, Rule, Verb, decide};
+pub use overlap::Overlap;
 pub use section::Section;

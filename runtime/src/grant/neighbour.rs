@@ -12,6 +12,7 @@ use super::link::{LinkFacts, Mac};
 use super::operation::{
     Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
 };
+use super::owner::Owner;
 use super::pattern::{Pattern, contains};
 
 /// The state of an entry: `NUD_*`.
@@ -119,6 +120,9 @@ pub struct NeighbourRule {
     /// Names of links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Vec<Pattern>>,
+    /// Whose links, of `host`: this network's, this attachment's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owners: Option<Vec<Owner>>,
     /// Networks that the address must be in.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "Networks")]
     pub addresses: Option<Vec<IpNet>>,
@@ -182,6 +186,10 @@ impl Rule for NeighbourRule {
             )
             .field("addresses", address.as_ref().is_none_or(in_networks))
             .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
+            .field(
+                "owners",
+                any(self.owners.as_deref(), |o| o.has(&r.link.owner, invocation)),
+            )
             .miss()
     }
 }

@@ -82,9 +82,14 @@ fn alternatives(capability: Capability) -> &'static [&'static str] {
 /// Fields that operations of a verb are not matched with.
 fn irrelevant(capability: Capability, verb: &str) -> &'static [&'static str] {
     match (capability, verb) {
-        (Capability::Sysctl, "read") => &["values"],
-        (Capability::Address | Capability::Neighbour, "read") => &["addresses"],
+        (Capability::Sysctl, "read") => &["owners", "values"],
+        (Capability::Address, "read") => &["addresses", "overlaps"],
+        (Capability::Address | Capability::Route, "delete") => &["overlaps"],
+        (Capability::Route, "read") => &["overlaps"],
+        (Capability::Neighbour, "read") => &["addresses"],
         (Capability::Firewalld, "read") => &["zones"],
+        (Capability::Link, "create") => &["attributes", "owners"],
+        (Capability::Link, "read" | "delete") => &["attributes"],
         _ => &[],
     }
 }
@@ -545,6 +550,8 @@ pub fn value_covers(field: &str, wide: &str, narrow: &str) -> bool {
                 _ => false,
             },
             "directories" => std::path::Path::new(narrow).starts_with(wide),
+            // What is the attachment's is the network's.
+            "owners" | "overlaps" => (wide, narrow) == ("network", "attachment"),
             _ => false,
         }
 }

@@ -31,6 +31,7 @@ pub fn capabilities(interfaces: Vec<Pattern>) -> Capabilities {
         }],
         // So that no router's advertisement brings a default route back that was taken away.
         sysctl: vec![SysctlRule {
+            owners: None,
             namespace,
             keys: Some(vec![pattern("net.ipv6.conf.{ifname}.accept_ra_defrtr")]),
             values: Some(vec!["0".to_owned()]),
@@ -62,6 +63,7 @@ mod tests {
 
     fn link(namespace: Namespace, name: &str) -> LinkFacts {
         LinkFacts {
+            owner: String::new(),
             namespace,
             index: 2,
             name: name.to_owned(),
@@ -103,6 +105,7 @@ mod tests {
             namespace,
             key: key.to_owned(),
             value: value.to_owned(),
+            owner: String::new(),
         };
         let key = "net.ipv6.conf.net/1.accept_ra_defrtr";
         assert!(is_allowed(&write(Namespace::Container, key, "0")));

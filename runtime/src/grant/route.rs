@@ -12,6 +12,8 @@ use super::link::LinkFacts;
 use super::operation::{
     Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
 };
+use super::overlap::{Overlap, may_overlap};
+use super::owner::Owner;
 use super::pattern::{Pattern, contains};
 
 /// The kernel's main routing table.
@@ -94,6 +96,9 @@ pub struct NextHop {
 pub struct Add {
     pub namespace: Namespace,
     pub route: Route,
+    /// What of the host the destination overlaps, where a rule asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<Overlap>,
 }
 
 /// Adds a route in place of its like.
@@ -101,6 +106,9 @@ pub struct Add {
 pub struct Replace {
     pub namespace: Namespace,
     pub route: Route,
+    /// What of the host the destination overlaps, where a rule asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<Overlap>,
 }
 
 /// Removes a route.
@@ -135,23 +143,24 @@ pub struct Get {
 
 /// Implements `Operation` for operations that write one route.
 macro_rules! operation_on_route {
-    ($($operation:ident, $name:literal, $verb:expr;)*) => {$(
+    ($($operation:ident, $name:literal, $verb:expr, $overlap:expr;)*) => {$(
         impl Operation for $operation {
             type Rule = RouteRule;
             const NAME: &'static str = $name;
             const VERB: Verb = $verb;
 
             fn requirements(&self) -> Vec<Requirement> {
-                Requirement::of_route(self.namespace, &self.route, Self::VERB)
+                let overlap: fn(&Self) -> Option<&Overlap> = $overlap;
+                Requirement::of_route(self.namespace, &self.route, overlap(self), Self::VERB)
             }
         }
     )*};
 }
 
 operation_on_route! {
-    Add, "route.add", Verb::Create;
-    Replace, "route.replace", Verb::Update;
-    Delete, "route.delete", Verb::Delete;
+    Add, "route.add", Verb::Create, |add| add.overlap.as_ref();
+    Replace, "route.replace", Verb::Update, |replace| replace.overlap.as_ref();
+    Delete, "route.delete", Verb::Delete, |_| None;
 }
 
 impl Operation for List {
@@ -163,8 +172,10 @@ impl Operation for List {
         vec![Requirement {
             namespace: self.namespace,
             link: self.link.as_ref().map(|l| l.name.clone()),
+            owner: self.link.as_ref().map(|l| l.owner.clone()),
             destination: self.destination,
             table: self.table,
+            overlap: None,
             verb: Self::VERB,
         }]
     }
@@ -179,8 +190,10 @@ impl Operation for Get {
         vec![Requirement {
             namespace: self.namespace,
             link: None,
+            owner: None,
             destination: Some(self.to.into()),
             table: None,
+            overlap: None,
             verb: Self::VERB,
         }]
     }
@@ -198,6 +211,10 @@ pub struct RouteRule {
     /// this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Vec<Pattern>>,
+    /// Whose links, of `host`: this network's, this attachment's. A route without a link matches only where this is
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owners: Option<Vec<Owner>>,
     /// Networks that contain the destination. A look at all routes matches only where this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "Networks")]
     pub destinations: Option<Vec<IpNet>>,
@@ -205,6 +222,10 @@ pub struct RouteRule {
     /// only where this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tables: Option<Vec<u32>>,
+    /// What an address or a route of `host` may overlap: routes over links of this network, of this attachment. Nothing
+    /// else then, the default route aside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlaps: Option<Vec<Owner>>,
     /// What may be done; everything, when left out.
     #[serde(
         default,
@@ -219,20 +240,30 @@ pub struct RouteRule {
 pub struct Requirement {
     pub namespace: Namespace,
     pub link: Option<String>,
+    /// None where there is no link.
+    pub owner: Option<String>,
     /// None for a look at all destinations.
     pub destination: Option<IpNet>,
     /// None for a look at all tables.
     pub table: Option<u32>,
+    pub overlap: Option<Overlap>,
     pub verb: Verb,
 }
 
 impl Requirement {
-    fn of_route(namespace: Namespace, route: &Route, verb: Verb) -> Vec<Self> {
+    fn of_route(
+        namespace: Namespace,
+        route: &Route,
+        overlap: Option<&Overlap>,
+        verb: Verb,
+    ) -> Vec<Self> {
         let over = |link: Option<&LinkFacts>| Self {
             namespace,
             link: link.map(|l| l.name.clone()),
+            owner: link.map(|l| l.owner.clone()),
             destination: Some(route.destination),
             table: Some(route.table),
+            overlap: overlap.cloned(),
             verb,
         };
         if route.next_hops.is_empty() {
@@ -259,7 +290,11 @@ impl fmt::Display for Requirement {
         if let Some(table) = self.table {
             write!(f, ", table {table}")?;
         }
-        write!(f, " in {}", self.namespace)
+        write!(f, " in {}", self.namespace)?;
+        match &self.overlap {
+            Some(overlap) => write!(f, ", which overlaps {overlap}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -279,13 +314,22 @@ impl Rule for RouteRule {
             let destination = r.destination.as_ref();
             destination.is_some_and(|to| networks.iter().any(|n| contains(n, to)))
         };
+        let of_owner = |owners: &[Owner]| {
+            let owner = r.owner.as_deref();
+            owner.is_some_and(|mark| owners.iter().any(|o| o.has(mark, invocation)))
+        };
         let in_table = |tables: &[u32]| r.table.is_some_and(|t| tables.contains(&t));
         Fields::default()
             .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
             .field("links", self.links.as_deref().is_none_or(over_link))
+            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
+            .field("owners", self.owners.as_deref().is_none_or(of_owner))
             .field("destinations", self.destinations.as_deref().is_none_or(to))
             .field("tables", self.tables.as_deref().is_none_or(in_table))
-            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
+            .field(
+                "overlaps",
+                may_overlap(self.overlaps.as_deref(), r.overlap.as_ref(), invocation),
+            )
             .miss()
     }
 }
@@ -323,6 +367,7 @@ mod tests {
         let filtered = List {
             destination: Some("10.1.0.0/16".parse().expect("a network")),
             link: Some(LinkFacts {
+                owner: String::new(),
                 index: 0,
                 namespace: Namespace::Host,
                 kind: "veth".to_owned(),

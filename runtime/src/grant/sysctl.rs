@@ -8,6 +8,7 @@ use super::fields::Verbs;
 use super::operation::{
     Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
 };
+use super::owner::Owner;
 use super::pattern::Pattern;
 
 /// Reads a parameter.
@@ -24,6 +25,9 @@ pub struct Write {
     pub namespace: Namespace,
     pub key: String,
     pub value: String,
+    /// Of the link whose parameter it is, in `host`; empty for one of none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub owner: String,
 }
 
 impl Write {
@@ -46,6 +50,7 @@ impl Operation for Read {
             namespace: self.namespace,
             key: self.key.clone(),
             value: None,
+            owner: None,
         }]
     }
 }
@@ -60,6 +65,7 @@ impl Operation for Write {
             namespace: self.namespace,
             key: self.key.clone(),
             value: Some(self.value.clone()),
+            owner: Some(self.owner.clone()),
         }]
     }
 }
@@ -75,6 +81,10 @@ pub struct SysctlRule {
     /// Globs, segment by segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<Vec<Pattern>>,
+    /// Whose the link is whose parameter is written, of `host`: this network's, this attachment's. A parameter of no link
+    /// matches only where this is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owners: Option<Vec<Owner>>,
     /// Values that may be written, exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<String>>,
@@ -93,6 +103,8 @@ pub struct Requirement {
     pub namespace: Namespace,
     pub key: String,
     pub value: Option<String>,
+    /// None to read: whose link it is bounds what is written.
+    pub owner: Option<String>,
 }
 
 impl Requirement {
@@ -119,6 +131,7 @@ impl Rule for SysctlRule {
     const VERBS: &'static [Verb] = &[Verb::Read, Verb::Write];
 
     fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
+        let is_own = |mark: &String| any(self.owners.as_deref(), |o| o.has(mark, invocation));
         let may_write = |value: &String| any(self.values.as_deref(), |v| v == value);
         Fields::default()
             .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
@@ -127,6 +140,7 @@ impl Rule for SysctlRule {
                 any(self.keys.as_deref(), |p| p.matches_key(&r.key, invocation)),
             )
             .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb()))
+            .field("owners", r.owner.as_ref().is_none_or(is_own))
             .field("values", r.value.as_ref().is_none_or(may_write))
             .miss()
     }
@@ -145,6 +159,7 @@ mod tests {
                 namespace,
                 key,
                 value,
+                owner: String::new(),
             };
             write.link()
         };

@@ -11,6 +11,7 @@ use super::link::LinkFacts;
 use super::operation::{
     Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
 };
+use super::owner::Owner;
 use super::pattern::Pattern;
 
 /// What names a discipline or a class: the major number in the upper 16 bits, the minor one below.
@@ -406,6 +407,9 @@ pub struct TrafficRule {
     /// Kinds of links, as the kernel reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<String>>,
+    /// Whose links, of `host`: this network's, this attachment's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owners: Option<Vec<Owner>>,
     /// Disciplines, and `mirred` for the filters that redirect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disciplines: Option<Vec<Named>>,
@@ -469,6 +473,10 @@ impl Rule for TrafficRule {
             )
             .field("disciplines", r.discipline.as_ref().is_none_or(is_named))
             .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
+            .field(
+                "owners",
+                any(self.owners.as_deref(), |o| o.has(&r.link.owner, invocation)),
+            )
             .miss()
     }
 }
@@ -488,6 +496,7 @@ mod tests {
 
     fn link(name: &str, kind: &str) -> LinkFacts {
         LinkFacts {
+            owner: String::new(),
             namespace: Namespace::Host,
             index: 7,
             name: name.to_owned(),

@@ -32,7 +32,7 @@ pub fn subject(capability: Capability) -> &'static str {
 /// What a rule allows: "create and change interfaces of kind bridge on the host".
 pub fn sentence(rule: &Outline) -> String {
     let verbs = verbs(rule);
-    let place = place(rule);
+    let place = format!("{}{}", place(rule), bounds(rule));
     match rule.capability {
         Capability::Link => format!("{verbs} {}{place}", links(rule, "names")),
         Capability::Address => format!(
@@ -132,6 +132,30 @@ fn place(rule: &Outline) -> String {
         true => String::new(),
         false => format!(", {}", joined(places, "and")),
     }
+}
+
+/// Whose the interfaces must be, what of them may change, and what else of the host may be touched.
+fn bounds(rule: &Outline) -> String {
+    let mut text = String::new();
+    if let Some(attributes) = rule.get("attributes") {
+        text += &format!(", nothing but {}", list(attributes, "and"));
+    }
+    if let Some(owners) = rule.get("owners") {
+        text += &format!(", where weir made it for {}", owned(owners));
+    }
+    if let Some(owners) = rule.get("overlaps") {
+        let others = owned(owners);
+        text += &format!(", where it overlaps no route of the host but those of {others}");
+    }
+    text
+}
+
+fn owned(owners: &Values) -> String {
+    let word = |owner: &String| match owner.as_str() {
+        "attachment" => "this attachment".to_owned(),
+        _ => "this network".to_owned(),
+    };
+    joined(owners.iter().map(word).collect(), "or")
 }
 
 /// The interface that is called `{ifname}`.
@@ -326,6 +350,15 @@ mod tests {
                 r#"{"firewall": [{"namespace": "host"}]}"#,
                 "read and write its own tables of every family, with chains on every hook, whose \
                  rules may do anything with a packet, on the host",
+            ),
+            (
+                r#"{"link": [{"namespace": "host", "kinds": ["veth"], "owners": ["network"], "attributes": ["mtu", "mac"], "verbs": ["update"]}]}"#,
+                "change interfaces of kind veth, on the host, nothing but mac and mtu, where weir made it for this network",
+            ),
+            (
+                r#"{"address": [{"namespace": "host", "kinds": ["bridge"], "overlaps": ["network"], "verbs": ["create"]}]}"#,
+                "add addresses of interfaces of kind bridge, on the host, where it overlaps no route of the host but \
+                 those of this network",
             ),
             (r#"{"ipam": ["host-local"]}"#, "run host-local"),
         ] {

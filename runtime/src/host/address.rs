@@ -17,14 +17,16 @@ impl Contract for Host {
         link: LinkReference,
         new: NewAddress,
     ) -> Result<(), Error> {
-        let operation = address::Add {
+        let mut operation = address::Add {
             link: self.identify(namespace, &link)?,
             address: network(new.address)?,
             peer: new.peer.map(Into::into),
             broadcast: new.broadcast.map(Into::into),
             no_duplicate_detection: new.no_duplicate_detection,
             no_prefix_route: new.no_prefix_route,
+            overlap: None,
         };
+        operation.overlap = self.overlap(namespace, operation.address)?;
         let undo = Undo::Address(address::Delete {
             link: operation.link.clone(),
             address: operation.address,

@@ -55,7 +55,13 @@ impl Host {
 
     /// Notes the inverse of a move. The link comes back up, if it was: the kernel sets down what it
     /// moves.
-    pub(super) fn note_move(&mut self, from: Namespace, before: &Link, moved: &LinkFacts) {
+    pub(super) fn note_move(
+        &mut self,
+        from: Namespace,
+        before: &Link,
+        moved: &LinkFacts,
+        is_cleared: bool,
+    ) {
         let was = before.facts(from);
         let is_it = |made: &&mut (Namespace, u32)| **made == (from, was.index);
         match self.made.iter_mut().find(is_it) {
@@ -69,6 +75,7 @@ impl Host {
         self.done.push(Undo::Move {
             index: was.index,
             back: Move {
+                alias: is_cleared.then(|| before.alias.clone()),
                 link: moved.clone(),
                 to: from,
                 name: was.name,
@@ -278,6 +285,7 @@ mod tests {
 
     fn facts(index: u32, name: &str) -> LinkFacts {
         LinkFacts {
+            owner: String::new(),
             namespace: Namespace::Container,
             index,
             name: name.to_owned(),
@@ -446,6 +454,7 @@ mod tests {
     #[test]
     fn a_parameter_gets_its_value_back_where_it_was_another_one() {
         let write = Write {
+            owner: String::new(),
             namespace: Namespace::Container,
             key: "net.ipv4.tcp_rmem".to_owned(),
             value: "4096 90000  7000000".to_owned(),

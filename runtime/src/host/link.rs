@@ -1,23 +1,27 @@
 //! Capability `link`: from the contract to the gate and the kernel.
 
+use weir_cni::owner::{is_mark, mark_of_attachment, mark_of_network};
+
 use super::bindings::weir::cni::link::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
 use super::convert::mac;
 use super::state::Host;
 use super::undo::Undo;
-use crate::grant::link;
+use crate::grant::{self, Invocation, link};
 use crate::kernel::{self, Error};
 
 impl Contract for Host {
     fn create(&mut self, new: contract::NewLink) -> Result<contract::Link, Error> {
-        let operation = self.new_link(new)?;
+        let mut operation = self.new_link(new)?;
+        let is_marked = self.mark(&mut operation);
         let namespace = operation.namespace;
         let peer = match &operation.kind {
             link::NewKind::Veth { peer } => Some(peer.namespace),
             _ => None,
         };
-        let link = self.gate.perform(operation, |permit| {
-            kernel::link::create(&mut self.namespaces, permit)
+        let link = self.gate.perform(operation, |permit| match is_marked {
+            true => kernel::link::create(&mut self.namespaces, permit),
+            false => Err(alias_is_weirs()),
         })?;
         self.done.push(Undo::Link(link::Delete {
             link: link.facts(namespace),
@@ -82,6 +86,7 @@ impl Contract for Host {
         changes: contract::Changes,
     ) -> Result<(), Error> {
         let before = self.recall(namespace, &link)?.clone();
+        let is_weirs = namespace == Namespace::Host && changes.alias.is_some();
         let operation = link::Update {
             link: before.facts(namespace.into()),
             name: changes.name,
@@ -94,9 +99,12 @@ impl Contract for Host {
             alias: changes.alias,
             master: self.new_master(namespace, changes.master)?,
         };
-        let outcome = self.gate.perform(operation.clone(), |permit| {
-            kernel::link::update(&mut self.namespaces, permit)
-        });
+        let outcome = self
+            .gate
+            .perform(operation.clone(), |permit| match is_weirs {
+                true => Err(alias_is_weirs()),
+                false => kernel::link::update(&mut self.namespaces, permit),
+            });
         self.note_update(&operation, &before, &outcome);
         outcome
     }
@@ -190,16 +198,24 @@ impl Contract for Host {
         new_name: Option<String>,
     ) -> Result<contract::Link, Error> {
         let before = self.recall(namespace, &link)?.clone();
+        // Whoever is in a container can write a mark, and is nobody's owner by that.
+        let is_cleared = to == Namespace::Host && is_mark(&before.alias);
         let operation = link::Move {
             link: before.facts(namespace.into()),
             to: to.into(),
             name: new_name.unwrap_or_else(|| before.name.clone()),
+            alias: is_cleared.then(String::new),
         };
         self.forget_links();
         let moved = self.gate.perform(operation, |permit| {
             kernel::link::move_to(&mut self.namespaces, permit)
         })?;
-        self.note_move(namespace.into(), &before, &moved.facts(to.into()));
+        self.note_move(
+            namespace.into(),
+            &before,
+            &moved.facts(to.into()),
+            is_cleared,
+        );
         Ok(moved.into())
     }
 
@@ -256,6 +272,35 @@ impl Host {
         looked.expect_err("the look-up answers with an error")
     }
 
+    /// Has a new link of the host carry the mark of its owner. Returns whether nothing is in the way.
+    ///
+    /// A bridge, and a pair of veths that stays on the host, are shared by all attachments to the network.
+    fn mark(&self, new: &mut link::Create) -> bool {
+        let Invocation {
+            container_id,
+            ifname,
+            network,
+        } = self.gate.invocation();
+        let host = grant::Namespace::Host;
+        let mut ends = vec![(new.namespace, &mut new.alias)];
+        let mut is_shared = matches!(new.kind, link::NewKind::Bridge(_)) || container_id.is_empty();
+        if let link::NewKind::Veth { peer } = &mut new.kind {
+            is_shared |= (new.namespace, peer.namespace) == (host, host);
+            ends.push((peer.namespace, &mut peer.alias));
+        }
+        let mark = match is_shared {
+            true => mark_of_network(network),
+            false => mark_of_attachment(network, container_id, ifname),
+        };
+        let on_host = ends.into_iter().filter(|(namespace, _)| *namespace == host);
+        let mut aliases = on_host.map(|(_, alias)| alias);
+        aliases.all(|alias| {
+            let is_free = alias.is_none();
+            alias.get_or_insert_with(|| mark.clone());
+            is_free
+        })
+    }
+
     fn new_link(&mut self, new: contract::NewLink) -> Result<link::Create, Error> {
         Ok(link::Create {
             namespace: new.namespace.into(),
@@ -282,6 +327,7 @@ impl Host {
                     mac: peer.mac.map(mac).transpose()?,
                     mtu: peer.mtu,
                     up: peer.up,
+                    alias: None,
                 },
             },
             contract::NewKind::Bridge(bridge) => link::NewKind::Bridge(link::BridgeChanges {
@@ -327,6 +373,10 @@ impl Host {
             }
         })
     }
+}
+
+fn alias_is_weirs() -> Error {
+    Error::invalid("the alias of a link of host names its owner, and is weir's to set")
 }
 
 /// The index of a veth's other end. The kernel may leave it out where it is the same.

@@ -8,7 +8,8 @@ use super::convert::network;
 use super::state::Host;
 use super::undo::Undo;
 use crate::grant::link::LinkFacts;
-use crate::grant::route;
+use crate::grant::owner::Owner;
+use crate::grant::{Overlap, route};
 use crate::kernel::{self, Error};
 
 /// `IP6_RT_PRIO_USER`.
@@ -16,9 +17,11 @@ const DEFAULT_PRIORITY_OF_IPV6: u32 = 1024;
 
 impl Contract for Host {
     fn add(&mut self, namespace: Namespace, new: contract::Route) -> Result<(), Error> {
+        let route = self.route(namespace, new)?;
         let operation = route::Add {
             namespace: namespace.into(),
-            route: self.route(namespace, new)?,
+            overlap: self.overlap(namespace, route.destination)?,
+            route,
         };
         let undo = Undo::Route(route::Delete {
             namespace: operation.namespace,
@@ -32,9 +35,11 @@ impl Contract for Host {
     }
 
     fn replace(&mut self, namespace: Namespace, new: contract::Route) -> Result<(), Error> {
+        let route = self.route(namespace, new)?;
         let operation = route::Replace {
             namespace: namespace.into(),
-            route: self.route(namespace, new)?,
+            overlap: self.overlap(namespace, route.destination)?,
+            route,
         };
         let undo = route::Delete {
             namespace: operation.namespace,
@@ -92,6 +97,36 @@ impl Contract for Host {
 }
 
 impl Host {
+    /// What of the host a network overlaps, where a rule asks: a route over a link that is not this network's, or else
+    /// one over a link that is.
+    pub(super) fn overlap(
+        &mut self,
+        namespace: Namespace,
+        network: IpNet,
+    ) -> Result<Option<Overlap>, Error> {
+        if namespace == Namespace::Container || !self.gate.asks_overlaps() {
+            return Ok(None);
+        }
+        let mut own = None;
+        for (destination, link) in kernel::route::overlapping(&mut self.namespaces, network)? {
+            let link = kernel::link::LinkReference::Index(link);
+            let there = namespace.into();
+            let found = kernel::link::find(&mut self.namespaces, there, &link)?;
+            let LinkFacts { name, owner, .. } = found.facts(there);
+            let is_own = Owner::Network.has(&owner, self.gate.invocation());
+            let overlap = Overlap {
+                destination,
+                link: name,
+                owner,
+            };
+            if !is_own {
+                return Ok(Some(overlap));
+            }
+            own = Some(overlap);
+        }
+        Ok(own)
+    }
+
     /// A route in the place of one that this invocation made is what goes with it.
     fn note_replaced(&mut self, undo: route::Delete) {
         let noted = self.done.iter_mut().rev().filter_map(|done| match done {

@@ -62,6 +62,7 @@ fn carry_out<T>(
         namespace,
         key,
         value,
+        ..
     } = permit.operation();
     let path = path_of(key)?;
     check_value(key, value)?;

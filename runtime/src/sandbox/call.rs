@@ -139,6 +139,7 @@ fn attachment(request: &Request) -> cni::Request {
         container_id: request.container_id.clone(),
         ifname: request.ifname.clone(),
         network: request.network.clone(),
+        known_as: request.granted_as().to_owned(),
         args: request.args.clone(),
         config: configuration(request),
         previous: request.previous.clone().map(Into::into),
@@ -164,6 +165,7 @@ fn gc(request: &Request) -> cni::GcRequest {
         });
     cni::GcRequest {
         network: request.network.clone(),
+        known_as: request.granted_as().to_owned(),
         config: configuration(request),
         valid_attachments: valid.collect(),
     }

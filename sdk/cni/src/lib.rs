@@ -62,6 +62,7 @@ mod invocation;
 mod json;
 mod mac;
 mod names;
+pub mod owner;
 mod result;
 mod version;
 

@@ -1,61 +1,69 @@
-//! Whose something is: a mark that names the attachment, for what DEL and GC must find again.
-//!
-//! The mark is `<network> <container id> <interface>`, or, where that is longer than a comment of
-//! nftables may be, digests of the network and of the attachment. It stands in the comment of an element,
-//! in the alias of a link.
+//! Whose something is: a mark that names the attachment, for what DEL and GC must find again. It stands in the comment
+//! of an element; links of the host have it from weir, as their alias.
 
-use crate::digest::digest;
+use weir_cni::owner::{is_of_network, mark_of_attachment};
+
+pub use weir_cni::owner::MARK_MAX;
+
 use crate::{GcRequest, Request};
-
-/// The longest mark, in bytes: as long as a comment of nftables may be.
-pub const MARK_MAX: usize = 128;
 
 /// An attachment, as what belongs to it names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Owner {
     mark: String,
+    /// The mark by the network's name in its configuration, where that is not what the network is known by: what was
+    /// made when there was no other.
+    former: Option<String>,
 }
 
 impl Owner {
     /// The attachment of a request.
     pub fn of<C>(request: &Request<C>) -> Self {
-        Owner::new(&request.network, &request.container_id, &request.ifname)
+        let Request {
+            container_id,
+            ifname,
+            ..
+        } = request;
+        let owner = Owner::new(&request.known_as, container_id, ifname);
+        let former = Owner::new(&request.network, container_id, ifname).mark;
+        Owner {
+            former: Some(former).filter(|former| *former != owner.mark),
+            ..owner
+        }
     }
 
     /// The attachment of these names.
     pub fn new(network: &str, container_id: &str, ifname: &str) -> Self {
-        let mut mark = format!("{network} {container_id} {ifname}");
-        if mark.len() > MARK_MAX {
-            let attachment = digest(&format!("{container_id} {ifname}"));
-            mark = format!("{}{attachment}", short_prefix(network));
+        Owner {
+            mark: mark_of_attachment(network, container_id, ifname),
+            former: None,
         }
-        Owner { mark }
     }
 
     /// What stands in the attachment's things: at most [`MARK_MAX`] bytes.
     pub fn mark(&self) -> &str {
         &self.mark
     }
-}
 
-/// What the marks of a network with too long names begin with. No network's name has a `#`.
-fn short_prefix(network: &str) -> String {
-    format!("#{} ", digest(network))
+    /// Whether something with this mark is the attachment's.
+    pub fn has(&self, mark: &str) -> bool {
+        mark == self.mark || self.former.as_deref() == Some(mark)
+    }
 }
 
 /// What of a network's things may stay.
 pub struct Valid {
-    prefixes: [String; 2],
+    network: String,
     owners: Vec<Owner>,
 }
 
 impl Valid {
     /// The things of a garbage collection's valid attachments.
     pub fn of<C>(request: &GcRequest<C>) -> Self {
-        let network = request.network.as_str();
+        let network = request.known_as.as_str();
         let attachments = request.valid_attachments.iter();
         Valid {
-            prefixes: [format!("{network} "), short_prefix(network)],
+            network: network.to_owned(),
             owners: attachments
                 .map(|a| Owner::new(network, &a.container_id, &a.ifname))
                 .collect(),
@@ -64,9 +72,7 @@ impl Valid {
 
     /// Whether something with this mark is of the network, and of none of its valid attachments.
     pub fn is_garbage(&self, mark: &str) -> bool {
-        let mut prefixes = self.prefixes.iter();
-        let is_ours = prefixes.any(|prefix| mark.starts_with(prefix.as_str()));
-        is_ours && !self.owners.iter().any(|owner| owner.mark() == mark)
+        is_of_network(mark, &self.network) && !self.owners.iter().any(|owner| owner.has(mark))
     }
 }
 
@@ -76,20 +82,36 @@ mod tests {
     use crate::Attachment;
 
     #[test]
-    fn marks_are_readable_and_never_too_long() {
-        let owner = Owner::new("dbnet", "5f3c", "eth0");
-        assert_eq!(owner.mark(), "dbnet 5f3c eth0");
-        let long = Owner::new(&"n".repeat(60), &"c".repeat(64), "eth0");
-        assert!(long.mark().len() <= MARK_MAX, "{}", long.mark());
-        assert_ne!(long, Owner::new(&"n".repeat(60), &"c".repeat(64), "eth1"));
-        assert_ne!(long, Owner::new(&"m".repeat(60), &"c".repeat(64), "eth0"));
+    fn what_was_made_under_the_networks_name_is_found() {
+        let request = Request {
+            container_id: "5f3c".to_owned(),
+            ifname: "eth0".to_owned(),
+            network: "net".to_owned(),
+            known_as: "team/net".to_owned(),
+            args: Default::default(),
+            config: (),
+            previous: None,
+            has_container: false,
+            sandbox: String::new(),
+        };
+        let owner = Owner::of(&request);
+        assert_eq!(owner.mark(), "team/net 5f3c eth0");
+        for (mark, is_own) in [
+            ("team/net 5f3c eth0", true),
+            ("net 5f3c eth0", true),
+            ("net 5f3c eth1", false),
+            ("other 5f3c eth0", false),
+        ] {
+            assert_eq!(owner.has(mark), is_own, "{mark}");
+        }
     }
 
     #[test]
     fn garbage_is_what_the_network_has_besides_its_valid_attachments() {
         for network in ["net", &"n".repeat(100)] {
             let valid = Valid::of(&GcRequest {
-                network: network.to_owned(),
+                network: "net".to_owned(),
+                known_as: network.to_owned(),
                 config: (),
                 valid_attachments: vec![
                     Attachment::new("live", "eth0"),

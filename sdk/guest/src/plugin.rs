@@ -187,6 +187,7 @@ mod tests {
             container_id: "5f3c".to_owned(),
             ifname: "eth0".to_owned(),
             network: "net".to_owned(),
+            known_as: "net".to_owned(),
             args: vec![("MAC".to_owned(), "02:00:00:00:00:01".to_owned())],
             config: config.to_owned(),
             previous: None,
@@ -224,6 +225,7 @@ mod tests {
         assert_eq!(code(Component::<Echo>::status(status)), Ok(()));
         let gc = raw::GcRequest {
             network: "net".to_owned(),
+            known_as: "net".to_owned(),
             config: "{}".to_owned(),
             valid_attachments: Vec::new(),
         };

@@ -15,6 +15,8 @@ pub struct Request<C> {
     pub ifname: String,
     /// The network's name.
     pub network: String,
+    /// What the network is known by on the node, see [`owner`](crate::owner).
+    pub known_as: String,
     /// `CNI_ARGS`.
     pub args: Args,
     /// The plugin's configuration.
@@ -36,6 +38,7 @@ impl<C: DeserializeOwned> Request<C> {
             container_id: request.container_id,
             ifname: request.ifname,
             network: request.network,
+            known_as: request.known_as,
             previous: request.previous.map(AddResult::from),
             has_container: request.has_container,
             sandbox: request.sandbox,
@@ -83,6 +86,8 @@ impl<C: DeserializeOwned> StatusRequest<C> {
 pub struct GcRequest<C> {
     /// The network's name.
     pub network: String,
+    /// What the network is known by on the node, see [`owner`](crate::owner).
+    pub known_as: String,
     /// The plugin's configuration.
     pub config: C,
     /// The attachments of this network that exist. What belongs to any other is to be removed.
@@ -95,6 +100,7 @@ impl<C: DeserializeOwned> GcRequest<C> {
         Ok(GcRequest {
             config: config::parse(&request.config, rules)?,
             network: request.network,
+            known_as: request.known_as,
             valid_attachments: valid.map(Attachment::from).collect(),
         })
     }

@@ -18,11 +18,12 @@ macro_rules! link {
             Field::text("namespace", concat!($place, "/namespace")).of(NAMESPACES),
             Field::text("kind", concat!($place, "/kind")),
             Field::text($name, concat!($place, "/name")),
+            Field::text("owner", concat!($place, "/owner")).optional(),
         ]
     };
     ($name:literal, and $($field:expr),+) => {{
-        let [namespace, kind, name] = link!($name);
-        [namespace, kind, name, $($field),+]
+        let [namespace, kind, name, owner] = link!($name);
+        [namespace, kind, name, owner, $($field),+]
     }};
 }
 
@@ -32,6 +33,7 @@ macro_rules! neighbour_link {
         [
             Field::text("namespace", "/link/namespace").of(NAMESPACES),
             Field::text("link", "/link/name"),
+            Field::text("owner", "/link/owner").optional(),
             $($field),+
         ]
     };
@@ -80,10 +82,11 @@ const TABLE: Field = Field::text("table", "/table").optional();
 const NEW_NAME: Field = Field::text("new-name", "/name");
 
 /// The fields of a route that is written.
-const ROUTE: [Field; 4] = [
+const ROUTE: [Field; 5] = [
     NAMESPACE,
     Field::text("destination", "/route/destination").of(Kind::Network),
     Field::text("link", "/route/link/name").optional(),
+    Field::text("owner", "/route/link/owner").optional(),
     Field::text("table", "/route/table")
         .of(Kind::Number)
         .optional(),
@@ -103,7 +106,7 @@ const POLICY_RULE: [Field; 5] = [
 ];
 
 /// The fields of a filter; without a target it puts packets into a class.
-const FILTER: [Field; 6] = link!("link", and
+const FILTER: [Field; 7] = link!("link", and
     Field::text("target.namespace", "/target/namespace").of(NAMESPACES).optional(),
     Field::text("target.kind", "/target/kind").optional(),
     Field::text("target.name", "/target/name").optional());

@@ -436,12 +436,12 @@ fn mistakes_name_what_there_is() {
     assert!(why("log.write", "").contains("has none to allow"));
     assert_eq!(
         why("link.delete", "namespace=host kind=veth nam=x"),
-        "`link.delete` has no field `nam`; its fields are namespace, kind, name"
+        "`link.delete` has no field `nam`; its fields are namespace, kind, name, [owner]"
     );
     // What a link is decides: there is no answer for one of any kind.
     assert_eq!(
         why("link.get", "namespace=host name=eth0"),
-        "`link.get` needs kind; its fields are namespace, kind, name"
+        "`link.get` needs kind; its fields are namespace, kind, name, [owner]"
     );
     assert_eq!(
         why(

@@ -56,12 +56,12 @@ fn an_unknown_key_and_the_nearest_one() {
     );
     assert_eq!(
         said_of_rule("{ namespace: host, name: [eth0] }"),
-        "11:28: unknown key `name`; expected `namespace`, `kinds`, `names` or `verbs`; did you mean \
+        "11:28: unknown key `name`; expected `namespace`, `kinds`, `names`, `attributes`, `owners` or `verbs`; did you mean \
          `names`?"
     );
     assert_eq!(
         said_of_rule("{ colour: red }"),
-        "11:11: unknown key `colour`; expected `namespace`, `kinds`, `names` or `verbs`"
+        "11:11: unknown key `colour`; expected `namespace`, `kinds`, `names`, `attributes`, `owners` or `verbs`"
     );
 }
 
@@ -113,8 +113,7 @@ fn a_wrong_type() {
     );
     assert_eq!(
         said_of_rule("eth0"),
-        "11:9: found the text `eth0`; expected a mapping with the keys `namespace`, `kinds`, `names` \
-         or `verbs`"
+        "11:9: found the text `eth0`; expected a mapping with the keys `namespace`, `kinds`, `names`, `attributes`, `owners` or `verbs`"
     );
     assert_eq!(
         said_with("memory: 64MiB", "memory: 64"),
@@ -240,7 +239,7 @@ spec:
          5:9: found a list; expected text\n\
          7:35: `md5:1` is no digest; expected `sha256:` and 64 hexadecimal digits\n\
          11:20: unknown value `hosts`; expected `host` or `container`; did you mean `host`?\n\
-         12:9: unknown key `verb`; expected `namespace`, `kinds`, `names` or `verbs`; did you mean \
+         12:9: unknown key `verb`; expected `namespace`, `kinds`, `names`, `attributes`, `owners` or `verbs`; did you mean \
          `verbs`?\n\
          13:5: unknown key `links`; expected `link`, `address`, `route`, `rule`, `neighbour`, \
          `traffic`, `firewall`, `firewalld`, `conntrack`, `sysctl`, `store`, `device`, `packet` or \

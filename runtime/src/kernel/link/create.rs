@@ -68,7 +68,12 @@ fn check(wanted: &Create) -> Result<(), Error> {
             master.namespace, wanted.namespace
         )));
     }
-    wanted.alias.as_deref().map_or(Ok(()), name::check_alias)
+    let of_peer = match &wanted.kind {
+        NewKind::Veth { peer } => peer.alias.as_deref(),
+        _ => None,
+    };
+    let mut aliases = wanted.alias.as_deref().into_iter().chain(of_peer);
+    aliases.try_for_each(name::check_alias)
 }
 
 /// A pair of veths, each end in its namespace from the start.
@@ -96,19 +101,21 @@ fn veth(namespaces: &mut Namespaces, wanted: &Create, peer: &NewPeer) -> Result<
     ))
 }
 
-/// Sets the peer up where wanted. The kernel refuses that while it has no other end, which in the
-/// first message it has not.
+/// Sets the peer up where wanted, and its alias. The kernel refuses the one while the peer has no other end, which in
+/// the first message it has not, and passes over the other.
 fn complete_pair(
     namespaces: &mut Namespaces,
     (namespace, this): (Namespace, &str),
     peer: &NewPeer,
     other: &str,
 ) -> Result<Link, Error> {
-    let up = match peer.up {
-        true => update::set_up_by_name(namespaces, peer.namespace, other),
-        false => Ok(()),
+    let completed = match (peer.up, &peer.alias) {
+        (false, None) => Ok(()),
+        (up, alias) => {
+            update::complete_by_name(namespaces, peer.namespace, other, up, alias.as_deref())
+        }
     };
-    let pair = up.and_then(|()| read_back(namespaces, namespace, this));
+    let pair = completed.and_then(|()| read_back(namespaces, namespace, this));
     pair.inspect_err(|_| {
         if let Ok(made) = read_back(namespaces, namespace, this) {
             discard(namespaces, namespace, made.index);

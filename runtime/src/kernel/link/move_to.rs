@@ -6,6 +6,7 @@ use nix::errno::Errno;
 
 use super::message::into_namespace;
 use super::read::Link;
+use super::update::alias_attribute;
 use super::{by_index, by_name, is_taken, name, name_taken, request};
 use crate::gate::Permit;
 use crate::grant::link::Move;
@@ -18,13 +19,18 @@ use crate::kernel::namespace::Namespaces;
 /// move.
 pub fn move_to(namespaces: &mut Namespaces, permit: &Permit<Move>) -> Result<Link, Error> {
     let wanted = permit.operation();
-    let Move { link, to, name } = wanted;
+    let Move { link, to, name, .. } = wanted;
     send(namespaces, wanted)
         .map_err(|e| e.while_doing(format_args!("move {link} to {to} as `{name}`")))
 }
 
 fn send(namespaces: &mut Namespaces, wanted: &Move) -> Result<Link, Error> {
-    let Move { link, to, name } = wanted;
+    let Move {
+        link,
+        to,
+        name,
+        alias,
+    } = wanted;
     name::check(name)?;
     if link.namespace == *to {
         return Err(Error::invalid("it is there already"));
@@ -37,6 +43,9 @@ fn send(namespaces: &mut Namespaces, wanted: &Move) -> Result<Link, Error> {
     let mut message = by_index(link.index);
     message.attributes.push(into_namespace(namespaces, *to)?);
     message.attributes.push(LinkAttribute::IfName(name.clone()));
+    message
+        .attributes
+        .extend(alias.as_deref().map(alias_attribute));
     let socket = namespaces.route(link.namespace)?;
     socket
         .change(RouteNetlinkMessage::SetLink(message), 0)

@@ -124,6 +124,11 @@ impl Link {
             index: self.index,
             name: self.name.clone(),
             kind: self.kind.clone(),
+            // What stands in a container is whoever's is in it.
+            owner: match namespace {
+                Namespace::Host => self.alias.clone(),
+                Namespace::Container => String::new(),
+            },
         }
     }
 

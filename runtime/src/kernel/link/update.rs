@@ -86,7 +86,7 @@ fn set_flag(message: &mut LinkMessage, flag: LinkFlags, wanted: Option<bool>) {
 
 /// `IFLA_IFALIAS`, without the NUL that the kernel would store as part of it. An empty one
 /// removes the alias.
-fn alias_attribute(alias: &str) -> LinkAttribute {
+pub(super) fn alias_attribute(alias: &str) -> LinkAttribute {
     const IFLA_IFALIAS: u16 = 20;
     LinkAttribute::Other(DefaultNla::new(IFLA_IFALIAS, alias.as_bytes().to_vec()))
 }
@@ -127,13 +127,19 @@ pub(super) fn rename(
     change(namespaces, namespace, message)
 }
 
-pub(super) fn set_up_by_name(
+/// Sets a new link up, and its alias, in one message.
+pub(super) fn complete_by_name(
     namespaces: &mut Namespaces,
     namespace: Namespace,
     name: &str,
+    up: bool,
+    alias: Option<&str>,
 ) -> Result<(), Error> {
     let mut message = by_name(name);
-    set_up(&mut message, true);
+    if up {
+        set_up(&mut message, true);
+    }
+    message.attributes.extend(alias.map(alias_attribute));
     change(namespaces, namespace, message)
 }
 

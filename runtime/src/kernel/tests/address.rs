@@ -19,6 +19,7 @@ fn net(text: &str) -> IpNet {
 
 fn new(link: &LinkFacts, address: &str) -> Add {
     Add {
+        overlap: None,
         link: link.clone(),
         address: net(address),
         peer: None,

@@ -14,6 +14,7 @@ use crate::kernel::{Code, Error, Namespaces};
 
 fn peer(name: &str) -> NewPeer {
     NewPeer {
+        alias: None,
         namespace: Container,
         name: name.to_owned(),
         mac: None,
@@ -377,6 +378,7 @@ fn a_link_moves_under_a_new_name_or_not_at_all() {
         let wanted = new_link(Host, "moving", NewKind::Veth { peer: peer("left") });
         lab.perform(wanted, create).unwrap();
         let go = |link, name: &str| Move {
+            alias: None,
             link,
             to: Container,
             name: name.to_owned(),

@@ -125,6 +125,7 @@ impl Lab {
     /// A veth `host0` with its peer `eth0` in the container, both up.
     pub fn veth(&mut self) -> (LinkFacts, LinkFacts) {
         let peer = NewPeer {
+            alias: None,
             namespace: Namespace::Container,
             name: "eth0".to_owned(),
             mac: None,

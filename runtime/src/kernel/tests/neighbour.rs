@@ -183,6 +183,7 @@ fn announcements_are_heard_at_the_other_end() {
         let (_, eth0) = lab.veth();
         for text in ["10.0.0.2/24", "fd00::2/64"] {
             let wanted = AddAddress {
+                overlap: None,
                 link: eth0.clone(),
                 address: text.parse().unwrap(),
                 peer: None,
@@ -249,6 +250,7 @@ fn only_the_links_own_addresses_are_announced() {
             );
         }
         let tentative = AddAddress {
+            overlap: None,
             link: host.clone(),
             address: "fd00::2/64".parse().unwrap(),
             peer: None,

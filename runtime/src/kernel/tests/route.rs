@@ -37,6 +37,7 @@ fn connected(lab: &mut Lab) -> LinkFacts {
     let (_, link) = lab.veth();
     for text in ["10.0.0.2/24", "fd00::2/64"] {
         let wanted = AddAddress {
+            overlap: None,
             link: link.clone(),
             address: net(text),
             peer: None,
@@ -51,7 +52,14 @@ fn connected(lab: &mut Lab) -> LinkFacts {
 
 fn add(lab: &mut Lab, route: Route) -> Result<(), crate::kernel::Error> {
     let namespace = Container;
-    lab.perform(Add { namespace, route }, route::add)
+    lab.perform(
+        Add {
+            namespace,
+            route,
+            overlap: None,
+        },
+        route::add,
+    )
 }
 
 fn everything() -> List {
@@ -297,8 +305,15 @@ fn replace_takes_the_place_of_its_like() {
                 ..to("192.0.2.0/24")
             };
             let namespace = Container;
-            lab.perform(Replace { namespace, route }, route::replace)
-                .unwrap();
+            lab.perform(
+                Replace {
+                    namespace,
+                    route,
+                    overlap: None,
+                },
+                route::replace,
+            )
+            .unwrap();
             let found = only(lab, "192.0.2.0/24");
             assert_eq!(found.gateway, Some(gateway.parse().unwrap()));
         }

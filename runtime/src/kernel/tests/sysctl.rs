@@ -20,6 +20,7 @@ fn writing(namespace: Namespace, key: &str, value: &str) -> Write {
         namespace,
         key: key.to_owned(),
         value: value.to_owned(),
+        owner: String::new(),
     }
 }
 

@@ -140,6 +140,7 @@ impl Table {
         // A dot inside a name is a slash in a key.
         let name = self.interfaces[at].link.name.replace('.', "/");
         let write = sysctl::Write {
+            owner: String::new(),
             namespace: Namespace::Container,
             key: format!("net.ipv6.conf.{name}.accept_ra_defrtr"),
             value: "0".to_owned(),
@@ -182,6 +183,7 @@ impl Table {
     /// Adds a route.
     pub fn add(&mut self, at: usize, route: route::Route) -> Result<(), kernel::Error> {
         let add = route::Add {
+            overlap: None,
             namespace: Namespace::Container,
             route: route.clone(),
         };
@@ -206,7 +208,11 @@ impl Table {
         let spaces = &mut self.namespaces;
         let undone = match done {
             Done::Deleted(at, route) => {
-                let add = route::Add { namespace, route };
+                let add = route::Add {
+                    namespace,
+                    route,
+                    overlap: None,
+                };
                 let gate = &mut self.interfaces[at].gate;
                 // One that was before others of its metric is before them again.
                 gate.undo(add, |permit| kernel::route::add(spaces, permit))

@@ -321,7 +321,7 @@ impl Element {
 
     /// Whether it is the attachment's.
     pub fn is_of(&self, owner: &Owner) -> bool {
-        self.comment.as_deref() == Some(owner.mark())
+        self.comment.as_deref().is_some_and(|mark| owner.has(mark))
     }
 
     /// The same with a comment of at most [`COMMENT_MAX`] bytes.

@@ -109,7 +109,7 @@ fn change_own() -> Result<(), OperationError> {
 fn change_host() -> Result<(), OperationError> {
     let changes = Changes {
         mtu: Some(1400),
-        alias: Some("changed".to_owned()),
+        txqlen: Some(7),
         ..Changes::default()
     };
     link::update(Namespace::Host, "shared0", changes)?;

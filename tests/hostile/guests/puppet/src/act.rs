@@ -221,7 +221,7 @@ fn changes(order: &Order) -> link::Changes {
         mac: None,
         mtu: (order.size > 0).then_some(order.size as u32),
         txqlen: None,
-        promiscuous: None,
+        promiscuous: order.promiscuous.then_some(true),
         all_multicast: None,
         alias: order.alias.clone(),
         master: master.map(|name| link::NewMaster::Link(LinkReference::Name(name))),

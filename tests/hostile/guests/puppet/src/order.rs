@@ -50,6 +50,7 @@ pub struct Order {
     pub many: usize,
     /// The entry is a proxy entry.
     pub proxy: bool,
+    pub promiscuous: bool,
     pub key: String,
     pub value: String,
     /// The value is so many bytes instead.

@@ -1,0 +1,79 @@
+//! Whose a link of the host is, as a rule may ask: this network's, or this attachment's.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use weir_cni::owner::{is_of_attachment, is_of_network};
+
+use super::operation::Invocation;
+
+/// One answer. What is the attachment's is the network's as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+pub enum Owner {
+    /// Made for an attachment to this network, or for all of them.
+    Network,
+    /// Made for this attachment.
+    Attachment,
+}
+
+impl Owner {
+    /// Whether a link with this mark is this owner's.
+    pub fn has(&self, mark: &str, invocation: &Invocation) -> bool {
+        let Invocation {
+            container_id,
+            ifname,
+            network,
+        } = invocation;
+        // The pair names one attachment, by whatever name its network was known when the mark was made.
+        let is_attachments =
+            !container_id.is_empty() && is_of_attachment(mark, container_id, ifname);
+        match self {
+            Self::Attachment => is_attachments,
+            Self::Network => is_attachments || is_of_network(mark, network),
+        }
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Network => "network",
+            Self::Attachment => "attachment",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_the_attachments_is_the_networks_and_not_the_other_way_round() {
+        let invocation = Invocation {
+            container_id: "5f3c".to_owned(),
+            ifname: "net1".to_owned(),
+            network: "team/net".to_owned(),
+        };
+        for (mark, of_network, of_attachment) in [
+            ("team/net 5f3c net1", true, true),
+            // From before definitions were known by their namespace.
+            ("net 5f3c net1", true, true),
+            ("team/net 5f3c net2", true, false),
+            ("team/net", true, false),
+            ("net", false, false),
+            ("other/net 9999 net1", false, false),
+            ("", false, false),
+        ] {
+            assert_eq!(Owner::Network.has(mark, &invocation), of_network, "{mark}");
+            assert_eq!(
+                Owner::Attachment.has(mark, &invocation),
+                of_attachment,
+                "{mark}"
+            );
+        }
+        let nobody = Invocation::default();
+        assert!(!Owner::Network.has("", &nobody) && !Owner::Attachment.has("", &nobody));
+    }
+}

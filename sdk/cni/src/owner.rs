@@ -1,0 +1,104 @@
+//! Whose something on a node is: a mark that names the network and the attachment, for what is shared by all
+//! plugins and must be found again.
+//!
+//! It is `NETWORK CONTAINER-ID INTERFACE`, or `NETWORK` alone for what all attachments to a network share. Where that
+//! is longer than the shortest place that it stands in, digests of the network and of the attachment take its place. No
+//! network's name has a `#` or a blank, and no container id or interface name a blank.
+
+use std::fmt::Write;
+
+use sha2::{Digest, Sha256};
+
+/// The longest mark, in bytes: as long as a comment of nftables may be.
+pub const MARK_MAX: usize = 128;
+
+/// The mark of an attachment's things. `network` is what grants know it by: a name, or a definition's `namespace/name`.
+pub fn mark_of_attachment(network: &str, container_id: &str, ifname: &str) -> String {
+    let mark = format!("{network} {container_id} {ifname}");
+    match mark.len() > MARK_MAX {
+        true => format!("#{} {}", digest(network), attachment(container_id, ifname)),
+        false => mark,
+    }
+}
+
+/// The mark of what all attachments to a network share.
+pub fn mark_of_network(network: &str) -> String {
+    match network.len() > MARK_MAX {
+        true => format!("#{}", digest(network)),
+        false => network.to_owned(),
+    }
+}
+
+/// Whether a mark is the network's, or one of its attachments'.
+pub fn is_of_network(mark: &str, network: &str) -> bool {
+    let owner = mark.split(' ').next().unwrap_or_default();
+    !owner.is_empty() && (owner == network || owner.strip_prefix('#') == Some(&digest(network)))
+}
+
+/// Whether a mark is an attachment's, by whatever name its network was known.
+pub fn is_of_attachment(mark: &str, container_id: &str, ifname: &str) -> bool {
+    let Some((owner, own)) = mark.split_once(' ') else {
+        return false;
+    };
+    match owner.starts_with('#') {
+        true => own == attachment(container_id, ifname),
+        false => own.split_once(' ') == Some((container_id, ifname)),
+    }
+}
+
+/// Whether a text could be somebody's mark.
+pub fn is_mark(text: &str) -> bool {
+    let parts = text.split(' ').count();
+    text.starts_with('#') || parts == 3 || (parts == 1 && !text.is_empty())
+}
+
+fn attachment(container_id: &str, ifname: &str) -> String {
+    digest(&format!("{container_id} {ifname}"))
+}
+
+/// The first 32 hexadecimal digits of a text's SHA-256: the same for the same text, and for no other.
+pub fn digest(text: &str) -> String {
+    let mut digits = String::with_capacity(32);
+    for byte in &Sha256::digest(text.as_bytes())[..16] {
+        // Writing to a string does not fail.
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_readable_and_never_too_long() {
+        assert_eq!(
+            mark_of_attachment("dbnet", "5f3c", "eth0"),
+            "dbnet 5f3c eth0"
+        );
+        let long = mark_of_attachment(&"n".repeat(60), &"c".repeat(64), "eth0");
+        assert!(long.len() <= MARK_MAX, "{long}");
+        let other = mark_of_attachment(&"n".repeat(60), &"c".repeat(64), "eth1");
+        assert_ne!(long, other);
+        assert!(mark_of_network(&"n".repeat(300)).len() <= MARK_MAX);
+        assert_eq!(digest(""), "e3b0c44298fc1c149afbf4c8996fb924");
+    }
+
+    #[test]
+    fn a_mark_says_whose_it_is() {
+        for network in ["net", "team/net", &"n".repeat(200)] {
+            let mark = mark_of_attachment(network, "5f3c", "eth0");
+            assert!(is_of_network(&mark, network), "{mark}");
+            assert!(is_of_network(&mark_of_network(network), network), "{mark}");
+            assert!(is_of_attachment(&mark, "5f3c", "eth0"), "{mark}");
+            assert!(!is_of_network(&mark, "ne") && !is_of_network(&mark, "other"));
+            assert!(!is_of_attachment(&mark, "5f3c", "eth1"), "{mark}");
+            assert!(!is_of_attachment(&mark, "5f3", "eth0"), "{mark}");
+            assert!(!is_of_attachment(&mark_of_network(network), "5f3c", "eth0"));
+        }
+        for nobodys in ["", "uplink of rack 7", " 5f3c eth0", "#", "# "] {
+            assert!(!is_of_network(nobodys, "net") && !is_of_network(nobodys, ""));
+            assert!(!is_of_attachment(nobodys, "x", "y"), "{nobodys}");
+        }
+    }
+}

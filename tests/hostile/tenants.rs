@@ -1,0 +1,329 @@
+//! What a tenant brings about who may write NetworkAttachmentDefinitions, under the grants that come with weir: the
+//! definition of the worst tenant, and the plugin that does the worst with it.
+//!
+//! The node has a network of its own, with a pod on it. Another delegating plugin calls weir, so that what stands in no
+//! file of the node is a tenant's.
+
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use weir_kit::{Container, Grant, Node, Outcome, State, weir};
+
+use super::Place;
+use super::puppet::{Answer, PLUGIN, Puppet};
+
+/// The pod on the node's own network, and its address.
+const POD: &str = "10.77.0.2";
+
+struct Cluster {
+    node: Node,
+    /// The tenant's.
+    container: Container,
+    /// Of the node's own network.
+    _pod: Container,
+    /// The host's end of the pod's interface.
+    port: String,
+}
+
+fn own() -> Value {
+    json!({
+        "type": "bridge",
+        "bridge": "cni0",
+        "isGateway": true,
+        "ipam": { "type": "host-local", "ranges": [[{ "subnet": "10.77.0.0/24" }]] },
+    })
+}
+
+/// As another delegating plugin hands it over.
+fn called(plugin: &Value, name: &str) -> Value {
+    let mut config = plugin.clone();
+    config["cniVersion"] = json!("1.1.0");
+    config["name"] = json!(name);
+    config
+}
+
+fn configure(node: &Node) -> Result<()> {
+    let directory = node.root().join("etc/cni/net.d");
+    fs::create_dir_all(&directory)?;
+    let cbr0 = json!({ "cniVersion": "1.1.0", "name": "cbr0", "plugins": [own()] });
+    fs::write(directory.join("10-cbr0.conflist"), cbr0.to_string())?;
+    let multus = json!({ "cniVersion": "1.0.0", "name": "multus", "type": "multus",
+        "clusterNetwork": "cbr0" });
+    Ok(fs::write(
+        directory.join("00-multus.conf"),
+        multus.to_string(),
+    )?)
+}
+
+impl Cluster {
+    fn create() -> Result<Self> {
+        let node = Node::create()?;
+        configure(&node)?;
+        // The network that the node itself is on.
+        node.ip("link add nic0 type veth peer name nic1")?;
+        node.ip("address add 192.168.50.2/24 dev nic0")?;
+        node.ip("link set nic0 up")?;
+        node.ip("link set nic1 up")?;
+        node.ip("route add default via 192.168.50.1")?;
+        let (pod, container) = (node.container()?, node.container()?);
+        let added = node.run(&weir(&node, "bridge", "ADD", &pod, &called(&own(), "cbr0")))?;
+        let result = added.result();
+        ensure!(
+            result["ips"][0]["address"] == format!("{POD}/24"),
+            "{result:#}"
+        );
+        let port = result["interfaces"][1]["name"].as_str().context("a name")?;
+        Ok(Self {
+            port: port.to_owned(),
+            container,
+            _pod: pod,
+            node,
+        })
+    }
+
+    /// ADD of a plugin with a tenant's configuration, after the previous result.
+    fn add(&self, plugin: &Value, previous: Option<&Value>) -> Result<Outcome> {
+        let name = plugin["type"].as_str().context("a type")?;
+        let mut config = called(plugin, "tenant");
+        if let Some(previous) = previous {
+            config["prevResult"] = previous.clone();
+        }
+        self.node
+            .run(&weir(&self.node, name, "ADD", &self.container, &config))
+    }
+
+    /// The ADD is refused by the grant, which names what the tenant is after and the field that was in the way; the
+    /// refusal is recorded; and all is as it was.
+    #[track_caller]
+    fn refuses(&self, plugin: &Value, previous: Option<&Value>, words: &[&str]) {
+        let state = || State::of(&self.node).expect("the node's state");
+        let (before, known) = (state(), self.node.audit().len());
+        let error = self.add(plugin, previous).expect("weir runs").error();
+        let text = format!("{} {}", error["msg"], error["details"]);
+        for word in words.iter().chain(&["does not allow", "tenants."]) {
+            assert!(text.contains(word), "`{word}` is not in {error:#}");
+        }
+        let records = self.node.audit().split_off(known);
+        let denied = records.iter().find(|record| record["verdict"] == "denied");
+        let denied = denied.expect("a record");
+        assert_eq!(denied["definition"], "-/tenant", "{denied:#}");
+        state().assert_same(&before);
+    }
+}
+
+fn bridge(device: &str, address: &str, keys: Value) -> Value {
+    let mut config = json!({
+        "type": "bridge",
+        "bridge": device,
+        "ipam": { "type": "static", "addresses": [{ "address": address }] },
+    });
+    let own = config.as_object_mut().expect("an object");
+    own.extend(keys.as_object().expect("an object").clone());
+    config
+}
+
+fn gateway(address: &str, gateway: &str) -> Value {
+    let addresses = json!([{ "address": address, "gateway": gateway }]);
+    json!({ "isGateway": true, "ipam": { "type": "static", "addresses": addresses } })
+}
+
+/// Property: a definition has no part in the node's own bridge, whose pods' addresses and MACs it could take.
+#[test]
+fn a_definition_does_not_reach_the_nodes_bridge() -> Result<()> {
+    let cluster = Cluster::create()?;
+    let words = ["cni0", "owners"];
+    for keys in [
+        json!({}),
+        json!({ "runtimeConfig": { "mac": "02:00:00:00:00:01" } }),
+        json!({ "forceAddress": true, "isGateway": true }),
+        json!({ "promiscMode": true }),
+    ] {
+        let taking = bridge("cni0", &format!("{POD}/24"), keys);
+        cluster.refuses(&taking, None, &words);
+    }
+    Ok(())
+}
+
+/// Property: no address of a definition leads the node's traffic away, while it is there or afterwards.
+#[test]
+fn a_gateway_takes_no_traffic_of_the_nodes() -> Result<()> {
+    let cluster = Cluster::create()?;
+    let way = |to: &str| cluster.node.ip(&format!("route get {to}"));
+    let before = way("8.8.8.8")?;
+    for (address, via, word) in [
+        // A public network, the half of the internet, the node's own network and its gateway, the pods'.
+        ("8.8.8.9/5", "8.8.8.1", "addresses"),
+        ("128.0.0.9/1", "128.0.0.1", "addresses"),
+        ("192.168.50.9/24", "192.168.50.7", "overlaps"),
+        ("192.168.0.9/16", "192.168.0.1", "overlaps"),
+        ("192.168.50.1/32", "192.168.50.2", "overlaps"),
+        ("10.77.0.9/25", "10.77.0.1", "overlaps"),
+        ("10.0.0.9/8", "10.0.0.1", "overlaps"),
+    ] {
+        let leading = bridge("evil0", address, gateway(address, via));
+        cluster.refuses(&leading, None, &["evil0", word]);
+    }
+    assert_eq!(way("8.8.8.8")?, before);
+    // What nothing of the node overlaps is its own to give.
+    let free = bridge(
+        "free0",
+        "10.99.0.9/24",
+        gateway("10.99.0.9/24", "10.99.0.1"),
+    );
+    cluster.add(&free, None)?.result();
+    Ok(())
+}
+
+/// Property: a definition's pair has no route to what is the node's, or another pod's.
+#[test]
+fn a_pair_leads_nothing_of_the_nodes_away() -> Result<()> {
+    let cluster = Cluster::create()?;
+    for (address, word) in [
+        ("192.168.50.1/32", "overlaps"),
+        (&format!("{POD}/32"), "overlaps"),
+        ("8.8.8.8/32", "destinations"),
+    ] {
+        let addresses = json!([{ "address": address, "gateway": "10.98.0.1" }]);
+        let pair = json!({ "type": "ptp", "ipam": { "type": "static", "addresses": addresses } });
+        cluster.refuses(&pair, None, &[word]);
+    }
+    Ok(())
+}
+
+/// Property: on a bridge of its own a definition sets no promiscuous mode, nor on the container's interface.
+#[test]
+fn no_definition_sets_promiscuous_mode() -> Result<()> {
+    let cluster = Cluster::create()?;
+    let mode = bridge("evil1", "10.97.0.9/24", json!({ "promiscMode": true }));
+    cluster.refuses(&mode, None, &["evil1", "attributes"]);
+    let quiet = bridge("quiet0", "10.97.0.9/24", json!({}));
+    let result = cluster.add(&quiet, None)?.result();
+    let tuning = json!({ "type": "tuning", "promisc": true });
+    cluster.refuses(&tuning, Some(&result), &["eth0", "attributes"]);
+    Ok(())
+}
+
+/// Property: what a definition sets in the container's namespace is that namespace's.
+#[test]
+fn a_parameter_of_the_whole_node_is_not_a_definitions() -> Result<()> {
+    let cluster = Cluster::create()?;
+    let quiet = bridge("quiet1", "10.96.0.9/24", json!({}));
+    let result = cluster.add(&quiet, None)?.result();
+    let tuning = json!({ "type": "tuning", "sysctl": { "net.netfilter.nf_hooks_lwtunnel": "1" } });
+    cluster.refuses(&tuning, Some(&result), &["nf_hooks_lwtunnel", "keys"]);
+    Ok(())
+}
+
+/// Property: what a definition limits is its own attachment.
+#[test]
+fn a_definition_shapes_no_other_pods_traffic() -> Result<()> {
+    let cluster = Cluster::create()?;
+    // As the result of a plugin before that lies.
+    let lie = json!({
+        "cniVersion": "1.1.0",
+        "interfaces": [{ "name": "cni0" }, { "name": cluster.port }],
+        "ips": [{ "address": "10.77.0.9/24" }],
+    });
+    let slow = json!({ "type": "bandwidth", "ingressRate": 8, "ingressBurst": 8000,
+        "egressRate": 8, "egressBurst": 8000 });
+    let before = State::of(&cluster.node)?;
+    let error = cluster.add(&slow, Some(&lie))?.error();
+    State::of(&cluster.node)?.assert_same(&before);
+    ensure!(!error["msg"].as_str().unwrap_or_default().is_empty());
+    Ok(())
+}
+
+/// The capabilities that a shipped grant has for tenants, as a grant of the puppet's.
+fn shipped(node: &Node, plugin: &str) -> Result<String> {
+    let shown = node.weir(&["grants", "show", plugin, "--output", "json"])?;
+    let shown: Value = serde_json::from_str(&shown)?;
+    Ok(shown[0]["document"]["spec"]["tenants"]["capabilities"].to_string())
+}
+
+/// A puppet with all that a shipped plugin may do for tenants, on a node with a network of its own.
+fn puppet_of(plugin: &str) -> Result<(Puppet, String)> {
+    let capabilities = shipped(&Node::create()?, plugin)?;
+    let grant = Grant {
+        capabilities: &capabilities,
+        ..Grant::nothing(PLUGIN)
+    };
+    let place = Place::create(&grant.for_tenants())?;
+    let node = &place.node;
+    configure(node)?;
+    let pod = node.container()?;
+    let added = node.run(&weir(node, "bridge", "ADD", &pod, &called(&own(), "cbr0")))?;
+    let port = added.result()["interfaces"][1]["name"].clone();
+    let port = port.as_str().context("a name")?.to_owned();
+    // The pod stays until the process ends, so that its interface does.
+    std::mem::forget(pod);
+    Ok((Puppet { place }, port))
+}
+
+fn denied(puppet: &Puppet, orders: Vec<Value>) -> Result<Vec<Answer>> {
+    puppet.assert_denied(orders)
+}
+
+/// Property: the worst plugin under `bridge`'s grant, run for a tenant, changes no link that is not its network's.
+#[test]
+fn the_worst_bridge_changes_no_link_of_others() -> Result<()> {
+    let (puppet, port) = puppet_of("bridge")?;
+    let orders = [
+        json!({ "do": "link.update", "link": port, "master": "cni0" }),
+        json!({ "do": "link.update", "link": "cni0", "size": 1400 }),
+        json!({ "do": "link.update", "link": port, "size": 1400 }),
+        json!({ "do": "link.update", "link": "cni0", "promiscuous": true }),
+        json!({ "do": "link.update-port", "link": port }),
+        json!({ "do": "link.update-bridge", "link": "cni0" }),
+        json!({ "do": "link.get", "link": "cni0" }),
+        json!({ "do": "address.add", "link": "cni0", "address": "10.66.0.1/24" }),
+        json!({ "do": "address.delete", "link": "cni0", "address": "10.77.0.1/24" }),
+        json!({ "do": "link.create", "kind": "veth", "name": "evil0", "other": "eth0", "otherInside": true,
+            "master": "cni0" }),
+    ];
+    denied(&puppet, orders.into())?;
+    Ok(())
+}
+
+/// Property: the same of `ptp`, which puts routes on the host, and of `bandwidth`, which shapes there.
+#[test]
+fn the_worst_ptp_and_bandwidth_reach_no_link_of_others() -> Result<()> {
+    let (puppet, port) = puppet_of("ptp")?;
+    let orders = [
+        json!({ "do": "route.add", "link": port, "address": "10.66.0.0/24" }),
+        json!({ "do": "route.add", "link": "cni0", "address": "10.66.0.0/24" }),
+        json!({ "do": "route.add", "address": "10.66.0.0/24", "kind": "blackhole" }),
+        json!({ "do": "address.add", "link": port, "address": "10.66.0.1/24" }),
+        json!({ "do": "sysctl.write", "key": format!("net.ipv6.conf.{port}.accept_ra"), "value": "0" }),
+        json!({ "do": "sysctl.write", "key": "net.ipv4.ip_forward", "value": "1" }),
+    ];
+    denied(&puppet, orders.into())?;
+    let (puppet, port) = puppet_of("bandwidth")?;
+    let orders = [
+        json!({ "do": "traffic.add-qdisc", "link": port, "kind": "tbf" }),
+        json!({ "do": "traffic.add-qdisc", "link": port, "kind": "ingress" }),
+        json!({ "do": "link.get", "link": port }),
+    ];
+    denied(&puppet, orders.into())?;
+    Ok(())
+}
+
+/// Property: nobody but weir says whose a link is.
+#[test]
+fn no_plugin_writes_a_mark() -> Result<()> {
+    let puppet = Puppet::under("{ link: [{}] }")?;
+    puppet.place.node.ip("link add theirs0 type bridge")?;
+    let mark = "-/hostile";
+    let orders = [
+        json!({ "do": "link.update", "link": "theirs0", "alias": mark }),
+        json!({ "do": "link.create", "kind": "bridge", "name": "mine0", "alias": "-/other" }),
+    ];
+    puppet.assert_each(orders.into(), "invalid")?;
+    let made = json!({ "do": "link.create", "kind": "bridge", "name": "mine1" });
+    puppet.assert_each(vec![made], "ok")?;
+    let link = puppet.place.node.ip_json("link show mine1")?;
+    assert_eq!(link[0]["ifalias"], "hostile", "{link:#}");
+    let link = puppet.place.node.ip_json("link show theirs0")?;
+    assert_eq!(link[0].get("ifalias"), None, "{link:#}");
+    Ok(())
+}
