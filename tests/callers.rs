@@ -102,6 +102,29 @@ fn without_another_delegating_plugin_each_call_is_the_nodes_own() -> Result<()> 
     Ok(())
 }
 
+/// A user of Podman or nerdctl is root; what the kubelet hands on is a pod's.
+#[test]
+fn a_users_ports_are_not_a_pods() -> Result<()> {
+    let world = World::create()?;
+    let main = execution(&bridge("podman0", "10.64.0.0/24"), "podman");
+    let call = weir(&world.node, "bridge", "ADD", &world.container, &main);
+    let result = world.node.run(&call)?.result();
+    let mut ports = execution(&json!({ "type": "portmap" }), "podman");
+    ports["runtimeConfig"] =
+        json!({ "portMappings": [{ "hostPort": 22, "containerPort": 22, "protocol": "tcp" }] });
+    ports["prevResult"] = result;
+    let mut call = weir(&world.node, "portmap", "ADD", &world.container, &ports);
+    call.set(
+        "CNI_ARGS",
+        "IgnoreUnknown=1;K8S_POD_NAMESPACE=a;K8S_POD_NAME=b",
+    );
+    let error = world.node.run(&call)?.error();
+    let text = error["msg"].as_str().unwrap_or_default();
+    assert!(text.contains("tenants.firewall[0]: ports"), "{error:#}");
+    world.node.run(call.unset("CNI_ARGS"))?.result();
+    Ok(())
+}
+
 /// weir itself decides about definitions, and calls no plugin by its name.
 #[test]
 fn weir_is_no_other_delegating_plugin() -> Result<()> {

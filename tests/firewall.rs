@@ -162,6 +162,8 @@ impl Plugin {
             table: table(),
             commands,
             only_empty: false,
+            listening: Vec::new(),
+            removed: Vec::new(),
         };
         let namespaces = &mut self.namespaces;
         self.gate

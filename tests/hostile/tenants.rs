@@ -5,6 +5,7 @@
 //! file of the node is a tenant's.
 
 use std::fs;
+use std::net::{TcpListener, UdpSocket};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -21,7 +22,9 @@ struct Cluster {
     /// The tenant's.
     container: Container,
     /// Of the node's own network.
-    _pod: Container,
+    pod: Container,
+    /// What its ADD returned.
+    result: Value,
     /// The host's end of the pod's interface.
     port: String,
 }
@@ -46,7 +49,8 @@ fn called(plugin: &Value, name: &str) -> Value {
 fn configure(node: &Node) -> Result<()> {
     let directory = node.root().join("etc/cni/net.d");
     fs::create_dir_all(&directory)?;
-    let cbr0 = json!({ "cniVersion": "1.1.0", "name": "cbr0", "plugins": [own()] });
+    let portmap = json!({ "type": "portmap", "capabilities": { "portMappings": true } });
+    let cbr0 = json!({ "cniVersion": "1.1.0", "name": "cbr0", "plugins": [own(), portmap] });
     fs::write(directory.join("10-cbr0.conflist"), cbr0.to_string())?;
     let multus = json!({ "cniVersion": "1.0.0", "name": "multus", "type": "multus",
         "clusterNetwork": "cbr0" });
@@ -77,8 +81,9 @@ impl Cluster {
         Ok(Self {
             port: port.to_owned(),
             container,
-            _pod: pod,
+            pod,
             node,
+            result,
         })
     }
 
@@ -110,6 +115,35 @@ impl Cluster {
         assert_eq!(denied["definition"], "-/tenant", "{denied:#}");
         state().assert_same(&before);
     }
+}
+
+/// Property: a definition decides nothing about what a bridge of others forwards.
+#[test]
+fn a_definition_isolates_no_bridge_of_the_nodes() -> Result<()> {
+    let cluster = Cluster::create()?;
+    let before = State::of(&cluster.node)?;
+    let lie = json!({
+        "cniVersion": "1.1.0",
+        "interfaces": [{ "name": "cni0" }, { "name": cluster.port }],
+        "ips": [{ "address": "10.77.0.9/24" }],
+    });
+    for policy in ["isolated", "same-bridge"] {
+        let firewall = json!({ "type": "firewall", "ingressPolicy": policy });
+        let error = cluster.add(&firewall, Some(&lie))?.error();
+        let text = error["msg"].as_str().unwrap_or_default();
+        assert!(text.contains("needs a bridge"), "{error:#}");
+        State::of(&cluster.node)?.assert_same(&before);
+    }
+    Ok(())
+}
+
+/// `portmap`, as a runtime calls it for a pod that maps this port.
+fn mapping(network: &str, host_port: u16, protocol: &str, result: &Value) -> Value {
+    let mapping = json!({ "hostPort": host_port, "containerPort": 80, "protocol": protocol });
+    let mut config = called(&json!({ "type": "portmap" }), network);
+    config["runtimeConfig"] = json!({ "portMappings": [mapping] });
+    config["prevResult"] = result.clone();
+    config
 }
 
 fn bridge(device: &str, address: &str, keys: Value) -> Value {
@@ -231,6 +265,84 @@ fn a_definition_shapes_no_other_pods_traffic() -> Result<()> {
     let error = cluster.add(&slow, Some(&lie))?.error();
     State::of(&cluster.node)?.assert_same(&before);
     ensure!(!error["msg"].as_str().unwrap_or_default().is_empty());
+    Ok(())
+}
+
+/// Property: neither a pod's own words nor a definition's take a port of the node's.
+///
+/// Those of its services are not to be had, be they up or not, and no port at which something listens.
+#[test]
+fn no_pod_takes_a_port_of_the_nodes() -> Result<()> {
+    let cluster = Cluster::create()?;
+    let node = &cluster.node;
+    let sockets = node.inside(|| {
+        Ok((
+            TcpListener::bind("127.0.0.1:8099")?,
+            UdpSocket::bind("127.0.0.1:8098")?,
+        ))
+    })?;
+    let add = |network: &str, port: u16, protocol: &str, result: &Value, container: &Container| {
+        let config = mapping(network, port, protocol, result);
+        node.run(&weir(node, "portmap", "ADD", container, &config))
+    };
+    let quiet = bridge("quiet2", "10.95.0.9/24", json!({}));
+    let theirs = cluster.add(&quiet, None)?.result();
+    let before = State::of(node)?;
+    for (port, protocol) in [
+        (22, "tcp"),
+        (10250, "tcp"),
+        (2379, "tcp"),
+        (6443, "tcp"),
+        (10256, "tcp"),
+        (8099, "tcp"),
+        (8098, "udp"),
+    ] {
+        for (network, result, container) in [
+            ("cbr0", &cluster.result, &cluster.pod),
+            ("tenant", &theirs, &cluster.container),
+        ] {
+            let error = add(network, port, protocol, result, container)?.error();
+            let text = error["msg"].as_str().unwrap_or_default();
+            for word in [
+                &*format!("port {port}"),
+                "does not allow",
+                "tenants.firewall[0]: ports",
+            ] {
+                assert!(text.contains(word), "`{word}` is not in {error:#}");
+            }
+        }
+    }
+    State::of(node)?.assert_same(&before);
+    drop(sockets);
+    for port in [8099, 80, 443, 31080] {
+        add("cbr0", port, "tcp", &cluster.result, &cluster.pod)?.result();
+    }
+    add("tenant", 8097, "tcp", &theirs, &cluster.container)?.result();
+    Ok(())
+}
+
+/// Property: a port that a pod of the node's own network has is not taken from it.
+#[test]
+fn a_definition_takes_no_port_from_another_network() -> Result<()> {
+    let cluster = Cluster::create()?;
+    let node = &cluster.node;
+    let own = mapping("cbr0", 8500, "tcp", &cluster.result);
+    node.run(&weir(node, "portmap", "ADD", &cluster.pod, &own))?
+        .result();
+    let quiet = bridge("quiet3", "10.94.0.9/24", json!({}));
+    let theirs = cluster.add(&quiet, None)?.result();
+    let before = State::of(node)?;
+    let taking = mapping("tenant", 8500, "tcp", &theirs);
+    let error = node
+        .run(&weir(node, "portmap", "ADD", &cluster.container, &taking))?
+        .error();
+    let text = error["msg"].as_str().unwrap_or_default();
+    assert!(text.contains("tenants.firewall[0]: owners"), "{error:#}");
+    State::of(node)?.assert_same(&before);
+    // A pod that comes again, whose DEL was lost, has its port back.
+    let again = node.container()?;
+    node.run(&weir(node, "portmap", "ADD", &again, &own))?
+        .result();
     Ok(())
 }
 

@@ -123,7 +123,7 @@ fn execute(name: &str, environment: &Environment, input: &str) -> Result<Option<
         OWN_NAME => pod::run(&sandbox, &config, environment, &attachment),
         plugin => {
             let command = environment.command;
-            let source = source_of_call(sandbox.paths(), &config)?;
+            let source = source_of_call(sandbox.paths(), &config, &attachment.args)?;
             run_plugin(&sandbox, plugin, command, &attachment, &config, &source)
         }
     };

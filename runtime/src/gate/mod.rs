@@ -17,12 +17,15 @@ pub use audit::{Audit, Subject};
 pub use permit::Permit;
 pub use text::{escape, misleads};
 
-use crate::grant::{Capabilities, Decision, Invocation, Namespace, Operation, Section, decide};
+use crate::grant::{
+    Capabilities, Capability, Decision, Invocation, Namespace, Operation, Rule, Section, decide,
+};
 
 /// Stands between one invocation of one plugin and the kernel.
 pub struct Gate {
     capabilities: Capabilities,
-    section: Section,
+    /// Whose rules are of which section.
+    section: fn(Capability) -> Section,
     invocation: Invocation,
     audit: Audit,
 }
@@ -53,15 +56,15 @@ impl Gate {
     pub fn new(capabilities: Capabilities, invocation: Invocation, audit: Audit) -> Self {
         Self {
             capabilities,
-            section: Section::Node,
+            section: |_| Section::Node,
             invocation,
             audit,
         }
     }
 
-    /// The same, for capabilities of that section of a grant: records call rules by it.
+    /// The same, with rules of these sections of a grant: records call them by it.
     #[must_use]
-    pub fn of_section(self, section: Section) -> Self {
+    pub fn of_sections(self, section: fn(Capability) -> Section) -> Self {
         Self { section, ..self }
     }
 
@@ -77,7 +80,7 @@ impl Gate {
         O: Operation,
         E: From<Denied> + fmt::Display,
     {
-        let section = self.section;
+        let section = (self.section)(O::Rule::CAPABILITY);
         match decide(&self.capabilities, &self.invocation, &operation) {
             Decision::Allowed { rules } => {
                 let rules = rules.iter().map(|rule| section.rule(rule)).collect();
@@ -130,6 +133,15 @@ impl Gate {
             .sysctl
             .iter()
             .any(|rule| rule.owners.is_some())
+    }
+
+    /// Whether a rule about packet filters asks for what only the host can tell: ports that are listened at, and whose
+    /// elements are.
+    pub fn asks_about_elements(&self) -> bool {
+        let rules = &self.capabilities.firewall;
+        rules
+            .iter()
+            .any(|rule| rule.ports.is_some() || rule.owners.is_some())
     }
 
     /// Whether a rule asks what of the host an address or a route overlaps.

@@ -15,13 +15,18 @@ impl Contract for Host {
         commands: Vec<contract::Command>,
     ) -> Result<(), Error> {
         let commands = commands.into_iter().map(TryInto::try_into);
-        let operation = firewall::Apply {
+        let mut operation = firewall::Apply {
             namespace: namespace.into(),
             family: family.into(),
             table: self.table_name(),
             commands: commands.collect::<Result<_, Error>>()?,
             only_empty: false,
+            listening: Vec::new(),
+            removed: Vec::new(),
         };
+        if self.gate.asks_about_elements() {
+            self.look_at_elements(&mut operation)?;
+        }
         let inverses = self.gate.perform(operation, |permit| {
             kernel::firewall::apply(&mut self.namespaces, permit)
         })?;
@@ -120,6 +125,23 @@ impl Contract for Host {
 }
 
 impl Host {
+    /// What the gate must know of a transaction, and its commands do not say.
+    fn look_at_elements(&mut self, apply: &mut firewall::Apply) -> Result<(), Error> {
+        let ports = apply.translated().into_iter().flatten();
+        for port in ports {
+            if kernel::socket::is_taken(&mut self.namespaces, apply.namespace, port)? {
+                apply.listening.push(port);
+            }
+        }
+        let mut removed = Vec::new();
+        for (set, key) in apply.removed_keys() {
+            let found = kernel::firewall::find_element(&mut self.namespaces, apply, set, key)?;
+            removed.extend(found.map(|element| element.comment.unwrap_or_default()));
+        }
+        apply.removed = removed;
+        Ok(())
+    }
+
     /// A plugin's tables are named by the host, so that it has no others.
     fn table_name(&self) -> String {
         format!("weir_{}", self.plugin)

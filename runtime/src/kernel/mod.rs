@@ -30,6 +30,7 @@ pub mod notification;
 pub mod ownership;
 pub mod program;
 pub mod route;
+pub mod socket;
 pub mod store;
 pub mod sysctl;
 pub mod traffic;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::getppid;
 use serde_json::{Map, Value};
-use weir_cni::{Error, NetworkConfigList, PluginConfig};
+use weir_cni::{Args, Error, NetworkConfigList, PluginConfig};
 
 use super::native;
 use super::source::{MADE_BY, Source};
@@ -30,6 +30,9 @@ const DELEGATING_KEYS: [&str; 2] = ["delegates", "clusterNetwork"];
 
 /// weir as the delegating plugin does not call plugins so.
 const OWN_TYPE: &str = "weir";
+
+/// What the kubelet's runtimes name the pod by, in `CNI_ARGS`.
+const POD_NAME: &str = "K8S_POD_NAME";
 
 /// The namespace of a definition that a caller does not tell of: no namespace of Kubernetes is called so.
 const UNKNOWN: &str = "-";
@@ -48,13 +51,16 @@ const ADDED: [&str; 6] = [
 ///
 /// Errors: code 7 for a configuration without a name; that weir's own configuration cannot be read, where it is
 /// needed.
-pub fn source_of_call(paths: &Paths, config: &PluginConfig) -> Result<Source, Error> {
+pub fn source_of_call(paths: &Paths, config: &PluginConfig, args: &Args) -> Result<Source, Error> {
     if let Some(made_by) = Source::of_native_caller() {
         return Ok(made_by);
     }
     let files = files(paths);
     if !files.iter().any(|file| names_delegating_plugin(file)) {
-        return Ok(Source::default());
+        return Ok(Source {
+            definition: None,
+            asked_by_pod: asked_by_pod_of_kubelet(config, args),
+        });
     }
     let written = |file: &PathBuf| is_written_in(paths, file, config);
     if files.iter().any(written) {
@@ -125,6 +131,18 @@ fn without_added(config: &Map<String, Value>) -> std::collections::BTreeMap<&str
         .filter(|(key, _)| !ADDED.contains(&key.as_str()));
     own.map(|(key, value)| (key.as_str(), value.clone()))
         .collect()
+}
+
+/// What the kubelet hands on from a pod, which has host ports and rates. What others call with, such as Podman, is their
+/// user's, who is root.
+fn asked_by_pod_of_kubelet(config: &PluginConfig, args: &Args) -> Vec<Request> {
+    let mut asked = asked_by_pod(config);
+    let is_kubelets = |request: &Request| {
+        args.get(POD_NAME).is_some()
+            && matches!(request, Request::PortMappings | Request::Bandwidth)
+    };
+    asked.retain(is_kubelets);
+    asked
 }
 
 /// What was added to a file's configuration for a pod.

@@ -12,11 +12,11 @@ use weir_cni::{Command, Error};
 use super::catalogue::Plugin;
 use super::request::Request;
 use super::{builtin, codes};
-use crate::grant::document::Digest;
+use crate::grant::document::{Digest, Spec};
 use crate::grant::mistake::Mistake;
 use crate::grant::reading::MOST_BYTES;
 use crate::grant::section::Request as Asked;
-use crate::grant::{Capabilities, Document, Limits, Section};
+use crate::grant::{Capabilities, Capability, Document, Limits, Section};
 use crate::kernel::ownership::{self, Untrusted};
 use crate::paths::Paths;
 
@@ -44,11 +44,42 @@ pub struct Loaded {
 }
 
 /// What a grant gives a plugin for one request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Granted {
-    pub section: Section,
+    /// The section of the rules about a capability.
+    pub section: fn(Capability) -> Section,
     pub capabilities: Capabilities,
     pub limits: Limits,
+}
+
+impl Granted {
+    /// What a plugin may do on a network of the node's own. What a pod asks for with `portMappings` becomes rules of the
+    /// host's packet filter, which are bounded as tenants' are.
+    fn on_own_network(spec: Spec, asked: &[Asked]) -> Self {
+        let limits = spec.limits;
+        match spec
+            .tenants
+            .filter(|_| asked.contains(&Asked::PortMappings))
+        {
+            None => Self {
+                section: |_| Section::Node,
+                capabilities: spec.capabilities,
+                limits,
+            },
+            Some(tenants) => Self {
+                section: |capability| match capability {
+                    Capability::Firewall | Capability::Conntrack => Section::Tenants,
+                    _ => Section::Node,
+                },
+                capabilities: Capabilities {
+                    firewall: tenants.capabilities.firewall,
+                    conntrack: tenants.capabilities.conntrack,
+                    ..spec.capabilities
+                },
+                limits,
+            },
+        }
+    }
 }
 
 /// The grants in force. Shipped ones are read when they are needed.
@@ -86,23 +117,24 @@ impl Grants {
         let network = request.granted_as();
         let Loaded { document, origin } = self.covering(plugin, network)?;
         let spec = document.spec;
-        let section = Section::of(network);
-        if section == Section::Node && request.command == Command::Add {
-            let may_ask = spec.tenants.as_ref().map_or(&[][..], |t| &t.pods);
-            let mut asked = request.asked_by_pod.iter();
-            if let Some(asked) = asked.find(|asked| !may_ask.contains(asked)) {
-                return Err(not_for_pods(plugin, network, *asked, &origin));
-            }
+        if Section::of(network) == Section::Tenants {
+            let tenants = spec
+                .tenants
+                .ok_or_else(|| not_for_tenants(plugin, network, &origin))?;
+            return Ok(Granted {
+                section: |_| Section::Tenants,
+                capabilities: tenants.capabilities,
+                limits: spec.limits,
+            });
         }
-        let capabilities = match section {
-            Section::Node => Some(spec.capabilities),
-            Section::Tenants => spec.tenants.map(|tenants| tenants.capabilities),
-        };
-        Ok(Granted {
-            section,
-            capabilities: capabilities.ok_or_else(|| not_for_tenants(plugin, network, &origin))?,
-            limits: spec.limits,
-        })
+        let may_ask = spec.tenants.as_ref().map_or(&[][..], |t| &t.pods);
+        let mut asked = request.asked_by_pod.iter();
+        match asked.find(|asked| !may_ask.contains(asked)) {
+            Some(asked) if request.command == Command::Add => {
+                Err(not_for_pods(plugin, network, *asked, &origin))
+            }
+            _ => Ok(Granted::on_own_network(spec, &request.asked_by_pod)),
+        }
     }
 
     /// The grant that covers a plugin on a network.

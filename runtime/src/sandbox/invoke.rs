@@ -154,7 +154,7 @@ impl Sandbox {
             network: request.granted_as().to_owned(),
         };
         Ok(Host::new(Setup {
-            gate: Gate::new(capabilities, invocation, audit).of_section(section),
+            gate: Gate::new(capabilities, invocation, audit).of_sections(section),
             namespaces: Namespaces::new(duplicate(request.container.as_deref())?),
             paths: self.paths.clone(),
             plugin: plugin.name.clone(),

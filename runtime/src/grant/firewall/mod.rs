@@ -1,6 +1,7 @@
 //! Capability `firewall`: chains, rules and sets of a plugin's own nftables tables.
 
 mod commands;
+mod ports;
 mod rule;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,43 @@ pub struct Apply {
     /// otherwise. What the host sets to undo: others may have put something into them meanwhile.
     #[serde(default, skip_serializing_if = "is_false")]
     pub only_empty: bool,
+    /// Of the ports that are translated, those at which something on the host listens, where a rule asks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub listening: Vec<u16>,
+    /// The marks of whose the elements are that are removed, where a rule asks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
+}
+
+impl Apply {
+    /// The ports that are translated; none stands for every port.
+    pub fn translated(&self) -> Vec<Option<u16>> {
+        ports::translated(&self.commands)
+    }
+
+    /// The keys of the elements that are removed one by one, each with its set.
+    pub fn removed_keys(&self) -> impl Iterator<Item = (&str, &[Value])> {
+        let removed = self.commands.iter().filter_map(|command| match command {
+            Command::DeleteElements(elements) => Some(elements),
+            _ => None,
+        });
+        removed.flat_map(|e| e.elements.iter().map(|element| (&*e.set, &*element.key)))
+    }
+
+    /// Whether something is removed that may be anybody's: a rule, all of a set, a chain or a table.
+    pub fn removes_shared(&self) -> bool {
+        self.commands.iter().any(|command| {
+            matches!(
+                command,
+                Command::DeleteChain(_)
+                    | Command::FlushChain(_)
+                    | Command::DeleteRule(_)
+                    | Command::DeleteSet(_)
+                    | Command::FlushSet(_)
+                    | Command::DeleteTable
+            )
+        })
+    }
 }
 
 /// Lists the chains of the plugin's table.
@@ -95,6 +133,14 @@ impl Operation for Apply {
                 needed.push(subject);
             }
         }
+        for port in self.translated() {
+            let is_listening = port.is_some_and(|port| self.listening.contains(&port));
+            needed.push(Subject::Port { port, is_listening });
+        }
+        if self.removes_shared() {
+            needed.push(Subject::Removed(String::new()));
+        }
+        needed.extend(self.removed.iter().cloned().map(Subject::Removed));
         let requirement = |subject| Requirement {
             namespace: self.namespace,
             family: self.family,

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::fields::Verbs;
 use super::super::operation::{self, Capability, Fields, Invocation, Miss, Namespace, Verb, any};
+use super::super::owner::Owner;
+use super::super::pattern::Range;
 use super::commands::{Family, Hook, StatementKind};
 
 /// `firewall:` in a grant. Absent fields match everything.
@@ -32,6 +34,13 @@ pub struct FirewallRule {
     /// Statements of rules, verdicts of maps, and `drop` as the policy of a base chain, on these hooks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statements: Option<Vec<StatementKind>>,
+    /// Ports of the host that may be translated, at which nothing of the host listens. Every one, and listened at or not,
+    /// when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ports: Option<Vec<Range<u16>>>,
+    /// Whose elements may be removed: this network's, this attachment's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owners: Option<Vec<Owner>>,
 }
 
 /// A table, or what is hung up or said in it, and what is done.
@@ -44,7 +53,7 @@ pub struct Requirement {
     pub subject: Subject,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     Table,
     Hook(Hook),
@@ -54,6 +63,14 @@ pub enum Subject {
         /// make, a regular one and a map: it may be reached from every hook.
         hook: Option<Hook>,
     },
+    /// A port of the host that is translated; none for every port.
+    Port {
+        port: Option<u16>,
+        /// Something on the host listens at it.
+        is_listening: bool,
+    },
+    /// An element that is removed: the mark of whose it is, empty for what is shared.
+    Removed(String),
 }
 
 impl fmt::Display for Requirement {
@@ -73,6 +90,21 @@ impl fmt::Display for Requirement {
                 kind,
                 hook: Some(hook),
             } => write!(f, "{verb} `{kind}` on hook {hook} to")?,
+            Subject::Port { port: None, .. } => write!(f, "{verb} a translation of every port to")?,
+            Subject::Port {
+                port: Some(port),
+                is_listening,
+            } => {
+                write!(f, "{verb} a translation of port {port}")?;
+                if *is_listening {
+                    f.write_str(", at which the host listens,")?;
+                }
+                f.write_str(" to")?;
+            }
+            Subject::Removed(owner) if owner.is_empty() => {
+                write!(f, "{verb} the removal of what is shared to")?;
+            }
+            Subject::Removed(owner) => write!(f, "{verb} the removal of `{owner}`'s elements to")?,
         }
         write!(f, " nftables table `{family} {table}` in {namespace}")
     }
@@ -104,17 +136,30 @@ impl operation::Rule for FirewallRule {
         }
     }
 
-    fn miss(&self, r: &Requirement, _: &Invocation) -> Option<Miss> {
-        let (hook, statement) = match r.subject {
-            Subject::Table => (None, None),
-            Subject::Hook(hook) => (Some(hook), None),
-            Subject::Statement { kind, hook } => (hook, Some(kind)),
+    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
+        let (hook, statement) = match &r.subject {
+            Subject::Hook(hook) => (Some(*hook), None),
+            Subject::Statement { kind, hook } => (*hook, Some(*kind)),
+            _ => (None, None),
+        };
+        let has_port = match (&self.ports, &r.subject) {
+            (Some(ports), Subject::Port { port, is_listening }) => {
+                let is_listed = port.is_some_and(|port| ports.iter().any(|p| p.contains(port)));
+                is_listed && !is_listening
+            }
+            _ => true,
+        };
+        let is_owners = match &r.subject {
+            Subject::Removed(mark) => any(self.owners.as_deref(), |o| o.has(mark, invocation)),
+            _ => true,
         };
         let on_hook = hook.is_none_or(|hook| any(self.hooks.as_deref(), |h| *h == hook));
         let says = statement.is_none_or(|kind| any(self.statements.as_deref(), |s| *s == kind));
         self.about(r)
             .field("hooks", on_hook)
             .field("statements", says)
+            .field("ports", has_port)
+            .field("owners", is_owners)
             .miss()
     }
 }

@@ -20,6 +20,8 @@ fn apply(commands: Vec<Command>) -> Apply {
         table: "weir_bridge".to_owned(),
         commands,
         only_empty: false,
+        listening: Vec::new(),
+        removed: Vec::new(),
     }
 }
 

@@ -202,7 +202,10 @@ fn firewall(r: &firewall::Requirement) -> Part {
     let part =
         Part::within(Capability::Firewall, r.namespace, r.verb).bound("families", Some(r.family));
     match r.subject {
-        firewall::Subject::Table => part,
+        // Rules that say nothing of ports and of owners allow all of them.
+        firewall::Subject::Table
+        | firewall::Subject::Port { .. }
+        | firewall::Subject::Removed(_) => part,
         firewall::Subject::Hook(hook) => part.bound("hooks", Some(hook)),
         firewall::Subject::Statement { kind, hook } => part
             .bound("statements", Some(kind))

@@ -39,6 +39,7 @@ use super::netfilter::NetfilterSocket;
 use crate::gate::Permit;
 use crate::grant::firewall::{
     Apply, Chain, Element, Family, GetElement, ListChains, ListElements, ListRules, ListSets, Rule,
+    Value,
 };
 
 /// Carries out commands as one transaction, and returns the transactions that take back what it
@@ -102,6 +103,23 @@ pub fn get_element(
     namespaces.netfilter(get.namespace, |socket| {
         reader(socket, get.family, &get.table).element(&get.set, &get.key)
     })
+}
+
+/// One element of a set in the table of a transaction, for the gate; none where there is no such set.
+pub fn find_element(
+    namespaces: &mut Namespaces,
+    apply: &Apply,
+    set: &str,
+    key: &[Value],
+) -> Result<Option<Element>, Error> {
+    check::name(set)?;
+    let found = namespaces.netfilter(apply.namespace, |socket| {
+        reader(socket, apply.family, &apply.table).element(set, key)
+    });
+    match found {
+        Err(error) if error.is_not_found() => Ok(None),
+        found => found,
+    }
 }
 
 /// All elements of a set. Errors: `NotFound`.

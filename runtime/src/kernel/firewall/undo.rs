@@ -132,5 +132,7 @@ fn without_commands(applied: &Apply) -> Apply {
         table: applied.table.clone(),
         commands: Vec::new(),
         only_empty: false,
+        listening: Vec::new(),
+        removed: Vec::new(),
     }
 }
