@@ -8,8 +8,10 @@ use anyhow::{Context, Result, ensure};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use weir::grant::Document;
+use weir::grant::document::Digest;
 use weir::grant::reading::MOST_BYTES;
-use weir::sandbox::digest;
+use weir::paths::Paths;
+use weir::sandbox::seal;
 use weir_kit::{Container, Grant, Node, Outcome, State, binary, component, house, weir};
 
 const PLUGIN: &str = "misbehaving";
@@ -109,8 +111,50 @@ fn a_component_that_is_missing_or_damaged() -> Result<()> {
     place.refused(
         PLUGIN,
         200,
-        &["damaged", "code.cwasm is sha256:", "was installed", again],
+        &["damaged", "code.cwasm", "compiled from sha256:", again],
     );
+    Ok(())
+}
+
+/// The grant is for the component's digest: what runs is what was compiled from that, here.
+#[test]
+fn code_of_another_component_is_not_run() -> Result<()> {
+    let place = Place::granted()?;
+    let again = "install it again with `weir plugin add";
+    let other = Node::create()?;
+    other.install_plugin("labels")?;
+    let (own, theirs) = (place.node.installed(PLUGIN), other.installed("labels"));
+    // Code that weir compiled, with the seal that is on it.
+    fs::copy(theirs.join("code.cwasm"), own.join("code.cwasm"))?;
+    place.refused(
+        PLUGIN,
+        200,
+        &["damaged", "code.cwasm", "on this node", again],
+    );
+    let seal: Value = serde_json::from_slice(&fs::read(theirs.join("manifest.json"))?)?;
+    let mut manifest = place.manifest()?;
+    manifest["seal"] = seal["seal"].clone();
+    fs::write(place.file("manifest.json"), manifest.to_string())?;
+    place.refused(
+        PLUGIN,
+        200,
+        &["damaged", "code.cwasm", "on this node", again],
+    );
+    Ok(())
+}
+
+/// A plugin that was installed on another node, and copied here with all its files.
+#[test]
+fn a_plugin_of_another_node_is_not_run() -> Result<()> {
+    let place = Place::granted()?;
+    let key = place.node.root().join("var/lib/weir/plugins/.key");
+    fs::write(&key, [8; 32])?;
+    let again = "install it again with `weir plugin add";
+    place.refused(PLUGIN, 200, &["damaged", "on this node", again]);
+    fs::set_permissions(&key, Permissions::from_mode(0o644))?;
+    place.refused(PLUGIN, 200, &["damaged", "others may read it", "0644"]);
+    fs::remove_file(&key)?;
+    place.refused(PLUGIN, 200, &["damaged", "seal cannot be checked", again]);
     Ok(())
 }
 
@@ -127,7 +171,9 @@ fn code_of_another_engine() -> Result<()> {
     for (code, word) in others {
         fs::write(place.file("code.cwasm"), &code)?;
         let mut manifest = place.manifest()?;
-        manifest["codeDigest"] = digest(&code).to_string().into();
+        let component: Digest = serde_json::from_value(manifest["digest"].clone())?;
+        let seal = seal(&Paths::below(place.node.root()), &component, &code);
+        manifest["seal"] = seal.map_err(anyhow::Error::msg)?.into();
         manifest["compiledBy"] = "0.0.9".into();
         fs::write(place.file("manifest.json"), manifest.to_string())?;
         let words = [

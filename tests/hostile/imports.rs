@@ -7,7 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
-use weir::sandbox::digest;
+use weir::paths::Paths;
+use weir::sandbox::{digest, seal};
 use weir_kit::{Grant, Node, State, component, program, weir};
 
 use super::wat::{Text, other_contract};
@@ -70,14 +71,16 @@ fn smuggle(node: &Node, name: &str) -> Result<()> {
         .status();
     ensure!(compiler?.success(), "compile {name}");
     let code = fs::read(compiled.join(name).with_extension("cwasm"))?;
+    let directory = node.installed(name);
+    fs::create_dir_all(&directory)?;
+    // As root may: with the node's key.
+    let seal = seal(&Paths::below(node.root()), &digest(&wasm), &code);
     let manifest = json!({
         "name": name,
         "digest": digest(&wasm).to_string(),
-        "codeDigest": digest(&code).to_string(),
+        "seal": seal.map_err(anyhow::Error::msg)?,
         "compiledBy": "somebody",
     });
-    let directory = node.installed(name);
-    fs::create_dir_all(&directory)?;
     fs::write(directory.join("component.wasm"), &wasm)?;
     fs::write(directory.join("code.cwasm"), &code)?;
     fs::write(directory.join("manifest.json"), manifest.to_string())?;

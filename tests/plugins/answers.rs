@@ -137,7 +137,9 @@ fn the_list_tells_of_code_that_cannot_be_loaded() -> Result<()> {
     let directory = node.installed("labels");
     let manifest = fs::read(directory.join("manifest.json"))?;
     let mut manifest: Value = serde_json::from_slice(&manifest)?;
-    manifest["codeDigest"] = weir::sandbox::digest(b"").to_string().into();
+    let component = serde_json::from_value(manifest["digest"].clone())?;
+    let seal = weir::sandbox::seal(&weir::paths::Paths::below(node.root()), &component, b"");
+    manifest["seal"] = seal.map_err(anyhow::Error::msg)?.into();
     manifest["compiledBy"] = "0.0.1".into();
     fs::write(directory.join("manifest.json"), manifest.to_string())?;
     fs::write(directory.join("code.cwasm"), b"")?;

@@ -10,6 +10,7 @@ use weir_cni::Error;
 
 use super::compiler::Compiled;
 use super::installed::{Installed, Manifest, damaged, digest, untrusted};
+use super::seal::Key;
 use super::workplace::Workplace;
 use super::{builtin, codes};
 use crate::grant::document::Digest;
@@ -74,7 +75,7 @@ impl Catalogue {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Err(self.missing(name)),
                 directory => directory.map_err(|e| damaged(name, &e.to_string()))?,
             };
-            let found = Installed::open(name, &place, &directory);
+            let found = Installed::open(name, &self.paths, &place, &directory);
             // Another one was put in its place meanwhile, and this one's files are being removed.
             if !matches!(found, Ok(Some(_))) && !is_at(&directory, &place) {
                 continue;
@@ -160,18 +161,20 @@ impl Catalogue {
     ) -> Result<Digest, Error> {
         Self::check_name(name)?;
         let (component, code) = (compiled.component(), compiled.code());
-        let manifest = Manifest {
-            name: name.to_owned(),
-            digest: digest(component),
-            code_digest: digest(code),
-            compiled_by: env!("CARGO_PKG_VERSION").to_owned(),
-        };
+        let digest = digest(component);
         let written = Workplace::open(&self.paths.plugins()).and_then(|workplace| {
+            let key = Key::make(&self.paths).map_err(io::Error::other)?;
+            let manifest = Manifest {
+                name: name.to_owned(),
+                seal: key.seal(&digest, code),
+                digest: digest.clone(),
+                compiled_by: env!("CARGO_PKG_VERSION").to_owned(),
+            };
             workplace.write(&manifest, component, code)?;
             place(&workplace, name)
         });
         match written {
-            Ok(()) => Ok(manifest.digest),
+            Ok(()) => Ok(digest),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(taken(name)),
             Err(error) => Err(Error::io_failure(format!(
                 "install plugin `{name}`: {error}"

@@ -14,8 +14,10 @@ use sha2::{Digest as _, Sha256};
 use weir_cni::Error;
 
 use super::codes;
+use super::seal::Key;
 use crate::grant::document::Digest;
 use crate::kernel::ownership::{self, Exposed, Owner, Untrusted};
+use crate::paths::Paths;
 
 /// An installed plugin: a directory with `component.wasm`, `code.cwasm` and `manifest.json`. The files
 /// are open and of one installation, whatever is installed or removed from now on.
@@ -24,6 +26,7 @@ pub struct Installed {
     manifest: Manifest,
     component: Arc<File>,
     code: Arc<File>,
+    paths: Paths,
 }
 
 /// What was installed, so that damage is noticed before code runs.
@@ -33,8 +36,8 @@ pub struct Manifest {
     pub name: String,
     /// Of `component.wasm`.
     pub digest: Digest,
-    /// Of `code.cwasm`.
-    pub code_digest: Digest,
+    /// On `code.cwasm`, that it was compiled from this component on this node.
+    pub seal: String,
     /// The weir that compiled it.
     pub compiled_by: String,
 }
@@ -51,7 +54,12 @@ impl Installed {
     /// manifest. All are opened in that directory, whatever stands at the place by then.
     ///
     /// Errors: `codes::NO_PLUGIN` for one that is damaged, or that others could have written.
-    pub(super) fn open(name: &str, place: &Path, directory: &File) -> Result<Option<Self>, Error> {
+    pub(super) fn open(
+        name: &str,
+        paths: &Paths,
+        place: &Path,
+        directory: &File,
+    ) -> Result<Option<Self>, Error> {
         let open = |file: &str| {
             let opened =
                 open_in(directory, file).map_err(|e| damaged(name, &format!("{file}: {e}")))?;
@@ -74,6 +82,7 @@ impl Installed {
         Ok(Some(Self {
             component: Arc::new(open(COMPONENT)?),
             code: Arc::new(open(CODE)?),
+            paths: paths.clone(),
             manifest,
         }))
     }
@@ -87,7 +96,19 @@ impl Installed {
     /// was installed.
     pub fn code(&self) -> Result<Vec<u8>, Error> {
         self.component()?;
-        self.read(CODE, &self.code, &self.manifest.code_digest)
+        let Manifest {
+            name, digest, seal, ..
+        } = &self.manifest;
+        let code = read(&self.code).map_err(|e| damaged(name, &format!("{CODE}: {e}")))?;
+        let key = Key::of_node(&self.paths)
+            .map_err(|e| damaged(name, &format!("its seal cannot be checked: {e}")))?;
+        match key.is_on(seal, digest, &code) {
+            true => Ok(code),
+            false => {
+                let why = format!("{CODE} is not what was compiled from {digest} on this node");
+                Err(damaged(name, &why))
+            }
+        }
     }
 
     /// The weir that compiled the code.
@@ -97,15 +118,12 @@ impl Installed {
 
     /// The component. Errors: `codes::NO_PLUGIN` when it is not what was installed.
     pub(super) fn component(&self) -> Result<Vec<u8>, Error> {
-        self.read(COMPONENT, &self.component, &self.manifest.digest)
-    }
-
-    fn read(&self, name: &str, file: &File, expected: &Digest) -> Result<Vec<u8>, Error> {
-        let plugin = &self.manifest.name;
-        let bytes = read(file).map_err(|e| damaged(plugin, &format!("{name}: {e}")))?;
+        let (plugin, expected) = (&self.manifest.name, &self.manifest.digest);
+        let bytes =
+            read(&self.component).map_err(|e| damaged(plugin, &format!("{COMPONENT}: {e}")))?;
         let found = digest(&bytes);
         if found != *expected {
-            let why = format!("{name} is {found}, but {expected} was installed");
+            let why = format!("{COMPONENT} is {found}, but {expected} was installed");
             return Err(damaged(plugin, &why));
         }
         Ok(bytes)

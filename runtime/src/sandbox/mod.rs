@@ -17,6 +17,7 @@ mod invoke;
 mod linker;
 mod own;
 mod request;
+mod seal;
 mod trap;
 mod watchdog;
 mod workplace;
@@ -35,6 +36,7 @@ pub use inspect::Inspection;
 pub use installed::{Installed, digest};
 pub use invoke::Sandbox;
 pub use request::{About, Request};
+pub use seal::seal;
 
 /// weir's own CNI error codes, from 200 on; plugins have 100 to 199.
 pub mod codes {

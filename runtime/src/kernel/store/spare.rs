@@ -33,6 +33,9 @@ pub(super) const NAME: &str = ".weir~old";
 /// The most bytes of a spare: a longer value does not stay on the disk.
 pub(super) const MOST: usize = 4096;
 
+/// Permissions to execute: what a plugin writes is no program, whoever made a file of that name one.
+const EXECUTABLE: u32 = 0o111;
+
 /// fcntl(2), the same on every architecture.
 const F_SETSIG: c_int = 10;
 
@@ -54,6 +57,7 @@ fn try_fill(dir: &Dir, key: &str, value: &[u8]) -> io::Result<bool> {
     let metadata = spare.metadata()?;
     let usable = metadata.is_file()
         && metadata.nlink() == 1
+        && metadata.mode() & EXECUTABLE == 0
         && same_access(&metadata, &dir.symlink_metadata(key)?);
     if !usable {
         return Ok(false);

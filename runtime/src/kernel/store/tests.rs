@@ -1232,6 +1232,23 @@ fn an_open_file_keeps_its_value_however_often_the_key_is_overwritten() {
 }
 
 #[test]
+fn no_value_is_written_into_a_file_that_can_be_executed() {
+    let node = indexed();
+    let mut store = node.open();
+    for value in [b"1", b"2"] {
+        store.put("hint", value).unwrap();
+    }
+    for names in [&["hint"][..], &["hint", spare::NAME]] {
+        for name in names {
+            let executable = PermissionsExt::from_mode(0o755);
+            fs::set_permissions(node.file(name), executable).unwrap();
+        }
+        store.put("hint", b"#!/bin/sh").unwrap();
+        assert_eq!(mode(&node.file("hint")) & 0o111, 0, "{names:?}");
+    }
+}
+
+#[test]
 fn a_spare_that_is_no_longer_weirs_alone_is_not_written() {
     type Spoil = fn(&Node);
     let spoils: [Spoil; 5] = [
