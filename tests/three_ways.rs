@@ -61,8 +61,20 @@ fn version_is_answered_under_every_name() -> Result<()> {
         let answer = node.run(&call)?.result();
         assert_eq!(answer["cniVersion"], "1.0.0", "{name}");
         assert_eq!(answer["supportedVersions"], json!(VERSIONS), "{name}");
-        let answer = node.run(call.input(""))?.result();
-        assert_eq!(answer["supportedVersions"], json!(VERSIONS), "{name}");
+        for other in [
+            "",
+            "no JSON",
+            r#"{"cniVersion": "1.2.0"}"#,
+            r#"{"cniVersion": 7}"#,
+        ] {
+            let answer = node.run(call.input(other))?.result();
+            assert_eq!(answer["cniVersion"], "1.1.0", "{name}: {other}");
+            assert_eq!(
+                answer["supportedVersions"],
+                json!(VERSIONS),
+                "{name}: {other}"
+            );
+        }
     }
     Ok(())
 }
