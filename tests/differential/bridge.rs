@@ -156,6 +156,10 @@ cases! {
         json!({"dns": {"nameservers": ["192.0.2.53"]}}),
         json!({"subnet": "10.1.0.0/24", "resolvConf": "/etc/resolv.conf"}),
     ).file("etc/resolv.conf", "nameserver 192.0.2.1\ndomain example.com\n");
+    dns_of_empty_lists: Case::bridge(
+        json!({"dns": {"nameservers": []}}),
+        json!({"subnet": "10.1.0.0/24", "resolvConf": "/etc/resolv.conf"}),
+    ).file("etc/resolv.conf", "nameserver 192.0.2.1\ndomain example.com\n");
     dns_of_layer_2: Case::layer_2(json!({"dns": {"nameservers": ["192.0.2.53"]}}));
     address_of_cni_args: Case::bridge(json!({}), json!({"subnet": "10.1.0.0/24"}))
         .args("IgnoreUnknown=1;IP=10.1.0.77", "IgnoreUnknown=1;IP=10.1.0.78/24");

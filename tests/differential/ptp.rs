@@ -50,6 +50,10 @@ cases! {
         json!({}),
         json!({"subnet": "10.1.0.0/24", "resolvConf": "/etc/resolv.conf"}),
     ).file("etc/resolv.conf", "nameserver 192.0.2.1\n");
+    dns_of_empty_lists: ptp(
+        json!({"dns": {"search": []}}),
+        json!({"subnet": "10.1.0.0/24", "resolvConf": "/etc/resolv.conf"}),
+    ).file("etc/resolv.conf", "nameserver 192.0.2.1\n");
     an_old_version:
         ptp(json!({"cniVersion": "0.4.0"}), json!({"subnet": "10.1.0.0/24"}));
     the_oldest_version:

@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 use weir_sdk::cni::validate_interface_name;
-use weir_sdk::config::Ipam;
 use weir_sdk::config::mac::{self, MacKey};
+use weir_sdk::config::{DnsKeys, Ipam};
 use weir_sdk::link::BridgeVlan;
-use weir_sdk::{Args, Dns, Error, Mac, masquerade};
+use weir_sdk::{Args, Error, Mac, masquerade};
 
 /// The bridge without `bridge`.
 const DEFAULT_BRIDGE: &str = "cni0";
@@ -55,7 +55,7 @@ pub struct Config {
     /// Which IPAM plugin; without one the network is a layer-2 one.
     pub ipam: Ipam,
     /// DNS settings, in place of the IPAM plugin's.
-    pub dns: Dns,
+    pub dns: DnsKeys,
     /// Arguments of the convention.
     pub args: ArgsKey,
     /// Capability arguments.
@@ -82,7 +82,7 @@ impl Default for Config {
             port_isolation: false,
             disable_container_interface: false,
             ipam: Ipam::default(),
-            dns: Dns::default(),
+            dns: DnsKeys::default(),
             args: ArgsKey::default(),
             runtime_config: MacKey::default(),
         }

@@ -64,8 +64,8 @@ impl Plugin for Bridge {
         result.interfaces = vec![bridge::interface(&bridge)?];
         result.interfaces.extend(veth.interfaces(request.sandbox));
         result.interfaces.extend(vlan_gateway);
-        if !config.dns.is_empty() {
-            result.dns = config.dns.clone();
+        if let Some(dns) = config.dns.settings() {
+            result.dns = dns;
         }
         Ok(result)
     }

@@ -1,8 +1,8 @@
 //! The configuration, key by key.
 
 use serde::Deserialize;
-use weir_sdk::config::Ipam;
-use weir_sdk::{Dns, Error, masquerade};
+use weir_sdk::config::{DnsKeys, Ipam};
+use weir_sdk::{Error, masquerade};
 
 /// A plugin configuration of the type `ptp`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -17,7 +17,7 @@ pub struct Config {
     /// Which IPAM plugin.
     pub ipam: Ipam,
     /// DNS settings, in place of the IPAM plugin's.
-    pub dns: Dns,
+    pub dns: DnsKeys,
 }
 
 impl Config {

@@ -59,8 +59,8 @@ impl Plugin for Ptp {
             masquerade::add(&Owner::of(&request), &result.ips)?;
         }
         result.interfaces = veth.interfaces(request.sandbox).into();
-        if !config.dns.is_empty() {
-            result.dns = config.dns.clone();
+        if let Some(dns) = config.dns.settings() {
+            result.dns = dns;
         }
         Ok(result)
     }

@@ -18,6 +18,7 @@
 //! (comments), and everything inside of `args` and `runtimeConfig`, which belongs to several plugins.
 
 mod de;
+mod dns;
 pub mod ip;
 mod ipam;
 mod keys;
@@ -29,6 +30,7 @@ use weir_cni::Error;
 
 use de::{Node, Path};
 
+pub use dns::DnsKeys;
 pub use ipam::Ipam;
 
 /// What is done with keys that the configuration's type does not have.
