@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde_json::json;
 use weir_kit::Node;
 
-use crate::attached::Attached;
+use crate::attached::{Attached, vlans};
 use crate::station::Station;
 
 /// A station in a VLAN that the container sees tagged.
@@ -35,6 +35,37 @@ fn a_trunk_has_its_vlans_tagged() {
     assert_eq!(of_port(alone), with_default[1..]);
     let all = json!({ "vlanTrunk": [{ "minID": 1, "maxID": 4094 }], "preserveDefaultVlan": false });
     assert_eq!(of_port(all), ["1-4094"]);
+}
+
+/// The reference does so since 1.8.0; the machine's is older. A VLAN that is named as both is untagged.
+#[test]
+#[ignore = "runs in the virtual machine"]
+fn a_trunk_has_a_native_vlan() {
+    let node = Node::create().expect("a node");
+    let keys = |vlan| {
+        json!({ "vlan": vlan, "vlanTrunk": [{ "minID": 5, "maxID": 9 }], "preserveDefaultVlan": false,
+            "isGateway": true })
+    };
+    let trunk = Attached::new(&node, keys(101));
+    assert_eq!(trunk.vlans(), ["5-9", "101 PVID untagged"]);
+    let within = Attached::new(
+        &node,
+        json!({ "vlan": 7, "vlanTrunk": [{ "minID": 5, "maxID": 9 }],
+        "preserveDefaultVlan": false }),
+    );
+    assert_eq!(within.vlans(), ["5-6", "7 PVID untagged", "8-9"]);
+    // The gateway is in the native VLAN alone.
+    let gateways: Vec<Vec<String>> = vlans(&node)
+        .into_iter()
+        .filter(|(name, _)| ![trunk.port(), within.port(), "cni0"].contains(&name.as_str()))
+        .map(|(_, vlans)| vlans)
+        .collect();
+    assert_eq!(gateways, [["101 PVID untagged"]]);
+
+    let mate = Attached::new(&node, json!({ "vlan": 101, "preserveDefaultVlan": false }));
+    let ear = mate.station().listen();
+    trunk.station().send(&mate.station(), "untagged");
+    assert_eq!(ear.next().text, "untagged");
 }
 
 #[test]

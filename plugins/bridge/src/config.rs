@@ -38,7 +38,7 @@ pub struct Config {
     pub hairpin_mode: bool,
     /// The bridge is promiscuous.
     pub promisc_mode: bool,
-    /// The VLAN of the container, which sees its frames untagged; 0 for none.
+    /// The VLAN whose frames the container sees untagged; 0 for none.
     pub vlan: u16,
     /// VLANs whose frames the container sees tagged.
     pub vlan_trunk: Option<Vec<Trunk>>,
@@ -129,13 +129,18 @@ impl Config {
         format!("{}.{}", self.bridge, self.vlan)
     }
 
-    /// The VLANs of the container's port.
+    /// The VLANs of the container's port: those of the trunk, and after them the one that is untagged, which may be
+    /// one of the trunk's: the last word counts.
     pub fn port_vlans(&self) -> Vec<BridgeVlan> {
-        if self.vlan != 0 {
-            return vec![access_vlan(self.vlan)];
-        }
         let trunk = self.vlan_trunk.as_deref().unwrap_or_default();
-        trunk_vlans(trunk.iter().flat_map(Trunk::ranges).collect())
+        let mut vlans = trunk_vlans(trunk.iter().flat_map(Trunk::ranges).collect());
+        vlans.extend(self.untagged_vlan());
+        vlans
+    }
+
+    /// `vlan`, which is also the VLAN of the gateway's port.
+    pub fn untagged_vlan(&self) -> Option<BridgeVlan> {
+        (self.vlan != 0).then(|| untagged_vlan(self.vlan))
     }
 
     /// The MAC that is asked for: of `runtimeConfig`, else of `args.cni`, else of `CNI_ARGS`.
@@ -192,11 +197,6 @@ impl Config {
         for (index, item) in trunk.iter().enumerate() {
             item.validate(&format!("vlanTrunk[{index}]"))?;
         }
-        if self.vlan != 0 && !trunk.is_empty() {
-            let msg = "vlan and vlanTrunk cannot both be given: a port is either in one VLAN \
-                       untagged or in several tagged";
-            return Err(invalid(msg));
-        }
         Ok(())
     }
 }
@@ -237,7 +237,7 @@ fn invalid(msg: impl Into<String>) -> Error {
 }
 
 /// A VLAN whose frames leave the port untagged and that untagged frames come into.
-fn access_vlan(id: u16) -> BridgeVlan {
+fn untagged_vlan(id: u16) -> BridgeVlan {
     BridgeVlan {
         first: id,
         last: id,
@@ -317,10 +317,6 @@ mod tests {
             (
                 r#"{"vlanTrunk": [{"maxID": 9}]}"#,
                 "vlanTrunk[0]: maxID needs minID",
-            ),
-            (
-                r#"{"vlan": 5, "vlanTrunk": [{"id": 6}]}"#,
-                "vlan and vlanTrunk cannot both be given",
             ),
             (
                 r#"{"hairpinMode": true, "promiscMode": true}"#,
@@ -404,6 +400,20 @@ mod tests {
         let vlans = config(r#"{"vlan": 7}"#).port_vlans();
         assert_eq!((vlans[0].first, vlans[0].last), (7, 7));
         assert!(vlans[0].pvid && vlans[0].untagged);
+    }
+
+    #[test]
+    fn the_untagged_vlan_of_a_trunk_comes_after_the_tagged_ones() {
+        let config = config(r#"{"vlan": 7, "vlanTrunk": [{"minID": 5, "maxID": 9}]}"#);
+        config.validate().unwrap();
+        assert_eq!(ranges(&config), [(5, 9), (7, 7)]);
+        let untagged: Vec<bool> = config
+            .port_vlans()
+            .iter()
+            .map(|vlan| vlan.untagged)
+            .collect();
+        assert_eq!(untagged, [false, true]);
+        assert_eq!(config.untagged_vlan().map(|vlan| vlan.first), Some(7));
     }
 
     proptest! {

@@ -144,7 +144,7 @@ fn ensure_vlan_interface(config: &Config, bridge: &Link) -> Result<Link, Error> 
         Err(error) if error.code == ErrorCode::Exists => {}
         port => {
             let port = port.context(&doing)?;
-            veth::set_vlans(config, &port)?;
+            veth::set_vlans(config, &port, config.untagged_vlan().as_slice())?;
             link::set_up(Namespace::Host, &port).context(&doing)?;
         }
     }

@@ -1,6 +1,6 @@
 //! The veth pair: one end a port of the bridge, the other the container's interface.
 
-use weir_sdk::link::{self, Link, OperState, PortChanges};
+use weir_sdk::link::{self, BridgeVlan, Link, OperState, PortChanges};
 use weir_sdk::owner::Owner;
 use weir_sdk::veth::{self, Settings, Veth};
 use weir_sdk::{Context, Error, Mac, Namespace, Request};
@@ -55,12 +55,11 @@ fn set_up_port(config: &Config, port: &Link) -> Result<(), Error> {
         link::update_port(Namespace::Host, port, flags)
             .context(format!("could not set the flags of port \"{}\"", port.name))?;
     }
-    set_vlans(config, port)
+    set_vlans(config, port, &config.port_vlans())
 }
 
-/// Puts a port into its VLANs, and takes it out of the default one unless that is to be preserved.
-pub fn set_vlans(config: &Config, port: &Link) -> Result<(), Error> {
-    let vlans = config.port_vlans();
+/// Puts a port into VLANs, and takes it out of the default one unless that is to be preserved.
+pub fn set_vlans(config: &Config, port: &Link, vlans: &[BridgeVlan]) -> Result<(), Error> {
     if vlans.is_empty() {
         return Ok(());
     }
@@ -71,7 +70,7 @@ pub fn set_vlans(config: &Config, port: &Link) -> Result<(), Error> {
             link::delete_vlans(Namespace::Host, port, &defaults).context(doing())?;
         }
     }
-    link::add_vlans(Namespace::Host, port, &vlans).context(doing())
+    link::add_vlans(Namespace::Host, port, vlans).context(doing())
 }
 
 /// Waits until the bridge forwards to the container, and reads the host's end again: what
