@@ -7,6 +7,7 @@
 
 mod bandwidth;
 mod bridge;
+mod bridge_mac;
 mod case;
 mod compare;
 mod damage;

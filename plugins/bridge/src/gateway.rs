@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use weir_sdk::address::{self, NewAddress};
 use weir_sdk::link::{self, Changes, Link, NewLink, NewPeer};
 use weir_sdk::{
-    Context, Error, ErrorCode, Interface, IpConfig, IpFamily, Namespace, Outcome, sysctl,
+    Context, Error, ErrorCode, Interface, IpConfig, IpFamily, Mac, Namespace, Outcome, sysctl,
 };
 
 use crate::codes;
@@ -106,18 +106,25 @@ fn add_address(device: &Link, gateway: IpNet) -> Result<(), Error> {
     address::add(Namespace::Host, device, new)
         .or_exists()
         .context(format!("could not add address {gateway} to \"{name}\""))?;
-    // What was read before may be no MAC at all: a bridge without ports has none.
-    let mac = link::get(Namespace::Host, device)
-        .context(format!("could not read \"{name}\" again"))?
-        .mac;
     // A bridge without a MAC of its own takes the lowest of its ports', and changes it as they come
-    // and go; who knows the gateway would lose it each time.
+    // and go; who knows the gateway would lose it each time. So the one that it had before the container's
+    // port came becomes its own.
     let own = Changes {
-        mac,
+        mac: mac_to_keep(device)?,
         ..Changes::default()
     };
     link::update(Namespace::Host, device, own)
         .context(format!("could not make the MAC of \"{name}\" permanent"))
+}
+
+/// The MAC that a device had, or where that was none, the one it has now: a bridge whose last port went has none.
+fn mac_to_keep(device: &Link) -> Result<Option<Mac>, Error> {
+    if device.mac.is_some_and(|mac| !mac.is_zero()) {
+        return Ok(device.mac);
+    }
+    let now = link::get(Namespace::Host, device)
+        .context(format!("could not read \"{}\" again", device.name))?;
+    Ok(now.mac)
 }
 
 /// The host's interface in the container's VLAN: one end of a veth pair whose other end is a port of
