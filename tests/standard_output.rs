@@ -116,7 +116,7 @@ impl Case {
             format!("plugin new project {project} --sdk {sdk}"),
             format!("plugin add {example}"),
             "plugin remove pinned-gateway".to_owned(),
-            format!("uninstall --bin-dir {bin}"),
+            format!("uninstall --force --bin-dir {bin}"),
         ]);
         all
     }

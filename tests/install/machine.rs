@@ -198,13 +198,13 @@ fn same(one: &Path, other: &Path) -> Result<bool> {
     }
 }
 
-/// The default network of the tests.
+/// The default network of the tests, of plugins that weir does not have.
 pub fn default_network() -> Value {
     json!({
         "cniVersion": "1.0.0", "name": "pods", "plugins": [
-            { "type": "bridge", "bridge": "pods0", "capabilities": { "mac": true, "ips": false },
-                "ipam": { "type": "host-local", "subnet": "10.88.0.0/24" } },
-            { "type": "portmap", "capabilities": { "portMappings": true } },
+            { "type": "native", "bridge": "pods0", "capabilities": { "mac": true, "ips": false },
+                "ipam": { "type": "native-ipam", "subnet": "10.88.0.0/24" } },
+            { "type": "native-portmap", "capabilities": { "portMappings": true } },
         ],
     })
 }

@@ -93,6 +93,58 @@ fn it_is_refused_where_a_configuration_by_hand_needs_weir() -> Result<()> {
     Ok(())
 }
 
+/// What weir alone has put there, and a network of the node needs: no pod would start after it.
+#[test]
+fn it_is_refused_where_a_network_would_be_without_its_plugin() -> Result<()> {
+    let plugins = [
+        (json!({ "type": "bridge" }), "bridge"),
+        (
+            json!({ "type": "native", "ipam": { "type": "host-local" } }),
+            "host-local",
+        ),
+        (json!({ "type": "flannel" }), "bridge, host-local"),
+        (
+            json!({ "type": "native", "delegates": [{ "type": "ptp" }] }),
+            "ptp",
+        ),
+    ];
+    for (plugin, missing) in plugins {
+        let machine = Machine::create()?;
+        let network = json!({ "cniVersion": "1.0.0", "name": "pods", "plugins": [plugin] });
+        machine.write_conf(DEFAULT, &network)?;
+        machine.install("")?;
+        let said = machine.fail("uninstall")?;
+        let expected = format!("{DEFAULT}` needs {missing}, which would be missing");
+        assert!(said.contains(&expected), "{said}");
+        assert!(machine.configuration().exists() && machine.is_link("bridge"));
+        machine.succeed("uninstall --force")?;
+    }
+    Ok(())
+}
+
+/// One that is put back counts as one that is there.
+#[test]
+fn plugins_of_the_network_that_comes_back_are_needed_too() -> Result<()> {
+    let machine = Machine::create()?;
+    let network =
+        |plugin| json!({ "cniVersion": "1.0.0", "name": "pods", "plugins": [{ "type": plugin }] });
+    machine.write_conf("05-multus.conflist.weir-replaced", &network("ptp"))?;
+    machine.write_conf(DEFAULT, &network("bridge"))?;
+    machine.put_foreign("bridge", "the reference plugin")?;
+    machine.install("")?;
+    let said = machine.fail("uninstall")?;
+    assert!(
+        said.contains("05-multus.conflist.weir-replaced` needs ptp"),
+        "{said}"
+    );
+    // Somebody else's takes the place of weir's.
+    fs::remove_file(machine.bin_dir().join("ptp"))?;
+    machine.put_foreign("ptp", "the reference plugin")?;
+    machine.succeed("uninstall")?;
+    assert_eq!(machine.names("opt/cni/bin")?, ["bridge", "ptp"]);
+    Ok(())
+}
+
 /// The configuration goes first: a runtime never finds one whose plugin is not there.
 #[test]
 fn the_configuration_is_gone_before_the_binary() -> Result<()> {

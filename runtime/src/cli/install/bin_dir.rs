@@ -180,6 +180,14 @@ pub fn has_binary(bin_dir: &Path) -> Result<bool> {
     compare().with_context(|| format!("read `{}`", place.display()))
 }
 
+/// The names of weir's links that took no other plugin's place.
+pub fn without_predecessor(bin_dir: &Path) -> Result<Vec<String>> {
+    let kept = kept::names(bin_dir)?;
+    let mut names = kept::file_names(bin_dir)?;
+    names.retain(|name| has_link(bin_dir, name) && !kept.contains(name));
+    Ok(names)
+}
+
 /// Whether a name in the directory is weir's link.
 pub fn has_link(bin_dir: &Path, name: &str) -> bool {
     is_own_link(&bin_dir.join(name))

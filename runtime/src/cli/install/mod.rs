@@ -12,6 +12,7 @@ mod default_network;
 mod kept;
 mod kubeconfig;
 mod multus;
+mod needed;
 mod node;
 mod small;
 mod takeover;

@@ -11,7 +11,7 @@ use clap::Args;
 use super::bin_dir::{BinDir, Restored};
 use super::conf_dir::{configurations, has_type, is_configuration, own_configurations};
 use super::node::KUBECONFIG;
-use super::{OWN_NAME, kept, small};
+use super::{OWN_NAME, kept, needed, small};
 use crate::cli::output::say;
 use crate::network;
 use crate::paths::Paths;
@@ -46,7 +46,7 @@ pub struct Arguments {
     #[arg(long)]
     purge: bool,
     /// Also while pods are attached, whose networks nobody removes then, and where a configuration that
-    /// is not weir's own needs weir.
+    /// is not weir's own needs weir, or a plugin that only weir has put there.
     #[arg(long)]
     force: bool,
 }
@@ -59,6 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if !arguments.force {
         check_pods(&paths)?;
         check_configurations(&conf_dir, &arguments.conf_name)?;
+        needed::check(&conf_dir, &arguments.conf_name, &arguments.bin_dir)?;
     }
     // Nobody installs meanwhile.
     let bin_dir = BinDir::lock(&arguments.bin_dir)?;
