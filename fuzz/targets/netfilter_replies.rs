@@ -129,5 +129,7 @@ fn transaction() -> Apply {
             Command::AppendRule(rule),
         ],
         only_empty: false,
+        listening: Vec::new(),
+        removed: Vec::new(),
     }
 }

@@ -146,6 +146,7 @@ fn eth0() -> LinkFacts {
         index: 2,
         name: "eth0".to_owned(),
         kind: "veth".to_owned(),
+        owner: String::new(),
     }
 }
 
