@@ -138,9 +138,14 @@ impl Config {
         vlans
     }
 
-    /// `vlan`, which is also the VLAN of the gateway's port.
+    /// `vlan`, whose frames leave the port untagged and that untagged frames come into: of the gateway's port as well.
     pub fn untagged_vlan(&self) -> Option<BridgeVlan> {
-        (self.vlan != 0).then(|| untagged_vlan(self.vlan))
+        (self.vlan != 0).then_some(BridgeVlan {
+            first: self.vlan,
+            last: self.vlan,
+            pvid: true,
+            untagged: true,
+        })
     }
 
     /// The MAC that is asked for: of `runtimeConfig`, else of `args.cni`, else of `CNI_ARGS`.
@@ -234,16 +239,6 @@ impl Trunk {
 
 fn invalid(msg: impl Into<String>) -> Error {
     Error::invalid_config(msg)
-}
-
-/// A VLAN whose frames leave the port untagged and that untagged frames come into.
-fn untagged_vlan(id: u16) -> BridgeVlan {
-    BridgeVlan {
-        first: id,
-        last: id,
-        pvid: true,
-        untagged: true,
-    }
 }
 
 /// The ranges in order, those that overlap or follow each other as one.

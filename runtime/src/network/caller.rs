@@ -7,7 +7,7 @@
 //! stands in a file that root wrote, but for what runtimes add to it, or where a native plugin that
 //! `weir.json` lists has made it.
 
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use nix::unistd::getppid;
 use serde_json::{Map, Value};
 use weir_cni::{Args, Error, NetworkConfigList, PluginConfig};
 
+use super::files::is_configuration;
 use super::native;
 use super::source::{MADE_BY, Source};
 use crate::grant::section::Request;
@@ -88,9 +89,7 @@ fn files(paths: &Paths) -> Vec<PathBuf> {
     let directories = paths.runtimes_networks().into_iter();
     let entries = directories.flat_map(|directory| fs::read_dir(directory).into_iter().flatten());
     let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let endings = ["conf", "conflist", "json"].map(OsStr::new);
-    let is_configuration = |path: &PathBuf| path.extension().is_some_and(|e| endings.contains(&e));
-    files.filter(is_configuration).collect()
+    files.filter(|path| is_configuration(path)).collect()
 }
 
 /// Whoever wrote the file: that it names one makes no call the node's own.
@@ -125,7 +124,7 @@ fn is_written_in(paths: &Paths, file: &Path, config: &PluginConfig) -> bool {
     })
 }
 
-fn without_added(config: &Map<String, Value>) -> std::collections::BTreeMap<&str, Value> {
+fn without_added(config: &Map<String, Value>) -> BTreeMap<&str, Value> {
     let own = config
         .iter()
         .filter(|(key, _)| !ADDED.contains(&key.as_str()));

@@ -1,6 +1,7 @@
 //! Network configurations on disk: `<name>.conflist`, `.conf` and `.json` files of a directory, as
 //! libcni finds them.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,12 @@ use weir_cni::{Error, NetworkConfigList, PluginConfig};
 
 /// Extensions, the first first.
 const EXTENSIONS: [&str; 3] = ["conflist", "conf", "json"];
+
+/// Whether a runtime reads a file of that name.
+pub fn is_configuration(path: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str);
+    extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
+}
 
 /// The network of that name, from the first file in the order of their names that has it: lists
 /// before single plugins.

@@ -18,7 +18,7 @@ mod source;
 pub use attachment::Attachment;
 pub use cache::{Cache, Cached};
 pub use caller::source_of_call;
-pub use files::{at, find, first, list_names};
+pub use files::{at, find, first, is_configuration, list_names};
 pub use list::{AddFailed, Network, together, with_left};
 pub use native::{NativePlugins, inspect as inspect_native};
 pub use plugin::run_plugin;

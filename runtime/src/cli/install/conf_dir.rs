@@ -6,9 +6,7 @@ use anyhow::Result;
 use weir_cni::NetworkConfigList;
 
 use super::kept::file_names;
-
-/// What a runtime reads.
-const EXTENSIONS: [&str; 3] = ["conf", "conflist", "json"];
+use crate::network;
 
 /// What was looked for, or why it is not there (yet).
 pub enum Search<T> {
@@ -28,8 +26,7 @@ pub fn configurations(directory: &Path, own: &str) -> Result<Vec<String>> {
 
 /// Whether a runtime reads a file of that name.
 pub fn is_configuration(name: &str) -> bool {
-    let extension = Path::new(name).extension().and_then(|e| e.to_str());
-    extension.is_some_and(|e| EXTENSIONS.contains(&e))
+    network::is_configuration(Path::new(name))
 }
 
 /// Whether a file is called as weir's own configuration is, be it a list or a single plugin's.
