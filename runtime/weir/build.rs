@@ -79,10 +79,10 @@ fn entry(name: &str, built: &Path, grant: &Path) -> String {
     let code = built.join(name).with_extension("cwasm");
     let digest = digest(&read(&component));
     read(&code);
-    let grant = grant_as_json(grant);
+    let (grant, tenants) = grant_as_json(grant);
     format!(
         "        weir::sandbox::BuiltIn {{ name: {name:?}, digest: {digest:?}, component: include_bytes!({component:?}), \
-         code: &weir_engine::Embedded(*include_bytes!({code:?})), grant: {grant:?} }},\n"
+         code: &weir_engine::Embedded(*include_bytes!({code:?})), grant: {grant:?}, tenants: {tenants:?} }},\n"
     )
 }
 
@@ -104,9 +104,14 @@ fn digest(bytes: &[u8]) -> String {
     text
 }
 
-fn grant_as_json(path: &Path) -> String {
+/// A grant without what tenants may do, and that.
+fn grant_as_json(path: &Path) -> (String, String) {
     let text = String::from_utf8(read(path)).expect("a grant is UTF-8");
-    let grant: serde_json::Value =
+    let mut grant: serde_json::Value =
         serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    grant.to_string()
+    let tenants = grant["spec"]
+        .as_object_mut()
+        .and_then(|spec| spec.remove("tenants"))
+        .unwrap_or_default();
+    (grant.to_string(), tenants.to_string())
 }

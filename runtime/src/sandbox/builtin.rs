@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 
 use weir_engine::Embedded;
 
+use crate::grant::Document;
+
 /// All that a binary can have inside.
 #[derive(Clone, Copy, Default)]
 pub struct Inside {
@@ -28,9 +30,28 @@ pub struct BuiltIn {
     pub component: &'static [u8],
     /// Ahead-of-time code for this target.
     pub code: &'static Embedded<[u8]>,
-    /// The shipped grant, as JSON.
+    /// The shipped grant without what tenants may do, as JSON.
     pub grant: &'static str,
+    /// What tenants may do under the shipped grant, `spec.tenants`, as JSON.
+    pub tenants: &'static str,
 }
+
+impl BuiltIn {
+    /// The shipped grant.
+    pub fn grant(&self) -> Document {
+        let mut grant = self.grant_without_tenants();
+        grant.spec.tenants = serde_json::from_str(self.tenants).expect(CHECKED);
+        grant
+    }
+
+    /// The shipped grant as far as it concerns the node's own networks: to parse the rest takes as long again.
+    pub fn grant_without_tenants(&self) -> Document {
+        serde_json::from_str(self.grant).expect(CHECKED)
+    }
+}
+
+/// What the tests hold every shipped grant to.
+const CHECKED: &str = "a shipped grant is valid";
 
 static INSIDE: OnceLock<Inside> = OnceLock::new();
 
@@ -88,18 +109,20 @@ pub fn missing_plugins() -> Option<Missing> {
 /// The plugin `static` with its shipped grant, and no code, for tests of what grants are in force.
 #[cfg(test)]
 pub fn put_static_inside() {
-    use crate::grant::Document;
-
     static ONE: OnceLock<BuiltIn> = OnceLock::new();
     let one = ONE.get_or_init(|| {
         let shipped = include_bytes!("../../../plugins/static/grant.yaml");
-        let grant = Document::read(shipped).expect("a shipped grant is valid");
+        let mut grant = Document::read(shipped).expect(CHECKED);
+        let tenants = grant.spec.tenants.take();
         BuiltIn {
             name: "static",
             digest: "sha256:5555555555555555555555555555555555555555555555555555555555555555",
             component: &[],
             code: &Embedded([]),
             grant: serde_json::to_string(&grant)
+                .expect("a grant is JSON")
+                .leak(),
+            tenants: serde_json::to_string(&tenants)
                 .expect("a grant is JSON")
                 .leak(),
         }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use weir_cni::{Command, Error};
 
+use super::builtin::BuiltIn;
 use super::catalogue::Plugin;
 use super::request::Request;
 use super::{builtin, codes};
@@ -104,7 +105,9 @@ impl Grants {
 
     /// All of them, the administrator's first.
     pub fn all(&self) -> Vec<Loaded> {
-        let shipped = builtin::all().iter().filter_map(|p| self.shipped(p));
+        let shipped = builtin::all()
+            .iter()
+            .filter_map(|p| self.shipped(p, BuiltIn::grant));
         let administrators = self.administrators.iter().cloned();
         administrators.chain(shipped).collect()
     }
@@ -115,9 +118,14 @@ impl Grants {
     /// request is one of theirs.
     pub fn for_plugin(&self, plugin: &Plugin, request: &Request) -> Result<Granted, Error> {
         let network = request.granted_as();
-        let Loaded { document, origin } = self.covering(plugin, network)?;
+        let section = Section::of(network);
+        let shipped = match section == Section::Node && request.asked_by_pod.is_empty() {
+            true => BuiltIn::grant_without_tenants,
+            false => BuiltIn::grant,
+        };
+        let Loaded { document, origin } = self.covering_or(plugin, network, shipped)?;
         let spec = document.spec;
-        if Section::of(network) == Section::Tenants {
+        if section == Section::Tenants {
             let tenants = spec
                 .tenants
                 .ok_or_else(|| not_for_tenants(plugin, network, &origin))?;
@@ -141,12 +149,23 @@ impl Grants {
     ///
     /// Errors: `codes::NO_GRANT`, naming the plugin, its digest and what to do.
     pub fn covering(&self, plugin: &Plugin, network: &str) -> Result<Loaded, Error> {
+        self.covering_or(plugin, network, BuiltIn::grant)
+    }
+
+    /// As [`covering`](Self::covering), with as much of a shipped grant as is needed.
+    fn covering_or(
+        &self,
+        plugin: &Plugin,
+        network: &str,
+        shipped: fn(&BuiltIn) -> Document,
+    ) -> Result<Loaded, Error> {
         let administrators = self.administrators.iter();
         let mut named: Vec<Loaded> = administrators
             .filter(|l| l.document.spec.plugin.name == plugin.name)
             .cloned()
             .collect();
-        named.extend(builtin::find(&plugin.name).and_then(|p| self.shipped(p)));
+        let built_in = builtin::find(&plugin.name);
+        named.extend(built_in.and_then(|p| self.shipped(p, shipped)));
         if named.is_empty() {
             return Err(none(plugin));
         }
@@ -161,13 +180,13 @@ impl Grants {
 
     /// The grant of one of the binary's own plugins, which has the plugin's name, unless a document
     /// of the administrator's with that name replaces it.
-    fn shipped(&self, plugin: &builtin::BuiltIn) -> Option<Loaded> {
+    fn shipped(&self, plugin: &BuiltIn, read: fn(&BuiltIn) -> Document) -> Option<Loaded> {
         let mut administrators = self.administrators.iter();
         if administrators.any(|l| l.document.metadata.name == plugin.name) {
             return None;
         }
         Some(Loaded {
-            document: serde_json::from_str(plugin.grant).expect("the build checks grants"),
+            document: read(plugin),
             origin: Origin::Shipped,
         })
     }
@@ -223,7 +242,7 @@ pub fn survey(paths: &Paths) -> Result<Vec<Found>, Error> {
     }
     found.extend(builtin::all().iter().map(|plugin| Found {
         origin: Origin::Shipped,
-        document: Ok(serde_json::from_str(plugin.grant).expect("the build checks grants")),
+        document: Ok(plugin.grant()),
     }));
     Ok(found)
 }
