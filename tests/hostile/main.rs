@@ -7,9 +7,11 @@ mod changes;
 mod contract;
 mod crossing;
 mod delegation;
+mod excess;
 mod filters;
 mod forgery;
 mod imports;
+mod inspected;
 mod limits;
 mod links;
 mod names;
@@ -18,13 +20,23 @@ mod output;
 mod parameters;
 mod puppet;
 mod reach;
+mod size;
 mod stores;
 mod tenants;
 mod wat;
 
+use std::fs;
+
 use anyhow::Result;
+use bytesize::ByteSize;
 use serde_json::{Value, json};
 use weir_kit::{Container, Grant, Node, Outcome, State, weir};
+
+/// What a plugin may have where its grant does not say, in bytes.
+const DEFAULT_MEMORY: u64 = 64 << 20;
+
+/// What all of a call of weir takes besides, at most, in bytes.
+const HOSTS_OWN: u64 = 32 << 20;
 
 /// A node with a hostile plugin under a grant, and a container.
 pub struct Place {
@@ -66,7 +78,35 @@ impl Place {
         for (name, value) in variables {
             call.set(name, *value);
         }
-        self.node.run(&call)
+        let measured = self.node.inside(|| call.measure())?;
+        let most = self.memory()? + HOSTS_OWN;
+        let peak = measured.peak;
+        assert!(
+            peak <= most,
+            "{peak} bytes of memory, which are more than {most}"
+        );
+        Ok(measured.outcome)
+    }
+
+    /// What the grants let a plugin have, in bytes: the largest limit, or the one where no grant names any.
+    fn memory(&self) -> Result<u64> {
+        let mut most = DEFAULT_MEMORY;
+        for entry in fs::read_dir(self.node.root().join("etc/weir/grants.d"))? {
+            let text = fs::read_to_string(entry?.path())?;
+            for (_, rest) in text
+                .match_indices("memory: ")
+                .map(|(at, word)| text.split_at(at + word.len()))
+            {
+                let size = rest
+                    .split([',', '}', '\n'])
+                    .next()
+                    .unwrap_or_default()
+                    .trim();
+                let size: ByteSize = size.parse().map_err(anyhow::Error::msg)?;
+                most = most.max(size.as_u64());
+            }
+        }
+        Ok(most)
     }
 
     /// Fails unless the error has this code, names the plugin once, says these words, and nothing

@@ -97,8 +97,20 @@ impl Text {
 
     /// Makes it a component against a contract, in a file of its own.
     pub fn component(&self, node: &Node, wit: &Path) -> Result<PathBuf> {
-        let mut weir_wat = Command::new(program("weir-wat"))
-            .arg(wit)
+        self.component_with(node, wit, None)
+    }
+
+    /// The same, with the component of this text inside.
+    pub fn component_with(&self, node: &Node, wit: &Path, inside: Option<&str>) -> Result<PathBuf> {
+        let mut weir_wat = Command::new(program("weir-wat"));
+        if let Some(inside) = inside {
+            let file = node.root().join("inside.wat");
+            fs::write(&file, inside)?;
+            weir_wat.arg(wit).arg(file);
+        } else {
+            weir_wat.arg(wit);
+        }
+        let mut weir_wat = weir_wat
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -116,8 +128,18 @@ impl Text {
 
     /// A place with the plugin in it.
     pub fn place(&self, capabilities: &str, limits: &str) -> Result<Place> {
+        self.place_with(None, capabilities, limits)
+    }
+
+    /// The same, where the plugin has the component of this text inside.
+    pub fn place_with(
+        &self,
+        inside: Option<&str>,
+        capabilities: &str,
+        limits: &str,
+    ) -> Result<Place> {
         let node = Node::create()?;
-        let file = self.component(&node, &house().join("wit"))?;
+        let file = self.component_with(&node, &house().join("wit"), inside)?;
         let file = file.to_str().context("text")?;
         node.weir(&["plugin", "add", file, "--name", PLUGIN])?;
         node.link_plugin(PLUGIN)?;

@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, ensure};
 
 use super::installed::Kept;
+use super::memory::{Measured, measure};
 use super::node::Node;
 use super::{binary, component};
 
@@ -80,6 +81,13 @@ impl Node {
         let mut weir = Command::new(binary());
         weir.args(words).env("WEIR_ROOT", self.root());
         weir.output().context("run weir")
+    }
+
+    /// The same in the node's namespace, with the most memory that it had; see [`memory`](super::memory).
+    pub fn measured(&self, words: &[&str]) -> Result<Measured> {
+        let mut weir = Command::new(binary());
+        weir.args(words).env("WEIR_ROOT", self.root());
+        self.inside(|| measure(&mut weir, b""))
     }
 
     /// Runs weir's command line in the node's namespace, and returns what it printed. Errors: its

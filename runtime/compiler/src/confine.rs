@@ -18,6 +18,9 @@ const TIME: u64 = 60;
 /// Bytes of address space.
 const MEMORY: u64 = 4 << 30;
 
+/// Bytes of code, which are its output: weir has them in memory.
+const CODE: u64 = 256 << 20;
+
 /// The system calls of a program that computes. None opens, names or makes anything.
 const ALLOWED: [i64; 16] = [
     libc::SYS_brk,
@@ -51,6 +54,7 @@ const PROTECTION: u8 = 2;
 pub fn this_process() -> Result<()> {
     setrlimit(Resource::RLIMIT_CPU, TIME, TIME).context("limit the processor time")?;
     setrlimit(Resource::RLIMIT_AS, MEMORY, MEMORY).context("limit the memory")?;
+    setrlimit(Resource::RLIMIT_FSIZE, CODE, CODE).context("limit the size of the code")?;
     setrlimit(Resource::RLIMIT_CORE, 0, 0).context("limit the core file")?;
     apply_filter(&filter()?).context("install the filter of system calls")
 }

@@ -4,6 +4,7 @@
 //! while a container waits, and by another program (`weir-compiler`). Both must agree about the
 //! engine's settings, which is why they stand here, in a crate of their own below everything else.
 
+pub mod bounds;
 mod memory;
 
 use std::ptr::NonNull;

@@ -1,10 +1,12 @@
 //! What a person names in one word, a component's file or a plugin of this node, and what a component is
 //! called.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use bytesize::ByteSize;
 
 use super::output::show;
 use crate::sandbox::{Inspection, Sandbox};
@@ -29,9 +31,24 @@ impl<'a> Named<'a> {
     }
 }
 
-/// The bytes of a file.
+/// Bytes of a component, at most: it is in memory while it is looked at.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The bytes of a file. Errors: also for one that is too large for a component.
 pub fn read(file: &Path) -> Result<Vec<u8>> {
-    fs::read(file).with_context(|| format!("read `{}`", file.display()))
+    let context = || format!("read `{}`", file.display());
+    let mut bytes = Vec::new();
+    let opened = File::open(file).with_context(context)?;
+    let read = opened.take(MOST_BYTES + 1).read_to_end(&mut bytes);
+    read.with_context(context)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        let most = ByteSize::b(MOST_BYTES).display().iec();
+        bail!(
+            "`{}` is larger than a plugin may be, {most}",
+            file.display()
+        );
+    }
+    Ok(bytes)
 }
 
 /// Looks at the component of a file. Errors, which name the file: it is no component.

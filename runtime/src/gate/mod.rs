@@ -17,6 +17,7 @@ pub use audit::{Audit, Subject};
 pub use permit::Permit;
 pub use text::{escape, misleads};
 
+use crate::grant::link::LinkFacts;
 use crate::grant::{
     Capabilities, Capability, Decision, Invocation, Namespace, Operation, Rule, Section, decide,
 };
@@ -115,6 +116,34 @@ impl Gate {
         self.carry_out(operation, Verdict::Undo, act)
     }
 
+    /// The same for several that are carried out in one step; nothing where there are none.
+    pub fn undo_all<O, E>(
+        &mut self,
+        operations: Vec<O>,
+        act: impl FnOnce(&[Permit<O>]) -> Result<(), E>,
+    ) -> Result<(), E>
+    where
+        O: Operation,
+        E: fmt::Display,
+    {
+        if operations.is_empty() {
+            return Ok(());
+        }
+        let start = Instant::now();
+        let permits: Vec<_> = operations.into_iter().map(Permit::new).collect();
+        let outcome = act(&permits);
+        let took = start.elapsed();
+        let answer = match &outcome {
+            Ok(()) => "ok".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        for permit in &permits {
+            self.audit
+                .record(permit.operation(), &Verdict::Undo, &answer, Some(took));
+        }
+        outcome
+    }
+
     /// Whether `operation` would be allowed. Nothing is done, and nothing recorded.
     pub fn allows<O: Operation>(&self, operation: &O) -> bool {
         let decision = decide(&self.capabilities, &self.invocation, operation);
@@ -125,6 +154,22 @@ impl Gate {
     pub fn mentions_link(&self, namespace: Namespace, name: &str) -> bool {
         self.capabilities
             .mention_link(namespace, name, &self.invocation)
+    }
+
+    /// Whether the grant lets links be created in a namespace, of whatever kind.
+    pub fn may_create_links(&self, namespace: Namespace) -> bool {
+        self.capabilities
+            .link
+            .iter()
+            .any(|rule| rule.may_create_in(namespace))
+    }
+
+    /// Whether the grant lets a link of this kind and name be created where this one is.
+    pub fn may_have_created(&self, link: &LinkFacts) -> bool {
+        let rules = &self.capabilities.link;
+        rules
+            .iter()
+            .any(|rule| rule.may_create(link, &self.invocation))
     }
 
     /// Whether a rule about parameters asks whose link they are of.

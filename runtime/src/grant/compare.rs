@@ -96,12 +96,13 @@ pub fn compare(first: &Document, second: &Document) -> Difference {
 /// A limit's key, and how it is written: to the byte, so that two are the same where their texts are.
 type Limit = (&'static str, fn(&Limits) -> String);
 
-const LIMITS: [Limit; 5] = [
+const LIMITS: [Limit; 6] = [
     ("spec.limits.memory", |l| Exact::from(l.memory).to_string()),
     ("spec.limits.time", |l| {
         humantime::format_duration(l.time).to_string()
     }),
     ("spec.limits.calls", |l| l.calls.to_string()),
+    ("spec.limits.changes", |l| l.changes.to_string()),
     ("spec.limits.transfer", |l| {
         Exact::from(l.transfer).to_string()
     }),

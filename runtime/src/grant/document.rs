@@ -235,7 +235,7 @@ impl Rules for Capabilities {
 #[serde(deny_unknown_fields, default)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Limits {
-    /// Linear memory and tables of the plugin.
+    /// Linear memory and tables of the plugin, and its code where that is large.
     #[serde(with = "Size")]
     pub memory: ByteSize,
     /// From the start of the plugin's call to its return; at most a minute.
@@ -243,6 +243,9 @@ pub struct Limits {
     pub time: Duration,
     /// Calls of host functions.
     pub calls: u64,
+    /// Links, addresses, routes, rules and all else that the plugin makes or changes, and the host undoes where it
+    /// fails.
+    pub changes: u64,
     /// What one call may hand to the host: all its strings and lists together.
     #[serde(with = "Size")]
     pub transfer: ByteSize,
@@ -262,6 +265,7 @@ impl Default for Limits {
             memory: ByteSize::mib(64),
             time: Self::MOST_TIME,
             calls: 10_000,
+            changes: 1_000,
             transfer: ByteSize::mib(1),
             log: ByteSize::kib(64),
         }

@@ -587,6 +587,21 @@ pub struct LinkRule {
     pub verbs: Option<Vec<Verb>>,
 }
 
+impl LinkRule {
+    /// Whether it lets a link of some kind and name be created in a namespace.
+    pub fn may_create_in(&self, namespace: Namespace) -> bool {
+        self.namespace.is_none_or(|own| own == namespace)
+            && any(self.verbs.as_deref(), |verb| *verb == Verb::Create)
+    }
+
+    /// Whether it lets a link of this kind and name be created where this one is.
+    pub fn may_create(&self, link: &LinkFacts, invocation: &Invocation) -> bool {
+        let mut requirement = Requirement::on(link, Verb::Create);
+        requirement.owner = None;
+        self.miss(&requirement, invocation).is_none()
+    }
+}
+
 /// One link, existing or to be, and what is done with it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {

@@ -116,6 +116,46 @@ pub struct Change {
     pub after: Option<Vec<u8>>,
 }
 
+/// What a change takes in memory besides its key and values, in bytes.
+pub const CHANGE_SIZE: usize = 128;
+
+impl Revert {
+    /// What it takes in memory, in bytes.
+    pub fn size(&self) -> usize {
+        let length = |value: &Option<Vec<u8>>| value.as_ref().map_or(0, Vec::len);
+        let sizes = self.changes.iter().map(|change| {
+            CHANGE_SIZE + change.key.len() + length(&change.before) + length(&change.after)
+        });
+        sizes.sum()
+    }
+
+    /// Takes in what was changed later, so that a key that is written again and again goes back in one step. Both lists
+    /// are sorted by key.
+    ///
+    /// Errors: the changes, where somebody else has changed one of these keys in between.
+    pub fn take_in(&mut self, later: Vec<Change>) -> Result<(), Vec<Change>> {
+        let is_broken = |change: &Change| {
+            self.place_of(&change.key)
+                .is_ok_and(|at| self.changes[at].after != change.before)
+        };
+        if later.iter().any(is_broken) {
+            return Err(later);
+        }
+        for change in later {
+            match self.place_of(&change.key) {
+                Ok(at) => self.changes[at].after = change.after,
+                Err(at) => self.changes.insert(at, change),
+            }
+        }
+        Ok(())
+    }
+
+    fn place_of(&self, key: &str) -> Result<usize, usize> {
+        self.changes
+            .binary_search_by(|change| change.key.as_str().cmp(key))
+    }
+}
+
 /// A claim may offer a thousand keys; a record names the first ones.
 fn first_keys<S: serde::Serializer>(keys: &[String], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(keys.iter().take(4))
@@ -202,6 +242,44 @@ mod tests {
     use super::super::document::Capabilities;
     use super::super::operation::{Decision, decide};
     use super::*;
+
+    fn change(key: &str, before: Option<&str>, after: Option<&str>) -> Change {
+        let bytes = |value: Option<&str>| value.map(|value| value.as_bytes().to_vec());
+        Change {
+            key: key.to_owned(),
+            before: bytes(before),
+            after: bytes(after),
+        }
+    }
+
+    fn revert(changes: Vec<Change>) -> Revert {
+        Revert {
+            location: Location::Private,
+            changes,
+        }
+    }
+
+    #[test]
+    fn what_is_changed_again_goes_back_in_one_step() {
+        let mut all = revert(vec![change("b", None, Some("1"))]);
+        let later = vec![
+            change("a", None, Some("x")),
+            change("b", Some("1"), Some("2")),
+        ];
+        all.take_in(later).expect("nobody came in between");
+        assert_eq!(
+            all.changes,
+            [change("a", None, Some("x")), change("b", None, Some("2"))]
+        );
+        assert_eq!(all.size(), 2 * CHANGE_SIZE + 4);
+        // Somebody else has written it since.
+        let theirs = vec![
+            change("b", Some("theirs"), Some("3")),
+            change("c", None, None),
+        ];
+        assert_eq!(all.take_in(theirs.clone()), Err(theirs));
+        assert_eq!(all.changes.len(), 2);
+    }
 
     #[test]
     fn the_closest_rule_is_about_the_same_sort_of_place() {

@@ -86,6 +86,7 @@ pub fn limits(limits: &Limits) -> Vec<String> {
         format!("at most {} of memory", size(limits.memory)),
         format!("at most {:?} from start to end", limits.time),
         format!("at most {} calls of weir", limits.calls),
+        format!("at most {} things made or changed", limits.changes),
         format!("at most {} handed over in one call", size(limits.transfer)),
         format!("at most {} written to the log", size(limits.log)),
     ]

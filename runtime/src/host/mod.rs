@@ -16,6 +16,7 @@ mod firewall_convert;
 mod firewalld;
 mod inverse;
 mod ipam;
+mod left;
 mod link;
 mod link_convert;
 mod log;
@@ -28,4 +29,4 @@ mod unsupported;
 
 pub use ipam::{DENIED, RunIpam};
 pub use log::{Log, printable};
-pub use state::{Host, Setup};
+pub use state::{Host, MOST_KEPT, Setup};

@@ -2,15 +2,16 @@
 
 use std::time::Instant;
 
-use wasmtime::ResourceLimiter;
 use wasmtime::component::ResourceTable;
+use wasmtime::{ResourceLimiter, Trap};
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use weir_engine::bounds;
 
 use super::bindings::weir::cni::types::{self, LinkReference};
 use super::ipam::run::RunIpam;
 use super::log::lines::Log;
-use super::undo::step::Undo;
+use super::undo::done::Done;
 use crate::gate::Gate;
 use crate::grant::link::{LinkFacts, Read};
 use crate::grant::{Limits, Namespace};
@@ -31,6 +32,8 @@ pub struct Setup {
     /// made then.
     pub former_network: Option<String>,
     pub limits: Limits,
+    /// Bytes of memory that the plugin's code takes of its limit.
+    pub code: usize,
     /// When the invocation's time is over.
     pub deadline: Instant,
     pub log: Log,
@@ -53,7 +56,7 @@ pub struct Host {
     pub(super) ipam: Option<Box<dyn RunIpam>>,
     pub(super) firewalld: Firewalld,
     /// What this invocation did, in order, and the host can undo.
-    pub(super) done: Vec<Undo>,
+    pub(super) done: Done,
     /// The links that this invocation made, by their namespace and index: they go with it.
     pub(super) made: Vec<(Namespace, u32)>,
     /// The links that this invocation has met, each as it left them.
@@ -64,6 +67,9 @@ pub struct Host {
     stderr: MemoryOutputPipe,
     limits: Limits,
     usage: Usage,
+    /// Bytes of what transactions of stores have changed and not committed.
+    pub(super) uncommitted: usize,
+    pub(super) open_stores: usize,
     /// The first link of the call under way of which the plugin must not learn what it is.
     unseen: Option<Unseen>,
 }
@@ -82,10 +88,23 @@ pub(super) enum Unseen {
 pub struct Usage {
     /// Calls of host functions.
     pub calls: u64,
-    /// The largest sum of memory and tables, in bytes.
+    /// The largest sum of code, memory and tables, in bytes.
     pub memory: usize,
     /// An allocation was refused.
     pub memory_refused: bool,
+    /// What the plugin has made or changed.
+    pub changes: u64,
+    /// Bytes that the host keeps to undo it.
+    pub kept: usize,
+}
+
+/// The most bytes that the host keeps to undo what one invocation did.
+pub const MOST_KEPT: usize = 8 << 20;
+
+impl Usage {
+    fn is_over(&self, limits: &Limits) -> bool {
+        self.calls > limits.calls || self.changes > limits.changes || self.kept > MOST_KEPT
+    }
 }
 
 impl Host {
@@ -104,14 +123,19 @@ impl Host {
             log: setup.log,
             lock: setup.lock,
             ipam: setup.ipam,
-            done: Vec::new(),
+            done: Done::default(),
             made: Vec::new(),
             known: Vec::new(),
             table: ResourceTable::new(),
             wasi: None,
             stderr,
             limits: setup.limits,
-            usage: Usage::default(),
+            usage: Usage {
+                memory: setup.code,
+                ..Usage::default()
+            },
+            uncommitted: 0,
+            open_stores: 0,
             unseen: None,
         }
     }
@@ -131,14 +155,25 @@ impl Host {
         self.deadline
     }
 
-    /// Counts a call of a host function. Errors: when the grant allows no more of them.
+    /// Counts a call of a host function. Errors: when one of the limits is used up, which [`usage`](Self::usage) tells;
+    /// [`Trap::Interrupt`] when the time is over.
     pub fn count_call(&mut self) -> wasmtime::Result<()> {
         self.unseen = None;
         self.usage.calls += 1;
-        if self.usage.calls > self.limits.calls {
-            return Err(wasmtime::Error::msg("too many calls of host functions"));
+        self.usage.changes = self.done.noted();
+        self.usage.kept = self.kept();
+        if Instant::now() >= self.deadline {
+            return Err(Trap::Interrupt.into());
         }
-        Ok(())
+        match self.usage.is_over(&self.limits) {
+            true => Err(wasmtime::Error::msg("a limit is used up")),
+            false => Ok(()),
+        }
+    }
+
+    /// Bytes that the host keeps to undo what the plugin did.
+    pub(super) fn kept(&self) -> usize {
+        self.done.size() + self.uncommitted
     }
 
     /// What the plugin wrote to its standard error and output, for the log.
@@ -155,6 +190,7 @@ impl Host {
     /// did not commit is undone.
     pub fn close(&mut self) {
         self.table = ResourceTable::new();
+        (self.uncommitted, self.open_stores) = (0, 0);
     }
 
     /// The facts about a link, for the gate. Errors: `NotFound`, `NoNamespace`.
@@ -331,6 +367,19 @@ impl ResourceLimiter for Host {
     ) -> wasmtime::Result<bool> {
         let elements = desired.saturating_sub(current);
         Ok(self.grow(elements.saturating_mul(size_of::<usize>())))
+    }
+
+    // Code that an older weir compiled was not held to the bounds.
+    fn instances(&self) -> usize {
+        bounds::INSTANCES as usize
+    }
+
+    fn memories(&self) -> usize {
+        bounds::MEMORIES as usize
+    }
+
+    fn tables(&self) -> usize {
+        bounds::TABLES as usize
     }
 }
 

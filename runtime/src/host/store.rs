@@ -4,17 +4,21 @@ use wasmtime::component::Resource;
 
 use super::bindings::weir::cni::store::Location as ContractLocation;
 use super::bindings::weir::cni::store::{Access, Host as Contract, HostTransaction};
-use super::state::Host;
-use super::undo::Undo;
+use super::state::{Host, MOST_KEPT};
 use crate::grant::section::in_one_part;
 use crate::grant::store::{self, Location};
 use crate::kernel::store::{Former, Store, StorePlace};
 use crate::kernel::{self, Error};
 
+/// How many stores a plugin has open at once, at most: each holds files and a lock.
+const MOST_OPEN: usize = 16;
+
 /// An open store, and where it is.
 pub struct Transaction {
     store: Store,
     location: Location,
+    /// Bytes of its changes that count as kept.
+    counted: usize,
 }
 
 impl Contract for Host {
@@ -29,6 +33,10 @@ impl Contract for Host {
         location: ContractLocation,
         access: Access,
     ) -> Result<Resource<Transaction>, Error> {
+        if self.open_stores >= MOST_OPEN {
+            let what = format!("{MOST_OPEN} stores are open, which is as many as may be at once");
+            return Err(Error::new(kernel::Code::Exhausted, what));
+        }
         let location = match location {
             ContractLocation::Private => Location::Private,
             ContractLocation::Directory(path) => Location::Directory(path.into()),
@@ -62,16 +70,20 @@ impl Contract for Host {
         let transaction = Transaction {
             store,
             location: opened,
+            counted: 0,
         };
-        self.table
-            .push(transaction)
-            .map_err(|e| Error::new(kernel::Code::Exhausted, e.to_string()))
+        let pushed = self.table.push(transaction);
+        let pushed = pushed.map_err(|e| Error::new(kernel::Code::Exhausted, e.to_string()))?;
+        self.open_stores += 1;
+        Ok(pushed)
     }
 }
 
 impl HostTransaction for Host {
     fn get(&mut self, this: Resource<Transaction>, key: String) -> Result<Vec<u8>, Error> {
-        let Transaction { store, location } = transaction(&mut self.table, &this)?;
+        let Transaction {
+            store, location, ..
+        } = transaction(&mut self.table, &this)?;
         let location = location.clone();
         self.gate
             .perform(store::Get { location, key }, |permit| store.get(permit))
@@ -83,14 +95,18 @@ impl HostTransaction for Host {
         key: String,
         value: Vec<u8>,
     ) -> Result<(), Error> {
-        let Transaction { store, location } = transaction(&mut self.table, &this)?;
-        let location = location.clone();
+        self.check_kept(&value)?;
+        let Transaction {
+            store, location, ..
+        } = transaction(&mut self.table, &this)?;
         let operation = store::Put {
-            location,
+            location: location.clone(),
             key,
             value,
         };
-        self.gate.perform(operation, |permit| store.put(permit))
+        let outcome = self.gate.perform(operation, |permit| store.put(permit));
+        self.count(&this)?;
+        outcome
     }
 
     fn claim(
@@ -99,52 +115,85 @@ impl HostTransaction for Host {
         keys: Vec<String>,
         value: Vec<u8>,
     ) -> Result<Option<String>, Error> {
-        let Transaction { store, location } = transaction(&mut self.table, &this)?;
-        let location = location.clone();
+        self.check_kept(&value)?;
+        let Transaction {
+            store, location, ..
+        } = transaction(&mut self.table, &this)?;
         let operation = store::Claim {
-            location,
+            location: location.clone(),
             keys,
             value,
         };
-        self.gate.perform(operation, |permit| store.claim(permit))
+        let outcome = self.gate.perform(operation, |permit| store.claim(permit));
+        self.count(&this)?;
+        outcome
     }
 
     fn delete(&mut self, this: Resource<Transaction>, key: String) -> Result<(), Error> {
-        let Transaction { store, location } = transaction(&mut self.table, &this)?;
+        let Transaction {
+            store, location, ..
+        } = transaction(&mut self.table, &this)?;
         let location = location.clone();
-        self.gate
-            .perform(store::Delete { location, key }, |permit| {
-                store.delete(permit)
-            })
+        let operation = store::Delete { location, key };
+        let outcome = self.gate.perform(operation, |permit| store.delete(permit));
+        self.count(&this)?;
+        outcome
     }
 
     fn keys(&mut self, this: Resource<Transaction>) -> Result<Vec<String>, Error> {
-        let Transaction { store, location } = transaction(&mut self.table, &this)?;
+        let Transaction {
+            store, location, ..
+        } = transaction(&mut self.table, &this)?;
         let location = location.clone();
         self.gate
             .perform(store::Keys { location }, |permit| store.keys(permit))
     }
 
     fn find(&mut self, this: Resource<Transaction>, value: Vec<u8>) -> Result<Vec<String>, Error> {
-        let Transaction { store, location } = transaction(&mut self.table, &this)?;
+        let Transaction {
+            store, location, ..
+        } = transaction(&mut self.table, &this)?;
         let location = location.clone();
         self.gate
             .perform(store::Find { location, value }, |permit| store.find(permit))
     }
 
     fn commit(&mut self, this: Resource<Transaction>) -> Result<(), Error> {
-        let Transaction { store, location } = transaction(&mut self.table, &this)?;
+        let Transaction {
+            store, location, ..
+        } = transaction(&mut self.table, &this)?;
         let changes = store.commit()?;
-        self.done.push(Undo::Store(store::Revert {
-            location: location.clone(),
-            changes,
-        }));
-        Ok(())
+        self.done.push_changes(location, changes);
+        self.count(&this)
     }
 
     fn drop(&mut self, this: Resource<Transaction>) -> wasmtime::Result<()> {
-        self.table.delete(this)?;
+        let transaction = self.table.delete(this)?;
+        self.uncommitted -= transaction.counted;
+        self.open_stores -= 1;
         Ok(())
+    }
+}
+
+impl Host {
+    /// Counts what a transaction has changed by now.
+    fn count(&mut self, this: &Resource<Transaction>) -> Result<(), Error> {
+        let transaction = transaction(&mut self.table, this)?;
+        let now = transaction.store.uncommitted();
+        self.uncommitted = self.uncommitted - transaction.counted + now;
+        transaction.counted = now;
+        Ok(())
+    }
+
+    /// Fails where the host would keep too much with a value.
+    fn check_kept(&self, value: &[u8]) -> Result<(), Error> {
+        if self.kept() + value.len() <= MOST_KEPT {
+            return Ok(());
+        }
+        Err(Error::new(
+            kernel::Code::Exhausted,
+            format!("the host keeps at most {MOST_KEPT} bytes to undo what a plugin has changed"),
+        ))
     }
 }
 

@@ -7,13 +7,14 @@
 //!
 //! The inverses run in reverse order, each with a permit of the gate's and a record in the audit log.
 
+pub mod done;
 pub mod step;
 
 use std::time::{Duration, Instant};
 
 use super::state::Host;
-use crate::grant::link;
 use crate::grant::section::in_one_part;
+use crate::grant::{Namespace, link};
 use crate::kernel::lock::Shared;
 use crate::kernel::store::StorePlace;
 use crate::kernel::{self, Code, Error};
@@ -26,12 +27,28 @@ impl Host {
     /// Undoes all that this invocation did. Returns what could not be undone, for the log.
     pub fn undo(&mut self) -> Vec<String> {
         self.close();
-        let mut failures = Vec::new();
+        let mut failures = self.undo_links();
         while let Some(undo) = self.done.pop() {
             let what = format!("{undo:?}");
             if let Err(error) = self.undo_one(undo) {
                 failures.push(format!("{what}: {error}"));
             }
+        }
+        failures
+    }
+
+    /// Removes links that were made, each namespace's in one request: the kernel waits once for all of them. With them
+    /// go their addresses, routes and disciplines, so that nothing is lost by its order.
+    fn undo_links(&mut self) -> Vec<String> {
+        let (host, container): (Vec<_>, Vec<_>) = (self.done.take_links().into_iter())
+            .partition(|delete| delete.link.namespace == Namespace::Host);
+        let mut failures = Vec::new();
+        for deletes in [container, host] {
+            let spaces = &mut self.namespaces;
+            let removed = self
+                .gate
+                .undo_all(deletes, |permits| kernel::link::delete_all(spaces, permits));
+            failures.extend(removed.err().map(|error| error.to_string()));
         }
         failures
     }

@@ -104,6 +104,21 @@ impl RouteSocket {
         Ok(objects)
     }
 
+    /// Sends a request for a list and returns its objects, and whether the list was the same from first to last: what
+    /// was made or removed meanwhile may be there or not, and what stood still is.
+    pub fn dump_once(
+        &mut self,
+        message: &RouteNetlinkMessage,
+    ) -> Result<(Vec<RouteNetlinkMessage>, bool), Error> {
+        self.send(message.clone(), NLM_F_REQUEST | NLM_F_DUMP)?;
+        let mut objects = Vec::new();
+        let is_consistent = self.receive_answer(|object| {
+            objects.push(object);
+            false
+        })?;
+        Ok((objects, is_consistent))
+    }
+
     /// Sends a request for a list and returns its objects.
     ///
     /// Errors: `Busy` when the list changes faster than the kernel can write it.
@@ -112,13 +127,7 @@ impl RouteSocket {
         message: &RouteNetlinkMessage,
     ) -> Result<Vec<RouteNetlinkMessage>, Error> {
         for _ in 0..DUMP_ATTEMPTS {
-            self.send(message.clone(), NLM_F_REQUEST | NLM_F_DUMP)?;
-            let mut objects = Vec::new();
-            let consistent = self.receive_answer(|object| {
-                objects.push(object);
-                false
-            })?;
-            if consistent {
+            if let (objects, true) = self.dump_once(message)? {
                 return Ok(objects);
             }
         }

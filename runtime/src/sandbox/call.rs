@@ -81,6 +81,23 @@ impl Call {
         }
     }
 
+    /// Removes what killed invocations left: of the attachment of a DEL whose ADD is not known to have ended, as there
+    /// is no result of it, and of the network of a GC.
+    ///
+    /// Errors: what could not be removed.
+    pub(super) fn remove_left(&mut self, request: &Request) -> Result<(), Error> {
+        let host = self.store.data_mut();
+        let removed = match request.command {
+            Command::Del if request.previous.is_none() => host.remove_left_of_attachment(),
+            Command::Gc => host.remove_left_of_network(&request.valid_attachments),
+            _ => return Ok(()),
+        };
+        removed.map_err(|e| {
+            let what = "links that an interrupted ADD left cannot be removed";
+            Error::io_failure(format!("{what}: {e}"))
+        })
+    }
+
     /// Asks the component about itself.
     pub(super) fn describe(mut self, plugin: &PluginPre<Host>) -> Result<About, Error> {
         let plugin = plugin

@@ -258,6 +258,22 @@ impl Plugin {
         matches!(self.source, Source::BuiltIn(_))
     }
 
+    /// What its code takes of the memory that its grant allows, in bytes. The first 16 MiB that it takes to load it are
+    /// nobody's; code that is inside the binary takes none.
+    ///
+    /// Errors: `codes::NO_PLUGIN` where it cannot be read.
+    pub fn memory_of_code(&self) -> Result<usize, Error> {
+        const NOBODYS: usize = 16 << 20;
+        match &self.source {
+            Source::BuiltIn(_) => Ok(0),
+            // It is read, and then copied to where it runs.
+            Source::Installed(installed) => {
+                let loaded = installed.code_size()?.saturating_mul(2);
+                Ok(loaded.saturating_sub(NOBODYS))
+            }
+        }
+    }
+
     /// The component, as its author built it. Errors: `codes::NO_PLUGIN` when it is damaged.
     pub fn component(&self) -> Result<Vec<u8>, Error> {
         match &self.source {

@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use bytesize::ByteSize;
 use serde_json::Value;
 use wasmtime::component::Component;
 use weir_cni::Error;
+use weir_engine::bounds;
 
 use super::call::Call;
 use super::catalogue::Plugin;
@@ -21,8 +23,13 @@ use crate::grant::{Capabilities, Invocation, Limits};
 use crate::host::{Host, Log, Setup};
 use crate::kernel::Namespaces;
 
-/// How long a component may think about its own name.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// What a component that is asked about itself may take: it is granted nothing.
+fn limits() -> Limits {
+    Limits {
+        time: Duration::from_secs(5),
+        ..Limits::default()
+    }
+}
 
 /// A component, looked at.
 #[derive(Clone, Debug)]
@@ -30,6 +37,8 @@ pub struct Inspection {
     /// What the plugin says of itself, or why it does not: `codes::REFUSED_IMPORT` for what it imports,
     /// `codes::NO_PLUGIN` where it is a component, but not of the contract's world.
     pub about: Result<About, Error>,
+    /// The limits under which it was run to be asked; none where it was not run.
+    pub ran: Option<Limits>,
     pub digest: Digest,
     pub requested: Requested,
     pub imported: Imported,
@@ -53,16 +62,26 @@ impl Inspection {
 impl Sandbox {
     /// Compiles a component, reads its imports, and asks it about itself, under a grant of nothing.
     ///
-    /// Errors: `codes::NO_PLUGIN` for what is no component; the caller knows what it is called.
+    /// It runs under the limits of a grant that names none.
+    ///
+    /// Errors: `codes::NO_PLUGIN` for what is no component, or is made of more than a plugin may be; the caller knows
+    /// what it is called.
     pub fn inspect(&self, component: &[u8]) -> Result<Inspection, Error> {
         let compiled = Compiled::of(component).map_err(|e| no_component(&e.to_string()))?;
+        // SAFETY: compiled just now, by the compiler of this build.
+        unsafe { bounds::check(compiled.code()) }.map_err(|e| too_much(&e))?;
         // SAFETY: compiled just now, by the compiler of this build.
         let loaded = unsafe { Component::deserialize(self.engine(), compiled.code()) };
         let loaded = loaded.map_err(|e| no_component(&format!("{e:#}")))?;
         let requested = requested(self.engine(), &loaded);
         let imported = imported(self.engine(), &loaded);
+        let (about, ran) = match imports::check("the component", &requested) {
+            Ok(()) => (self.ask(&loaded), Some(limits())),
+            Err(refused) => (Err(refused), None),
+        };
         Ok(Inspection {
-            about: imports::check("the component", &requested).and_then(|()| self.ask(&loaded)),
+            about,
+            ran,
             digest: digest(component),
             requested,
             imported,
@@ -100,13 +119,26 @@ impl Sandbox {
             paths: self.paths().clone(),
             plugin: String::new(),
             former_network: None,
-            limits: Limits::default(),
-            deadline: Instant::now() + PATIENCE,
+            limits: limits(),
+            deadline: Instant::now() + limits().time,
+            code: 0,
             log: Log::new(self.paths().log(), Value::Null, 0),
             lock: None,
             ipam: None,
         })
     }
+}
+
+fn too_much(why: &wasmtime::Error) -> Error {
+    let why = format!("the component is made of more than a plugin may be: {why:#}");
+    Error::new(codes::NO_PLUGIN, why).with_details(format!(
+        "at most {} instances of core modules, {} memories and {} tables, which take the engine {} besides what is in \
+         memories and tables",
+        bounds::INSTANCES,
+        bounds::MEMORIES,
+        bounds::TABLES,
+        ByteSize::b(bounds::INSTANCES_SIZE as u64).display().iec(),
+    ))
 }
 
 fn no_component(why: &str) -> Error {

@@ -95,7 +95,7 @@ impl Installed {
     /// The ahead-of-time code. Errors: `codes::NO_PLUGIN` when the component or its code is not what
     /// was installed.
     pub fn code(&self) -> Result<Vec<u8>, Error> {
-        self.component()?;
+        self.check_component()?;
         let Manifest {
             name, digest, seal, ..
         } = &self.manifest;
@@ -111,6 +111,13 @@ impl Installed {
         }
     }
 
+    /// Bytes of the ahead-of-time code. Errors: `codes::NO_PLUGIN` where the file cannot be looked at.
+    pub(super) fn code_size(&self) -> Result<usize, Error> {
+        let damaged = |e: io::Error| damaged(&self.manifest.name, &format!("{CODE}: {e}"));
+        let length = self.code.metadata().map_err(damaged)?.len();
+        Ok(usize::try_from(length).unwrap_or(usize::MAX))
+    }
+
     /// The weir that compiled the code.
     pub fn compiled_by(&self) -> &str {
         &self.manifest.compiled_by
@@ -118,15 +125,26 @@ impl Installed {
 
     /// The component. Errors: `codes::NO_PLUGIN` when it is not what was installed.
     pub(super) fn component(&self) -> Result<Vec<u8>, Error> {
-        let (plugin, expected) = (&self.manifest.name, &self.manifest.digest);
-        let bytes =
-            read(&self.component).map_err(|e| damaged(plugin, &format!("{COMPONENT}: {e}")))?;
-        let found = digest(&bytes);
-        if found != *expected {
-            let why = format!("{COMPONENT} is {found}, but {expected} was installed");
-            return Err(damaged(plugin, &why));
-        }
+        let unreadable = |e| damaged(&self.manifest.name, &format!("{COMPONENT}: {e}"));
+        let bytes = read(&self.component).map_err(unreadable)?;
+        self.check_digest(digest(&bytes))?;
         Ok(bytes)
+    }
+
+    /// The same without keeping it: an invocation runs the code.
+    fn check_component(&self) -> Result<(), Error> {
+        let unreadable = |e| damaged(&self.manifest.name, &format!("{COMPONENT}: {e}"));
+        let found = digest_of(&self.component).map_err(unreadable)?;
+        self.check_digest(found)
+    }
+
+    fn check_digest(&self, found: Digest) -> Result<(), Error> {
+        let (plugin, expected) = (&self.manifest.name, &self.manifest.digest);
+        if found == *expected {
+            return Ok(());
+        }
+        let why = format!("{COMPONENT} is {found}, but {expected} was installed");
+        Err(damaged(plugin, &why))
     }
 }
 
@@ -146,6 +164,21 @@ fn read(file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     file.read_exact_at(&mut bytes, 0)?;
     Ok(bytes)
+}
+
+/// SHA-256 of a file that several may read.
+fn digest_of(file: &File) -> io::Result<Digest> {
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 64 << 10]);
+    let mut at = 0;
+    loop {
+        match file.read_at(&mut buffer, at)? {
+            0 => return Ok(Digest::new(hash.finalize().into())),
+            read => {
+                hash.update(&buffer[..read]);
+                at += read as u64;
+            }
+        }
+    }
 }
 
 /// What was installed is not there as it was.

@@ -5,12 +5,14 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use bytesize::ByteSize;
 use serde_json::Value;
 use wasmtime::Engine;
 use weir_cni::{AddResult, Command, Error};
 
 use super::call::Call;
 use super::catalogue::{Catalogue, Plugin};
+use super::codes;
 use super::grants::{Granted, Grants};
 use super::request::Request;
 use super::workshop::Workshop;
@@ -96,11 +98,14 @@ impl Sandbox {
     ) -> Result<Option<AddResult>, Error> {
         let plugin = self.catalogue.find(name)?;
         let grant = self.grants()?.for_plugin(&plugin, request)?;
+        let code = plugin.memory_of_code()?;
+        check_code(&plugin.name, code, &grant.limits)?;
         let ready = self.workshop.ready(&plugin)?;
         let deadline = latest.min(Instant::now() + grant.limits.time);
-        let host = self.host(&plugin, grant, request, role, deadline)?;
+        let host = self.host(&plugin, code, grant, request, role, deadline)?;
         let mut call = Call::new(self.engine(), &plugin.name, host)?;
         let outcome = call.make(&ready, request);
+        let outcome = outcome.and_then(|result| call.remove_left(request).map(|()| result));
         call.finish(request.command, outcome)
     }
 
@@ -120,6 +125,7 @@ impl Sandbox {
     fn host(
         &self,
         plugin: &Plugin,
+        code: usize,
         grant: Granted,
         request: &Request,
         role: Role,
@@ -160,12 +166,27 @@ impl Sandbox {
             plugin: plugin.name.clone(),
             former_network: request.former_network(),
             limits,
+            code,
             deadline,
             log,
             lock,
             ipam: role.ipam(request, deadline),
         }))
     }
+}
+
+/// Fails where a plugin's code alone takes more memory than it may.
+fn check_code(name: &str, code: usize, limits: &Limits) -> Result<(), Error> {
+    if u64::try_from(code).is_ok_and(|code| code <= limits.memory.as_u64()) {
+        return Ok(());
+    }
+    let memory = limits.memory.display().iec();
+    let what = format!("plugin `{name}` needs more memory than its {memory}");
+    let code = ByteSize::b(code as u64).display().iec();
+    Err(Error::new(codes::MEMORY, what).with_details(format!(
+        "its code is so large that to load it takes {code}, which counts where it is more than the first 16 MiB: \
+         `limits.memory` of its grant"
+    )))
 }
 
 /// Whether a plugin may run another.

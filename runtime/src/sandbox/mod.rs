@@ -56,6 +56,8 @@ pub mod codes {
     pub const CALLS: u32 = 213;
     /// The plugin handed more over in one call than its grant allows.
     pub const TRANSFER: u32 = 214;
+    /// The plugin made or changed more than its grant allows.
+    pub const CHANGES: u32 = 215;
     /// The grant does not allow what the plugin needed.
     pub const DENIED: u32 = crate::host::DENIED;
 }

@@ -3,11 +3,12 @@
 
 use std::time::Instant;
 
+use bytesize::ByteSize;
 use wasmtime::Trap;
 use weir_cni::Error;
 
 use super::codes;
-use crate::host::Host;
+use crate::host::{Host, MOST_KEPT};
 
 /// Explains why a call of a plugin did not return.
 pub fn explain(host: &Host, error: &wasmtime::Error) -> Error {
@@ -27,6 +28,18 @@ pub fn explain(host: &Host, error: &wasmtime::Error) -> Error {
         Error::new(
             codes::CALLS,
             format!("made more than its {calls} calls of host functions"),
+        )
+    } else if usage.changes > limits.changes {
+        let changes = limits.changes;
+        Error::new(
+            codes::CHANGES,
+            format!("made or changed more than its {changes} links, addresses, rules and the like"),
+        )
+    } else if usage.kept > MOST_KEPT {
+        let kept = ByteSize::b(MOST_KEPT as u64).display().iec();
+        Error::new(
+            codes::MEMORY,
+            format!("changed so much that to undo it would take more than {kept}"),
         )
     } else if usage.memory_refused {
         let memory = limits.memory.display().iec();

@@ -46,6 +46,11 @@ pub fn is_of_attachment(mark: &str, container_id: &str, ifname: &str) -> bool {
     }
 }
 
+/// Whether a mark is some attachment's, and not of what all attachments to a network share.
+pub fn is_attachments(mark: &str) -> bool {
+    mark.contains(' ')
+}
+
 /// Whether a text could be somebody's mark.
 pub fn is_mark(text: &str) -> bool {
     let parts = text.split(' ').count();

@@ -12,6 +12,7 @@ use crate::cli::component::{self, Named, name_of};
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, print_line, say};
 use crate::grant::Capability;
+use crate::grant::size::Exact;
 use crate::sandbox::{Inspection, Sandbox};
 
 #[derive(Args)]
@@ -35,6 +36,8 @@ struct Shown {
     about: Option<About>,
     digest: String,
     size: Size,
+    /// The limits under which it was run, granted nothing, to say what it is; null where it was not run.
+    ran: Option<Ran>,
     /// Functions by capability.
     capabilities: BTreeMap<Capability, Vec<String>>,
     wasi: Vec<String>,
@@ -55,6 +58,12 @@ struct About {
     name: String,
     version: String,
     description: String,
+}
+
+#[derive(Serialize)]
+struct Ran {
+    memory: String,
+    time: String,
 }
 
 /// In bytes.
@@ -123,6 +132,10 @@ fn shown(name: String, inspection: Inspection, coverage: Coverage) -> Shown {
             component: inspection.compiled.component().len(),
             code: inspection.compiled.code().len(),
         },
+        ran: inspection.ran.map(|limits| Ran {
+            memory: Exact::from(limits.memory).to_string(),
+            time: humantime::format_duration(limits.time).to_string(),
+        }),
         capabilities: inspection.imported.functions,
         wasi: inspection.imported.wasi,
         refused: inspection
@@ -155,6 +168,11 @@ fn print(shown: &Shown) {
     say!("digest      {}", shown.digest);
     let Size { component, code } = shown.size;
     say!("size        {component} bytes; {code} bytes of code for this machine");
+    if let Some(Ran { memory, time }) = &shown.ran {
+        say!(
+            "ran         to say what it is: granted nothing, at most {memory} of memory and {time}"
+        );
+    }
     print_requests(shown);
     match (&shown.unusable, shown.refused.as_slice()) {
         (None, _) => shown.coverage.print("grant       ", &shown.name),

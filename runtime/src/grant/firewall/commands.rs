@@ -498,3 +498,28 @@ pub enum Command {
     FlushSet(String),
     DeleteTable,
 }
+
+impl Command {
+    /// What it takes in memory, in bytes, about: elements are what there may be many of.
+    pub(super) fn size(&self) -> usize {
+        let elements = match self {
+            Self::AddElements(elements)
+            | Self::CreateElements(elements)
+            | Self::DeleteElements(elements) => elements.elements.as_slice(),
+            _ => &[],
+        };
+        size_of::<Self>() + elements.iter().map(Element::size).sum::<usize>()
+    }
+}
+
+impl Element {
+    fn size(&self) -> usize {
+        let data = match &self.data {
+            ElementData::Values(values) => values.len(),
+            ElementData::None | ElementData::Verdict(_) => 1,
+        };
+        let values = self.key.len() + self.key_end.as_ref().map_or(0, Vec::len) + data;
+        let comment = self.comment.as_ref().map_or(0, String::len);
+        size_of::<Self>() + values * size_of::<Value>() + comment
+    }
+}

@@ -46,6 +46,11 @@ pub struct Apply {
 }
 
 impl Apply {
+    /// What it takes in memory, in bytes, about.
+    pub fn size(&self) -> usize {
+        self.commands.iter().map(Command::size).sum()
+    }
+
     /// The ports that are translated; none stands for every port.
     pub fn translated(&self) -> Vec<Option<u16>> {
         ports::translated(&self.commands)

@@ -154,6 +154,10 @@ fn of_limits(limits: &Limits) -> Vec<Finding> {
         let text = "`limits.calls` is 0: whatever the rules allow, the plugin can ask for nothing";
         findings.push(warning("no-room", text));
     }
+    if limits.changes == 0 {
+        let text = "`limits.changes` is 0: whatever the rules allow, the plugin can make and change nothing";
+        findings.push(warning("no-room", text));
+    }
     if limits.transfer.as_u64() == 0 {
         let text = "`limits.transfer` is 0: the plugin can hand nothing over, a name neither";
         findings.push(warning("no-room", text));

@@ -29,6 +29,18 @@ pub enum Undo {
 }
 
 impl Undo {
+    /// What it takes in memory, in bytes, about.
+    pub(super) fn size(&self) -> usize {
+        const PLAIN: usize = size_of::<Undo>() + 256;
+        PLAIN
+            + match self {
+                Self::Store(revert) => revert.size(),
+                Self::Firewall(apply) => apply.size(),
+                Self::Parameter(write) => write.key.len() + write.value.len(),
+                _ => 0,
+            }
+    }
+
     /// The link of an inverse that is still due after the link has moved. All else that a link had,
     /// it has lost by moving.
     pub(super) fn link_that_stays(&mut self) -> Option<&mut LinkFacts> {

@@ -9,7 +9,7 @@ use netlink_packet_route::link::{
 };
 use nix::errno::Errno;
 
-use super::{delete_by_index, name};
+use super::{delete, name};
 use crate::grant::Namespace;
 use crate::grant::link::{BridgeChanges, Create, IpvlanMode, MacvlanMode, NewKind, VlanProtocol};
 use crate::kernel::error::{Code, Error};
@@ -144,6 +144,6 @@ pub(super) fn refused_mac(error: Error) -> Error {
 /// Deletes what was made half. There is nobody to tell if that fails, too: the first error counts.
 pub(super) fn discard(namespaces: &mut Namespaces, namespace: Namespace, index: u32) {
     if let Ok(socket) = namespaces.route(namespace) {
-        let _ = delete_by_index(socket, index);
+        let _ = delete::by_its_index(socket, index);
     }
 }

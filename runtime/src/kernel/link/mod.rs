@@ -1,6 +1,7 @@
 //! Capability `link`: network devices. One function for each request to the kernel.
 
 mod create;
+mod delete;
 mod find;
 mod layer;
 mod message;
@@ -17,6 +18,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkExtentMask, LinkInfo, LinkMessage};
 
 pub use create::create;
+pub use delete::{delete, delete_all};
 pub use find::{LinkReference, find};
 pub use layer::{LinkLayer, link_layer};
 pub use move_to::move_to;
@@ -30,6 +32,7 @@ use super::error::{Code, Error};
 use super::namespace::Namespaces;
 use super::netlink::RouteSocket;
 use crate::gate::Permit;
+use crate::grant::link::LinkFacts;
 use crate::grant::{Namespace, link};
 
 /// A link, as it was when it was found.
@@ -56,6 +59,24 @@ pub fn list(namespaces: &mut Namespaces, permit: &Permit<link::List>) -> Result<
     Ok(links.filter(is_wanted).collect())
 }
 
+/// The links of a namespace with an alias that is meant. weir's own look, which no plugin sees; others may make and
+/// remove links meanwhile.
+pub fn marked(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+    is_meant: impl Fn(&str) -> bool,
+) -> Result<Vec<LinkFacts>, Error> {
+    let mut all = LinkMessage::default();
+    all.attributes.push(without_statistics());
+    let (answer, _) = namespaces
+        .route(namespace)?
+        .dump_once(&RouteNetlinkMessage::GetLink(all))
+        .map_err(|e| e.while_doing(format_args!("list the links in {namespace}")))?;
+    let links = answer.into_iter().filter_map(link_message).map(Link::from);
+    let meant = links.filter(|link| is_meant(&link.alias));
+    Ok(meant.map(|link| link.facts(namespace)).collect())
+}
+
 fn filter(wanted: &link::List) -> LinkMessage {
     let mut message = LinkMessage::default();
     message.attributes.push(without_statistics());
@@ -67,18 +88,6 @@ fn filter(wanted: &link::List) -> LinkMessage {
         message.attributes.push(LinkAttribute::LinkInfo(vec![kind]));
     }
     message
-}
-
-/// Deletes a link, and with a veth its peer. Errors: `NotFound`, `Unsupported` for a link that
-/// cannot be deleted.
-pub fn delete(namespaces: &mut Namespaces, permit: &Permit<link::Delete>) -> Result<(), Error> {
-    let link = &permit.operation().link;
-    delete_by_index(namespaces.route(link.namespace)?, link.index)
-        .map_err(|e| e.while_doing(format_args!("delete {link}")))
-}
-
-fn delete_by_index(socket: &mut RouteSocket, index: u32) -> Result<(), Error> {
-    socket.change(RouteNetlinkMessage::DelLink(by_index(index)), 0)
 }
 
 /// `RTM_GETLINK` for one link.

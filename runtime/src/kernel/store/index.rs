@@ -1,4 +1,4 @@
-//! An index from values to keys, so that `find` need not read every file.
+//! An index from values to keys, so that `find` need not read every file. It knows the store's size as well.
 //!
 //! The index is a cache. It may be deleted, damaged or left behind by a crash at any point, and no
 //! answer becomes wrong, only slower: what cannot be trusted is built again from the files.
@@ -38,6 +38,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::directory::Directory;
+use super::room_of;
 use super::table::{Pending, Table, hash};
 use crate::kernel::{Code, Error};
 
@@ -81,9 +82,11 @@ impl Index {
 
     /// Must be called after each change of a key.
     pub fn note(&mut self, key: &str, before: Option<&[u8]>, after: Option<&[u8]>) {
-        if !matches!(self.state, State::Usable(_)) {
+        let State::Usable(table) = &mut self.state else {
             return;
-        }
+        };
+        let room = |value: Option<&[u8]>| value.map_or(0, |value| room_of(value.len()));
+        table.size = table.size.saturating_sub(room(before)) + room(after);
         let after = after.map(hash_of);
         match self.pending.get_mut(key) {
             Some(pending) => pending.after = after,
@@ -99,7 +102,7 @@ impl Index {
     pub fn find(&mut self, directory: &Directory, value: &[u8]) -> Result<Vec<String>, Error> {
         self.check(directory);
         let Some(candidates) = self.candidates(hash_of(value)) else {
-            return self.build(directory, value);
+            return self.build(directory, Some(value));
         };
         let mut found = Vec::new();
         for key in candidates {
@@ -108,6 +111,19 @@ impl Index {
             }
         }
         Ok(found)
+    }
+
+    /// What all keys take, in bytes; see [`room_of`].
+    pub fn size(&mut self, directory: &Directory) -> Result<u64, Error> {
+        self.check(directory);
+        if !matches!(self.state, State::Usable(_)) {
+            self.build(directory, None)?;
+        }
+        match &self.state {
+            State::Usable(table) => Ok(table.size),
+            // It cannot be written.
+            State::Unchecked | State::Unusable => size_of_all(directory),
+        }
     }
 
     /// Writes what is pending and records the fingerprint: the last thing a transaction does. An
@@ -155,23 +171,25 @@ impl Index {
         Some(keys)
     }
 
-    /// Reads every file, answers from that, and writes a new index.
-    fn build(&mut self, directory: &Directory, value: &[u8]) -> Result<Vec<String>, Error> {
+    /// Reads every file, answers from that which keys have a value, and writes a new index.
+    fn build(&mut self, directory: &Directory, value: Option<&[u8]>) -> Result<Vec<String>, Error> {
         let mut found = Vec::new();
         let mut entries = Vec::new();
+        let mut size = 0;
         for key in directory.keys()? {
             let Some(content) = read_if_readable(directory, &key)? else {
                 continue;
             };
+            size += room_of(content.len());
             let content = trim(&content);
             entries.push((key.clone(), hash_of(content)));
-            if content == value {
+            if Some(content) == value {
                 found.push(key);
             }
         }
         self.pending.clear();
         self.spoilt = true;
-        self.state = match Table::create(&self.path(directory), &entries) {
+        self.state = match Table::create(&self.path(directory), &entries, size) {
             Ok(table) => State::Usable(table),
             Err(_) => State::Unusable,
         };
@@ -182,6 +200,15 @@ impl Index {
     fn path(&self, directory: &Directory) -> PathBuf {
         self.place.join(name_of(directory.path()))
     }
+}
+
+fn size_of_all(directory: &Directory) -> Result<u64, Error> {
+    let mut size = 0;
+    for key in directory.keys()? {
+        let value = read_if_readable(directory, &key)?;
+        size += value.map_or(0, |value| room_of(value.len()));
+    }
+    Ok(size)
 }
 
 /// A key's value for a search: what is no value (a directory, a file that is too large) cannot be

@@ -45,6 +45,15 @@ use lock::Lock;
 /// The most bytes of a key: what a file's name can have.
 const MOST_KEY: usize = 255;
 
+/// The most bytes of a store, as [`room_of`] counts: the leases of 131,072 addresses.
+const MOST_STORE: u64 = 512 << 20;
+
+/// What a value takes of a store, in bytes: a file has whole blocks, and at least one.
+fn room_of(length: usize) -> u64 {
+    const BLOCK: u64 = 4096;
+    (length as u64).max(1).next_multiple_of(BLOCK)
+}
+
 /// Whose stores: the part of a store's place that the plugin does not choose.
 #[derive(Clone, Copy, Debug)]
 pub struct StorePlace<'a> {
@@ -200,6 +209,7 @@ impl Store {
         check_value(key, value)?;
         let open = self.writable(location)?;
         let before = open.directory.read(key)?;
+        open.check_room(before.as_deref(), value)?;
         open.set(key, before, Some(value.clone()))
     }
 
@@ -214,6 +224,7 @@ impl Store {
         keys.iter().try_for_each(|key| check_key(key))?;
         check_value(keys.first().map_or("", String::as_str), value)?;
         let open = self.writable(location)?;
+        open.check_room(None, value)?;
         open.before_change();
         let claimed = open.directory.claim(keys, value)?.map(str::to_owned);
         if let Some(key) = &claimed {
@@ -251,6 +262,11 @@ impl Store {
             Some(open) => open.index.find(&open.directory, value),
             None => Ok(Vec::new()),
         }
+    }
+
+    /// What the transaction's changes take in memory until they are committed, in bytes.
+    pub fn uncommitted(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.journal.size())
     }
 
     /// Keeps what was done since opening or the last commit, and returns it for [`revert`].
@@ -331,6 +347,25 @@ impl OpenStore {
             self.directory.sync()?;
         }
         Ok(self.journal.take())
+    }
+
+    /// Fails where a value in the place of another would make the store too large.
+    fn check_room(&mut self, before: Option<&[u8]>, value: &[u8]) -> Result<(), Error> {
+        let more = room_of(value.len());
+        if before.is_some_and(|before| more <= room_of(before.len())) {
+            return Ok(());
+        }
+        let size = self.index.size(&self.directory)?;
+        if size + more <= MOST_STORE {
+            return Ok(());
+        }
+        let shown = self.directory.path().display();
+        Err(Error::new(
+            Code::Exhausted,
+            format!(
+                "the store `{shown}` is full: its files take {size} bytes of at most {MOST_STORE}"
+            ),
+        ))
     }
 
     /// Changes one key.

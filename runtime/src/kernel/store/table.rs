@@ -2,7 +2,7 @@
 //!
 //! Each bucket has the same room, and an entry is in the bucket that the hash of its value chooses.
 //! The header has the length and the sum of each bucket, and the fingerprint of the store's
-//! directory that they belong to. It also holds *loose* entries, those of keys whose value was
+//! directory that they belong to, and how much room the store's files take. It also holds *loose* entries, those of keys whose value was
 //! overwritten: such a key is likely to be overwritten again, as `last_reserved_ip.0` is with each
 //! lease, and in the header, which is written anyway, that changes no bucket.
 //!
@@ -25,12 +25,12 @@ const BUCKETS: usize = 256;
 /// One page: no part of it is written without the rest, unless the disk is full.
 pub(super) const HEADER: usize = 4096;
 /// Tells this format from others.
-const FORMAT: [u8; 8] = *b"weir ix1";
+const FORMAT: [u8; 8] = *b"weir ix2";
 /// The header's own sum, which comes first and covers what follows.
 pub(super) const SUM: usize = 8;
 /// Bytes of loose entries that a header has room for: some thirty keys as the reference names them.
 const MOST_LOOSE: usize =
-    HEADER - SUM - FORMAT.len() - fingerprint::LENGTH - 4 - BUCKETS * Bucket::LENGTH - 4;
+    HEADER - SUM - FORMAT.len() - fingerprint::LENGTH - 8 - 4 - BUCKETS * Bucket::LENGTH - 4;
 /// A bucket's room at first: some twenty leases.
 pub(super) const LEAST_ROOM: u32 = 512;
 /// No bucket that weir writes has more room.
@@ -122,6 +122,8 @@ fn bucket_of(hash: u64) -> usize {
 /// An index that is complete, if what is pending is added.
 pub(super) struct Table {
     file: File,
+    /// What all files of the store take, in bytes; see [`room_of`](super::room_of).
+    pub size: u64,
     /// Of each bucket, in bytes.
     room: u32,
     buckets: Vec<Bucket>,
@@ -146,7 +148,7 @@ impl Table {
     }
 
     /// A new index of these keys and hashes. It counts when it is recorded.
-    pub fn create(path: &Path, entries: &[(String, u64)]) -> io::Result<Self> {
+    pub fn create(path: &Path, entries: &[(String, u64)], size: u64) -> io::Result<Self> {
         if let Some(place) = path.parent() {
             DirBuilder::new().recursive(true).create(place)?;
         }
@@ -162,6 +164,7 @@ impl Table {
             .open(path)?;
         let mut table = Self {
             file,
+            size,
             room: LEAST_ROOM,
             buckets: vec![Bucket::default(); BUCKETS],
             loose: BTreeMap::new(),
@@ -184,6 +187,7 @@ impl Table {
             return None;
         }
         let fingerprint = Fingerprint::from_bytes(take(&mut rest)?);
+        let size = u64::from_le_bytes(take(&mut rest)?);
         let room = u32::from_le_bytes(take(&mut rest)?);
         let mut buckets = Vec::with_capacity(BUCKETS);
         for _ in 0..BUCKETS {
@@ -196,6 +200,7 @@ impl Table {
         let loose = loose.iter().map(|e| (e.key.to_owned(), e.hash)).collect();
         let table = Self {
             file,
+            size,
             room,
             buckets,
             loose,
@@ -208,6 +213,7 @@ impl Table {
         header.extend([0; SUM]);
         header.extend(FORMAT);
         header.extend(fingerprint.bytes());
+        header.extend(self.size.to_le_bytes());
         header.extend(self.room.to_le_bytes());
         for bucket in &self.buckets {
             header.extend(bucket.length.to_le_bytes());

@@ -345,6 +345,45 @@ fn a_claim_takes_the_first_free_key() {
     assert_eq!(node.files(), set(&["a", "b", "c", "d"]));
 }
 
+/// A store has a bound, however its files came about. What is replaced by as much, or removed, is let through.
+#[test]
+fn a_full_store_takes_no_more() {
+    let node = Node::new();
+    drop(node.open());
+    let most = usize::try_from(MOST_STORE).unwrap() / MOST_VALUE;
+    for number in 0..most {
+        let file = fs::File::create(node.file(&format!("key{number}"))).unwrap();
+        // Nobody needs to write half a gigabyte for it.
+        file.set_len(MOST_VALUE as u64).unwrap();
+    }
+    let mut store = node.open();
+    let refused = store.put("one-more", b"").unwrap_err();
+    assert_eq!(refused.code, Code::Exhausted, "{refused}");
+    assert!(refused.to_string().contains("is full"), "{refused}");
+    assert_eq!(
+        store.claim(&["one-more"], b"").unwrap_err().code,
+        Code::Exhausted
+    );
+    store.put("key0", &[b'x'; MOST_VALUE]).unwrap();
+    store.delete("key1").unwrap();
+    store.put("one-more", b"value").unwrap();
+    // The room of the key that was removed, less one block.
+    for number in 1..MOST_VALUE / 4096 {
+        store.put(&format!("more{number}"), b"").unwrap();
+    }
+    assert_eq!(
+        store.put("too-many", b"").unwrap_err().code,
+        Code::Exhausted
+    );
+    store.commit();
+    drop(store);
+    assert!(node.has_usable_index());
+    assert_eq!(
+        node.open().put("too-many", b"").unwrap_err().code,
+        Code::Exhausted
+    );
+}
+
 #[test]
 fn put_get_delete() {
     let node = Node::new();
@@ -421,13 +460,14 @@ fn a_value_has_at_most_64_kib() {
 #[test]
 fn garbage_is_an_error_of_its_key_alone() {
     let node = Node::new();
-    let mut store = node.open();
-    store.put("good", &lease("c1")).unwrap();
+    drop(node.open());
     fs::create_dir(node.file("directory")).unwrap();
     symlink("good", node.file("link")).unwrap();
     nix::unistd::mkfifo(&node.file("fifo"), nix::sys::stat::Mode::S_IRUSR).unwrap();
     fs::write(node.file("binary"), [0xff, 0, b'\n']).unwrap();
     fs::write(node.file("empty"), "").unwrap();
+    let mut store = node.open();
+    store.put("good", &lease("c1")).unwrap();
     for key in ["directory", "link", "fifo"] {
         for error in [
             store.get(key).unwrap_err(),

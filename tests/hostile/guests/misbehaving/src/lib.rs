@@ -1,6 +1,7 @@
 //! A plugin that does what its configuration's `act` says, and nothing that a plugin should.
 
 mod changes;
+mod excess;
 
 use std::hint::black_box;
 use std::process::exit;
@@ -110,6 +111,11 @@ fn act(what: &str, request: &Request<Config>, result: &mut AddResult) -> Result<
         "reach for traffic" => reach_for_traffic(&request.config.target),
         "reach for a redirect" => reach_for_redirect(&request.config.target),
         "half of traffic and trap" => half_of_traffic(&request.config.target).and_then(|()| trap()),
+        "pairs without end" => excess::make_pairs(None),
+        "some pairs and loop" => excess::make_pairs(Some(20)).and_then(|()| spin()),
+        "put without end" => excess::put(),
+        "rewrite without end" => excess::rewrite(),
+        "open without end" => excess::open_stores(),
         "ipam" => ipam::add().map(drop),
         other => Err(Error::invalid_config(format!(
             "act: \"{other}\" is unknown"

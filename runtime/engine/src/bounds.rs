@@ -1,0 +1,54 @@
+//! How much a component may be made of: what the engine takes for its instances is not the plugin's memory, which a
+//! grant limits, but is taken as soon as the component is instantiated.
+
+use wasmtime::component::Component;
+use wasmtime::{Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Result};
+
+use super::settings;
+
+/// Instances of core modules, with those of the components inside. A plugin that the standard tools make has fewer
+/// than ten; one with an interpreter and its libraries inside some forty.
+pub const INSTANCES: u32 = 128;
+/// Linear memories of all instances.
+pub const MEMORIES: u32 = 32;
+/// Tables of all instances.
+pub const TABLES: u32 = 128;
+/// Bytes that the engine takes for all instances: globals, imports, references to functions.
+pub const INSTANCES_SIZE: usize = 4 << 20;
+
+/// Fails where a component is made of more than the bounds of this module allow.
+///
+/// It is an engine that knows such bounds that says so, when it loads the code. It runs nothing.
+///
+/// # Safety
+///
+/// The bytes must be what `weir-compiler` made of a component.
+pub unsafe fn check(code: &[u8]) -> Result<()> {
+    let mut config = settings();
+    config.with_custom_code_memory(Some(std::sync::Arc::new(super::memory::InPlace)));
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(bounds()));
+    let engine = Engine::new(&config)?;
+    // SAFETY: the caller's.
+    unsafe { Component::deserialize(&engine, code) }.map(drop)
+}
+
+fn bounds() -> PoolingAllocationConfig {
+    let mut bounds = PoolingAllocationConfig::default();
+    bounds
+        .max_core_instances_per_component(INSTANCES)
+        .max_memories_per_component(MEMORIES)
+        .max_memories_per_module(MEMORIES)
+        .max_tables_per_component(TABLES)
+        .max_tables_per_module(TABLES)
+        .max_core_instance_size(INSTANCES_SIZE)
+        .max_component_instance_size(INSTANCES_SIZE)
+        // The grant limits what is in a table.
+        .table_elements(u32::MAX as usize >> 4)
+        // Nothing is instantiated.
+        .total_component_instances(1)
+        .total_core_instances(1)
+        .total_memories(1)
+        .total_tables(1)
+        .total_stacks(1);
+    bounds
+}
