@@ -9,7 +9,7 @@ use std::thread;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::trace::{self, End};
-use weir_kit::{Container, Node, State, binary, weir};
+use weir_kit::{Container, Node, Probe, State, binary, weir};
 
 struct World {
     node: Node,
@@ -52,9 +52,14 @@ impl World {
     }
 
     fn configure(&self, networks: Value) -> Result<()> {
+        self.configure_all(&json!({ "podNetworks": networks }))
+    }
+
+    /// The whole of weir's own configuration.
+    fn configure_all(&self, configuration: &Value) -> Result<()> {
         let file = self.node.root().join("etc/weir/weir.json");
         fs::create_dir_all(file.parent().context("a directory")?)?;
-        fs::write(&file, json!({ "podNetworks": networks }).to_string())?;
+        fs::write(&file, configuration.to_string())?;
         fs::set_permissions(&file, Permissions::from_mode(0o600))?;
         Ok(())
     }
@@ -273,6 +278,46 @@ fn a_failure_takes_back_those_before_it_and_tries_no_other() -> Result<()> {
         .map(|r| &r["network"])
         .collect();
     assert_eq!(last[last.len() - 2..], ["two", "one"]);
+    Ok(())
+}
+
+/// The network before it is detached, and not again; of its own list the plugins that were called are deleted again.
+#[test]
+fn cni_3_a_native_plugin_whose_add_fails_is_deleted_then_and_again() -> Result<()> {
+    let world = World::create(json!([]))?;
+    let probe = Probe::on(&world.node)?;
+    let half = json!({
+        "name": "half", "containerInterface": "eth{n}",
+        "plugins": [probe.failing(), { "type": "nowhere" }],
+    });
+    world.configure_all(&json!({
+        "nativePlugins": [probe.entry(&world.node, &["half"])?],
+        "podNetworks": [bridge("whole", 1, "eth{n}"), half],
+    }))?;
+    let bin_dir = world.node.root().join("native");
+    let words = [
+        "--bin-dir",
+        bin_dir.to_str().context("a path")?,
+        "--networks",
+    ];
+    let with = |networks| [&words[..], &[networks]].concat();
+    let said = world.fails("add", &with("whole,half"))?;
+    assert!(
+        said.contains("network `half`: native plugin `probe`"),
+        "{said}"
+    );
+    assert_eq!(probe.calls(), ["ADD eth1", "DEL eth1"]);
+    assert!(world.node.taken("whole").is_empty());
+    let record: Value = serde_json::from_slice(&fs::read(world.record())?)?;
+    let attachments = record["attachments"].as_array().context("a list")?;
+    let networks: Vec<&Value> = attachments.iter().map(|a| &a["network"]).collect();
+    assert_eq!(networks, ["half"]);
+
+    world.succeeds("del", &with("half"))?;
+    assert_eq!(probe.calls(), ["ADD eth1", "DEL eth1", "DEL eth1"]);
+    assert!(!world.record().exists());
+    world.succeeds("del", &with("half"))?;
+    assert_eq!(probe.calls().len(), 3, "nothing is owed any more");
     Ok(())
 }
 

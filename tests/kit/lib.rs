@@ -16,6 +16,7 @@ pub mod namespace;
 pub mod node;
 mod patience;
 pub mod plugin;
+pub mod probe;
 pub mod state;
 pub mod throughput;
 pub mod trace;
@@ -27,6 +28,7 @@ pub use namespace::Namespace;
 pub use node::{Container, Node, STANDARD};
 pub use patience::patiently;
 pub use plugin::{Call, Outcome, reference, weir};
+pub use probe::Probe;
 pub use state::State;
 
 use std::path::PathBuf;

@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::world::{PLUGIN, World};
+use crate::world::{NETWORK, PLUGIN, World};
 
 #[test]
 fn an_error_goes_on_with_the_plugins_name() -> Result<()> {
@@ -20,11 +20,7 @@ fn an_error_goes_on_with_the_plugins_name() -> Result<()> {
         ),
         "{said}"
     );
-    assert_eq!(
-        world.commands(),
-        ["ADD"],
-        "who says that it failed has undone itself"
-    );
+    assert_eq!(world.commands(), ["ADD", "DEL"]);
     let audit = world.node.audit();
     assert!(audit[0]["answer"].to_string().contains("room"), "{audit:?}");
     Ok(())
@@ -69,17 +65,137 @@ fn results_of_older_versions_are_converted() -> Result<()> {
     Ok(())
 }
 
-/// A failing plugin in a list: those before it are deleted.
+/// What the probe says that fails.
+fn failing(world: &World) -> Value {
+    let error = json!({ "code": 100, "msg": "no" }).to_string();
+    world.with_files(json!({ "answer": error, "status": 1 }))
+}
+
+/// The calls of the probe: command, and the key `place` of its configuration.
+fn places(world: &World) -> Vec<(String, u64)> {
+    let calls = world.calls();
+    let calls = calls.iter().map(|call| {
+        let place = call["config"]["place"].as_u64();
+        (call["command"].as_str(), place.expect("a place"))
+    });
+    calls
+        .map(|(command, place)| (command.unwrap_or_default().to_owned(), place))
+        .collect()
+}
+
+fn calls(expected: &[(&str, u64)]) -> Vec<(String, u64)> {
+    let expected = expected.iter();
+    expected
+        .map(|(c, place)| ((*c).to_owned(), *place))
+        .collect()
+}
+
+/// Of a list the failing plugin is deleted, then those before it, and the whole list by the runtime's DEL. What was not
+/// called is not deleted at once.
 #[test]
-fn a_list_that_fails_is_taken_back() -> Result<()> {
+fn cni_3_a_delete_is_executed_even_if_the_add_fails() -> Result<()> {
+    let world = World::listed()?;
+    let (good, bad) = (world.with_files(json!({})), failing(&world));
+    world.network(json!([
+        { "type": PLUGIN, "place": 0, "probe": good },
+        { "type": PLUGIN, "place": 1, "probe": bad },
+        { "type": PLUGIN, "place": 2, "probe": good },
+    ]))?;
+    world.fails("add")?;
+    let at_once = [("ADD", 0), ("ADD", 1), ("DEL", 1), ("DEL", 0)];
+    assert_eq!(places(&world), calls(&at_once));
+    let previous: Vec<bool> = world
+        .calls()
+        .iter()
+        .map(|call| call["config"].get("prevResult").is_some())
+        .collect();
+    assert_eq!(
+        previous,
+        [false, true, true, true],
+        "the result of the plugin before"
+    );
+    world.succeeds("del")?;
+    let later = [("DEL", 2), ("DEL", 1), ("DEL", 0)];
+    assert_eq!(places(&world)[at_once.len()..], calls(&later));
+    Ok(())
+}
+
+/// What a failing component did the host has undone: no DEL of it. The native plugin before it gets one.
+#[test]
+fn a_component_that_fails_after_a_native_plugin() -> Result<()> {
     let world = World::listed()?;
     let good = world.with_files(json!({}));
-    let bad = world.with_files(json!({
-        "answer": json!({ "code": 100, "msg": "no" }).to_string(), "status": 1,
-    }));
-    world.network(json!([{ "type": PLUGIN, "probe": good }, { "type": PLUGIN, "probe": bad }]))?;
+    let outside = json!({
+        "type": "bridge", "bridge": "nat1", "isGateway": true,
+        "ipam": { "type": "host-local",
+            "ranges": [[{ "subnet": "10.78.0.0/24", "gateway": "192.0.2.1" }]] },
+    });
+    world.network(json!([{ "type": PLUGIN, "place": 0, "probe": good }, outside]))?;
+    let said = world.fails("add")?;
+    assert!(said.contains("192.0.2.1"), "{said}");
+    assert_eq!(places(&world), calls(&[("ADD", 0), ("DEL", 0)]));
+    let audit = world.node.audit();
+    let of_bridge = audit.iter().filter(|r| r["plugin"] == "bridge");
+    let deleted: Vec<_> = of_bridge.filter(|r| r["command"] == "DEL").collect();
+    assert!(deleted.is_empty(), "{deleted:#?}");
+    Ok(())
+}
+
+/// A component before it is deleted after it, at once.
+#[test]
+fn a_native_plugin_that_fails_after_a_component() -> Result<()> {
+    let world = World::listed()?;
+    let bridge = json!({ "type": "bridge", "bridge": "nat2", "ipam": {
+        "type": "host-local", "ranges": [[{ "subnet": "10.79.0.0/24" }]] } });
+    world.network(json!([bridge, { "type": PLUGIN, "place": 1, "probe": failing(&world) }]))?;
     world.fails("add")?;
-    assert_eq!(world.commands(), ["ADD", "ADD", "DEL"]);
+    assert_eq!(places(&world), calls(&[("ADD", 1), ("DEL", 1)]));
+    assert!(world.node.taken(NETWORK).is_empty());
+    let audit = world.node.audit();
+    let first = |is_it: &dyn Fn(&Value) -> bool| audit.iter().position(is_it);
+    let own = first(&|r| r["plugin"] == PLUGIN && r["arguments"]["command"] == "DEL");
+    let of_bridge = first(&|r| r["plugin"] == "bridge" && r["command"] == "DEL");
+    assert!(own.is_some() && own < of_bridge, "{own:?}, {of_bridge:?}");
+    Ok(())
+}
+
+/// The DEL at once fails as well: both are told.
+#[test]
+fn what_the_delete_of_a_failed_add_says_is_told() -> Result<()> {
+    let world = World::listed()?;
+    let error = json!({ "code": 100, "msg": "always broken" }).to_string();
+    world.probe(json!({ "answer": error, "status": 1, "of": "all" }))?;
+    let said = world.fails("add")?;
+    let expected = "native plugin `probe`: always broken (CNI error 100)";
+    assert!(said.contains(expected), "{said}");
+    assert!(said.contains("and then DEL: always broken"), "{said}");
+    assert_eq!(world.commands(), ["ADD", "DEL"]);
+    Ok(())
+}
+
+/// What did not run is not deleted: not listed, or not a program.
+#[test]
+fn what_was_refused_is_not_deleted() -> Result<()> {
+    let world = World::create()?;
+    world.probe(json!({}))?;
+    world.fails("add")?;
+    let commands: Vec<_> = world.records().into_iter().map(|record| record.0).collect();
+    assert_eq!(commands, ["ADD"]);
+    assert!(world.calls().is_empty());
+    Ok(())
+}
+
+/// The program that has run is deleted, not what took its place meanwhile.
+#[test]
+fn the_program_that_failed_is_the_one_that_is_deleted() -> Result<()> {
+    let world = World::listed()?;
+    let shown = world.native().join(PLUGIN);
+    let error = json!({ "code": 100, "msg": "no" }).to_string();
+    world.probe(json!({ "answer": error, "status": 1, "remove": shown }))?;
+    let said = world.fails("add")?;
+    assert!(!shown.exists(), "it did not remove itself");
+    assert!(!said.contains("and then DEL"), "{said}");
+    assert_eq!(world.commands(), ["ADD", "DEL"]);
     Ok(())
 }
 

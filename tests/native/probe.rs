@@ -20,25 +20,29 @@ fn main() -> Result<ExitCode> {
     if let Some(file) = probe["calls"].as_str() {
         write_down(Path::new(file), &command, &config)?;
     }
+    if let Some(file) = probe["remove"].as_str().filter(|_| command == "ADD") {
+        fs::remove_file(file)?;
+    }
     if let Some(said) = probe["say"].as_str() {
         eprint!("{said}");
     }
     // Of another command it does nothing.
     let of = probe["of"].as_str().unwrap_or("ADD");
-    match probe["act"].as_str().filter(|_| of == command) {
+    let is_meant = of == command || of == "all";
+    match probe["act"].as_str().filter(|_| is_meant) {
         Some("hang") => hang(probe)?,
         Some("flood") => flood()?,
         Some("abort") => std::process::abort(),
         Some("leave") => leave(probe)?,
         _ => {}
     }
-    let answer = probe["answer"].as_str().filter(|_| of == command);
+    let answer = probe["answer"].as_str().filter(|_| is_meant);
     match answer {
         Some(answer) => print!("{answer}"),
         None if command == "ADD" => print!("{}", result(&config)),
         None => {}
     }
-    let status = probe["status"].as_u64().filter(|_| of == command);
+    let status = probe["status"].as_u64().filter(|_| is_meant);
     Ok(u8::try_from(status.unwrap_or(0))?.into())
 }
 

@@ -8,6 +8,7 @@ mod definitions;
 mod grants;
 mod many;
 mod multus;
+mod native;
 mod order;
 mod origins;
 mod outside;

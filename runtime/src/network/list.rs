@@ -12,6 +12,7 @@ use weir_cni::{
 
 use super::attachment::Attachment;
 use super::cache::{Cache, Cached};
+use super::failures::{Failed, together, with_left};
 use super::native::{Asked, NativePlugins};
 use super::plugin::run_plugin;
 use super::source::Source;
@@ -23,8 +24,9 @@ use crate::sandbox::Sandbox;
 pub struct AddFailed {
     /// The failing plugin's. What could not be taken back is in its details.
     pub error: Error,
-    /// Whether a plugin before it could not be deleted again.
-    pub is_left: bool,
+    /// How many plugins of the list, from its first one on, the runtime's DEL must delete once more: up to a native
+    /// plugin that failed, or those before a component of which one could not be deleted. 0 where nothing is left.
+    pub owed: usize,
 }
 
 impl From<AddFailed> for Error {
@@ -36,8 +38,7 @@ impl From<AddFailed> for Error {
 impl From<Error> for AddFailed {
     /// Of an ADD that has done nothing.
     fn from(error: Error) -> Self {
-        let is_left = false;
-        Self { error, is_left }
+        Self { error, owed: 0 }
     }
 }
 
@@ -94,8 +95,10 @@ impl Network {
         &self.list
     }
 
-    /// ADD: each plugin in order, with the result of the one before. When one fails, those before
-    /// it are deleted again, and the failing one has undone itself: nothing else is touched.
+    /// ADD: each plugin in order, with the result of the one before. When one fails, those before it are deleted
+    /// again, the last first; and before them the failing one itself, where it is a native plugin that has run (CNI
+    /// section 3, "Lifecycle & Ordering"). What a failing component did the host has undone. Those after it were
+    /// not called, and are not deleted.
     ///
     /// Errors: the failing plugin's.
     pub fn add(&self, attachment: &Attachment) -> Result<AddResult, AddFailed> {
@@ -103,7 +106,9 @@ impl Network {
         for (done, plugin) in self.list.plugins.iter().enumerate() {
             match self.add_one(plugin, attachment, previous.as_ref()) {
                 Ok(result) => previous = result,
-                Err(error) => return Err(self.give_up(attachment, done, previous.as_ref(), error)),
+                Err(failed) => {
+                    return Err(self.give_up(attachment, done, previous.as_ref(), failed));
+                }
             }
         }
         let result = previous.ok_or_else(|| {
@@ -112,7 +117,8 @@ impl Network {
         match self.remember(attachment, &result) {
             Ok(()) => Ok(result),
             Err(error) => {
-                Err(self.give_up(attachment, self.list.plugins.len(), Some(&result), error))
+                let all = self.list.plugins.len();
+                Err(self.give_up(attachment, all, Some(&result), error.into()))
             }
         }
     }
@@ -204,7 +210,7 @@ impl Network {
         plugin: &PluginConfig,
         attachment: &Attachment,
         prev_result: Option<&AddResult>,
-    ) -> Result<Option<AddResult>, Error> {
+    ) -> Result<Option<AddResult>, Failed> {
         let execution = Execution::Add { prev_result };
         let config = self
             .list
@@ -212,13 +218,13 @@ impl Network {
         self.run(plugin, Command::Add, attachment, &config)
     }
 
-    /// Deletes the first `done` plugins of a failed ADD.
+    /// Deletes the first `done` plugins of a failed ADD. The one after them has had its DEL, where it owes one.
     fn give_up(
         &self,
         attachment: &Attachment,
         done: usize,
         previous: Option<&AddResult>,
-        error: Error,
+        Failed { error, owes_del }: Failed,
     ) -> AddFailed {
         let plugins = &self.list.plugins[..done];
         let left = self.del_each(
@@ -230,7 +236,11 @@ impl Network {
         );
         AddFailed {
             error: with_left(error, &left),
-            is_left: !left.is_empty(),
+            owed: match (owes_del, left.is_empty()) {
+                (true, _) => done + 1,
+                (false, false) => done,
+                (false, true) => 0,
+            },
         }
     }
 
@@ -247,6 +257,7 @@ impl Network {
             let execution = Execution::Del { prev_result };
             let config = list.execution_config(plugin, capability_args, execution)?;
             self.run(plugin, Command::Del, attachment, &config)
+                .map_err(Error::from)
         };
         plugins
             .iter()
@@ -268,8 +279,9 @@ impl Network {
             let ran = self
                 .list
                 .execution_config(plugin, &self.capability_args, execution)
+                .map_err(Failed::from)
                 .and_then(|config| self.run(plugin, command, &nobody, &config));
-            failures.extend(ran.err());
+            failures.extend(ran.err().map(Error::from));
         }
         match failures.is_empty() {
             true => Ok(()),
@@ -283,7 +295,7 @@ impl Network {
         command: Command,
         attachment: &Attachment,
         config: &PluginConfig,
-    ) -> Result<Option<AddResult>, Error> {
+    ) -> Result<Option<AddResult>, Failed> {
         let name = plugin.plugin_type();
         let source = &self.source;
         let native = self.native.as_ref();
@@ -299,9 +311,10 @@ impl Network {
                     definition: source.definition.as_deref(),
                 },
             ),
-            None => run_plugin(&self.sandbox, name, command, attachment, config, source),
+            None => run_plugin(&self.sandbox, name, command, attachment, config, source)
+                .map_err(Failed::from),
         };
-        ran.map_err(|error| error.with_prefix(format_args!("network `{}`", self.granted_as())))
+        ran.map_err(|failed| failed.with_prefix(format_args!("network `{}`", self.granted_as())))
     }
 
     /// Keeps an attachment's result for DEL, CHECK and GC. `add` has done so; it is for a result that was
@@ -379,25 +392,4 @@ impl Network {
 
 fn result_of(cached: &Cached, list: &NetworkConfigList) -> Option<AddResult> {
     from_json_assuming(cached.result.as_ref()?, list.cni_version).ok()
-}
-
-/// The error of an ADD, with what then could not be taken back in its details.
-pub fn with_left(error: Error, left: &[Error]) -> Error {
-    let mut details = vec![error.details.clone()];
-    details.retain(|details| !details.is_empty());
-    details.extend(left.iter().map(|left| format!("and then DEL: {left}")));
-    error.with_details(details.join("; "))
-}
-
-/// Several failures as one: the first, with the others in its details.
-pub fn together(failures: Vec<Error>) -> Error {
-    let mut failures = failures.into_iter();
-    let first = failures
-        .next()
-        .unwrap_or_else(|| Error::internal("no failure"));
-    let details: Vec<String> = std::iter::once(first.details.clone())
-        .filter(|details| !details.is_empty())
-        .chain(failures.map(|failure| failure.to_string()))
-        .collect();
-    first.with_details(details.join("; "))
 }

@@ -3,7 +3,8 @@
 use weir_cni::{AddResult, Error};
 
 use super::attachment::Attachment;
-use super::list::{AddFailed, Network, with_left};
+use super::failures::with_left;
+use super::list::{AddFailed, Network};
 
 /// A network, and the interface that it has in the container.
 pub struct Member {
@@ -15,8 +16,16 @@ pub struct Member {
 pub struct Failed {
     /// The failing network's error. What could not be taken back is in its details.
     pub error: Error,
-    /// The places of the networks of which something could not be taken back.
-    pub left: Vec<usize>,
+    /// The networks of which something is left for the next DEL.
+    pub left: Vec<Left>,
+}
+
+/// What is left of a network.
+pub struct Left {
+    /// Its place among the networks.
+    pub place: usize,
+    /// How many of its plugins, from the first one on, are to be deleted once more.
+    pub plugins: usize,
 }
 
 /// ADD of each in order. When one fails, those before it are deleted again, the last first, and none after
@@ -55,14 +64,21 @@ fn take_back(
     members: &[Member],
     done: usize,
     attachment: &Attachment,
-    AddFailed { error, is_left }: AddFailed,
+    AddFailed { error, owed }: AddFailed,
 ) -> Failed {
-    let (mut left, errors): (Vec<usize>, Vec<Error>) =
-        del(&members[..done], attachment).into_iter().unzip();
-    left.extend(is_left.then_some(done));
+    let failures = del(&members[..done], attachment);
+    let (places, errors): (Vec<usize>, Vec<Error>) = failures.into_iter().unzip();
+    let of_failing = (owed > 0).then_some(Left {
+        place: done,
+        plugins: owed,
+    });
+    let whole = |place: usize| Left {
+        place,
+        plugins: members[place].network.list().plugins.len(),
+    };
     Failed {
         error: with_left(error, &errors),
-        left,
+        left: places.into_iter().map(whole).chain(of_failing).collect(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! ADD of a pod: the cluster-wide default network first, then the others, one after another (sections 6.2 and
 //! 7.3). When one fails, those after it are not tried, and those before it are torn down (section 7.2).
 
+use std::mem;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -22,8 +23,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(45);
 
 /// Attaches a pod. Returns the default network's result.
 ///
-/// Errors: see [`run`](super::run). Nothing stays attached behind one, and where something could not be
-/// torn down, the record stays for the DEL that the runtime owes.
+/// Errors: see [`run`](super::run). Nothing stays attached behind one. Where something could not be torn down, or a
+/// native plugin failed, the record stays for the DEL that the runtime owes.
 pub fn attach(execution: &Execution<'_>, attachment: &Attachment) -> Result<AddResult, Error> {
     if let Some(file) = &execution.configuration.readiness_indicator {
         readiness::wait(file, LONGEST_WAIT)?;
@@ -82,18 +83,17 @@ fn name_of(pod: &Pod) -> PodName {
 struct Failure {
     /// How many of its networks are made.
     made: usize,
-    /// Whether something is left of the one after these, which has torn itself down.
-    is_left: bool,
+    /// How many plugins of the one after these, from its first one on, are to be deleted once more.
+    owed: usize,
     error: Error,
 }
 
 impl Failure {
     /// Of what was done with the networks that are made.
     fn after(made: usize, error: Error) -> Self {
-        let is_left = false;
         Self {
             made,
-            is_left,
+            owed: 0,
             error,
         }
     }
@@ -121,7 +121,7 @@ impl<'a> Attaching<'a> {
         for (place, planned) in self.plan.iter().enumerate() {
             let made = self.one(planned).map_err(|failed| Failure {
                 made: place,
-                is_left: failed.is_left,
+                owed: failed.owed,
                 error: failed.error,
             })?;
             self.made.push(made);
@@ -202,22 +202,34 @@ impl<'a> Attaching<'a> {
     }
 }
 
-/// Tears down what was made. Where something cannot be, the record stays, with nothing else.
+/// Tears down what was made. The record stays with what could not be, and with the plugins that are to be deleted once
+/// more of the network that failed; with nothing else.
 fn give_up(
     execution: &Execution<'_>,
     attachment: &Attachment,
     mut held: Held,
     failure: Failure,
 ) -> Error {
-    let attachments = &mut held.record.attachments;
-    attachments.truncate(failure.made + usize::from(failure.is_left));
-    let mut left = detach::each(execution, attachment, &attachments[..failure.made]);
-    let kept = match left.is_empty() && !failure.is_left {
+    let Failure { made, owed, error } = failure;
+    let recorded = mem::take(&mut held.record.attachments);
+    let failures = detach::each(execution, attachment, &recorded[..made]);
+    let (places, mut left): (Vec<usize>, Vec<Error>) = failures.into_iter().unzip();
+    let kept = recorded
+        .into_iter()
+        .enumerate()
+        .filter_map(|(place, recorded)| {
+            if place == made && owed > 0 {
+                return Some(recorded.of_first_plugins(owed));
+            }
+            places.contains(&place).then_some(recorded)
+        });
+    held.record.attachments = kept.collect();
+    let kept = match held.record.attachments.is_empty() {
         true => held.remove(),
         false => held.keep(),
     };
     left.extend(kept.err());
-    with_left(failure.error, &left)
+    with_left(error, &left)
 }
 
 /// Tells the cluster what the pod's attachments came to. The standard lets an implementation publish it

@@ -46,18 +46,19 @@ pub fn recorded(
     held: Held,
 ) -> Result<(), Error> {
     let failures = each(execution, attachment, &held.record.attachments);
+    let failures: Vec<Error> = failures.into_iter().map(|(_, error)| error).collect();
     match failures.is_empty() {
         true => held.remove(),
         false => Err(together(failures)),
     }
 }
 
-/// Detaches some of a pod's attachments, the last one first. Returns the failures.
+/// Detaches some of a pod's attachments, the last one first. Returns the failures, with the places of the attachments.
 pub fn each(
     execution: &Execution<'_>,
     attachment: &Attachment,
     attachments: &[Recorded],
-) -> Vec<Error> {
+) -> Vec<(usize, Error)> {
     let one = |recorded: &Recorded| {
         let own = own_attachment(attachment, recorded);
         execution.network(recorded)?.del(&own)?;
@@ -66,10 +67,9 @@ pub fn each(
             None => Ok(()),
         }
     };
-    attachments
-        .iter()
-        .rev()
-        .filter_map(|recorded| one(recorded).err())
+    let last_first = attachments.iter().enumerate().rev();
+    last_first
+        .filter_map(|(place, recorded)| Some((place, one(recorded).err()?)))
         .collect()
 }
 

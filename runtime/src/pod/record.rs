@@ -114,6 +114,18 @@ impl Recorded {
         }
     }
 
+    /// The same of the first plugins of its list alone, for a DEL of no other. A list that cannot be read stays as it is.
+    pub fn of_first_plugins(self, count: usize) -> Self {
+        let list = self.list().map(|list| list.first_plugins(count));
+        match list {
+            Ok(list) => Self {
+                config: list.to_value(),
+                ..self
+            },
+            Err(_) => self,
+        }
+    }
+
     /// The network configuration list. Errors: those of the list, naming the network.
     pub fn list(&self) -> Result<NetworkConfigList, Error> {
         NetworkConfigList::from_value(self.config.clone())

@@ -339,6 +339,12 @@ impl NetworkConfigList {
         list
     }
 
+    /// The same network with its first `count` plugins alone: those that an `ADD` came to before it failed.
+    #[must_use]
+    pub fn first_plugins(&self, count: usize) -> Self {
+        self.with_plugins(self.plugins.iter().take(count).cloned().collect())
+    }
+
     /// Derives what `plugin` of this list reads from standard input (CNI section 3, "Deriving
     /// execution configuration from plugin configuration").
     ///

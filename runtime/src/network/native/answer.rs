@@ -3,7 +3,7 @@
 use serde_json::Value;
 use weir_cni::{AddResult, Command, Error, PluginConfig, from_json_assuming};
 
-use super::{Failure, codes};
+use super::codes;
 use crate::host::printable;
 use crate::kernel::program::Ended;
 
@@ -11,15 +11,17 @@ use crate::kernel::program::Ended;
 const SHOWN: usize = 400;
 
 /// Reads the answer to a command. Only ADD has a result; what others print with status 0 is nobody's.
+///
+/// Errors: the plugin's own; `codes::NO_ANSWER` where it has neither a result nor an error.
 pub(super) fn read(
     command: Command,
     config: &PluginConfig,
     ended: &Ended,
-) -> Result<Option<AddResult>, Failure> {
+) -> Result<Option<AddResult>, Error> {
     let document: Result<Value, _> = serde_json::from_slice(&ended.output);
     let error = document.as_ref().ok().and_then(Error::from_json);
     match (error, ended.status) {
-        (Some(error), Some(_)) => Err(Failure::Said(readable(error))),
+        (Some(error), Some(_)) => Err(readable(error)),
         (_, Some(0)) if command != Command::Add => Ok(None),
         (None, Some(0)) => match document {
             Ok(document) => result(config, &document)
@@ -51,13 +53,13 @@ fn readable(error: Error) -> Error {
 }
 
 /// What it said instead is in the details.
-fn broken(what: String, ended: &Ended) -> Failure {
+fn broken(what: String, ended: &Ended) -> Error {
     let details = [
         said("standard error", &ended.messages),
         said("standard output", &ended.output),
     ];
     let details: Vec<String> = details.into_iter().flatten().collect();
-    Failure::Broken(Error::new(codes::NO_ANSWER, what).with_details(details.join("; ")))
+    Error::new(codes::NO_ANSWER, what).with_details(details.join("; "))
 }
 
 /// What it printed, named and shortened; none where it printed nothing.
@@ -92,11 +94,7 @@ mod tests {
     fn answer(command: Command, ended: &Ended) -> Result<Option<AddResult>, String> {
         let config = json!({ "cniVersion": "1.0.0", "name": "net", "type": "native" });
         let config = PluginConfig::from_value(config).expect("a configuration");
-        read(command, &config, ended).map_err(|failure| match failure {
-            Failure::Said(error) => format!("said {error}"),
-            Failure::Broken(error) => format!("broken {error}"),
-            other => other.to_string(),
-        })
+        read(command, &config, ended).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -118,24 +116,20 @@ mod tests {
         let said =
             r#"{"cniVersion": "1.0.0", "code": 101, "msg": "no\u001bway", "details": "because"}"#;
         for (status, output, expected) in [
-            (1, said, "said no\\u{1b}way; because (CNI code 101"),
-            (0, said, "said no\\u{1b}way; because (CNI code 101"),
+            (1, said, "no\\u{1b}way; because (CNI code 101"),
+            (0, said, "no\\u{1b}way; because (CNI code 101"),
             (
                 0,
                 "",
-                "broken it ended without a result; standard error: \\u{1b}[31mtrace",
+                "it ended without a result; standard error: \\u{1b}[31mtrace",
             ),
-            (0, "ok", "broken its result is no JSON"),
+            (0, "ok", "its result is no JSON"),
             (
                 0,
                 r#"{"cniVersion": "1.0.0", "ips": 7}"#,
-                "broken its result cannot be used",
+                "its result cannot be used",
             ),
-            (
-                2,
-                "panic: oh",
-                "broken it ended with status 2 and no CNI error",
-            ),
+            (2, "panic: oh", "it ended with status 2 and no CNI error"),
             (
                 1,
                 r#"{"cniVersion": "1.0.0"}"#,

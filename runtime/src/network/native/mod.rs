@@ -20,6 +20,7 @@ use self::binary::Binary;
 use self::listing::Listing;
 use super::attachment::Attachment;
 use super::codes;
+use super::failures::{Failed, with_left};
 use super::source::MADE_BY;
 use crate::gate::{Audit, Denied, Gate, Permit, Subject};
 use crate::grant::native::Execute;
@@ -64,16 +65,21 @@ impl NativePlugins {
         Self { bin_dirs }
     }
 
-    /// Runs a plugin that is no component. Only ADD has a result.
+    /// Runs a plugin that is not a component. Only ADD has a result. After an ADD that fails it runs DEL, and another
+    /// one is owed when the runtime deletes the attachment.
     ///
     /// Errors: the plugin's own; `sandbox::codes::NO_PLUGIN` where there is none of that name, and those
     /// of [`codes`] where it does not run, or does not answer.
-    pub fn run(&self, sandbox: &Sandbox, asked: Asked<'_>) -> Result<Option<AddResult>, Error> {
+    pub(super) fn run(
+        &self,
+        sandbox: &Sandbox,
+        asked: Asked<'_>,
+    ) -> Result<Option<AddResult>, Failed> {
         let paths = sandbox.paths();
         let listing = Listing::load(paths)?;
         let bin_dirs = listing.bin_dirs(paths, asked.plugin, &self.bin_dirs);
         let Some(binary) = Binary::find(asked.plugin, &bin_dirs)? else {
-            return Err(missing(sandbox, asked.plugin, &bin_dirs));
+            return Err(missing(sandbox, asked.plugin, &bin_dirs).into());
         };
         Run::new(sandbox, asked, &listing, &binary, &bin_dirs)?.carry_out()
     }
@@ -168,17 +174,17 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn carry_out(&mut self) -> Result<Option<AddResult>, Error> {
+    fn carry_out(&mut self) -> Result<Option<AddResult>, Failed> {
         let command = self.asked.command;
         let call = self.call(command);
         let operation = self.operation(command);
         let (binary, log) = (self.binary, &mut self.log);
         let done = self.gate.perform(operation, |permit| {
             let ended = run(permit, &binary.program, &call, log)?;
-            answer::read(command, self.asked.config, &ended)
+            answer::read(command, self.asked.config, &ended).map_err(Failure::Failed)
         });
         let done = match (done, self.gate.audit_failure()) {
-            (Ok(_), Some(why)) if command == Command::Add => Err(Failure::Broken(unrecorded(why))),
+            (Ok(_), Some(why)) if command == Command::Add => Err(Failure::Failed(unrecorded(why))),
             (done, _) => done,
         };
         let outcome = done.map_err(|failure| self.explain(failure));
@@ -194,39 +200,37 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn explain(&mut self, failure: Failure) -> Error {
+    fn explain(&mut self, failure: Failure) -> Failed {
         let plugin = self.asked.plugin;
-        let error = match failure {
+        let failed = match failure {
             Failure::Denied(_) => {
-                return self
-                    .listing
-                    .refusal(plugin, self.binary, self.asked.granted_as());
+                let granted_as = self.asked.granted_as();
+                return self.listing.refusal(plugin, self.binary, granted_as).into();
             }
-            // It had no chance to undo what it did. One that says why it failed had, and a DEL might take away
-            // what another call has made.
-            Failure::Broken(error) if self.asked.command == Command::Add => match self.undo() {
-                Ok(()) => error,
-                Err(left) => {
-                    let mut details = vec![error.details.clone(), format!("and then DEL: {left}")];
-                    details.retain(|details| !details.is_empty());
-                    error.with_details(details.join("; "))
-                }
+            Failure::Unfit(error) => error.into(),
+            Failure::Failed(error) if self.asked.command == Command::Add => Failed {
+                error: self.deleted(error),
+                owes_del: true,
             },
-            Failure::Unfit(error) | Failure::Said(error) | Failure::Broken(error) => error,
+            Failure::Failed(error) => error.into(),
         };
-        error.with_prefix(format_args!("native plugin `{plugin}`"))
+        failed.with_prefix(format_args!("native plugin `{plugin}`"))
     }
 
-    /// DEL of what an ADD may have left that did not answer.
-    fn undo(&mut self) -> Result<(), Failure> {
+    /// Runs DEL after an ADD that failed, whatever it answered: only the program knows what it did. It is the one that
+    /// has run, whatever is in its place by now. Returns the error, with what DEL said in its details.
+    fn deleted(&mut self, error: Error) -> Error {
         let call = self.call(Command::Del);
         let operation = self.operation(Command::Del);
         let (binary, log) = (self.binary, &mut self.log);
-        let undone = self.gate.undo(operation, |permit| {
+        let deleted = self.gate.undo(operation, |permit| {
             let ended = run(permit, &binary.program, &call, log)?;
-            answer::read(Command::Del, self.asked.config, &ended)
+            answer::read(Command::Del, self.asked.config, &ended).map_err(Failure::Failed)
         });
-        undone.map(|_| ())
+        match deleted {
+            Ok(_) => error,
+            Err(left) => with_left(error, &[left.into()]),
+        }
     }
 
     /// The environment of CNI section 2, and where the configuration comes from.
@@ -264,17 +268,15 @@ enum Failure {
     Denied(Denied),
     /// It did not run.
     Unfit(Error),
-    /// It failed, and says so.
-    Said(Error),
-    /// It ended without saying what it did, or was killed.
-    Broken(Error),
+    /// It has run, and failed.
+    Failed(Error),
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Denied(denied) => denied.fmt(f),
-            Self::Unfit(error) | Self::Said(error) | Self::Broken(error) => error.fmt(f),
+            Self::Unfit(error) | Self::Failed(error) => error.fmt(f),
         }
     }
 }
@@ -291,10 +293,19 @@ impl From<program::Error> for Failure {
         match error {
             program::Error::Killed { messages, .. } => {
                 let said = answer::said("standard error", &messages).unwrap_or_default();
-                Self::Broken(Error::new(codes::KILLED, what).with_details(said))
+                Self::Failed(Error::new(codes::KILLED, what).with_details(said))
             }
-            error if error.has_run() => Self::Broken(Error::io_failure(what)),
+            error if error.has_run() => Self::Failed(Error::io_failure(what)),
             _ => Self::Unfit(Error::new(codes::UNFIT, what)),
+        }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Denied(denied) => Self::internal(denied.to_string()),
+            Failure::Unfit(error) | Failure::Failed(error) => error,
         }
     }
 }

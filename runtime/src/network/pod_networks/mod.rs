@@ -16,9 +16,10 @@ use weir_cni::{AddResult, Error, NetworkConfigList};
 use self::names::Names;
 use self::record::{Book, Entry};
 use super::attachment::Attachment;
-use super::list::{Network, together};
+use super::failures::together;
+use super::list::Network;
 use super::settings::{Interface, PodNetwork, Settings};
-use super::several::{self, Member};
+use super::several::{self, Left, Member};
 use crate::grant::mistake::expected_one_of;
 use crate::sandbox::Sandbox;
 
@@ -63,7 +64,8 @@ impl PodNetworks {
     }
 
     /// Attaches a container to each of the chosen networks, in order; `container.ifname` means nothing.
-    /// When one fails, those before it are detached again.
+    /// When one fails, those before it are detached again. What is left for a DEL stays recorded: what could not be
+    /// detached, and a network whose native plugin failed, which CNI section 3 owes a DEL in any case.
     ///
     /// Errors: code 7 for a network that there is not, an interface's name that is taken, and no defaults;
     /// the failing network's; code 5 where it cannot be recorded.
@@ -83,9 +85,7 @@ impl PodNetworks {
         match several::add(&members, container) {
             Ok(results) => Ok(attached(members, results)),
             Err(failed) => {
-                let left: Vec<&Entry> = failed.left.iter().map(|at| &entries[*at]).collect();
-                let gone = entries.iter().filter(|e| !left.contains(e)).collect();
-                self.forget(container, gone)?;
+                self.keep_left(container, &entries, &failed.left)?;
                 Err(failed.error)
             }
         }
@@ -173,9 +173,7 @@ impl PodNetworks {
     }
 
     fn member(&self, entry: &Entry) -> Result<Member, Error> {
-        let list = NetworkConfigList::from_value(entry.configuration.clone())
-            .map_err(|e| e.with_prefix(format_args!("network `{}`", entry.network)))?;
-        let network = Network::new(&self.sandbox, list, entry.capability_args.clone());
+        let network = Network::new(&self.sandbox, entry.list()?, entry.capability_args.clone());
         Ok(Member {
             network: network.with_native(self.bin_dirs.clone()),
             ifname: entry.interface.clone(),
@@ -188,6 +186,26 @@ impl PodNetworks {
         }
         self.book.change(&container.container_id, |entries| {
             entries.retain(|entry| !gone.contains(&entry));
+            Ok(())
+        })
+    }
+
+    /// Of attachments that were not made, keeps what is to be deleted once more.
+    fn keep_left(
+        &self,
+        container: &Attachment,
+        entries: &[Entry],
+        left: &[Left],
+    ) -> Result<(), Error> {
+        let kept = |entry: Entry| {
+            let Some(own) = entries.iter().position(|own| *own == entry) else {
+                return Some(entry);
+            };
+            let left = left.iter().find(|left| left.place == own)?;
+            Some(entry.of_first_plugins(left.plugins))
+        };
+        self.book.change(&container.container_id, |present| {
+            *present = present.drain(..).filter_map(kept).collect();
             Ok(())
         })
     }
@@ -248,7 +266,7 @@ fn name_each(
         };
         if let Some(twice) = present.iter().find(|e| e.is(network.name(), &interface)) {
             return Err(Error::invalid_config(format!(
-                "the container is attached to network `{}` already",
+                "the container is attached to network `{}` already, or half so: DEL comes first",
                 twice.network
             )));
         }

@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use weir_cni::Error;
+use weir_cni::{Error, NetworkConfigList};
 
 use crate::files::{self, Durability};
 use crate::paths::Paths;
@@ -32,6 +32,24 @@ impl Entry {
     /// Whether it is the attachment of that network with that interface.
     pub(super) fn is(&self, network: &str, interface: &str) -> bool {
         self.network == network && self.interface == interface
+    }
+
+    /// The network configuration list that is used. Errors: those of the list, naming the network.
+    pub(super) fn list(&self) -> Result<NetworkConfigList, Error> {
+        NetworkConfigList::from_value(self.configuration.clone())
+            .map_err(|e| e.with_prefix(format_args!("network `{}`", self.network)))
+    }
+
+    /// The same of the first plugins of its list alone, for a DEL of no other. A list that cannot be read stays as it is.
+    pub(super) fn of_first_plugins(self, count: usize) -> Self {
+        let list = self.list().map(|list| list.first_plugins(count));
+        match list {
+            Ok(list) => Self {
+                configuration: list.to_value(),
+                ..self
+            },
+            Err(_) => self,
+        }
     }
 }
 

@@ -1,0 +1,57 @@
+//! Failures of calls: what one leaves behind, and several told as one.
+
+use std::fmt;
+
+use weir_cni::Error;
+
+/// A plugin's call that failed.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) error: Error,
+    /// Whether a DEL is owed for it: an ADD of a program that has run, of which nobody but the program knows what it
+    /// did. What a component did the host has undone.
+    pub(super) owes_del: bool,
+}
+
+impl From<Error> for Failed {
+    /// Of a call that has left nothing.
+    fn from(error: Error) -> Self {
+        let owes_del = false;
+        Self { error, owes_del }
+    }
+}
+
+impl From<Failed> for Error {
+    fn from(failed: Failed) -> Self {
+        failed.error
+    }
+}
+
+impl Failed {
+    /// The same with a prefix before its error.
+    pub(super) fn with_prefix(self, prefix: impl fmt::Display) -> Self {
+        let error = self.error.with_prefix(prefix);
+        Self { error, ..self }
+    }
+}
+
+/// The error of an ADD, with what then could not be taken back in its details.
+pub fn with_left(error: Error, left: &[Error]) -> Error {
+    let mut details = vec![error.details.clone()];
+    details.retain(|details| !details.is_empty());
+    details.extend(left.iter().map(|left| format!("and then DEL: {left}")));
+    error.with_details(details.join("; "))
+}
+
+/// Several failures as one: the first, with the others in its details.
+pub fn together(failures: Vec<Error>) -> Error {
+    let mut failures = failures.into_iter();
+    let first = failures
+        .next()
+        .unwrap_or_else(|| Error::internal("no failure"));
+    let details: Vec<String> = std::iter::once(first.details.clone())
+        .filter(|details| !details.is_empty())
+        .chain(failures.map(|failure| failure.to_string()))
+        .collect();
+    first.with_details(details.join("; "))
+}
