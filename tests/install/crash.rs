@@ -2,9 +2,13 @@
 //! and the next installation is as one without a kill.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
 use weir_kit::trace::{self, End};
 
 use crate::machine::{DEFAULT, Machine, default_network};
@@ -177,3 +181,117 @@ fn a_kill_in_uninstall_can_be_repeated() -> Result<()> {
     }
     Ok(())
 }
+
+/// The pods that Multus attached, by their containers.
+const PODS: [&str; 2] = ["first", "second"];
+
+/// A node with Multus in force, and with the programs of another node, where weir is installed.
+fn with_multus(programs: &Machine) -> Result<Machine> {
+    let machine = Machine::with_default_network()?;
+    fs::remove_dir(machine.bin_dir())?;
+    symlink(programs.bin_dir(), machine.bin_dir())?;
+    let multus = json!({
+        "cniVersion": "0.3.1", "name": "multus-cni-network", "type": "multus",
+        "kubeconfig": "/etc/cni/net.d/multus.d/multus.kubeconfig", "delegates": [default_network()],
+    });
+    machine.write_conf("00-multus.conf", &multus)?;
+    let kept = machine.root().join(KEPT);
+    fs::create_dir_all(kept.join("results"))?;
+    let config = BASE64_STANDARD.encode(default_network().to_string());
+    for pod in PODS {
+        let delegates = json!([{ "Name": "pods", "Bytes": config }]);
+        fs::write(kept.join(pod), delegates.to_string())?;
+        let cached = json!({
+            "kind": "cniCacheV1", "containerId": pod, "config": config, "ifName": "eth0",
+            "networkName": "pods", "cniArgs": [["K8S_POD_NAME", pod]], "result": { "cniVersion": "1.0.0" },
+        });
+        fs::write(kept.join(result_of(pod)), cached.to_string())?;
+    }
+    Ok(machine)
+}
+
+/// Where Multus keeps what it attached.
+const KEPT: &str = "var/lib/cni/multus";
+
+fn result_of(pod: &str) -> String {
+    format!("results/pods-{pod}-eth0")
+}
+
+fn take_over(machine: &Machine, kill_at: Option<usize>) -> Result<End> {
+    let mut command = machine.command("install --kubernetes --from-multus");
+    trace::run(&mut command, b"", kill_at)
+}
+
+/// What weir recorded of a pod.
+fn record(machine: &Machine, pod: &str) -> Result<Value> {
+    machine.read_json(format!(
+        "var/lib/weir/pods/multus-cni-network/{pod}:eth0.json"
+    ))
+}
+
+/// Each pod is known, with its result, to whoever the runtime would call.
+fn check_pods_are_known(machine: &Machine) -> Result<()> {
+    let is_multus = machine.conf_dir().join("00-multus.conf").exists();
+    let is_weir = machine.conf_dir().join("00-weir.conf").exists();
+    assert!(is_multus || is_weir, "one of both is in force");
+    for pod in PODS {
+        let of_multus = machine.root().join(KEPT);
+        if is_weir {
+            record(machine, pod).with_context(|| format!("the record of {pod}"))?;
+            machine.read(format!("var/lib/cni/{}", result_of(pod)))?;
+        }
+        if is_multus {
+            assert!(of_multus.join(pod).exists() && of_multus.join(result_of(pod)).exists());
+        }
+    }
+    Ok(())
+}
+
+/// Taking over is carried on by the next installation, wherever it was killed, and comes to the same.
+#[test]
+fn a_kill_while_pods_are_taken_over_from_multus_loses_none() -> Result<()> {
+    let programs = Machine::create()?;
+    programs.succeed("install")?;
+    let whole = with_multus(&programs)?;
+    let End::Exited { status: 0, points } = take_over(&whole, None)? else {
+        bail!("the traced installation failed");
+    };
+    check_pods_are_known(&whole)?;
+    for point in (0..points).step_by(points.div_ceil(TAKEOVER_POINTS)) {
+        let killed_at = || format!("killed at point {point} of {points}");
+        let machine = with_multus(&programs)?;
+        assert_eq!(
+            take_over(&machine, Some(point))?,
+            End::Killed,
+            "{}",
+            killed_at()
+        );
+        check_pods_are_known(&machine).with_context(killed_at)?;
+        machine.install("--from-multus").with_context(killed_at)?;
+        check_pods_are_known(&machine).with_context(killed_at)?;
+        for pod in PODS {
+            assert_eq!(
+                record(&machine, pod)?,
+                record(&whole, pod)?,
+                "{}",
+                killed_at()
+            );
+        }
+        assert_eq!(machine.names(KEPT)?, ["results"], "{}", killed_at());
+        assert!(
+            machine.names(Path::new(KEPT).join("results"))?.is_empty(),
+            "{}",
+            killed_at()
+        );
+        let state = machine.names("var/lib/weir")?;
+        assert_eq!(state, whole.names("var/lib/weir")?, "{}", killed_at());
+        assert_eq!(
+            machine.names("etc/cni/net.d")?,
+            whole.names("etc/cni/net.d")?
+        );
+    }
+    Ok(())
+}
+
+/// So many points are tried; there may be more, of which every n-th is.
+const TAKEOVER_POINTS: usize = 50;

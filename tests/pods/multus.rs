@@ -18,6 +18,53 @@ fn base64(text: &str) -> String {
     BASE64_STANDARD.encode(text)
 }
 
+/// A list with those keys of its plugins alone that libcni knows.
+fn known_keys(list: &Value) -> Value {
+    let mut known = list.clone();
+    for plugin in known["plugins"].as_array_mut().into_iter().flatten() {
+        let ipam = plugin["ipam"]["type"].clone();
+        let keys = plugin.as_object_mut().expect("a plugin");
+        keys.retain(|key, _| ["type", "name", "capabilities"].contains(&key.as_str()));
+        keys.insert("ipam".to_owned(), json!({ "type": ipam }));
+    }
+    known
+}
+
+/// A delegate whose list Multus 4.3.0 had as text, as its `saveDelegates` writes it.
+fn of_text(name: &str, list: &Value) -> Value {
+    json!({
+        "Conf": { "cniVersion": list["cniVersion"], "name": list["name"] },
+        "ConfList": known_keys(list),
+        "CNINetworkConfigList": {
+            "Name": "", "CNIVersion": "", "DisableCheck": false, "DisableGC": false,
+            "LoadOnlyInlinedPlugins": false, "Plugins": null, "Bytes": null,
+        },
+        "Name": name,
+        "IsFilterV4Gateway": false,
+        "IsFilterV6Gateway": false,
+        "Bytes": base64(&list.to_string()),
+    })
+}
+
+/// A delegate whose list libcni read from a file, as the same writes it.
+fn of_file(list: &Value) -> Value {
+    let plugins = list["plugins"].as_array().into_iter().flatten();
+    let plugins: Vec<Value> = plugins
+        .zip(known_keys(list)["plugins"].as_array().expect("a list"))
+        .map(|(plugin, known)| json!({ "Network": known, "Bytes": base64(&plugin.to_string()) }))
+        .collect();
+    let mut delegate = of_text("", list);
+    delegate["Conf"] = json!({});
+    delegate["CNINetworkConfigList"] = json!({
+        "Name": list["name"], "CNIVersion": list["cniVersion"], "DisableCheck": false,
+        "DisableGC": false, "LoadOnlyInlinedPlugins": false, "Plugins": plugins,
+        "Bytes": base64(&list.to_string()),
+    });
+    delegate["Name"] = list["name"].clone();
+    delegate["Bytes"] = json!(base64(&known_keys(list).to_string()));
+    delegate
+}
+
 /// A node on which Multus is in force, with pods that it attached.
 struct Taking {
     world: World,
@@ -84,9 +131,12 @@ impl Taking {
         let config = self.world.config();
         let second = list("second", &[bridge("bsecond", "10.48.0.0/24")]);
         let definition = format!("{}/second", self.world.namespace);
+        let mut of_definition = of_text("", &second);
+        of_definition["Name"] = json!(definition);
+        of_definition["ifnameRequest"] = json!("data0");
         self.keep(&json!([
-            { "Name": "default-net", "Bytes": base64(&config["delegates"][0].to_string()) },
-            { "Name": definition, "ifnameRequest": "data0", "Bytes": base64(&second.to_string()) },
+            of_text("default-net", &config["delegates"][0]),
+            of_definition,
         ]))?;
         let mut multus = config;
         multus["type"] = json!("multus");
@@ -176,6 +226,34 @@ fn a_pod_that_multus_attached_is_taken_over_and_deleted() -> Result<()> {
     expected.push("bsecond".to_owned());
     expected.sort();
     assert_eq!(State::of(&taking.world.node)?.links, expected);
+    Ok(())
+}
+
+/// Of a list from a file of the node's, `Bytes` lacks what only the plugins know; what libcni read beside it does not.
+#[test]
+fn a_list_that_multus_had_from_a_file_keeps_all_its_keys() -> Result<()> {
+    let taking = Taking::create()?;
+    let default = &taking.world.config()["delegates"][0];
+    let mut of_definition = of_file(&list("second", &[bridge("bsecond", "10.48.0.0/24")]));
+    of_definition["Name"] = json!(format!("{}/second", taking.world.namespace));
+    of_definition["ifnameRequest"] = json!("data0");
+    taking.keep(&json!([of_file(default), of_definition]))?;
+    // What would make up for it.
+    fs::remove_dir_all(taking.kept().join("results"))?;
+    taking.installed()?;
+    let own = |path: &PathBuf| path.to_string_lossy().contains(&taking.pod.container.id);
+    let path = taking.world.records().into_iter().find(own);
+    let record: Value = serde_json::from_slice(&fs::read(path.context("a record")?)?)?;
+    let configs: Vec<&Value> = (0..2)
+        .map(|at| &record["attachments"][at]["config"])
+        .collect();
+    assert_eq!(configs[0]["plugins"], default["plugins"]);
+    assert_eq!(configs[1]["plugins"][0]["bridge"], "bsecond");
+    assert_eq!(
+        configs[1]["plugins"][0]["ipam"]["ranges"][0][0]["subnet"],
+        "10.48.0.0/24"
+    );
+    taking.expect_detached();
     Ok(())
 }
 

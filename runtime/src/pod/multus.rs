@@ -1,7 +1,8 @@
 //! The pods that Multus attached: what it keeps of them becomes weir's records, once, when weir takes its place.
 //!
 //! Multus keeps `<cniDir>/<container id>`, the networks with their configurations, and `<cniDir>/results`,
-//! libcni's cache. They say what a DEL runs, and as which network: only files are taken that nobody but root can
+//! libcni's cache. Its format is that of Multus 4: the fields of its type `DelegateNetConf`, as Go's encoding/json
+//! writes them. They say what a DEL runs, and as which network: only files are taken that nobody but root can
 //! have written, and no DEL reads them.
 
 use std::collections::BTreeSet;
@@ -55,14 +56,36 @@ pub struct Taken {
 /// One network of a pod, as Multus writes it.
 #[derive(Deserialize)]
 struct Delegate {
-    /// The network's configuration, in base64.
+    /// The network's configuration, in base64. Of a list that was read from a file of the node's it has those keys of
+    /// the plugins alone that libcni knows.
     #[serde(rename = "Bytes", default)]
-    bytes: String,
+    bytes: Option<String>,
+    /// Of such a list what libcni read.
+    #[serde(rename = "CNINetworkConfigList", default)]
+    list: Option<ReadList>,
     /// The configuration's name, or `NAMESPACE/NAME` of a NetworkAttachmentDefinition.
     #[serde(rename = "Name", default)]
     name: String,
     #[serde(rename = "ifnameRequest", default)]
     ifname: String,
+}
+
+/// A list as libcni's type `NetworkConfigList` has it. There is one in each delegate, mostly an empty one.
+#[derive(Deserialize)]
+struct ReadList {
+    /// The document, in base64.
+    #[serde(rename = "Bytes", default)]
+    bytes: Option<String>,
+    /// Also those that stand in files of their own.
+    #[serde(rename = "Plugins", default)]
+    plugins: Option<Vec<ReadPlugin>>,
+}
+
+#[derive(Deserialize)]
+struct ReadPlugin {
+    /// The plugin's configuration, in base64.
+    #[serde(rename = "Bytes", default)]
+    bytes: Option<String>,
 }
 
 /// A delegate that is understood.
@@ -350,12 +373,13 @@ impl Delegate {
         Reference::new(namespace, name).ok()
     }
 
+    /// Errors: code 6 or 7 for what is not a network's configuration.
     fn list(&self) -> Result<NetworkConfigList, Error> {
-        let text = STANDARD
-            .decode(&self.bytes)
-            .map_err(|e| Error::decoding_failure(format!("Bytes: {e}")))?;
-        let mut config: Value = serde_json::from_slice(&text)
-            .map_err(|e| Error::decoding_failure(format!("Bytes: {e}")))?;
+        let whole = self.list.as_ref().map(ReadList::whole).transpose()?;
+        let mut config = match whole.flatten() {
+            Some(whole) => whole,
+            None => document("Bytes", self.bytes.as_deref())?,
+        };
         if let Some(config) = config.as_object_mut() {
             let name = config
                 .entry("name")
@@ -366,6 +390,33 @@ impl Delegate {
         }
         NetworkConfigList::from_value(config)
     }
+}
+
+impl ReadList {
+    /// The list with each plugin as it was read; none of an empty one.
+    fn whole(&self) -> Result<Option<Value>, Error> {
+        let plugins = self.plugins.as_deref().unwrap_or_default();
+        if plugins.is_empty() {
+            return Ok(None);
+        }
+        let mut list = document("CNINetworkConfigList.Bytes", self.bytes.as_deref())?;
+        let read =
+            |plugin: &ReadPlugin| document("CNINetworkConfigList.Plugins", plugin.bytes.as_deref());
+        let plugins: Vec<Value> = plugins.iter().map(read).collect::<Result<_, _>>()?;
+        if let Some(list) = list.as_object_mut() {
+            list.insert("plugins".to_owned(), Value::Array(plugins));
+        }
+        Ok(Some(list))
+    }
+}
+
+/// The JSON in a field that has it in base64. Errors: code 6.
+fn document(field: &str, bytes: Option<&str>) -> Result<Value, Error> {
+    let failed = |e: &dyn std::fmt::Display| Error::decoding_failure(format!("{field}: {e}"));
+    let text = STANDARD
+        .decode(bytes.unwrap_or_default())
+        .map_err(|e| failed(&e))?;
+    serde_json::from_slice(&text).map_err(|e| failed(&e))
 }
 
 /// Whether a file's name is a container's. What was set aside, and what is being written, is none.
