@@ -16,10 +16,10 @@ use super::standing::{self, is_built_in};
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::record::{Record, Verdict};
 use crate::grant::asked::Asked;
-use crate::grant::document::{API_VERSION, KIND, Metadata, PluginReference, Spec, Tenants};
+use crate::grant::document::{API_VERSION, Digest, KIND, Metadata, PluginReference, Spec, Tenants};
 use crate::grant::own;
 use crate::grant::pattern::Pattern;
-use crate::grant::suggest::{Recorded, networks_given, suggest};
+use crate::grant::suggest::{Recorded, WithoutRule, networks_given, suggest};
 use crate::grant::{Document, Limits, Section};
 use crate::paths::Paths;
 use crate::sandbox::Catalogue;
@@ -39,6 +39,9 @@ pub struct Arguments {
     format: Format,
 }
 
+/// So many of the things that no rule can allow are told to people.
+const MOST_WITHOUT_RULE: usize = 20;
+
 /// A grant, and what it was made of.
 #[derive(Serialize)]
 struct Suggestion {
@@ -51,6 +54,8 @@ struct Suggestion {
     denied: u64,
     /// What the grant was not made of, because it tells of no operation.
     left_out: Unknown,
+    /// What no rule can allow, and so stays denied.
+    without_rule: Vec<WithoutRule>,
     /// Where the limits are from, of which records tell nothing: a grant in force, or none for weir's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     limits_from: Option<String>,
@@ -70,8 +75,8 @@ struct Collected {
     /// The networks that the plugin ran on.
     networks: BTreeSet<String>,
     attachments: BTreeSet<(String, String)>,
-    /// Of the last record.
-    digest: String,
+    /// Of the last record that has one.
+    digest: Option<Digest>,
     operations: u64,
     denied: u64,
 }
@@ -153,7 +158,7 @@ impl Collected {
             self.attachments.insert(attachment);
         }
         self.networks.insert(record.granted_as().to_owned());
-        self.digest.clone_from(&record.digest);
+        self.digest = record.digest.parse().ok().or(self.digest.take());
         let asked = (
             (&record.container_id, &record.ifname, record.granted_as()),
             (&record.operation, record.arguments.to_string()),
@@ -175,7 +180,12 @@ impl Collected {
         let reads = self.distinct.iter().any(|r| r.operation.is_read());
         let (of_tenants, own): (Vec<Recorded>, Vec<Recorded>) =
             self.distinct.into_iter().partition(is_of_tenants);
-        let suggest = |recorded: &[Recorded]| suggest(recorded, &given).map_err(|why| anyhow!(why));
+        let mut without_rule = Vec::new();
+        let mut suggest = |recorded: &[Recorded]| {
+            let suggested = suggest(recorded, &given).map_err(|why| anyhow!(why))?;
+            without_rule.extend(suggested.without_rule);
+            Ok::<_, anyhow::Error>(suggested.capabilities)
+        };
         let tenants = match of_tenants.as_slice() {
             [] => None,
             recorded => Some(Tenants {
@@ -183,7 +193,6 @@ impl Collected {
                 pods: Vec::new(),
             }),
         };
-        let digest = self.digest.parse().map_err(|why: String| anyhow!(why))?;
         let document = Document {
             api_version: API_VERSION.to_owned(),
             kind: KIND.to_owned(),
@@ -193,9 +202,9 @@ impl Collected {
             spec: Spec {
                 plugin: PluginReference {
                     name: plugin.to_owned(),
-                    digest: (!built_in).then_some(digest),
+                    digest: self.digest.filter(|_| !built_in),
                 },
-                networks: networks(&self.networks)?,
+                networks: self.networks.iter().map(|n| Pattern::literal(n)).collect(),
                 capabilities: suggest(&own)?,
                 tenants,
                 limits: Limits::default(),
@@ -207,17 +216,11 @@ impl Collected {
             reads,
             denied: self.denied,
             left_out,
+            without_rule,
             limits_from: None,
             document,
         })
     }
-}
-
-/// The networks that were seen, as globs that match them alone.
-fn networks(names: &BTreeSet<String>) -> Result<Vec<Pattern>> {
-    let pattern = |name: &String| Pattern::try_from(glob::Pattern::escape(name));
-    let patterns = names.iter().map(pattern).collect::<Result<_, _>>();
-    patterns.map_err(|why| anyhow!(why))
 }
 
 fn print(suggestion: &Suggestion) {
@@ -242,6 +245,7 @@ fn print(suggestion: &Suggestion) {
     for sentence in suggestion.left_out.sentences() {
         say!("# {sentence}.");
     }
+    print_without_rule(&suggestion.without_rule);
     match &suggestion.limits_from {
         Some(from) => {
             say!("# Records tell nothing of limits: they are those of the grant in force ({from}).")
@@ -251,4 +255,20 @@ fn print(suggestion: &Suggestion) {
         }
     }
     print_text!("{}", to_yaml(&suggestion.document));
+}
+
+/// What no rule can allow: a plugin chose it, and may have chosen very much.
+fn print_without_rule(all: &[WithoutRule]) {
+    match all.len() {
+        0 => return,
+        1 => print_line!("# No rule can allow 1 thing that it asked for, which stays denied:"),
+        n => print_line!("# No rule can allow {n} things that it asked for, which stay denied:"),
+    }
+    for WithoutRule { need, because } in all.iter().take(MOST_WITHOUT_RULE) {
+        say!("#   to {need}: {because}");
+    }
+    if all.len() > MOST_WITHOUT_RULE {
+        let others = all.len() - MOST_WITHOUT_RULE;
+        print_line!("#   and {others} more: `--output json` lists them all");
+    }
 }

@@ -19,6 +19,7 @@ mod tests;
 use std::collections::BTreeSet;
 
 use ipnet::IpNet;
+use serde::Serialize;
 
 use super::asked::{Asked, Need};
 use super::document::Capabilities;
@@ -35,17 +36,35 @@ pub struct Recorded {
     pub operation: Box<dyn Asked>,
 }
 
-/// Capabilities that allow all of it. `networks` are those in which addresses were given to links.
+/// What is suggested, and what is not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suggested {
+    pub capabilities: Capabilities,
+    /// What no rule can allow, each once.
+    pub without_rule: Vec<WithoutRule>,
+}
+
+/// Something that was asked for, and that no rule can allow.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct WithoutRule {
+    /// ``write the store in `/a/../b` ``.
+    pub need: String,
+    /// Why not.
+    pub because: String,
+}
+
+/// Capabilities that allow all of it but what no rule can allow, which a plugin may have asked for to keep the rest from
+/// being looked at. `networks` are those in which addresses were given to links.
 ///
-/// Errors: an operation that no rule can allow, such as one on a name that no glob can spell.
-pub fn suggest(recorded: &[Recorded], networks: &[IpNet]) -> Result<Capabilities, String> {
+/// Errors: rules that can be written one by one, and not together.
+pub fn suggest(recorded: &[Recorded], networks: &[IpNet]) -> Result<Suggested, String> {
     let needs: Vec<(Need, &Invocation)> = recorded
         .iter()
         .flat_map(|r| r.operation.needs().into_iter().map(|n| (n, &r.invocation)))
         .collect();
-    let part = |(need, invocation): &(Need, &Invocation)| Part::of(need, invocation, networks);
-    let whole: BTreeSet<Part> = needs.iter().map(part).collect();
-    let (closed, open): (Vec<Part>, Vec<Part>) = whole.into_iter().partition(|p| p.open.is_empty());
+    let mut without_rule = BTreeSet::new();
+    let parts = parts(&needs, networks, &mut without_rule);
+    let (closed, open): (Vec<Part>, Vec<Part>) = parts.into_iter().partition(|p| p.open.is_empty());
     let mut rules = merge(closed.into_iter().map(|p| p.rule).collect());
     rules.iter_mut().for_each(bound_networks);
     let mut others = Vec::new();
@@ -58,9 +77,39 @@ pub fn suggest(recorded: &[Recorded], networks: &[IpNet]) -> Result<Capabilities
     rules.extend(merge(not_met(others, &rules, &needs, networks)?));
     let mut suggested = merge(rules);
     suggested.sort_by_key(|rule| rule.capability);
-    let suggested = capabilities(&suggested).map_err(|e| e.to_string())?;
-    prove(&suggested, &needs)?;
-    Ok(suggested)
+    let capabilities = capabilities(&suggested).map_err(|e| e.to_string())?;
+    without_rule.extend(still_not_met(&capabilities, &needs, &without_rule));
+    Ok(Suggested {
+        capabilities,
+        without_rule: without_rule.into_iter().collect(),
+    })
+}
+
+/// The rule for each object, where one can be written; the others are told to `without_rule`.
+fn parts(
+    needs: &[(Need, &Invocation)],
+    networks: &[IpNet],
+    without_rule: &mut BTreeSet<WithoutRule>,
+) -> BTreeSet<Part> {
+    let mut parts = BTreeSet::new();
+    for (need, invocation) in needs {
+        let part = Part::of(need, invocation, networks);
+        if parts.contains(&part) {
+            continue;
+        }
+        match capabilities(std::slice::from_ref(&part.rule)) {
+            Ok(_) => {
+                parts.insert(part);
+            }
+            Err(error) => {
+                without_rule.insert(WithoutRule {
+                    need: need.to_string(),
+                    because: error.to_string(),
+                });
+            }
+        }
+    }
+    parts
 }
 
 /// The rules of the parts that no other rule meets.
@@ -80,12 +129,22 @@ fn not_met(
     Ok(missing.map(|part| part.rule).collect())
 }
 
-fn prove(suggested: &Capabilities, needs: &[(Need, &Invocation)]) -> Result<(), String> {
-    let missed = needs
+/// What the rules do not allow, by the gate's own matching, and was not told yet.
+fn still_not_met(
+    suggested: &Capabilities,
+    needs: &[(Need, &Invocation)],
+    told: &BTreeSet<WithoutRule>,
+) -> Vec<WithoutRule> {
+    let told: BTreeSet<&str> = told.iter().map(|one| one.need.as_str()).collect();
+    let not_met = needs
         .iter()
-        .find(|(need, invocation)| !need.is_met(suggested, invocation));
-    match missed {
-        None => Ok(()),
-        Some((need, _)) => Err(format!("no rule can be written that allows to {need}")),
-    }
+        .filter(|(need, invocation)| !need.is_met(suggested, invocation));
+    let not_told = not_met.map(|(need, _)| need.to_string());
+    let not_told = not_told.filter(|need| !told.contains(need.as_str()));
+    not_told
+        .map(|need| WithoutRule {
+            need,
+            because: "a rule that was written for it does not allow it".to_owned(),
+        })
+        .collect()
 }

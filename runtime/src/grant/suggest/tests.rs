@@ -34,7 +34,9 @@ fn of(id: &str, operations: &[&str]) -> Vec<Recorded> {
 
 fn of_all(recorded: &[Recorded]) -> Result<Capabilities, String> {
     let given = recorded.iter().flat_map(|r| networks_given(&*r.operation));
-    suggest(recorded, &given.collect::<Vec<_>>())
+    let suggested = suggest(recorded, &given.collect::<Vec<_>>())?;
+    assert_eq!(suggested.without_rule, []);
+    Ok(suggested.capabilities)
 }
 
 fn rules(recorded: &[Recorded]) -> Value {
@@ -482,4 +484,36 @@ fn the_closest_networks_become_one() {
         found.sort();
         assert_eq!(found, networks(expected), "{many:?}");
     }
+}
+
+/// A plugin may have asked for it to keep the rest from being looked at.
+#[test]
+fn what_no_rule_can_allow_is_told_and_the_rest_suggested() {
+    let all = of(
+        "one",
+        &[
+            "store.open access=write directory=/etc/../etc/cron.d",
+            "store.read-file path=relative",
+            "store.open access=write directory=/var/lib/mine",
+            "store.put directory=/etc/../etc/cron.d key=a",
+        ],
+    );
+    let suggested = suggest(&all, &[]).expect("a suggestion");
+    let told: Vec<(&str, bool)> = suggested
+        .without_rule
+        .iter()
+        .map(|one| (one.need.as_str(), one.because.contains("without `..`")))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("read the file `relative`", true),
+            ("write the store in `/etc/../etc/cron.d`", true),
+        ]
+    );
+    let rules = serde_json::to_value(suggested.capabilities).expect("JSON");
+    assert_eq!(
+        rules,
+        json!({ "store": [{ "directories": ["/var/lib/mine"], "verbs": ["write"] }] })
+    );
 }

@@ -12,6 +12,7 @@ use super::places::Places;
 use crate::cli::output::show as show_error;
 use crate::cli::record::{self, Record, Verdict};
 use crate::cli::throwaway::{Container, Throwaway};
+use crate::gate::escape;
 use crate::grant::document::{API_VERSION, KIND};
 use crate::grant::{Capabilities, Capability};
 use crate::network::{Attachment, Network};
@@ -102,7 +103,9 @@ impl Lesson {
                 },
             });
             let file = paths.grants().join(format!("{}.yaml", part.name));
-            fs::write(file, document.to_string()).context("write the grant of everything")?;
+            // A plugin chose the names of places in it, and YAML does not have every character.
+            let document = escape(document.to_string());
+            fs::write(file, document).context("write the grant of everything")?;
         }
         Ok(())
     }

@@ -2,11 +2,12 @@
 //! allowed one by one, once a plugin was denied them.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use crate::cli::record::{Record, Verdict};
+use crate::grant::pattern::{Directory, File};
 
 /// What was asked for, as plugins named it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,19 +70,16 @@ fn place(record: &Record) -> Option<Place<'_>> {
         return None;
     }
     if let Some(file) = record.arguments["path"].as_str() {
-        return Some(Place::File(file));
+        return File::try_from(PathBuf::from(file))
+            .is_ok()
+            .then_some(Place::File(file));
     }
     let location = &record.arguments["location"];
     let directory = ["directory", "shared-directory"]
         .into_iter()
         .find_map(|key| location[key].as_str())?;
-    is_plain(Path::new(directory)).then_some(Place::Directory(directory))
-}
-
-/// What may stand in a grant: absolute, and without `.` and `..`.
-fn is_plain(path: &Path) -> bool {
-    let is_plain = |part: Component| matches!(part, Component::RootDir | Component::Normal(_));
-    path.is_absolute() && path.components().all(is_plain)
+    let is_place = Directory::try_from(PathBuf::from(directory)).is_ok();
+    is_place.then_some(Place::Directory(directory))
 }
 
 #[cfg(test)]
@@ -111,6 +109,12 @@ mod tests {
             directory("allowed", "/var/lib/a"),
             directory("denied", "relative"),
             directory("denied", "/var/../etc"),
+            record(
+                "denied",
+                "store.read-file",
+                json!({ "path": "/etc/../etc/a" }),
+            ),
+            record("denied", "store.read-file", json!({ "path": "a" })),
             record("denied", "store.open", json!({ "location": "private" })),
             record("denied", "link.create", json!({ "path": "/x" })),
         ] {
