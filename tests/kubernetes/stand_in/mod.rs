@@ -5,3 +5,4 @@ mod credentials;
 mod events;
 mod faults;
 mod requests;
+mod roles;

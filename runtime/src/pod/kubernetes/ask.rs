@@ -29,6 +29,12 @@ pub const PODS: Resource = Resource {
     accept: METADATA_ALONE,
 };
 
+/// A whole pod, to be written again: a write through `status` takes the place of all that stands there.
+pub const WHOLE_PODS: Resource = Resource {
+    accept: "application/json",
+    ..PODS
+};
+
 /// NetworkAttachmentDefinitions (section 3.1).
 pub const DEFINITIONS: Resource = Resource {
     group: "k8s.cni.cncf.io",
@@ -93,6 +99,19 @@ impl Ask {
             method: Method::PATCH,
             path: format!("{}/status", object_path(resource, object)),
             body: Some(("application/merge-patch+json", patch.to_string().into())),
+            object: object.clone(),
+            subresource: Some("status"),
+        }
+    }
+
+    /// Writes an object through its `status`, as it was read and changed: refused where somebody else wrote meanwhile.
+    pub fn update_status(resource: &'static Resource, object: &Reference, changed: &Value) -> Self {
+        Self {
+            resource,
+            verb: "update",
+            method: Method::PUT,
+            path: format!("{}/status", object_path(resource, object)),
+            body: Some(("application/json", changed.to_string().into())),
             object: object.clone(),
             subresource: Some("status"),
         }

@@ -110,9 +110,19 @@ impl Failure {
         matches!(self, Self::Refused(refusal) if refusal.status == 401)
     }
 
+    /// 403: whoever is asking may not do it.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.status == 403)
+    }
+
     /// 404 for the object, and not for its kind, of which the answer names no object.
     pub fn is_without_object(&self) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.status == 404 && refusal.names_object())
+    }
+
+    /// The object is not there any more, or another one has its name.
+    pub fn is_gone(&self) -> bool {
+        self.is_without_object() || self.is_another_object()
     }
 
     /// The patch was for an object of another uid. API servers tell so by 422, since a uid cannot change;
@@ -125,7 +135,8 @@ impl Failure {
             422 => {
                 (refusal.answer.details.causes.iter()).any(|cause| cause.field == "metadata.uid")
             }
-            409 => refusal.answer.message.to_lowercase().contains("uid"),
+            // Not any `uid`: the message of a writers' conflict has the pod's name.
+            409 => refusal.answer.message.contains("UID in precondition"),
             _ => false,
         }
     }

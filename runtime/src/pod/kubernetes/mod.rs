@@ -1,4 +1,4 @@
-//! The Kubernetes API server, as weir speaks to it: four kinds of request, and a bound for everything.
+//! The Kubernetes API server, as weir speaks to it: five kinds of request, and a bound for everything.
 //!
 //! The crate `kube` brings connections, TLS and credentials. What is asked is in `ask`, how often in
 //! `repeat`, what the objects look like in `object`, and what is said of a failure in `failure`.
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use weir_cni::Error;
 
-use self::ask::{Ask, DEFINITIONS, PODS};
+use self::ask::{Ask, DEFINITIONS, PODS, WHOLE_PODS};
 use self::credentials::Source;
 use self::failure::{Failure, GivenUp};
 use self::repeat::Repetitions;
@@ -91,6 +91,73 @@ impl Kubernetes {
             Err(given_up) => Err(given_up.explain(ask, &self.source)),
         }
     }
+
+    /// Sets or removes an annotation of a pod by reading it and writing it whole, which a role without `patch` may
+    /// allow. What others write meanwhile stays: the API server refuses what was read before, and it is read anew.
+    fn update(
+        &self,
+        pod: &PodName,
+        change: Annotation<'_>,
+        deadline: Instant,
+    ) -> Result<(), Unwritten> {
+        let place = place(pod)?;
+        let get = Ask::get(&WHOLE_PODS, &place);
+        let mut repetitions = Repetitions::new(self.limits, deadline);
+        loop {
+            repetitions.time_for_one();
+            let answer = self.ask(&get, deadline);
+            let Some(answer) = self.unless_gone(answer, &get)? else {
+                return Ok(());
+            };
+            let changed = object::annotated(&answer, pod.uid.as_deref(), change.key, change.value);
+            let changed = changed.map_err(|e| get.not_understood(&e))?;
+            let Some(changed) = changed else {
+                return Ok(());
+            };
+            let put = Ask::update_status(&PODS, &place, &changed);
+            match self.ask(&put, deadline) {
+                Err(given_up) if given_up.failure.is_conflict() => repetitions
+                    .pause_after_conflict(given_up.failure)
+                    .map_err(|given_up| given_up.explain(&put, &self.source))?,
+                answer => return self.unless_gone(answer, &put).map(drop),
+            }
+        }
+    }
+
+    /// An answer; none where the pod is gone.
+    fn unless_gone(
+        &self,
+        answer: Result<Vec<u8>, GivenUp>,
+        ask: &Ask,
+    ) -> Result<Option<Vec<u8>>, Unwritten> {
+        match answer {
+            Ok(answer) => Ok(Some(answer)),
+            Err(given_up) if given_up.failure.is_gone() => Ok(None),
+            Err(given_up) if given_up.failure.is_forbidden() => Err(Unwritten::Forbidden),
+            Err(given_up) => Err(given_up.explain(ask, &self.source).into()),
+        }
+    }
+}
+
+/// What is to be written of a pod.
+#[derive(Clone, Copy)]
+struct Annotation<'a> {
+    key: &'a str,
+    /// None to remove it.
+    value: Option<&'a str>,
+}
+
+/// Why an annotation is not written.
+enum Unwritten {
+    /// That is not allowed.
+    Forbidden,
+    Failed(Error),
+}
+
+impl From<Error> for Unwritten {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
 }
 
 impl Cluster for Kubernetes {
@@ -112,14 +179,22 @@ impl Cluster for Kubernetes {
         Ok(Some(definition.map_err(|e| ask.not_understood(&e))?))
     }
 
+    /// By a patch. Where that is refused and `update` allowed, as by Multus' role, the pod is read and written whole.
     fn annotate(&self, pod: &PodName, key: &str, value: Option<&str>) -> Result<(), Error> {
         let patch = object::annotation(pod.uid.as_deref(), key, value);
         let ask = Ask::patch_status(&PODS, &place(pod)?, &patch);
-        match self.ask(&ask, self.deadline()) {
-            Err(given_up) if given_up.failure.is_without_object() => Ok(()),
-            Err(given_up) if given_up.failure.is_another_object() => Ok(()),
-            Err(given_up) => Err(given_up.explain(&ask, &self.source)),
+        let deadline = self.deadline();
+        match self.ask(&ask, deadline) {
             Ok(_) => Ok(()),
+            Err(given_up) if given_up.failure.is_gone() => Ok(()),
+            Err(given_up) if given_up.failure.is_forbidden() => {
+                match self.update(pod, Annotation { key, value }, deadline) {
+                    Ok(()) => Ok(()),
+                    Err(Unwritten::Failed(error)) => Err(error),
+                    Err(Unwritten::Forbidden) => Err(given_up.explain(&ask, &self.source)),
+                }
+            }
+            Err(given_up) => Err(given_up.explain(&ask, &self.source)),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::super::cluster::{Definition, Pod, PodName};
@@ -62,7 +63,7 @@ pub fn definition(answer: &[u8], reference: &Reference) -> Result<Definition, St
     })
 }
 
-fn read(answer: &[u8]) -> Result<Object, String> {
+fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, String> {
     serde_json::from_slice(answer)
         .map_err(|error| format!("the answer is not such an object: {error}"))
 }
@@ -98,6 +99,34 @@ pub fn annotation(uid: Option<&str>, key: &str, value: Option<&str>) -> Value {
     }
     metadata.insert("annotations".into(), json!({ key: value }));
     json!({ "metadata": metadata })
+}
+
+/// A whole object with one annotation set or removed; none where that changes nothing, or where another object has the
+/// name by now. Errors: what is wrong with the answer.
+pub fn annotated(
+    answer: &[u8],
+    uid: Option<&str>,
+    key: &str,
+    value: Option<&str>,
+) -> Result<Option<Value>, String> {
+    let mut object: Value = read(answer)?;
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    let metadata = metadata.ok_or("the answer is an object without metadata")?;
+    if uid.is_some_and(|uid| metadata.get("uid").is_none_or(|found| found != uid)) {
+        return Ok(None);
+    }
+    let annotations = metadata.entry("annotations").or_insert(Value::Null);
+    if annotations.is_null() {
+        *annotations = json!({});
+    }
+    let annotations = annotations.as_object_mut();
+    let annotations = annotations.ok_or("metadata.annotations is not an object")?;
+    let before = match value {
+        Some(value) => annotations.insert(key.to_owned(), value.into()),
+        None => annotations.remove(key),
+    };
+    let is_changed = before.as_ref().and_then(Value::as_str) != value;
+    Ok(is_changed.then_some(object))
 }
 
 #[cfg(test)]
@@ -182,6 +211,37 @@ mod tests {
         }
         let bare = br#"{"metadata":{"namespace":"default","name":"lan","uid":"1"}}"#;
         assert_eq!(definition(bare, &reference()).expect("one").config, None);
+    }
+
+    #[test]
+    fn an_object_is_written_as_it_was_read_but_for_one_annotation() {
+        let answer = br#"{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"7","annotations":{"k":"v","o":"w"}},
+            "status":{"phase":"Running","n":12345678901234567890}}"#;
+        let changed = |uid, value| annotated(answer, uid, "k", value).expect("a pod");
+        let mut expected: Value = serde_json::from_slice(answer).expect("JSON");
+        expected["metadata"]["annotations"]["k"] = "new".into();
+        assert_eq!(changed(Some("u"), Some("new")), Some(expected));
+        let removed = changed(None, None).expect("it was there");
+        assert_eq!(removed["metadata"]["annotations"], json!({ "o": "w" }));
+        assert_eq!(changed(Some("u"), Some("v")), None, "as it was");
+        assert_eq!(changed(Some("another"), Some("new")), None);
+        for bare in [
+            r#"{"metadata":{"uid":"u"}}"#,
+            r#"{"metadata":{"uid":"u","annotations":null}}"#,
+        ] {
+            let set = annotated(bare.as_bytes(), None, "k", Some("v")).expect("a pod");
+            assert_eq!(
+                set.expect("changed")["metadata"]["annotations"],
+                json!({ "k": "v" })
+            );
+            assert_eq!(annotated(bare.as_bytes(), None, "k", None), Ok(None));
+        }
+        for wrong in ["[]", "{}", r#"{"metadata":{"annotations":7}}"#] {
+            assert!(
+                annotated(wrong.as_bytes(), None, "k", None).is_err(),
+                "{wrong}"
+            );
+        }
     }
 
     #[test]

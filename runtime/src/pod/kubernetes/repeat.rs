@@ -110,6 +110,17 @@ impl Repetitions {
         Ok(())
     }
 
+    /// Waits before what was written is read and written anew, after somebody else wrote meanwhile. Errors: as
+    /// [`Repetitions::pause_after`].
+    pub fn pause_after_conflict(&mut self, conflict: Failure) -> Result<(), GivenUp> {
+        let pause = self.conflicts.next();
+        match pause.filter(|pause| Instant::now() + *pause < self.deadline) {
+            Some(pause) => thread::sleep(pause),
+            None => return Err(self.give_up(conflict)),
+        }
+        Ok(())
+    }
+
     fn pause(&mut self, ask: &Ask, failure: &Failure) -> Option<Duration> {
         let pause = if failure.is_conflict() {
             ask.survives_conflicts().then(|| self.conflicts.next())??

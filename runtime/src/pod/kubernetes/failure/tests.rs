@@ -32,6 +32,8 @@ fn another_object_is_told_from_a_conflict_and_from_another_invalid_field() {
         |message: &str| refused(409, &json!({ "reason": "Conflict", "message": message }));
     let uid = conflict("Precondition failed: UID in precondition: 1, UID in object meta: 2");
     assert!(uid.is_another_object() && !uid.is_conflict());
+    let of_name = conflict("Operation cannot be fulfilled on pods \"druid-0\": it was modified");
+    assert!(of_name.is_conflict() && !of_name.is_another_object());
     let written = conflict("the object has been modified");
     assert!(!written.is_another_object() && written.is_conflict());
     let taken = refused(409, &json!({ "reason": "AlreadyExists" }));
