@@ -544,7 +544,9 @@ fn shown_grants() -> Result<Vec<(PathBuf, String)>> {
         for file in files_below(&house().join(directory))? {
             let is = |extension: &str| file.extension().is_some_and(|e| e == extension);
             // What is given to a cluster is no grant: `manifests` looks at that.
-            if is("yaml") && file.starts_with(house().join("examples/kubernetes")) {
+            let of_cluster = ["examples/kubernetes", "examples/from-multus"];
+            let is_of = |directory: &&str| file.starts_with(house().join(directory));
+            if is("yaml") && of_cluster.iter().any(is_of) {
                 continue;
             }
             if is("yaml") {

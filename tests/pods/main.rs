@@ -3,6 +3,7 @@
 mod away;
 mod configuration;
 mod crash;
+mod daemon;
 mod default_route;
 mod definitions;
 mod grants;

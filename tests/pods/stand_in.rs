@@ -1,5 +1,7 @@
 //! What only the stand-in for an API server can be told to do, and to count.
 
+mod takeover;
+
 use anyhow::Result;
 use serde_json::json;
 
