@@ -180,9 +180,8 @@ impl Pod {
             let attachment = self
                 .node
                 .inside(|| attachment(&self.container, &made.ifname))?;
-            let mut cached = cache
-                .get(&made.network, &attachment)
-                .context("it is attached")?;
+            let cached = cache.get(&made.network, &attachment).map_err(shown)?;
+            let mut cached = cached.context("it is attached")?;
             cached.result = Some(serde_json::to_value(&made.result)?);
             cache.put(&attachment, &cached).map_err(shown)?;
         }

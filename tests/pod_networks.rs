@@ -321,6 +321,26 @@ fn cni_3_a_native_plugin_whose_add_fails_is_deleted_then_and_again() -> Result<(
     Ok(())
 }
 
+/// What is recorded decides what is run, and what for.
+#[test]
+fn a_record_that_others_can_write_is_refused() -> Result<()> {
+    let world = World::create(json!([bridge("one", 1, "eth{n}")]))?;
+    world.add(&["--networks", "one"])?;
+    let known = world.node.audit().len();
+    fs::set_permissions(world.record(), Permissions::from_mode(0o666))?;
+    for command in ["del", "check", "add"] {
+        let said = world.fails(command, &["--networks", "one"])?;
+        let remedy = format!("chmod go-w {}", world.record().display());
+        assert!(
+            said.contains("is not trusted") && said.contains(&remedy),
+            "{said}"
+        );
+    }
+    assert_eq!(world.node.audit().len(), known, "nothing has run");
+    fs::set_permissions(world.record(), Permissions::from_mode(0o600))?;
+    world.succeeds("del", &["--networks", "one"])
+}
+
 /// DEL goes by the record: with the configurations of then, and past failures.
 #[test]
 fn del_goes_by_the_record_and_past_failures() -> Result<()> {

@@ -1,7 +1,12 @@
 //! Section 3: execution of network configurations.
 
 use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::thread;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 
 use super::*;
 
@@ -63,6 +68,39 @@ fn cni_3_1_what_was_added_is_deleted_with_the_same_configuration() -> Result<()>
     network.run("del")?;
     assert_eq!(network.run_on("CHECK"), ["before"]);
     assert_eq!(network.run_on("DEL"), ["before"]);
+    Ok(())
+}
+
+/// What libcni's cache has decides what a DEL runs: not what somebody else can have written.
+#[test]
+fn a_cached_result_that_others_can_write_is_not_used() -> Result<()> {
+    let network = Network::of(&[plugin("own")])?;
+    network.add()?;
+    let results = network.node.root().join("var/lib/cni/results");
+    let file = results.join(format!("{NETWORK}-{}-eth0", network.container.id));
+    let mut cached: Value = serde_json::from_slice(&fs::read(&file)?)?;
+    let planted = json!({ "cniVersion": "1.1.0", "name": NETWORK, "plugins": [plugin("planted")] });
+    cached["config"] = json!(BASE64_STANDARD.encode(planted.to_string()));
+    fs::write(&file, cached.to_string())?;
+    for exposed in [&results, &file] {
+        let mode = fs::metadata(exposed)?.permissions();
+        fs::set_permissions(exposed, Permissions::from_mode(0o777))?;
+        let remedy = format!("chmod go-w {}", exposed.display());
+        for said in [failure(network.run("check"))?, failure(network.gc())?] {
+            assert!(
+                said.contains("is not trusted") && said.contains(&remedy),
+                "{said}"
+            );
+        }
+        fs::set_permissions(exposed, mode)?;
+    }
+    fs::set_permissions(&file, Permissions::from_mode(0o666))?;
+    network.run("del")?;
+    assert_eq!(network.run_on("DEL"), ["own"]);
+    assert!(network.run_on("CHECK").is_empty());
+    let log = fs::read_to_string(network.node.root().join("var/log/weir/weir.log"))?;
+    assert!(log.contains("is not trusted"), "{log}");
+    assert!(!file.exists(), "it is done");
     Ok(())
 }
 

@@ -109,6 +109,11 @@ impl Network {
         Ok(serde_json::from_str(&self.run("add")?)?)
     }
 
+    /// Runs GC, with no attachment that is valid.
+    fn gc(&self) -> Result<String> {
+        self.node.weir(&["net", "gc", NETWORK])
+    }
+
     /// All that plugins said so far, in order.
     fn said(&self) -> Vec<Said> {
         let log = fs::read_to_string(self.node.root().join("var/log/weir/weir.log"));

@@ -1,6 +1,7 @@
 //! Taking over from Multus.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use anyhow::Result;
 use nix::sys::signal::Signal;
@@ -101,6 +102,30 @@ fn options_of_a_configuration_that_is_not_made_are_told() -> Result<()> {
     );
     let expected = of_multus().replace("\"type\": \"multus\"", "\"type\": \"weir\"");
     assert_eq!(machine.read("etc/cni/net.d/00-weir.conf")?, expected);
+    Ok(())
+}
+
+/// What is installed is weir's own, and root's: not what somebody else can have written.
+#[test]
+fn what_others_can_write_does_not_become_weirs_configuration() -> Result<()> {
+    let machine = machine(&of_multus())?;
+    let multus = machine.conf_dir().join("00-multus.conf");
+    fs::set_permissions(&multus, Permissions::from_mode(0o666))?;
+    let said = machine.fail("install --kubernetes --from-multus")?;
+    assert!(
+        said.contains("is not trusted") && said.contains("mode 0666"),
+        "{said}"
+    );
+    assert!(multus.exists() && !machine.conf_dir().join("00-weir.conf").exists());
+    fs::remove_file(multus)?;
+    let default = machine.conf_dir().join(DEFAULT);
+    fs::set_permissions(&default, Permissions::from_mode(0o666))?;
+    let said = machine.fail("install --kubernetes --wait 20ms")?;
+    assert!(
+        said.contains("is not trusted") && said.contains("mode 0666"),
+        "{said}"
+    );
+    assert!(!machine.configuration().exists());
     Ok(())
 }
 

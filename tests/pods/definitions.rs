@@ -1,6 +1,7 @@
 //! Where a network's plugins come from (section 3).
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -48,6 +49,32 @@ fn npwg_3_4_1_the_order_is_spec_config_then_a_list_on_disk_then_a_single_plugin(
     world.api.delete_definition(&world.namespace, "find")?;
     world.define("find", &list("find", &[bridge("bspec", "10.43.2.0/24")]))?;
     assert_eq!(attached(&world, "find")?, ["10.43.2.2"]);
+    Ok(())
+}
+
+/// A file that such a definition selects counts as the node's own: not one that somebody else can have written.
+#[test]
+fn what_others_can_write_is_not_the_nodes_own() -> Result<()> {
+    let world = World::create()?;
+    world
+        .api
+        .create_definition(&world.namespace, "exposed", None, &[])?;
+    let own = list("exposed", &[bridge("bexposed", "10.43.9.0/24")]);
+    on_disk(&world, "90-exposed.conflist", &own)?;
+    let file = world
+        .node
+        .root()
+        .join("etc/cni/multus/net.d/90-exposed.conflist");
+    fs::set_permissions(&file, Permissions::from_mode(0o666))?;
+    let pod = world.pod("selects", "exposed")?;
+    let error = world.run("ADD", &pod)?.error();
+    let said = format!("{} {}", error["msg"], error["details"]);
+    assert!(
+        said.contains("is not trusted") && said.contains("mode 0666"),
+        "{error:#}"
+    );
+    fs::set_permissions(&file, Permissions::from_mode(0o644))?;
+    assert_eq!(attached(&world, "exposed")?, ["10.43.9.2"]);
     Ok(())
 }
 

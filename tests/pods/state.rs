@@ -1,7 +1,8 @@
 //! What is recorded, and what DEL, CHECK and GC do with it when everything else is gone.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -222,6 +223,29 @@ fn a_record_of_another_version_is_refused() -> Result<()> {
     let error = world.run("DEL", &pod)?.error();
     assert_eq!(error["code"], 236, "{error:#}");
     fs::write(&path, text)?;
+    world.del(&pod);
+    Ok(())
+}
+
+/// Property: no DEL runs what somebody else than root can have written: the record says what, and as which network.
+#[test]
+fn a_record_that_others_can_write_is_refused() -> Result<()> {
+    let world = World::create()?;
+    let pod = world.pod_with("exposed", &[])?;
+    world.add(&pod);
+    let path = world.records()[0].clone();
+    let directory = path.parent().expect("a directory").to_owned();
+    for exposed in [path, directory] {
+        let mode = fs::metadata(&exposed)?.permissions();
+        fs::set_permissions(&exposed, Permissions::from_mode(0o777))?;
+        let known = world.node.audit().len();
+        let error = world.run("DEL", &pod)?.error();
+        assert_eq!(error["code"], 236, "{error:#}");
+        let remedy = format!("chmod go-w {}", exposed.display());
+        assert!(error["details"].to_string().contains(&remedy), "{error:#}");
+        assert_eq!(world.node.audit().len(), known, "nothing has run");
+        fs::set_permissions(&exposed, mode)?;
+    }
     world.del(&pod);
     Ok(())
 }

@@ -158,9 +158,15 @@ pub fn check_directory(path: &Path, root: &Path) -> Result<(), Untrusted> {
 
 /// Follows a path from the root, and checks every directory and every symbolic link that it goes through.
 /// Returns where it ends, without symbolic links. As all of it is trusted, nobody can change it meanwhile.
+///
+/// A path that is not below `root` is followed from `/`.
 fn walk(path: &Path, root: &Path) -> Result<PathBuf, Untrusted> {
+    let (root, below) = match path.strip_prefix(root) {
+        Ok(below) => (root, below),
+        Err(_) => (Path::new("/"), path),
+    };
     let mut place = root.to_owned();
-    let mut ahead = names(path.strip_prefix(root).unwrap_or(path));
+    let mut ahead = names(below);
     let mut links = 0;
     while let Some(name) = ahead.pop_front() {
         if name == ".." {
@@ -285,6 +291,24 @@ mod tests {
         allow(&root, "a/b", 0o1777);
         let listed = check_directory(&root.path().join("a/b"), root.path());
         assert!(matches!(listed, Err(Untrusted::Exposed(_))), "{listed:?}");
+    }
+
+    #[test]
+    fn what_is_not_below_the_root_is_followed_from_the_top() {
+        let (root, elsewhere) = (root(), root());
+        let file = elsewhere.path().join("a/b/file");
+        let opened = open(&file, root.path());
+        // In a user namespace `/` may be nobody's.
+        let is_nobodys = |error: &Untrusted| matches!(error, Untrusted::Exposed(_));
+        assert!(
+            opened.is_ok() || opened.as_ref().is_err_and(is_nobodys),
+            "{opened:?}"
+        );
+        fs::set_permissions(&file, Permissions::from_mode(0o666)).unwrap();
+        assert!(matches!(
+            open(&file, root.path()),
+            Err(Untrusted::Exposed(_))
+        ));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! each attachment, so that a node can switch between libcni and weir with running pods.
 
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -13,6 +13,7 @@ use weir_cni::{Args, Error};
 
 use super::attachment::Attachment;
 use crate::files::{self, Durability};
+use crate::kernel::ownership::{self, Untrusted};
 use crate::paths::Paths;
 
 /// libcni's name for the format.
@@ -97,6 +98,8 @@ impl Cached {
 #[derive(Clone, Debug)]
 pub struct Cache {
     directory: PathBuf,
+    /// Below which it is.
+    root: PathBuf,
 }
 
 impl Cache {
@@ -104,18 +107,24 @@ impl Cache {
     pub fn new(paths: &Paths) -> Self {
         Self {
             directory: paths.results(),
+            root: paths.root().to_owned(),
         }
     }
 
     /// A cache in another place, such as that of another delegating plugin.
-    pub fn at(directory: PathBuf) -> Self {
-        Self { directory }
+    pub fn at(directory: PathBuf, paths: &Paths) -> Self {
+        Self {
+            directory,
+            ..Self::new(paths)
+        }
     }
 
     /// What is cached of an attachment; none when nothing is, or what is cannot be read: a DEL
-    /// must go on without.
-    pub fn get(&self, network: &str, attachment: &Attachment) -> Option<Cached> {
-        read(&self.path(network, attachment))
+    /// must go on without. What is there decides what a DEL runs, and what for.
+    ///
+    /// Errors: code 5 where somebody else than root or weir's user can have written it.
+    pub fn get(&self, network: &str, attachment: &Attachment) -> Result<Option<Cached>, Error> {
+        self.read(&self.path(network, attachment))
     }
 
     /// Keeps an attachment. Errors: code 5.
@@ -134,20 +143,43 @@ impl Cache {
             .map_err(|e| Error::io_failure(format!("result cache `{}`: {e}", path.display())))
     }
 
-    /// All attachments of a network. Errors: code 5.
-    pub fn of_network(&self, network: &str) -> Result<Vec<Cached>, Error> {
+    /// All attachments of a network, and why some that may be of it are not used. Errors: code 5.
+    pub fn of_network(&self, network: &str) -> Result<(Vec<Cached>, Vec<Error>), Error> {
         let failed =
             |e| Error::io_failure(format!("result cache `{}`: {e}", self.directory.display()));
         let entries = match fs::read_dir(&self.directory) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Default::default()),
             entries => entries.map_err(failed)?,
         };
-        let mut found = Vec::new();
+        let (mut found, mut unused) = (Vec::new(), Vec::new());
+        let beginning = format!("{network}-");
         for entry in entries {
-            found.extend(read(&entry.map_err(failed)?.path()));
+            let entry = entry.map_err(failed)?;
+            // Another network's may begin so as well, and is told apart by what is in it.
+            if !entry.file_name().to_string_lossy().starts_with(&beginning) {
+                continue;
+            }
+            match self.read(&entry.path()) {
+                Ok(cached) => found.extend(cached),
+                Err(error) => unused.push(error),
+            }
         }
         found.retain(|cached| cached.network_name == network);
-        Ok(found)
+        Ok((found, unused))
+    }
+
+    fn read(&self, path: &Path) -> Result<Option<Cached>, Error> {
+        match ownership::open(path, &self.root).map(io::read_to_string) {
+            Err(Untrusted::Exposed(exposed)) => {
+                let what = format!(
+                    "result cache `{}` is not trusted: {exposed}",
+                    path.display()
+                );
+                Err(Error::io_failure(what).with_details(exposed.remedy()))
+            }
+            Ok(Ok(text)) => Ok(Cached::parse(&text)),
+            Ok(Err(_)) | Err(Untrusted::Unreadable(_)) => Ok(None),
+        }
     }
 
     fn path(&self, network: &str, attachment: &Attachment) -> PathBuf {
@@ -164,8 +196,4 @@ impl Cache {
     pub fn name(network: &str, container_id: &str, ifname: &str) -> String {
         format!("{network}-{container_id}-{ifname}")
     }
-}
-
-fn read(path: &Path) -> Option<Cached> {
-    Cached::parse(&fs::read_to_string(path).ok()?)
 }

@@ -8,8 +8,47 @@ use std::path::{Path, PathBuf};
 
 use weir_cni::{Error, NetworkConfigList, PluginConfig};
 
+use crate::kernel::ownership::{self, Untrusted};
+
 /// Extensions, the first first.
 const EXTENSIONS: [&str; 3] = ["conflist", "conf", "json"];
+
+/// Where configurations are, and whose they must be.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    path: &'a Path,
+    /// The root below which nobody but root and weir's user may have written them; none where whoever calls has named
+    /// the place, and whose they are is the caller's affair.
+    root: Option<&'a Path>,
+}
+
+impl<'a> Place<'a> {
+    /// With what counts as the node's own: what somebody else can have written is not usable.
+    pub fn of_owner(path: &'a Path, root: &'a Path) -> Self {
+        let root = Some(root);
+        Self { path, root }
+    }
+
+    fn with_path<'b>(&self, path: &'b Path) -> Place<'b>
+    where
+        'a: 'b,
+    {
+        let root = self.root;
+        Place { path, root }
+    }
+}
+
+impl<'a> From<&'a Path> for Place<'a> {
+    fn from(path: &'a Path) -> Self {
+        Self { path, root: None }
+    }
+}
+
+impl<'a> From<&'a PathBuf> for Place<'a> {
+    fn from(path: &'a PathBuf) -> Self {
+        path.as_path().into()
+    }
+}
 
 /// Whether a runtime reads a file of that name.
 pub fn is_configuration(path: &Path) -> bool {
@@ -21,30 +60,34 @@ pub fn is_configuration(path: &Path) -> bool {
 /// before single plugins.
 ///
 /// Errors: code 7, naming the directory and the networks that are there.
-pub fn find(directory: &Path, name: &str) -> Result<NetworkConfigList, Error> {
+pub fn find<'a>(directory: impl Into<Place<'a>>, name: &str) -> Result<NetworkConfigList, Error> {
     weir_cni::validate_network_name(name)?;
+    let directory = directory.into();
     let networks = read_all(directory)?;
     let found = networks
         .iter()
         .find(|(_, n)| n.as_ref().is_ok_and(|n| n.name == name));
     match found {
         Some((_, Ok(network))) => complete(directory, network.clone()),
-        _ => Err(missing(directory, name, &networks)),
+        _ => Err(missing(directory.path, name, &networks)),
     }
 }
 
 /// The network of a file. Errors: code 5, 6 or 7, naming it.
-pub fn at(path: &Path) -> Result<NetworkConfigList, Error> {
-    let shown = path.display();
-    let network = read(path).and_then(|text| {
+pub fn at<'a>(place: impl Into<Place<'a>>) -> Result<NetworkConfigList, Error> {
+    let place = place.into();
+    let shown = place.path.display();
+    let network = read(place).and_then(|text| {
         NetworkConfigList::parse(&text).map_err(|e| e.with_prefix(format_args!("`{shown}`")))
     })?;
-    complete(path.parent().unwrap_or(Path::new("/")), network)
+    let directory = place.path.parent().unwrap_or(Path::new("/"));
+    complete(place.with_path(directory), network)
 }
 
 /// The first usable network of a directory, in the order in which a container runtime takes one: by file name,
 /// of whatever extension. Errors: code 7 where there is none; code 5.
-pub fn first(directory: &Path) -> Result<NetworkConfigList, Error> {
+pub fn first<'a>(directory: impl Into<Place<'a>>) -> Result<NetworkConfigList, Error> {
+    let directory = directory.into();
     let mut networks = read_all(directory)?;
     networks.sort_by(|(a, _), (b, _)| a.cmp(b));
     let mut usable = networks
@@ -54,14 +97,14 @@ pub fn first(directory: &Path) -> Result<NetworkConfigList, Error> {
         Some(network) => complete(directory, network.clone()),
         None => Err(Error::invalid_config(format!(
             "there is no usable network configuration in `{}`",
-            directory.display()
+            directory.path.display()
         ))),
     }
 }
 
 /// The names of the networks in a directory. Errors: code 5.
 pub fn list_names(directory: &Path) -> Result<Vec<String>, Error> {
-    let networks = read_all(directory)?;
+    let networks = read_all(directory.into())?;
     Ok(networks
         .into_iter()
         .filter_map(|(_, network)| Some(network.ok()?.name))
@@ -70,11 +113,12 @@ pub fn list_names(directory: &Path) -> Result<Vec<String>, Error> {
 
 type Read = (PathBuf, Result<NetworkConfigList, Error>);
 
-fn read_all(directory: &Path) -> Result<Vec<Read>, Error> {
+fn read_all(directory: Place<'_>) -> Result<Vec<Read>, Error> {
     let mut networks = Vec::new();
     for extension in EXTENSIONS {
-        for path in files(directory, extension)? {
-            let network = read(&path).and_then(|text| NetworkConfigList::parse(&text));
+        for path in files(directory.path, extension)? {
+            let network =
+                read(directory.with_path(&path)).and_then(|text| NetworkConfigList::parse(&text));
             networks.push((path, network));
         }
     }
@@ -98,16 +142,31 @@ fn files(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-fn read(path: &Path) -> Result<String, Error> {
-    fs::read_to_string(path).map_err(|e| Error::io_failure(format!("`{}`: {e}", path.display())))
+fn read(place: Place<'_>) -> Result<String, Error> {
+    let shown = place.path.display();
+    let failed = |e: &io::Error| Error::io_failure(format!("`{shown}`: {e}"));
+    let Some(root) = place.root else {
+        return fs::read_to_string(place.path).map_err(|e| failed(&e));
+    };
+    let file = ownership::open(place.path, root).map_err(|untrusted| match untrusted {
+        Untrusted::Unreadable(error) => failed(&error),
+        Untrusted::Exposed(exposed) => {
+            Error::invalid_config(format!("`{shown}` is not trusted: {exposed}"))
+                .with_details(exposed.remedy())
+        }
+    })?;
+    io::read_to_string(file).map_err(|e| failed(&e))
 }
 
 /// A list without plugins of its own has them in `<directory>/<network>/*.conf` (CNI 1.1.0,
 /// section 1, `loadOnlyInlinedPlugins`); others have those appended to their own.
-fn complete(directory: &Path, mut network: NetworkConfigList) -> Result<NetworkConfigList, Error> {
+fn complete(
+    directory: Place<'_>,
+    mut network: NetworkConfigList,
+) -> Result<NetworkConfigList, Error> {
     if !network.load_only_inlined_plugins {
-        for path in files(&directory.join(&network.name), "conf")? {
-            let plugin = PluginConfig::parse(&read(&path)?);
+        for path in files(&directory.path.join(&network.name), "conf")? {
+            let plugin = PluginConfig::parse(&read(directory.with_path(&path))?);
             network
                 .plugins
                 .push(plugin.map_err(|e| e.with_prefix(path.display()))?);
@@ -117,7 +176,7 @@ fn complete(directory: &Path, mut network: NetworkConfigList) -> Result<NetworkC
         return Err(Error::invalid_config(format!(
             "network `{}` has no plugins, neither in its `plugins` nor as `{}/{}/*.conf`",
             network.name,
-            directory.display(),
+            directory.path.display(),
             network.name
         )));
     }

@@ -16,8 +16,13 @@ use super::failures::{Failed, together, with_left};
 use super::native::{Asked, NativePlugins};
 use super::plugin::run_plugin;
 use super::source::Source;
+use crate::gate::Subject;
 use crate::grant::section::in_one_part;
+use crate::host::Log;
 use crate::sandbox::Sandbox;
+
+/// The most bytes of what is told of one DEL.
+const MOST_TOLD: u64 = 4096;
 
 /// An ADD that failed.
 #[derive(Debug)]
@@ -128,7 +133,10 @@ impl Network {
     ///
     /// Errors: the first failing plugin's, with the others in its details.
     pub fn del(&self, attachment: &Attachment) -> Result<(), Error> {
-        let cached = self.cached(attachment);
+        let cached = self.cached(attachment).unwrap_or_else(|error| {
+            self.tell(attachment, &error);
+            None
+        });
         let list = self.cached_list(cached.as_ref());
         let capability_args = self.cached_capability_args(cached.as_ref());
         let previous = cached.as_ref().and_then(|cached| result_of(cached, &list));
@@ -153,7 +161,7 @@ impl Network {
         if self.list.disable_check {
             return Ok(());
         }
-        let cached = self.cached(attachment);
+        let cached = self.cached(attachment)?;
         let list = self.cached_list(cached.as_ref());
         let result = cached.as_ref().and_then(|cached| result_of(cached, &list));
         let result = result.ok_or_else(|| {
@@ -191,8 +199,8 @@ impl Network {
         if self.list.disable_gc {
             return Ok(());
         }
-        let mut failures = Vec::new();
-        for stale in self.stale(valid_attachments)? {
+        let (stale, mut failures) = self.stale(valid_attachments)?;
+        for stale in stale {
             failures.extend(self.del(&stale).err());
         }
         if self.list.cni_version.has_gc() {
@@ -338,9 +346,27 @@ impl Network {
     }
 
     /// What is cached of an attachment. A tenant's network was cached by the name in its configuration once.
-    fn cached(&self, attachment: &Attachment) -> Option<Cached> {
-        let cached = self.cache.get(&self.cached_as(), attachment);
-        cached.or_else(|| self.cache.get(&self.list.name, attachment))
+    fn cached(&self, attachment: &Attachment) -> Result<Option<Cached>, Error> {
+        match self.cache.get(&self.cached_as(), attachment)? {
+            Some(cached) => Ok(Some(cached)),
+            None => self.cache.get(&self.list.name, attachment),
+        }
+    }
+
+    /// What keeps no container from being deleted goes into weir's log.
+    fn tell(&self, attachment: &Attachment, error: &Error) {
+        let subject = Subject {
+            command: Command::Del.as_str(),
+            container_id: attachment.container_id.clone(),
+            ifname: attachment.ifname.clone(),
+            network: self.list.name.clone(),
+            definition: self.source.definition.clone(),
+            plugin: String::new(),
+            digest: String::new(),
+        };
+        let mut log = Log::new(self.sandbox.paths().log(), subject.for_log(), MOST_TOLD);
+        log.write("warn", &error.to_string(), &[]);
+        log.close();
     }
 
     fn forget(&self, attachment: &Attachment) -> Result<(), Error> {
@@ -365,16 +391,20 @@ impl Network {
         used.unwrap_or_else(|| self.capability_args.clone())
     }
 
-    fn stale(&self, valid: &[weir_cni::Attachment]) -> Result<Vec<Attachment>, Error> {
+    /// The attachments that are not valid, and why some are not known.
+    fn stale(
+        &self,
+        valid: &[weir_cni::Attachment],
+    ) -> Result<(Vec<Attachment>, Vec<Error>), Error> {
         let is_valid = |cached: &Cached| {
             let known = |v: &weir_cni::Attachment| {
                 v.container_id == cached.container_id && v.ifname == cached.if_name
             };
             valid.iter().any(known)
         };
-        let cached = self.cache.of_network(&self.cached_as())?;
+        let (cached, unused) = self.cache.of_network(&self.cached_as())?;
         let stale = cached.into_iter().filter(|cached| !is_valid(cached));
-        stale
+        let stale = stale
             .map(|cached| {
                 let args = cached.cni_args.unwrap_or_default();
                 let args: Vec<String> = args.iter().map(|(k, v)| format!("{k}={v}")).collect();
@@ -386,7 +416,8 @@ impl Network {
                     args.join(";").parse().unwrap_or_default(),
                 )
             })
-            .collect()
+            .collect::<Result<_, _>>()?;
+        Ok((stale, unused))
     }
 }
 

@@ -20,7 +20,7 @@ pub use attachment::Attachment;
 pub use cache::{Cache, Cached};
 pub use caller::source_of_call;
 pub use failures::{together, with_left};
-pub use files::{at, find, first, is_configuration, list_names};
+pub use files::{Place, at, find, first, is_configuration, list_names};
 pub use list::{AddFailed, Network};
 pub use native::{NativePlugins, inspect as inspect_native};
 pub use plugin::run_plugin;

@@ -255,7 +255,11 @@ impl Multus {
 
     /// Multus does not write which interface it was called for; libcni's cache has it.
     fn default_ifname(&self, network: &str, container_id: &str) -> Result<String, Error> {
-        let cached = Cache::at(self.results()).of_network(network)?;
+        let results = Cache::at(self.results(), &self.paths);
+        let (cached, unused) = results.of_network(network)?;
+        if let Some(error) = unused.into_iter().next() {
+            return Err(error);
+        }
         let own = cached
             .into_iter()
             .find(|cached| cached.container_id == container_id);

@@ -20,6 +20,7 @@ use super::codes;
 use super::plan::Planned;
 use super::reference::Reference;
 use crate::files::{self, Durability};
+use crate::kernel::ownership::{self, Untrusted};
 use crate::network::{Attachment, Source};
 use crate::paths::Paths;
 
@@ -223,6 +224,8 @@ impl Held {
 #[derive(Clone, Debug)]
 pub struct Records {
     directory: PathBuf,
+    /// Below which it is.
+    root: PathBuf,
 }
 
 impl Records {
@@ -230,6 +233,7 @@ impl Records {
     pub fn of(paths: &Paths, network: &str) -> Self {
         Self {
             directory: paths.pods().join(network),
+            root: paths.root().to_owned(),
         }
     }
 
@@ -237,7 +241,11 @@ impl Records {
     pub fn everywhere(paths: &Paths) -> Result<Vec<Self>, Error> {
         let directories = entries(&paths.pods())?;
         let networks = directories.into_iter().filter(|path| path.is_dir());
-        Ok(networks.map(|directory| Self { directory }).collect())
+        let of_network = |directory| Self {
+            directory,
+            root: paths.root().to_owned(),
+        };
+        Ok(networks.map(of_network).collect())
     }
 
     /// Keeps a record, on disk before it returns.
@@ -258,7 +266,8 @@ impl Records {
         self.path(&record.container_id, &record.ifname).exists()
     }
 
-    /// The record of an attachment, when nobody else works on the pod any more; none where there is none.
+    /// The record of an attachment, when nobody else works on the pod any more; none where there is none. It decides
+    /// what a DEL runs, and as which network: one that somebody else than root or weir's user can have written is refused.
     pub fn take(&self, attachment: &Attachment) -> Result<Option<Held>, Unusable> {
         self.take_at(&self.path(&attachment.container_id, &attachment.ifname))
     }
@@ -280,11 +289,11 @@ impl Records {
         let mut records = Vec::new();
         for path in entries(&self.directory)? {
             if path.extension() == Some(OsStr::new("json")) {
-                records.extend(
-                    fs::read(&path)
-                        .ok()
-                        .and_then(|text| parse(&path, &text).ok()),
-                );
+                let text = self
+                    .open(&path)
+                    .ok()
+                    .and_then(|f| io::read_to_string(f).ok());
+                records.extend(text.and_then(|text| parse(&path, text.as_bytes()).ok()));
             }
         }
         Ok(records)
@@ -292,8 +301,9 @@ impl Records {
 
     fn take_at(&self, path: &Path) -> Result<Option<Held>, Unusable> {
         loop {
-            let Some(file) = found(File::open(path)).map_err(|e| failed(path, &e))? else {
-                return Ok(None);
+            let file = match self.open(path) {
+                Err(error) if error.is_missing() => return Ok(None),
+                file => file.map_err(|e| untrusted(path, &e))?,
             };
             let lock = Flock::lock(file, FlockArg::LockExclusive)
                 .map_err(|(_, e)| failed(path, &e.into()))?;
@@ -308,6 +318,10 @@ impl Records {
                 _lock: lock,
             }));
         }
+    }
+
+    fn open(&self, path: &Path) -> Result<File, Untrusted> {
+        ownership::open(path, &self.root)
     }
 
     /// A colon stands in no container id and no interface name.
@@ -369,6 +383,17 @@ fn found<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
     match outcome {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         outcome => outcome.map(Some),
+    }
+}
+
+fn untrusted(path: &Path, error: &Untrusted) -> Error {
+    match error {
+        Untrusted::Unreadable(error) => failed(path, error),
+        Untrusted::Exposed(exposed) => {
+            let shown = path.display();
+            let what = format!("record `{shown}` of a pod's attachments is not trusted: {exposed}");
+            Error::new(codes::RECORD, what).with_details(exposed.remedy())
+        }
     }
 }
 

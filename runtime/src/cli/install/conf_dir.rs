@@ -2,16 +2,30 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use weir_cni::NetworkConfigList;
 
 use super::kept::file_names;
+use crate::kernel::ownership::Untrusted;
 use crate::network;
 
 /// What was looked for, or why it is not there (yet).
 pub enum Search<T> {
     Found(T),
     Missing(String),
+}
+
+/// Why a file is not used that somebody else than root can have written.
+pub fn untrusted(path: &Path, error: Untrusted) -> anyhow::Error {
+    let shown = path.display();
+    match error {
+        Untrusted::Unreadable(error) => {
+            anyhow::Error::new(error).context(format!("read `{shown}`"))
+        }
+        Untrusted::Exposed(exposed) => {
+            anyhow!("`{shown}` is not trusted: {exposed}; {}", exposed.remedy())
+        }
+    }
 }
 
 /// The names of the configurations in a directory that are not weir's own, in the order in which a

@@ -9,7 +9,7 @@ use weir_cni::NetworkConfigList;
 use super::OWN_NAME;
 use super::conf_dir::{Search, configurations, has_type};
 use super::multus;
-use crate::network;
+use crate::network::{self, Place};
 
 /// The default network and the file that has it.
 pub struct DefaultNetwork {
@@ -18,7 +18,8 @@ pub struct DefaultNetwork {
 }
 
 /// Finds the default network: `wanted` where a file is named, the first valid one otherwise. What is to be set
-/// aside is passed over.
+/// aside is passed over, and what somebody else than root can have written, below `root`: it becomes a part of weir's own
+/// configuration.
 ///
 /// Errors: another configuration of Multus stands there.
 pub fn find(
@@ -26,6 +27,7 @@ pub fn find(
     own: &str,
     wanted: Option<&str>,
     set_aside: Option<&str>,
+    root: &Path,
 ) -> Result<Search<DefaultNetwork>> {
     let shown = directory.display();
     let mut unusable = Vec::new();
@@ -35,7 +37,7 @@ pub fn find(
             continue;
         }
         // It may be written at this moment: nothing is wrong with it for good.
-        let network = match network::at(&file) {
+        let network = match network::at(Place::of_owner(&file, root)) {
             Ok(network) => network,
             Err(error) => {
                 unusable.push(error.msg);

@@ -1,6 +1,7 @@
 //! Taking over from Multus: its configuration, with one word changed.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -8,9 +9,10 @@ use serde_json::{Value, json};
 use weir_cni::{NetworkConfigList, PluginConfig};
 
 use super::OWN_NAME;
-use super::conf_dir::{Search, configurations, has_type};
+use super::conf_dir::{Search, configurations, has_type, untrusted};
 use super::kept;
 use crate::cli::output::show;
+use crate::kernel::ownership;
 use crate::paths::Paths;
 use crate::pod::configuration;
 use crate::pod::multus::Multus;
@@ -35,10 +37,12 @@ pub fn is_multus(network: &NetworkConfigList) -> bool {
     has_type(network, TYPE) || has_type(network, SHIM)
 }
 
-/// Finds the configuration of Multus: where Multus wrote it, or where weir keeps it.
-pub fn find(directory: &Path, own: &str) -> Result<Search<Source>> {
+/// Finds the configuration of Multus: where Multus wrote it, or where weir keeps it. It becomes weir's own.
+///
+/// Errors: somebody else than root can have written it.
+pub fn find(directory: &Path, own: &str, root: &Path) -> Result<Search<Source>> {
     for name in configurations(directory, own)? {
-        if let Some(text) = read_multus(&directory.join(&name))? {
+        if let Some(text) = read_multus(&directory.join(&name), root)? {
             let is_kept = false;
             return Ok(Search::Found(Source {
                 name,
@@ -48,7 +52,7 @@ pub fn find(directory: &Path, own: &str) -> Result<Search<Source>> {
         }
     }
     for name in kept::names(directory)? {
-        if let Some(text) = read_multus(&directory.join(kept::name_of(&name)))? {
+        if let Some(text) = read_multus(&directory.join(kept::name_of(&name)), root)? {
             let is_kept = true;
             return Ok(Search::Found(Source {
                 name,
@@ -64,10 +68,14 @@ pub fn find(directory: &Path, own: &str) -> Result<Search<Source>> {
 }
 
 /// The text of a file, where it is a configuration of Multus.
-fn read_multus(file: &Path) -> Result<Option<String>> {
+fn read_multus(file: &Path, root: &Path) -> Result<Option<String>> {
     let text = fs::read_to_string(file).with_context(|| format!("read `{}`", file.display()))?;
-    let is_of_multus = NetworkConfigList::parse(&text).is_ok_and(|network| is_multus(&network));
-    Ok(is_of_multus.then_some(text))
+    if !NetworkConfigList::parse(&text).is_ok_and(|network| is_multus(&network)) {
+        return Ok(None);
+    }
+    let trusted = ownership::open(file, root).map_err(|error| untrusted(file, error))?;
+    let text = io::read_to_string(trusted).with_context(|| format!("read `{}`", file.display()))?;
+    Ok(Some(text))
 }
 
 impl Source {

@@ -188,10 +188,12 @@ impl<'a> Node<'a> {
         if !node.from_multus {
             return Ok(false);
         }
-        Ok(match multus::find(&self.conf_dir, &node.conf_name)? {
-            Search::Found(source) => !source.is_of_thick_plugin(),
-            Search::Missing(_) => true,
-        })
+        Ok(
+            match multus::find(&self.conf_dir, &node.conf_name, self.paths.root())? {
+                Search::Found(source) => !source.is_of_thick_plugin(),
+                Search::Missing(_) => true,
+            },
+        )
     }
 
     fn kubeconfig_path(&self) -> PathBuf {
@@ -221,7 +223,7 @@ impl<'a> Node<'a> {
 
     fn converted(&self) -> Result<Search<Wanted>> {
         let own = &self.arguments.node.conf_name;
-        let source = match multus::find(&self.conf_dir, own)? {
+        let source = match multus::find(&self.conf_dir, own, self.paths.root())? {
             Search::Missing(reason) => return Ok(Search::Missing(reason)),
             Search::Found(source) => source,
         };
@@ -264,10 +266,12 @@ impl<'a> Node<'a> {
     fn generated(&self, set_aside: Option<&str>) -> Result<Search<Wanted>> {
         let node = &self.arguments.node;
         let (own, wanted) = (&node.conf_name, node.default_network_file.as_deref());
-        let found = match default_network::find(&self.conf_dir, own, wanted, set_aside)? {
-            Search::Missing(reason) => return Ok(Search::Missing(reason)),
-            Search::Found(found) => found,
-        };
+        let found =
+            match default_network::find(&self.conf_dir, own, wanted, set_aside, self.paths.root())?
+            {
+                Search::Missing(reason) => return Ok(Search::Missing(reason)),
+                Search::Found(found) => found,
+            };
         let arguments = &self.arguments.configuration;
         let indicator = arguments.readiness_indicator_file.as_deref();
         let kubeconfig = match &node.kubeconfig {

@@ -3,15 +3,15 @@
 //! finds what it needs; and nothing of Multus' is read once it is over.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use super::conf_dir::untrusted;
 use crate::cli::output::{complain, say, show};
 use crate::files::{self, Durability};
+use crate::kernel::ownership;
 use crate::paths::Paths;
 use crate::pod::multus::Multus;
 
@@ -20,6 +20,8 @@ pub struct Takeover {
     multus: Multus,
     /// Where it is written down.
     place: PathBuf,
+    /// Below which that is.
+    root: PathBuf,
 }
 
 /// What is written down of it.
@@ -34,7 +36,12 @@ struct Progress {
 impl Takeover {
     pub fn new(multus: Multus, paths: &Paths) -> Self {
         let place = paths.state().join("from-multus.json");
-        Self { multus, place }
+        let root = paths.root().to_owned();
+        Self {
+            multus,
+            place,
+            root,
+        }
     }
 
     /// Makes records of the pods that Multus keeps, which stay its own. Errors: files that others than root could
@@ -95,11 +102,12 @@ impl Takeover {
 
     fn read(&self) -> Result<Option<Progress>> {
         let place = &self.place;
-        let text = match fs::read(place) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            text => text.with_context(|| format!("read `{}`", place.display()))?,
+        let file = match ownership::open(place, &self.root) {
+            Err(error) if error.is_missing() => return Ok(None),
+            Err(error) => return Err(untrusted(place, error)),
+            Ok(file) => file,
         };
-        let progress = serde_json::from_slice(&text);
+        let progress = serde_json::from_reader(file);
         progress
             .map(Some)
             .with_context(|| format!("read `{}`", place.display()))
@@ -119,6 +127,8 @@ mod tests {
     use base64::engine::general_purpose::STANDARD;
     use serde_json::json;
     use tempfile::TempDir;
+
+    use std::fs;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! What each container is attached to, one file for each: `/var/lib/weir/net/<container id>.json`.
 
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, ErrorKind};
+use std::fs::{DirBuilder, File};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use weir_cni::{Error, NetworkConfigList};
 
 use crate::files::{self, Durability};
+use crate::kernel::ownership::{self, Exposed, Untrusted};
 use crate::paths::Paths;
 
 /// One attachment, which is there or is going to be.
@@ -62,19 +63,22 @@ struct Document {
 /// The records of all containers.
 pub(super) struct Book {
     directory: PathBuf,
+    /// Below which it is.
+    root: PathBuf,
 }
 
 impl Book {
     pub(super) fn new(paths: &Paths) -> Self {
         Self {
             directory: paths.net(),
+            root: paths.root().to_owned(),
         }
     }
 
-    /// A container's attachments, in the order in which they were made. Errors: code 5; code 6 for a record
-    /// that is damaged.
+    /// A container's attachments, in the order in which they were made. Errors: code 5, also for a record that somebody
+    /// else than root or weir's user can have written; code 6 for one that is damaged.
     pub(super) fn entries(&self, container_id: &str) -> Result<Vec<Entry>, Error> {
-        read(&self.path(container_id))
+        read(&self.path(container_id), &self.root)
     }
 
     /// Changes a container's attachments, while nobody else does. They are on the disk when this returns,
@@ -88,7 +92,7 @@ impl Book {
     ) -> Result<T, Error> {
         let path = self.path(container_id);
         let _lock = lock(&self.directory).map_err(|e| failed(&self.directory, &e))?;
-        let mut attachments = read(&path)?;
+        let mut attachments = read(&path, &self.root)?;
         let changed = change(&mut attachments)?;
         let written = match attachments.is_empty() {
             true => files::remove(&path),
@@ -103,12 +107,15 @@ impl Book {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<Entry>, Error> {
-    let bytes = match fs::read(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        bytes => bytes.map_err(|e| failed(path, &e))?,
+fn read(path: &Path, root: &Path) -> Result<Vec<Entry>, Error> {
+    let file = match ownership::open(path, root) {
+        Err(error) if error.is_missing() => return Ok(Vec::new()),
+        Err(Untrusted::Unreadable(error)) => return Err(failed(path, &error)),
+        Err(Untrusted::Exposed(exposed)) => return Err(untrusted(path, &exposed)),
+        Ok(file) => file,
     };
-    let document: Document = serde_json::from_slice(&bytes).map_err(|e| {
+    let text = io::read_to_string(file).map_err(|e| failed(path, &e))?;
+    let document: Document = serde_json::from_str(&text).map_err(|e| {
         Error::decoding_failure(format!(
             "the record of a container's networks, `{}`, is damaged: {e}",
             path.display()
@@ -139,6 +146,13 @@ fn lock(directory: &Path) -> io::Result<Flock<File>> {
             Err((_, errno)) => return Err(errno.into()),
         }
     }
+}
+
+fn untrusted(path: &Path, exposed: &Exposed) -> Error {
+    let shown = path.display();
+    let what =
+        format!("the record of a container's networks, `{shown}`, is not trusted: {exposed}");
+    Error::io_failure(what).with_details(exposed.remedy())
 }
 
 fn failed(path: &Path, error: &io::Error) -> Error {

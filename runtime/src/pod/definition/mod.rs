@@ -4,14 +4,12 @@
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
-
 use serde_json::Value;
 use weir_cni::{Error, NetworkConfigList};
 
 use super::cluster::Definition;
 use super::codes;
-use crate::network::find;
+use crate::network::{Place, find};
 
 /// The type under which weir itself is the delegating plugin.
 const DELEGATING: &str = "weir";
@@ -21,7 +19,10 @@ const DELEGATING: &str = "weir";
 ///
 /// Errors: code [`codes::NO_NETWORK`]. They name the object, and the key or the directory with what is
 /// there.
-pub fn list(definition: &Definition, conf_dir: &Path) -> Result<NetworkConfigList, Error> {
+pub fn list<'a>(
+    definition: &Definition,
+    conf_dir: impl Into<Place<'a>>,
+) -> Result<NetworkConfigList, Error> {
     let found = match &definition.config {
         Some(config) => of_spec(&definition.reference.name, config)
             .map_err(|error| error.with_prefix("spec.config")),

@@ -4,11 +4,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Deserialize;
+
+use crate::kernel::ownership::{self, Exposed, Untrusted};
 
 /// Of a node with very many devices it has a tenth of that.
 const MOST_BYTES: u64 = 16 << 20;
@@ -18,6 +19,8 @@ const MOST_BYTES: u64 = 16 << 20;
 pub enum Fault {
     Missing,
     Unreadable(io::Error),
+    /// Others could have written it.
+    Exposed(Exposed),
     TooLarge,
     NotUnderstood(serde_json::Error),
 }
@@ -27,6 +30,9 @@ impl fmt::Display for Fault {
         match self {
             Self::Missing => f.write_str("is not there"),
             Self::Unreadable(error) => write!(f, "cannot be read: {error}"),
+            Self::Exposed(exposed) => {
+                write!(f, "is not trusted: {exposed}; {}", exposed.remedy())
+            }
             Self::TooLarge => write!(f, "has more than {} MiB", MOST_BYTES >> 20),
             Self::NotUnderstood(error) => write!(f, "is not of a known form: {error}"),
         }
@@ -34,8 +40,8 @@ impl fmt::Display for Fault {
 }
 
 /// The resource and the id of each device of a pod, in the order of the file.
-pub fn read(file: &Path, pod_uid: &str) -> Result<Vec<(String, String)>, Fault> {
-    let bytes = content(file)?;
+pub fn read(file: &Path, root: &Path, pod_uid: &str) -> Result<Vec<(String, String)>, Fault> {
+    let bytes = content(file, root)?;
     let checkpoint: Checkpoint<'_> =
         serde_json::from_slice(&bytes).map_err(Fault::NotUnderstood)?;
     let entries = checkpoint.data.entries.unwrap_or_default();
@@ -48,11 +54,15 @@ pub fn read(file: &Path, pod_uid: &str) -> Result<Vec<(String, String)>, Fault> 
     Ok(devices.collect())
 }
 
-fn content(file: &Path) -> Result<Vec<u8>, Fault> {
+fn content(file: &Path, root: &Path) -> Result<Vec<u8>, Fault> {
+    let file = match ownership::open(file, root) {
+        Err(error) if error.is_missing() => return Err(Fault::Missing),
+        Err(Untrusted::Unreadable(error)) => return Err(Fault::Unreadable(error)),
+        Err(Untrusted::Exposed(exposed)) => return Err(Fault::Exposed(exposed)),
+        Ok(file) => file,
+    };
     let mut bytes = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
-    match read {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Fault::Missing),
+    match file.take(MOST_BYTES + 1).read_to_end(&mut bytes) {
         Err(error) => Err(Fault::Unreadable(error)),
         Ok(_) if bytes.len() as u64 > MOST_BYTES => Err(Fault::TooLarge),
         Ok(_) => Ok(bytes),

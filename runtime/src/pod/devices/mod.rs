@@ -82,7 +82,7 @@ fn none_left(pod: &str, resource: &str, had: usize) -> Error {
 /// Errors: `codes::DEVICE` when kubelet's checkpoint is not there or cannot be understood.
 pub fn of_pod(paths: &Paths, pod_uid: &str) -> Result<Devices, Error> {
     let file = paths.kubelet_devices();
-    let given = checkpoint::read(&file, pod_uid).map_err(|why| {
+    let given = checkpoint::read(&file, paths.root(), pod_uid).map_err(|why| {
         let shown = file.display();
         let what = format!("kubelet's checkpoint of devices, `{shown}`, {why}");
         Error::new(codes::DEVICE, what).with_details(

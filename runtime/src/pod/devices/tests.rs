@@ -1,7 +1,7 @@
 //! Devices and device information, in directories of the tests' own.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use nix::sys::stat::Mode;
@@ -91,6 +91,17 @@ fn devices_are_taken_in_the_order_of_the_checkpoint() {
         ]
     );
     assert_eq!(take_all(&mut devices, "nvidia.com/gpu"), ["GPU-1"]);
+}
+
+#[test]
+fn a_checkpoint_that_others_can_write_is_not_used() {
+    let place = Place::with_entries(json!([entry(POD, "one", SRIOV, json!({ "0": ["a"] }))]));
+    let file = place.paths().kubelet_devices();
+    fs::set_permissions(&file, Permissions::from_mode(0o666)).expect("it is there");
+    let error = place.devices().map(|_| ()).expect_err("it is exposed");
+    assert!(error.msg.contains("is not trusted"), "{error}");
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("it is there");
+    assert!(place.devices().is_ok());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::super::configuration::{ClusterNetwork, Configuration};
 use super::super::reference::Reference;
 use super::definitions::Definitions;
 use super::{Circumstances, Wanted, request};
-use crate::network;
+use crate::network::{self, Place};
 
 /// The networks, the default one first.
 pub fn networks(
@@ -51,7 +51,7 @@ fn default_network(
         None => None,
     };
     match instead {
-        Some(element) => definitions.of_element(element, &configuration.conf_dir),
+        Some(element) => definitions.of_element(element, of.conf_dir()),
         None => cluster_network(of, definitions),
     }
 }
@@ -71,16 +71,17 @@ fn named(
 ) -> Result<Wanted, Error> {
     let configuration = of.configuration;
     if Configuration::is_path(name) {
-        let list = at_path(&of.paths.resolve(Path::new(name)));
+        let path = of.paths.resolve(Path::new(name));
+        let list = at_path(Place::of_owner(&path, of.paths.root()), path.is_dir());
         return list.map(Wanted::plain).map_err(|e| within(e, key, name));
     }
     let reference = Reference::new(&configuration.namespace, name).ok();
     if let Some(reference) = &reference
-        && let Some(found) = definitions.find(reference, &configuration.conf_dir)?
+        && let Some(found) = definitions.find(reference, of.conf_dir())?
     {
         return Ok(found);
     }
-    let on_disk = network::find(&configuration.conf_dir, name);
+    let on_disk = network::find(of.conf_dir(), name);
     on_disk.map(Wanted::plain).map_err(|error| {
         let error = within(error, key, name);
         match (of.cluster, reference) {
@@ -91,10 +92,10 @@ fn named(
 }
 
 /// The network of a file, or the first one of a directory.
-fn at_path(path: &Path) -> Result<NetworkConfigList, Error> {
-    match path.is_dir() {
-        true => network::first(path),
-        false => network::at(path),
+fn at_path(place: Place<'_>, is_directory: bool) -> Result<NetworkConfigList, Error> {
+    match is_directory {
+        true => network::first(place),
+        false => network::at(place),
     }
 }
 

@@ -1,7 +1,6 @@
 //! NetworkAttachmentDefinitions of the cluster, each asked for once for a plan.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use weir_cni::Error;
 
@@ -10,6 +9,7 @@ use super::super::reference::Reference;
 use super::super::selection::Element;
 use super::super::{codes, definition};
 use super::Wanted;
+use crate::network::Place;
 
 /// The annotation of a definition that names the resource whose devices its attachments are of.
 const RESOURCE_NAME: &str = "k8s.v1.cni.cncf.io/resourceName";
@@ -33,7 +33,7 @@ impl<'a> Definitions<'a> {
     pub fn find(
         &mut self,
         reference: &Reference,
-        conf_dir: &Path,
+        conf_dir: Place<'_>,
     ) -> Result<Option<Wanted>, Error> {
         let Some(definition) = self.get(reference)? else {
             return Ok(None);
@@ -53,7 +53,7 @@ impl<'a> Definitions<'a> {
     pub fn of_elements(
         &mut self,
         elements: Vec<Element>,
-        conf_dir: &Path,
+        conf_dir: Place<'_>,
     ) -> Result<Vec<Wanted>, Error> {
         elements
             .into_iter()
@@ -62,7 +62,7 @@ impl<'a> Definitions<'a> {
     }
 
     /// The network that one element of a selection names.
-    pub fn of_element(&mut self, element: Element, conf_dir: &Path) -> Result<Wanted, Error> {
+    pub fn of_element(&mut self, element: Element, conf_dir: Place<'_>) -> Result<Wanted, Error> {
         let wanted = self.find(&element.reference, conf_dir)?;
         let wanted = wanted.ok_or_else(|| missing(&element.reference))?;
         Ok(Wanted {

@@ -19,7 +19,7 @@ use super::hand_out::{self, hand_out};
 use super::reference::Reference;
 use super::selection::Element;
 use crate::grant::section::Request;
-use crate::network::Source;
+use crate::network::{Place, Source};
 use crate::paths::Paths;
 use definitions::Definitions;
 
@@ -84,6 +84,13 @@ pub struct Circumstances<'a> {
     pub ifname: &'a str,
 }
 
+impl<'a> Circumstances<'a> {
+    /// `confDir`, in which only what nobody but root can have written counts: it is the node's own.
+    fn conf_dir(&self) -> Place<'a> {
+        Place::of_owner(&self.configuration.conf_dir, self.paths.root())
+    }
+}
+
 impl Plan {
     /// Makes the plan of a pod, or outside Kubernetes of a container.
     ///
@@ -95,7 +102,7 @@ impl Plan {
         let mut networks = defaults::networks(of, &mut definitions)?;
         if let Some(pod) = of.pod {
             let selected = request::selected(pod, of.configuration, &mut events)?;
-            networks.extend(definitions.of_elements(selected, &of.configuration.conf_dir)?);
+            networks.extend(definitions.of_elements(selected, of.conf_dir())?);
         }
         let ifnames = interfaces::names(of.ifname, &networks)?;
         let mut devices = None;
