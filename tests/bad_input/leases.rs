@@ -130,7 +130,13 @@ fn directories_that_cannot_be_trusted() -> Result<()> {
     fs::remove_file(&own)?;
 
     // The grant decides where leases may be.
-    for directory in ["/etc", "/var/lib/cni/../../../etc", "relative"] {
+    for directory in [
+        "/etc",
+        "/usr/lib/leases",
+        "/",
+        "/var/lib/cni/../../../etc",
+        "relative",
+    ] {
         let ipam = json!({ "subnet": "10.20.0.0/24", "dataDir": directory });
         let outcome = place.node.run(&place.add(&with_ipam(ipam.clone())))?;
         assert!(

@@ -67,6 +67,7 @@ cases! {
         "sysctl": {"net.ipv4.tcp_keepalive_time": "500", "net.ipv4.conf.eth0.rp_filter": "2"},
         "mac": "02:00:00:00:00:0a", "promisc": true, "mtu": 1400, "allmulti": true,
     }));
+    backups_somewhere_else: tuned(json!({"mtu": 1400, "dataDir": "/srv/tuning"}));
     everything_of_args: tuned(json!({
         "mac": "02:00:00:00:00:0a", "promisc": true, "mtu": 1400, "allmulti": true,
         "args": {"cni": {

@@ -346,6 +346,51 @@ fn a_definition_takes_no_port_from_another_network() -> Result<()> {
     Ok(())
 }
 
+/// Property: the places that a definition names are those of the shipped grant, whatever its text says.
+#[test]
+fn a_definition_names_no_place_of_its_own() -> Result<()> {
+    let cluster = Cluster::create()?;
+    let node = &cluster.node;
+    fs::create_dir(node.root().join("mnt"))?;
+    fs::write(
+        node.root().join("mnt/resolv.conf"),
+        "nameserver 192.0.2.1\n",
+    )?;
+    for (key, value, rule) in [
+        ("dataDir", "/mnt/leases", "tenants.store[0]: directories"),
+        ("DATADIR", "/mnt/leases", "tenants.store[0]: directories"),
+        ("resolvConf", "/mnt/resolv.conf", "tenants.store[1]: files"),
+    ] {
+        let mut quiet = bridge("quiet4", "10.94.1.1/24", json!({}));
+        quiet["ipam"] = json!({ "type": "host-local", "subnet": "10.94.1.0/24" });
+        quiet["ipam"][key] = json!(value);
+        cluster.refuses(&quiet, None, &[value, rule]);
+    }
+    Ok(())
+}
+
+/// Property: a link that somebody else put into the directory of the node's own configuration leads to nothing of the
+/// system's.
+#[test]
+fn a_configured_directory_leads_to_no_systems() -> Result<()> {
+    let node = Node::create()?;
+    let container = node.container()?;
+    fs::create_dir_all(node.root().join("srv"))?;
+    fs::create_dir_all(node.root().join("etc/leases"))?;
+    std::os::unix::fs::symlink("../etc", node.root().join("srv/link"))?;
+    let mut config = called(&own(), "cbr0");
+    config["ipam"]["dataDir"] = json!("/srv/link/leases");
+    let error = node
+        .run(&weir(&node, "bridge", "ADD", &container, &config))?
+        .error();
+    assert!(
+        error["msg"].to_string().contains("which is the system's"),
+        "{error:#}"
+    );
+    assert_eq!(fs::read_dir(node.root().join("etc/leases"))?.count(), 0);
+    Ok(())
+}
+
 /// The capabilities that a shipped grant has for tenants, as a grant of the puppet's.
 fn shipped(node: &Node, plugin: &str) -> Result<String> {
     let shown = node.weir(&["grants", "show", plugin, "--output", "json"])?;

@@ -152,7 +152,13 @@ pub fn contains(outer: &IpNet, inner: &IpNet) -> bool {
     outer.contains(&inner.trunc())
 }
 
-/// A directory that a grant names: itself and everything below it.
+/// What stands in a grant for the directory that the node's own configuration names in the key.
+pub const DATA_DIR: &str = "{dataDir}";
+
+/// What stands in a grant for the file that the node's own configuration names in the key.
+pub const RESOLV_CONF: &str = "{resolvConf}";
+
+/// A directory that a grant names: itself and everything below it. Or [`DATA_DIR`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "PathBuf", into = "PathBuf")]
 pub struct Directory {
@@ -164,9 +170,14 @@ impl Directory {
     pub fn contains(&self, path: &Path) -> bool {
         is_plain(path) && path.starts_with(&self.path)
     }
+
+    /// Whether it stands for what the node's own configuration names.
+    pub fn is_of_configuration(&self) -> bool {
+        self.path == Path::new(DATA_DIR)
+    }
 }
 
-/// A file that a grant names, and no other.
+/// A file that a grant names, and no other. Or [`RESOLV_CONF`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "PathBuf", into = "PathBuf")]
 pub struct File {
@@ -178,15 +189,20 @@ impl File {
     pub fn is(&self, path: &Path) -> bool {
         path == self.path
     }
+
+    /// Whether it stands for what the node's own configuration names.
+    pub fn is_of_configuration(&self) -> bool {
+        self.path == Path::new(RESOLV_CONF)
+    }
 }
 
 impl TryFrom<PathBuf> for File {
     type Error = String;
 
     fn try_from(path: PathBuf) -> Result<Self, String> {
-        match is_plain(&path) {
+        match is_plain(&path) || path == Path::new(RESOLV_CONF) {
             true => Ok(Self { path }),
-            false => Err(out_of_place(&path)),
+            false => Err(out_of_place(&path, RESOLV_CONF)),
         }
     }
 }
@@ -197,15 +213,15 @@ impl From<File> for PathBuf {
     }
 }
 
-fn out_of_place(path: &Path) -> String {
+fn out_of_place(path: &Path, placeholder: &str) -> String {
     format!(
-        "`{}` is out of place; expected an absolute path without `..`",
+        "`{}` is out of place; expected an absolute path without `..`, or `{placeholder}`",
         path.display()
     )
 }
 
 /// Absolute, and without `.` and `..`.
-fn is_plain(path: &Path) -> bool {
+pub fn is_plain(path: &Path) -> bool {
     path.is_absolute()
         && path
             .components()
@@ -216,10 +232,9 @@ impl TryFrom<PathBuf> for Directory {
     type Error = String;
 
     fn try_from(path: PathBuf) -> Result<Self, String> {
-        if is_plain(&path) {
-            Ok(Self { path })
-        } else {
-            Err(out_of_place(&path))
+        match is_plain(&path) || path == Path::new(DATA_DIR) {
+            true => Ok(Self { path }),
+            false => Err(out_of_place(&path, DATA_DIR)),
         }
     }
 }

@@ -111,11 +111,11 @@ text! {
         "A glob: `*`, `?`, `[a-z]`. `{ifname}`, `{network}` and `{containerid}` stand for the invocation's values.",
         r"^(?![\s\S]*\*\*)([^{}\[]|\{(ifname|network|containerid)\}|\[(![^{}][^\]{}]*|[^!{}][^\]{}]*)\])*$";
     Directory, "Directory",
-        "An absolute path without `..`: a directory, and everything below it.",
-        r"^/(?!(.*/)?\.\.(/|$))";
+        "An absolute path without `..`: a directory, and everything below it. Or `{dataDir}`, which the node's own configuration names.",
+        r"^(/(?!(.*/)?\.\.(/|$))|\{dataDir\}$)";
     File, "File",
-        "An absolute path without `..`: a file.",
-        r"^/(?!(.*/)?\.\.(/|$))";
+        "An absolute path without `..`: a file. Or `{resolvConf}`, which the node's own configuration names.",
+        r"^(/(?!(.*/)?\.\.(/|$))|\{resolvConf\}$)";
     Digest, "Digest",
         "The SHA-256 digest of the component's bytes.",
         "^sha256:[0-9a-fA-F]{64}$";

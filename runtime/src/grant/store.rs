@@ -1,13 +1,13 @@
 //! Capability `store`: a plugin's state on disk.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::fields::Verbs;
 use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
-use super::pattern::{Directory, File};
+use super::pattern::{Directory, File, is_plain};
 
 /// A store: weir's own place for this plugin and network, or a network's directory somewhere else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,8 +19,82 @@ pub enum Location {
     /// The directory of all networks, as the plugin named it.
     #[serde(rename = "shared-directory")]
     SharedDirectory(PathBuf),
+    /// As `Directory`, where the node's own configuration names it in `dataDir`.
+    #[serde(rename = "configured-directory")]
+    ConfiguredDirectory(PathBuf),
+    /// As `SharedDirectory`, where the node's own configuration names it in `dataDir`.
+    #[serde(rename = "configured-shared-directory")]
+    ConfiguredSharedDirectory(PathBuf),
     /// No store: a file that is only read.
     File(PathBuf),
+    /// As `File`, where the node's own configuration names it in `resolvConf`.
+    #[serde(rename = "configured-file")]
+    ConfiguredFile(PathBuf),
+}
+
+impl Location {
+    /// The same in the directory that the node's own configuration names, where it is that one.
+    #[must_use]
+    pub fn of_configuration(self, configured: &Configured) -> Self {
+        let is_it = |path: &Path| configured.data_dir.as_deref() == Some(path);
+        match self {
+            Self::Directory(path) if is_it(&path) => Self::ConfiguredDirectory(path),
+            Self::SharedDirectory(path) if is_it(&path) => Self::ConfiguredSharedDirectory(path),
+            other => other,
+        }
+    }
+}
+
+/// Places that the node's own configuration names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Configured {
+    /// `dataDir`.
+    pub data_dir: Option<PathBuf>,
+    /// `resolvConf`.
+    pub resolv_conf: Option<PathBuf>,
+}
+
+/// What belongs to the system itself: no configuration makes a store of it, or of what it is in.
+const SYSTEMS: [&str; 14] = [
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/proc",
+    "/root",
+    "/sbin",
+    "/sys",
+    "/usr",
+    "/var/lib/kubelet",
+];
+
+/// What is no file to read, whoever names it: a read could wait, or do something.
+const NO_FILES: [&str; 3] = ["/dev", "/proc", "/sys"];
+
+/// Whether a directory is the system's, is below one, or could have one in it as a network's.
+pub fn is_systems(directory: &Path) -> bool {
+    SYSTEMS.iter().any(|own| {
+        let own = Path::new(own);
+        directory.starts_with(own) || own.parent() == Some(directory)
+    })
+}
+
+impl Configured {
+    /// What a configuration names, less what no configuration decides over: a system's directory, and what is not an
+    /// absolute path without `..`.
+    pub fn new(data_dir: Option<&str>, resolv_conf: Option<&str>) -> Self {
+        let data_dir = data_dir.map(PathBuf::from);
+        let resolv_conf = resolv_conf.map(PathBuf::from);
+        let is_file = |path: &PathBuf| !NO_FILES.iter().any(|place| path.starts_with(place));
+        Self {
+            data_dir: data_dir.filter(|path| is_plain(path) && !is_systems(path)),
+            resolv_conf: resolv_conf.filter(|path| is_plain(path) && is_file(path)),
+        }
+    }
 }
 
 /// Opens a store for reading. The record says for what, since both are called `store.open`.
@@ -71,6 +145,9 @@ macro_rules! operation_on_store {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadFile {
     pub path: PathBuf,
+    /// Whether the node's own configuration names it in `resolvConf`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub configured: bool,
 }
 
 impl Operation for ReadFile {
@@ -79,8 +156,12 @@ impl Operation for ReadFile {
     const VERB: Verb = Verb::Read;
 
     fn requirements(&self) -> Vec<Requirement> {
+        let path = self.path.clone();
         vec![Requirement {
-            location: Location::File(self.path.clone()),
+            location: match self.configured {
+                true => Location::ConfiguredFile(path),
+                false => Location::File(path),
+            },
             verb: Self::VERB,
         }]
     }
@@ -174,10 +255,12 @@ fn changed_keys<S: serde::Serializer>(
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StoreRule {
-    /// Directories, with everything below them, in which the plugin may keep a network's state.
+    /// Directories, with everything below them, in which the plugin may keep a network's state. `{dataDir}` is the one
+    /// that the node's own configuration names in that key, if it is not a system's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directories: Option<Vec<Directory>>,
-    /// Configuration files that it may read, exactly.
+    /// Configuration files that it may read, exactly. `{resolvConf}` is the one that the node's own configuration names
+    /// in that key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<File>,
     /// What may be done; everything, when left out.
@@ -200,10 +283,15 @@ impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.location {
             Location::Private => write!(f, "{} the plugin's own store", self.verb),
-            Location::Directory(d) | Location::SharedDirectory(d) => {
+            Location::Directory(d)
+            | Location::SharedDirectory(d)
+            | Location::ConfiguredDirectory(d)
+            | Location::ConfiguredSharedDirectory(d) => {
                 write!(f, "{} the store in `{}`", self.verb, d.display())
             }
-            Location::File(path) => write!(f, "{} the file `{}`", self.verb, path.display()),
+            Location::File(path) | Location::ConfiguredFile(path) => {
+                write!(f, "{} the file `{}`", self.verb, path.display())
+            }
         }
     }
 }
@@ -215,14 +303,27 @@ impl Rule for StoreRule {
 
     fn miss(&self, r: &Requirement, _: &Invocation) -> Option<Miss> {
         let directories = self.directories.as_deref();
+        let in_directories = |path: &Path, is_configured: bool| {
+            let is_in =
+                |d: &Directory| d.contains(path) || is_configured && d.is_of_configuration();
+            directories.is_some_and(|list| list.iter().any(is_in))
+        };
+        let in_files = |path: &Path, is_configured: bool| {
+            let is_it = |file: &File| file.is(path) || is_configured && file.is_of_configuration();
+            self.files.iter().any(is_it)
+        };
         let in_place = match &r.location {
             Location::Private => directories.is_none() && self.files.is_empty(),
-            Location::File(path) => self.files.iter().any(|file| file.is(path)),
+            Location::File(path) => in_files(path, false),
+            Location::ConfiguredFile(path) => in_files(path, true),
             Location::Directory(path) | Location::SharedDirectory(path) => {
-                directories.is_some_and(|list| list.iter().any(|d| d.contains(path)))
+                in_directories(path, false)
+            }
+            Location::ConfiguredDirectory(path) | Location::ConfiguredSharedDirectory(path) => {
+                in_directories(path, true)
             }
         };
-        let is_file = matches!(r.location, Location::File(_));
+        let is_file = matches!(r.location, Location::File(_) | Location::ConfiguredFile(_));
         let place = if is_file { "files" } else { "directories" };
         // A rule about the same sort of place is closer than one about another.
         let is_alike = match is_file {
@@ -294,6 +395,7 @@ mod tests {
         let nobody = Invocation::default();
         let read = ReadFile {
             path: "/etc/shadow".into(),
+            configured: false,
         };
         let of_file = closest(&|| decide(&capabilities, &nobody, &read));
         assert_eq!(of_file, "store[1]: files");
@@ -302,5 +404,88 @@ mod tests {
         };
         let of_directory = closest(&|| decide(&capabilities, &nobody, &open));
         assert_eq!(of_directory, "store[0]: directories");
+    }
+
+    #[test]
+    fn what_the_nodes_configuration_names_needs_a_rule_for_that() {
+        let named =
+            r#"{"store": [{ "directories": ["{dataDir}"] }, { "files": ["{resolvConf}"] }]}"#;
+        let other =
+            r#"{"store": [{ "directories": ["/mnt"] }, { "files": ["/mnt/resolv.conf"] }]}"#;
+        let nobody = Invocation::default();
+        let is_allowed = |grant: &str, operation: &dyn Fn(&Capabilities) -> Decision| {
+            let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
+            matches!(operation(&capabilities), Decision::Allowed { .. })
+        };
+        let configured = Configured::new(Some("/mnt/leases"), Some("/mnt/resolv.conf"));
+        for (path, is_named) in [
+            ("/mnt/leases", true),
+            ("/mnt/leases/below", false),
+            ("/mnt", false),
+        ] {
+            for of in [Location::Directory, Location::SharedDirectory] {
+                let location = of(path.into()).of_configuration(&configured);
+                let open = OpenWrite { location };
+                let decision = |c: &Capabilities| decide(c, &nobody, &open);
+                assert_eq!(is_allowed(named, &decision), is_named, "{path}");
+                assert!(is_allowed(other, &decision), "{path}");
+            }
+        }
+        for configured in [true, false] {
+            let path = "/mnt/resolv.conf".into();
+            let read = ReadFile { path, configured };
+            let decision = |c: &Capabilities| decide(c, &nobody, &read);
+            assert_eq!(is_allowed(named, &decision), configured);
+            assert!(is_allowed(other, &decision));
+        }
+    }
+
+    #[test]
+    fn no_configuration_makes_a_store_of_a_systems_directory() {
+        let data_dir = |path: &str| Configured::new(Some(path), None).data_dir.is_some();
+        for path in [
+            "/",
+            "/etc",
+            "/etc/cni",
+            "/usr/lib",
+            "/proc/1/root",
+            "/sys",
+            "/dev/shm",
+            "/boot",
+            "/root/.ssh",
+            "/lib64/x",
+            "/bin",
+            "/sbin",
+            "/var/lib",
+            "/var/lib/kubelet/pods",
+            "relative",
+            "/mnt/../etc",
+            "",
+        ] {
+            assert!(!data_dir(path), "{path}");
+        }
+        for path in [
+            "/mnt/cluster-ipam",
+            "/run/cni-ipam-state",
+            "/var/lib/cni/x",
+            "/srv",
+            "/opt/leases",
+            "/etcetera",
+        ] {
+            assert!(data_dir(path), "{path}");
+        }
+        let resolv_conf = |path: &str| Configured::new(None, Some(path)).resolv_conf.is_some();
+        for path in ["/etc/resolv.conf", "/run/k3s/resolv.conf"] {
+            assert!(resolv_conf(path), "{path}");
+        }
+        for path in [
+            "/proc/1/environ",
+            "/dev/zero",
+            "/sys/x",
+            "resolv.conf",
+            "/etc/../dev/zero",
+        ] {
+            assert!(!resolv_conf(path), "{path}");
+        }
     }
 }

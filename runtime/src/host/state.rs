@@ -14,6 +14,7 @@ use super::log::lines::Log;
 use super::undo::done::Done;
 use crate::gate::Gate;
 use crate::grant::link::{LinkFacts, Read};
+use crate::grant::store::Configured;
 use crate::grant::{Limits, Namespace};
 use crate::kernel::firewalld::Firewalld;
 use crate::kernel::link::Link;
@@ -31,6 +32,8 @@ pub struct Setup {
     /// The name by which the stores of a tenant's network were called once, for an attachment that may have been
     /// made then.
     pub former_network: Option<String>,
+    /// Places that the node's own configuration names; none of a tenant's.
+    pub configured: Configured,
     pub limits: Limits,
     /// Bytes of memory that the plugin's code takes of its limit.
     pub code: usize,
@@ -50,6 +53,7 @@ pub struct Host {
     pub(super) paths: Paths,
     pub(super) plugin: String,
     pub(super) former_network: Option<String>,
+    pub(super) configured: Configured,
     pub(super) deadline: Instant,
     pub(super) log: Log,
     pub(super) lock: Option<Shared>,
@@ -119,6 +123,7 @@ impl Host {
             paths: setup.paths,
             plugin: setup.plugin,
             former_network: setup.former_network,
+            configured: setup.configured,
             deadline: setup.deadline,
             log: setup.log,
             lock: setup.lock,

@@ -23,7 +23,11 @@ pub struct Transaction {
 
 impl Contract for Host {
     fn read_file(&mut self, path: String) -> Result<Vec<u8>, Error> {
-        let operation = store::ReadFile { path: path.into() };
+        let path = path.into();
+        let operation = store::ReadFile {
+            configured: self.configured.resolv_conf.as_ref() == Some(&path),
+            path,
+        };
         self.gate
             .perform(operation, |permit| kernel::file::read(permit, &self.paths))
     }
@@ -42,10 +46,14 @@ impl Contract for Host {
             ContractLocation::Directory(path) => Location::Directory(path.into()),
             ContractLocation::SharedDirectory(path) => Location::SharedDirectory(path.into()),
         };
+        let location = location.of_configuration(&self.configured);
         let invocation = self.gate.invocation().clone();
         let network = in_one_part(&invocation.network);
         // A plugin shares a directory that it names whole with whom it will.
-        let is_of_network = !matches!(location, Location::SharedDirectory(_));
+        let is_of_network = !matches!(
+            location,
+            Location::SharedDirectory(_) | Location::ConfiguredSharedDirectory(_)
+        );
         let former = self.former_network.as_deref().filter(|_| is_of_network);
         let place = StorePlace {
             paths: &self.paths,

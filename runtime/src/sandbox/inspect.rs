@@ -19,6 +19,7 @@ use super::invoke::Sandbox;
 use super::request::About;
 use crate::gate::{Audit, Gate, Subject};
 use crate::grant::document::Digest;
+use crate::grant::store::Configured;
 use crate::grant::{Capabilities, Invocation, Limits};
 use crate::host::{Host, Log, Setup};
 use crate::kernel::Namespaces;
@@ -119,6 +120,7 @@ impl Sandbox {
             paths: self.paths().clone(),
             plugin: String::new(),
             former_network: None,
+            configured: Configured::default(),
             limits: limits(),
             deadline: Instant::now() + limits().time,
             code: 0,

@@ -165,6 +165,7 @@ impl Sandbox {
             paths: self.paths.clone(),
             plugin: plugin.name.clone(),
             former_network: request.former_network(),
+            configured: request.configured(&plugin.name),
             limits,
             code,
             deadline,

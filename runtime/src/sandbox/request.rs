@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use weir_cni::{AddResult, Attachment, Command};
 
 use crate::grant::section::Request as Asked;
+use crate::grant::store::Configured;
 
 /// What a plugin is asked to do.
 #[derive(Clone, Debug)]
@@ -40,12 +41,35 @@ impl Request {
         self.definition.as_deref().unwrap_or(&self.network)
     }
 
+    /// Where the node's own configuration has `plugin` keep and read files: by the keys inside of `ipam` for the IPAM
+    /// plugin, and by those beside it for another. A tenant's text names no place.
+    pub(super) fn configured(&self, plugin: &str) -> Configured {
+        if self.definition.is_some() {
+            return Configured::default();
+        }
+        let ipam = key(&self.config, "ipam").and_then(Value::as_object);
+        let is_ipam =
+            |ipam: &&Map<String, Value>| key(ipam, "type").and_then(Value::as_str) == Some(plugin);
+        let keys = ipam.filter(is_ipam).unwrap_or(&self.config);
+        let text = |name| key(keys, name).and_then(Value::as_str);
+        Configured::new(text("dataDir"), text("resolvConf"))
+    }
+
     /// The name by which the stores of a tenant's network were called once, where the attachment may be as old.
     pub(super) fn former_network(&self) -> Option<String> {
         let may_be_old = matches!(self.command, Command::Del | Command::Check);
         let is_tenants = self.definition.is_some() && may_be_old;
         is_tenants.then(|| self.network.clone())
     }
+}
+
+/// The value of a key, as plugins find it: by its exact name, or else in any case.
+fn key<'a>(map: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    let in_any_case = || {
+        let mut members = map.iter();
+        members.find(|(key, _)| key.eq_ignore_ascii_case(name))
+    };
+    map.get(name).or_else(|| Some(in_any_case()?.1))
 }
 
 /// What a plugin says about itself.

@@ -182,7 +182,7 @@ fn values_that_are_not_what_they_should_be() {
         ),
         (
             "store:\n      - { directories: [/var/../etc] }",
-            "11:25: `/var/../etc` is out of place; expected an absolute path without `..`",
+            "11:25: `/var/../etc` is out of place; expected an absolute path without `..`, or `{dataDir}`",
         ),
     ];
     for (capability, expected) in rest {
@@ -343,7 +343,8 @@ fn a_file_is_named_by_its_whole_path() {
     for path in ["resolv.conf", "/etc/../etc/resolv.conf", "/etc/cni/.."] {
         let rule = format!("{{}}\n    store: [{{ files: [\"{path}\"] }}]");
         let said = said_of_rule(&rule);
-        let expected = format!("`{path}` is out of place; expected an absolute path without `..`");
+        let expected = "is out of place; expected an absolute path without `..`, or `{resolvConf}`";
+        let expected = format!("`{path}` {expected}");
         assert!(said.ends_with(&expected), "{said}");
     }
 }

@@ -10,6 +10,7 @@ use crate::grant::address::Family;
 use crate::grant::asked::Need;
 use crate::grant::operation::{Capability, Invocation, Namespace, Verb};
 use crate::grant::outline::Outline;
+use crate::grant::pattern::{DATA_DIR, RESOLV_CONF};
 use crate::grant::{
     address, conntrack, device, firewall, firewalld, ipam, link, native, neighbour, packet, route,
     rule, store, sysctl, traffic,
@@ -228,7 +229,11 @@ fn store(r: &store::Requirement) -> Part {
         store::Location::Directory(path) | store::Location::SharedDirectory(path) => {
             part.bound("directories", Some(path.display()))
         }
+        store::Location::ConfiguredDirectory(_) | store::Location::ConfiguredSharedDirectory(_) => {
+            part.bound("directories", Some(DATA_DIR))
+        }
         store::Location::File(path) => part.bound("files", Some(path.display())),
+        store::Location::ConfiguredFile(_) => part.bound("files", Some(RESOLV_CONF)),
     }
 }
 

@@ -72,9 +72,14 @@ impl StorePlace<'_> {
                 check_component("plugin", self.plugin)?;
                 self.of_network(self.paths.stores().join(self.plugin))
             }
-            Location::Directory(directory) => self.of_network(self.paths.resolve(directory)),
-            Location::SharedDirectory(directory) => split(&self.paths.resolve(directory)),
-            Location::File(file) => Err(Error::invalid(format!(
+            Location::Directory(directory) | Location::ConfiguredDirectory(directory) => {
+                self.of_network(self.paths.resolve(directory))
+            }
+            Location::SharedDirectory(directory)
+            | Location::ConfiguredSharedDirectory(directory) => {
+                split(&self.paths.resolve(directory))
+            }
+            Location::File(file) | Location::ConfiguredFile(file) => Err(Error::invalid(format!(
                 "the file `{}` is no store",
                 file.display()
             ))),
@@ -320,6 +325,7 @@ impl OpenStore {
         let (parent, name) = place.resolve(location)?;
         if *location != Location::Private {
             reserved::check(place.paths, &parent.join(&name))?;
+            reserved::check_links(place.paths, &parent)?;
         }
         loop {
             let Some(directory) = Directory::open(&parent, &name, missing)? else {

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 
+use crate::grant::store::is_systems;
 use crate::kernel::Error;
 use crate::paths::Paths;
 
@@ -33,6 +34,23 @@ pub(super) fn check(paths: &Paths, directory: &Path) -> Result<(), Error> {
         )));
     }
     Ok(())
+}
+
+/// Fails where symbolic links lead from `directory`, which is not a system's, to one that is: somebody could have put
+/// them there since it was allowed.
+///
+/// Errors: `invalid`.
+pub(super) fn check_links(paths: &Paths, directory: &Path) -> Result<(), Error> {
+    let real = resolve(directory)?;
+    let (named, led) = (paths.on_node(directory), paths.on_node(&real));
+    match is_systems(&led) && !is_systems(&named) {
+        true => Err(Error::invalid(format!(
+            "`{}` leads to `{}`, which is the system's: name a directory that only plugins use",
+            directory.display(),
+            real.display()
+        ))),
+        false => Ok(()),
+    }
 }
 
 fn resolve(path: &Path) -> Result<PathBuf, Error> {
