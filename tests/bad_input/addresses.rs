@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use weir_kit::weir;
 
-use super::Place;
+use super::{Place, strict};
 
 fn ptp(ipam: Value) -> Value {
     json!({"cniVersion": "1.1.0", "name": "bad", "type": "ptp", "ipMasq": true, "ipam": ipam})
@@ -33,12 +33,12 @@ fn keys_of_ptp() -> Result<()> {
     refused(&place, &with("mtu", json!(70000)), 103, &["MTU 70000"]);
     refused(
         &place,
-        &with("bridge", json!("br")),
+        &strict(with("bridge", json!("br"))),
         7,
         &["bridge", "unknown key"],
     );
-    let backend = with("ipMasqBackend", json!("iptables"));
-    refused(&place, &backend, 2, &["ipMasqBackend", "iptables"]);
+    let backend = with("ipMasqBackend", json!("ebtables"));
+    refused(&place, &backend, 2, &["ipMasqBackend", "ebtables"]);
     refused(&place, &ptp(json!({})), 7, &["ipam"]);
     Ok(())
 }
@@ -80,7 +80,7 @@ fn keys_of_static() -> Result<()> {
             ["ipam.addresses[0].gateway", "an IP address"],
         ),
     ] {
-        refused(&place, &of_static(addresses), 7, &words);
+        refused(&place, &strict(of_static(addresses)), 7, &words);
     }
     Ok(())
 }

@@ -4,6 +4,8 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::{Call, Container, Node, weir};
 
+use super::strict;
+
 /// A container that `bridge` has attached.
 struct Place {
     node: Node,
@@ -139,7 +141,7 @@ fn rates_and_bursts() -> Result<()> {
             &["egressRate", "an integer from 0", "10M"],
         ),
         (
-            json!({"egresRate": 8}),
+            strict(json!({"egresRate": 8})),
             &["egresRate", "unknown key", "egressRate"],
         ),
     ] {

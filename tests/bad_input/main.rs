@@ -44,6 +44,12 @@ fn with(key: &str, value: Value) -> Value {
     config
 }
 
+/// A configuration that asks for strictness.
+fn strict(mut config: Value) -> Value {
+    config["weir.dev/strict"] = json!(true);
+    config
+}
+
 /// A node on which one container is attached, so that there is something to spoil.
 struct Place {
     node: Node,

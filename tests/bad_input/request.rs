@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use weir_kit::weir;
 
-use super::{Place, config, refused, with, with_ipam};
+use super::{Place, config, refused, strict, with, with_ipam};
 
 #[test]
 fn standard_input() -> Result<()> {
@@ -59,9 +59,10 @@ fn json_of_the_wrong_type() -> Result<()> {
 #[test]
 fn unknown_keys_and_names() -> Result<()> {
     let place = Place::create()?;
-    place.refused(&place.add(&with("isGatewy", json!(true))), 7, &["isGatewy"]);
+    let misspelt = with("isGatewy", json!(true));
+    place.refused(&place.add(&strict(misspelt)), 7, &["isGatewy"]);
     let misspelt = with_ipam(json!({ "subnet": "10.20.0.0/24", "rangeBegin": "10.20.0.9" }));
-    place.refused(&place.add(&misspelt), 7, &["rangeBegin"]);
+    place.refused(&place.add(&strict(misspelt)), 7, &["rangeBegin"]);
     place.refused(
         &place.add(&with("name", json!("../../etc"))),
         7,
@@ -80,6 +81,32 @@ fn unknown_keys_and_names() -> Result<()> {
         .context("an object")?
         .remove("name");
     place.refused(&place.add(&nameless), 7, &["name"]);
+    Ok(())
+}
+
+/// Other plugins of that name may know them: they are told, and change nothing.
+#[test]
+fn unknown_keys_are_told_where_strictness_is_not_asked_for() -> Result<()> {
+    let place = Place::create()?;
+    let mut config = with("isGatewy", json!(true));
+    config["ipam"]["rangeBegin"] = json!("10.20.0.9");
+    place.node.run(&place.add(&config))?.result();
+    let log = fs::read_to_string(place.node.root().join("var/log/weir/weir.log"))?;
+    let told = |plugin: &str, message: &str| {
+        let mut lines = log.lines().map(serde_json::from_str::<serde_json::Value>);
+        lines.any(|line| {
+            let line = line.expect("JSON Lines");
+            line["plugin"] == plugin && line["level"] == "warn" && line["message"] == message
+        })
+    };
+    assert!(
+        told(
+            "bridge",
+            "isGatewy: unknown key; did you mean \"isGateway\"?"
+        ),
+        "{log}"
+    );
+    assert!(log.contains("ipam.rangeBegin: unknown key"), "{log}");
     Ok(())
 }
 

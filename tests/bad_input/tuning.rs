@@ -7,6 +7,8 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use weir_kit::{Call, Container, Node, weir};
 
+use super::strict;
+
 /// Parameters that the tests try to change.
 const PARAMETERS: [&str; 4] = [
     "ipv4/tcp_keepalive_time",
@@ -121,7 +123,8 @@ spec:
 fn keys() -> Result<()> {
     let place = Place::create()?;
     let refused = |keys: Value, words: &[&str]| place.refused(&keys, 7, words);
-    refused(json!({"promiscuous": true}), &["promiscuous", "promisc"]);
+    let unknown = strict(json!({"promiscuous": true}));
+    refused(unknown, &["promiscuous", "promisc"]);
     refused(json!({"mtu": "1400"}), &["mtu", "1400"]);
     refused(json!({"mtu": -1}), &["mtu", "-1"]);
     refused(json!({"txQLen": 1.5}), &["txQLen", "1.5"]);

@@ -111,6 +111,13 @@ fn everybody_reaches_an_open_container() -> Result<()> {
     Ok(())
 }
 
+/// As Nomad's network has it.
+#[test]
+fn the_backend_may_be_called_iptables() -> Result<()> {
+    let firewall = json!({"backend": "iptables", "iptablesAdminChainName": "NOMAD-ADMIN"});
+    check(&Side::pair(4)?, &firewall, [true; 4])
+}
+
 #[test]
 fn containers_of_another_bridge_do_not_reach_same_bridge() -> Result<()> {
     let policy = json!({"ingressPolicy": "same-bridge"});

@@ -48,6 +48,22 @@ cases! {
     data_dir_that_a_reboot_empties: Case::host_local(json!({
         "subnet": "10.1.0.0/24", "dataDir": "/run/cni/networks",
     }));
+    // As kind has it, and as the specification's example.
+    data_dir_of_kind: Case::host_local(json!({
+        "dataDir": "/run/cni-ipam-state", "routes": [{"dst": "0.0.0.0/0"}],
+        "ranges": [[{"subnet": "10.244.0.0/24"}]],
+    }));
+    data_dir_of_the_specification: Case::host_local(json!({
+        "subnet": "10.1.0.0/24", "dataDir": "/mnt/cluster-ipam",
+    }));
+    resolv_conf_somewhere_else: Case::host_local(json!({
+        "subnet": "10.1.0.0/24", "resolvConf": "/var/lib/resolver/of-the-cluster.conf",
+    })).file("var/lib/resolver/of-the-cluster.conf", "nameserver 192.0.2.1\nsearch a.example\n");
+    keys_that_no_version_has: Case::host_local(json!({"subnet": "10.1.0.0/24", "colour": "red"}))
+        .with("noSnat", json!(true));
+    keys_in_another_case: Case::host_local(json!({"SUBNET": "10.1.0.0/24", "RangeStart": "10.1.0.50"}))
+        .with("RuntimeConfig", json!({"IPs": ["10.1.0.77"], "portMappings": []}))
+        .succeeds_once();
     address_of_cni_args:
         Case::host_local(json!({"subnet": "10.1.0.0/24"})).args("IP=10.1.0.77", "IP=10.1.0.78");
     ipv6_address_of_cni_args: Case::host_local(json!({"ranges": [

@@ -207,6 +207,28 @@ fn every_way_in_over_ptp() -> Result<()> {
     )
 }
 
+/// GKE's `noSnat`, which no version has, and a backend by name; a port that is mapped twice leads where it is mapped
+/// first; the arguments' key in another case, with what is another plugin's.
+#[test]
+fn what_runs_today() -> Result<()> {
+    let mut mappings = mapped()["portMappings"].clone();
+    let mut again = mappings[0].clone();
+    again["containerPort"] = json!(CONTAINER_PORT + 1);
+    mappings.as_array_mut().context("a list")?.push(again);
+    let portmap = json!({
+        "noSnat": true, "backend": "iptables",
+        "RuntimeConfig": { "portMappings": mappings, "ips": ["10.1.0.2"] },
+    });
+    check(
+        &Side::pair(3)?,
+        &list(portmap),
+        &[
+            (OUT, "192.0.2.1", Some("192.0.2.2")),
+            (HOST, "127.0.0.1", Some("10.1.0.1")),
+        ],
+    )
+}
+
 #[test]
 fn one_address_of_the_host() -> Result<()> {
     check(

@@ -336,12 +336,16 @@ mod tests {
     }
 
     #[test]
-    fn iptables_is_an_unsupported_value_of_the_backend() {
-        let error = config(r#"{"ipMasqBackend": "iptables"}"#)
+    fn other_backends_are_unsupported_values() {
+        let error = config(r#"{"ipMasqBackend": "ebtables"}"#)
             .validate()
             .unwrap_err();
         assert_eq!(error.code, weir_sdk::Code::UNSUPPORTED_FIELD);
-        assert!(error.msg.contains("ipMasqBackend") && error.msg.contains("iptables"));
+        assert!(error.msg.contains("ipMasqBackend") && error.msg.contains("ebtables"));
+        for backend in ["", "iptables", "nftables"] {
+            let config = config(&format!(r#"{{"ipMasqBackend": "{backend}"}}"#));
+            assert!(config.validate().is_ok(), "{backend}");
+        }
     }
 
     #[test]

@@ -51,7 +51,8 @@ impl From<String> for Backend {
     fn from(text: String) -> Self {
         match text.as_str() {
             "" => Self::Whichever,
-            "nftables" => Self::Nftables,
+            // What the reference plugin makes with iptables, weir makes in tables of its own.
+            "nftables" | "iptables" => Self::Nftables,
             "firewalld" => Self::Firewalld,
             _ => Self::Other(text),
         }
@@ -124,7 +125,7 @@ impl Config {
 
 fn unsupported_backend(backend: &str) -> Error {
     Error::unsupported_field("backend", &json!(backend)).with_details(
-        "expected nftables or firewalld, or no such key: then it is nftables, and firewalld where it runs",
+        "expected nftables, iptables or firewalld, or no such key: then it is nftables, and firewalld where it runs",
     )
 }
 
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn other_backends_are_unsupported_values() {
-        for backend in ["iptables", "ebtables", "Firewalld"] {
+        for backend in ["ebtables", "Firewalld"] {
             let error = config(&format!(r#"{{"backend": "{backend}"}}"#));
             let error = error.validate().unwrap_err();
             assert_eq!(error.code, Code::UNSUPPORTED_FIELD);
@@ -165,7 +166,7 @@ mod tests {
                 "{error}"
             );
         }
-        for backend in ["", "nftables", "firewalld"] {
+        for backend in ["", "nftables", "iptables", "firewalld"] {
             let config = config(&format!(r#"{{"backend": "{backend}"}}"#));
             assert!(config.validate().is_ok(), "{backend}");
         }

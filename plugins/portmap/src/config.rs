@@ -13,11 +13,14 @@ const MARK_BIT_MAX: u32 = 31;
 /// The chain in which Kubernetes marks what it masquerades, and the bit that it sets.
 const KUBERNETES_CHAIN: (&str, u32) = ("KUBE-MARK-MASQ", 14);
 
+/// The key of the mappings.
+const MAPPINGS: &str = "runtimeConfig.portMappings";
+
 /// A plugin configuration of the type `portmap`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Config {
-    /// `nftables`, or empty.
+    /// `nftables` or `iptables`, of which either means the plugin's own tables, or empty.
     pub backend: String,
     /// Masquerade what could not find its way back otherwise.
     pub snat: bool,
@@ -64,9 +67,9 @@ impl Config {
     /// Checks what the types do not say. Errors have code 7, or 2 for a value that no version of this
     /// plugin supports, and begin with the key.
     pub fn validate(&self) -> Result<(), Error> {
-        if !matches!(self.backend.as_str(), "" | "nftables") {
+        if !matches!(self.backend.as_str(), "" | "nftables" | "iptables") {
             return Err(unsupported("backend", &self.backend)
-                .with_details("weir uses nftables alone: leave the key out"));
+                .with_details("weir uses nftables, whichever of nftables and iptables is named"));
         }
         self.mark_bit()?;
         Group::of(self)?;
@@ -90,10 +93,12 @@ impl Config {
 
     /// The mappings. Errors name the first one that is wrong.
     pub fn mappings(&self) -> Result<Vec<Mapping>, Error> {
-        Mapping::all(
-            "runtimeConfig.portMappings",
-            &self.runtime_config.port_mappings,
-        )
+        Mapping::all(MAPPINGS, &self.runtime_config.port_mappings)
+    }
+
+    /// What is to be told of mappings that do not count.
+    pub fn repeated(&self) -> Vec<String> {
+        Mapping::repeated(MAPPINGS, &self.runtime_config.port_mappings)
     }
 }
 
@@ -131,13 +136,17 @@ mod tests {
     }
 
     #[test]
-    fn iptables_is_an_unsupported_value_of_backend() {
-        let error = fault(r#"{"backend": "iptables"}"#);
+    fn other_backends_are_unsupported_values() {
+        let error = fault(r#"{"backend": "ebtables"}"#);
         assert_eq!(error.code, Code::UNSUPPORTED_FIELD);
         assert!(
-            error.msg.contains("backend") && error.msg.contains("iptables"),
+            error.msg.contains("backend") && error.msg.contains("ebtables"),
             "{error}"
         );
+        for backend in ["", "nftables", "iptables"] {
+            let config = serde_json::from_str::<Config>(&format!(r#"{{"backend": "{backend}"}}"#));
+            assert!(config.unwrap().validate().is_ok(), "{backend}");
+        }
     }
 
     #[test]

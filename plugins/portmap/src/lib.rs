@@ -15,7 +15,7 @@ mod stale;
 mod tables;
 
 use weir_sdk::owner::Owner;
-use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request};
+use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request, log};
 
 use config::Config;
 use elements::Mapped;
@@ -38,6 +38,9 @@ impl Plugin for Portmap {
         let config = &request.config;
         let pod = Pod::of(&request)?;
         let mapped = Mapped::new(Owner::of(&request), config, &pod)?;
+        for told in config.repeated() {
+            log::warn(&told, &[]);
+        }
         if !mapped.is_empty() {
             // A port that is taken from another container is not given back when this ADD fails: what
             // can fail comes before.

@@ -81,20 +81,34 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// The mappings of a key. Errors: code 7 for a port 0 and for a mapping that is there twice.
+    /// The mappings of a key. Of those that mean the same packets the first one counts. Errors: code 7 for a port 0.
     pub fn all(key: &str, keys: &[MappingKeys]) -> Result<Vec<Self>, Error> {
         let mut mappings: Vec<Self> = Vec::with_capacity(keys.len());
         for (index, keys) in keys.iter().enumerate() {
-            let path = format!("{key}[{index}]");
-            let mapping = Self::new(&path, keys)?;
-            if let Some(first) = mappings.iter().position(|other| other.overlaps(&mapping)) {
-                return Err(Error::invalid_config(format!(
-                    "{path}: {mapping} is mapped by {key}[{first}] already"
-                )));
+            let mapping = Self::new(&format!("{key}[{index}]"), keys)?;
+            if !mappings.iter().any(|other| other.overlaps(&mapping)) {
+                mappings.push(mapping);
             }
-            mappings.push(mapping);
         }
         Ok(mappings)
+    }
+
+    /// What is to be told of mappings of a key that do not count, because one before them means the same packets.
+    pub fn repeated(key: &str, keys: &[MappingKeys]) -> Vec<String> {
+        let mut before: Vec<(usize, Self)> = Vec::with_capacity(keys.len());
+        let mut told = Vec::new();
+        for (index, keys) in keys.iter().enumerate() {
+            let Ok(mapping) = Self::new("", keys) else {
+                continue;
+            };
+            match before.iter().find(|(_, other)| other.overlaps(&mapping)) {
+                Some((first, _)) => told.push(format!(
+                    "{key}[{index}]: {mapping} is mapped by {key}[{first}] already, which counts"
+                )),
+                None => before.push((index, mapping)),
+            }
+        }
+        told
     }
 
     fn new(path: &str, keys: &MappingKeys) -> Result<Self, Error> {
@@ -179,12 +193,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_twice_is_refused() {
+    fn of_what_is_there_twice_the_first_counts_and_the_second_is_told() {
         let twice = |second: &str| {
-            all(&format!(
-                r#"[{{"hostPort": 80, "containerPort": 2}}, {second}]"#
-            ))
-            .is_err()
+            let text = format!(r#"[{{"hostPort": 80, "containerPort": 2}}, {second}]"#);
+            let mappings = all(&text).unwrap();
+            let keys: Vec<MappingKeys> = serde_json::from_str(&text).unwrap();
+            let told = Mapping::repeated("portMappings", &keys);
+            assert_eq!(mappings[0].container_port, 2);
+            assert_eq!(mappings.len() + told.len(), 2, "{told:?}");
+            let expected =
+                "portMappings[1]: 80/tcp is mapped by portMappings[0] already, which counts";
+            assert!(told.iter().all(|told| told == expected), "{told:?}");
+            mappings.len() == 1
         };
         assert!(twice(r#"{"hostPort": 80, "containerPort": 3}"#));
         assert!(twice(

@@ -55,8 +55,14 @@ mod tests {
 
     #[test]
     fn masquerading_is_done_with_nftables() {
-        let iptables = r#"{"ipam": {"type": "host-local"}, "ipMasqBackend": "iptables"}"#;
-        assert!(fault(iptables).contains("ipMasqBackend with value \"iptables\""));
+        let with = |backend: &str| {
+            format!(r#"{{"ipam": {{"type": "host-local"}}, "ipMasqBackend": "{backend}"}}"#)
+        };
+        assert!(fault(&with("ebtables")).contains("ipMasqBackend with value \"ebtables\""));
+        for backend in ["", "iptables", "nftables"] {
+            let config: Config = serde_json::from_str(&with(backend)).unwrap();
+            assert!(config.validate().is_ok(), "{backend}");
+        }
     }
 
     #[test]

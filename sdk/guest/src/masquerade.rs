@@ -34,12 +34,13 @@ const SOURCE_NAT: i32 = 100;
 const PODS4: &str = "pods4";
 const PODS6: &str = "pods6";
 
-/// Checks the key `ipMasqBackend`, of which `nftables`, or none, is a value. Errors: code 2.
+/// Checks the key `ipMasqBackend`, of which `nftables` and `iptables`, or none, are values: whichever it is, nftables is
+/// used. Errors: code 2.
 pub fn validate_backend(backend: &str) -> Result<(), Error> {
     match backend {
-        "" | "nftables" => Ok(()),
+        "" | "nftables" | "iptables" => Ok(()),
         other => Err(Error::unsupported_field("ipMasqBackend", &other.into())
-            .with_details("weir uses nftables alone: leave the key out")),
+            .with_details("weir uses nftables, whichever of nftables and iptables is named")),
     }
 }
 

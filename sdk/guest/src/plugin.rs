@@ -65,8 +65,8 @@ pub trait Plugin {
 pub struct Component<P>(PhantomData<P>);
 
 impl<P: Plugin> Component<P> {
-    const STRICT: Rules = Rules {
-        unknown: Unknown::Reject,
+    const TELLING: Rules = Rules {
+        unknown: Unknown::Tell,
         is_ipam: P::IS_IPAM,
     };
     const LENIENT: Rules = Rules {
@@ -77,21 +77,21 @@ impl<P: Plugin> Component<P> {
     /// Reads a plugin configuration as for `add`, `check` and `status`. A plugin's tests need neither a
     /// component nor a container for it.
     pub fn configuration(text: &str) -> Result<P::Config, Error> {
-        let config = config::parse(text, Self::STRICT)?;
+        let (config, _) = config::parse(text, Self::TELLING)?;
         P::validate(&config)?;
         Ok(config)
     }
 
     /// Reads a plugin configuration as for `del` and `gc`.
     pub fn configuration_for_removal(text: &str) -> Result<P::Config, Error> {
-        config::parse(text, Self::LENIENT)
+        config::parse(text, Self::LENIENT).map(|(config, _)| config)
     }
 }
 
 impl<P: Plugin> Guest for Component<P> {
     fn add(request: raw::Request) -> Result<raw::AttachmentResult, raw::Failure> {
         panic::log();
-        let request = Request::read(request, Self::STRICT)?;
+        let request = Request::read(request, Self::TELLING)?;
         P::validate(&request.config)?;
         Ok(P::add(request)?.into())
     }
@@ -103,14 +103,14 @@ impl<P: Plugin> Guest for Component<P> {
 
     fn check(request: raw::Request) -> Result<(), raw::Failure> {
         panic::log();
-        let request = Request::read(request, Self::STRICT)?;
+        let request = Request::read(request, Self::TELLING)?;
         P::validate(&request.config)?;
         Ok(P::check(request)?)
     }
 
     fn status(request: raw::StatusRequest) -> Result<(), raw::Failure> {
         panic::log();
-        let request = StatusRequest::read(request, Self::STRICT)?;
+        let request = StatusRequest::read(request, Self::TELLING)?;
         P::validate(&request.config)?;
         Ok(P::status(request)?)
     }
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn add_and_check_refuse_what_del_passes_over() {
-        for config in [r#"{"mut": 9}"#, r#"{"mtu": 0}"#] {
+        for config in [r#"{"mut": 9, "weir.dev/strict": true}"#, r#"{"mtu": 0}"#] {
             let refused = Err(Code::INVALID_CONFIG);
             assert_eq!(code(Component::<Echo>::add(request(config))), refused);
             assert_eq!(code(Component::<Echo>::check(request(config))), refused);

@@ -5,6 +5,7 @@ use weir_cni::{AddResult, Args, Attachment, Error};
 
 use crate::bindings::weir::cni::cni as raw;
 use crate::config::{self, Rules};
+use crate::log;
 
 /// One invocation of `add`, `del` or `check`.
 #[derive(Clone, Debug)]
@@ -33,7 +34,7 @@ pub struct Request<C> {
 impl<C: DeserializeOwned> Request<C> {
     pub(crate) fn read(request: raw::Request, rules: Rules) -> Result<Self, Error> {
         Ok(Request {
-            config: config::parse(&request.config, rules)?,
+            config: configuration(&request.config, rules)?,
             args: args(&request.args)?,
             container_id: request.container_id,
             ifname: request.ifname,
@@ -57,6 +58,15 @@ impl<C> Request<C> {
     }
 }
 
+/// The plugin's configuration. What is to be told of it goes into weir's log.
+fn configuration<C: DeserializeOwned>(text: &str, rules: Rules) -> Result<C, Error> {
+    let (config, told) = config::parse(text, rules)?;
+    for message in told {
+        log::warn(&message, &[]);
+    }
+    Ok(config)
+}
+
 /// The arguments, from the pairs that the host has taken apart.
 fn args(pairs: &[(String, String)]) -> Result<Args, Error> {
     let pairs: Vec<String> = pairs.iter().map(|(k, v)| format!("{k}={v}")).collect();
@@ -75,7 +85,7 @@ pub struct StatusRequest<C> {
 impl<C: DeserializeOwned> StatusRequest<C> {
     pub(crate) fn read(request: raw::StatusRequest, rules: Rules) -> Result<Self, Error> {
         Ok(StatusRequest {
-            config: config::parse(&request.config, rules)?,
+            config: configuration(&request.config, rules)?,
             network: request.network,
         })
     }
@@ -98,7 +108,7 @@ impl<C: DeserializeOwned> GcRequest<C> {
     pub(crate) fn read(request: raw::GcRequest, rules: Rules) -> Result<Self, Error> {
         let valid = request.valid_attachments.into_iter();
         Ok(GcRequest {
-            config: config::parse(&request.config, rules)?,
+            config: configuration(&request.config, rules)?,
             network: request.network,
             known_as: request.known_as,
             valid_attachments: valid.map(Attachment::from).collect(),

@@ -10,7 +10,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value, map};
 
-use super::{Rules, Unknown, keys};
+use super::{Reading, Unknown, keys};
 
 /// Longest piece of a value that an error repeats, in characters.
 const SHOWN: usize = 80;
@@ -110,11 +110,11 @@ impl de::Error for Fault {
 pub(super) struct Node<'v, 'p> {
     value: &'v Value,
     path: &'p Path<'p>,
-    rules: Rules,
+    rules: Reading<'p>,
 }
 
 impl<'v, 'p> Node<'v, 'p> {
-    pub(super) fn new(value: &'v Value, path: &'p Path<'p>, rules: Rules) -> Self {
+    pub(super) fn new(value: &'v Value, path: &'p Path<'p>, rules: Reading<'p>) -> Self {
         Node { value, path, rules }
     }
 
@@ -159,22 +159,34 @@ impl<'v, 'p> Node<'v, 'p> {
 
     /// Whether a key of this object that is no field is accepted.
     fn accepts(&self, key: &str) -> bool {
+        let is = |key: &str, known: &str| key.eq_ignore_ascii_case(known);
         let shared = match self.path.top() {
-            None => self.rules.is_ipam || keys::is_well_known(key),
-            Some("args" | "runtimeConfig") => true,
+            None => self.rules.is_ipam() || keys::is_well_known(key),
+            Some(top) if is(top, "args") || is(top, "runtimeConfig") => true,
             // Which IPAM plugin it is stands there for the plugin that runs it.
-            Some("ipam") => self.rules.is_ipam && self.path.depth() == 1 && key == "type",
+            Some(top) if is(top, "ipam") => {
+                self.rules.is_ipam() && self.path.depth() == 1 && is(key, "type")
+            }
             Some(_) => false,
         };
-        shared || self.rules.unknown == Unknown::Ignore || keys::is_foreign(key)
+        shared || keys::is_foreign(key)
     }
 
     fn check_keys(&self, fields: &'static [&'static str]) -> Result<(), Fault> {
         for key in self.object()?.keys() {
             if keys::field(key, fields).is_none() && !self.accepts(key) {
-                let path = Path::Key(self.path, key);
-                return Err(Fault::placed(&path, keys::unknown(key, fields)));
+                self.meet_unknown(key, fields)?;
             }
+        }
+        Ok(())
+    }
+
+    fn meet_unknown(&self, key: &str, fields: &'static [&'static str]) -> Result<(), Fault> {
+        let fault = || Fault::placed(&Path::Key(self.path, key), keys::unknown(key, fields));
+        match self.rules.unknown() {
+            Unknown::Reject => return Err(fault()),
+            Unknown::Tell => self.rules.tell(fault().message),
+            Unknown::Ignore => {}
         }
         Ok(())
     }
@@ -372,7 +384,7 @@ struct Items<'v, 'p> {
     list: &'v [Value],
     next: usize,
     path: &'p Path<'p>,
-    rules: Rules,
+    rules: Reading<'p>,
 }
 
 impl<'de> SeqAccess<'de> for Items<'_, '_> {
@@ -404,7 +416,7 @@ struct Members<'v, 'p> {
     /// None for a map, whose keys are data.
     fields: Option<&'static [&'static str]>,
     path: &'p Path<'p>,
-    rules: Rules,
+    rules: Reading<'p>,
 }
 
 impl<'v> Members<'v, '_> {

@@ -12,10 +12,11 @@
 //! - Names of keys match in any case where no key matches exactly.
 //! - `null` is the same as no key. Give fields a default with `#[serde(default)]`.
 //!
-//! An unknown key is an error, since a mistyped key would otherwise be without effect silently.
-//! Always accepted are the keys that CNI or the specification of multiple networks defines for every
-//! plugin, keys with a dot, a slash or a colon (namespaced keys), keys that begin with an underscore
-//! (comments), and everything inside of `args` and `runtimeConfig`, which belongs to several plugins.
+//! An unknown key is told in weir's log, since a mistyped key is without effect. Other plugins of the same name may
+//! know it, so that it is an error only where the configuration asks for that, with `"weir.dev/strict": true` beside
+//! `type`. Not unknown are the keys that CNI or the specification of multiple networks defines for every plugin, keys
+//! with a dot, a slash or a colon (namespaced keys), keys that begin with an underscore (comments), and everything
+//! inside of `args` and `runtimeConfig`, which belongs to several plugins.
 
 mod de;
 mod dns;
@@ -23,6 +24,8 @@ pub mod ip;
 mod ipam;
 mod keys;
 pub mod mac;
+
+use std::cell::RefCell;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -36,9 +39,15 @@ pub use ipam::Ipam;
 /// What is done with keys that the configuration's type does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unknown {
+    /// It is an error.
     Reject,
+    /// It is told.
+    Tell,
     Ignore,
 }
+
+/// The key by which a configuration asks for strictness.
+const STRICT: &str = "weir.dev/strict";
 
 /// How a configuration is read.
 #[derive(Clone, Copy, Debug)]
@@ -48,12 +57,48 @@ pub(crate) struct Rules {
     pub(crate) is_ipam: bool,
 }
 
-/// Reads a plugin's configuration from the text of an execution configuration.
-pub(crate) fn parse<C: DeserializeOwned>(text: &str, rules: Rules) -> Result<C, Error> {
+/// A configuration being read, by its rules.
+#[derive(Clone, Copy)]
+struct Reading<'r> {
+    rules: Rules,
+    /// What is to be told.
+    told: &'r RefCell<Vec<String>>,
+}
+
+impl Reading<'_> {
+    fn is_ipam(&self) -> bool {
+        self.rules.is_ipam
+    }
+
+    fn unknown(&self) -> Unknown {
+        self.rules.unknown
+    }
+
+    fn tell(&self, message: String) {
+        self.told.borrow_mut().push(message);
+    }
+}
+
+/// Reads a plugin's configuration from the text of an execution configuration. Returns it with what is to be told.
+pub(crate) fn parse<C: DeserializeOwned>(
+    text: &str,
+    rules: Rules,
+) -> Result<(C, Vec<String>), Error> {
     let value: Value = serde_json::from_str(text)
         .map_err(|error| Error::decoding_failure(format!("configuration: not JSON: {error}")))?;
-    let root = Node::new(&value, &Path::Root, rules);
-    C::deserialize(root).map_err(|error| Error::invalid_config(error.to_string()))
+    let is_strict = value.get(STRICT) == Some(&Value::Bool(true));
+    let rules = match rules.unknown {
+        Unknown::Tell if is_strict => Rules {
+            unknown: Unknown::Reject,
+            ..rules
+        },
+        _ => rules,
+    };
+    let told = RefCell::default();
+    let reading = Reading { rules, told: &told };
+    let root = Node::new(&value, &Path::Root, reading);
+    let config = C::deserialize(root).map_err(|error| Error::invalid_config(error.to_string()))?;
+    Ok((config, told.into_inner()))
 }
 
 #[cfg(test)]
@@ -108,6 +153,10 @@ mod tests {
         unknown: Unknown::Reject,
         is_ipam: false,
     };
+
+    fn parse<C: DeserializeOwned>(text: &str, rules: Rules) -> Result<C, Error> {
+        super::parse(text, rules).map(|(config, _)| config)
+    }
 
     fn read(text: &str) -> Result<Config, Error> {
         parse(text, STRICT)
@@ -232,6 +281,34 @@ mod tests {
                 "args": {"cni": {"mac": "", "ips": []}, "labels": []}}"#,
         )
         .unwrap();
+    }
+
+    #[test]
+    fn what_is_everybodys_is_so_in_any_case() {
+        read(r#"{"RuntimeConfig": {"ips": ["10.0.0.2"]}, "ARGS": {"cni": {"labels": 1}}}"#)
+            .unwrap();
+        assert_eq!(read(r#"{"IPAM": {"type": "x"}}"#).unwrap().ipam.plugin, "x");
+    }
+
+    #[test]
+    fn unknown_keys_are_told_unless_strictness_is_asked_for() {
+        let tell = Rules {
+            unknown: Unknown::Tell,
+            ..STRICT
+        };
+        let text =
+            r#"{"isGatway": true, "trunk": [{"id": 1, "idd": 2}], "weir.dev/strict": STRICT}"#;
+        let read = |strict| super::parse::<Config>(&text.replace("STRICT", strict), tell);
+        let (config, told) = read("false").unwrap();
+        assert_eq!(config.trunk.len(), 1);
+        assert_eq!(
+            told,
+            [
+                "isGatway: unknown key; did you mean \"isGateway\"?",
+                "trunk[0].idd: unknown key; did you mean \"id\"?",
+            ]
+        );
+        assert_eq!(read("true").unwrap_err().msg, told[0]);
     }
 
     #[test]
