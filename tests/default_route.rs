@@ -2,6 +2,8 @@
 //! settled, what the results say of them, and what stands in the audit log.
 
 use std::fs;
+use std::io::Write;
+use std::process;
 
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
@@ -11,7 +13,7 @@ use weir::pod::codes;
 use weir::pod::default_route::{Made, settle};
 use weir::sandbox::{Sandbox, digest};
 use weir_cni::{AddResult, Command, Error};
-use weir_kit::{Container, Node, component};
+use weir_kit::{Container, Node, binary, component};
 
 /// The cluster-wide default network, and two others: bridges with both families.
 const NETWORKS: [(&str, &str, u8); 3] = [
@@ -558,6 +560,22 @@ fn without_the_key_nothing_is_done() -> Result<()> {
     Ok(())
 }
 
+/// The exit code of `weir grants explain weir --record` with these records, and what it prints.
+fn explain(node: &Node, records: &str) -> Result<(Option<i32>, String)> {
+    let mut explain = process::Command::new(binary());
+    explain.args(["grants", "explain", "weir", "--record"]);
+    explain.env("WEIR_ROOT", node.root());
+    let mut child = explain
+        .stdin(process::Stdio::piped())
+        .stdout(process::Stdio::piped())
+        .spawn()?;
+    let mut stdin = child.stdin.take().context("standard input")?;
+    stdin.write_all(records.as_bytes())?;
+    drop(stdin);
+    let output = child.wait_with_output()?;
+    Ok((output.status.code(), String::from_utf8(output.stdout)?))
+}
+
 #[test]
 fn what_weir_does_itself_is_in_the_audit_log() -> Result<()> {
     let mut pod = Pod::attached()?;
@@ -613,6 +631,12 @@ fn what_weir_does_itself_is_in_the_audit_log() -> Result<()> {
         assert_eq!(output.status.code(), Some(1), "{words:?}: {said}");
         assert!(said.contains("weir itself"), "{words:?}: {said}");
     }
+    // As the gate has decided it.
+    let log = fs::read_to_string(pod.node.root().join("var/log/weir/audit.jsonl"))?;
+    let (code, told) = explain(&pod.node, &log)?;
+    assert_eq!(code, Some(0), "{told}");
+    assert_eq!(told.matches("allowed: ").count(), 8, "{told}");
+    assert!(told.contains("by what weir itself may do"), "{told}");
     // And what weir may do.
     let grant = pod.node.weir(&["grants", "show", "weir"])?;
     for part in ["fixed in the binary", "accept_ra_defrtr", "default-route"] {

@@ -482,3 +482,104 @@ fn a_suggestion_keeps_the_limits() -> Result<()> {
     );
     Ok(())
 }
+
+/// A name that is no component's is told for what it is by every command that takes a plugin's.
+#[test]
+fn weir_itself_and_native_plugins_are_told_for_what_they_are() -> Result<()> {
+    let node = Node::create()?;
+    let native = json!({ "nativePlugins": [
+        { "name": "flannel", "digest": other_digest(), "networks": ["cbr0"] },
+    ] });
+    fs::create_dir_all(node.root().join("etc/weir"))?;
+    fs::write(node.root().join("etc/weir/weir.json"), native.to_string())?;
+    let config = node.root().join("config.json");
+    let config = config.to_str().context("text")?;
+    for (name, told) in [
+        ("weir", "is weir itself and not a plugin"),
+        ("flannel", "is a native plugin, a program outside of the sandbox"),
+    ] {
+        let network = json!({ "cniVersion": "1.1.0", "name": "n", "type": name });
+        fs::write(config, network.to_string())?;
+        let shipped = format!("shipped:{name}");
+        let commands: [&[&str]; 8] = [
+            &["grants", "suggest", name],
+            &["grants", "new", name],
+            &["grants", "diff", name, "bridge"],
+            &["grants", "diff", "bridge", &shipped],
+            &["grants", "learn", name, "--config", config],
+            &["plugin", "inspect", name],
+            &["plugin", "remove", name],
+            &["grants", "list", "--plugin", name],
+        ];
+        for words in commands {
+            let (code, text, errors) = weir(&node, words)?;
+            let expected = i32::from(words[1] != "list");
+            assert_eq!(code, expected, "{words:?}: {text}{errors}");
+            assert!(errors.contains(told), "{words:?}: {errors}");
+            assert!(!errors.contains("grants new"), "{words:?}: {errors}");
+        }
+        // What its grants would be without effect on.
+        let document = Grant {
+            plugin: name,
+            ..Grant::nothing(PLUGIN)
+        };
+        node.put_grant("a.yaml", &document.document(&other_digest()))?;
+        let (code, listed) = json_of(&node, &["grants", "list", "--plugin", name])?;
+        assert_eq!(
+            (code, &listed[0]["state"]),
+            (3, &json!("no-plugin")),
+            "{listed:#}"
+        );
+        let because = listed[0]["because"].as_str().unwrap_or_default();
+        assert!(because.contains(told), "{because}");
+        fs::remove_file(node.grants().join("a.yaml"))?;
+        // Nothing of theirs is recorded yet, but they may be asked for.
+        let (_, _, errors) = weir(&node, &["audit", "--plugin", name])?;
+        assert!(!errors.contains("there is no plugin"), "{errors}");
+    }
+    let (code, text, _) = weir(&node, &["grants", "show", "flannel"])?;
+    assert_eq!(code, 0);
+    for part in ["outside of the sandbox", "cbr0", &other_digest()] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let (_, shown) = json_of(&node, &["grants", "show", "flannel"])?;
+    assert_eq!(shown, native["nativePlugins"]);
+    let question = ["grants", "explain", "flannel", "link.get", "name=a"];
+    let fields = ["namespace=host", "kind=veth"];
+    let (code, _, errors) = weir(&node, &[&question[..], &fields].concat())?;
+    assert_eq!(code, 1);
+    assert!(errors.contains("is a native plugin"), "{errors}");
+    Ok(())
+}
+
+/// What is explained of weir itself is what is fixed in the binary, also on networks of definitions.
+#[test]
+fn what_weir_may_do_itself_is_explained() -> Result<()> {
+    let node = Node::create()?;
+    // A document of that name has no effect on it.
+    let wide = Grant {
+        plugin: "weir",
+        capabilities: "{ link: [{}] }",
+        ..Grant::nothing(PLUGIN)
+    };
+    node.put_grant("weir.yaml", &wide.document(&other_digest()))?;
+    let ask = |words: &[&str]| json_of(&node, &[&["grants", "explain", "weir"], words].concat());
+    let route = [
+        "route.add",
+        "namespace=container",
+        "destination=0.0.0.0/0",
+        "link=net1",
+    ];
+    for network in [&[][..], &["--network", "n"], &["--network", "team/n"]] {
+        let own = [&route[..], &["--ifname", "net1"], network].concat();
+        let (code, told) = ask(&own)?;
+        assert_eq!((code, &told["allowed"]), (0, &json!(true)), "{told:#}");
+        assert_eq!(told["rules"][0]["name"], "route[0]", "{told:#}");
+        assert_eq!(told["from"], "fixed in the binary", "{told:#}");
+        let (code, told) = ask(&[&route[..], network].concat())?;
+        assert_eq!((code, &told["field"]), (3, &json!("links")), "{told:#}");
+    }
+    let (code, told) = ask(&["link.delete", "namespace=host", "kind=veth", "name=a"])?;
+    assert_eq!((code, &told["allowed"]), (3, &json!(false)), "{told:#}");
+    Ok(())
+}

@@ -14,6 +14,7 @@ mod grants;
 mod install;
 mod net;
 mod output;
+mod outside;
 mod plugin;
 mod protocol;
 mod record;

@@ -22,6 +22,8 @@ use clap::Args;
 use super::output::{Answer, Format, StandardOutput, complain};
 use super::record::{Log, Record, Verdict};
 use crate::gate::escape;
+use crate::grant::own;
+use crate::network::Settings;
 use crate::paths::Paths;
 use crate::sandbox::Catalogue;
 use filter::Filter;
@@ -165,9 +167,14 @@ fn read(
 
 /// Tells of names in the filters that nothing has: that nothing passes says nothing then.
 fn tell_unknown(arguments: &Arguments, mut plugins: BTreeSet<String>) -> Result<()> {
-    let catalogue = Catalogue::new(&Paths::from_environment());
-    let here = catalogue.list().context("list the plugins of this node")?;
+    let paths = Paths::from_environment();
+    let here = Catalogue::new(&paths).list();
+    let here = here.context("list the plugins of this node")?;
     plugins.extend(here.into_iter().map(|listed| listed.name));
+    // Where weir's own configuration cannot be read, no native plugin runs.
+    let native = Settings::load(&paths).unwrap_or_default().native_plugins;
+    plugins.extend(native.into_iter().map(|entry| entry.name));
+    plugins.insert(own::NAME.to_owned());
     let sentences = arguments.filter.unknown(&plugins);
     sentences.iter().for_each(|sentence| complain(sentence));
     Ok(())

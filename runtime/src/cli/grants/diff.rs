@@ -12,6 +12,7 @@ use super::show_error;
 use super::standing;
 use crate::cli::component::{self, Named};
 use crate::cli::output::{Answer, Format, print_line, say};
+use crate::cli::outside::refuse;
 use crate::cli::plugin::difference::{Difference as Versions, Version};
 use crate::grant::compare::{Change, Difference, compare};
 use crate::grant::words::subject;
@@ -85,10 +86,12 @@ fn answer(same: bool) -> Answer {
 
 fn side(paths: &Paths, name: &str) -> Result<Side> {
     if let Some(plugin) = name.strip_prefix(SHIPPED) {
+        refuse(paths, plugin)?;
         return shipped(paths, plugin).map(|document| Side::Grant(Box::new(document)));
     }
     let file = match Named::by(Path::new(name)) {
         Named::Plugin(name) => {
+            refuse(paths, name)?;
             return in_force(paths, name).map(|document| Side::Grant(Box::new(document)));
         }
         Named::File(file) => file,

@@ -1,5 +1,6 @@
 //! `weir grants explain`: would an operation be allowed, and by which rule?
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -11,11 +12,14 @@ use super::document::wrapped;
 use super::replay::replay;
 use super::standing::{self, Grant, State};
 use crate::cli::output::{Answer, Format, complain, print_line, say};
-use crate::cli::record::Record;
+use crate::cli::outside::Outside;
+use crate::cli::record::{Record, Verdict};
 use crate::grant::asked::Asked;
 use crate::grant::flow::flow;
 use crate::grant::named::named;
 use crate::grant::outline::outlines;
+use crate::grant::own;
+use crate::grant::pattern::Pattern;
 use crate::grant::words::joined;
 use crate::grant::{Capabilities, Capability, Decision, Document, Invocation, Section};
 use crate::paths::Paths;
@@ -57,6 +61,8 @@ struct Question {
     /// None where nobody said.
     network: Option<String>,
     invocation: Invocation,
+    /// Those of the pod, which weir itself may act on.
+    interfaces: Vec<String>,
     operation: Box<dyn Asked>,
 }
 
@@ -70,8 +76,15 @@ enum Documents {
 
 /// The grant that applies to a question.
 struct Applying<'a> {
-    document: &'a Document,
-    origin: &'a Origin,
+    /// The document's name.
+    name: &'a str,
+    from: String,
+    /// The globs of the networks that it covers.
+    networks: Vec<String>,
+    /// Whose rules count.
+    section: Section,
+    /// None where the grant has none in that section.
+    capabilities: Option<Cow<'a, Capabilities>>,
     /// None for a document that need not be in force.
     state: Option<State>,
     /// Why the plugin does not run under it, whatever its rules say.
@@ -127,12 +140,12 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
         return explain_records(arguments, &documents);
     }
     let question = asked(arguments)?;
-    documents.know(&question.plugin)?;
+    documents.know(paths, &question.plugin)?;
     let explanations: Vec<Explanation> = match documents.in_force(&question).as_slice() {
         // On which network is for the plugin's own grants to say.
         several @ [_, _, ..] => several
             .iter()
-            .map(|grant| explain(&question, Ok(Applying::of(grant))))
+            .map(|grant| explain(&question, Ok(Applying::grant(grant, &question))))
             .collect(),
         _ => vec![explain(&question, documents.applying(&question))],
     };
@@ -157,6 +170,7 @@ fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answe
             plugin: record.plugin.clone(),
             network: Some(record.granted_as().to_owned()),
             invocation: record.invocation(),
+            interfaces: interfaces(record),
             operation,
         };
         let explanation = explain(&question, documents.applying(&question));
@@ -178,6 +192,19 @@ fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answe
         bail!("there is no record on standard input");
     }
     Ok(answer(allowed && !unknown.has_records()))
+}
+
+/// The pod's interfaces as far as a record tells: that of the attachment, and those that the gate, which knew all of
+/// them, let a route lead over.
+fn interfaces(record: &Record) -> Vec<String> {
+    let mut names = vec![record.ifname.clone()];
+    if record.verdict == Verdict::Allowed {
+        let route = &record.arguments["route"];
+        let hops = route["next_hops"].as_array().into_iter().flatten();
+        let links = hops.chain([route]).map(|hop| &hop["link"]["name"]);
+        names.extend(links.filter_map(|name| Some(name.as_str()?.to_owned())));
+    }
+    names
 }
 
 fn answer(allowed: bool) -> Answer {
@@ -204,24 +231,57 @@ fn asked(arguments: &Arguments) -> Result<Question> {
             ifname: arguments.ifname.clone(),
             network: arguments.network.clone().unwrap_or_default(),
         },
+        interfaces: vec![arguments.ifname.clone()],
         operation: named(operation, &fields).map_err(|why| anyhow!(why))?,
     })
 }
 
 impl<'a> Applying<'a> {
-    fn of(grant: &'a Grant) -> Self {
+    /// A document's rules for the question's network, as those of a document that need not be in force.
+    fn document(document: &'a Document, origin: &Origin, question: &Question) -> Self {
+        let section = Section::of(&question.invocation.network);
         Self {
-            document: &grant.document,
-            origin: &grant.origin,
+            name: &document.metadata.name,
+            from: origin.to_string(),
+            networks: standing::networks(document),
+            section,
+            capabilities: document.spec.section(section).map(Cow::Borrowed),
+            state: None,
+            obstacle: None,
+        }
+    }
+
+    fn grant(grant: &'a Grant, question: &Question) -> Self {
+        Self {
             state: Some(grant.state),
             obstacle: grant.because.clone(),
+            ..Self::document(&grant.document, &grant.origin, question)
+        }
+    }
+
+    /// What weir may do on its own behalf.
+    fn own(question: &Question) -> Self {
+        let interfaces = question.interfaces.iter().map(|name| Pattern::literal(name));
+        Self {
+            name: own::NAME,
+            from: "fixed in the binary".to_owned(),
+            networks: vec!["*".to_owned(), "*/*".to_owned()],
+            section: Section::Node,
+            capabilities: Some(Cow::Owned(own::capabilities(interfaces.collect()))),
+            state: None,
+            obstacle: None,
         }
     }
 }
 
 impl Documents {
-    /// Errors: none of them is about the plugin, which may be misspelled.
-    fn know(&self, plugin: &str) -> Result<()> {
+    /// Errors: none of them is about the plugin, which may be misspelled, or run outside of the sandbox.
+    fn know(&self, paths: &Paths, plugin: &str) -> Result<()> {
+        match Outside::of(paths, plugin)? {
+            Some(Outside::Weir) => return Ok(()),
+            Some(native) => bail!("{native}"),
+            None => {}
+        }
         match self {
             Self::Node(grants) if !grants.iter().any(|grant| grant.is_of(plugin)) => {
                 bail!(no_grant(grants, plugin))
@@ -244,13 +304,12 @@ impl Documents {
     /// The grant that the plugin would be asked to run under. Errors: there is none.
     fn applying(&self, question: &Question) -> Result<Applying<'_>, String> {
         match self {
+            _ if question.plugin == own::NAME => Ok(Applying::own(question)),
             Self::One(loaded) => Ok(Applying {
-                document: &loaded.document,
-                origin: &loaded.origin,
-                state: None,
                 obstacle: uncovered(&loaded.document, question),
+                ..Applying::document(&loaded.document, &loaded.origin, question)
             }),
-            Self::Node(grants) => Ok(Applying::of(asked_for(grants, question)?)),
+            Self::Node(grants) => Ok(Applying::grant(asked_for(grants, question)?, question)),
         }
     }
 }
@@ -308,18 +367,19 @@ fn explain(question: &Question, applying: Result<Applying<'_>, String>) -> Expla
 impl Explanation {
     fn decide(&mut self, question: &Question, applying: Applying<'_>) {
         let Applying {
-            document,
-            origin,
+            name,
+            from,
+            networks,
+            section,
+            capabilities,
             state,
             obstacle,
         } = applying;
-        let section = Section::of(&question.invocation.network);
-        let nothing = Capabilities::default();
-        let capabilities = document.spec.section(section).unwrap_or(&nothing);
-        self.grant = Some(document.metadata.name.clone());
-        self.from = Some(origin.to_string());
+        let capabilities = &*capabilities.unwrap_or(Cow::Owned(Capabilities::default()));
+        self.grant = Some(name.to_owned());
+        self.from = Some(from);
         self.grant_state = state;
-        self.networks = standing::networks(document);
+        self.networks = networks;
         match question
             .operation
             .decide(capabilities, &question.invocation)
@@ -370,7 +430,10 @@ fn print(explanation: &Explanation) {
         true => String::new(),
         false => format!(" on {}", joined(explanation.networks.clone(), "and")),
     };
-    let by = format!("the grant `{grant}` ({from}) of plugin {plugin}{networks}");
+    let by = match plugin == own::NAME {
+        true => format!("what {plugin} itself may do ({from})"),
+        false => format!("the grant `{grant}` ({from}) of plugin {plugin}{networks}"),
+    };
     match (because, &explanation.missing) {
         (Some(why), missing) => {
             say!(

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::standing::{self, Standing, State};
 use crate::cli::output::{Answer, Format, complain, print_line, say};
+use crate::cli::outside::Outside;
 use crate::grant::mistake::expected_one_of;
 use crate::paths::Paths;
 
@@ -41,7 +42,10 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let wanted = arguments.plugin.as_deref();
     let all = standing::survey(paths)?;
     if let Some(plugin) = wanted.filter(|p| !all.iter().any(|one| one.plugin() == Some(*p))) {
-        complain(&no_such_plugin(&all, plugin));
+        match Outside::of(paths, plugin)? {
+            Some(outside) => complain(&outside.to_string()),
+            None => complain(&no_such_plugin(&all, plugin)),
+        }
     }
     standing::tell_not_read(paths)?;
     let listed: Vec<Listed> = all

@@ -5,6 +5,7 @@ use clap::Args;
 
 use super::show_error;
 use crate::cli::output::{Answer, print_line, say};
+use crate::cli::outside::refuse;
 use crate::grant::Capability;
 use crate::grant::document::{API_VERSION, KIND};
 use crate::paths::Paths;
@@ -20,6 +21,7 @@ pub struct Arguments {
 /// allow everything of a capability, so each says what to narrow.
 pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
     let plugin = &arguments.plugin;
+    refuse(&paths, plugin)?;
     let sandbox = Sandbox::new(paths, false).map_err(show_error)?;
     let found = sandbox.catalogue().find(plugin).map_err(show_error)?;
     let inspection = sandbox

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::document::{to_yaml, wrapped};
 use super::standing::{self, Standing, State};
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
+use crate::cli::outside::{Native, Outside};
 use crate::grant::outline::{Outline, outlines};
 use crate::grant::pattern::Pattern;
 use crate::grant::section::Request;
@@ -72,8 +73,10 @@ struct Allowed {
 /// No where the plugin has a grant, but none in force.
 pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let plugin = &arguments.plugin;
-    if plugin == own::NAME {
-        return show_own(arguments);
+    match Outside::of(paths, plugin)? {
+        Some(Outside::Weir) => return show_own(arguments),
+        Some(Outside::Native(native)) => return show_native(arguments, &native),
+        None => {}
     }
     let all = standing::survey(paths)?;
     if let Some(broken) = all.iter().find(|one| one.state == State::Invalid) {
@@ -123,6 +126,32 @@ fn show_own(arguments: &Arguments) -> Result<Answer> {
         );
         allowed.iter().for_each(print_allowed);
         print_words(name);
+    })?;
+    Ok(Answer::Yes)
+}
+
+/// Where a native plugin may run: that is all there is to say of what it may do.
+fn show_native(arguments: &Arguments, native: &Native) -> Result<Answer> {
+    let Native {
+        name,
+        entries,
+        configuration,
+    } = native;
+    if arguments.yaml {
+        bail!("`{name}` is a native plugin: no document is about it");
+    }
+    arguments.format.print(entries, |entries| {
+        say!("The native plugin {name} is a program outside of the sandbox: it may do whatever root may,");
+        say!("and no grant bounds it. It runs where `{}` lists it:", configuration.display());
+        for entry in entries {
+            let networks: Vec<String> = entry.networks.iter().cloned().map(String::from).collect();
+            let networks = match networks.is_empty() {
+                true => "no network".to_owned(),
+                false => joined(networks.iter().map(|n| in_words(n)).collect(), "and"),
+            };
+            print_wrapped(&format!("{}, on {networks}", entry.digest), "  * ");
+        }
+        say!("`weir audit --plugin {name}` shows when it ran.");
     })?;
     Ok(Answer::Yes)
 }

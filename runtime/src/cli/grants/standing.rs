@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::show_error;
 use crate::cli::output::complain;
+use crate::cli::outside::Outside;
 use crate::grant::Document;
 use crate::grant::mistake::nearest;
 use crate::grant::outline::network_covers;
@@ -173,7 +174,7 @@ pub fn survey(paths: &Paths) -> Result<Vec<Standing>> {
     let catalogue = Catalogue::new(paths);
     let mut all: Vec<Standing> = Vec::new();
     for (index, one) in found.iter().enumerate() {
-        let verdict = judge(one, &found[..index], &catalogue);
+        let verdict = judge(one, &found[..index], paths, &catalogue);
         for by in verdict.by {
             all[by].shadows.push(one.origin.to_string());
         }
@@ -238,7 +239,7 @@ impl Verdict {
     }
 }
 
-fn judge(one: &Found, earlier: &[Found], catalogue: &Catalogue) -> Verdict {
+fn judge(one: &Found, earlier: &[Found], paths: &Paths, catalogue: &Catalogue) -> Verdict {
     let document = match &one.document {
         Ok(document) => document,
         Err(error) => return Verdict::new(State::Invalid, error.msg.clone()),
@@ -271,7 +272,7 @@ fn judge(one: &Found, earlier: &[Found], catalogue: &Catalogue) -> Verdict {
             ..Verdict::new(State::Shadowed, because)
         };
     }
-    against_plugin(document, catalogue)
+    against_plugin(document, paths, catalogue)
 }
 
 /// A document of the administrator's with a shipped one's name.
@@ -308,10 +309,16 @@ fn shadowing(document: &Document, earlier: &[Found]) -> Option<Vec<usize>> {
     Some(by)
 }
 
-fn against_plugin(document: &Document, catalogue: &Catalogue) -> Verdict {
-    let plugin = match catalogue.find(&document.spec.plugin.name) {
+fn against_plugin(document: &Document, paths: &Paths, catalogue: &Catalogue) -> Verdict {
+    let name = &document.spec.plugin.name;
+    let plugin = match catalogue.find(name) {
         Ok(plugin) => plugin,
-        Err(error) => return Verdict::new(State::NoPlugin, error.msg),
+        Err(error) => {
+            // Where weir's own configuration cannot be read, another command tells of it.
+            let outside = Outside::of(paths, name).ok().flatten();
+            let because = outside.map_or(error.msg, |outside| outside.to_string());
+            return Verdict::new(State::NoPlugin, because);
+        }
     };
     match Fit::of(document, &plugin.digest, plugin.is_built_in()) {
         Fit::Fits | Fit::NotNeeded => Verdict::new(State::InForce, None),

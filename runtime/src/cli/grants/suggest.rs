@@ -14,10 +14,12 @@ use super::document::to_yaml;
 use super::replay::{Unknown, replay};
 use super::standing::{self, is_built_in};
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
+use crate::cli::outside::refuse;
 use crate::cli::record::{Record, Verdict};
 use crate::grant::asked::Asked;
-use crate::grant::document::{API_VERSION, Digest, KIND, Metadata, PluginReference, Spec, Tenants};
-use crate::grant::own;
+use crate::grant::document::{
+    API_VERSION, Digest, KIND, Metadata, PluginReference, Spec, Tenants,
+};
 use crate::grant::pattern::Pattern;
 use crate::grant::suggest::{Recorded, WithoutRule, networks_given, suggest};
 use crate::grant::{Document, Limits, Section};
@@ -84,12 +86,7 @@ struct Collected {
 /// Prints a document to review.
 pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let plugin = &arguments.plugin;
-    if plugin == own::NAME {
-        bail!(
-            "`{plugin}` is weir itself, and no plugin: what it does on its own behalf is granted in the \
-             binary, and no document is about that"
-        );
-    }
+    refuse(paths, plugin)?;
     let log = paths.audit_log();
     let file = arguments.records.as_deref().unwrap_or(&log);
     let mut collected = Collected::default();

@@ -11,6 +11,7 @@ use super::coverage::{Candidate, Coverage};
 use crate::cli::component::{self, Named, name_of};
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, print_line, say};
+use crate::cli::outside::refuse;
 use crate::grant::Capability;
 use crate::grant::size::Exact;
 use crate::sandbox::{Inspection, Sandbox};
@@ -106,6 +107,7 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
 fn inspect(sandbox: &Sandbox, plugin: &Path) -> Result<(Inspection, Option<String>)> {
     match Named::by(plugin) {
         Named::Plugin(name) => {
+            refuse(sandbox.paths(), name)?;
             let plugin = sandbox.catalogue().find(name).map_err(show)?;
             let component = plugin.component().map_err(show)?;
             let inspection = sandbox.inspect(&component).map_err(show)?;

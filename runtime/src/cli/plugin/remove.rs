@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, say};
+use crate::cli::outside::refuse;
 use crate::grant::document::Digest;
 use crate::sandbox::{Grants, Loaded, Origin, Sandbox};
 
@@ -32,6 +33,7 @@ struct Removed {
 
 pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let name = &arguments.name;
+    refuse(sandbox.paths(), name)?;
     let found = sandbox.catalogue().find(name).ok();
     let digest = found.map(|plugin| plugin.digest);
     sandbox.catalogue().remove(name).map_err(show)?;

@@ -22,6 +22,7 @@ use super::show_error;
 use crate::cli::component::{Named, inspect, name_of, read};
 use crate::cli::config::{capability_args, read_network};
 use crate::cli::output::{Answer, StandardOutput, complain};
+use crate::cli::outside::refuse;
 use crate::cli::throwaway::Throwaway;
 use crate::paths::Paths;
 use crate::sandbox::{Catalogue, Sandbox};
@@ -96,6 +97,7 @@ fn learner(paths: &Paths, arguments: &Arguments) -> Result<Learner> {
     let file = match (Named::by(&arguments.plugin), &arguments.name) {
         (Named::File(file), _) => file,
         (Named::Plugin(name), None) => {
+            refuse(paths, name)?;
             return Ok(Learner {
                 name: name.to_owned(),
                 component: None,
@@ -144,7 +146,10 @@ fn parts(
         );
     }
     let catalogue = Catalogue::new(paths);
-    let part = |name: &str| part(&catalogue, name, &learner);
+    let part = |name: &str| {
+        refuse(paths, name)?;
+        part(&catalogue, name, &learner)
+    };
     names.into_iter().map(part).collect()
 }
 
