@@ -496,7 +496,10 @@ fn weir_itself_and_native_plugins_are_told_for_what_they_are() -> Result<()> {
     let config = config.to_str().context("text")?;
     for (name, told) in [
         ("weir", "is weir itself and not a plugin"),
-        ("flannel", "is a native plugin, a program outside of the sandbox"),
+        (
+            "flannel",
+            "is a native plugin, a program outside of the sandbox",
+        ),
     ] {
         let network = json!({ "cniVersion": "1.1.0", "name": "n", "type": name });
         fs::write(config, network.to_string())?;

@@ -83,6 +83,11 @@ impl Paths {
         self.root.join("etc/weir/weir.json")
     }
 
+    /// The administrator's grants as the last invocation found them.
+    pub fn seen_grants(&self) -> PathBuf {
+        self.root.join("var/lib/weir/grants.seen")
+    }
+
     /// Installed components and their ahead-of-time code.
     pub fn plugins(&self) -> PathBuf {
         self.root.join("var/lib/weir/plugins")

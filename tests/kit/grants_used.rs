@@ -66,7 +66,8 @@ pub fn keep_handed_out(standard_error: &str) {
 
 /// What of a record says which grant was used, and for what.
 fn used(record: &Value) -> Option<String> {
-    let of_grant = record["verdict"] != "undo";
+    let is_event = record["capability"] == "plugin" || record["capability"] == "grant";
+    let of_grant = record["verdict"] != "undo" && !is_event;
     let kept = [
         "plugin",
         "network",

@@ -126,12 +126,24 @@ impl Node {
         taken
     }
 
-    /// The records of the audit log.
+    /// The records of the audit log that are of operations.
     pub fn audit(&self) -> Vec<Value> {
+        self.records(false)
+    }
+
+    /// The others: of plugins that were not run, or that came and went, and of grants that changed.
+    pub fn events(&self) -> Vec<Value> {
+        self.records(true)
+    }
+
+    fn records(&self, events: bool) -> Vec<Value> {
         let log = fs::read_to_string(self.root.path().join("var/log/weir/audit.jsonl"));
         let log = log.unwrap_or_default();
+        let is_event =
+            |record: &Value| record["capability"] == "plugin" || record["capability"] == "grant";
         log.lines()
             .map(|line| serde_json::from_str(line).expect("JSON Lines"))
+            .filter(|record| is_event(record) == events)
             .collect()
     }
 

@@ -5,6 +5,7 @@ mod catalogue;
 mod examples;
 mod inspect;
 mod new;
+mod recorded;
 mod test;
 
 use std::fs;

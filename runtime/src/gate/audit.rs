@@ -64,10 +64,10 @@ pub enum Verdict<'a> {
 
 /// What a line of the log has after its time and its subject.
 #[derive(Serialize)]
-struct Record<'a, O: Serialize> {
+struct Record<'a, A: Serialize> {
     capability: &'static str,
     operation: &'static str,
-    arguments: Arguments<'a, O>,
+    arguments: Arguments<'a, A>,
     /// Where the record is shortened.
     #[serde(flatten)]
     whole: Option<Whole>,
@@ -135,8 +135,7 @@ impl Audit {
         answer: &str,
         took: Option<Duration>,
     ) {
-        let quiet = O::VERB.is_read() && !self.reads && matches!(verdict, Verdict::Allowed(_));
-        if quiet || self.log.is_err() {
+        if O::VERB.is_read() && !self.reads && matches!(verdict, Verdict::Allowed(_)) {
             return;
         }
         let (word, rules, answer) = match verdict {
@@ -148,21 +147,37 @@ impl Audit {
                 Cow::Owned(denied.to_string()),
             ),
         };
+        self.append(O::NAME, operation, word, rules, &answer, took);
+    }
+
+    /// Writes a record, whatever it is of.
+    pub(super) fn append(
+        &mut self,
+        name: &'static str,
+        arguments: &impl Serialize,
+        verdict: &'static str,
+        rules: &[String],
+        answer: &str,
+        took: Option<Duration>,
+    ) {
+        if self.log.is_err() {
+            return;
+        }
         let shorter;
         let mut record = Record {
-            capability: capability_of(O::NAME),
-            operation: O::NAME,
-            arguments: Arguments::Whole(operation),
+            capability: capability_of(name),
+            operation: name,
+            arguments: Arguments::Whole(arguments),
             whole: None,
-            verdict: word,
+            verdict,
             rules,
-            answer: &answer,
+            answer,
             microseconds: took.map(|t| t.as_micros().try_into().unwrap_or(u64::MAX)),
         };
         let mut line = line(&self.members, &record);
         if line.as_ref().is_ok_and(|line| line.len() > LONGEST_RECORD) {
-            shorter = shorten::text(&answer, MOST_ANSWER);
-            (record.arguments, record.whole) = shortened(operation);
+            shorter = shorten::text(answer, MOST_ANSWER);
+            (record.arguments, record.whole) = shortened(arguments);
             record.answer = &shorter;
             line = self::line(&self.members, &record);
         }

@@ -5,6 +5,7 @@
 //! and recorded" is so a property that the compiler checks.
 
 mod audit;
+mod event;
 mod permit;
 mod shorten;
 mod text;
@@ -14,6 +15,7 @@ use std::time::Instant;
 
 use audit::Verdict;
 pub use audit::{Audit, Subject};
+pub use event::{EVENT_CAPABILITIES, EVENTS, Event};
 pub use permit::Permit;
 pub use text::{escape, misleads};
 

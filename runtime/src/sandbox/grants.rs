@@ -11,7 +11,9 @@ use weir_cni::{Command, Error};
 
 use super::builtin::BuiltIn;
 use super::catalogue::Plugin;
+use super::installed::digest;
 use super::request::Request;
+use super::seen::{One, Seen};
 use super::{builtin, codes};
 use crate::grant::document::{Digest, Spec};
 use crate::grant::mistake::Mistake;
@@ -87,6 +89,7 @@ impl Granted {
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
     administrators: Vec<Loaded>,
+    seen: Seen,
 }
 
 impl Grants {
@@ -96,11 +99,20 @@ impl Grants {
     /// somebody else than root: it may be the one that narrows what another allows, so nothing runs until it is
     /// mended.
     pub fn load(paths: &Paths) -> Result<Self, Error> {
-        let mut administrators = Vec::new();
+        let mut grants = Self::default();
         for path in documents(paths)? {
-            administrators.push(read_trusted(&path, paths)?);
+            let (loaded, digest) = read_trusted(&path, paths)?;
+            let plugin = loaded.document.spec.plugin.name.clone();
+            let file = path.display().to_string();
+            grants.seen.add(file, One { digest, plugin });
+            grants.administrators.push(loaded);
         }
-        Ok(Self { administrators })
+        Ok(grants)
+    }
+
+    /// The administrator's documents, to compare with those of the last invocation.
+    pub(super) fn seen(&self) -> &Seen {
+        &self.seen
     }
 
     /// All of them, the administrator's first.
@@ -237,7 +249,7 @@ pub fn survey(paths: &Paths) -> Result<Vec<Found>, Error> {
         let loaded = read_trusted(&path, paths);
         found.push(Found {
             origin: Origin::File(path),
-            document: loaded.map(|loaded| loaded.document),
+            document: loaded.map(|(loaded, _)| loaded.document),
         });
     }
     found.extend(builtin::all().iter().map(|plugin| Found {
@@ -338,11 +350,11 @@ pub fn read(path: &Path) -> Result<Loaded, Invalid> {
     read_bytes(path, &bytes)
 }
 
-/// Reads a document of this node's administrator.
-fn read_trusted(path: &Path, paths: &Paths) -> Result<Loaded, Error> {
+/// Reads a document of this node's administrator. Returns also the digest of its bytes.
+fn read_trusted(path: &Path, paths: &Paths) -> Result<(Loaded, Digest), Error> {
     let file = ownership::open(path, paths.root()).map_err(|e| untrusted(path, &e))?;
     let bytes = read_some(file).map_err(|e| unreadable(path, &e))?;
-    Ok(read_bytes(path, &bytes)?)
+    Ok((read_bytes(path, &bytes)?, digest(&bytes)))
 }
 
 /// Reads no more than it takes to see that a file is too large.

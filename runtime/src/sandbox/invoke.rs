@@ -18,6 +18,7 @@ use super::request::Request;
 use super::workshop::Workshop;
 use crate::gate::{Audit, Gate, Subject};
 use crate::grant::{Invocation, Limits};
+use crate::host::bindings::PluginPre;
 use crate::host::{DENIED, Host, Log, RunIpam, Setup};
 use crate::kernel::Namespaces;
 use crate::kernel::lock::Shared;
@@ -70,7 +71,11 @@ impl Sandbox {
 
     /// The grants in force. Errors: `codes::NO_GRANT`.
     pub fn grants(&self) -> Result<&Grants, Error> {
-        let grants = self.grants.get_or_init(|| Grants::load(&self.paths));
+        let grants = self.grants.get_or_init(|| {
+            let grants = Grants::load(&self.paths)?;
+            self.record_changed_grants(grants.seen());
+            Ok(grants)
+        });
         grants.as_ref().map_err(Clone::clone)
     }
 
@@ -96,17 +101,29 @@ impl Sandbox {
         role: Role,
         latest: Instant,
     ) -> Result<Option<AddResult>, Error> {
-        let plugin = self.catalogue.find(name)?;
-        let grant = self.grants()?.for_plugin(&plugin, request)?;
-        let code = plugin.memory_of_code()?;
-        check_code(&plugin.name, code, &grant.limits)?;
-        let ready = self.workshop.ready(&plugin)?;
+        let found = self.catalogue.find(name);
+        let plugin = found.map_err(|error| self.refused(name, None, request, error))?;
+        let admitted = self.admit(&plugin, request);
+        let refused = |error| self.refused(name, Some(&plugin.digest), request, error);
+        let (grant, code, ready) = admitted.map_err(refused)?;
         let deadline = latest.min(Instant::now() + grant.limits.time);
         let host = self.host(&plugin, code, grant, request, role, deadline)?;
         let mut call = Call::new(self.engine(), &plugin.name, host)?;
         let outcome = call.make(&ready, request);
         let outcome = outcome.and_then(|result| call.remove_left(request).map(|()| result));
         call.finish(request.command, outcome)
+    }
+
+    /// What a plugin may do for a request, the memory that its code takes, and the code. Errors: why it is not run.
+    fn admit(
+        &self,
+        plugin: &Plugin,
+        request: &Request,
+    ) -> Result<(Granted, usize, PluginPre<Host>), Error> {
+        let grant = self.grants()?.for_plugin(plugin, request)?;
+        let code = plugin.memory_of_code()?;
+        check_code(&plugin.name, code, &grant.limits)?;
+        Ok((grant, code, self.workshop.ready(plugin)?))
     }
 
     /// The audit log, for the operations of one subject.
@@ -131,15 +148,7 @@ impl Sandbox {
         role: Role,
         deadline: Instant,
     ) -> Result<Host, Error> {
-        let subject = Subject {
-            command: request.command.as_str(),
-            container_id: request.container_id.clone(),
-            ifname: request.ifname.clone(),
-            network: request.network.clone(),
-            definition: request.definition.clone(),
-            plugin: plugin.name.clone(),
-            digest: plugin.digest.to_string(),
-        };
+        let subject = request.subject(&plugin.name, plugin.digest.to_string());
         // An IPAM plugin runs under its main plugin's.
         let lock = match (&role, request.command) {
             (Role::Main { .. }, Command::Add) => {

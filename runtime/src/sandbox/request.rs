@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use weir_cni::{AddResult, Attachment, Command};
 
+use crate::gate::Subject;
 use crate::grant::section::Request as Asked;
 use crate::grant::store::Configured;
 
@@ -53,6 +54,19 @@ impl Request {
         let keys = ipam.filter(is_ipam).unwrap_or(&self.config);
         let text = |name| key(keys, name).and_then(Value::as_str);
         Configured::new(text("dataDir"), text("resolvConf"))
+    }
+
+    /// Whose the records of a plugin are that is asked this.
+    pub(super) fn subject(&self, plugin: &str, digest: String) -> Subject {
+        Subject {
+            command: self.command.as_str(),
+            container_id: self.container_id.clone(),
+            ifname: self.ifname.clone(),
+            network: self.network.clone(),
+            definition: self.definition.clone(),
+            plugin: plugin.to_owned(),
+            digest,
+        }
     }
 
     /// The name by which the stores of a tenant's network were called once, where the attachment may be as old.

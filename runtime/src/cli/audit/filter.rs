@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::time;
 use crate::cli::record::{Record, Verdict};
+use crate::gate::{EVENT_CAPABILITIES, EVENTS};
 use crate::grant::Capability;
 use crate::grant::mistake::expected_one_of;
 use crate::grant::named::{no_such, recorded_names};
@@ -31,7 +32,7 @@ pub struct Filter {
     network: Vec<Pattern>,
     /// Only of this capability, such as `link`.
     #[arg(long, value_name = "WORD", value_parser = capability)]
-    capability: Vec<Capability>,
+    capability: Vec<String>,
     /// Only this operation, such as `link.create` or `*.delete`.
     #[arg(long, value_name = "NAME")]
     operation: Vec<Pattern>,
@@ -68,7 +69,7 @@ impl Filter {
             && matches(&self.ifname, &record.ifname)
             && (matches(&self.network, &record.network)
                 || matches(&self.network, record.granted_as()))
-            && any(&self.capability, |c| c.word() == record.capability)
+            && any(&self.capability, |c| *c == record.capability)
             && matches(&self.operation, &record.operation)
             && any(&self.command, |c| c.eq_ignore_ascii_case(&record.command))
     }
@@ -80,7 +81,7 @@ impl Filter {
 
     /// Whether a capability's records can pass.
     pub fn wants_capability(&self, capability: Capability) -> bool {
-        any(&self.capability, |wanted| *wanted == capability)
+        any(&self.capability, |wanted| wanted == capability.word())
     }
 
     /// Why nothing can pass: names that nothing has, each in a sentence. `plugins` are those that there are.
@@ -88,7 +89,8 @@ impl Filter {
         let known: Vec<&str> = plugins.iter().map(String::as_str).collect();
         let is_none =
             |pattern: &&Pattern, names: &[&str]| !names.iter().any(|n| pattern.matches(n));
-        let operations = recorded_names();
+        let mut operations = recorded_names();
+        operations.extend(EVENTS);
         let of_plugins = self
             .plugin
             .iter()
@@ -109,7 +111,6 @@ impl Filter {
     /// What narrows: the filters' names and their values.
     pub fn described(&self) -> Vec<(&'static str, String)> {
         let globs = |list: &[Pattern]| list.iter().map(Pattern::to_string).collect::<Vec<_>>();
-        let words = |list: &[Capability]| list.iter().map(Capability::to_string).collect();
         let mut verdicts: Vec<_> = self.verdict.iter().map(|v| v.word().to_owned()).collect();
         verdicts.extend(self.denied.then(|| Verdict::Denied.word().to_owned()));
         let time = |time: Option<Timestamp>| time.map(time::precise).into_iter().collect();
@@ -118,7 +119,7 @@ impl Filter {
             ("container", globs(&self.container_id)),
             ("interface", globs(&self.ifname)),
             ("network", globs(&self.network)),
-            ("capability", words(&self.capability)),
+            ("capability", self.capability.clone()),
             ("operation", globs(&self.operation)),
             ("command", self.command.clone()),
             ("verdict", verdicts),
@@ -141,10 +142,14 @@ fn matches(wanted: &[Pattern], text: &str) -> bool {
     any(wanted, |pattern| pattern.matches(text))
 }
 
-fn capability(word: &str) -> Result<Capability, String> {
-    let mut recorded = Capability::RECORDED.into_iter();
-    recorded.find(|c| c.word() == word).ok_or_else(|| {
-        let words = Capability::RECORDED.map(Capability::word).join(", ");
-        format!("there is no such capability; expected one of {words}")
-    })
+fn capability(word: &str) -> Result<String, String> {
+    let known = Capability::RECORDED.map(Capability::word);
+    let known = [&known[..], &EVENT_CAPABILITIES].concat();
+    match known.contains(&word) {
+        true => Ok(word.to_owned()),
+        false => Err(format!(
+            "there is no such capability; expected one of {}",
+            known.join(", ")
+        )),
+    }
 }

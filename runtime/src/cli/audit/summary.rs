@@ -121,6 +121,7 @@ fn print_denials(plugin: &PluginTally) {
     for denial in plugin.frequent_denials() {
         let closest = match &denial.closest {
             Some(closest) => format!("closest rule {closest}"),
+            None if denial.is_of_whole_plugin() => "the plugin was not run".to_owned(),
             None => "no rule for this capability".to_owned(),
         };
         say!(

@@ -12,6 +12,7 @@ use serde::{Serialize, Serializer};
 use super::count::{Count, Use};
 use super::timeline::Timeline;
 use crate::cli::record::{Record, Verdict};
+use crate::gate::EVENTS;
 
 /// So many different denials of a plugin are told apart.
 const MOST_DENIALS: usize = 100;
@@ -62,6 +63,11 @@ pub struct Denial {
 }
 
 impl Denial {
+    /// Whether the plugin was not run at all.
+    pub fn is_of_whole_plugin(&self) -> bool {
+        EVENTS.contains(&self.operation.as_str())
+    }
+
     /// The rule that came closest and its field: `link[0]` and `names`.
     pub fn closest(&self) -> Option<(&str, &str)> {
         self.closest.as_deref()?.split_once(": ")
@@ -88,7 +94,9 @@ impl PluginTally {
     fn add(&mut self, record: &Record) {
         self.count.add(record);
         self.attachments.add(record);
-        if let Some(seen) = entry(&mut self.digests, &record.digest) {
+        // None where no component could be told.
+        let digest = Some(&record.digest).filter(|digest| !digest.is_empty());
+        if let Some(seen) = digest.and_then(|digest| entry(&mut self.digests, digest)) {
             seen.add(record.time);
         }
         if let Some(count) = entry(&mut self.capabilities, &record.capability) {

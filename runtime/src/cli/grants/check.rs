@@ -218,6 +218,7 @@ fn not_in_force(one: &Standing) -> Option<Remark> {
         State::Replaced => (Weight::Note, "replaced"),
         State::Shadowed => (Weight::Warning, "never-effective"),
         State::NoPlugin => (Weight::Warning, "no-plugin"),
+        State::Damaged => (Weight::Warning, "damaged"),
         State::OtherDigest => (Weight::Warning, "other-digest"),
         // That it covers no network is remarked upon anyway, and what is not valid is an error.
         State::NoNetwork | State::Stopped => return None,

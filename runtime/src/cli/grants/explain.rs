@@ -189,7 +189,7 @@ fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answe
         complain(&sentence);
     }
     if count == 0 && !unknown.has_records() {
-        bail!("there is no record on standard input");
+        bail!("there is no record of a plugin's operation on standard input");
     }
     Ok(answer(allowed && !unknown.has_records()))
 }
@@ -261,7 +261,10 @@ impl<'a> Applying<'a> {
 
     /// What weir may do on its own behalf.
     fn own(question: &Question) -> Self {
-        let interfaces = question.interfaces.iter().map(|name| Pattern::literal(name));
+        let interfaces = question
+            .interfaces
+            .iter()
+            .map(|name| Pattern::literal(name));
         Self {
             name: own::NAME,
             from: "fixed in the binary".to_owned(),

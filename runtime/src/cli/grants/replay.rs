@@ -71,7 +71,7 @@ pub fn replay(
     };
     let mut unknown = Unknown::default();
     let unreadable = log.read_whole(&mut |_, record| {
-        let is_plugins = record.capability != Capability::Native.word();
+        let is_plugins = record.capability != Capability::Native.word() && !record.is_event();
         if record.verdict == Verdict::Undo || !is_plugins || !passes(record) {
             return Ok(());
         }

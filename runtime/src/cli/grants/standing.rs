@@ -13,7 +13,7 @@ use crate::grant::Document;
 use crate::grant::mistake::nearest;
 use crate::grant::outline::network_covers;
 use crate::paths::Paths;
-use crate::sandbox::{Catalogue, Fit, Found, Origin, not_read, survey_grants};
+use crate::sandbox::{Catalogue, Fit, Found, Origin, Sandbox, not_read, survey_grants};
 
 /// Whether a grant has an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -28,6 +28,8 @@ pub enum State {
     NoNetwork,
     /// It is about a plugin that this node does not have.
     NoPlugin,
+    /// Its plugin is damaged, or is not what was installed on this node.
+    Damaged,
     /// It is for another component than the one that is installed.
     OtherDigest,
     /// It names no digest, which a plugin that is not built in needs.
@@ -47,6 +49,7 @@ impl State {
             Self::Shadowed => "shadowed",
             Self::NoNetwork => "no network",
             Self::NoPlugin => "no plugin",
+            Self::Damaged => "damaged",
             Self::OtherDigest => "other digest",
             Self::NoDigest => "no digest",
             Self::Invalid => "invalid",
@@ -171,15 +174,16 @@ pub fn applying<'a>(grants: &'a [Grant], plugin: &str, network: Option<&str>) ->
 /// Every document of the node.
 pub fn survey(paths: &Paths) -> Result<Vec<Standing>> {
     let found = survey_grants(paths).map_err(show_error)?;
-    let catalogue = Catalogue::new(paths);
+    let sandbox = Sandbox::new(paths.clone(), false).map_err(show_error)?;
+    let catalogue = sandbox.catalogue();
     let mut all: Vec<Standing> = Vec::new();
     for (index, one) in found.iter().enumerate() {
-        let verdict = judge(one, &found[..index], paths, &catalogue);
+        let verdict = judge(one, &found[..index], &sandbox);
         for by in verdict.by {
             all[by].shadows.push(one.origin.to_string());
         }
         let plugin = one.document.as_ref().ok().map(|d| &d.spec.plugin.name);
-        let built_in = plugin.is_some_and(|name| is_built_in(&catalogue, name));
+        let built_in = plugin.is_some_and(|name| is_built_in(catalogue, name));
         all.push(Standing {
             origin: one.origin.clone(),
             document: one.document.clone(),
@@ -239,7 +243,7 @@ impl Verdict {
     }
 }
 
-fn judge(one: &Found, earlier: &[Found], paths: &Paths, catalogue: &Catalogue) -> Verdict {
+fn judge(one: &Found, earlier: &[Found], sandbox: &Sandbox) -> Verdict {
     let document = match &one.document {
         Ok(document) => document,
         Err(error) => return Verdict::new(State::Invalid, error.msg.clone()),
@@ -272,7 +276,7 @@ fn judge(one: &Found, earlier: &[Found], paths: &Paths, catalogue: &Catalogue) -
             ..Verdict::new(State::Shadowed, because)
         };
     }
-    against_plugin(document, paths, catalogue)
+    against_plugin(document, sandbox)
 }
 
 /// A document of the administrator's with a shipped one's name.
@@ -309,10 +313,13 @@ fn shadowing(document: &Document, earlier: &[Found]) -> Option<Vec<usize>> {
     Some(by)
 }
 
-fn against_plugin(document: &Document, paths: &Paths, catalogue: &Catalogue) -> Verdict {
-    let name = &document.spec.plugin.name;
-    let plugin = match catalogue.find(name) {
+fn against_plugin(document: &Document, sandbox: &Sandbox) -> Verdict {
+    let (name, paths) = (&document.spec.plugin.name, sandbox.paths());
+    let plugin = match sandbox.catalogue().find(name) {
         Ok(plugin) => plugin,
+        Err(error) if sandbox.catalogue().is_installed(name) => {
+            return Verdict::new(State::Damaged, in_full(error));
+        }
         Err(error) => {
             // Where weir's own configuration cannot be read, another command tells of it.
             let outside = Outside::of(paths, name).ok().flatten();
@@ -321,7 +328,12 @@ fn against_plugin(document: &Document, paths: &Paths, catalogue: &Catalogue) -> 
         }
     };
     match Fit::of(document, &plugin.digest, plugin.is_built_in()) {
-        Fit::Fits | Fit::NotNeeded => Verdict::new(State::InForce, None),
+        Fit::Fits | Fit::NotNeeded if plugin.is_built_in() => Verdict::new(State::InForce, None),
+        // As its next invocation would find out.
+        Fit::Fits | Fit::NotNeeded => match sandbox.check(&plugin) {
+            Ok(()) => Verdict::new(State::InForce, None),
+            Err(error) => Verdict::new(State::Damaged, in_full(error)),
+        },
         Fit::Other(granted) => {
             let because = format!("it is for {granted}, but the plugin is {}", plugin.digest);
             Verdict::new(State::OtherDigest, because)
@@ -331,6 +343,11 @@ fn against_plugin(document: &Document, paths: &Paths, catalogue: &Catalogue) -> 
             Verdict::new(State::NoDigest, because)
         }
     }
+}
+
+/// What is wrong, and what to do.
+fn in_full(error: weir_cni::Error) -> String {
+    format!("{}; {}", error.msg, error.details)
 }
 
 #[cfg(test)]

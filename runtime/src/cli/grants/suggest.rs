@@ -17,9 +17,7 @@ use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::outside::refuse;
 use crate::cli::record::{Record, Verdict};
 use crate::grant::asked::Asked;
-use crate::grant::document::{
-    API_VERSION, Digest, KIND, Metadata, PluginReference, Spec, Tenants,
-};
+use crate::grant::document::{API_VERSION, Digest, KIND, Metadata, PluginReference, Spec, Tenants};
 use crate::grant::pattern::Pattern;
 use crate::grant::suggest::{Recorded, WithoutRule, networks_given, suggest};
 use crate::grant::{Document, Limits, Section};

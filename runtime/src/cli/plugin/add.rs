@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 
@@ -11,6 +11,7 @@ use super::difference::Difference;
 use crate::cli::component::{inspect, name_of, read};
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, complain, say};
+use crate::gate::Event;
 use crate::sandbox::{Catalogue, Inspection, Sandbox};
 
 #[derive(Args)]
@@ -91,14 +92,27 @@ fn installed(sandbox: &Sandbox, name: &str) -> Option<Inspection> {
     sandbox.inspect(&plugin.component().ok()?).ok()
 }
 
+/// Installs it, and records that. Nothing is installed where the audit log cannot be opened.
 fn install(sandbox: &Sandbox, name: &str, inspection: &Inspection, replace: bool) -> Result<()> {
     let catalogue = sandbox.catalogue();
+    sandbox.audit_log().map_err(|why| {
+        anyhow!(
+            "plugin `{name}` is not installed, for it cannot be recorded in the audit log: {why}"
+        )
+    })?;
+    let before = catalogue.find(name).ok().map(|plugin| plugin.digest);
     let installed = match replace {
         true => catalogue.install_compiled(name, &inspection.compiled),
         // Nor is one replaced that somebody else adds meanwhile.
         false => catalogue.install_new(name, &inspection.compiled),
     };
-    installed.map(drop).map_err(show)
+    let event = Event::Added {
+        replaced: before.as_ref(),
+    };
+    let outcome = installed.as_ref().map(|_| ());
+    let recorded = sandbox.record(name, Some(&inspection.digest), &event, outcome);
+    installed.map_err(show)?;
+    recorded.map_err(|e| show(e.with_prefix(format_args!("plugin `{name}` is installed"))))
 }
 
 fn added(

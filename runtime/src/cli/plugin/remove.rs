@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, say};
 use crate::cli::outside::refuse;
+use crate::gate::Event;
 use crate::grant::document::Digest;
 use crate::sandbox::{Grants, Loaded, Origin, Sandbox};
 
@@ -36,7 +37,18 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     refuse(sandbox.paths(), name)?;
     let found = sandbox.catalogue().find(name).ok();
     let digest = found.map(|plugin| plugin.digest);
-    sandbox.catalogue().remove(name).map_err(show)?;
+    let gone = sandbox.catalogue().remove(name);
+    // What was not there was not removed either.
+    let is_told = gone.is_ok() || sandbox.catalogue().is_installed(name);
+    let recorded = match is_told {
+        true => {
+            let outcome = gone.as_ref().copied();
+            sandbox.record(name, digest.as_ref(), &Event::Removed {}, outcome)
+        }
+        false => Ok(()),
+    };
+    gone.map_err(show)?;
+    recorded.map_err(|e| show(e.with_prefix(format_args!("plugin `{name}` is removed"))))?;
     let left = grants_of(sandbox, name);
     let removed = Removed {
         remarks: left.iter().map(|l| remark(l, digest.as_ref())).collect(),

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::gate::EVENT_CAPABILITIES;
 use crate::grant::Invocation;
 use crate::grant::asked::Asked;
 use crate::grant::named::recorded;
@@ -77,6 +78,12 @@ impl Record {
     /// Whether it was carried out, and the kernel answered with an error.
     pub fn failed(&self) -> bool {
         self.verdict != Verdict::Denied && self.answer != "ok"
+    }
+
+    /// Whether it is not of an operation, but of a plugin that was not run, or that came or went, or of a grant that
+    /// changed.
+    pub fn is_event(&self) -> bool {
+        EVENT_CAPABILITIES.contains(&self.capability.as_str())
     }
 
     /// What a denied operation would have needed: `create bridge `br0` in host`.

@@ -65,6 +65,9 @@ fn row(denial: &Denial) -> Markup {
     let (rule, field) = match (denial.closest(), &denial.closest) {
         (Some((rule, field)), _) => (code(rule), code(field)),
         (None, Some(rule)) => (code(rule), html! {}),
+        (None, None) if denial.is_of_whole_plugin() => {
+            (html! { "the plugin was not run" }, html! { "–" })
+        }
         (None, None) => (html! { "none for this capability" }, html! { "–" }),
     };
     html! {

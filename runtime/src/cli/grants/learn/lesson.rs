@@ -173,6 +173,10 @@ impl Lesson {
     ) -> Result<BTreeSet<String>> {
         let mut denied = BTreeSet::new();
         let mut take = |line: &str, record: &Record| {
+            // What became of this node's grants is of no other's.
+            if record.is_event() {
+                return Ok(());
+            }
             if record.verdict == Verdict::Denied {
                 if self.is_free(&record.plugin) && outcome.granted.has(record) {
                     return Ok(());

@@ -17,10 +17,11 @@ use crate::cli::throwaway::{Container, Throwaway};
 use crate::kernel::netlink::RouteSocket;
 
 /// Below the node's root: what weir and the test themselves put there.
-const NOT_PLUGINS: [&str; 7] = [
+const NOT_PLUGINS: [&str; 8] = [
     "etc/weir",
     "run/netns",
     "run/weir",
+    "var/lib/weir/grants.seen",
     "var/lib/weir/indexes",
     "var/lib/weir/plugins",
     "var/log/weir",

@@ -1,0 +1,82 @@
+//! What the audit log has of plugins that were not run, that came and went, and of grants that changed.
+
+use weir_cni::Error;
+
+use super::invoke::Sandbox;
+use super::request::Request;
+use super::seen::Seen;
+use crate::gate::{Event, Subject};
+use crate::grant::document::Digest;
+
+impl Sandbox {
+    /// Records that a plugin was not run. `digest` is of the component, where that could be told. Returns the error, which
+    /// says so where it is not recorded.
+    pub(super) fn refused(
+        &self,
+        plugin: &str,
+        digest: Option<&Digest>,
+        request: &Request,
+        error: Error,
+    ) -> Error {
+        let digest = digest.map(Digest::to_string).unwrap_or_default();
+        let event = Event::Refused { code: error.code.0 };
+        let mut audit = self.audit(request.subject(plugin, digest));
+        let told = audit.tell(&event, &error.msg).map_err(str::to_owned);
+        match told {
+            Ok(()) => error,
+            Err(why) => {
+                let mut details = vec![error.details.clone(), not_recorded(&why)];
+                details.retain(|part| !part.is_empty());
+                error.with_details(details.join("; "))
+            }
+        }
+    }
+
+    /// Records what was done with a plugin's component by hand, and what came of it.
+    ///
+    /// Errors: code 5 where it is not recorded.
+    pub fn record(
+        &self,
+        plugin: &str,
+        digest: Option<&Digest>,
+        event: &Event<'_>,
+        outcome: Result<(), &Error>,
+    ) -> Result<(), Error> {
+        let digest = digest.map(Digest::to_string).unwrap_or_default();
+        let mut audit = self.audit(Subject::without_command(plugin, digest));
+        let answer = outcome.map_or_else(|error| error.msg.as_str(), |()| "ok");
+        let told = audit.tell(event, answer);
+        told.map_err(|why| Error::io_failure(not_recorded(why)))
+    }
+
+    /// Records which of the administrator's documents are others than at the last invocation.
+    ///
+    /// What cannot be kept for the next time is recorded then again.
+    pub(super) fn record_changed_grants(&self, now: &Seen) {
+        if *now == Seen::load(self.paths()) || self.audit_log().is_err() {
+            return;
+        }
+        let _lock = Seen::lock(self.paths());
+        // Another one may have been first.
+        let before = Seen::load(self.paths());
+        let changes = now.since(&before);
+        let told = changes.iter().all(|(document, before, after)| {
+            let one = after.or(*before);
+            let plugin = one.map_or("", |one| one.plugin.as_str());
+            let event = Event::Grant {
+                document,
+                before: before.map(|one| &one.digest),
+                after: after.map(|one| &one.digest),
+            };
+            let mut audit = self.audit(Subject::without_command(plugin, String::new()));
+            audit.tell(&event, "ok").is_ok()
+        });
+        if told {
+            now.keep(self.paths());
+        }
+    }
+}
+
+fn not_recorded(why: &str) -> String {
+    format!("this is not recorded in the audit log: {why}")
+}

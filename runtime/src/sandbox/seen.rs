@@ -1,0 +1,111 @@
+//! The administrator's documents as the last invocation found them, so that a change of a grant does not pass unrecorded.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::files::{self, Durability};
+use crate::grant::document::Digest;
+use crate::paths::Paths;
+
+/// What there was, by the documents' files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Seen {
+    documents: BTreeMap<String, One>,
+}
+
+/// A document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct One {
+    /// Of the file's bytes.
+    pub(super) digest: Digest,
+    /// The plugin that it is about.
+    pub(super) plugin: String,
+}
+
+/// A document's file, and what it was and is.
+pub(super) type Change<'a> = (&'a str, Option<&'a One>, Option<&'a One>);
+
+impl Seen {
+    /// What the last invocation found. Nothing where nothing can be read: then all is recorded again.
+    pub(super) fn load(paths: &Paths) -> Self {
+        let kept = fs::read(paths.seen_grants()).ok();
+        let kept = kept.and_then(|kept| serde_json::from_slice(&kept).ok());
+        kept.unwrap_or_default()
+    }
+
+    /// Keeps others from comparing meanwhile, until it is dropped.
+    pub(super) fn lock(paths: &Paths) -> io::Result<File> {
+        let directory = paths.state();
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(&directory)?;
+        let lock = File::open(directory)?;
+        lock.lock()?;
+        Ok(lock)
+    }
+
+    /// Adds a document.
+    pub(super) fn add(&mut self, document: String, one: One) {
+        self.documents.insert(document, one);
+    }
+
+    /// The documents that came, changed or went.
+    pub(super) fn since<'a>(&'a self, before: &'a Self) -> Vec<Change<'a>> {
+        let files: BTreeMap<&str, ()> = (before.documents.keys().chain(self.documents.keys()))
+            .map(|file| (file.as_str(), ()))
+            .collect();
+        let of = |seen: &'a Self, file: &str| seen.documents.get(file);
+        files
+            .into_keys()
+            .map(|file| (file, of(before, file), of(self, file)))
+            .filter(|(_, before, after)| before != after)
+            .collect()
+    }
+
+    /// Keeps it for the next invocation.
+    pub(super) fn keep(&self, paths: &Paths) {
+        if let Ok(document) = serde_json::to_vec(self) {
+            // Where the disk is full, the next invocation tries again.
+            let _ = files::replace(&paths.seen_grants(), &document, Durability::Process);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::digest;
+
+    fn seen(documents: &[(&str, &str)]) -> Seen {
+        let mut seen = Seen::default();
+        for (file, text) in documents {
+            let one = One {
+                digest: digest(text.as_bytes()),
+                plugin: "p".to_owned(),
+            };
+            seen.add((*file).to_owned(), one);
+        }
+        seen
+    }
+
+    #[test]
+    fn what_came_changed_and_went_is_told() {
+        let before = seen(&[("a", "1"), ("b", "1"), ("c", "1")]);
+        let now = seen(&[("b", "1"), ("c", "2"), ("d", "1")]);
+        let changes = now.since(&before);
+        let told: Vec<(&str, bool, bool)> = changes
+            .iter()
+            .map(|(file, before, after)| (*file, before.is_some(), after.is_some()))
+            .collect();
+        assert_eq!(
+            told,
+            [("a", true, false), ("c", true, true), ("d", false, true)]
+        );
+        assert!(now.since(&now).is_empty());
+    }
+}
