@@ -72,8 +72,21 @@ fn an_exhausted_range() -> Result<()> {
         110,
         &["no IP addresses available", "10.23.0.1-10.23.0.2"],
     );
+    // The node and its pods are well: a runtime is told only where the network asks for it.
     let status = weir(&node, "bridge", "STATUS", &second, &small);
+    node.run(&status)?.result();
+    let mut told = small.clone();
+    told["ipam"]["failStatusWhenExhausted"] = json!(true);
+    let status = weir(&node, "bridge", "STATUS", &second, &told);
     refused(&node, &second, &status, 50, &["no IP addresses available"]);
+    // A person is told in any case.
+    let networks = node.root().join("etc/cni/net.d");
+    fs::create_dir_all(&networks)?;
+    fs::write(networks.join("bad.conf"), small.to_string())?;
+    let output = node.inside(|| node.command(&["net", "status", "bad"]))?;
+    let said = String::from_utf8(output.stderr)?;
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("no IP addresses available"), "{said}");
     // A second set that is full gives the first set's address back.
     let mut two = small.clone();
     two["ipam"] = json!({

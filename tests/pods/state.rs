@@ -192,6 +192,34 @@ fn status_is_that_of_the_default_network() -> Result<()> {
     Ok(())
 }
 
+/// As far as an ADD would fail: a pod is asked for first.
+#[test]
+fn status_tells_that_the_api_server_cannot_be_reached() -> Result<()> {
+    let world = World::create()?;
+    let pod = world.pod_with("status", &[])?;
+    let status = |config: &Value| {
+        let mut call = world.call("STATUS", &pod, config);
+        for variable in ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_ARGS"] {
+            call.unset(variable);
+        }
+        world.node.run(&call)
+    };
+    // Its server has ended, and nobody else has its port as fast.
+    let gone = weir_kit::ApiServer::start()?.kubeconfig();
+    let file = world.node.root().join("etc/gone.kubeconfig");
+    fs::write(&file, gone)?;
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    let away = world.config_with(json!({ "kubeconfig": "/etc/gone.kubeconfig" }));
+    let error = status(&away)?.error();
+    assert_eq!(error["code"], 50, "{error:#}");
+    let before = std::time::Instant::now();
+    assert!(status(&world.config())?.succeeded());
+    // An answer counts for a while, and an ADD asks for itself.
+    assert!(status(&world.config())?.succeeded());
+    assert!(before.elapsed() < std::time::Duration::from_secs(20));
+    Ok(())
+}
+
 #[test]
 fn a_damaged_record_keeps_no_pod_from_being_deleted() -> Result<()> {
     let world = World::create()?;

@@ -52,6 +52,8 @@ pub struct Ipam {
     /// A resolver configuration file to read DNS settings from.
     #[serde(deserialize_with = "ip::text")]
     pub resolv_conf: Option<String>,
+    /// STATUS fails when a range set has no free address.
+    pub fail_status_when_exhausted: bool,
 }
 
 /// One range.

@@ -2,6 +2,7 @@
 
 mod list;
 mod several;
+mod status;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value};
-use weir_cni::to_json;
+use weir_cni::{NetworkConfigList, to_json};
 
 use super::config::capability_args;
 use crate::cli::output::{print_line, show};
@@ -113,7 +114,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Del(arguments) => attach(&arguments, weir_cni::Command::Del),
         Command::Check(arguments) => attach(&arguments, weir_cni::Command::Check),
         Command::Gc(arguments) => gc(&arguments),
-        Command::Status(arguments) => arguments.open()?.status().map_err(show),
+        Command::Status(arguments) => status::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
     }
 }
@@ -162,6 +163,19 @@ impl Places {
     fn open(&self, name: &str, capability_args: Map<String, Value>) -> Result<Network> {
         let paths = Paths::from_environment();
         let list = find(&self.configurations(&paths), name).map_err(show)?;
+        self.with_args(paths, list, capability_args)
+    }
+
+    fn network(&self, paths: Paths, list: NetworkConfigList) -> Result<Network> {
+        self.with_args(paths, list, Map::new())
+    }
+
+    fn with_args(
+        &self,
+        paths: Paths,
+        list: NetworkConfigList,
+        capability_args: Map<String, Value>,
+    ) -> Result<Network> {
         let network = Network::new(&sandbox(paths)?, list, capability_args);
         Ok(network.with_native(self.bin_dir.clone()))
     }
