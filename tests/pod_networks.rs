@@ -207,6 +207,25 @@ fn the_defaults_are_attached_where_none_is_named() -> Result<()> {
     Ok(())
 }
 
+/// A network may be attached twice: by name, and as a default.
+#[test]
+fn a_default_attachment_stays_where_its_network_is_named() -> Result<()> {
+    let world = World::create(json!([default(bridge("one", 1, "eth{n}"))]))?;
+    world.add(&["--defaults"])?;
+    world.succeeds("del", &["--networks", "one"])?;
+    assert_eq!(world.links()?, ["eth0", "lo"]);
+    world.fails("check", &["--networks", "one"])?;
+    world.add(&["--networks", "one"])?;
+    assert_eq!(world.links()?, ["eth0", "eth1", "lo"]);
+    world.succeeds("check", &["--networks", "one"])?;
+    world.succeeds("del", &["--networks", "one"])?;
+    assert_eq!(world.links()?, ["eth0", "lo"]);
+    world.succeeds("check", &["--defaults"])?;
+    world.succeeds("del", &["--defaults"])?;
+    assert_eq!(world.links()?, ["lo"]);
+    Ok(())
+}
+
 #[test]
 fn a_name_is_the_smallest_that_is_free() -> Result<()> {
     let world = World::create(json!([

@@ -5,6 +5,7 @@
 //! Most networks here are lists of one plugin that says in weir's log what it was asked, and leaves a mark in
 //! the result that it hands on.
 
+mod by_hand;
 mod delegation;
 mod execution;
 

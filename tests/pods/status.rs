@@ -29,6 +29,26 @@ fn npwg_5_the_status_of_each_attachment_is_published() -> Result<()> {
     Ok(())
 }
 
+/// A `prevResult` before 1.1.0 has no MTU that a later plugin could hand on.
+#[test]
+fn the_mtu_is_told_whatever_the_version() -> Result<()> {
+    let world = World::create()?;
+    for version in ["0.4.0", "1.0.0", "1.1.0"] {
+        let name = format!("mtu{}", version.replace('.', ""));
+        let mut first = bridge(&format!("b{name}"), "10.45.8.0/24");
+        first["mtu"] = json!(1400);
+        let mut network = list(&name, &[first, json!({ "type": "tuning" })]);
+        network["cniVersion"] = json!(version);
+        world.define(&name, &network)?;
+        let pod = world.pod(&name, &name)?;
+        world.add(&pod);
+        let status = world.status(&pod)?;
+        assert_eq!(status[1]["mtu"], 1400, "{version}: {status:#?}");
+        world.del(&pod);
+    }
+    Ok(())
+}
+
 #[test]
 fn npwg_5_2_one_entry_is_the_default_network() -> Result<()> {
     let world = World::create()?;

@@ -15,7 +15,7 @@ use weir_cni::{NetworkConfigList, to_json};
 use super::config::capability_args;
 use crate::cli::output::{print_line, show};
 use crate::gate::escape;
-use crate::network::{Attachment, Network, find};
+use crate::network::{Attachment, Cache, Network, find};
 use crate::paths::Paths;
 use crate::sandbox::Sandbox;
 
@@ -124,7 +124,15 @@ fn attach(arguments: &AttachmentArguments, command: weir_cni::Command) -> Result
         return several::run(arguments, command);
     };
     let attachment = arguments.attachment(command)?;
-    let network = arguments.places.open(name, arguments.capability_args()?)?;
+    let capability_args = arguments.capability_args()?;
+    let network = match command {
+        weir_cni::Command::Del => {
+            arguments
+                .places
+                .open_attached(name, capability_args, &attachment)?
+        }
+        _ => arguments.places.open(name, capability_args)?,
+    };
     match command {
         weir_cni::Command::Del => network.del(&attachment).map_err(show),
         weir_cni::Command::Check => network.check(&attachment).map_err(show),
@@ -166,6 +174,24 @@ impl Places {
         self.with_args(paths, list, capability_args)
     }
 
+    /// A network as the attachment was made, where its file is gone or cannot be read.
+    fn open_attached(
+        &self,
+        name: &str,
+        capability_args: Map<String, Value>,
+        attachment: &Attachment,
+    ) -> Result<Network> {
+        let paths = Paths::from_environment();
+        let list = match find(&self.configurations(&paths), name) {
+            Ok(list) => list,
+            Err(error) => {
+                let used = attached_with(&paths, name, attachment).map_err(show)?;
+                used.ok_or_else(|| show(error))?
+            }
+        };
+        self.with_args(paths, list, capability_args)
+    }
+
     fn network(&self, paths: Paths, list: NetworkConfigList) -> Result<Network> {
         self.with_args(paths, list, Map::new())
     }
@@ -183,6 +209,22 @@ impl Places {
     fn configurations(&self, paths: &Paths) -> PathBuf {
         self.conf_dir.clone().unwrap_or_else(|| paths.networks())
     }
+}
+
+/// The configuration that an attachment to one of the node's own networks was made with, as the result cache has it.
+///
+/// Errors: code 5 where somebody else could have written it; code 6 where it cannot be read.
+fn attached_with(
+    paths: &Paths,
+    name: &str,
+    attachment: &Attachment,
+) -> Result<Option<NetworkConfigList>, weir_cni::Error> {
+    let Some(cached) = Cache::new(paths).get(name, attachment)? else {
+        return Ok(None);
+    };
+    let list = NetworkConfigList::parse(&cached.config()?)?;
+    // A tenant's is cached by the name of its definition.
+    Ok(Some(list).filter(|list| list.name == name))
 }
 
 fn sandbox(paths: Paths) -> Result<Arc<Sandbox>> {

@@ -52,8 +52,9 @@ impl From<Error> for OpenError {
     }
 }
 
-/// Opens the network namespace at `path` for use as the container's.
-pub fn open_container(path: &Path) -> Result<OwnedFd, OpenError> {
+/// Opens the network namespace at `path` for use as the container's. `may_be_own`: the caller says that it may be the one
+/// that weir itself runs in.
+pub fn open_container(path: &Path, may_be_own: bool) -> Result<OwnedFd, OpenError> {
     let shown = path.display().to_string();
     let file = match File::open(path) {
         Ok(file) => file,
@@ -69,7 +70,7 @@ pub fn open_container(path: &Path) -> Result<OwnedFd, OpenError> {
     if !is_network_namespace(&file)? {
         return Err(OpenError::Gone(shown));
     }
-    if is_own_namespace(&file)? {
+    if !may_be_own && is_own_namespace(&file)? {
         return Err(OpenError::Host(shown));
     }
     Ok(file.into())

@@ -31,9 +31,20 @@ impl Attachment {
         netns: String,
         args: Args,
     ) -> Result<Self, Error> {
+        Self::open_any(command, container_id, ifname, netns, args, false)
+    }
+
+    fn open_any(
+        command: Command,
+        container_id: String,
+        ifname: String,
+        netns: String,
+        args: Args,
+        may_be_own: bool,
+    ) -> Result<Self, Error> {
         let namespace = match netns.as_str() {
             "" => None,
-            path => open(command, path)?.map(Arc::new),
+            path => open(command, path, may_be_own)?.map(Arc::new),
         };
         Ok(Self {
             container_id,
@@ -44,16 +55,27 @@ impl Attachment {
         })
     }
 
-    /// The attachment that the environment names; an empty one for commands that are about none.
+    /// The attachment that the environment names; an empty one for commands that are about none. With
+    /// `CNI_NETNS_OVERRIDE`, the namespace may be the one that weir runs in.
     pub fn from_environment(environment: &Environment) -> Result<Self, Error> {
         let environment = environment.clone();
-        Self::open(
+        Self::open_any(
             environment.command,
             environment.container_id.unwrap_or_default(),
             environment.ifname.unwrap_or_default(),
             environment.netns.unwrap_or_default(),
             environment.args,
+            environment.netns_override,
         )
+    }
+
+    /// The same with these `CNI_ARGS`.
+    #[must_use]
+    pub fn with_args(&self, args: Args) -> Self {
+        Self {
+            args,
+            ..self.clone()
+        }
     }
 
     /// The same container with another interface.
@@ -71,8 +93,8 @@ impl Attachment {
     }
 }
 
-fn open(command: Command, path: &str) -> Result<Option<OwnedFd>, Error> {
-    match open_container(Path::new(path)) {
+fn open(command: Command, path: &str, may_be_own: bool) -> Result<Option<OwnedFd>, Error> {
+    match open_container(Path::new(path), may_be_own) {
         Ok(namespace) => Ok(Some(namespace)),
         Err(kernel::namespace::OpenError::Gone(_)) if command == Command::Del => Ok(None),
         Err(error) => Err(Error::invalid_netns(format!("CNI_NETNS: {error}"))),

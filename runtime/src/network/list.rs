@@ -110,7 +110,7 @@ impl Network {
         let mut previous: Option<AddResult> = None;
         for (done, plugin) in self.list.plugins.iter().enumerate() {
             match self.add_one(plugin, attachment, previous.as_ref()) {
-                Ok(result) => previous = result,
+                Ok(result) => previous = with_mtus(result, previous.as_ref()),
                 Err(failed) => {
                     return Err(self.give_up(attachment, done, previous.as_ref(), failed));
                 }
@@ -137,6 +137,7 @@ impl Network {
             self.tell(attachment, &error);
             None
         });
+        let attachment = &with_cached_args(attachment, cached.as_ref());
         let list = self.cached_list(cached.as_ref());
         let capability_args = self.cached_capability_args(cached.as_ref());
         let previous = cached.as_ref().and_then(|cached| result_of(cached, &list));
@@ -162,6 +163,7 @@ impl Network {
             return Ok(());
         }
         let cached = self.cached(attachment)?;
+        let attachment = &with_cached_args(attachment, cached.as_ref());
         let list = self.cached_list(cached.as_ref());
         let result = cached.as_ref().and_then(|cached| result_of(cached, &list));
         let result = result.ok_or_else(|| {
@@ -419,6 +421,29 @@ impl Network {
             .collect::<Result<_, _>>()?;
         Ok((stale, unused))
     }
+}
+
+/// The attachment with the `CNI_ARGS` of its ADD, where the caller gives none.
+fn with_cached_args(attachment: &Attachment, cached: Option<&Cached>) -> Attachment {
+    let args = cached.and_then(Cached::args);
+    match args.filter(|_| attachment.args.iter().next().is_none()) {
+        Some(args) => attachment.with_args(args),
+        None => attachment.clone(),
+    }
+}
+
+/// A plugin's result with the MTUs that the plugin before it told: a `prevResult` of a version before 1.1.0 has none, so
+/// that a plugin cannot hand them on.
+fn with_mtus(result: Option<AddResult>, previous: Option<&AddResult>) -> Option<AddResult> {
+    let mut result = result?;
+    let known = previous.map_or(&[][..], |previous| &previous.interfaces);
+    for interface in &mut result.interfaces {
+        let same = known
+            .iter()
+            .find(|k| k.name == interface.name && k.sandbox == interface.sandbox);
+        interface.mtu = interface.mtu.or(same.and_then(|same| same.mtu));
+    }
+    Some(result)
 }
 
 fn result_of(cached: &Cached, list: &NetworkConfigList) -> Option<AddResult> {

@@ -153,7 +153,8 @@ impl PodNetworks {
                 if let Some(name) = unknown {
                     self.check_name(name)?;
                 }
-                entries.retain(|entry| named.contains(&entry.network));
+                // What was attached as a default is detached as one.
+                entries.retain(|entry| !entry.default && named.contains(&entry.network));
             }
         }
         Ok(entries)

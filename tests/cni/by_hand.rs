@@ -1,0 +1,123 @@
+//! `weir net`, and what callers may say of the namespace: what is remembered of an attachment, and whose namespace it may be.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use weir_kit::{Container, Grant, Node, weir};
+
+/// A network of a plugin that says which `CNI_ARGS` it gets.
+struct Place {
+    node: Node,
+    container: Container,
+}
+
+impl Place {
+    fn create() -> Result<Self> {
+        let node = Node::create()?;
+        node.install_with(&Grant::nothing("puppet"))?;
+        let place = Self {
+            container: node.container()?,
+            node,
+        };
+        fs::create_dir_all(place.node.root().join("etc/cni/net.d"))?;
+        fs::write(place.file(), place.network().to_string())?;
+        Ok(place)
+    }
+
+    fn file(&self) -> std::path::PathBuf {
+        self.node.root().join("etc/cni/net.d/10-told.conflist")
+    }
+
+    fn network(&self) -> Value {
+        json!({ "cniVersion": "1.1.0", "name": "told", "plugins": [
+            { "type": "puppet", "orders": [{ "do": "asked.parameters" }] },
+        ] })
+    }
+
+    fn net(&self, command: &str, words: &[&str]) -> Result<()> {
+        let netns = self.container.netns();
+        let netns = netns.to_str().context("a path is text")?;
+        let all = [&["net", command, "told", netns], words].concat();
+        self.node.weir(&all).map(drop)
+    }
+
+    /// The arguments that the plugin was called with, call by call.
+    fn told(&self) -> Result<Vec<String>> {
+        let log = fs::read_to_string(self.node.root().join("var/log/weir/weir.log"))?;
+        let mut told = Vec::new();
+        for line in log.lines() {
+            let line: Value = serde_json::from_str(line)?;
+            if line["message"] == "asked.parameters" {
+                let said: Value =
+                    serde_json::from_str(line["fields"]["said"].as_str().context("a text")?)?;
+                told.push(format!(
+                    "{} {}",
+                    line["command"].as_str().unwrap_or_default(),
+                    said["args"]
+                ));
+            }
+        }
+        Ok(told)
+    }
+}
+
+#[test]
+fn check_and_del_by_hand_have_the_arguments_of_add() -> Result<()> {
+    let place = Place::create()?;
+    place.net("add", &["--args", "IgnoreUnknown=1;K=V"])?;
+    place.net("check", &[])?;
+    place.net("del", &[])?;
+    let told = place.told()?;
+    assert_eq!(told.len(), 3, "{told:?}");
+    for (told, command) in told.iter().zip(["ADD", "CHECK", "DEL"]) {
+        assert!(told.starts_with(command), "{told}");
+        assert!(told.contains("K") && told.contains("V"), "{told}");
+    }
+    // Others count where they are given.
+    place.net("add", &["--args", "IgnoreUnknown=1;K=V"])?;
+    place.net("del", &["--args", "IgnoreUnknown=1;OTHER=W"])?;
+    let last = place.told()?.pop().context("told")?;
+    assert!(last.contains("OTHER") && !last.contains("\"K\""), "{last}");
+    Ok(())
+}
+
+#[test]
+fn del_by_hand_needs_no_file_of_the_network() -> Result<()> {
+    for broken in [None, Some("{")] {
+        let place = Place::create()?;
+        place.net("add", &[])?;
+        match broken {
+            None => fs::remove_file(place.file())?,
+            Some(text) => fs::write(place.file(), text)?,
+        }
+        place.net("del", &[])?;
+        let last = place.told()?.pop().context("told")?;
+        assert!(last.starts_with("DEL"), "{last}");
+        // Nothing is left to go by.
+        assert!(place.net("del", &[]).is_err());
+    }
+    Ok(())
+}
+
+/// As libcni's plugins have it: `1` and `true`, in capitals or not.
+#[test]
+fn the_callers_own_namespace_needs_its_permission() -> Result<()> {
+    let node = Node::create()?;
+    let container = node.container()?;
+    let config = json!({ "cniVersion": "1.1.0", "name": "own", "type": "loopback" });
+    for command in ["ADD", "DEL"] {
+        let mut call = weir(&node, "loopback", command, &container, &config);
+        call.set("CNI_NETNS", "/proc/self/ns/net");
+        call.set("CNI_IFNAME", "lo");
+        for refused in ["", "0", "yes", "false"] {
+            call.set("CNI_NETNS_OVERRIDE", refused);
+            assert_eq!(node.run(&call)?.code(), 8, "{command}: {refused}");
+        }
+        for allowed in ["1", "true", "TRUE", "True"] {
+            call.set("CNI_NETNS_OVERRIDE", allowed);
+            node.run(&call)?.result();
+        }
+    }
+    Ok(())
+}
