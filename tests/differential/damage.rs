@@ -49,6 +49,13 @@ fn plain() -> Value {
     bridge(json!({}), json!({"subnet": "10.1.0.0/24"}))
 }
 
+fn ptp() -> Value {
+    json!({
+        "cniVersion": "1.0.0", "name": "net", "type": "ptp",
+        "ipam": { "type": "host-local", "subnet": "10.1.0.0/24" },
+    })
+}
+
 fn bridge(keys: Value, ipam: Value) -> Value {
     let mut config =
         json!({"cniVersion": "1.0.0", "name": "net", "type": "bridge", "bridge": "br"});
@@ -167,4 +174,7 @@ damages! {
     the_bridge_has_lost_its_address:
         dual_stack(), ON_HOST(&["address delete 10.1.0.1/24 dev br"]), ByNeither;
     the_interface_is_down: plain(), IN_CONTAINER(&["link set eth0 down"]), ByBoth;
+    /// As where a plugin after it takes the route away: `prevResult` lists none.
+    ptps_route_of_the_subnet_is_removed:
+        ptp(), IN_CONTAINER(&["route delete 10.1.0.0/24"]), ByBoth;
 }

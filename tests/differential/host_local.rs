@@ -1,8 +1,12 @@
 //! Configurations of `host-local`, called by itself.
 
+use std::fs;
+
+use anyhow::{Result, ensure};
 use serde_json::json;
 
 use crate::case::{Case, cases};
+use crate::side::{Side, with_previous};
 
 cases! {
     subnet: Case::host_local(json!({"subnet": "10.1.0.0/24"}));
@@ -124,4 +128,32 @@ cases! {
         .file("var/lib/cni/networks/net/10.9.0.9", "differential-2");
     leases_of_other_interfaces: Case::host_local(json!({"subnet": "10.1.0.0/29"}))
         .file("var/lib/cni/networks/net/10.1.0.2", "differential-1\r\neth1");
+}
+
+/// The reference reads every file. weir has an index, which does not see what another program writes into a file in place,
+/// and reads the files of the addresses that the previous result names.
+#[test]
+fn a_lease_that_was_overwritten_in_place_is_released() -> Result<()> {
+    let config = json!({
+        "cniVersion": "1.0.0", "name": "net", "type": "host-local",
+        "ipam": { "type": "host-local", "subnet": "10.1.0.0/24" },
+    });
+    for side in Side::pair(2)? {
+        let whose = side.whose;
+        let first = side.call("ADD", 0, &config, None)?.result();
+        side.call("ADD", 1, &config, None)?.result();
+        // The second container has the first one's address from now on, and its own is nobody's.
+        let (taken, other) = (
+            side.node.leases("net").join("10.1.0.2"),
+            side.node.leases("net").join("10.1.0.3"),
+        );
+        fs::write(&taken, fs::read(&other)?)?;
+        fs::write(&other, "somebody\r\neth0")?;
+        let previous = with_previous(&config, Some(&first));
+        let deleted = side.call("DEL", 1, &previous, None)?;
+        ensure!(deleted.succeeded(), "{whose:?}: {deleted:?}");
+        let taken = side.node.taken("net");
+        ensure!(taken == ["10.1.0.3"], "{whose:?}: {taken:?}");
+    }
+    Ok(())
 }

@@ -33,9 +33,9 @@ fn npwg_5_the_status_of_each_attachment_is_published() -> Result<()> {
 #[test]
 fn the_mtu_is_told_whatever_the_version() -> Result<()> {
     let world = World::create()?;
-    for version in ["0.4.0", "1.0.0", "1.1.0"] {
+    for (number, version) in ["0.4.0", "1.0.0", "1.1.0"].into_iter().enumerate() {
         let name = format!("mtu{}", version.replace('.', ""));
-        let mut first = bridge(&format!("b{name}"), "10.45.8.0/24");
+        let mut first = bridge(&format!("b{name}"), &format!("10.45.{}.0/24", 20 + number));
         first["mtu"] = json!(1400);
         let mut network = list(&name, &[first, json!({ "type": "tuning" })]);
         network["cniVersion"] = json!(version);

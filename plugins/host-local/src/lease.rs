@@ -107,15 +107,34 @@ impl Leases {
     }
 
     /// Releases all addresses of an owner; where there is none, those in old format.
-    pub fn release(&self, owner: &Owner) -> Result<(), Error> {
-        let mut keys = self.store.find(owner.value().as_bytes())?;
+    ///
+    /// Leases are found without reading each, so that one that another program has overwritten in place may not be seen:
+    /// those of the addresses that the owner was `given` are read.
+    pub fn release(&self, owner: &Owner, given: impl Iterator<Item = IpAddr>) -> Result<(), Error> {
+        let given: Vec<String> = given.map(key).collect();
+        let mut keys = self.held_as(&owner.value(), &given)?;
         if keys.is_empty() {
-            keys = self.store.find(owner.old_value().as_bytes())?;
+            keys = self.held_as(owner.old_value(), &given)?;
         }
         for key in keys {
             self.store.delete(&key)?;
         }
         Ok(())
+    }
+
+    /// The keys of the leases that hold a value, those among `given` that were not found as well.
+    fn held_as(&self, value: &str, given: &[String]) -> Result<Vec<String>, Error> {
+        let mut keys = self.store.find(value.as_bytes())?;
+        for key in given {
+            if keys.contains(key) {
+                continue;
+            }
+            let held = self.store.get(key)?;
+            if held.is_some_and(|held| String::from_utf8_lossy(&held).trim() == value) {
+                keys.push(key.clone());
+            }
+        }
+        Ok(keys)
     }
 
     /// All addresses in use.

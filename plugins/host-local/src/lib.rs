@@ -83,7 +83,10 @@ impl Plugin for HostLocal {
 
     fn del(request: Request<Config>) -> Result<(), Error> {
         let leases = open(&request.config, Access::Write)?;
-        leases.release(&Owner::new(&request.container_id, &request.ifname))?;
+        let given = request.previous.iter().flat_map(|previous| &previous.ips);
+        let given = given.map(|ip| ip.address.addr());
+        let owner = Owner::new(&request.container_id, &request.ifname);
+        leases.release(&owner, given)?;
         leases.commit()
     }
 
