@@ -116,6 +116,10 @@ fn transaction() -> Apply {
         chain: "c".to_owned(),
         ..Rule::default()
     };
+    let kept = Rule {
+        comment: Some("kept".to_owned()),
+        ..rule.clone()
+    };
     Apply {
         namespace: NAMESPACE,
         family: FAMILY,
@@ -127,6 +131,7 @@ fn transaction() -> Apply {
             }),
             Command::CreateSet(set),
             Command::AppendRule(rule),
+            Command::KeepRules(vec![kept]),
         ],
         only_empty: false,
         listening: Vec::new(),

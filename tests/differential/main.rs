@@ -13,6 +13,7 @@ mod compare;
 mod damage;
 mod firewall;
 mod firewalld;
+mod flushed;
 mod host_local;
 mod loopback;
 mod normalise;

@@ -12,6 +12,7 @@
 //! ```
 
 use weir_sdk::firewall::owned::{self, Found, creation, deletion};
+use weir_sdk::firewall::shared::Shared;
 use weir_sdk::firewall::{
     Chain, ChainType, Command, Condition, DataType, Element, Family, Field, Hook, Rule, Set,
     Statement, Value,
@@ -37,7 +38,7 @@ pub fn add(owner: &Owner, port: &str, mac: Mac) -> Result<(), Error> {
 
 fn try_add(owner: &Owner, port: &str, mac: Mac) -> Result<(), OperationError> {
     let commands = elements(owner, port, mac).map(creation);
-    owned::add(FAMILY, &commands, base, || {
+    owned::add(&shared(), commands.into(), || {
         // The name was another port's, whose container went without a DEL.
         let mut commands: Vec<Command> = of_port(port)?.into_iter().map(deletion).collect();
         commands.extend_from_slice(&elements(owner, port, mac).map(creation));
@@ -57,20 +58,24 @@ fn keys(port: &str, mac: Mac) -> [(&'static str, Vec<Value>); 2] {
     ]
 }
 
-/// What all networks share. `create-chain` fails where it exists, so that nothing comes twice.
-fn base() -> Vec<Command> {
+/// What all networks share.
+fn shared() -> Shared {
     let prerouting = Chain::base(PREROUTING, ChainType::Filter, Hook::Prerouting, PRIORITY);
     let fields = [Field::InputLinkName, Field::MacSource];
     let rule = Rule::new(PREROUTING)
+        .known_as(MACS)
         .when(Condition::in_set([Field::InputLinkName], LINKS))
         .when(Condition::not_in_set(fields, MACS))
         .then(Statement::Drop);
-    vec![
-        Command::CreateChain(prerouting),
-        Command::AddSet(Set::new(LINKS, [DataType::LinkName])),
-        Command::AddSet(Set::new(MACS, [DataType::LinkName, DataType::MacAddress])),
-        Command::AppendRule(rule),
-    ]
+    Shared {
+        family: FAMILY,
+        chains: vec![prerouting],
+        sets: vec![
+            Set::new(LINKS, [DataType::LinkName]),
+            Set::new(MACS, [DataType::LinkName, DataType::MacAddress]),
+        ],
+        rules: vec![rule],
+    }
 }
 
 fn of_port(port: &str) -> Result<Vec<Found>, OperationError> {
@@ -83,7 +88,7 @@ fn of_port(port: &str) -> Result<Vec<Found>, OperationError> {
 /// Fails unless frames from the port with another source than the container's MAC are dropped.
 pub fn check(owner: &Owner, port: &Link, container: &Link) -> Result<(), Error> {
     let mac = mac_of(container)?;
-    let checked = owned::check_rules(FAMILY, PREROUTING, None, 1).and_then(|()| {
+    let checked = shared().check().and_then(|()| {
         let mut keys = keys(&port.name, mac).into_iter();
         keys.try_for_each(|(set, key)| owned::check(FAMILY, set, &key, owner).map(drop))
     });

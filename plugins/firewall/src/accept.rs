@@ -22,6 +22,7 @@ use std::net::IpAddr;
 
 use weir_sdk::check::wrong;
 use weir_sdk::firewall::owned::{self, Found, creation};
+use weir_sdk::firewall::shared::Shared;
 use weir_sdk::firewall::{
     self, Chain, ChainType, Command, Condition, DataType, Element, Elements, Family, Field, Hook,
     MaskedComparison, Rule, Set, Statement, Value,
@@ -63,18 +64,12 @@ fn try_add(
     previous: &AddResult,
     attached: Option<&Attached>,
 ) -> Result<(), OperationError> {
-    let shared = || -> Result<Vec<Command>, OperationError> {
-        let mut commands = missing_admin_chain(config)?;
-        commands.extend(policy(config, attached).map(addition));
-        Ok(commands)
-    };
-    let mut commands = shared()?;
-    commands.extend(pods(owner, previous).map(creation));
-    owned::add(FAMILY, &commands, base, || {
-        let mut commands = shared()?;
+    let policy = || policy(config, attached).map(addition);
+    let commands = policy().chain(pods(owner, previous).map(creation));
+    owned::add(&shared(config), commands.collect(), || {
         // An address may be that of another container, which went without a DEL.
-        commands.extend(owned::replacing(FAMILY, pods(owner, previous))?);
-        Ok(commands)
+        let pods = owned::replacing(FAMILY, pods(owner, previous))?;
+        Ok(policy().chain(pods).collect())
     })
 }
 
@@ -115,45 +110,32 @@ fn policy(
     bridge.into_iter().chain(within)
 }
 
-/// The commands that make a chain of the administrator's that is not the usual one.
-fn missing_admin_chain(config: &Config) -> Result<Vec<Command>, OperationError> {
-    let name = config.admin_chain();
-    if name == ADMIN_CHAIN {
-        return Ok(Vec::new());
-    }
-    let chains = firewall::list_chains(Namespace::Host, FAMILY)?;
-    Ok(match chains.iter().any(|chain| chain.name == name) {
-        true => Vec::new(),
-        false => admin_chain(name).to_vec(),
-    })
-}
-
-fn admin_chain(name: &str) -> [Command; 2] {
-    [
-        Command::CreateChain(Chain::regular(name)),
-        Command::AppendRule(Rule::new(ADMINS).then(Statement::Jump(name.to_owned()))),
-    ]
-}
-
-/// What all networks share. `create-chain` fails where it exists, so that nothing comes twice.
-fn base() -> Vec<Command> {
+/// What all networks share, and the administrator's chain that this one has.
+fn shared(config: &Config) -> Shared {
+    let mut admin_chains = vec![ADMIN_CHAIN, config.admin_chain()];
+    admin_chains.dedup();
+    let regular = admin_chains.iter().copied().chain([ADMINS]);
     let forward = Chain::base(FORWARD, ChainType::Filter, Hook::Forward, FILTER);
-    let mut commands = vec![
-        Command::CreateChain(forward),
-        Command::AddChain(Chain::regular(ADMINS)),
-        Command::AddSet(Set::new(BRIDGES, [DataType::LinkName])),
-        Command::AddSet(Set::new(WITHIN, [DataType::LinkName, DataType::LinkName])),
-        Command::AddSet(Set::new(PODS[0], [DataType::Ipv4Address])),
-        Command::AddSet(Set::new(PODS[1], [DataType::Ipv6Address])),
-    ];
-    commands.extend(admin_chain(ADMIN_CHAIN));
-    commands.extend(rules().map(Command::AppendRule));
-    commands
+    let jump = |chain: &str| {
+        let jump = Statement::Jump(chain.to_owned());
+        Rule::new(ADMINS).known_as(chain).then(jump)
+    };
+    Shared {
+        family: FAMILY,
+        chains: regular.map(Chain::regular).chain([forward]).collect(),
+        sets: vec![
+            Set::new(BRIDGES, [DataType::LinkName]),
+            Set::new(WITHIN, [DataType::LinkName, DataType::LinkName]),
+            Set::new(PODS[0], [DataType::Ipv4Address]),
+            Set::new(PODS[1], [DataType::Ipv6Address]),
+        ],
+        rules: admin_chains.into_iter().map(jump).chain(rules()).collect(),
+    }
 }
 
 fn rules() -> [Rule; RULES] {
-    let rule = || Rule::new(FORWARD);
-    let between = rule()
+    let rule = |comment: &str| Rule::new(FORWARD).known_as(comment);
+    let between = rule(BRIDGES)
         .when(Condition::in_set([Field::InputLinkName], BRIDGES))
         .when(Condition::in_set([Field::OutputLinkName], BRIDGES))
         .when(Condition::not_in_set(
@@ -161,7 +143,7 @@ fn rules() -> [Rule; RULES] {
             WITHIN,
         ))
         .then(Statement::Drop);
-    let admins = rule().then(Statement::Jump(ADMINS.to_owned()));
+    let admins = rule(ADMINS).then(Statement::Jump(ADMINS.to_owned()));
     let answers = |field, pods: &str| {
         let state = Condition::Masked(MaskedComparison {
             field: Field::ConnectionState,
@@ -169,13 +151,13 @@ fn rules() -> [Rule; RULES] {
             value: 0,
             negate: true,
         });
-        rule()
+        rule(&format!("answers to {pods}"))
             .when(Condition::in_set([field], pods))
             .when(state)
             .then(Statement::Accept)
     };
     let sent = |field, pods: &str| {
-        rule()
+        rule(pods)
             .when(Condition::in_set([field], pods))
             .then(Statement::Accept)
     };
@@ -205,12 +187,7 @@ fn try_check(
     previous: &AddResult,
     attached: Option<&Attached>,
 ) -> Result<(), Error> {
-    owned::check_rules(FAMILY, FORWARD, None, RULES)?;
-    let name = config.admin_chain();
-    let chains = firewall::list_chains(Namespace::Host, FAMILY)?;
-    if !chains.iter().any(|chain| chain.name == name) {
-        return Err(wrong(format!("chain \"{name}\" is missing")));
-    }
+    shared(config).check()?;
     for (set, pod) in pods(owner, previous) {
         owned::check(FAMILY, set, &pod.key, owner)?;
     }

@@ -10,9 +10,9 @@
 //! ```
 
 use weir_sdk::firewall::owned::{self, creation};
+use weir_sdk::firewall::shared::Shared;
 use weir_sdk::firewall::{
-    Chain, ChainType, Command, Condition, DataType, Element, Family, Field, Hook, Rule, Set,
-    Statement,
+    Chain, ChainType, Condition, DataType, Element, Family, Field, Hook, Rule, Set, Statement,
 };
 use weir_sdk::owner::{Owner, Valid};
 use weir_sdk::{AddResult, Context, Error, GcRequest, OperationError};
@@ -32,34 +32,37 @@ fn try_add(owner: &Owner, port: &str) -> Result<(), OperationError> {
         let element = Element::new([port.into()]);
         (ISOLATED, element.owned_by(owner))
     };
-    let commands = [creation(element())];
+    let commands = vec![creation(element())];
     // The name may be another port's, whose container went without a DEL.
-    owned::add(FAMILY, &commands, base, || {
+    owned::add(&shared(), commands, || {
         owned::replacing(FAMILY, [element()])
     })
 }
 
-/// What all networks share. `create-chain` fails where it exists, so that nothing comes twice.
-fn base() -> Vec<Command> {
+/// What all networks share.
+fn shared() -> Shared {
     let rule = Rule::new(FORWARD)
+        .known_as(ISOLATED)
         .when(Condition::in_set([Field::InputLinkName], ISOLATED))
         .when(Condition::in_set([Field::OutputLinkName], ISOLATED))
         .then(Statement::Drop);
-    vec![
-        Command::CreateChain(Chain::base(
+    Shared {
+        family: FAMILY,
+        chains: vec![Chain::base(
             FORWARD,
             ChainType::Filter,
             Hook::Forward,
             FILTER,
-        )),
-        Command::AddSet(Set::new(ISOLATED, [DataType::LinkName])),
-        Command::AppendRule(rule),
-    ]
+        )],
+        sets: vec![Set::new(ISOLATED, [DataType::LinkName])],
+        rules: vec![rule],
+    }
 }
 
 /// Fails unless the port is isolated. Errors: `codes::NOT_AS_ATTACHED`.
 pub fn check(owner: &Owner, port: &str) -> Result<(), Error> {
-    let checked = owned::check_rules(FAMILY, FORWARD, None, 1)
+    let checked = shared()
+        .check()
         .and_then(|()| owned::check(FAMILY, ISOLATED, &[port.into()], owner));
     checked.map(drop).context("the isolation of the port")
 }

@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::group::Group;
 use crate::mapping::Mapping;
 use crate::pod::Pod;
-use crate::tables::{self, CHAINS, FAMILY, Side, side};
+use crate::tables::{self, FAMILY, Side, side};
 
 /// The mappings of an attachment, for the addresses that its container has.
 pub struct Mapped {
@@ -61,8 +61,8 @@ impl Mapped {
     }
 
     fn try_add(&self) -> Result<(), OperationError> {
-        let base = || tables::base(&self.group);
-        owned::add(FAMILY, &self.commands(), base, || self.replacement())
+        let shared = tables::shared(&self.group);
+        owned::add(&shared, self.commands(), || self.replacement())
     }
 
     fn commands(&self) -> Vec<Command> {
@@ -140,10 +140,7 @@ impl Mapped {
     }
 
     fn try_check(&self) -> Result<(), Error> {
-        let comment = self.group.comment();
-        for (chain, rules) in CHAINS {
-            owned::check_rules(FAMILY, chain, Some(&comment), rules)?;
-        }
+        tables::shared(&self.group).check()?;
         for (set, expected) in self.elements() {
             let found = owned::check(FAMILY, &set, &expected.key, &self.owner)?;
             check_target(&set, &expected, &found)?;

@@ -32,12 +32,7 @@ impl Group {
         })
     }
 
-    /// What the rules of this group have as their comment.
-    pub fn comment(&self) -> String {
-        format!("mappings{}", self.suffix)
-    }
-
-    /// The group's name of a map or set.
+    /// The group's name of a map, a set or a rule.
     pub fn name(&self, plain: &str) -> String {
         format!("{plain}{}", self.suffix)
     }

@@ -28,18 +28,15 @@
 
 use ipnet::IpNet;
 use weir_sdk::IpFamily;
+use weir_sdk::firewall::shared::Shared;
 use weir_sdk::firewall::{
-    Chain, ChainType, Command, Condition, DataType, Family, Field, Hook, Rule, Set, Statement,
-    networks,
+    Chain, ChainType, Condition, DataType, Family, Field, Hook, Rule, Set, Statement, networks,
 };
 
 use crate::group::Group;
 
 /// The family of the table.
 pub const FAMILY: Family = Family::Inet;
-
-/// The base chains, and how many rules of a group are in each.
-pub const CHAINS: [(&str, usize); 3] = [(PREROUTING, 4), (OUTPUT, 4), (POSTROUTING, 5)];
 
 const PREROUTING: &str = "prerouting";
 const OUTPUT: &str = "output";
@@ -106,20 +103,20 @@ pub fn side(family: IpFamily) -> &'static Side {
     }
 }
 
-/// What a group needs before its first mapping. It fails with `exists` where the group is there.
-pub fn base(group: &Group) -> Vec<Command> {
-    let chain =
-        |name, hook, priority| Command::AddChain(Chain::base(name, ChainType::Nat, hook, priority));
-    let mut commands = vec![
-        chain(PREROUTING, Hook::Prerouting, DESTINATION_NAT),
-        chain(OUTPUT, Hook::Output, DESTINATION_NAT),
-        chain(POSTROUTING, Hook::Postrouting, SOURCE_NAT),
-    ];
-    for side in [IPV4, IPV6] {
-        commands.extend(sets(group, &side));
-        commands.extend(rules(group, &side).map(Command::AppendRule));
+/// What the mappings of a group share. The chains are those of all groups.
+pub fn shared(group: &Group) -> Shared {
+    let chain = |name, hook, priority| Chain::base(name, ChainType::Nat, hook, priority);
+    let both = [&IPV4, &IPV6].into_iter();
+    Shared {
+        family: FAMILY,
+        chains: vec![
+            chain(PREROUTING, Hook::Prerouting, DESTINATION_NAT),
+            chain(OUTPUT, Hook::Output, DESTINATION_NAT),
+            chain(POSTROUTING, Hook::Postrouting, SOURCE_NAT),
+        ],
+        sets: both.clone().flat_map(|side| sets(group, side)).collect(),
+        rules: both.flat_map(|side| rules(group, side)).collect(),
     }
-    commands
 }
 
 /// Whether a set has elements that belong to attachments.
@@ -130,18 +127,17 @@ pub fn is_owned(set: &str) -> bool {
         .any(|s| [s.at, s.ports, s.back, s.all].contains(&plain))
 }
 
-fn sets(group: &Group, side: &Side) -> [Command; 5] {
+fn sets(group: &Group, side: &Side) -> [Set; 5] {
     let target = [side.address, DataType::Port];
     let port = [DataType::Protocol, DataType::Port];
     let at = [side.address, DataType::Protocol, DataType::Port];
     let mapped = [DataType::Protocol, DataType::Port, side.address];
     [
-        // The first makes it fail where the group is there already.
-        Command::CreateSet(Set::map(group.name(side.ports), port, target)),
-        Command::AddSet(Set::map(group.name(side.at), at, target)),
-        Command::AddSet(Set::new(group.name(side.back), mapped)),
-        Command::AddSet(Set::new(group.name(side.all), mapped)),
-        Command::AddSet(networks::set(side.local, side.address)),
+        Set::map(group.name(side.ports), port, target),
+        Set::map(group.name(side.at), at, target),
+        Set::new(group.name(side.back), mapped),
+        Set::new(group.name(side.all), mapped),
+        networks::set(side.local, side.address),
     ]
 }
 
@@ -159,7 +155,7 @@ fn translations(group: &Group, side: &Side, chain: &str) -> [Rule; 2] {
     ];
     let port = vec![Field::TransportProtocol, Field::DestinationPort];
     [(at, side.at), (port, side.ports)].map(|(fields, map)| {
-        let rule = rule(group, side, chain);
+        let rule = rule(side, chain).known_as(group.name(map));
         let rule = group
             .conditions(side.family)
             .iter()
@@ -192,31 +188,24 @@ fn masquerades(group: &Group, side: &Side) -> Vec<Rule> {
     };
     let loopback = side.loopback.map(|network| {
         let network: IpNet = network.parse().expect("a network");
-        Condition::within(side.source, network)
+        let from = Condition::within(side.source, network);
+        (Some(from), side.back, "loopback")
     });
     let local = Condition::in_set([side.source, side.destination], side.local);
-    let back = loopback
-        .into_iter()
-        .chain([local])
-        .map(|from| (Some(from), side.back));
-    let wanted = [(None, side.all)].into_iter().chain(back);
-    let rules = wanted.map(|(from, set)| {
+    let local = (Some(local), side.back, side.local);
+    let all = (None, side.all, side.all);
+    let wanted = [all].into_iter().chain(loopback).chain([local]);
+    let rules = wanted.map(|(from, set, comment)| {
+        let rule = rule(side, POSTROUTING).known_as(group.name(comment));
         let conditions = from.into_iter().chain(mapped(set));
-        masquerade(
-            group,
-            conditions.fold(rule(group, side, POSTROUTING), Rule::when),
-        )
+        masquerade(group, conditions.fold(rule, Rule::when))
     });
     rules.collect()
 }
 
 /// A rule that looks at packets of one family.
-fn rule(group: &Group, side: &Side, chain: &str) -> Rule {
-    let rule = Rule {
-        comment: Some(group.comment()),
-        ..Rule::new(chain)
-    };
-    rule.when(Condition::equals(Field::NetworkProtocol, side.protocol))
+fn rule(side: &Side, chain: &str) -> Rule {
+    Rule::new(chain).when(Condition::equals(Field::NetworkProtocol, side.protocol))
 }
 
 fn masquerade(group: &Group, rule: Rule) -> Rule {
@@ -235,14 +224,20 @@ mod tests {
         Group::of(&serde_json::from_str(text).unwrap()).unwrap()
     }
 
+    /// By its comment, a rule that is missing is told from all others.
     #[test]
-    fn check_knows_how_many_rules_a_group_has() {
-        let group = group("{}");
-        for (chain, expected) in CHAINS {
-            let rules = [IPV4, IPV6];
-            let rules = rules.iter().flat_map(|side| rules_of(&group, side));
-            assert_eq!(rules.filter(|rule| rule.chain == chain).count(), expected);
-        }
+    fn rules_of_a_chain_have_comments_of_their_own() {
+        let rules = ["{}", r#"{"markMasqBit": 3}"#].map(|text| shared(&group(text)).rules);
+        let mut known: Vec<_> = rules
+            .iter()
+            .flatten()
+            .map(|r| (&r.chain, &r.comment))
+            .collect();
+        let count = known.len();
+        assert!(count == 26 && known.iter().all(|(_, comment)| comment.is_some()));
+        known.sort();
+        known.dedup();
+        assert_eq!(known.len(), count);
     }
 
     fn rules_of(group: &Group, side: &Side) -> Vec<Rule> {

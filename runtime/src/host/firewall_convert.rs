@@ -325,6 +325,10 @@ impl TryFrom<contract::Command> for firewall::Command {
             contract::Command::FlushChain(name) => Self::FlushChain(name),
             contract::Command::AppendRule(rule) => Self::AppendRule(rule.try_into()?),
             contract::Command::InsertRule(rule) => Self::InsertRule(rule.try_into()?),
+            contract::Command::KeepRules(rules) => {
+                let rules = rules.into_iter().map(TryInto::try_into);
+                Self::KeepRules(rules.collect::<Result<_, Error>>()?)
+            }
             contract::Command::DeleteRule(rule) => Self::DeleteRule(firewall::RuleHandle {
                 chain: rule.chain,
                 handle: rule.handle,

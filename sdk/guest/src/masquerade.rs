@@ -21,12 +21,13 @@ use ipnet::IpNet;
 
 use crate::check;
 use crate::firewall::owned::{self, creation};
+use crate::firewall::shared::Shared;
 use crate::firewall::{
-    self, Chain, ChainType, Command, Condition, DataType, Element, Family, Field, Hook, Rule, Set,
+    Chain, ChainType, Command, Condition, DataType, Element, Family, Field, Hook, Rule, Set,
     Statement, networks,
 };
 use crate::owner::{Owner, Valid};
-use crate::{AddResult, Context, Error, ErrorCode, GcRequest, IpConfig, Namespace, OperationError};
+use crate::{AddResult, Context, Error, ErrorCode, GcRequest, IpConfig, OperationError};
 
 const FAMILY: Family = Family::Inet;
 const POSTROUTING: &str = "postrouting";
@@ -74,27 +75,22 @@ const IPV6: Masquerade = Masquerade {
 
 /// Masquerades what these addresses send to other networks.
 pub fn add(owner: &Owner, ips: &[IpConfig]) -> Result<(), Error> {
-    let commands: Vec<Command> = ips
-        .iter()
-        .flat_map(|ip| elements(owner, &ip.address))
-        .collect();
-    let added = match firewall::apply(Namespace::Host, FAMILY, &commands) {
-        Err(error) if is_to_be_prepared(&error) => {
-            ips.iter().try_for_each(|ip| add_one(owner, &ip.address))
+    let commands = ips.iter().flat_map(|ip| elements(owner, &ip.address));
+    let shared = shared();
+    let added = match owned::apply(&shared, commands.collect()) {
+        // An element is in the way: one after another, each looks at what the one before did.
+        Err(error) if error.code == ErrorCode::Exists => {
+            let mut ips = ips.iter();
+            ips.try_for_each(|ip| add_one(owner, &shared, &ip.address))
         }
         applied => applied,
     };
     added.context("could not set up masquerading")
 }
 
-/// Whether the table is missing, or an element is in the way.
-fn is_to_be_prepared(error: &OperationError) -> bool {
-    matches!(error.code, ErrorCode::NotFound | ErrorCode::Exists)
-}
-
-fn add_one(owner: &Owner, address: &IpNet) -> Result<(), OperationError> {
-    let commands = elements(owner, address);
-    owned::add(FAMILY, &commands, base, || replacement(owner, address))
+fn add_one(owner: &Owner, shared: &Shared, address: &IpNet) -> Result<(), OperationError> {
+    let commands = elements(owner, address).into();
+    owned::add(shared, commands, || replacement(owner, address))
 }
 
 /// What an address adds: itself, and that its network is not to be masqueraded to.
@@ -128,20 +124,21 @@ fn family_of(address: IpAddr) -> Masquerade {
     }
 }
 
-/// What all networks share. `create-chain` fails where it exists, so that nothing comes twice.
-fn base() -> Vec<Command> {
-    let postrouting = Chain::base(POSTROUTING, ChainType::Nat, Hook::Postrouting, SOURCE_NAT);
-    let mut commands = vec![Command::CreateChain(postrouting)];
-    for family in [IPV4, IPV6] {
-        commands.push(Command::AddSet(Set::new(family.pods, [family.key])));
-        commands.push(Command::AddSet(networks::set(family.local, family.key)));
+/// What all networks share.
+fn shared() -> Shared {
+    let both = || [IPV4, IPV6].into_iter();
+    let sets = both().flat_map(|f| [Set::new(f.pods, [f.key]), networks::set(f.local, f.key)]);
+    Shared {
+        family: FAMILY,
+        chains: vec![Chain::base(
+            POSTROUTING,
+            ChainType::Nat,
+            Hook::Postrouting,
+            SOURCE_NAT,
+        )],
+        sets: sets.collect(),
+        rules: both().flat_map(|family| rules(&family)).collect(),
     }
-    commands.extend(base_rules().map(Command::AppendRule));
-    commands
-}
-
-fn base_rules() -> impl Iterator<Item = Rule> {
-    [IPV4, IPV6].into_iter().flat_map(|family| rules(&family))
 }
 
 fn rules(family: &Masquerade) -> [Rule; 3] {
@@ -152,9 +149,14 @@ fn rules(family: &Masquerade) -> [Rule; 3] {
             [family.source, family.destination],
             family.local,
         ))
+        .known_as(family.local)
         .then(Statement::ReturnToCaller),
-        rule(Condition::within(family.destination, multicast)).then(Statement::ReturnToCaller),
-        rule(Condition::in_set([family.source], family.pods)).then(Statement::masquerade()),
+        rule(Condition::within(family.destination, multicast))
+            .known_as(family.multicast)
+            .then(Statement::ReturnToCaller),
+        rule(Condition::in_set([family.source], family.pods))
+            .known_as(family.pods)
+            .then(Statement::masquerade()),
     ]
 }
 
@@ -162,7 +164,8 @@ fn rules(family: &Masquerade) -> [Rule; 3] {
 ///
 /// Errors: [`codes::NOT_AS_ATTACHED`].
 pub fn check(owner: &Owner, ips: &[IpConfig]) -> Result<(), Error> {
-    owned::check_rules(FAMILY, POSTROUTING, None, base_rules().count())
+    shared()
+        .check()
         .and_then(|()| ips.iter().try_for_each(|ip| check_one(owner, &ip.address)))
         .context("masquerading")
 }

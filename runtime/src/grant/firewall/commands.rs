@@ -488,6 +488,8 @@ pub enum Command {
     FlushChain(String),
     AppendRule(Rule),
     InsertRule(Rule),
+    /// The rules that their chains must have, in this order, known by their comments.
+    KeepRules(Vec<Rule>),
     DeleteRule(RuleHandle),
     AddSet(Set),
     CreateSet(Set),

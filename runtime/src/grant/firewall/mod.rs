@@ -178,13 +178,8 @@ impl<'a> Chains<'a> {
                 self.hooks.clear();
                 Vec::new()
             }
-            Command::AppendRule(rule) | Command::InsertRule(rule) => {
-                let hook = self.hook(&rule.chain);
-                let kinds = rule.statements.iter().map(Statement::kind);
-                kinds
-                    .map(|kind| Subject::Statement { kind, hook })
-                    .collect()
-            }
+            Command::AppendRule(rule) | Command::InsertRule(rule) => self.said(rule).collect(),
+            Command::KeepRules(rules) => rules.iter().flat_map(|rule| self.said(rule)).collect(),
             Command::AddElements(elements) | Command::CreateElements(elements) => {
                 let kinds = elements.elements.iter().filter_map(verdict_of);
                 let anywhere = |kind| Subject::Statement { kind, hook: None };
@@ -192,6 +187,13 @@ impl<'a> Chains<'a> {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// What a rule says, where it stands.
+    fn said(&self, rule: &Rule) -> impl Iterator<Item = Subject> {
+        let hook = self.hook(&rule.chain);
+        let kinds = rule.statements.iter().map(Statement::kind);
+        kinds.map(move |kind| Subject::Statement { kind, hook })
     }
 
     fn made(&mut self, chain: &'a Chain) -> Vec<Subject> {

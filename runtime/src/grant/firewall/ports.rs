@@ -17,6 +17,7 @@ pub(super) fn translated(commands: &[Command]) -> Vec<Option<u16>> {
                 ports.extend(elements.elements.iter().flat_map(of_element));
             }
             Command::AppendRule(rule) | Command::InsertRule(rule) => ports.extend(of_rule(rule)),
+            Command::KeepRules(rules) => ports.extend(rules.iter().flat_map(of_rule)),
             _ => {}
         }
     }

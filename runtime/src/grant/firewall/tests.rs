@@ -109,6 +109,31 @@ fn every_statement_of_a_rule_counts() {
 }
 
 #[test]
+fn rules_that_are_kept_say_what_they_say() {
+    let kept = |statement| {
+        let Command::AppendRule(rule) = rule(vec![statement]) else {
+            unreachable!()
+        };
+        apply(vec![Command::KeepRules(vec![Rule::default(), rule])])
+    };
+    assert_eq!(decision(MASQUERADE, &kept(Statement::Return)), allowed());
+    let requirement =
+        "write `drop` on hook postrouting to nftables table `inet weir_bridge` in host";
+    let expected = denied(requirement, Some("firewall[0]: statements"));
+    assert_eq!(decision(MASQUERADE, &kept(Statement::Drop)), expected);
+    // And translate what they translate.
+    let to = Nat {
+        target: NatTarget::Fixed {
+            address: Some([10, 0, 0, 1].into()),
+            port: None,
+        },
+        options: NatOptions::default(),
+    };
+    assert_eq!(kept(Statement::Dnat(to)).translated(), [None]);
+    assert!(!kept(Statement::Return).removes_shared());
+}
+
+#[test]
 fn a_verdict_in_a_map_counts_as_its_statement() {
     let requirement =
         "write `drop` on hook postrouting to nftables table `inet weir_bridge` in host";

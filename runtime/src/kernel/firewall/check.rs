@@ -64,6 +64,7 @@ pub(super) fn command(command: &Command) -> Result<(), Error> {
         Command::AddChain(chain) | Command::CreateChain(chain) => new_chain(chain),
         Command::DeleteChain(chain) | Command::FlushChain(chain) => name(chain),
         Command::AppendRule(new) | Command::InsertRule(new) => rule(new),
+        Command::KeepRules(kept) => kept_rules(kept),
         Command::DeleteRule(rule) => name(&rule.chain),
         Command::AddSet(set) | Command::CreateSet(set) => name(&set.name),
         Command::DeleteSet(set) | Command::FlushSet(set) => name(set),
@@ -99,6 +100,22 @@ fn rule(rule: &Rule) -> Result<(), Error> {
         }
     }
     rule.comment.as_deref().map_or(Ok(()), comment)
+}
+
+/// A comment is what such a rule is known by.
+fn kept_rules(rules: &[Rule]) -> Result<(), Error> {
+    for (index, kept) in rules.iter().enumerate() {
+        rule(kept)?;
+        let is_same = |other: &Rule| other.chain == kept.chain && other.comment == kept.comment;
+        if kept.comment.is_none() || rules[..index].iter().any(is_same) {
+            return Err(Error::invalid(format!(
+                "rule {} of those to keep must have a comment, and one that no other rule of chain `{}` has",
+                index + 1,
+                kept.chain
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn elements(elements: &Elements) -> Result<(), Error> {

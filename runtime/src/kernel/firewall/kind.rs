@@ -22,6 +22,7 @@ pub(super) enum Kind {
     NewElements = 12,
     GetElements = 13,
     DeleteElements = 14,
+    GetGeneration = 16,
 }
 
 impl From<Kind> for MessageType {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `transaction` | commands as one batch |
 //! | `refusal` | the kernel's refusal, in terms of a command |
+//! | `kept` | where the missing ones of a chain's rules belong |
 //! | `undo` | what a transaction created |
 //! | `rule`, `field`, `expression` | a rule as expressions on registers |
 //! | `set`, `value` | sets and their elements |
@@ -22,6 +23,7 @@ mod comment;
 mod expression;
 mod family;
 mod field;
+mod kept;
 mod kind;
 mod read;
 mod refusal;

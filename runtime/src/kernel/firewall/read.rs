@@ -89,14 +89,15 @@ impl Reader<'_> {
 
     /// Handles and comments of a chain's rules, in order. Errors: `NotFound`.
     pub fn rules(&mut self, chain: &str) -> Result<Vec<Rule>, Error> {
-        if !self.has_chain(chain)? {
-            return Err(self.no_such("chain", chain));
-        }
         let table = self.table;
         let objects = self.socket.dump(Kind::GetRule, self.protocol, |bytes| {
             let attributes = PushRuleAttrs::new(bytes).push_table_bytes(table.as_bytes());
             attributes.push_chain_bytes(chain.as_bytes());
         })?;
+        // The kernel lists the rules of a chain that is not there, too.
+        if objects.is_empty() && !self.has_chain(chain)? {
+            return Err(self.no_such("chain", chain));
+        }
         let read = |object: &Vec<u8>| {
             let attributes = RuleAttrs::new(object);
             Ok(Rule {

@@ -29,6 +29,7 @@ pub(super) fn describe(index: usize, apply: &Apply) -> String {
         Command::FlushChain(chain) => format!("flush chain `{chain}`"),
         Command::AppendRule(rule) => format!("append {} to chain `{}`", a_rule(rule), rule.chain),
         Command::InsertRule(rule) => format!("insert {} into chain `{}`", a_rule(rule), rule.chain),
+        Command::KeepRules(rules) => format!("keep {} rules", rules.len()),
         Command::DeleteRule(rule) => {
             format!("delete rule {} of chain `{}`", rule.handle, rule.chain)
         }
@@ -176,7 +177,11 @@ fn read(
             Code::Exists,
             "it exists already, with other types".to_owned(),
         )),
-        (Command::AppendRule(_) | Command::InsertRule(_), Errno::EOPNOTSUPP, None) => {
+        (
+            Command::AppendRule(_) | Command::InsertRule(_) | Command::KeepRules(_),
+            Errno::EOPNOTSUPP,
+            None,
+        ) => {
             let meaning = "a statement of it does not go with the type or the hook of the chain";
             Some((Code::Unsupported, meaning.to_owned()))
         }

@@ -6,17 +6,21 @@ use netlink_bindings::nftables::{
     PushChainAttrs, PushRuleAttrs, PushSetAttrs, PushSetelemListAttrs, PushTableAttrs, RuleAttrs,
 };
 use netlink_bindings::traits::Pusher;
+use netlink_bindings::utils::push_header;
+use nix::errno::Errno;
 
 use super::family::{CHAIN_TYPES, hooks, protocol_family};
+use super::kept::{self, Place};
 use super::kind::{Kind, SUBSYSTEM};
 use super::read::Reader;
 use super::set::{self, Entry, Schema};
 use super::undo::Created;
 use super::{check, comment, refusal, rule};
 use crate::grant::firewall::{
-    Apply, BaseChain, Chain, Command, Element, Elements, Family, Hook, Policy, Rule, Set,
+    Apply, BaseChain, Chain, Command, Element, Elements, Family, Hook, Policy, Rule, RuleHandle,
+    Set,
 };
-use crate::kernel::error::Error;
+use crate::kernel::error::{Code, Error};
 use crate::kernel::netfilter::{Batch, NetfilterSocket};
 
 /// `NLM_F_…` of messages that make something, and `NLM_F_NONREC` of those that delete.
@@ -26,15 +30,40 @@ const APPEND: u16 = 0x800;
 const ECHO: u16 = 0x8;
 const ONLY_EMPTY: u16 = 0x100;
 
+/// `NFTA_RULE_POSITION`.
+const RULE_POSITION: u16 = 6;
+
 /// So many entries of a set go into one message, whose lists have at most 64 KiB.
 const ENTRIES_AT_ONCE: usize = 100;
 
 /// The kernel sends new rules back: so many bytes find room in the socket.
 const MOST_RULES: usize = 64 << 10;
 
-/// Carries commands out as one transaction, and returns what it created.
+/// So often what was read of the chains may have changed before the transaction is carried out.
+const MOST_ATTEMPTS: usize = 100;
+
+/// Carries commands out as one transaction, and returns what it created. Errors: also `Busy`, where rules are to be
+/// kept and others change the ruleset all the time.
 pub(super) fn carry_out(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Created, Error> {
-    let mut transaction = Transaction::new(socket, apply);
+    for _ in 0..MOST_ATTEMPTS {
+        if let Some(created) = attempt(socket, apply)? {
+            return Ok(created);
+        }
+    }
+    Err(Error::new(
+        Code::Busy,
+        "the ruleset changes faster than rules can be kept",
+    ))
+}
+
+/// None where something has changed that the messages rely on.
+fn attempt(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Option<Created>, Error> {
+    let reads_rules = |command: &Command| matches!(command, Command::KeepRules(_));
+    let generation = match apply.commands.iter().any(reads_rules) {
+        true => Some(kept::generation(socket)?),
+        false => None,
+    };
+    let mut transaction = Transaction::new(socket, apply, generation);
     for (index, command) in apply.commands.iter().enumerate() {
         transaction.current = index;
         check::command(command)
@@ -57,11 +86,11 @@ struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    fn new(socket: &'a mut NetfilterSocket, apply: &'a Apply) -> Self {
+    fn new(socket: &'a mut NetfilterSocket, apply: &'a Apply, generation: Option<u32>) -> Self {
         Self {
             socket,
             apply,
-            batch: Batch::new(SUBSYSTEM, protocol_family(apply.family)),
+            batch: Batch::new(SUBSYSTEM, protocol_family(apply.family), generation),
             owners: Vec::new(),
             current: 0,
             table_is_sure: false,
@@ -76,8 +105,9 @@ impl<'a> Transaction<'a> {
             Command::CreateChain(chain) => self.new_chain(chain, CREATE | EXCLUSIVE),
             Command::DeleteChain(name) => self.delete_chain(name),
             Command::FlushChain(name) => self.delete_rules(name, None),
-            Command::AppendRule(rule) => self.new_rule(rule, CREATE | APPEND | ECHO),
-            Command::InsertRule(rule) => self.new_rule(rule, CREATE | ECHO),
+            Command::AppendRule(rule) => self.new_rule(rule, Place::Last),
+            Command::InsertRule(rule) => self.new_rule(rule, Place::First),
+            Command::KeepRules(rules) => self.keep_rules(rules),
             Command::DeleteRule(rule) => self.delete_rules(&rule.chain, Some(rule.handle)),
             Command::AddSet(set) => self.new_set(set, CREATE),
             Command::CreateSet(set) => self.new_set(set, CREATE | EXCLUSIVE),
@@ -152,7 +182,50 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    fn new_rule(&mut self, rule: &Rule, flags: u16) -> Result<(), Error> {
+    /// The rules of each chain that it does not have, each in its place.
+    fn keep_rules(&mut self, rules: &[Rule]) -> Result<(), Error> {
+        if self.apply.commands[..self.current]
+            .iter()
+            .any(removes_rules)
+        {
+            return Err(Error::invalid(
+                "rules are kept before others are removed, and not after that",
+            ));
+        }
+        let mut chains: Vec<&str> = Vec::new();
+        for rule in rules {
+            if !chains.contains(&rule.chain.as_str()) {
+                chains.push(&rule.chain);
+            }
+        }
+        for chain in chains {
+            let present = self.present_rules(chain)?;
+            let wanted = rules.iter().filter(|rule| rule.chain == chain).collect();
+            for (rule, place) in kept::missing(wanted, &present) {
+                self.new_rule(rule, place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rules of a chain that is there, or that these commands make.
+    fn present_rules(&mut self, chain: &str) -> Result<Vec<Rule>, Error> {
+        let is_made = |command: &Command| match command {
+            Command::AddChain(new) | Command::CreateChain(new) => new.name == chain,
+            _ => false,
+        };
+        match reader(self.socket, self.apply).rules(chain) {
+            Err(error)
+                if error.is_not_found()
+                    && self.apply.commands[..self.current].iter().any(is_made) =>
+            {
+                Ok(Vec::new())
+            }
+            rules => rules,
+        }
+    }
+
+    fn new_rule(&mut self, rule: &Rule, place: Place) -> Result<(), Error> {
         self.ensure_table()?;
         let expressions = rule::expressions(self.apply.family, rule)?;
         self.rule_bytes += expressions.bytes().len();
@@ -162,13 +235,20 @@ impl<'a> Transaction<'a> {
             ));
         }
         let table = self.apply.table.as_bytes();
+        let flags = match place {
+            Place::Last | Place::Behind(_) => CREATE | ECHO | APPEND,
+            Place::First | Place::Before(_) => CREATE | ECHO,
+        };
         self.message(Kind::NewRule, flags, |bytes| {
             let mut list = PushRuleAttrs::new(bytes)
                 .push_table_bytes(table)
                 .push_chain_bytes(rule.chain.as_bytes())
                 .nested_expressions();
             list.as_vec_mut().extend(expressions.bytes());
-            let attributes = list.end_nested();
+            let mut attributes = list.end_nested();
+            if let Place::Behind(handle) | Place::Before(handle) = place {
+                push_position(attributes.as_vec_mut(), handle);
+            }
             if let Some(text) = &rule.comment {
                 attributes.push_userdata(&comment::encode(text));
             }
@@ -280,7 +360,7 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    fn commit(self) -> Result<Created, Error> {
+    fn commit(self) -> Result<Option<Created>, Error> {
         let Self {
             socket,
             apply,
@@ -289,21 +369,25 @@ impl<'a> Transaction<'a> {
             ..
         } = self;
         if batch.is_empty() {
-            return Ok(Created::default());
+            return Ok(Some(Created::default()));
         }
         let mut created = Created::default();
-        let mut handles = HashMap::new();
+        let mut handles: HashMap<usize, Vec<RuleHandle>> = HashMap::new();
         let mut tables = 0;
         let outcome = socket.transact(batch, |kind, sequence, object| {
             if kind == Kind::NewTable.into() {
                 tables += 1;
             } else if kind == Kind::NewRule.into() {
                 let owner = owners.get(sequence as usize - 1).copied();
-                let handle = RuleAttrs::new(object).get_handle().ok();
-                handles.extend(owner.zip(handle));
+                if let Some((owner, rule)) = owner.zip(rule_handle(object)) {
+                    handles.entry(owner).or_default().push(rule);
+                }
             }
         });
         if let Err((batch, refused)) = outcome {
+            if refused.errno == Errno::ERESTART {
+                return Ok(None);
+            }
             let mut exists = |chain: &str| reader(socket, apply).has_chain(chain).unwrap_or(false);
             return Err(refusal::explain(
                 apply,
@@ -316,10 +400,35 @@ impl<'a> Transaction<'a> {
         // A table that these commands deleted and made again was not new.
         created.table_is_new = tables > 0 && !apply.commands.contains(&Command::DeleteTable);
         for (index, command) in apply.commands.iter().enumerate() {
-            created.note(command, handles.get(&index).copied());
+            created.note(command, handles.get(&index).map_or(&[][..], |new| new));
         }
-        Ok(created)
+        Ok(Some(created))
     }
+}
+
+fn removes_rules(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::DeleteTable
+            | Command::DeleteChain(_)
+            | Command::FlushChain(_)
+            | Command::DeleteRule(_)
+    )
+}
+
+/// A new rule of which the kernel tells.
+fn rule_handle(object: &[u8]) -> Option<RuleHandle> {
+    let attributes = RuleAttrs::new(object);
+    Some(RuleHandle {
+        chain: attributes.get_chain().ok()?.to_string_lossy().into_owned(),
+        handle: attributes.get_handle().ok()?,
+    })
+}
+
+/// The rule that a new one comes before or behind. The crate cannot write it.
+fn push_position(bytes: &mut Vec<u8>, handle: u64) {
+    push_header(bytes, RULE_POSITION, 8);
+    bytes.extend(handle.to_be_bytes());
 }
 
 fn reader<'a>(socket: &'a mut NetfilterSocket, apply: &'a Apply) -> Reader<'a> {

@@ -4,8 +4,9 @@ use crate::grant::firewall::{Apply, Chain, Command, Elements, RuleHandle};
 
 /// What a transaction created, as far as that is certain: what `create-…` made, rules by their
 /// handles, and, where the table is new, everything in it. What `add-…` puts into a table that
-/// was there already is shared with others by its meaning and is not taken back. Neither are
-/// rules in a chain that the same commands clear of rules: they stand for the ones before them.
+/// was there already is shared with others by its meaning and is not taken back, and so are the rules of
+/// `keep-rules`. Neither are rules in a chain that the same commands clear of rules: they stand for the ones
+/// before them.
 #[derive(Default)]
 pub(super) struct Created {
     pub table_is_new: bool,
@@ -17,8 +18,8 @@ pub(super) struct Created {
 }
 
 impl Created {
-    /// Follows a command that was carried out. `handle` is the one of a new rule.
-    pub fn note(&mut self, command: &Command, handle: Option<u64>) {
+    /// Follows a command that was carried out. `handles` are those of its new rules, each with its chain.
+    pub fn note(&mut self, command: &Command, handles: &[RuleHandle]) {
         match command {
             Command::CreateChain(chain) => self.chains.push(chain.name.clone()),
             Command::AddChain(chain) if self.table_is_new => self.note_once(chain),
@@ -30,14 +31,8 @@ impl Created {
             Command::AddElements(elements) if self.sets.contains(&elements.set) => {
                 self.elements.push(elements.clone());
             }
-            Command::AppendRule(rule) | Command::InsertRule(rule) => {
-                if let Some(handle) = handle.filter(|_| !self.cleared.contains(&rule.chain)) {
-                    self.rules.push(RuleHandle {
-                        chain: rule.chain.clone(),
-                        handle,
-                    });
-                }
-            }
+            Command::AppendRule(_) | Command::InsertRule(_) => self.note_rules(handles),
+            Command::KeepRules(_) if self.table_is_new => self.note_rules(handles),
             Command::FlushChain(chain) => self.note_cleared(chain),
             Command::DeleteRule(rule) => self.note_deleted_rule(rule),
             Command::DeleteChain(chain) => {
@@ -64,6 +59,12 @@ impl Created {
         if !self.chains.contains(&chain.name) {
             self.chains.push(chain.name.clone());
         }
+    }
+
+    fn note_rules(&mut self, handles: &[RuleHandle]) {
+        let cleared = &self.cleared;
+        let lasting = handles.iter().filter(|new| !cleared.contains(&new.chain));
+        self.rules.extend(lasting.cloned());
     }
 
     fn note_cleared(&mut self, chain: &str) {

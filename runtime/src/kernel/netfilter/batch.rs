@@ -1,5 +1,6 @@
 //! The messages of one nfnetlink transaction, which is carried out whole or not at all.
 
+use netlink_bindings::utils as attributes;
 use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST};
 
 use super::message::{MessageType, close, push_family_header, push_header};
@@ -7,6 +8,9 @@ use super::message::{MessageType, close, push_family_header, push_header};
 /// `NFNL_MSG_BATCH_BEGIN`, `NFNL_MSG_BATCH_END`.
 const BEGIN: MessageType = MessageType(0x10);
 const END: MessageType = MessageType(0x11);
+
+/// `NFNL_BATCH_GENID`.
+const GENERATION: u16 = 1;
 
 /// Messages to one subsystem.
 pub struct Batch {
@@ -18,11 +22,16 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// `subsystem` is an `NFNL_SUBSYS_…`, `family` an `NFPROTO_…`.
-    pub fn new(subsystem: u8, family: u8) -> Self {
+    /// `subsystem` is an `NFNL_SUBSYS_…`, `family` an `NFPROTO_…`. With a generation, the kernel refuses the
+    /// batch with `ERESTART` where the subsystem has come to another one meanwhile.
+    pub fn new(subsystem: u8, family: u8, generation: Option<u32>) -> Self {
         let mut bytes = Vec::with_capacity(1 << 10);
         let start = push_header(&mut bytes, BEGIN, NLM_F_REQUEST, 0);
         push_family_header(&mut bytes, 0, subsystem.into());
+        if let Some(generation) = generation {
+            attributes::push_header(&mut bytes, GENERATION, 4);
+            bytes.extend(generation.to_be_bytes());
+        }
         close(&mut bytes, start);
         Self {
             subsystem,

@@ -17,6 +17,7 @@
 
 pub mod networks;
 pub mod owned;
+pub mod shared;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -223,6 +224,13 @@ impl Rule {
             comment: None,
             handle: None,
         }
+    }
+
+    /// The same with a comment of at most [`COMMENT_MAX`] bytes, by which [`shared`] knows it.
+    #[must_use]
+    pub fn known_as(mut self, comment: impl Into<String>) -> Self {
+        self.comment = Some(comment.into());
+        self
     }
 
     /// With one more condition; all must hold.

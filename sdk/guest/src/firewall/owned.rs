@@ -1,9 +1,12 @@
 //! Set elements on the host that belong to an attachment, which their comments name.
 
-use super::{Command, Element, Elements, Family, Rule, Value};
+use super::shared::Shared;
+use super::{Command, Element, Elements, Family, Value};
 use crate::check::wrong;
 use crate::owner::{Owner, Valid};
 use crate::{Error, ErrorCode, Namespace, OperationError, Outcome, firewall};
+
+pub use super::shared::if_any;
 
 /// An element and the set that it is in.
 pub type Found = (String, Element);
@@ -11,32 +14,32 @@ pub type Found = (String, Element);
 /// How often to try when others change the same objects at the same time.
 const ATTEMPTS: usize = 8;
 
-/// Adds an attachment's elements, in one transaction. Where their sets are missing, it begins with the
-/// commands of `base`, which must fail with `exists` where they were carried out before. Where
-/// something is in the way, the commands of `replacing` are carried out instead.
+/// Adds an attachment's elements, in one transaction, which also makes what is missing of what it shares with others.
+/// Where something is in the way, the commands of `replacing` are carried out instead.
 pub fn add(
-    family: Family,
-    commands: &[Command],
-    base: impl Fn() -> Vec<Command>,
+    shared: &Shared,
+    commands: Vec<Command>,
     replacing: impl Fn() -> Result<Vec<Command>, OperationError>,
 ) -> Result<(), OperationError> {
-    let apply = |commands: &[Command]| firewall::apply(Namespace::Host, family, commands);
-    let mut outcome = apply(commands);
+    let mut outcome = apply(shared, commands.clone());
     for _ in 0..ATTEMPTS {
         outcome = match &outcome {
-            Err(error) if error.code == ErrorCode::NotFound => {
-                let mut whole = base();
-                whole.extend_from_slice(commands);
-                apply(&whole)
-            }
-            // Or another ADD has just made the sets: then nothing is in the way.
+            // Somebody has just removed the sets.
+            Err(error) if error.code == ErrorCode::NotFound => apply(shared, commands.clone()),
             Err(error) if error.code == ErrorCode::Exists => {
-                replacing().and_then(|commands| apply(&commands))
+                replacing().and_then(|commands| apply(shared, commands))
             }
             _ => return outcome,
         };
     }
     outcome
+}
+
+/// Carries commands out behind those that make what is missing of what is shared.
+pub fn apply(shared: &Shared, commands: Vec<Command>) -> Result<(), OperationError> {
+    let mut whole = shared.restoring()?;
+    whole.extend(commands);
+    firewall::apply(Namespace::Host, shared.family, &whole)
 }
 
 /// The commands that remove what has the keys of these elements, whoever it belongs to, and then
@@ -102,32 +105,6 @@ pub fn check(family: Family, set: &str, key: &[Value], owner: &Owner) -> Result<
             shown(),
             element.comment.unwrap_or_default()
         ))),
-    }
-}
-
-/// Fails unless the chain has so many rules with a comment, or without one. Errors: as [`check`].
-pub fn check_rules(
-    family: Family,
-    chain: &str,
-    comment: Option<&str>,
-    expected: usize,
-) -> Result<(), Error> {
-    let rules = if_any(firewall::list_rules(Namespace::Host, family, chain))?;
-    let is_counted = |rule: &&Rule| rule.comment.as_deref() == comment;
-    match rules.map(|rules| rules.iter().filter(is_counted).count()) {
-        None => Err(wrong(format!("chain \"{chain}\" is missing"))),
-        Some(found) if found == expected => Ok(()),
-        Some(found) => Err(wrong(format!(
-            "chain \"{chain}\": expected {expected} rules, found {found}"
-        ))),
-    }
-}
-
-/// None where there is no such set, or nftables at all: then ADD cannot have made an element.
-pub fn if_any<T>(read: Result<T, OperationError>) -> Result<Option<T>, OperationError> {
-    match read {
-        Err(error) if error.code == ErrorCode::Unsupported => Ok(None),
-        read => read.found(),
     }
 }
 
