@@ -640,7 +640,7 @@ fn whole() -> Value {
                        "hooks": ["prerouting", "input", "forward", "output", "postrouting", "ingress", "egress"],
                        "statements": ["accept", "drop", "return", "jump", "goto", "verdict-map", "masquerade",
                                       "snat", "dnat", "set-mark", "set-connection-mark", "reject", "counter", "notrack"],
-                       "verbs": ["read", "write"] }],
+                       "verbs": ["read", "write", "delete"] }],
         "firewalld": [{ "zones": ["trusted"], "sources": ["10.0.0.0/8"],
                         "verbs": ["create", "read", "delete"] }],
         "conntrack": [{ "namespace": "host", "protocols": ["tcp", "udp", "sctp"],

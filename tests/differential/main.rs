@@ -22,6 +22,7 @@ mod probe;
 mod ptp;
 mod side;
 mod snapshot;
+mod stale;
 mod r#static;
 mod switch;
 mod traffic;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -21,6 +21,8 @@ pub struct Side {
     pub whose: Whose,
     pub node: Node,
     pub containers: Vec<Container>,
+    /// Where the reference plugins look for programs before all other places.
+    pub first_in_path: Option<PathBuf>,
 }
 
 /// Where leases are without `dataDir`.
@@ -55,6 +57,7 @@ impl Side {
             whose,
             containers: containers.collect::<Result<_>>()?,
             node,
+            first_in_path: None,
         })
     }
 
@@ -105,14 +108,27 @@ impl Side {
     ) -> Result<Outcome> {
         match config["plugins"].as_array() {
             None => self.call_of(self.whose, command, container, config, args),
-            Some(plugins) => self.call_list(command, container, config, plugins, args),
+            Some(plugins) => self.call_list(self.whose, command, container, config, plugins, args),
         }
+    }
+
+    /// Calls the plugins of a list, of either kind.
+    pub fn call_as(
+        &self,
+        whose: Whose,
+        command: &str,
+        container: usize,
+        list: &Value,
+    ) -> Result<Outcome> {
+        let plugins = list["plugins"].as_array().context("a list")?;
+        self.call_list(whose, command, container, list, plugins, None)
     }
 
     /// Calls one plugin after the other; DEL begins with the last, and follows an ADD that failed. The
     /// outcome is that of the last call that was made for the command itself.
     fn call_list(
         &self,
+        whose: Whose,
         command: &str,
         container: usize,
         list: &Value,
@@ -127,10 +143,10 @@ impl Side {
         let mut outcome = None;
         for plugin in plugins {
             let config = execution(list, plugin, previous.as_ref());
-            let called = self.call_of(self.whose, command, container, &config, args)?;
+            let called = self.call_of(whose, command, container, &config, args)?;
             if !called.succeeded() {
                 if command == "ADD" {
-                    self.call("DEL", container, list, args)?;
+                    self.call_as(whose, "DEL", container, list)?;
                 }
                 return Ok(called);
             }
@@ -166,6 +182,10 @@ impl Side {
                 let config = self.relocated(config);
                 let mut call = reference(plugin(&config), command, container, &config);
                 call.set("DBUS_SYSTEM_BUS_ADDRESS", self.node.system_bus_address());
+                if let Some(first) = &self.first_in_path {
+                    let path = std::env::var("PATH").unwrap_or_default();
+                    call.set("PATH", format!("{}:{path}", first.display()));
+                }
                 call
             }
         }

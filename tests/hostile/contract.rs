@@ -116,6 +116,7 @@ fn in_namespace(inside: bool, link: &str) -> Vec<Value> {
 /// One call of each function that names no namespace.
 fn elsewhere() -> Vec<Value> {
     let orders = json!([
+        { "do": "firewall.remove-reference-rules" },
         { "do": "firewalld.is-running" },
         { "do": "firewalld.zone-of-source", "address": "192.0.2.9" },
         { "do": "firewalld.add-source", "address": "192.0.2.9", "zone": "trusted" },

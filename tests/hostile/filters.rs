@@ -124,6 +124,28 @@ fn another_table_is_out_of_reach() -> Result<()> {
     Ok(())
 }
 
+/// Property: rules of iptables are removed for the plugins that stand in for those that made them, and for no other.
+#[test]
+fn rules_of_iptables_are_out_of_reach() -> Result<()> {
+    let remove = || vec![json!({ "do": "firewall.remove-reference-rules" })];
+    let own = "{ firewall: [ { namespace: host, families: [inet], verbs: [read, write] } ] }";
+    puppet(own)?.assert_denied(remove())?;
+    let puppet = puppet("{ firewall: [ { namespace: host } ] }")?;
+    let node = &puppet.place.node;
+    for words in [
+        "-t nat -N KUBE-SERVICES",
+        "-t nat -A PREROUTING -j KUBE-SERVICES",
+        "-A FORWARD -s 10.1.0.2/32 -j ACCEPT",
+    ] {
+        node.tool("iptables", words)?;
+    }
+    let rules = || node.tool("nft", "list ruleset");
+    let before = rules()?;
+    puppet.assert_each(remove(), "unsupported")?;
+    assert_eq!(rules()?, before);
+    Ok(())
+}
+
 /// Property: an address is let in where and whence the grant says, and in no other zone.
 #[test]
 fn zones_and_sources_outside_the_grant_are_denied() -> Result<()> {

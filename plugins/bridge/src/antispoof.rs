@@ -100,6 +100,7 @@ pub fn check(owner: &Owner, port: &Link, container: &Link) -> Result<(), Error> 
 pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
     let known = previous.and_then(known_keys).unwrap_or_default();
     owned::remove(FAMILY, owner, &known, || Ok(vec![LINKS, MACS]))
+        .map(drop)
         .context("could not remove the check of source MACs")
 }
 

@@ -247,7 +247,7 @@ pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> 
     let known: Vec<_> = addresses
         .map(|address| (set_of(address), vec![address.into()]))
         .collect();
-    owned::remove(FAMILY, owner, &known, || Ok(PODS.to_vec()))
+    owned::remove_or_reference(FAMILY, owner, &known, || Ok(PODS.to_vec()))
         .context("could not remove the filter")
 }
 

@@ -79,6 +79,7 @@ pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> 
         .into_iter()
         .collect();
     owned::remove(FAMILY, owner, &known, || Ok(vec![ISOLATED]))
+        .map(drop)
         .context("could not remove the isolation of the port")
 }
 

@@ -194,7 +194,7 @@ fn check_target(set: &str, expected: &Element, found: &Element) -> Result<(), Er
 /// not all there, by looking at all.
 pub fn remove(owner: &Owner, mapped: Option<&Mapped>) -> Result<(), Error> {
     let known = mapped.map(Mapped::keys).unwrap_or_default();
-    owned::remove(FAMILY, owner, &known, owned_sets)
+    owned::remove_or_reference(FAMILY, owner, &known, owned_sets)
         .context("could not remove the mapping of ports")
 }
 

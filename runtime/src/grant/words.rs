@@ -226,6 +226,23 @@ fn of_all(rule: &Outline, field: &str, all: &str) -> String {
 
 fn firewall(rule: &Outline, verbs: &str, place: &str) -> String {
     let families = of_all(rule, "families", "every family");
+    if rule.verbs().contains(&Verb::Delete) {
+        let reference =
+            "remove what the reference plugin of its name made for the container, in tables of";
+        let rest: Vec<Verb> = rule
+            .verbs()
+            .into_iter()
+            .filter(|v| *v != Verb::Delete)
+            .collect();
+        if rest.is_empty() {
+            return format!("{reference} {families}{place}");
+        }
+        let others = rule
+            .clone()
+            .with("verbs", rest.iter().map(|verb| verb.word()));
+        let own = firewall(&others, &self::verbs(&others), place);
+        return format!("{own}; {reference} {families}{place}");
+    }
     let mut text = format!("{verbs} its own tables of {families}");
     if rule.verbs().contains(&Verb::Write) {
         match rule.get("hooks") {
@@ -350,7 +367,12 @@ mod tests {
             (
                 r#"{"firewall": [{"namespace": "host"}]}"#,
                 "read and write its own tables of every family, with chains on every hook, whose \
-                 rules may do anything with a packet, on the host",
+                 rules may do anything with a packet, on the host; remove what the reference plugin \
+                 of its name made for the container, in tables of every family, on the host",
+            ),
+            (
+                r#"{"firewall": [{"namespace": "host", "families": ["ip", "ip6"], "verbs": ["delete"]}]}"#,
+                "remove what the reference plugin of its name made for the container, in tables of ip and ip6, on the host",
             ),
             (
                 r#"{"link": [{"namespace": "host", "kinds": ["veth"], "owners": ["network"], "attributes": ["mtu", "mac"], "verbs": ["update"]}]}"#,

@@ -1,5 +1,7 @@
 //! Capability `firewall`: from the contract to the gate and the kernel.
 
+use std::net::IpAddr;
+
 use super::bindings::weir::cni::firewall::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types::Namespace;
 use super::state::Host;
@@ -122,9 +124,45 @@ impl Contract for Host {
         })?;
         Ok(elements.into_iter().map(Into::into).collect())
     }
+
+    fn remove_reference_rules(&mut self) -> Result<u32, Error> {
+        let addresses = self.addresses_by_reference()?;
+        let invocation = self.gate.invocation();
+        let operation = firewall::RemoveReference {
+            plugin: self.plugin.clone(),
+            network: self.network.clone(),
+            container_id: invocation.container_id.clone(),
+            ifname: invocation.ifname.clone(),
+            addresses,
+        };
+        self.gate.perform(operation, |permit| {
+            kernel::firewall::remove_reference(&mut self.namespaces, permit)
+        })
+    }
 }
 
 impl Host {
+    /// The container's addresses, where the reference has attached it: rules that accept an address do not say whose it
+    /// is, and weir may have given the same to another container. A veth of the host's in the previous result tells:
+    /// those that weir makes have the mark of their attachment, which nobody in a container can take away.
+    fn addresses_by_reference(&mut self) -> Result<Vec<IpAddr>, Error> {
+        let Some(previous) = self.previous.clone() else {
+            return Ok(Vec::new());
+        };
+        let on_host = previous.interfaces.iter().filter(|i| i.sandbox.is_none());
+        for interface in on_host {
+            let name = kernel::link::LinkReference::Name(interface.name.clone());
+            match kernel::link::find(&mut self.namespaces, Namespace::Host.into(), &name) {
+                Ok(link) if link.kind == "veth" && link.alias.is_empty() => {
+                    return Ok(previous.ips.iter().map(|ip| ip.address.addr()).collect());
+                }
+                Err(error) if !error.is_not_found() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(Vec::new())
+    }
+
     /// What the gate must know of a transaction, and its commands do not say.
     fn look_at_elements(&mut self, apply: &mut firewall::Apply) -> Result<(), Error> {
         let ports = apply.translated().into_iter().flatten();

@@ -6,6 +6,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime::{ResourceLimiter, Trap};
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use weir_cni::AddResult;
 use weir_engine::bounds;
 
 use super::bindings::weir::cni::types::{self, LinkReference};
@@ -29,6 +30,10 @@ pub struct Setup {
     pub paths: Paths,
     /// The plugin's name.
     pub plugin: String,
+    /// The network's name in its configuration.
+    pub network: String,
+    /// What ADD returned, for the commands that come after it.
+    pub previous: Option<AddResult>,
     /// The name by which the stores of a tenant's network were called once, for an attachment that may have been
     /// made then.
     pub former_network: Option<String>,
@@ -52,6 +57,8 @@ pub struct Host {
     pub(super) namespaces: Namespaces,
     pub(super) paths: Paths,
     pub(super) plugin: String,
+    pub(super) network: String,
+    pub(super) previous: Option<AddResult>,
     pub(super) former_network: Option<String>,
     pub(super) configured: Configured,
     pub(super) deadline: Instant,
@@ -122,6 +129,8 @@ impl Host {
             firewalld: Firewalld::new(setup.paths.system_bus(), setup.deadline),
             paths: setup.paths,
             plugin: setup.plugin,
+            network: setup.network,
+            previous: setup.previous,
             former_network: setup.former_network,
             configured: setup.configured,
             deadline: setup.deadline,

@@ -115,6 +115,8 @@ impl Sandbox {
         };
         let audit = Audit::new(subject, Err("nothing is recorded".to_owned()), false);
         Host::new(Setup {
+            network: String::new(),
+            previous: None,
             gate: Gate::new(Capabilities::default(), Invocation::default(), audit),
             namespaces: Namespaces::new(None),
             paths: self.paths().clone(),

@@ -173,6 +173,8 @@ impl Sandbox {
             namespaces: Namespaces::new(duplicate(request.container.as_deref())?),
             paths: self.paths.clone(),
             plugin: plugin.name.clone(),
+            network: request.network.clone(),
+            previous: request.previous.clone(),
             former_network: request.former_network(),
             configured: request.configured(&plugin.name),
             limits,

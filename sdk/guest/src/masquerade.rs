@@ -192,7 +192,7 @@ pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> 
     let known: Vec<_> = addresses
         .map(|address| (family_of(address).pods, vec![address.into()]))
         .collect();
-    owned::remove(FAMILY, owner, &known, || Ok([PODS4, PODS6].to_vec()))
+    owned::remove_or_reference(FAMILY, owner, &known, || Ok([PODS4, PODS6].to_vec()))
         .context("could not remove masquerading")
 }
 

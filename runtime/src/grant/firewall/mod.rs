@@ -6,6 +6,8 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
 use super::operation::{Namespace, Operation, Verb};
@@ -123,6 +125,39 @@ pub struct ListElements {
     pub family: Family,
     pub table: String,
     pub set: String,
+}
+
+/// Removes what a plugin of the reference set made for an attachment: rules of iptables, and rules in nftables tables of
+/// its own. They are known by the names that it gave them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RemoveReference {
+    /// By its name.
+    pub plugin: String,
+    /// The network's name in its configuration.
+    pub network: String,
+    pub container_id: String,
+    pub ifname: String,
+    /// Whose packets `firewall` accepted: the container's addresses, where a link of the host says that weir has not
+    /// attached it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<IpAddr>,
+}
+
+impl Operation for RemoveReference {
+    type Rule = FirewallRule;
+    const NAME: &'static str = "firewall.remove-reference-rules";
+    const VERB: Verb = Verb::Delete;
+
+    fn requirements(&self) -> Vec<Requirement> {
+        let in_family = |family| Requirement {
+            namespace: Namespace::Host,
+            family,
+            table: String::new(),
+            verb: Self::VERB,
+            subject: Subject::Reference,
+        };
+        vec![in_family(Family::Ip), in_family(Family::Ip6)]
+    }
 }
 
 impl Operation for Apply {

@@ -21,7 +21,8 @@ pub struct FirewallRule {
     /// Families of tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub families: Option<Vec<Family>>,
-    /// `read`, `write`.
+    /// `read`, `write`: the plugin's own tables. `delete`: what the reference plugin of its name made for the
+    /// attachment, in tables of iptables and of its own.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -69,6 +70,8 @@ pub enum Subject {
         /// Something on the host listens at it.
         is_listening: bool,
     },
+    /// What the reference plugin made for this attachment.
+    Reference,
     /// An element that is removed: the mark of whose it is, empty for what is shared.
     Removed(String),
 }
@@ -83,6 +86,12 @@ impl fmt::Display for Requirement {
             subject,
         } = self;
         match subject {
+            Subject::Reference => {
+                return write!(
+                    f,
+                    "{verb} the reference plugin's rules for this attachment from tables of family {family} in {namespace}"
+                );
+            }
             Subject::Table => write!(f, "{verb}")?,
             Subject::Hook(hook) => write!(f, "{verb} a chain on hook {hook} to")?,
             Subject::Statement { kind, hook: None } => write!(f, "{verb} `{kind}` to")?,
@@ -113,7 +122,7 @@ impl fmt::Display for Requirement {
 impl operation::Rule for FirewallRule {
     type Requirement = Requirement;
     const CAPABILITY: Capability = Capability::Firewall;
-    const VERBS: &'static [Verb] = &[Verb::Read, Verb::Write];
+    const VERBS: &'static [Verb] = &[Verb::Read, Verb::Write, Verb::Delete];
 
     /// What may be reached from every hook must be allowed on all on which the plugin may hang a chain.
     fn spread(rules: &[Self], r: Requirement) -> Vec<Requirement> {

@@ -222,6 +222,10 @@ pub(super) static OPERATIONS: &[Known] = operations! {
         r#"{"table": "weir_plugin", "set": "", "key": []}"#; complete::nothing;
     firewall::ListElements; [NAMESPACE, FAMILY, TABLE, Field::text("set", "/set").optional()];
         r#"{"table": "weir_plugin", "set": ""}"#; complete::nothing;
+    firewall::RemoveReference; [
+        Field::text("plugin", "/plugin"),
+        Field::text("container-id", "/container_id").optional()
+    ]; r#"{"network": "", "container_id": "", "ifname": ""}"#; complete::nothing;
 
     firewalld::IsRunning; []; "{}"; complete::nothing;
     firewalld::ZoneOfSource; [SOURCE]; "{}"; complete::nothing;

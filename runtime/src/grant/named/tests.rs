@@ -254,6 +254,12 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
         "namespace=host family=bridge set=s",
         "read nftables table `bridge weir_plugin` in host",
     ),
+    (
+        "firewall.remove-reference-rules",
+        "plugin=portmap",
+        "delete the reference plugin's rules for this attachment from tables of family ip in host, delete the reference \
+         plugin's rules for this attachment from tables of family ip6 in host",
+    ),
     ("firewalld.is-running", "", "read whether firewalld runs"),
     (
         "firewalld.zone-of-source",

@@ -205,6 +205,7 @@ fn firewall(r: &firewall::Requirement) -> Part {
     match r.subject {
         // Rules that say nothing of ports and of owners allow all of them.
         firewall::Subject::Table
+        | firewall::Subject::Reference
         | firewall::Subject::Port { .. }
         | firewall::Subject::Removed(_) => part,
         firewall::Subject::Hook(hook) => part.bound("hooks", Some(hook)),

@@ -9,6 +9,7 @@ pub(super) const SUBSYSTEM: u8 = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     NewTable = 0,
+    GetTable = 1,
     DeleteTable = 2,
     NewChain = 3,
     GetChain = 4,

@@ -9,6 +9,7 @@
 //! | `rule`, `field`, `expression` | a rule as expressions on registers |
 //! | `set`, `value` | sets and their elements |
 //! | `read` | reading back |
+//! | `reference` | what the reference plugins left of an attachment |
 //! | `family`, `kind` | numbers and names of families, hooks, chain types, messages |
 //! | `check`, `comment` | what may stand in names and comments |
 //!
@@ -26,6 +27,7 @@ mod field;
 mod kept;
 mod kind;
 mod read;
+mod reference;
 mod refusal;
 mod rule;
 mod set;
@@ -43,6 +45,8 @@ use crate::grant::firewall::{
     Apply, Chain, Element, Family, GetElement, ListChains, ListElements, ListRules, ListSets, Rule,
     Value,
 };
+
+pub use self::reference::remove as remove_reference;
 
 /// Carries out commands as one transaction, and returns the transactions that take back what it
 /// created, in the order in which they are to be carried out. What another invocation has put

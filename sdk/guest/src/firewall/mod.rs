@@ -397,3 +397,9 @@ pub fn list_elements(
 ) -> Result<Vec<Element>, OperationError> {
     Ok(raw::list_elements(namespace, family, set)?)
 }
+
+/// Removes what the plugin of this name in the reference set made for this attachment, and returns how many rules and
+/// chains they were. Errors: `unsupported`, `busy`.
+pub fn remove_reference_rules() -> Result<u32, OperationError> {
+    Ok(raw::remove_reference_rules()?)
+}

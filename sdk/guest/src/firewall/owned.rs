@@ -4,7 +4,7 @@ use super::shared::Shared;
 use super::{Command, Element, Elements, Family, Value};
 use crate::check::wrong;
 use crate::owner::{Owner, Valid};
-use crate::{Error, ErrorCode, Namespace, OperationError, Outcome, firewall};
+use crate::{Error, ErrorCode, Namespace, OperationError, Outcome, firewall, log};
 
 pub use super::shared::if_any;
 
@@ -129,13 +129,14 @@ pub fn garbage(
 }
 
 /// Removes an attachment's elements: those with the keys that it is known to have, each with its set;
-/// or, where none are known or not all are there, what is found among all elements of `sets`.
+/// or, where none are known or not all are there, what is found among all elements of `sets`. Returns whether there
+/// was any: if not, weir may not have attached the container.
 pub fn remove<S: AsRef<str>>(
     family: Family,
     owner: &Owner,
     known: &[(S, Vec<Value>)],
     sets: impl FnOnce() -> Result<Vec<S>, OperationError>,
-) -> Result<(), OperationError> {
+) -> Result<bool, OperationError> {
     let mut found = Vec::with_capacity(known.len());
     for (set, key) in known {
         found.extend(get(family, set.as_ref(), key, owner)?);
@@ -143,7 +144,35 @@ pub fn remove<S: AsRef<str>>(
     if known.is_empty() || found.len() < known.len() {
         found = find(family, &sets()?, |element| element.is_of(owner))?;
     }
-    delete(family, found)
+    let is_any = !found.is_empty();
+    delete(family, found)?;
+    Ok(is_any)
+}
+
+/// Removes the attachment's elements as [`remove`] does, and where there are none, what the reference plugin made in their
+/// place: a node may change to weir with containers running. A grant that does not allow it leaves that where it is.
+pub fn remove_or_reference<S: AsRef<str>>(
+    family: Family,
+    owner: &Owner,
+    known: &[(S, Vec<Value>)],
+    sets: impl FnOnce() -> Result<Vec<S>, OperationError>,
+) -> Result<(), OperationError> {
+    if remove(family, owner, known, sets)? {
+        return Ok(());
+    }
+    match firewall::remove_reference_rules() {
+        Ok(0) => {}
+        Ok(count) => log::info(
+            "what the reference plugin made for this attachment is removed",
+            &[("rules", &*count.to_string())],
+        ),
+        Err(error) if error.code == ErrorCode::Denied => log::warn(
+            "what the reference plugin may have made for this attachment stays",
+            &[("error", &*error.message)],
+        ),
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 /// Removes elements, in one transaction where all are still there.

@@ -408,6 +408,7 @@ fn of_firewall(function: &str, order: &Order) -> Answer {
             done(firewall::get_element(there, family, &order.name, &key))
         }
         "list-elements" => done(firewall::list_elements(there, family, &order.name)),
+        "remove-reference-rules" => done(firewall::remove_reference_rules()),
         _ => unknown(order),
     }
 }
