@@ -17,7 +17,9 @@ fn a_component_says_what_it_asks_for_down_to_the_functions() -> Result<()> {
     );
     assert_eq!(shown["name"], "labels");
     assert_eq!(shown["about"]["version"], "0.1.0");
-    assert_eq!(shown["capabilities"], json!({ "link": ["get", "update"] }));
+    // The SDK logs the keys of a configuration that a plugin does not know.
+    let asked = json!({ "link": ["get", "update"], "log": ["write"] });
+    assert_eq!(shown["capabilities"], asked);
     assert_eq!(shown["refused"], json!([]));
     assert_eq!(shown["granted"], false);
     assert_eq!(shown["grants"], json!([]));
