@@ -115,6 +115,17 @@ fn a_del_removes_what_a_killed_add_made() -> Result<()> {
     Ok(())
 }
 
+/// Property: it goes as well where the plugin's own DEL fails.
+#[test]
+fn a_del_that_fails_removes_what_a_killed_add_made() -> Result<()> {
+    let place = place("{}")?;
+    kill_half_way(&place)?;
+    let failed = place.run("DEL", json!({ "delAct": "trap" }), &[])?;
+    assert_eq!(failed.error()["code"], 210, "{failed:?}");
+    assert_eq!(pairs(&place)?, [""; 0]);
+    Ok(())
+}
+
 /// Property: GC removes it as well, unless the attachment is there.
 #[test]
 fn a_gc_removes_what_a_killed_add_made() -> Result<()> {

@@ -110,7 +110,9 @@ impl Sandbox {
         let host = self.host(&plugin, code, grant, request, role, deadline)?;
         let mut call = Call::new(self.engine(), &plugin.name, host)?;
         let outcome = call.make(&ready, request);
-        let outcome = outcome.and_then(|result| call.remove_left(request).map(|()| result));
+        // Also where the plugin itself fails to delete anything.
+        let removed = call.remove_left(request);
+        let outcome = outcome.and_then(|result| removed.map(|()| result));
         call.finish(request.command, outcome)
     }
 
