@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::State;
+use weir_kit::{Outcome, State};
 
-use crate::world::{World, bridge, list, names};
+use crate::world::{Pod, World, bridge, list, names};
 
 #[test]
 fn the_record_is_there_before_the_first_delegate_and_gone_after_the_last() -> Result<()> {
@@ -170,17 +170,20 @@ fn gc_takes_nobody_elses_namespace_for_the_one_that_is_gone() -> Result<()> {
     Ok(())
 }
 
+/// STATUS, which is about no container.
+fn status(world: &World, pod: &Pod, config: &Value) -> Result<Outcome> {
+    let mut call = world.call("STATUS", pod, config);
+    for variable in ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_ARGS"] {
+        call.unset(variable);
+    }
+    world.node.run(&call)
+}
+
 #[test]
 fn status_is_that_of_the_default_network() -> Result<()> {
     let world = World::create()?;
     let pod = world.pod_with("status", &[])?;
-    let status = |config: &Value| {
-        let mut call = world.call("STATUS", &pod, config);
-        for variable in ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_ARGS"] {
-            call.unset(variable);
-        }
-        world.node.run(&call)
-    };
+    let status = |config: &Value| status(&world, &pod, config);
     let good = status(&world.config())?;
     assert!(good.succeeded(), "{good:?}");
     let error =
@@ -197,13 +200,7 @@ fn status_is_that_of_the_default_network() -> Result<()> {
 fn status_tells_that_the_api_server_cannot_be_reached() -> Result<()> {
     let world = World::create()?;
     let pod = world.pod_with("status", &[])?;
-    let status = |config: &Value| {
-        let mut call = world.call("STATUS", &pod, config);
-        for variable in ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_ARGS"] {
-            call.unset(variable);
-        }
-        world.node.run(&call)
-    };
+    let status = |config: &Value| status(&world, &pod, config);
     // Its server has ended, and nobody else has its port as fast.
     let gone = weir_kit::ApiServer::start()?.kubeconfig();
     let file = world.node.root().join("etc/gone.kubeconfig");

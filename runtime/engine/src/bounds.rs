@@ -4,7 +4,7 @@
 use wasmtime::component::Component;
 use wasmtime::{Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Result};
 
-use super::settings;
+use super::settings_to_load;
 
 /// Instances of core modules, with those of the components inside. A plugin that the standard tools make has fewer
 /// than ten; one with an interpreter and its libraries inside some forty.
@@ -24,8 +24,7 @@ pub const INSTANCES_SIZE: usize = 4 << 20;
 ///
 /// The bytes must be what `weir-compiler` made of a component.
 pub unsafe fn check(code: &[u8]) -> Result<()> {
-    let mut config = settings();
-    config.with_custom_code_memory(Some(std::sync::Arc::new(super::memory::InPlace)));
+    let mut config = settings_to_load();
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(bounds()));
     let engine = Engine::new(&config)?;
     // SAFETY: the caller's.

@@ -42,9 +42,14 @@ pub fn runner() -> Result<Engine> {
 }
 
 fn new_runner() -> Result<Engine> {
+    Engine::new(&settings_to_load())
+}
+
+/// The settings of an engine that loads code, and has no compiler.
+fn settings_to_load() -> Config {
     let mut config = settings();
     config.with_custom_code_memory(Some(Arc::new(memory::InPlace)));
-    Engine::new(&config)
+    config
 }
 
 /// Code inside the binary, where the linker put it: page-aligned, so that it is run in place.

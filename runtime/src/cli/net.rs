@@ -192,10 +192,6 @@ impl Places {
         self.with_args(paths, list, capability_args)
     }
 
-    fn network(&self, paths: Paths, list: NetworkConfigList) -> Result<Network> {
-        self.with_args(paths, list, Map::new())
-    }
-
     fn with_args(
         &self,
         paths: Paths,

@@ -134,14 +134,10 @@ impl Gate {
         let start = Instant::now();
         let permits: Vec<_> = operations.into_iter().map(Permit::new).collect();
         let outcome = act(&permits);
-        let took = start.elapsed();
-        let answer = match &outcome {
-            Ok(()) => "ok".to_owned(),
-            Err(error) => error.to_string(),
-        };
+        let (answer, took) = (answer_of(&outcome), Some(start.elapsed()));
         for permit in &permits {
             self.audit
-                .record(permit.operation(), &Verdict::Undo, &answer, Some(took));
+                .record(permit.operation(), &Verdict::Undo, &answer, took);
         }
         outcome
     }
@@ -222,13 +218,17 @@ impl Gate {
         let start = Instant::now();
         let permit = Permit::new(operation);
         let outcome = act(&permit);
-        let took = start.elapsed();
-        let answer = match &outcome {
-            Ok(_) => "ok".to_owned(),
-            Err(error) => error.to_string(),
-        };
+        let (answer, took) = (answer_of(&outcome), Some(start.elapsed()));
         self.audit
-            .record(permit.operation(), &verdict, &answer, Some(took));
+            .record(permit.operation(), &verdict, &answer, took);
         outcome
+    }
+}
+
+/// What a record says of an outcome.
+fn answer_of<T, E: fmt::Display>(outcome: &Result<T, E>) -> String {
+    match outcome {
+        Ok(_) => "ok".to_owned(),
+        Err(error) => error.to_string(),
     }
 }

@@ -1,6 +1,6 @@
 //! The administrator's documents as the last invocation found them, so that a change of a grant does not pass unrecorded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -56,12 +56,12 @@ impl Seen {
 
     /// The documents that came, changed or went.
     pub(super) fn since<'a>(&'a self, before: &'a Self) -> Vec<Change<'a>> {
-        let files: BTreeMap<&str, ()> = (before.documents.keys().chain(self.documents.keys()))
-            .map(|file| (file.as_str(), ()))
+        let files: BTreeSet<&str> = (before.documents.keys().chain(self.documents.keys()))
+            .map(String::as_str)
             .collect();
         let of = |seen: &'a Self, file: &str| seen.documents.get(file);
         files
-            .into_keys()
+            .into_iter()
             .map(|file| (file, of(before, file), of(self, file)))
             .filter(|(_, before, after)| before != after)
             .collect()

@@ -1,7 +1,7 @@
 //! `weir net status`: whether a network can take attachments, exhausted address ranges included.
 
 use anyhow::Result;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use weir_cni::{NetworkConfigList, PluginConfig};
 
 use super::NetworkArguments;
@@ -21,7 +21,8 @@ pub(super) fn run(arguments: &NetworkArguments) -> Result<()> {
     let paths = Paths::from_environment();
     let directory = arguments.places.configurations(&paths);
     let list = find(&directory, &arguments.network).map_err(show)?;
-    let network = arguments.places.network(paths, about_ranges(list)?)?;
+    let list = about_ranges(list)?;
+    let network = arguments.places.with_args(paths, list, Map::new())?;
     network.status().map_err(show)
 }
 

@@ -1,6 +1,7 @@
 //! What an invocation has done and the host can undo, in order.
 
 use super::step::Undo;
+use crate::grant::link::Delete;
 use crate::grant::store::{Change, Location, Revert};
 
 /// What an invocation has done. The last is undone first.
@@ -63,7 +64,7 @@ impl Done {
 
     /// Takes the links out that were made, where nothing done since may have given them another index, and that are
     /// removed whatever else they have: all but bridges, which others may use.
-    pub fn take_links(&mut self) -> Vec<crate::grant::link::Delete> {
+    pub fn take_links(&mut self) -> Vec<Delete> {
         let is_move = |step: &Undo| matches!(step, Undo::Move { .. });
         let after = self.steps.iter().rposition(is_move).map_or(0, |at| at + 1);
         let taken = self.steps.extract_if(

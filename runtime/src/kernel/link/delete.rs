@@ -3,7 +3,7 @@
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 
-use super::{by_index, link_message, without_statistics};
+use super::{by_index, standing};
 use crate::gate::Permit;
 use crate::grant::link::Delete;
 use crate::kernel::error::{Code, Error};
@@ -68,12 +68,8 @@ fn as_group(socket: &mut RouteSocket, permits: &[Permit<Delete>]) -> Result<(), 
 
 /// The number of a group in which no link is.
 fn free_group(socket: &mut RouteSocket) -> Result<u32, Error> {
-    let mut all = LinkMessage::default();
-    all.attributes.push(without_statistics());
-    let (answer, _) = socket.dump_once(&RouteNetlinkMessage::GetLink(all))?;
-    let taken: Vec<u32> = answer
+    let taken: Vec<u32> = standing(socket)?
         .into_iter()
-        .filter_map(link_message)
         .flat_map(|link| link.attributes)
         .filter_map(|attribute| match attribute {
             LinkAttribute::Group(group) => Some(group),

@@ -66,15 +66,19 @@ pub fn marked(
     namespace: Namespace,
     is_meant: impl Fn(&str) -> bool,
 ) -> Result<Vec<LinkFacts>, Error> {
-    let mut all = LinkMessage::default();
-    all.attributes.push(without_statistics());
-    let (answer, _) = namespaces
-        .route(namespace)?
-        .dump_once(&RouteNetlinkMessage::GetLink(all))
+    let links = standing(namespaces.route(namespace)?)
         .map_err(|e| e.while_doing(format_args!("list the links in {namespace}")))?;
-    let links = answer.into_iter().filter_map(link_message).map(Link::from);
+    let links = links.into_iter().map(Link::from);
     let meant = links.filter(|link| is_meant(&link.alias));
     Ok(meant.map(|link| link.facts(namespace)).collect())
+}
+
+/// All links, while others may make and remove some.
+fn standing(socket: &mut RouteSocket) -> Result<Vec<LinkMessage>, Error> {
+    let mut all = LinkMessage::default();
+    all.attributes.push(without_statistics());
+    let (answer, _) = socket.dump_once(&RouteNetlinkMessage::GetLink(all))?;
+    Ok(answer.into_iter().filter_map(link_message).collect())
 }
 
 fn filter(wanted: &link::List) -> LinkMessage {
