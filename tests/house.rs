@@ -6,9 +6,19 @@ use std::path::{Path, PathBuf};
 
 use weir_kit::house;
 
-/// The modules of the runtime, ground first. `paths` and the crate `weir_cni` are the ground.
-const FLOORS: [&str; 10] = [
-    "paths", "files", "grant", "gate", "kernel", "host", "sandbox", "network", "pod", "cli",
+/// The modules of the runtime, ground first. `paths`, `files`, `ownership` and the crate `weir_cni` are the ground.
+const FLOORS: [&str; 11] = [
+    "paths",
+    "files",
+    "ownership",
+    "grant",
+    "gate",
+    "kernel",
+    "host",
+    "sandbox",
+    "network",
+    "pod",
+    "cli",
 ];
 
 #[test]

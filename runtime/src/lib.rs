@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | 0 | `weir_cni` | CNI types, conversions, validation |
 //! | 0 | [`files`] | files of weir's own, replaced in one step |
+//! | 0 | [`ownership`] | whose a file is, and who else may change it |
 //! | 0 | [`paths`] | where things are on a node |
 //! | 1 | [`grant`] | the policy document, operations and their matching |
 //! | 2 | [`gate`] | authorises an operation, records it, hands out the permit |
@@ -26,6 +27,7 @@ pub mod host;
 pub mod kernel;
 #[cfg(feature = "sandbox")]
 pub mod network;
+pub mod ownership;
 pub mod paths;
 #[cfg(feature = "sandbox")]
 pub mod pod;

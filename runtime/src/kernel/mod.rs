@@ -27,7 +27,6 @@ pub mod neighbour;
 pub mod netfilter;
 pub mod netlink;
 pub mod notification;
-pub mod ownership;
 pub mod program;
 pub mod route;
 pub mod socket;

@@ -13,7 +13,7 @@ use weir_cni::{Args, Error};
 
 use super::attachment::Attachment;
 use crate::files::{self, Durability};
-use crate::kernel::ownership::{self, Untrusted};
+use crate::ownership::{self, Untrusted};
 use crate::paths::Paths;
 
 /// libcni's name for the format.

@@ -20,7 +20,7 @@ use super::files::is_configuration;
 use super::native;
 use super::source::{MADE_BY, Source};
 use crate::grant::section::Request;
-use crate::kernel::ownership;
+use crate::ownership;
 use crate::paths::Paths;
 
 /// Delegating plugins, by their `type`.

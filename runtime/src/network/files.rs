@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use weir_cni::{Error, NetworkConfigList, PluginConfig};
 
-use crate::kernel::ownership::{self, Untrusted};
+use crate::ownership::{self, Untrusted};
 
 /// Extensions, the first first.
 const EXTENSIONS: [&str; 3] = ["conflist", "conf", "json"];

@@ -25,8 +25,8 @@ use super::configuration::Configuration;
 use super::record::{Record, Recorded, Records, Unusable};
 use super::reference::Reference;
 use crate::files;
-use crate::kernel::ownership::{self, Untrusted};
 use crate::network::{Attachment, Cache, Cached};
+use crate::ownership::{self, Untrusted};
 use crate::paths::Paths;
 
 /// The interface of the default network, where nothing says otherwise.

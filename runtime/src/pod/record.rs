@@ -20,8 +20,8 @@ use super::codes;
 use super::plan::Planned;
 use super::reference::Reference;
 use crate::files::{self, Durability};
-use crate::kernel::ownership::{self, Untrusted};
 use crate::network::{Attachment, Source};
+use crate::ownership::{self, Untrusted};
 use crate::paths::Paths;
 
 /// The only version of the document so far.

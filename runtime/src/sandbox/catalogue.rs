@@ -16,7 +16,7 @@ use super::{builtin, codes};
 use crate::grant::document::Digest;
 use crate::grant::mistake::nearest;
 use crate::grant::own;
-use crate::kernel::ownership;
+use crate::ownership;
 use crate::paths::Paths;
 
 /// A plugin that can be run.

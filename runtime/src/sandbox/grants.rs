@@ -20,7 +20,7 @@ use crate::grant::mistake::Mistake;
 use crate::grant::reading::MOST_BYTES;
 use crate::grant::section::Request as Asked;
 use crate::grant::{Capabilities, Capability, Document, Limits, Section};
-use crate::kernel::ownership::{self, Untrusted};
+use crate::ownership::{self, Untrusted};
 use crate::paths::Paths;
 
 /// Where a grant comes from.

@@ -16,7 +16,7 @@ use weir_cni::Error;
 use super::codes;
 use super::seal::Key;
 use crate::grant::document::Digest;
-use crate::kernel::ownership::{self, Exposed, Owner, Untrusted};
+use crate::ownership::{self, Exposed, Owner, Untrusted};
 use crate::paths::Paths;
 
 /// An installed plugin: a directory with `component.wasm`, `code.cwasm` and `manifest.json`. The files

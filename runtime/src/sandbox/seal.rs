@@ -13,7 +13,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use crate::grant::document::Digest;
-use crate::kernel::ownership::{self, Untrusted};
+use crate::ownership::{self, Untrusted};
 use crate::paths::Paths;
 
 /// Among the plugins' directories. No plugin has a name that begins with a dot.

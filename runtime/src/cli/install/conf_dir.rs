@@ -6,8 +6,8 @@ use anyhow::{Result, anyhow};
 use weir_cni::NetworkConfigList;
 
 use super::kept::file_names;
-use crate::kernel::ownership::Untrusted;
 use crate::network;
+use crate::ownership::Untrusted;
 
 /// What was looked for, or why it is not there (yet).
 pub enum Search<T> {

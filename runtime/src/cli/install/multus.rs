@@ -12,7 +12,7 @@ use super::OWN_NAME;
 use super::conf_dir::{Search, configurations, has_type, untrusted};
 use super::kept;
 use crate::cli::output::show;
-use crate::kernel::ownership;
+use crate::ownership;
 use crate::paths::Paths;
 use crate::pod::configuration;
 use crate::pod::multus::Multus;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::conf_dir::untrusted;
 use crate::cli::output::{complain, say, show};
 use crate::files::{self, Durability};
-use crate::kernel::ownership;
+use crate::ownership;
 use crate::paths::Paths;
 use crate::pod::multus::Multus;
 

@@ -16,7 +16,7 @@ use nix::fcntl::OFlag;
 use super::rename::{exchange, rename_new};
 use super::{is_key, spare};
 use crate::kernel::Error;
-use crate::kernel::ownership::{self, Foreign, Owner};
+use crate::ownership::{self, Foreign, Owner};
 
 /// The most bytes of a value.
 pub(super) const MOST_VALUE: usize = 64 * 1024;

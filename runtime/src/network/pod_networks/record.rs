@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use weir_cni::{Error, NetworkConfigList};
 
 use crate::files::{self, Durability};
-use crate::kernel::ownership::{self, Exposed, Untrusted};
+use crate::ownership::{self, Exposed, Untrusted};
 use crate::paths::Paths;
 
 /// One attachment, which is there or is going to be.

@@ -18,7 +18,7 @@ use super::codes;
 use crate::grant::mistake::{Mistake, Position};
 use crate::grant::native::NativePlugin;
 use crate::grant::reading::{self, MOST_BYTES};
-use crate::kernel::ownership::{self, Untrusted};
+use crate::ownership::{self, Untrusted};
 use crate::paths::Paths;
 use crate::sandbox::Invalid;
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::kernel::ownership::{self, Exposed, Untrusted};
+use crate::ownership::{self, Exposed, Untrusted};
 
 /// Of a node with very many devices it has a tenth of that.
 const MOST_BYTES: u64 = 16 << 20;

@@ -10,7 +10,7 @@ use kube::config::{AuthInfo, Cluster, Kubeconfig};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-use crate::kernel::ownership::{self, Untrusted};
+use crate::ownership::{self, Untrusted};
 use crate::paths::Paths;
 
 pub const HOST: &str = "KUBERNETES_SERVICE_HOST";
