@@ -7,7 +7,6 @@ use std::fs::File;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Command as Process, Stdio};
-use std::sync::Arc;
 use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
@@ -115,14 +114,6 @@ fn ruleset_of(text: &str) -> Json {
 }
 
 /// An audit log that nobody reads.
-fn nowhere() -> Result<Arc<File>, String> {
-    File::options()
-        .append(true)
-        .open("/dev/null")
-        .map(Arc::new)
-        .map_err(|error| error.to_string())
-}
-
 struct Plugin {
     gate: Gate,
     namespaces: Namespaces,
@@ -141,15 +132,12 @@ impl Plugin {
             ifname: "eth0".to_owned(),
             network: "n".to_owned(),
             definition: None,
+            pod: None,
             plugin: "bridge".to_owned(),
             digest: String::new(),
         };
         Self {
-            gate: Gate::new(
-                capabilities,
-                Invocation::default(),
-                Audit::new(subject, nowhere(), false),
-            ),
+            gate: Gate::new(capabilities, Invocation::default(), Audit::nowhere(subject)),
             namespaces: Namespaces::new(None),
             family,
         }
@@ -1536,19 +1524,16 @@ fn what_the_grant_does_not_say_is_denied() {
             firewall: vec![grant],
             ..Capabilities::default()
         };
-        let audit = Audit::new(
-            Subject {
-                command: "ADD",
-                container_id: s("c"),
-                ifname: s("eth0"),
-                network: s("n"),
-                definition: None,
-                plugin: s("bridge"),
-                digest: s(""),
-            },
-            nowhere(),
-            false,
-        );
+        let audit = Audit::nowhere(Subject {
+            command: "ADD",
+            container_id: s("c"),
+            ifname: s("eth0"),
+            network: s("n"),
+            definition: None,
+            pod: None,
+            plugin: s("bridge"),
+            digest: s(""),
+        });
         plugin.gate = Gate::new(capabilities, subject, audit);
         let denied = plugin.apply(vec![
             Command::AddChain(regular("c")),

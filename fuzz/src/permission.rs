@@ -1,28 +1,34 @@
 //! A gate that lets everything through: the kernel layer's functions want a permit.
 
-use weir::gate::{Audit, Denied, Gate, Permit, Subject};
+use weir::gate::{Audit, Gate, Outcome, Permit, Refusal, Subject};
 use weir::grant::{Capabilities, Invocation, Operation};
 use weir::kernel;
 
 /// What can come of an operation here.
 #[derive(Debug)]
 pub enum Failure {
-    Denied(Denied),
+    Denied(Refusal),
     Kernel(kernel::Error),
 }
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Denied(denied) => denied.fmt(f),
+            Self::Denied(refusal) => refusal.fmt(f),
             Self::Kernel(error) => error.fmt(f),
         }
     }
 }
 
-impl From<Denied> for Failure {
-    fn from(denied: Denied) -> Self {
-        Self::Denied(denied)
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Denied(refusal)
+    }
+}
+
+impl Outcome for Failure {
+    fn is_refusal(&self) -> bool {
+        false
     }
 }
 
@@ -45,9 +51,10 @@ fn everything() -> Gate {
         ifname: String::new(),
         network: String::new(),
         definition: None,
+        pod: None,
         plugin: String::new(),
         digest: String::new(),
     };
-    let audit = Audit::new(subject, Err("nothing is recorded".to_owned()), false);
+    let audit = Audit::nowhere(subject);
     Gate::new(capabilities, Invocation::default(), audit)
 }

@@ -148,6 +148,11 @@ impl Paths {
         self.root.join("var/log/weir/audit.jsonl")
     }
 
+    /// Records of the audit log, while that cannot be written.
+    pub fn audit_spool(&self) -> PathBuf {
+        self.root.join("run/weir/audit.jsonl")
+    }
+
     /// weir's own log.
     pub fn log(&self) -> PathBuf {
         self.root.join("var/log/weir/weir.log")

@@ -32,6 +32,8 @@ use nix::unistd::{Pid, geteuid};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::audit;
+
 /// The image that [`Containerd::start`] imports: busybox with all its applets. Its command does
 /// nothing for ever, so that it also serves as the CRI's sandbox image.
 pub const BUSYBOX_IMAGE: &str = "weir.test/busybox:latest";
@@ -250,12 +252,9 @@ impl Containerd {
 
     /// The records of weir's audit log.
     pub fn audit(&self) -> Result<Vec<Value>> {
-        let log = fs::read_to_string(self.path("/var/log/weir/audit.jsonl"));
-        let log = log.context("reading weir's audit log")?;
-        let records = log.lines().map(serde_json::from_str);
-        records
-            .collect::<Result<_, _>>()
-            .context("reading JSON Lines")
+        Ok(audit::records(Path::new(
+            &self.path("/var/log/weir/audit.jsonl"),
+        )))
     }
 
     /// Waits for containerd's notification as sd_notify(3) describes it.

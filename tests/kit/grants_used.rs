@@ -9,6 +9,8 @@ use std::sync::{LazyLock, Mutex};
 
 use serde_json::{Map, Value};
 
+use super::audit;
+
 /// The tests of what standard plugins do, by their programs' names: `test` is `machine` inside the
 /// virtual machine. The others are about denials, about kills, or about plugins of their own.
 const RECORDED: [&str; 3] = ["differential", "machine", IN_MACHINE];
@@ -43,12 +45,9 @@ pub(super) fn keep(root: &Path) {
     if !is_recorded() || root.join("etc/weir/grants.d").exists() {
         return;
     }
-    let log = fs::read_to_string(root.join("var/log/weir/audit.jsonl")).unwrap_or_default();
-    // A line that a killed process did not finish is none.
-    let records = log
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok());
-    append(records.filter_map(|record: Value| used(&record)).collect());
+    let lines = audit::whole_lines(&root.join("var/log/weir/audit.jsonl"));
+    let records = audit::joined(lines);
+    append(records.iter().filter_map(used).collect());
 }
 
 /// Keeps what a test program in a virtual machine handed out.
@@ -66,7 +65,9 @@ pub fn keep_handed_out(standard_error: &str) {
 
 /// What of a record says which grant was used, and for what.
 fn used(record: &Value) -> Option<String> {
-    let is_event = record["capability"] == "plugin" || record["capability"] == "grant";
+    let is_event = ["plugin", "grant", "denial"]
+        .iter()
+        .any(|word| record["capability"] == *word);
     let of_grant = record["verdict"] != "undo" && !is_event;
     let kept = [
         "plugin",

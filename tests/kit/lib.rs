@@ -5,6 +5,7 @@
 //! containers in it. Everything is gone when they are dropped.
 
 pub mod api_server;
+pub mod audit;
 pub mod containerd;
 pub mod cri;
 pub mod firewalld;

@@ -11,9 +11,9 @@ use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::grants_used;
 use super::namespace::Namespace;
 use super::plugin::{Call, Outcome};
+use super::{audit, grants_used};
 
 /// A host of its own: network namespace, `WEIR_ROOT`, and a data directory for the reference.
 pub struct Node {
@@ -59,6 +59,8 @@ impl Node {
         };
         node.install()?;
         node.ip("link set lo up")?;
+        // A new namespace has the machine's own, which whatever runs there may change meanwhile.
+        node.inside(|| Ok(fs::write("/proc/sys/net/ipv4/ip_forward", "0")?))?;
         Ok(node)
     }
 
@@ -126,6 +128,11 @@ impl Node {
         taken
     }
 
+    /// The audit log.
+    pub fn audit_log(&self) -> PathBuf {
+        self.root.path().join("var/log/weir/audit.jsonl")
+    }
+
     /// The records of the audit log that are of operations.
     pub fn audit(&self) -> Vec<Value> {
         self.records(false)
@@ -137,12 +144,10 @@ impl Node {
     }
 
     fn records(&self, events: bool) -> Vec<Value> {
-        let log = fs::read_to_string(self.root.path().join("var/log/weir/audit.jsonl"));
-        let log = log.unwrap_or_default();
-        let is_event =
-            |record: &Value| record["capability"] == "plugin" || record["capability"] == "grant";
-        log.lines()
-            .map(|line| serde_json::from_str(line).expect("JSON Lines"))
+        let of_events = ["plugin", "grant", "denial"];
+        let is_event = |record: &Value| of_events.iter().any(|word| record["capability"] == *word);
+        let records = audit::records(&self.audit_log()).into_iter();
+        records
             .filter(|record| is_event(record) == events)
             .collect()
     }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::{Audit, Subject};
+use super::Subject;
 use crate::grant::document::Digest;
 
 /// Something that happened. Its members are the record's arguments.
@@ -23,6 +23,11 @@ pub enum Event<'a> {
     },
     /// An installed plugin was removed.
     Removed {},
+    /// More was denied of an invocation than is recorded one by one.
+    Further {
+        /// How many denials have no record.
+        count: u64,
+    },
     /// A document of the administrator's came, changed or went since the last invocation.
     Grant {
         /// Its file.
@@ -37,24 +42,31 @@ pub enum Event<'a> {
 }
 
 /// What the records of events have for an operation.
-pub const EVENTS: [&str; 4] = ["plugin.run", "plugin.add", "plugin.remove", "grant.change"];
+pub const EVENTS: [&str; 5] = [
+    "plugin.run",
+    "plugin.add",
+    "plugin.remove",
+    "grant.change",
+    "denial.further",
+];
 
 /// What they have for a capability.
-pub const EVENT_CAPABILITIES: [&str; 2] = ["plugin", "grant"];
+pub const EVENT_CAPABILITIES: [&str; 3] = ["plugin", "grant", "denial"];
 
 impl Event<'_> {
-    fn name(&self) -> &'static str {
+    pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Refused { .. } => EVENTS[0],
             Self::Added { .. } => EVENTS[1],
             Self::Removed {} => EVENTS[2],
             Self::Grant { .. } => EVENTS[3],
+            Self::Further { .. } => EVENTS[4],
         }
     }
 
-    fn verdict(&self) -> &'static str {
+    pub(super) fn verdict(&self) -> &'static str {
         match self {
-            Self::Refused { .. } => "denied",
+            Self::Refused { .. } | Self::Further { .. } => "denied",
             _ => "allowed",
         }
     }
@@ -69,21 +81,9 @@ impl Subject {
             ifname: String::new(),
             network: String::new(),
             definition: None,
+            pod: None,
             plugin: plugin.to_owned(),
             digest,
-        }
-    }
-}
-
-impl Audit {
-    /// Records an event, and what came of it: `ok`, or why not.
-    ///
-    /// Errors: why it is not recorded.
-    pub fn tell(&mut self, event: &Event<'_>, answer: &str) -> Result<(), &str> {
-        self.append(event.name(), event, event.verdict(), &[], answer, None);
-        match self.failure() {
-            None => Ok(()),
-            Some(why) => Err(why),
         }
     }
 }

@@ -7,22 +7,30 @@
 mod audit;
 mod event;
 mod permit;
-mod shorten;
+mod refusal;
 mod text;
 
 use std::fmt;
 use std::time::Instant;
 
-use audit::Verdict;
-pub use audit::{Audit, Subject};
+use serde_json::Value;
+
+pub use audit::{Audit, Log, MOST_RECORDED, Subject};
 pub use event::{EVENT_CAPABILITIES, EVENTS, Event};
 pub use permit::Permit;
+pub use refusal::{Denied, Refusal};
 pub use text::{escape, misleads};
 
-use crate::grant::link::LinkFacts;
+use crate::grant::link::{LinkFacts, Read};
 use crate::grant::{
     Capabilities, Capability, Decision, Invocation, Namespace, Operation, Rule, Section, decide,
 };
+
+/// What an operation comes to where it is carried out.
+pub trait Outcome: From<Refusal> + fmt::Display {
+    /// Whether weir itself refused it, and the kernel was not asked.
+    fn is_refusal(&self) -> bool;
+}
 
 /// Stands between one invocation of one plugin and the kernel.
 pub struct Gate {
@@ -32,27 +40,6 @@ pub struct Gate {
     invocation: Invocation,
     audit: Audit,
 }
-
-/// A refused operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Denied {
-    /// `create bridge `br0` in host`.
-    pub requirement: String,
-    /// `link[0]: names`, `tenants.link[0]: names`: the rule that came closest, and the field in which it missed.
-    pub closest: Option<String>,
-}
-
-impl fmt::Display for Denied {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the grant does not allow to {}", self.requirement)?;
-        match &self.closest {
-            Some(closest) => write!(f, " (closest rule: {closest})"),
-            None => write!(f, " (it has no rule for this capability)"),
-        }
-    }
-}
-
-impl std::error::Error for Denied {}
 
 impl Gate {
     /// A gate for one invocation. `capabilities` are the ones that the grant gives the plugin there.
@@ -71,9 +58,10 @@ impl Gate {
         Self { section, ..self }
     }
 
-    /// Authorises `operation`, carries it out with `act`, and records the verdict and the answer.
+    /// Authorises `operation`, carries it out with `act`, and records the verdict and the answer. What changes something
+    /// is recorded before it is done.
     ///
-    /// Errors: `Denied`, and whatever `act` answers.
+    /// Errors: a [`Refusal`], and whatever `act` answers.
     pub fn perform<O, T, E>(
         &mut self,
         operation: O,
@@ -81,26 +69,26 @@ impl Gate {
     ) -> Result<T, E>
     where
         O: Operation,
-        E: From<Denied> + fmt::Display,
+        E: Outcome,
     {
-        let section = (self.section)(O::Rule::CAPABILITY);
-        match decide(&self.capabilities, &self.invocation, &operation) {
-            Decision::Allowed { rules } => {
-                let rules = rules.iter().map(|rule| section.rule(rule)).collect();
-                Ok(self.carry_out(operation, Verdict::Allowed(rules), act)?)
-            }
-            Decision::Denied {
-                requirement,
-                closest,
-            } => {
-                let denied = Denied {
-                    requirement,
-                    closest: closest.map(|rule| section.rule(&rule)),
-                };
-                self.audit
-                    .record(&operation, &Verdict::Denied(&denied), "", None);
-                Err(denied.into())
-            }
+        self.perform_noting(operation, |_| None, act)
+    }
+
+    /// The same for what changes a value: `previous` tells which one it had.
+    pub fn perform_noting<O, T, E>(
+        &mut self,
+        operation: O,
+        previous: impl FnOnce(&T) -> Option<Value>,
+        act: impl FnOnce(&Permit<O>) -> Result<T, E>,
+    ) -> Result<T, E>
+    where
+        O: Operation,
+        E: Outcome,
+    {
+        let rules = self.authorise(&operation)?;
+        match self.audit.is_recorded::<O>() {
+            true => self.act(operation, "allowed", &rules, previous, act),
+            false => act(&Permit::new(operation)),
         }
     }
 
@@ -113,9 +101,9 @@ impl Gate {
     ) -> Result<T, E>
     where
         O: Operation,
-        E: fmt::Display,
+        E: Outcome,
     {
-        self.carry_out(operation, Verdict::Undo, act)
+        self.act(operation, "undo", &[], |_| None, act)
     }
 
     /// The same for several that are carried out in one step; nothing where there are none.
@@ -126,32 +114,109 @@ impl Gate {
     ) -> Result<(), E>
     where
         O: Operation,
-        E: fmt::Display,
+        E: Outcome,
     {
         if operations.is_empty() {
             return Ok(());
         }
+        let all: Vec<&O> = operations.iter().collect();
+        let intended = self.audit.intend(&all, "undo", &[]);
+        let pending = intended.map_err(Refusal::Unrecorded)?;
         let start = Instant::now();
         let permits: Vec<_> = operations.into_iter().map(Permit::new).collect();
         let outcome = act(&permits);
-        let (answer, took) = (answer_of(&outcome), Some(start.elapsed()));
-        for permit in &permits {
-            self.audit
-                .record(permit.operation(), &Verdict::Undo, &answer, took);
-        }
+        let (answer, took) = (answer_of(&outcome), start.elapsed());
+        self.audit.answer(&pending, &answer, false, took, None);
         outcome
+    }
+
+    /// The rules that allow an operation. Errors: why it is not carried out, which is recorded.
+    fn authorise<O: Operation>(&mut self, operation: &O) -> Result<Vec<String>, Refusal> {
+        let section = (self.section)(O::Rule::CAPABILITY);
+        let rules: Vec<String> = match decide(&self.capabilities, &self.invocation, operation) {
+            Decision::Allowed { rules } => rules.iter().map(|rule| section.rule(rule)).collect(),
+            Decision::Denied {
+                requirement,
+                closest,
+            } => {
+                let denied = Denied {
+                    requirement,
+                    closest: closest.map(|closest| closest.of(section)),
+                };
+                let told = self.told(operation, &denied);
+                self.audit
+                    .not_done(operation, "denied", &[], Some(&denied), &told.to_string());
+                return Err(told);
+            }
+        };
+        if let Some(refusal) = not_found(operation) {
+            if self.audit.is_recorded::<O>() {
+                self.audit
+                    .not_done(operation, "allowed", &rules, None, &refusal.to_string());
+            }
+            return Err(refusal);
+        }
+        match operation.flaw() {
+            None => Ok(rules),
+            Some(why) => {
+                self.audit
+                    .not_done(operation, "refused", &rules, None, &why);
+                Err(Refusal::Refused(why))
+            }
+        }
+    }
+
+    /// What a plugin is told of a denial. Of a link of the host that is hidden from it, it is told what it would be told if
+    /// there were no such link.
+    fn told<O: Operation>(&self, operation: &O, denied: &Denied) -> Refusal {
+        let Some(blind) = self.without_hidden_links(operation) else {
+            return Refusal::Denied(denied.clone());
+        };
+        match decide(&self.capabilities, &self.invocation, &blind) {
+            Decision::Allowed { .. } => {
+                not_found(&blind).unwrap_or_else(|| Refusal::Denied(denied.clone()))
+            }
+            Decision::Denied {
+                requirement,
+                closest,
+            } => {
+                let section = (self.section)(O::Rule::CAPABILITY);
+                Refusal::Denied(Denied {
+                    requirement,
+                    closest: closest.map(|closest| closest.of(section)),
+                })
+            }
+        }
+    }
+
+    /// An operation as if the links that are hidden from the plugin were not there; none where it names no such link.
+    fn without_hidden_links<O: Operation>(&self, operation: &O) -> Option<O> {
+        let mut blind = operation.clone();
+        let mut is_blind = false;
+        for link in blind.links_mut() {
+            if self.is_hidden(link) {
+                *link = link.absent();
+                is_blind = true;
+            }
+        }
+        is_blind.then_some(blind)
+    }
+
+    /// Whether a plugin must not learn that there is a link: one of the host that it may not look at. Where it may create
+    /// one of that name, it finds out by that.
+    fn is_hidden(&self, link: &LinkFacts) -> bool {
+        let mut rules = self.capabilities.link.iter();
+        let mut may_create = || rules.any(|rule| rule.may_create_named(link, &self.invocation));
+        link.namespace == Namespace::Host
+            && !link.is_absent()
+            && !self.allows(&Read { link: link.clone() })
+            && (link.by_index || !may_create())
     }
 
     /// Whether `operation` would be allowed. Nothing is done, and nothing recorded.
     pub fn allows<O: Operation>(&self, operation: &O) -> bool {
         let decision = decide(&self.capabilities, &self.invocation, operation);
         matches!(decision, Decision::Allowed { .. })
-    }
-
-    /// Whether the grant has a rule that could be about a link of that name.
-    pub fn mentions_link(&self, namespace: Namespace, name: &str) -> bool {
-        self.capabilities
-            .mention_link(namespace, name, &self.invocation)
     }
 
     /// Whether the grant lets links be created in a namespace, of whatever kind.
@@ -200,29 +265,61 @@ impl Gate {
         self.audit.failure()
     }
 
+    /// Bytes of records that the invocation has made.
+    pub fn recorded(&self) -> usize {
+        self.audit.recorded()
+    }
+
+    /// Names the invocation in its records.
+    pub fn recorded_as(&self) -> &str {
+        self.audit.invocation()
+    }
+
+    /// Whether it stands before an ADD.
+    pub fn is_add(&self) -> bool {
+        self.audit.subject().command == "ADD"
+    }
+
+    /// Writes what is still due in the audit log: an invocation's end.
+    pub fn finish(&mut self) {
+        self.audit.finish();
+    }
+
     /// This invocation's container id, interface name and network.
     pub fn invocation(&self) -> &Invocation {
         &self.invocation
     }
 
-    fn carry_out<O, T, E>(
+    /// Records that it is about to be done, does it, and says what came of it.
+    fn act<O, T, E>(
         &mut self,
         operation: O,
-        verdict: Verdict<'_>,
+        verdict: &'static str,
+        rules: &[String],
+        previous: impl FnOnce(&T) -> Option<Value>,
         act: impl FnOnce(&Permit<O>) -> Result<T, E>,
     ) -> Result<T, E>
     where
         O: Operation,
-        E: fmt::Display,
+        E: Outcome,
     {
+        let intended = self.audit.intend(&[&operation], verdict, rules);
+        let pending = intended.map_err(Refusal::Unrecorded)?;
         let start = Instant::now();
-        let permit = Permit::new(operation);
-        let outcome = act(&permit);
-        let (answer, took) = (answer_of(&outcome), Some(start.elapsed()));
+        let outcome = act(&Permit::new(operation));
+        let (answer, took) = (answer_of(&outcome), start.elapsed());
+        let is_refused = matches!(&outcome, Err(error) if error.is_refusal());
+        let previous = outcome.as_ref().ok().and_then(previous);
         self.audit
-            .record(permit.operation(), &verdict, &answer, took);
+            .answer(&pending, &answer, is_refused, took, previous.as_ref());
         outcome
     }
+}
+
+/// That a link that it names is not there; none where all are.
+fn not_found<O: Operation>(operation: &O) -> Option<Refusal> {
+    let absent = operation.links().into_iter().find(|link| link.is_absent());
+    absent.map(|link| Refusal::NotFound(link.not_found()))
 }
 
 /// What a record says of an outcome.

@@ -6,11 +6,10 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use super::facts::{LinkFacts, names_links};
 use super::fields::{Networks, Verbs};
-use super::link::LinkFacts;
-use super::operation::{
-    Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
-};
+use super::namespace::Namespace;
+use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
 use super::overlap::{Overlap, may_overlap};
 use super::owner::Owner;
 use super::pattern::{Pattern, contains};
@@ -96,6 +95,8 @@ impl Operation for Add {
             })
             .collect()
     }
+
+    names_links!(link);
 }
 
 impl Operation for Delete {
@@ -106,6 +107,8 @@ impl Operation for Delete {
     fn requirements(&self) -> Vec<Requirement> {
         vec![Requirement::new(&self.link, Some(self.address), Self::VERB)]
     }
+
+    names_links!(link);
 }
 
 impl Operation for List {
@@ -116,6 +119,8 @@ impl Operation for List {
     fn requirements(&self) -> Vec<Requirement> {
         vec![Requirement::new(&self.link, None, Self::VERB)]
     }
+
+    names_links!(link);
 }
 
 impl Operation for Settle {
@@ -126,6 +131,8 @@ impl Operation for Settle {
     fn requirements(&self) -> Vec<Requirement> {
         vec![Requirement::new(&self.link, None, Self::VERB)]
     }
+
+    names_links!(link);
 }
 
 /// `address:` in a grant. Absent fields match everything.
@@ -225,7 +232,10 @@ impl Rule for AddressRule {
                 "namespace",
                 self.namespace.is_none_or(|n| n == r.link.namespace),
             )
-            .field("kinds", any(self.kinds.as_deref(), |k| *k == r.link.kind))
+            .field(
+                "kinds",
+                r.link.is_absent() || any(self.kinds.as_deref(), |k| *k == r.link.kind),
+            )
             .field(
                 "links",
                 any(self.links.as_deref(), |p| {
@@ -235,7 +245,8 @@ impl Rule for AddressRule {
             .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
             .field(
                 "owners",
-                any(self.owners.as_deref(), |o| o.has(&r.link.owner, invocation)),
+                r.link.is_absent()
+                    || any(self.owners.as_deref(), |o| o.has(&r.link.owner, invocation)),
             )
             .field("addresses", r.address.as_ref().is_none_or(in_networks))
             .field(

@@ -29,6 +29,9 @@ pub trait Asked {
     /// What must be allowed for the operation to be.
     fn needs(&self) -> Vec<Need>;
 
+    /// Why weir refuses it whatever a grant allows.
+    fn flaw(&self) -> Option<String>;
+
     /// Its arguments, as a record of the audit log has them.
     fn arguments(&self) -> Value;
 }
@@ -52,6 +55,10 @@ where
 
     fn needs(&self) -> Vec<Need> {
         self.requirements().into_iter().map(Need::from).collect()
+    }
+
+    fn flaw(&self) -> Option<String> {
+        Operation::flaw(self)
     }
 
     fn arguments(&self) -> Value {

@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::address::Family;
 use super::fields::Verbs;
-use super::operation::{
-    Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
-};
+use super::namespace::Namespace;
+use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
 use super::pattern::Range;
 
 /// A transport protocol that has ports.
@@ -201,7 +200,7 @@ mod tests {
     fn denied(requirement: &str, closest: Option<&str>) -> Decision {
         Decision::Denied {
             requirement: requirement.to_owned(),
-            closest: closest.map(str::to_owned),
+            closest: closest.map(Into::into),
         }
     }
 

@@ -192,7 +192,7 @@ mod tests {
     fn each_field_counts() {
         let denied = |requirement: &str, closest: Option<&str>| Decision::Denied {
             requirement: requirement.to_owned(),
-            closest: closest.map(str::to_owned),
+            closest: closest.map(Into::into),
         };
         assert_eq!(
             decision(NICS, &by_link("eth0")),

@@ -182,7 +182,7 @@ mod tests {
     fn missed(decision: Decision) -> Option<String> {
         match decision {
             Decision::Allowed { .. } => None,
-            Decision::Denied { closest, .. } => closest,
+            Decision::Denied { closest, .. } => closest.map(|closest| closest.to_string()),
         }
     }
 

@@ -4,35 +4,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use super::facts::LinkFacts;
+use super::facts::names_links;
 use super::fields::Verbs;
-use super::operation::{
-    Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
-};
+use super::namespace::Namespace;
+use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
 use super::owner::Owner;
 use super::pattern::Pattern;
-
-/// What the kernel says that a link is. The host looks it up before it asks the gate, and the kernel
-/// layer acts on the index, so that a name cannot change its meaning in between.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LinkFacts {
-    pub namespace: Namespace,
-    /// 0 in what a person asks about.
-    #[serde(default)]
-    pub index: u32,
-    pub name: String,
-    /// `IFLA_INFO_KIND`; `loopback` and `physical` for devices that have none.
-    pub kind: String,
-    /// The mark of whose it is ([`weir_cni::owner`]), of a link of `host`: its alias, which weir alone writes. Empty for
-    /// what weir did not make.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub owner: String,
-}
-
-impl fmt::Display for LinkFacts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} `{}` in {}", self.kind, self.name, self.namespace)
-    }
-}
 
 /// A link-layer address, printed as `aa:bb:cc:dd:ee:ff`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,6 +101,15 @@ impl NewKind {
             _ => None,
         }
     }
+
+    fn lower_mut(&mut self) -> Option<&mut LinkFacts> {
+        match self {
+            Self::Macvlan { lower, .. } | Self::Ipvlan { lower, .. } | Self::Vlan { lower, .. } => {
+                Some(lower)
+            }
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,8 +157,9 @@ pub struct NewPeer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
     pub up: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub alias: Option<String>,
+    /// The mark of whose it is, of a link of `host`, which is its alias there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 /// Creates a link.
@@ -193,20 +181,15 @@ pub struct Create {
     pub master: Option<LinkFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
+    /// The mark of whose it is, of a link of `host`, which is its alias there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 /// Reads one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Read {
     pub link: LinkFacts,
-}
-
-/// Looks a link up that does not exist: what a plugin may learn from `not-found` is bounded as
-/// well.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LookUp {
-    pub namespace: Namespace,
-    pub name: String,
 }
 
 /// Lists links; each is shown only where the grant allows to read it.
@@ -229,6 +212,15 @@ pub struct Delete {
 pub enum NewMaster {
     None,
     Link(LinkFacts),
+}
+
+impl NewMaster {
+    fn link(&self) -> Option<&LinkFacts> {
+        match self {
+            Self::None => None,
+            Self::Link(link) => Some(link),
+        }
+    }
 }
 
 /// Changes attributes of a link.
@@ -420,7 +412,7 @@ pub struct WaitUp {
     pub timeout_ms: u32,
 }
 
-/// Implements `Operation` for operations on one link that exists.
+/// Implements `Operation` for operations on one link.
 macro_rules! operation_on_link {
     ($($operation:ident, $name:literal, $verb:expr;)*) => {$(
         impl Operation for $operation {
@@ -431,6 +423,8 @@ macro_rules! operation_on_link {
             fn requirements(&self) -> Vec<Requirement> {
                 vec![Requirement::on(&self.link, Self::VERB)]
             }
+
+            names_links!(link);
         }
     )*};
 }
@@ -454,6 +448,8 @@ macro_rules! operation_that_changes {
             fn requirements(&self) -> Vec<Requirement> {
                 vec![Requirement::changing(&self.link, $attributes)]
             }
+
+            names_links!(link);
         }
     )*};
 }
@@ -487,22 +483,30 @@ impl Operation for Create {
         needed.extend(touched.map(|link| Requirement::changing(link, [Attribute::Ports])));
         needed
     }
-}
 
-impl Operation for LookUp {
-    type Rule = LinkRule;
-    const NAME: &'static str = "link.get";
-    const VERB: Verb = Verb::Read;
+    fn flaw(&self) -> Option<String> {
+        let peer = match &self.kind {
+            NewKind::Veth { peer } => Some(&peer.name),
+            _ => None,
+        };
+        // The kernel chooses where there is none.
+        let mut names = [Some(&self.name), peer].into_iter().flatten();
+        let of_name = names.find_map(|name| match name.is_empty() {
+            true => None,
+            false => flaw_of_name(name),
+        });
+        of_name.or_else(|| flaw_of_alias(self.namespace, self.alias.as_deref()))
+    }
 
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement {
-            namespace: self.namespace,
-            kind: None,
-            name: self.name.clone(),
-            owner: None,
-            attributes: Vec::new(),
-            verb: Verb::Read,
-        }]
+    fn links(&self) -> Vec<&LinkFacts> {
+        self.master.iter().chain(self.kind.lower()).collect()
+    }
+
+    fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
+        self.master
+            .iter_mut()
+            .chain(self.kind.lower_mut())
+            .collect()
     }
 }
 
@@ -535,6 +539,24 @@ impl Operation for Update {
         }
         needed
     }
+
+    fn flaw(&self) -> Option<String> {
+        let of_name = self.name.as_deref().and_then(flaw_of_name);
+        of_name.or_else(|| flaw_of_alias(self.link.namespace, self.alias.as_deref()))
+    }
+
+    fn links(&self) -> Vec<&LinkFacts> {
+        let master = self.master.as_ref().and_then(NewMaster::link);
+        [&self.link].into_iter().chain(master).collect()
+    }
+
+    fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
+        let master = match &mut self.master {
+            Some(NewMaster::Link(master)) => Some(master),
+            _ => None,
+        };
+        [&mut self.link].into_iter().chain(master).collect()
+    }
 }
 
 impl Operation for Move {
@@ -545,7 +567,7 @@ impl Operation for Move {
     fn requirements(&self) -> Vec<Requirement> {
         let arrival = Requirement {
             namespace: self.to,
-            kind: Some(self.link.kind.clone()),
+            kind: self.link.known_kind(),
             name: self.name.clone(),
             owner: None,
             attributes: Vec::new(),
@@ -556,6 +578,51 @@ impl Operation for Move {
             arrival,
         ]
     }
+
+    fn flaw(&self) -> Option<String> {
+        flaw_of_name(&self.name)
+    }
+
+    names_links!(link);
+}
+
+/// `IFNAMSIZ` without the NUL at its end.
+const LONGEST_NAME: usize = 15;
+
+/// Why this is not a link's name. The kernel refuses most of these itself. It must not see a `%`, which it would replace
+/// by a number, nor a NUL, at which it would stop reading: a grant allows the name as it is written.
+pub fn flaw_of_name(name: &str) -> Option<String> {
+    let forbidden = |c: char| c.is_whitespace() || c.is_control() || "/:%".contains(c);
+    let is_dots = matches!(name, "." | "..");
+    let is_wrong =
+        name.is_empty() || name.len() > LONGEST_NAME || name.contains(forbidden) || is_dots;
+    is_wrong.then(|| {
+        format!(
+            "`{}` is not a link's name: 1 to {LONGEST_NAME} bytes without spaces, `/`, `:` and `%`, \
+             and neither `.` nor `..`",
+            name.escape_debug()
+        )
+    })
+}
+
+/// The longest alias in bytes: `IFALIASZ` without the NUL at its end.
+const LONGEST_ALIAS: usize = 255;
+
+/// Why a link cannot have this alias. That of a link of `host` names its owner, which weir writes there itself.
+fn flaw_of_alias(namespace: Namespace, alias: Option<&str>) -> Option<String> {
+    let alias = alias?;
+    if namespace == Namespace::Host {
+        return Some(
+            "the alias of a link of host names its owner, and is weir's to set".to_owned(),
+        );
+    }
+    let is_wrong = alias.len() > LONGEST_ALIAS || alias.contains('\0');
+    is_wrong.then(|| {
+        format!(
+            "an alias of {} bytes: expected at most {LONGEST_ALIAS} bytes without NUL",
+            alias.len()
+        )
+    })
 }
 
 /// `link:` in a grant. Absent fields match everything.
@@ -594,6 +661,13 @@ impl LinkRule {
             && any(self.verbs.as_deref(), |verb| *verb == Verb::Create)
     }
 
+    /// Whether it lets a link of this name, of whatever kind, be created where this one is.
+    pub fn may_create_named(&self, link: &LinkFacts, invocation: &Invocation) -> bool {
+        let mut requirement = Requirement::on(link, Verb::Create);
+        (requirement.owner, requirement.kind) = (None, None);
+        self.miss(&requirement, invocation).is_none()
+    }
+
     /// Whether it lets a link of this kind and name be created where this one is.
     pub fn may_create(&self, link: &LinkFacts, invocation: &Invocation) -> bool {
         let mut requirement = Requirement::on(link, Verb::Create);
@@ -620,9 +694,9 @@ impl Requirement {
     fn on(link: &LinkFacts, verb: Verb) -> Self {
         Self {
             namespace: link.namespace,
-            kind: Some(link.kind.clone()),
+            kind: link.known_kind(),
             name: link.name.clone(),
-            owner: Some(link.owner.clone()),
+            owner: link.known_owner(),
             attributes: Vec::new(),
             verb,
         }

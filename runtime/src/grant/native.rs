@@ -161,7 +161,9 @@ mod tests {
                     assert_eq!(rules, ["native[0]"]);
                     Ok(())
                 }
-                Decision::Denied { closest, .. } => Err(closest.expect("a rule came close")),
+                Decision::Denied { closest, .. } => {
+                    Err(closest.expect("a rule came close").to_string())
+                }
             };
             let expected = expected.map_err(str::to_owned);
             assert_eq!(decided, expected, "{plugin} {byte} {network}");

@@ -7,11 +7,11 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::address::Family;
+use super::facts::{LinkFacts, names_links};
 use super::fields::{Networks, Verbs};
-use super::link::{LinkFacts, Mac};
-use super::operation::{
-    Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
-};
+use super::link::Mac;
+use super::namespace::Namespace;
+use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
 use super::owner::Owner;
 use super::pattern::{Pattern, contains};
 
@@ -74,6 +74,8 @@ impl Operation for Add {
     fn requirements(&self) -> Vec<Requirement> {
         vec![Requirement::new(&self.link, Some(self.address), Self::VERB)]
     }
+
+    names_links!(link);
 }
 
 impl Operation for Delete {
@@ -84,6 +86,8 @@ impl Operation for Delete {
     fn requirements(&self) -> Vec<Requirement> {
         vec![Requirement::new(&self.link, Some(self.address), Self::VERB)]
     }
+
+    names_links!(link);
 }
 
 impl Operation for List {
@@ -94,6 +98,8 @@ impl Operation for List {
     fn requirements(&self) -> Vec<Requirement> {
         vec![Requirement::new(&self.link, None, Self::VERB)]
     }
+
+    names_links!(link);
 }
 
 impl Operation for Announce {
@@ -107,6 +113,8 @@ impl Operation for Announce {
             .map(|a| Requirement::new(&self.link, Some(*a), Self::VERB))
             .collect()
     }
+
+    names_links!(link);
 }
 
 /// `neighbour:` in a grant. Absent fields match everything.
@@ -188,7 +196,8 @@ impl Rule for NeighbourRule {
             .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
             .field(
                 "owners",
-                any(self.owners.as_deref(), |o| o.has(&r.link.owner, invocation)),
+                r.link.is_absent()
+                    || any(self.owners.as_deref(), |o| o.has(&r.link.owner, invocation)),
             )
             .miss()
     }

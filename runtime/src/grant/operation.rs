@@ -5,6 +5,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::facts::LinkFacts;
+use super::section::Section;
+
 /// One family of host functions, and the key of its rules in a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -99,24 +102,6 @@ impl fmt::Display for Capability {
     }
 }
 
-/// The two network namespaces that exist for a plugin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-pub enum Namespace {
-    Host,
-    Container,
-}
-
-impl fmt::Display for Namespace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Host => "host",
-            Self::Container => "container",
-        })
-    }
-}
-
 /// What an operation does to its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -171,7 +156,7 @@ pub struct Invocation {
 ///
 /// An operation carries facts, not claims: a link is the index, name and kind that the kernel
 /// reported, read by the host just before.
-pub trait Operation: Serialize {
+pub trait Operation: Clone + Serialize {
     /// The rule that speaks of this capability in a grant.
     type Rule: Rule;
 
@@ -184,6 +169,21 @@ pub trait Operation: Serialize {
     /// What must be allowed for the operation to be. An operation that touches several objects,
     /// as a veth with an end in each namespace, has several requirements.
     fn requirements(&self) -> Vec<<Self::Rule as Rule>::Requirement>;
+
+    /// Why weir refuses it whatever a grant allows; none where the kernel is asked.
+    fn flaw(&self) -> Option<String> {
+        None
+    }
+
+    /// The links that it names.
+    fn links(&self) -> Vec<&LinkFacts> {
+        Vec::new()
+    }
+
+    /// The same, to be replaced.
+    fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
+        Vec::new()
+    }
 }
 
 /// The rules of a grant. What a capability's are is that capability's own affair.
@@ -269,8 +269,46 @@ pub enum Decision {
     /// The requirement that no rule meets, and the rule that came closest.
     Denied {
         requirement: String,
-        closest: Option<String>,
+        closest: Option<Closest>,
     },
+}
+
+/// The rule that came closest to allowing an operation, and the field in which it missed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closest {
+    /// `link[0]`.
+    pub rule: String,
+    /// The field's key in the document.
+    pub field: String,
+}
+
+impl Closest {
+    /// The same, with the rule called as that of a section.
+    #[must_use]
+    pub fn of(self, section: Section) -> Self {
+        Self {
+            rule: section.rule(&self.rule),
+            ..self
+        }
+    }
+}
+
+/// As it is printed.
+#[cfg(test)]
+impl From<&str> for Closest {
+    fn from(text: &str) -> Self {
+        let (rule, field) = text.split_once(": ").expect("a rule and a field");
+        Self {
+            rule: rule.to_owned(),
+            field: field.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Closest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.rule, self.field)
+    }
 }
 
 /// Decides an operation. Default deny: without a matching rule for every requirement, no.
@@ -301,7 +339,7 @@ fn decide_one<R: Rule>(
     rules: &[R],
     invocation: &Invocation,
     requirement: &R::Requirement,
-) -> Result<usize, Option<String>> {
+) -> Result<usize, Option<Closest>> {
     let mut closest: Option<(Miss, usize)> = None;
     for (index, rule) in rules.iter().enumerate() {
         match rule.miss(requirement, invocation) {
@@ -312,5 +350,8 @@ fn decide_one<R: Rule>(
             Some(_) => {}
         }
     }
-    Err(closest.map(|(miss, index)| format!("{}[{index}]: {}", R::CAPABILITY, miss.field)))
+    Err(closest.map(|(miss, index)| Closest {
+        rule: format!("{}[{index}]", R::CAPABILITY),
+        field: miss.field.to_owned(),
+    }))
 }

@@ -3,7 +3,8 @@
 
 use super::Capabilities;
 use super::address::AddressRule;
-use super::operation::{Namespace, Verb};
+use super::namespace::Namespace;
+use super::operation::Verb;
 use super::pattern::Pattern;
 use super::route::{MAIN_TABLE, RouteRule};
 use super::sysctl::SysctlRule;
@@ -64,6 +65,7 @@ mod tests {
     fn link(namespace: Namespace, name: &str) -> LinkFacts {
         LinkFacts {
             owner: String::new(),
+            by_index: false,
             namespace,
             index: 2,
             name: name.to_owned(),

@@ -205,7 +205,11 @@ mod tests {
         };
         match decide(&capabilities, &invocation, operation) {
             Decision::Allowed { .. } => None,
-            Decision::Denied { closest, .. } => Some(closest.unwrap_or_default()),
+            Decision::Denied { closest, .. } => Some(
+                closest
+                    .map(|closest| closest.to_string())
+                    .unwrap_or_default(),
+            ),
         }
     }
 

@@ -7,11 +7,10 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::address::Family;
+use super::facts::LinkFacts;
 use super::fields::{Networks, Verbs};
-use super::link::LinkFacts;
-use super::operation::{
-    Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
-};
+use super::namespace::Namespace;
+use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
 use super::overlap::{Overlap, may_overlap};
 use super::owner::Owner;
 use super::pattern::{Pattern, contains};
@@ -153,6 +152,17 @@ macro_rules! operation_on_route {
                 let overlap: fn(&Self) -> Option<&Overlap> = $overlap;
                 Requirement::of_route(self.namespace, &self.route, overlap(self), Self::VERB)
             }
+
+            fn links(&self) -> Vec<&LinkFacts> {
+                let hops = self.route.next_hops.iter().filter_map(|hop| hop.link.as_ref());
+                self.route.link.iter().chain(hops).collect()
+            }
+
+            fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
+                let hops = self.route.next_hops.iter_mut();
+                let hops = hops.filter_map(|hop| hop.link.as_mut());
+                self.route.link.iter_mut().chain(hops).collect()
+            }
         }
     )*};
 }
@@ -178,6 +188,14 @@ impl Operation for List {
             overlap: None,
             verb: Self::VERB,
         }]
+    }
+
+    fn links(&self) -> Vec<&LinkFacts> {
+        self.link.iter().collect()
+    }
+
+    fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
+        self.link.iter_mut().collect()
     }
 }
 
@@ -357,7 +375,7 @@ mod tests {
         let capabilities: Capabilities = serde_json::from_str(&grant).expect("a grant");
         match decide(&capabilities, &Invocation::default(), operation) {
             Decision::Allowed { .. } => None,
-            Decision::Denied { closest, .. } => closest,
+            Decision::Denied { closest, .. } => closest.map(|closest| closest.to_string()),
         }
     }
 
@@ -368,6 +386,7 @@ mod tests {
             destination: Some("10.1.0.0/16".parse().expect("a network")),
             link: Some(LinkFacts {
                 owner: String::new(),
+                by_index: false,
                 index: 0,
                 namespace: Namespace::Host,
                 kind: "veth".to_owned(),

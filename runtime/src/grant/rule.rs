@@ -8,9 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::address::Family;
 use super::fields::{Networks, Verbs};
-use super::operation::{
-    Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
-};
+use super::namespace::Namespace;
+use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
 use super::pattern::{Range, contains};
 
 /// A policy routing rule of one namespace. Absent selectors match every packet.
@@ -248,7 +247,11 @@ mod tests {
         let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
         match decide(&capabilities, &Invocation::default(), operation) {
             Decision::Allowed { .. } => None,
-            Decision::Denied { closest, .. } => Some(closest.unwrap_or_default()),
+            Decision::Denied { closest, .. } => Some(
+                closest
+                    .map(|closest| closest.to_string())
+                    .unwrap_or_default(),
+            ),
         }
     }
 

@@ -389,7 +389,9 @@ mod tests {
         ]}"#;
         let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
         let closest = |operation: &dyn Fn() -> Decision| match operation() {
-            Decision::Denied { closest, .. } => closest.unwrap_or_default(),
+            Decision::Denied { closest, .. } => closest
+                .map(|closest| closest.to_string())
+                .unwrap_or_default(),
             allowed => panic!("{allowed:?}"),
         };
         let nobody = Invocation::default();

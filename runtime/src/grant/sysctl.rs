@@ -5,9 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::fields::Verbs;
-use super::operation::{
-    Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
-};
+use super::namespace::Namespace;
+use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
 use super::owner::Owner;
 use super::pattern::Pattern;
 
@@ -40,6 +39,46 @@ impl Write {
     }
 }
 
+/// The parts of a key below `net.`, as files and directories of `/proc/sys/net`. A slash stands for a dot in the name of a
+/// link.
+pub fn segments(key: &str) -> impl Iterator<Item = String> {
+    key.split('.')
+        .skip(1)
+        .map(|segment| segment.replace('/', "."))
+}
+
+/// Why this is not a parameter's key.
+///
+/// Each key has one path and each path one key, so that a grant for a key is a grant for a file.
+pub fn flaw_of_key(key: &str) -> Option<String> {
+    let is_net = key.split('.').next() == Some("net");
+    let is_key = is_net && segments(key).next().is_some() && segments(key).all(|s| is_name(&s));
+    (!is_key).then(|| {
+        format!(
+            "`{}` is not a key below `net.`, such as `net.ipv4.ip_forward`, or \
+             `net.ipv4.conf.eth0/1.forwarding` for the link `eth0.1`",
+            key.escape_debug()
+        )
+    })
+}
+
+fn is_name(segment: &str) -> bool {
+    let forbidden = |c: char| c.is_whitespace() || c.is_control();
+    !matches!(segment, "" | "." | "..") && !segment.contains(forbidden)
+}
+
+/// Why this cannot be a parameter's value: with a line end or a NUL it could be another one to the kernel than to the
+/// grant.
+pub fn flaw_of_value(key: &str, value: &str) -> Option<String> {
+    let is_wrong = value.contains(|c: char| c.is_control() && c != '\t');
+    is_wrong.then(|| {
+        format!(
+            "value `{}` for {key} has control characters",
+            value.escape_debug()
+        )
+    })
+}
+
 impl Operation for Read {
     type Rule = SysctlRule;
     const NAME: &'static str = "sysctl.read";
@@ -52,6 +91,10 @@ impl Operation for Read {
             value: None,
             owner: None,
         }]
+    }
+
+    fn flaw(&self) -> Option<String> {
+        flaw_of_key(&self.key)
     }
 }
 
@@ -67,6 +110,10 @@ impl Operation for Write {
             value: Some(self.value.clone()),
             owner: Some(self.owner.clone()),
         }]
+    }
+
+    fn flaw(&self) -> Option<String> {
+        flaw_of_key(&self.key).or_else(|| flaw_of_value(&self.key, &self.value))
     }
 }
 

@@ -6,11 +6,10 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use super::facts::{LinkFacts, names_links};
 use super::fields::Verbs;
-use super::link::LinkFacts;
-use super::operation::{
-    Capability, Fields, Invocation, Miss, Namespace, Operation, Rule, Verb, any,
-};
+use super::namespace::Namespace;
+use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
 use super::owner::Owner;
 use super::pattern::Pattern;
 
@@ -82,7 +81,7 @@ impl<'de> Deserialize<'de> for Handle {
 
 /// A queueing discipline and its parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(tag = "discipline", rename_all = "lowercase")]
 pub enum Discipline {
     Tbf(TokenBucket),
     Htb {
@@ -92,7 +91,9 @@ pub enum Discipline {
     Ingress,
     Clsact,
     /// Any other, by name; only the kernel makes it.
-    Other(String),
+    Other {
+        word: String,
+    },
 }
 
 impl Discipline {
@@ -103,7 +104,7 @@ impl Discipline {
             Self::Htb { .. } => HTB,
             Self::Ingress => "ingress",
             Self::Clsact => "clsact",
-            Self::Other(word) => word,
+            Self::Other { word } => word,
         }
     }
 }
@@ -130,6 +131,7 @@ pub struct Qdisc {
     /// 0: the kernel chooses.
     pub handle: Handle,
     pub parent: Handle,
+    #[serde(flatten)]
     pub discipline: Discipline,
 }
 
@@ -273,6 +275,8 @@ impl Operation for AddQdisc {
         let word = self.qdisc.discipline.word();
         vec![Requirement::new(&self.link, Some(word), Self::VERB)]
     }
+
+    names_links!(link);
 }
 
 impl Operation for DeleteQdisc {
@@ -284,6 +288,8 @@ impl Operation for DeleteQdisc {
         let word = self.standing.as_ref().map(|s| s.discipline.as_str());
         vec![Requirement::new(&self.link, word, Self::VERB)]
     }
+
+    names_links!(link);
 }
 
 impl Operation for ListQdiscs {
@@ -294,6 +300,8 @@ impl Operation for ListQdiscs {
     fn requirements(&self) -> Vec<Requirement> {
         vec![Requirement::new(&self.link, None, Self::VERB)]
     }
+
+    names_links!(link);
 }
 
 impl Operation for AddClass {
@@ -304,6 +312,8 @@ impl Operation for AddClass {
     fn requirements(&self) -> Vec<Requirement> {
         vec![Requirement::new(&self.link, Some(HTB), Self::VERB)]
     }
+
+    names_links!(link);
 }
 
 impl Operation for DeleteClass {
@@ -314,6 +324,8 @@ impl Operation for DeleteClass {
     fn requirements(&self) -> Vec<Requirement> {
         vec![Requirement::new(&self.link, Some(HTB), Self::VERB)]
     }
+
+    names_links!(link);
 }
 
 impl Operation for ListClasses {
@@ -324,6 +336,8 @@ impl Operation for ListClasses {
     fn requirements(&self) -> Vec<Requirement> {
         vec![Requirement::new(&self.link, Some(HTB), Self::VERB)]
     }
+
+    names_links!(link);
 }
 
 impl Operation for AddFilter {
@@ -343,6 +357,22 @@ impl Operation for AddFilter {
         }
         needed
     }
+
+    fn links(&self) -> Vec<&LinkFacts> {
+        let target = match &self.filter.action {
+            Action::Redirect(target) => Some(target),
+            _ => None,
+        };
+        [&self.link].into_iter().chain(target).collect()
+    }
+
+    fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
+        let target = match &mut self.filter.action {
+            Action::Redirect(target) => Some(target),
+            _ => None,
+        };
+        [&mut self.link].into_iter().chain(target).collect()
+    }
 }
 
 impl Operation for DeleteFilter {
@@ -354,6 +384,8 @@ impl Operation for DeleteFilter {
         let word = self.action.word();
         vec![Requirement::new(&self.link, Some(word), Self::VERB)]
     }
+
+    names_links!(link);
 }
 
 impl Operation for ListFilters {
@@ -364,6 +396,8 @@ impl Operation for ListFilters {
     fn requirements(&self) -> Vec<Requirement> {
         vec![Requirement::new(&self.link, None, Self::VERB)]
     }
+
+    names_links!(link);
 }
 
 /// What a grant may name: a discipline, or `mirred` for a filter that redirects.
@@ -464,7 +498,10 @@ impl Rule for TrafficRule {
                 "namespace",
                 self.namespace.is_none_or(|n| n == r.link.namespace),
             )
-            .field("kinds", any(self.kinds.as_deref(), |k| *k == r.link.kind))
+            .field(
+                "kinds",
+                r.link.is_absent() || any(self.kinds.as_deref(), |k| *k == r.link.kind),
+            )
             .field(
                 "links",
                 any(self.links.as_deref(), |p| {
@@ -475,7 +512,8 @@ impl Rule for TrafficRule {
             .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
             .field(
                 "owners",
-                any(self.owners.as_deref(), |o| o.has(&r.link.owner, invocation)),
+                r.link.is_absent()
+                    || any(self.owners.as_deref(), |o| o.has(&r.link.owner, invocation)),
             )
             .miss()
     }
@@ -497,6 +535,7 @@ mod tests {
     fn link(name: &str, kind: &str) -> LinkFacts {
         LinkFacts {
             owner: String::new(),
+            by_index: false,
             namespace: Namespace::Host,
             index: 7,
             name: name.to_owned(),
@@ -522,7 +561,7 @@ mod tests {
     fn denied(requirement: &str, closest: Option<&str>) -> Decision {
         Decision::Denied {
             requirement: requirement.to_owned(),
-            closest: closest.map(str::to_owned),
+            closest: closest.map(Into::into),
         }
     }
 
@@ -655,7 +694,9 @@ mod tests {
             ),
             (
                 link("veth0", "veth"),
-                Discipline::Other("mirred0".to_owned()),
+                Discipline::Other {
+                    word: "mirred0".to_owned(),
+                },
                 "traffic[0]: disciplines",
             ),
         ];
@@ -742,7 +783,7 @@ mod tests {
         let operation = add(link("veth0", "veth"), Discipline::Htb { default: 48 });
         assert_eq!(
             serde_json::to_string(&operation).expect("JSON"),
-            r#"{"link":{"namespace":"host","index":7,"name":"veth0","kind":"veth"},"handle":"1:","parent":"root","discipline":{"htb":{"default":48}}}"#
+            r#"{"link":{"namespace":"host","index":7,"name":"veth0","kind":"veth"},"handle":"1:","parent":"root","discipline":"htb","default":48}"#
         );
         let operation = delete(link("veth0", "veth"), Some("tbf"));
         assert_eq!(

@@ -1,45 +1,19 @@
 //! Conversions between the contract's types and ours.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
 use super::bindings::weir::cni::cni;
 use super::bindings::weir::cni::types;
-use super::state::{Host, Unseen};
+use super::state::Host;
 use crate::grant::Namespace;
 use crate::grant::address::Family;
 use crate::grant::link::Mac;
 use crate::kernel::{Code, Error};
 
-/// What a plugin is told instead of why it was denied: the same whether or not there is such a link. The
-/// audit log has the rest.
-impl fmt::Display for Unseen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Index => {
-                f.write_str("the grant does not allow this, nor to look at the link of that index")
-            }
-            Self::Name(namespace, name) => write!(
-                f,
-                "the grant does not allow this: it has no rule about a link `{name}` in {namespace}"
-            ),
-        }
-    }
-}
-
 impl types::Host for Host {
     fn convert_error(&mut self, error: Error) -> wasmtime::Result<types::Error> {
-        let error = match self.unseen() {
-            // It is refused for the link, and what else is wrong would tell that the link is there.
-            Some(unseen @ Unseen::Name(..)) => Error::new(Code::Denied, unseen.to_string()),
-            Some(unseen @ Unseen::Index) if error.code == Code::Denied => Error {
-                message: unseen.to_string(),
-                ..error
-            },
-            _ => error,
-        };
         Ok(types::Error {
             code: match error.code {
                 Code::Denied => types::ErrorCode::Denied,

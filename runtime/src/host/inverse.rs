@@ -4,6 +4,8 @@
 //! from what was remembered is what comes back. So inverses cost no call of the kernel, but for the
 //! name of a master that a link leaves. What this invocation made has none, because it goes itself.
 
+use serde_json::{Value, json};
+
 use super::bindings::weir::cni::types::LinkReference;
 use super::state::Host;
 use super::undo::Undo;
@@ -89,16 +91,22 @@ impl Host {
         self.done.extend(inverse.map(Undo::Parameter));
     }
 
-    /// Whether a parameter is to have its value back: one of the container, and not of a link that
-    /// this invocation made.
-    pub(super) fn is_parameter_put_back(&self, write: &Write) -> bool {
+    /// The same where others may come to rely on the new value.
+    pub(super) fn note_shared_write(&mut self, write: Write, before: Option<String>) {
+        let changed = write.value.clone();
+        let inverse = before.and_then(|before| of_write(write, before));
+        let inverse = inverse.map(|back| Undo::SharedParameter { back, changed });
+        self.done.extend(inverse);
+    }
+
+    /// Whether a parameter goes with a link that this invocation has made.
+    pub(super) fn is_of_made_link(&self, write: &Write) -> bool {
         let namespace = write.namespace;
-        let of_link = write.link();
-        let mut links = self.known_in(namespace);
-        match links.find(|link| of_link.as_ref() == Some(&link.name)) {
-            Some(link) => self.is_put_back(namespace, link.index),
-            None => namespace == Namespace::Container,
-        }
+        let Some(name) = write.link() else {
+            return false;
+        };
+        let mut links = self.known_in(namespace).filter(|link| link.name == name);
+        links.any(|link| self.made.contains(&(namespace, link.index)))
     }
 
     fn is_put_back(&self, namespace: Namespace, index: u32) -> bool {
@@ -116,7 +124,7 @@ impl Host {
         let reference = kernel::link::LinkReference::Index(link.index);
         match outcome {
             Ok(()) => Some(wanted),
-            Err(error) if error.code == Code::Denied => None,
+            Err(error) if error.code == Code::Denied || link.is_absent() => None,
             Err(_) => {
                 let now = kernel::link::find(&mut self.namespaces, link.namespace, &reference);
                 Some(now.unwrap_or(wanted))
@@ -132,6 +140,31 @@ impl Host {
         let master = self.identify(namespace.into(), &LinkReference::Index(index));
         master.ok().map(NewMaster::Link)
     }
+}
+
+/// What an update changes, with the values from before, for its record; none where it changes nothing.
+pub(super) fn previous(update: &Update, before: &Link) -> Option<Value> {
+    let after = updated(before, update);
+    let was = of_update(update, before, &after, |_| None);
+    let master = (after.master != before.master).then_some(before.master);
+    values(json!({
+        "name": was.name, "up": was.up, "mac": was.mac, "mtu": was.mtu, "txqlen": was.txqlen,
+        "promiscuous": was.promiscuous, "all_multicast": was.all_multicast, "alias": was.alias,
+        "master": master.map(Option::unwrap_or_default),
+    }))
+}
+
+/// The same of a bridge port's flags.
+pub(super) fn previous_port(update: &UpdatePort, before: &Link) -> Option<Value> {
+    let was = of_port(update, before, &updated_port(before, update))?;
+    values(json!({ "hairpin": was.hairpin, "isolated": was.isolated }))
+}
+
+/// Those that there are.
+fn values(mut all: Value) -> Option<Value> {
+    let members = all.as_object_mut()?;
+    members.retain(|_, value| !value.is_null());
+    (!members.is_empty()).then_some(all)
 }
 
 /// The link, as an update leaves it.
@@ -286,6 +319,7 @@ mod tests {
     fn facts(index: u32, name: &str) -> LinkFacts {
         LinkFacts {
             owner: String::new(),
+            by_index: false,
             namespace: Namespace::Container,
             index,
             name: name.to_owned(),

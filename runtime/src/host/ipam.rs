@@ -8,7 +8,7 @@ use super::bindings::weir::cni::cni::AttachmentResult;
 use super::bindings::weir::cni::ipam::Host as Contract;
 use super::state::Host;
 use super::undo::Undo;
-use crate::gate::Denied;
+use crate::gate::{self, Refusal};
 use crate::grant::ipam::Run;
 pub use run::RunIpam;
 
@@ -67,17 +67,30 @@ impl Host {
             command: Command::Del.as_str(),
         };
         self.gate
-            .undo(operation, |_| ipam.run(Command::Del))
+            .undo(operation, |_| ipam.run(Command::Del).map_err(Outcome))
             .map(drop)
+            .map_err(|e| e.0)
     }
 }
 
 /// A CNI error as an answer of the gate.
 struct Outcome(Error);
 
-impl From<Denied> for Outcome {
-    fn from(denied: Denied) -> Self {
-        Self(Error::new(DENIED, denied.to_string()))
+impl From<Refusal> for Outcome {
+    fn from(refusal: Refusal) -> Self {
+        let why = refusal.to_string();
+        Self(match refusal {
+            Refusal::Denied(_) => Error::new(DENIED, why),
+            Refusal::Refused(_) | Refusal::NotFound(_) => Error::invalid_config(why),
+            Refusal::Unrecorded(_) => Error::io_failure(why),
+        })
+    }
+}
+
+impl gate::Outcome for Outcome {
+    /// The IPAM plugin has answered.
+    fn is_refusal(&self) -> bool {
+        false
     }
 }
 

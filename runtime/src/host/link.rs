@@ -5,6 +5,7 @@ use weir_cni::owner::{is_mark, mark_of_attachment, mark_of_network};
 use super::bindings::weir::cni::link::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
 use super::convert::mac;
+use super::inverse::{previous, previous_port};
 use super::state::Host;
 use super::undo::Undo;
 use crate::grant::{self, Invocation, link};
@@ -13,15 +14,14 @@ use crate::kernel::{self, Error};
 impl Contract for Host {
     fn create(&mut self, new: contract::NewLink) -> Result<contract::Link, Error> {
         let mut operation = self.new_link(new)?;
-        let is_marked = self.mark(&mut operation);
+        self.mark(&mut operation);
         let namespace = operation.namespace;
         let peer = match &operation.kind {
             link::NewKind::Veth { peer } => Some(peer.namespace),
             _ => None,
         };
-        let link = self.gate.perform(operation, |permit| match is_marked {
-            true => kernel::link::create(&mut self.namespaces, permit),
-            false => Err(alias_is_weirs()),
+        let link = self.gate.perform(operation, |permit| {
+            kernel::link::create(&mut self.namespaces, permit)
         })?;
         self.done.push(Undo::Link(link::Delete {
             link: link.facts(namespace),
@@ -33,16 +33,13 @@ impl Contract for Host {
     }
 
     fn get(&mut self, namespace: Namespace, link: LinkReference) -> Result<contract::Link, Error> {
-        let found = match self.find(namespace, &link).cloned() {
-            Ok(found) => found,
-            Err(error) if error.is_not_found() => return Err(self.missing(namespace, link, error)),
-            Err(error) => return Err(error),
-        };
         let operation = link::Read {
-            link: found.facts(namespace.into()),
+            link: self.look_up(namespace, &link)?,
         };
-        let link = self.gate.perform(operation, |permit| {
-            Ok::<_, Error>(kernel::link::get(permit, found))
+        let met = self.met(&operation.link);
+        let link = self.gate.perform(operation, |permit| match met {
+            Some(link) => Ok(kernel::link::get(permit, link)),
+            None => Err(Error::not_found(permit.operation().link.not_found())),
         })?;
         Ok(link.into())
     }
@@ -85,10 +82,10 @@ impl Contract for Host {
         link: LinkReference,
         changes: contract::Changes,
     ) -> Result<(), Error> {
-        let before = self.recall(namespace, &link)?.clone();
-        let is_weirs = namespace == Namespace::Host && changes.alias.is_some();
+        let link = self.identify(namespace, &link)?;
+        let before = self.met(&link);
         let operation = link::Update {
-            link: before.facts(namespace.into()),
+            link,
             name: changes.name,
             up: changes.up,
             mac: changes.mac.map(mac).transpose()?,
@@ -99,13 +96,15 @@ impl Contract for Host {
             alias: changes.alias,
             master: self.new_master(namespace, changes.master)?,
         };
-        let outcome = self
-            .gate
-            .perform(operation.clone(), |permit| match is_weirs {
-                true => Err(alias_is_weirs()),
-                false => kernel::link::update(&mut self.namespaces, permit),
-            });
-        self.note_update(&operation, &before, &outcome);
+        let previous = before.as_ref().and_then(|link| previous(&operation, link));
+        let outcome = self.gate.perform_noting(
+            operation.clone(),
+            |()| previous,
+            |permit| kernel::link::update(&mut self.namespaces, permit),
+        );
+        if let Some(before) = before {
+            self.note_update(&operation, &before, &outcome);
+        }
         outcome
     }
 
@@ -115,16 +114,24 @@ impl Contract for Host {
         link: LinkReference,
         changes: contract::PortChanges,
     ) -> Result<(), Error> {
-        let before = self.recall(namespace, &link)?.clone();
+        let link = self.identify(namespace, &link)?;
+        let before = self.met(&link);
         let operation = link::UpdatePort {
-            link: before.facts(namespace.into()),
+            link,
             hairpin: changes.hairpin,
             isolated: changes.isolated,
         };
-        let outcome = self.gate.perform(operation.clone(), |permit| {
-            kernel::link::update_port(&mut self.namespaces, permit)
-        });
-        self.note_port(&operation, &before, &outcome);
+        let previous = before
+            .as_ref()
+            .and_then(|link| previous_port(&operation, link));
+        let outcome = self.gate.perform_noting(
+            operation.clone(),
+            |()| previous,
+            |permit| kernel::link::update_port(&mut self.namespaces, permit),
+        );
+        if let Some(before) = before {
+            self.note_port(&operation, &before, &outcome);
+        }
         outcome
     }
 
@@ -197,25 +204,25 @@ impl Contract for Host {
         to: Namespace,
         new_name: Option<String>,
     ) -> Result<contract::Link, Error> {
-        let before = self.recall(namespace, &link)?.clone();
+        let link = self.identify(namespace, &link)?;
+        let before = self.met(&link);
         // Whoever is in a container can write a mark, and is nobody's owner by that.
-        let is_cleared = to == Namespace::Host && is_mark(&before.alias);
+        let has_mark = before.as_ref().is_some_and(|link| is_mark(&link.alias));
+        let is_cleared = to == Namespace::Host && has_mark;
         let operation = link::Move {
-            link: before.facts(namespace.into()),
+            name: new_name.unwrap_or_else(|| link.name.clone()),
+            link,
             to: to.into(),
-            name: new_name.unwrap_or_else(|| before.name.clone()),
             alias: is_cleared.then(String::new),
         };
         self.forget_links();
         let moved = self.gate.perform(operation, |permit| {
             kernel::link::move_to(&mut self.namespaces, permit)
         })?;
-        self.note_move(
-            namespace.into(),
-            &before,
-            &moved.facts(to.into()),
-            is_cleared,
-        );
+        if let Some(before) = before {
+            let facts = moved.facts(to.into());
+            self.note_move(namespace.into(), &before, &facts, is_cleared);
+        }
         Ok(moved.into())
     }
 
@@ -254,51 +261,28 @@ impl Contract for Host {
 }
 
 impl Host {
-    /// A plugin learns that a name is free only where its grant lets it read a link of that name.
-    pub(super) fn missing(
-        &mut self,
-        namespace: Namespace,
-        link: LinkReference,
-        error: Error,
-    ) -> Error {
-        let LinkReference::Name(name) = link else {
-            return error;
-        };
-        let operation = link::LookUp {
-            namespace: namespace.into(),
-            name,
-        };
-        let looked: Result<(), Error> = self.gate.perform(operation, |_| Err(error));
-        looked.expect_err("the look-up answers with an error")
-    }
-
-    /// Has a new link of the host carry the mark of its owner. Returns whether nothing is in the way.
+    /// Has a new link of the host carry the mark of its owner.
     ///
     /// A bridge, and a pair of veths that stays on the host, are shared by all attachments to the network.
-    fn mark(&self, new: &mut link::Create) -> bool {
+    fn mark(&self, new: &mut link::Create) {
         let Invocation {
             container_id,
             ifname,
             network,
         } = self.gate.invocation();
         let host = grant::Namespace::Host;
-        let mut ends = vec![(new.namespace, &mut new.alias)];
+        let mut ends = vec![(new.namespace, &mut new.owner)];
         let mut is_shared = matches!(new.kind, link::NewKind::Bridge(_)) || container_id.is_empty();
         if let link::NewKind::Veth { peer } = &mut new.kind {
             is_shared |= (new.namespace, peer.namespace) == (host, host);
-            ends.push((peer.namespace, &mut peer.alias));
+            ends.push((peer.namespace, &mut peer.owner));
         }
         let mark = match is_shared {
             true => mark_of_network(network),
             false => mark_of_attachment(network, container_id, ifname),
         };
         let on_host = ends.into_iter().filter(|(namespace, _)| *namespace == host);
-        let mut aliases = on_host.map(|(_, alias)| alias);
-        aliases.all(|alias| {
-            let is_free = alias.is_none();
-            alias.get_or_insert_with(|| mark.clone());
-            is_free
-        })
+        on_host.for_each(|(_, owner)| *owner = Some(mark.clone()));
     }
 
     fn new_link(&mut self, new: contract::NewLink) -> Result<link::Create, Error> {
@@ -315,6 +299,7 @@ impl Host {
                 .map(|master| self.identify(new.namespace, &master))
                 .transpose()?,
             alias: new.alias,
+            owner: None,
         })
     }
 
@@ -327,7 +312,7 @@ impl Host {
                     mac: peer.mac.map(mac).transpose()?,
                     mtu: peer.mtu,
                     up: peer.up,
-                    alias: None,
+                    owner: None,
                 },
             },
             contract::NewKind::Bridge(bridge) => link::NewKind::Bridge(link::BridgeChanges {
@@ -373,10 +358,6 @@ impl Host {
             }
         })
     }
-}
-
-fn alias_is_weirs() -> Error {
-    Error::invalid("the alias of a link of host names its owner, and is weir's to set")
 }
 
 /// The index of a veth's other end. The kernel may leave it out where it is the same.

@@ -13,8 +13,8 @@ use super::bindings::weir::cni::types::{self, LinkReference};
 use super::ipam::run::RunIpam;
 use super::log::lines::Log;
 use super::undo::done::Done;
-use crate::gate::Gate;
-use crate::grant::link::{LinkFacts, Read};
+use crate::gate::{Gate, MOST_RECORDED};
+use crate::grant::link::LinkFacts;
 use crate::grant::store::Configured;
 use crate::grant::{Limits, Namespace};
 use crate::kernel::firewalld::Firewalld;
@@ -81,17 +81,6 @@ pub struct Host {
     /// Bytes of what transactions of stores have changed and not committed.
     pub(super) uncommitted: usize,
     pub(super) open_stores: usize,
-    /// The first link of the call under way of which the plugin must not learn what it is.
-    unseen: Option<Unseen>,
-}
-
-/// A link of which a plugin may not know what it is, as the plugin named it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Unseen {
-    /// By its index, and it may not look at it.
-    Index,
-    /// By its name, and nothing in its grant is about links of that name, so that the call is refused.
-    Name(Namespace, String),
 }
 
 /// What of its limits an invocation has used up.
@@ -107,6 +96,8 @@ pub struct Usage {
     pub changes: u64,
     /// Bytes that the host keeps to undo it.
     pub kept: usize,
+    /// Bytes of its records in the audit log.
+    pub recorded: usize,
 }
 
 /// The most bytes that the host keeps to undo what one invocation did.
@@ -114,7 +105,10 @@ pub const MOST_KEPT: usize = 8 << 20;
 
 impl Usage {
     fn is_over(&self, limits: &Limits) -> bool {
-        self.calls > limits.calls || self.changes > limits.changes || self.kept > MOST_KEPT
+        self.calls > limits.calls
+            || self.changes > limits.changes
+            || self.kept > MOST_KEPT
+            || self.recorded > MOST_RECORDED
     }
 }
 
@@ -150,7 +144,6 @@ impl Host {
             },
             uncommitted: 0,
             open_stores: 0,
-            unseen: None,
         }
     }
 
@@ -172,10 +165,10 @@ impl Host {
     /// Counts a call of a host function. Errors: when one of the limits is used up, which [`usage`](Self::usage) tells;
     /// [`Trap::Interrupt`] when the time is over.
     pub fn count_call(&mut self) -> wasmtime::Result<()> {
-        self.unseen = None;
         self.usage.calls += 1;
         self.usage.changes = self.done.noted();
         self.usage.kept = self.kept();
+        self.usage.recorded = self.gate.recorded();
         if Instant::now() >= self.deadline {
             return Err(Trap::Interrupt.into());
         }
@@ -207,7 +200,8 @@ impl Host {
         (self.uncommitted, self.open_stores) = (0, 0);
     }
 
-    /// The facts about a link, for the gate. Errors: `NotFound`, `NoNamespace`.
+    /// The facts about a link, for the gate, also where there is none: whether a plugin may learn that is for the gate
+    /// to say. Errors: `Invalid`, `NoNamespace`.
     ///
     /// The kernel gives an index to one link only, and no link another kind, so that a link which a
     /// plugin names by its index is looked up once. One that is gone meanwhile is for the kernel to
@@ -219,52 +213,46 @@ impl Host {
         namespace: types::Namespace,
         link: &LinkReference,
     ) -> Result<LinkFacts, Error> {
-        let known = self.recall(namespace, link)?;
-        Ok(known.facts(namespace.into()))
+        let there = namespace.into();
+        let known = match link {
+            LinkReference::Index(index) => self.known_by_index(there, *index),
+            // Somebody else may have given the name to another link.
+            LinkReference::Name(_) => None,
+        };
+        match known {
+            Some(known) => Ok(LinkFacts {
+                by_index: true,
+                ..known.facts(there)
+            }),
+            None => self.look_up(namespace, link),
+        }
     }
 
-    /// A link as it was met, with what this invocation has changed of it since.
-    pub(super) fn recall(
+    /// The same of a link as it is now. Errors: those of [`identify`](Self::identify).
+    pub(super) fn look_up(
         &mut self,
         namespace: types::Namespace,
         link: &LinkReference,
-    ) -> Result<&Link, Error> {
-        let is_meant = |(known_in, known): &(Namespace, Link)| match link {
-            LinkReference::Index(index) => (*known_in, known.index) == (namespace.into(), *index),
-            // Somebody else may have given the name to another link.
-            LinkReference::Name(_) => false,
-        };
-        match self.known.iter().position(is_meant) {
-            Some(at) => self.look_at(at, link),
-            None => self.find(namespace, link),
+    ) -> Result<LinkFacts, Error> {
+        let there = namespace.into();
+        match self.find(namespace, link) {
+            Ok(found) => Ok(LinkFacts {
+                by_index: matches!(link, LinkReference::Index(_)),
+                ..found.facts(there)
+            }),
+            Err(error) if error.is_not_found() => Ok(absent(there, link)),
+            Err(error) => Err(error),
         }
     }
 
-    /// One of the known links, and whether the plugin may know what it is.
-    fn look_at(&mut self, at: usize, link: &LinkReference) -> Result<&Link, Error> {
-        let (namespace, known) = &self.known[at];
-        if !self.made.contains(&(*namespace, known.index)) {
-            let read = Read {
-                link: known.facts(*namespace),
-            };
-            let unseen = match link {
-                LinkReference::Index(_) => (!self.gate.allows(&read)).then_some(Unseen::Index),
-                LinkReference::Name(name) => self.unmentioned(*namespace, name),
-            };
-            self.unseen = self.unseen.take().or(unseen);
-        }
-        Ok(&self.known[at].1)
+    /// A link that was identified, with what this invocation has changed of it since; none where there was none.
+    pub(super) fn met(&self, link: &LinkFacts) -> Option<Link> {
+        let known = (!link.is_absent()).then(|| self.known_by_index(link.namespace, link.index));
+        known.flatten().cloned()
     }
 
-    /// The link of which an error of the call under way must not tell the plugin.
-    pub(super) fn unseen(&self) -> Option<&Unseen> {
-        self.unseen.as_ref()
-    }
-
-    /// A name about which nothing is in the grant: a plugin must not learn whether a link has it.
-    fn unmentioned(&self, namespace: Namespace, name: &str) -> Option<Unseen> {
-        let mentioned = self.gate.mentions_link(namespace, name);
-        (!mentioned).then(|| Unseen::Name(namespace, name.to_owned()))
+    fn known_by_index(&self, namespace: Namespace, index: u32) -> Option<&Link> {
+        self.known_in(namespace).find(|known| known.index == index)
     }
 
     /// The link itself, which only the gate's consent may show to the plugin.
@@ -272,46 +260,19 @@ impl Host {
         &mut self,
         namespace: types::Namespace,
         link: &LinkReference,
-    ) -> Result<&Link, Error> {
+    ) -> Result<Link, Error> {
         let there = namespace.into();
-        match kernel::link::find(&mut self.namespaces, there, &link.clone().into()) {
-            Ok(found) => {
-                self.meet(there, found);
-                self.look_at(self.known.len() - 1, link)
-            }
-            Err(error) if error.is_not_found() => Err(self.not_found(namespace, link, error)),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// What a plugin learns of there being no such link: nothing, where nothing in its grant is about
-    /// links of that name.
-    fn not_found(
-        &mut self,
-        namespace: types::Namespace,
-        link: &LinkReference,
-        error: Error,
-    ) -> Error {
-        let unmentioned = match link {
-            LinkReference::Name(name) => self.unmentioned(namespace.into(), name),
-            LinkReference::Index(_) => None,
-        };
-        match unmentioned {
-            None => error,
-            unseen => {
-                self.unseen = self.unseen.take().or(unseen);
-                self.missing(namespace, link.clone(), error)
-            }
-        }
+        let found = kernel::link::find(&mut self.namespaces, there, &link.clone().into())?;
+        self.meet(there, found.clone());
+        Ok(found)
     }
 
     /// Remembers a link as it is now.
-    pub(super) fn meet(&mut self, namespace: Namespace, link: Link) -> &Link {
+    pub(super) fn meet(&mut self, namespace: Namespace, link: Link) {
         let is_other = |known: &Link| known.index != link.index;
         self.known
             .retain(|(known_in, known)| *known_in != namespace || is_other(known));
         self.known.push((namespace, link));
-        &self.known[self.known.len() - 1].1
     }
 
     /// The links of a namespace that are remembered.
@@ -326,9 +287,30 @@ impl Host {
         self.known.clear();
     }
 
+    /// Writes what is still due in the audit log.
+    pub fn finish_audit(&mut self) {
+        self.gate.finish();
+    }
+
     /// Why audit records are missing, where they could not be written.
     pub fn audit_failure(&self) -> Option<&str> {
         self.gate.audit_failure()
+    }
+}
+
+/// The facts about a link that is not there.
+fn absent(namespace: Namespace, link: &LinkReference) -> LinkFacts {
+    let (index, name) = match link {
+        LinkReference::Name(name) => (0, name.clone()),
+        LinkReference::Index(index) => (*index, String::new()),
+    };
+    LinkFacts {
+        namespace,
+        index,
+        name,
+        kind: String::new(),
+        owner: String::new(),
+        by_index: matches!(link, LinkReference::Index(_)),
     }
 }
 

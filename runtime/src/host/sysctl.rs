@@ -1,9 +1,12 @@
 //! Capability `sysctl`: from the contract to the gate and the kernel.
 
+use serde_json::{Value, json};
+
 use super::bindings::weir::cni::sysctl::Host as Contract;
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
 use super::state::Host;
-use crate::grant::sysctl;
+use crate::grant::{self, sysctl};
+use crate::kernel::sysctl::shared::Notes;
 use crate::kernel::{self, Error};
 
 impl Contract for Host {
@@ -25,27 +28,62 @@ impl Contract for Host {
             owner: String::new(),
         };
         operation.owner = self.owner_of_parameter(namespace, &operation);
-        if !self.is_parameter_put_back(&operation) {
-            return self.gate.perform(operation, |permit| {
-                kernel::sysctl::write(&mut self.namespaces, permit)
-            });
+        let scope = self.scope(&operation);
+        let invocation = self.gate.recorded_as().to_owned();
+        let notes = Notes::new(&self.paths, &invocation);
+        let value = operation.value.clone();
+        let before = self.gate.perform_noting(
+            operation.clone(),
+            |before: &Option<String>| previous(before.as_deref(), &value),
+            |permit| match scope {
+                Scope::Shared => notes.replace(&mut self.namespaces, permit),
+                Scope::Own | Scope::Container => {
+                    kernel::sysctl::replace(&mut self.namespaces, permit)
+                }
+            },
+        )?;
+        match scope {
+            Scope::Own => {}
+            Scope::Container => self.note_write(operation, before),
+            Scope::Shared => self.note_shared_write(operation, before),
         }
-        let before = self.gate.perform(operation.clone(), |permit| {
-            kernel::sysctl::replace(&mut self.namespaces, permit)
-        })?;
-        self.note_write(operation, before);
         Ok(())
     }
 }
 
+/// Whose a parameter is that is written.
+enum Scope {
+    /// It goes with a link that this invocation has made, or is not given back.
+    Own,
+    /// The container's.
+    Container,
+    /// The host's, which others may rely on.
+    Shared,
+}
+
+fn previous(before: Option<&str>, value: &str) -> Option<Value> {
+    let before = before.filter(|before| *before != value)?;
+    Some(json!({ "value": before }))
+}
+
 impl Host {
+    fn scope(&self, write: &sysctl::Write) -> Scope {
+        match write.namespace {
+            _ if self.is_of_made_link(write) => Scope::Own,
+            grant::Namespace::Container => Scope::Container,
+            // What DEL and CHECK write is not undone.
+            grant::Namespace::Host if self.gate.is_add() => Scope::Shared,
+            grant::Namespace::Host => Scope::Own,
+        }
+    }
+
     /// Whose the link is whose parameter is written, where a rule asks.
     fn owner_of_parameter(&mut self, namespace: Namespace, write: &sysctl::Write) -> String {
         let name = write
             .link()
             .filter(|_| self.gate.asks_owner_of_parameters());
         let link = name.map(LinkReference::Name);
-        let found = link.and_then(|link| self.find(namespace, &link).ok().cloned());
+        let found = link.and_then(|link| self.find(namespace, &link).ok());
         found.map_or_else(String::new, |link| link.facts(namespace.into()).owner)
     }
 }

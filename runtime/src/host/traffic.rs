@@ -34,7 +34,10 @@ impl Contract for Host {
     ) -> Result<(), Error> {
         let link = self.identify(namespace, &link)?;
         let parent = Handle(parent);
-        let standing = kernel::traffic::standing(&mut self.namespaces, &link, parent)?;
+        let standing = match link.is_absent() {
+            true => None,
+            false => kernel::traffic::standing(&mut self.namespaces, &link, parent)?,
+        };
         let operation = traffic::DeleteQdisc {
             link,
             parent,
@@ -174,7 +177,7 @@ impl From<contract::Discipline> for traffic::Discipline {
             contract::Discipline::Htb(default) => Self::Htb { default },
             contract::Discipline::Ingress => Self::Ingress,
             contract::Discipline::Clsact => Self::Clsact,
-            contract::Discipline::Other(word) => Self::Other(word),
+            contract::Discipline::Other(word) => Self::Other { word },
         }
     }
 }
@@ -186,7 +189,7 @@ impl From<traffic::Discipline> for contract::Discipline {
             traffic::Discipline::Htb { default } => Self::Htb(default),
             traffic::Discipline::Ingress => Self::Ingress,
             traffic::Discipline::Clsact => Self::Clsact,
-            traffic::Discipline::Other(word) => Self::Other(word),
+            traffic::Discipline::Other { word } => Self::Other(word),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What the host takes back when an `add` fails, traps or is stopped half-way.
 //!
 //! Every host function that creates something notes its inverse here, and so does every one that
-//! changes a link's attributes, a bridge port's flags or a parameter in the container's namespace
-//! ([`inverse`](super::inverse)). What an `add` changes in the host's namespace stays: that is shared,
-//! and another attachment may rely on it by now, as on `ip_forward`.
+//! changes a link's attributes or a bridge port's flags in the container's namespace
+//! ([`inverse`](super::inverse)), or a parameter. A parameter of the host is set back unless another attachment has come
+//! to rely on it, as on `ip_forward`. Links of the host that this invocation did not make stay as it left them.
 //!
 //! The inverses run in reverse order, each with a permit of the gate's and a record in the audit log.
 
@@ -17,6 +17,7 @@ use crate::grant::section::in_one_part;
 use crate::grant::{Namespace, link};
 use crate::kernel::lock::Shared;
 use crate::kernel::store::StorePlace;
+use crate::kernel::sysctl::shared::Notes;
 use crate::kernel::{self, Code, Error};
 pub use step::Undo;
 
@@ -35,6 +36,18 @@ impl Host {
             }
         }
         failures
+    }
+
+    /// What this invocation did stands. Returns what of it could not be noted, for the log.
+    pub fn settle(&mut self) -> Vec<String> {
+        let invocation = self.gate.recorded_as().to_owned();
+        let notes = Notes::new(&self.paths, &invocation);
+        let steps = self.done.iter_mut();
+        let settled = steps.filter_map(|step| match step {
+            Undo::SharedParameter { back, .. } => notes.settle(back).err(),
+            _ => None,
+        });
+        settled.map(|error| error.to_string()).collect()
     }
 
     /// Removes links that were made, each namespace's in one request: the kernel waits once for all of them. With them
@@ -56,7 +69,7 @@ impl Host {
     fn undo_one(&mut self, undo: Undo) -> Result<(), String> {
         let spaces = &mut self.namespaces;
         let patient = self.deadline.max(Instant::now() + PATIENCE);
-        let may_be_shared = matches!(undo, Undo::Firewall(_));
+        let may_be_shared = matches!(undo, Undo::Firewall(_) | Undo::SharedParameter { .. });
         let outcome = match undo {
             Undo::Ipam => return self.undo_ipam().map_err(|e| e.to_string()),
             Undo::Link(delete) if delete.link.kind == "bridge" => self.undo_bridge(delete),
@@ -73,6 +86,12 @@ impl Host {
             Undo::Parameter(back) => self
                 .gate
                 .undo(back, |permit| kernel::sysctl::write(spaces, permit)),
+            Undo::SharedParameter { back, changed } => {
+                let invocation = self.gate.recorded_as().to_owned();
+                let notes = Notes::new(&self.paths, &invocation);
+                self.gate
+                    .undo(back, |permit| notes.set_back(spaces, permit, &changed))
+            }
             Undo::Address(delete) => self
                 .gate
                 .undo(delete, |permit| kernel::address::delete(spaces, permit)),

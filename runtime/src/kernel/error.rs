@@ -5,7 +5,7 @@ use std::io;
 
 use nix::errno::Errno;
 
-use crate::gate::Denied;
+use crate::gate::{Outcome, Refusal};
 
 /// The contract's `error-code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,8 +116,21 @@ impl From<io::Error> for Error {
     }
 }
 
-impl From<Denied> for Error {
-    fn from(denied: Denied) -> Self {
-        Self::new(Code::Denied, denied.to_string())
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        let code = match &refusal {
+            Refusal::Denied(_) => Code::Denied,
+            Refusal::Refused(_) => Code::Invalid,
+            Refusal::NotFound(_) => Code::NotFound,
+            Refusal::Unrecorded(_) => Code::Failed,
+        };
+        Self::new(code, refusal.to_string())
+    }
+}
+
+impl Outcome for Error {
+    /// What is malformed or impossible, weir finds before it asks the kernel.
+    fn is_refusal(&self) -> bool {
+        self.code == Code::Invalid && self.errno.is_none()
     }
 }

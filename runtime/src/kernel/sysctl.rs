@@ -1,5 +1,7 @@
 //! Capability `sysctl`: kernel parameters below `net.`.
 
+pub mod shared;
+
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -11,7 +13,7 @@ use nix::errno::Errno;
 use super::error::{Code, Error};
 use super::namespace::Namespaces;
 use crate::gate::Permit;
-use crate::grant::sysctl::{Read, Write};
+use crate::grant::sysctl::{Read, Write, flaw_of_key, flaw_of_value, segments};
 
 /// The parameters of the reading thread's network namespace.
 const DIRECTORY: &str = "/proc/sys/net";
@@ -93,15 +95,8 @@ fn replace_value(path: &PathBuf, value: &str) -> io::Result<Option<String>> {
     written.map(|()| before)
 }
 
-/// A value with a line end or a NUL could be another one to the kernel than to the grant.
 fn check_value(key: &str, value: &str) -> Result<(), Error> {
-    if value.contains(|c: char| c.is_control() && c != '\t') {
-        return Err(Error::invalid(format!(
-            "value `{}` for {key} has control characters",
-            value.escape_debug()
-        )));
-    }
-    Ok(())
+    flaw_of_value(key, value).map_or(Ok(()), |why| Err(Error::invalid(why)))
 }
 
 /// Below the directory whatever the path says: the lookup is the kernel's, bound to it.
@@ -125,23 +120,10 @@ fn directory() -> io::Result<&'static Dir> {
 ///
 /// Each key has one path and each path one key, so that a grant for a key is a grant for a file.
 fn path_of(key: &str) -> Result<PathBuf, Error> {
-    let mut segments = key.split('.');
-    let is_net = segments.next() == Some("net");
-    // A slash stands for a dot in the name of a link.
-    let path: Vec<String> = segments.map(|segment| segment.replace('/', ".")).collect();
-    if !is_net || path.is_empty() || !path.iter().all(|segment| is_name(segment)) {
-        return Err(Error::invalid(format!(
-            "`{}` is not a key below `net.`, such as `net.ipv4.ip_forward`, or \
-             `net.ipv4.conf.eth0/1.forwarding` for the link `eth0.1`",
-            key.escape_debug()
-        )));
+    if let Some(why) = flaw_of_key(key) {
+        return Err(Error::invalid(why));
     }
-    Ok(path.iter().collect())
-}
-
-fn is_name(segment: &str) -> bool {
-    let forbidden = |c: char| c.is_whitespace() || c.is_control();
-    !matches!(segment, "" | "." | "..") && !segment.contains(forbidden)
+    Ok(segments(key).collect())
 }
 
 fn explain(error: io::Error, key: &str) -> Error {

@@ -363,6 +363,7 @@ impl Network {
             ifname: attachment.ifname.clone(),
             network: self.list.name.clone(),
             definition: self.source.definition.clone(),
+            pod: None,
             plugin: String::new(),
             digest: String::new(),
         };

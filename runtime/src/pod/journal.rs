@@ -28,7 +28,7 @@ impl Journal {
     ) -> Self {
         let subject = json!({
             "command": command.as_str(),
-            "containerId": attachment.container_id,
+            "container_id": attachment.container_id,
             "ifname": attachment.ifname,
             "network": network,
             "plugin": "weir",

@@ -7,6 +7,7 @@ use serde_json::Value;
 use wasmtime::{CallHook, Engine, Store, UpdateDeadline};
 use weir_cni::{AddResult, Command, Error, Version};
 
+use super::codes::unrecorded;
 use super::request::{About, Request};
 use super::watchdog::Watchdog;
 use super::{claim, trap};
@@ -126,20 +127,23 @@ impl Call {
         let host = self.store.data_mut();
         host.close();
         let outcome = outcome.and_then(|result| match host.audit_failure() {
-            Some(why) if command == Command::Add => Err(Error::io_failure(format!(
-                "what it did cannot be recorded in the audit log: {why}"
-            ))),
+            Some(why) if command == Command::Add => Err(unrecorded(why)),
             _ => Ok(result),
         });
         let stderr = host.standard_error();
         if !stderr.is_empty() {
             host.log().write("info", stderr.trim_end(), &[]);
         }
-        if outcome.is_err() && command == Command::Add {
-            for failure in host.undo() {
-                host.log().note("error", &format!("not undone: {failure}"));
+        if command == Command::Add {
+            let (what, failures) = match &outcome {
+                Ok(_) => ("not noted", host.settle()),
+                Err(_) => ("not undone", host.undo()),
+            };
+            for failure in failures {
+                host.log().note("error", &format!("{what}: {failure}"));
             }
         }
+        host.finish_audit();
         host.log().close();
         let plugin = &self.plugin;
         outcome.map_err(|error| readable(error).with_prefix(format_args!("plugin `{plugin}`")))

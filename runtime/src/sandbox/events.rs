@@ -21,8 +21,7 @@ impl Sandbox {
         let digest = digest.map(Digest::to_string).unwrap_or_default();
         let event = Event::Refused { code: error.code.0 };
         let mut audit = self.audit(request.subject(plugin, digest));
-        let told = audit.tell(&event, &error.msg).map_err(str::to_owned);
-        match told {
+        match audit.tell(&event, &error.msg) {
             Ok(()) => error,
             Err(why) => {
                 let mut details = vec![error.details.clone(), not_recorded(&why)];
@@ -46,14 +45,14 @@ impl Sandbox {
         let mut audit = self.audit(Subject::without_command(plugin, digest));
         let answer = outcome.map_or_else(|error| error.msg.as_str(), |()| "ok");
         let told = audit.tell(event, answer);
-        told.map_err(|why| Error::io_failure(not_recorded(why)))
+        told.map_err(|why| Error::io_failure(not_recorded(&why)))
     }
 
     /// Records which of the administrator's documents are others than at the last invocation.
     ///
     /// What cannot be kept for the next time is recorded then again.
     pub(super) fn record_changed_grants(&self, now: &Seen) {
-        if *now == Seen::load(self.paths()) || self.audit_log().is_err() {
+        if *now == Seen::load(self.paths()) || self.audit_log().failure().is_some() {
             return;
         }
         let _lock = Seen::lock(self.paths());

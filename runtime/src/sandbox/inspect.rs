@@ -110,10 +110,11 @@ impl Sandbox {
             ifname: String::new(),
             network: String::new(),
             definition: None,
+            pod: None,
             plugin: String::new(),
             digest: String::new(),
         };
-        let audit = Audit::new(subject, Err("nothing is recorded".to_owned()), false);
+        let audit = Audit::nowhere(subject);
         Host::new(Setup {
             network: String::new(),
             previous: None,

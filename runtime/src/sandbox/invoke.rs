@@ -1,6 +1,5 @@
 //! The sandbox of a process: plugins, their grants and their code, and how an invocation is set up.
 
-use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -16,13 +15,13 @@ use super::codes;
 use super::grants::{Granted, Grants};
 use super::request::Request;
 use super::workshop::Workshop;
-use crate::gate::{Audit, Gate, Subject};
+use crate::gate::{Audit, Gate, Log as AuditLog, Subject};
 use crate::grant::{Invocation, Limits};
 use crate::host::bindings::PluginPre;
 use crate::host::{DENIED, Host, Log, RunIpam, Setup};
 use crate::kernel::Namespaces;
 use crate::kernel::lock::Shared;
-use crate::paths::{self, Paths};
+use crate::paths::Paths;
 
 /// Runs plugins. One for a process; cheap to share.
 pub struct Sandbox {
@@ -30,8 +29,7 @@ pub struct Sandbox {
     catalogue: Catalogue,
     workshop: Workshop,
     grants: OnceLock<Result<Grants, Error>>,
-    /// The audit log, opened for appending, or why it is not.
-    audit: OnceLock<Result<Arc<File>, String>>,
+    audit: OnceLock<Arc<AuditLog>>,
     audit_reads: bool,
 }
 
@@ -106,6 +104,7 @@ impl Sandbox {
         let admitted = self.admit(&plugin, request);
         let refused = |error| self.refused(name, Some(&plugin.digest), request, error);
         let (grant, code, ready) = admitted.map_err(refused)?;
+        self.check_audit_log(request.command)?;
         let deadline = latest.min(Instant::now() + grant.limits.time);
         let host = self.host(&plugin, code, grant, request, role, deadline)?;
         let mut call = Call::new(self.engine(), &plugin.name, host)?;
@@ -133,12 +132,18 @@ impl Sandbox {
         Audit::new(subject, self.audit_log(), self.audit_reads)
     }
 
-    /// The audit log, opened for appending. Errors: why it is not.
-    pub fn audit_log(&self) -> Result<Arc<File>, String> {
-        let path = self.paths.audit_log();
-        let failed = |e| format!("`{}`: {e}", path.display());
-        let open = || paths::open_log(&path).map(Arc::new).map_err(failed);
-        self.audit.get_or_init(open).clone()
+    /// The node's audit log.
+    pub fn audit_log(&self) -> Arc<AuditLog> {
+        let open = || Arc::new(AuditLog::open(&self.paths));
+        Arc::clone(self.audit.get_or_init(open))
+    }
+
+    /// Fails an ADD whose acts could not be recorded, before the first of them.
+    fn check_audit_log(&self, command: Command) -> Result<(), Error> {
+        match self.audit_log().failure() {
+            Some(why) if command == Command::Add => Err(codes::unrecorded(why)),
+            _ => Ok(()),
+        }
     }
 
     fn host(

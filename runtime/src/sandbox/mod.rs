@@ -60,6 +60,15 @@ pub mod codes {
     pub const TRANSFER: u32 = 214;
     /// The plugin made or changed more than its grant allows.
     pub const CHANGES: u32 = 215;
+    /// It did, or tried, so much that it cannot all be recorded in the audit log.
+    pub const RECORDS: u32 = 216;
+
+    /// That an ADD is not begun, or not kept: code 5 of the specification.
+    pub fn unrecorded(why: &str) -> weir_cni::Error {
+        weir_cni::Error::io_failure(format!(
+            "what it does cannot be recorded in the audit log: {why}"
+        ))
+    }
     /// The grant does not allow what the plugin needed.
     pub const DENIED: u32 = crate::host::DENIED;
 }

@@ -34,6 +34,7 @@ impl Sandbox {
             ifname: invocation.ifname.clone(),
             network: invocation.network.clone(),
             definition: None,
+            pod: None,
             plugin: own::NAME.to_owned(),
             digest: own_digest()?.to_string(),
         };

@@ -8,6 +8,7 @@ use wasmtime::Trap;
 use weir_cni::Error;
 
 use super::codes;
+use crate::gate::MOST_RECORDED;
 use crate::host::{Host, MOST_KEPT};
 
 /// Explains why a call of a plugin did not return.
@@ -40,6 +41,14 @@ pub fn explain(host: &Host, error: &wasmtime::Error) -> Error {
         Error::new(
             codes::MEMORY,
             format!("changed so much that to undo it would take more than {kept}"),
+        )
+    } else if usage.recorded > MOST_RECORDED {
+        let recorded = ByteSize::b(MOST_RECORDED as u64).display().iec();
+        Error::new(
+            codes::RECORDS,
+            format!(
+                "did or tried so much that its records in the audit log take more than {recorded}"
+            ),
         )
     } else if usage.memory_refused {
         let memory = limits.memory.display().iec();

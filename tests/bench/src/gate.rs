@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
 
 use crate::contender::{Contender, Contenders};
 use crate::interrupt;
@@ -19,7 +18,7 @@ pub fn measure(contenders: &Contenders, scratch: &Scratch, runs: usize) -> Resul
     eprintln!("weir-bench: the gate and the audit log, {runs} runs");
     let records = scratch.path().join("operations.jsonl");
     fs::write(&records, of_an_add(contenders, scratch)?)?;
-    let log = scratch.path().join("operations.log");
+    let log = scratch.path().join("operations.root");
     let mut series = Series::default();
     for _ in 0..runs {
         interrupt::check()?;
@@ -35,17 +34,29 @@ fn of_an_add(contenders: &Contenders, scratch: &Scratch) -> Result<String> {
     node.del(attachment)?;
     node.record_reads();
     let (_, attachment) = node.add()?;
-    let log = fs::read_to_string(node.audit_log())?;
-    let is_of_add = |line: &&str| {
-        let record: Value = serde_json::from_str(line).unwrap_or_default();
-        record["command"] == "ADD" && record["container_id"] == attachment.container_id.as_str()
-    };
-    let records: Vec<&str> = log.lines().filter(is_of_add).collect();
-    let reads = records.iter().any(|record| record.contains("\"link.get\""));
-    ensure!(reads, "an ADD has no reads on record: {records:?}");
-    let records = records.join("\n");
+    let records = joined(contenders, &node, &attachment.container_id)?;
+    let reads = records.contains("\"link.get\"");
+    ensure!(reads, "an ADD has no reads on record: {records}");
     node.del(attachment)?;
     Ok(records)
+}
+
+/// The records of a container's ADD, as weir itself puts them together.
+fn joined(contenders: &Contenders, node: &Node, container_id: &str) -> Result<String> {
+    let mut weir = Command::new(contenders.delegating());
+    weir.args([
+        "audit",
+        "--output",
+        "json",
+        "--command",
+        "ADD",
+        "--container-id",
+    ]);
+    weir.arg(container_id).arg("--file").arg(node.audit_log());
+    let output = weir.output().context("run `weir audit`")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "`weir audit` failed: {errors}");
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 fn once(records: &Path, log: &Path) -> Result<f64> {

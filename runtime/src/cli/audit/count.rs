@@ -10,6 +10,7 @@ use crate::cli::record::{Record, Verdict};
 pub struct Count {
     pub allowed: u64,
     pub denied: u64,
+    pub refused: u64,
     pub undone: u64,
     /// Of those allowed and undone: what the kernel answered with an error.
     pub failed: u64,
@@ -25,6 +26,7 @@ impl Count {
         match record.verdict {
             Verdict::Allowed => self.allowed += 1,
             Verdict::Denied => self.denied += 1,
+            Verdict::Refused => self.refused += 1,
             Verdict::Undo => self.undone += 1,
         }
         self.failed += u64::from(record.failed());
@@ -35,7 +37,7 @@ impl Count {
 
     /// All of them.
     pub fn records(&self) -> u64 {
-        self.allowed + self.denied + self.undone
+        self.allowed + self.denied + self.refused + self.undone
     }
 }
 

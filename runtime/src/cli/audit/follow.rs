@@ -13,16 +13,13 @@ use crate::cli::record::{Log, Record, Take};
 
 /// Gives every record to `take`, those that are there first, until standard output has no reader
 /// any more. `None` tells that there are no more for now. Returns how many lines were no records.
-pub fn follow(
-    path: &Path,
-    mut take: impl FnMut(Option<(&str, &Record)>) -> Result<()>,
-) -> Result<u64> {
+pub fn follow(path: &Path, mut take: impl FnMut(Option<&Record>) -> Result<()>) -> Result<u64> {
     let watch = Watch::new(path)?;
     let mut tail = Tail::default();
     loop {
         watch.log_may_come()?;
-        tail.read(&watch, &mut |text, record| {
-            take(Some((text, record))).map_err(io::Error::other)
+        tail.read(&watch, &mut |record| {
+            take(Some(record)).map_err(io::Error::other)
         })
         .with_context(|| format!("follow `{}`", path.display()))?;
         take(None)?;

@@ -92,9 +92,9 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
 fn print(arguments: &Arguments, files: &[PathBuf]) -> Result<bool> {
     let mut printer = Printer::new(arguments);
     let mut denied = false;
-    let broken = read(arguments, files, |text, record| {
+    let broken = read(arguments, files, |record| {
         denied |= record.verdict == Verdict::Denied;
-        printer.print(text, record)
+        printer.print(record)
     })?;
     printer.flush()?;
     warn_of(broken);
@@ -111,7 +111,7 @@ fn follow(arguments: &Arguments, files: &[PathBuf]) -> Result<Answer> {
     let mut printer = Printer::new(arguments);
     let broken = follow::follow(file, |new| {
         match new {
-            Some((text, record)) if arguments.filter.passes(record) => printer.print(text, record),
+            Some(record) if arguments.filter.passes(record) => printer.print(record),
             Some(_) => Ok(()),
             None => printer.flush(),
         }
@@ -123,19 +123,18 @@ fn follow(arguments: &Arguments, files: &[PathBuf]) -> Result<Answer> {
 
 fn tally(arguments: &Arguments, files: &[PathBuf]) -> Result<Tally> {
     let mut tally = Tally::default();
-    tally.unreadable = read(arguments, files, |_, record| {
+    tally.unreadable = read(arguments, files, |record| {
         tally.add(record);
         Ok(())
     })?;
     Ok(tally)
 }
 
-/// Gives every record of the files that passes the filters to `take`, with its text. Returns how
-/// many lines were none.
+/// Gives every record of the files that passes the filters to `take`. Returns how many lines were none.
 fn read(
     arguments: &Arguments,
     files: &[PathBuf],
-    mut take: impl FnMut(&str, &Record) -> io::Result<()>,
+    mut take: impl FnMut(&Record) -> io::Result<()>,
 ) -> Result<u64> {
     let mut broken = 0;
     let (mut plugins, mut passed) = (BTreeSet::new(), false);
@@ -143,10 +142,10 @@ fn read(
         let Some(log) = open(path, !arguments.file.is_empty())? else {
             continue;
         };
-        let mut passing = |text: &str, record: &Record| match arguments.filter.passes(record) {
+        let mut passing = |record: &Record| match arguments.filter.passes(record) {
             true => {
                 passed = true;
-                take(text, record)
+                take(record)
             }
             false => {
                 if !plugins.contains(&record.plugin) {
@@ -210,7 +209,7 @@ fn write_page(page: &str, target: &Path) -> Result<()> {
     fs::write(target, page).with_context(|| format!("write `{}`", target.display()))
 }
 
-/// Writes records to standard output: as they stand in the log, or as sentences.
+/// Writes records to standard output: as JSON, or as sentences.
 struct Printer {
     out: BufWriter<StandardOutput>,
     json: bool,
@@ -229,9 +228,9 @@ impl Printer {
         }
     }
 
-    fn print(&mut self, text: &str, record: &Record) -> io::Result<()> {
+    fn print(&mut self, record: &Record) -> io::Result<()> {
         match self.json {
-            true => writeln!(self.out, "{}", escape(text.to_owned())),
+            true => writeln!(self.out, "{}", escape(serde_json::to_string(record)?)),
             false => writeln!(self.out, "{}", text::sentence(record, self.detail)),
         }
     }

@@ -38,9 +38,10 @@ fn print_text(summary: &Summary<'_>) {
         span(count.first, count.last)
     );
     print_line!(
-        "{} allowed, {} denied, {} undone; {} failed in the kernel",
+        "{} allowed, {} denied, {} refused, {} undone; {} failed in the kernel",
         number(count.allowed),
         number(count.denied),
+        number(count.refused),
         number(count.undone),
         number(count.failed)
     );
@@ -78,10 +79,11 @@ fn print_plugin(name: &str, plugin: &PluginTally) {
         say!("  {digest}: {}", counted(seen.count, "record"));
     }
     print_line!(
-        "  {:<12}{:>10}{:>8}{:>8}{:>8}{:>12}  {:<20} last",
+        "  {:<12}{:>10}{:>8}{:>8}{:>8}{:>8}{:>12}  {:<20} last",
         "",
         "allowed",
         "denied",
+        "refused",
         "undone",
         "failed",
         "time",
@@ -99,9 +101,10 @@ fn print_plugin(name: &str, plugin: &PluginTally) {
 fn print_count(what: &str, count: &Count) {
     let at = |time: Option<Timestamp>| time.map(time::to_the_second).unwrap_or_default();
     say!(
-        "  {what:<12}{:>10}{:>8}{:>8}{:>8}{:>12}  {:<20} {}",
+        "  {what:<12}{:>10}{:>8}{:>8}{:>8}{:>8}{:>12}  {:<20} {}",
         number(count.allowed),
         number(count.denied),
+        number(count.refused),
         number(count.undone),
         number(count.failed),
         match count.allowed + count.undone {
@@ -121,6 +124,7 @@ fn print_denials(plugin: &PluginTally) {
     for denial in plugin.frequent_denials() {
         let closest = match &denial.closest {
             Some(closest) => format!("closest rule {closest}"),
+            None if denial.refused => "weir itself refused it".to_owned(),
             None if denial.is_of_whole_plugin() => "the plugin was not run".to_owned(),
             None => "no rule for this capability".to_owned(),
         };

@@ -13,6 +13,7 @@ use super::count::{Count, Use};
 use super::timeline::Timeline;
 use crate::cli::record::{Record, Verdict};
 use crate::gate::EVENTS;
+use crate::grant::Closest;
 
 /// So many different denials of a plugin are told apart.
 const MOST_DENIALS: usize = 100;
@@ -56,8 +57,10 @@ pub struct Denial {
     /// What the plugin wanted to do.
     pub requirement: String,
     /// The rule that came closest, and the field in which it missed; none where the grant has no
-    /// rule for the capability.
-    pub closest: Option<String>,
+    /// rule for the capability, and where it was not the grant that denied it.
+    pub closest: Option<Closest>,
+    /// weir itself refused it: `requirement` says why.
+    pub refused: bool,
     #[serde(flatten)]
     pub seen: Use,
 }
@@ -66,11 +69,6 @@ impl Denial {
     /// Whether the plugin was not run at all.
     pub fn is_of_whole_plugin(&self) -> bool {
         EVENTS.contains(&self.operation.as_str())
-    }
-
-    /// The rule that came closest and its field: `link[0]` and `names`.
-    pub fn closest(&self) -> Option<(&str, &str)> {
-        self.closest.as_deref()?.split_once(": ")
     }
 }
 
@@ -104,7 +102,7 @@ impl PluginTally {
         }
         match record.verdict {
             Verdict::Allowed => self.add_rules(record),
-            Verdict::Denied => self.add_denial(record),
+            Verdict::Denied | Verdict::Refused => self.add_denial(record),
             Verdict::Undo => {}
         }
     }
@@ -121,11 +119,13 @@ impl PluginTally {
     }
 
     fn add_denial(&mut self, record: &Record) {
-        let (requirement, closest) = (record.requirement(), record.rules.first());
+        let (requirement, closest) = (record.requirement(), &record.closest);
+        let refused = record.verdict == Verdict::Refused;
         let same = |denial: &&mut Denial| {
             denial.operation == record.operation
                 && denial.requirement == requirement
-                && denial.closest.as_ref() == closest
+                && denial.closest == *closest
+                && denial.refused == refused
         };
         if let Some(denial) = self.denials.iter_mut().find(same) {
             denial.seen.add(record.time);
@@ -137,7 +137,8 @@ impl PluginTally {
             self.denials.push(Denial {
                 operation: record.operation.clone(),
                 requirement: requirement.to_owned(),
-                closest: closest.cloned(),
+                closest: closest.clone(),
+                refused,
                 seen,
             });
         }

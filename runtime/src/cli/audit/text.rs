@@ -35,12 +35,10 @@ pub fn sentence(record: &Record, detail: Detail) -> String {
     if let Some(bytes) = record.shortened_from {
         parts.push(format!("(shortened from {bytes} bytes)"));
     }
-    if !record.rules.is_empty() && record.verdict != Verdict::Denied {
+    if !record.rules.is_empty() {
         parts.push(format!("by {}", record.rules.join(", ")));
     }
-    if record.answer != "ok" {
-        parts.push(format!("- {}", record.answer));
-    }
+    parts.extend(record.remark().map(|remark| format!("- {remark}")));
     printable(&parts.join("  "))
 }
 

@@ -101,7 +101,8 @@ impl Timeline {
         let counts = self.points.entry(point).or_default();
         match verdict {
             Verdict::Allowed => counts.allowed += 1,
-            Verdict::Denied => counts.denied += 1,
+            // Neither was done.
+            Verdict::Denied | Verdict::Refused => counts.denied += 1,
             Verdict::Undo => counts.undone += 1,
         }
         while self.points.len() > MOST_POINTS {

@@ -3,13 +3,14 @@
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::container::Container;
 use super::report::Report;
 use super::world::World;
 use crate::cli::output::print_line;
 use crate::cli::output::show as show_error;
+use crate::cli::record::{self, Record, Verdict};
 use crate::sandbox::{self, Catalogue};
 
 /// Installs the plugin with a narrow grant, runs it, and shows what was denied it.
@@ -51,8 +52,8 @@ pub fn show(report: &Report, world: &World, container: &Container) -> Result<()>
         "nothing was denied to the hostile plugin"
     );
     for record in &denied {
-        let operation = record["operation"].as_str().unwrap_or_default();
-        let answer = record["answer"].as_str().unwrap_or_default();
+        let operation = &record.operation;
+        let answer = record.remark().unwrap_or_default();
         report.say(&format!("denied  {operation:<18} {answer}"));
     }
     Ok(())
@@ -77,15 +78,14 @@ spec:
 }
 
 /// The records of the audit log in which something was denied to the plugin.
-fn denied(world: &World) -> Result<Vec<Value>> {
-    let log = fs::read_to_string(world.paths().audit_log()).context("read the audit log")?;
-    let records = log.lines().map(serde_json::from_str::<Value>);
+fn denied(world: &World) -> Result<Vec<Record>> {
     let mut denied = Vec::new();
-    for record in records {
-        let record = record.context("read a record of the audit log")?;
-        if record["plugin"] == "hostile" && record["verdict"] == "denied" {
-            denied.push(record);
+    let mut take = |record: &Record| {
+        if record.plugin == "hostile" && record.verdict == Verdict::Denied {
+            denied.push(record.clone());
         }
-    }
+        Ok(())
+    };
+    record::read(&world.paths().audit_log(), &mut take).context("read the audit log")?;
     Ok(denied)
 }

@@ -64,6 +64,8 @@ struct Question {
     /// Those of the pod, which weir itself may act on.
     interfaces: Vec<String>,
     operation: Box<dyn Asked>,
+    /// Why weir itself refuses it, whatever a rule says.
+    refused: Option<String>,
 }
 
 /// Where the answers are from.
@@ -101,6 +103,9 @@ struct Explanation {
     /// Why it is denied whatever a rule says: there is no grant, or it is not in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     because: Option<String>,
+    /// Why weir itself refuses it, although the rules allow it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
     /// What must be allowed for the operation to be.
     needs: Vec<String>,
     /// The document's name, and where it is from; none where no grant applies.
@@ -166,7 +171,12 @@ fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answe
     let mut explanations = Vec::new();
     let (mut count, mut allowed) = (0_u64, true);
     let unknown = replay(Path::new("-"), passes, |record, operation| {
+        let refused = match record.verdict {
+            Verdict::Refused => record.answer.clone(),
+            _ => operation.flaw(),
+        };
         let question = Question {
+            refused,
             plugin: record.plugin.clone(),
             network: Some(record.granted_as().to_owned()),
             invocation: record.invocation(),
@@ -223,7 +233,9 @@ fn asked(arguments: &Arguments) -> Result<Question> {
             .with_context(|| format!("`{field}` is not of the form FIELD=VALUE"))?;
         fields.push((name.to_owned(), value.to_owned()));
     }
+    let operation = named(operation, &fields).map_err(|why| anyhow!(why))?;
     Ok(Question {
+        refused: operation.flaw(),
         plugin: arguments.plugin.clone().unwrap_or_default(),
         network: arguments.network.clone(),
         invocation: Invocation {
@@ -232,7 +244,7 @@ fn asked(arguments: &Arguments) -> Result<Question> {
             network: arguments.network.clone().unwrap_or_default(),
         },
         interfaces: vec![arguments.ifname.clone()],
-        operation: named(operation, &fields).map_err(|why| anyhow!(why))?,
+        operation,
     })
 }
 
@@ -346,6 +358,7 @@ fn explain(question: &Question, applying: Result<Applying<'_>, String>) -> Expla
         operation, plugin, ..
     } = question;
     let mut explanation = Explanation {
+        refused: None,
         plugin: plugin.clone(),
         operation: operation.name(),
         arguments: operation.arguments(),
@@ -388,7 +401,8 @@ impl Explanation {
             .decide(capabilities, &question.invocation)
         {
             Decision::Allowed { rules } => {
-                self.allowed = obstacle.is_none();
+                self.refused.clone_from(&question.refused);
+                self.allowed = obstacle.is_none() && self.refused.is_none();
                 let rules = rules
                     .iter()
                     .filter_map(|name| rule(section, capabilities, name));
@@ -399,9 +413,10 @@ impl Explanation {
                 closest,
             } => {
                 self.missing = Some(requirement);
-                if let Some((name, field)) = closest.as_deref().and_then(|c| c.split_once(": ")) {
-                    self.rules = rule(section, capabilities, name).into_iter().collect();
-                    self.field = Some(field.to_owned());
+                if let Some(closest) = closest {
+                    let rule = rule(section, capabilities, &closest.rule);
+                    self.rules = rule.into_iter().collect();
+                    self.field = Some(closest.field);
                 }
             }
         }
@@ -446,6 +461,10 @@ fn print(explanation: &Explanation) {
                 None => print_line!("  its rules would allow it"),
                 Some(missing) => say!("  nor does it allow to {missing}"),
             }
+        }
+        (None, None) if explanation.refused.is_some() => {
+            let why = explanation.refused.as_deref().unwrap_or_default();
+            say!("refused: {operation}; {by} allows it, and weir itself refuses it: {why}");
         }
         (None, None) if explanation.needs.is_empty() => {
             say!("allowed: {operation} by itself needs no rule; what it shows does");

@@ -70,7 +70,7 @@ pub fn replay(
         log => log.with_context(|| format!("open `{shown}`"))?,
     };
     let mut unknown = Unknown::default();
-    let unreadable = log.read_whole(&mut |_, record| {
+    let unreadable = log.read_whole(&mut |record| {
         let is_plugins = record.capability != Capability::Native.word() && !record.is_event();
         if record.verdict == Verdict::Undo || !is_plugins || !passes(record) {
             return Ok(());

@@ -129,6 +129,9 @@ fn gives_address(record: &Record) -> bool {
 impl Collected {
     fn take(&mut self, arguments: &Arguments, record: &Record, operation: Box<dyn Asked>) {
         let is_own = record.plugin == arguments.plugin;
+        if record.verdict == Verdict::Refused {
+            return;
+        }
         let is_denied = record.verdict == Verdict::Denied;
         if is_denied && !arguments.denied {
             self.denied += u64::from(is_own);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 
@@ -95,11 +95,11 @@ fn installed(sandbox: &Sandbox, name: &str) -> Option<Inspection> {
 /// Installs it, and records that. Nothing is installed where the audit log cannot be opened.
 fn install(sandbox: &Sandbox, name: &str, inspection: &Inspection, replace: bool) -> Result<()> {
     let catalogue = sandbox.catalogue();
-    sandbox.audit_log().map_err(|why| {
-        anyhow!(
+    if let Some(why) = sandbox.audit_log().failure() {
+        bail!(
             "plugin `{name}` is not installed, for it cannot be recorded in the audit log: {why}"
-        )
-    })?;
+        );
+    }
     let before = catalogue.find(name).ok().map(|plugin| plugin.digest);
     let installed = match replace {
         true => catalogue.install_compiled(name, &inspection.compiled),

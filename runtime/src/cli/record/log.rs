@@ -1,8 +1,8 @@
 //! Reading a log, line by line, in constant memory.
 //!
-//! A crash may cut a record short, and then the next one stands in the same line. The fragment is no
-//! record and is counted; what follows it is one. Where a record begins cannot be mistaken: inside
-//! of a JSON string the quotes of [`START`] would be escaped.
+//! A crash may cut a line short, and then the next one stands in the same line. The fragment is no
+//! record and is counted; what follows it is one. Where one begins cannot be mistaken: inside
+//! of a JSON string the quotes of [`STARTS`] would be escaped.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -11,10 +11,13 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::Record;
+use jiff::Timestamp;
 
-/// How every record begins.
-const START: &str = "{\"time\":\"";
+use super::Record;
+use super::join::Joiner;
+
+/// How every line begins.
+const STARTS: [&str; 2] = ["{\"time\":\"", "{\"answered\":"];
 
 /// A longer line is none of weir's.
 const LONGEST_LINE: usize = 64 << 20;
@@ -26,6 +29,7 @@ pub struct Log {
     line: Vec<u8>,
     too_long: bool,
     broken: u64,
+    joiner: Joiner,
 }
 
 /// Gives all records of a file to `take`. Returns how many lines were none, or began with what is none.
@@ -33,8 +37,8 @@ pub fn read(path: &Path, take: Take<'_>) -> io::Result<u64> {
     Log::open(path)?.read_whole(take)
 }
 
-/// What takes the records, each with its text.
-pub type Take<'a> = &'a mut dyn FnMut(&str, &Record) -> io::Result<()>;
+/// What takes the records.
+pub type Take<'a> = &'a mut dyn FnMut(&Record) -> io::Result<()>;
 
 impl Log {
     /// Opens a log at its beginning.
@@ -54,6 +58,7 @@ impl Log {
             line: Vec::new(),
             too_long: false,
             broken: 0,
+            joiner: Joiner::default(),
         }
     }
 
@@ -62,12 +67,13 @@ impl Log {
         while self.read_line()? {
             self.end_line(take)?;
         }
-        Ok(())
+        self.joiner.give_up(Some(Timestamp::now()), take)
     }
 
-    /// Takes what is left without a line's end for a line: there will be no more.
+    /// Takes what is left without a line's end for a line: there will be no more, and no more answers.
     pub fn finish(&mut self, take: Take<'_>) -> io::Result<()> {
-        self.end_line(take)
+        self.end_line(take)?;
+        self.joiner.give_up(None, take)
     }
 
     /// Gives all records to `take`, to the end. Returns how many lines were none.
@@ -77,9 +83,9 @@ impl Log {
         Ok(self.broken())
     }
 
-    /// How many lines were no records, or began with what is none.
+    /// How many lines were no records, or began with what is none; and records that are missing by their numbers.
     pub fn broken(&self) -> u64 {
-        self.broken
+        self.broken + self.joiner.missing()
     }
 
     /// The device and the inode, which tell whether a path still leads here.
@@ -133,7 +139,7 @@ impl Log {
 
     fn end_line(&mut self, take: Take<'_>) -> io::Result<()> {
         let line = std::mem::take(&mut self.line);
-        let whole = !std::mem::take(&mut self.too_long) && records(&line, take)?;
+        let whole = !std::mem::take(&mut self.too_long) && records(&mut self.joiner, &line, take)?;
         self.broken += u64::from(!whole);
         // Its memory serves the next line.
         self.line = line;
@@ -142,30 +148,28 @@ impl Log {
     }
 }
 
-/// Gives the records of a line to `take`; whether it has nothing else.
-fn records(line: &[u8], take: Take<'_>) -> io::Result<bool> {
+/// Gives the records that a line makes whole to `take`; whether it has nothing else.
+fn records(joiner: &mut Joiner, line: &[u8], take: Take<'_>) -> io::Result<bool> {
     if line.trim_ascii().is_empty() {
         return Ok(true);
     }
     let text = String::from_utf8_lossy(line);
     let valid = matches!(text, Cow::Borrowed(_));
-    if valid && let Ok(record) = serde_json::from_str(&text) {
-        take(text.trim(), &record)?;
+    if valid && joiner.line(text.trim(), take)? {
         return Ok(true);
     }
     let mut whole = valid;
     for part in parts(&text) {
-        match serde_json::from_str(part) {
-            Ok(record) => take(part, &record)?,
-            Err(_) => whole = false,
-        }
+        whole &= joiner.line(part, take)?;
     }
     Ok(whole)
 }
 
 /// A line divided before everything that begins as a record does.
 fn parts(line: &str) -> Vec<&str> {
-    let mut starts: Vec<usize> = line.match_indices(START).map(|(at, _)| at).collect();
+    let of = |start: &'static str| line.match_indices(start).map(|(at, _)| at);
+    let mut starts: Vec<usize> = STARTS.into_iter().flat_map(of).collect();
+    starts.sort_unstable();
     if starts.first() != Some(&0) {
         starts.insert(0, 0);
     }
@@ -196,7 +200,7 @@ mod tests {
         file.write_all(text).unwrap();
         let mut log = Log::open(file.path()).unwrap();
         let mut plugins = Vec::new();
-        let mut take = |_: &str, record: &Record| {
+        let mut take = |record: &Record| {
             plugins.push(record.plugin.clone());
             Ok(())
         };

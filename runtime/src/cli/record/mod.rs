@@ -1,5 +1,6 @@
 //! The audit log, as all tools read it: its records, and the way through a log that a crash damaged.
 
+mod join;
 mod log;
 mod text;
 
@@ -9,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::gate::EVENT_CAPABILITIES;
-use crate::grant::Invocation;
 use crate::grant::asked::Asked;
 use crate::grant::named::recorded;
+use crate::grant::{Closest, Invocation};
 pub use log::{Log, Take, read};
 pub use text::arguments;
 
@@ -23,6 +24,8 @@ pub enum Verdict {
     Allowed,
     /// No rule did, and it was not done.
     Denied,
+    /// A rule did, and weir itself refused it: the kernel was not asked.
+    Refused,
     /// The host took back what a failed ADD had done.
     Undo,
 }
@@ -33,51 +36,83 @@ impl Verdict {
         match self {
             Self::Allowed => "allowed",
             Self::Denied => "denied",
+            Self::Refused => "refused",
             Self::Undo => "undo",
         }
     }
 }
 
-/// A record. What the log's lines have beyond it is passed over.
+/// A record, with what all records of its invocation share. What the log's lines have beyond it is passed over.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
+    /// When it was written: of what changes something, before that was done.
     pub time: Timestamp,
+    /// The host's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// One call of one plugin; none in logs of before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invocation: Option<String>,
+    /// The record's number in its invocation, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
     pub command: String,
     /// Empty where the command is about no container, as STATUS and GC are.
-    #[serde(default)]
     pub container_id: String,
-    #[serde(default)]
     pub ifname: String,
     pub network: String,
     /// The NetworkAttachmentDefinition that the network is of, where it is of one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
+    /// The Kubernetes pod, as `namespace/name`, where the runtime told it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pod: Option<String>,
     pub plugin: String,
     pub digest: String,
     pub capability: String,
     pub operation: String,
+    /// `host`, `container`, both or none: what the arguments are about.
     #[serde(default)]
+    pub namespaces: Vec<String>,
     pub arguments: Value,
     /// How many bytes the arguments have in full, where only a part of them is recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub shortened_from: Option<u64>,
     /// Of the arguments in full, where only a part of them is recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments_sha256: Option<String>,
     pub verdict: Verdict,
-    /// The rules that allowed it, as `link[0]`; of a denial the one that came closest, and the field
-    /// in which it missed, as `link[0]: names`.
-    #[serde(default)]
+    /// The rules that allowed it, as `link[0]`.
     pub rules: Vec<String>,
-    pub answer: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What a denied operation would have needed: `create bridge `br0` in host`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requirement: Option<String>,
+    /// Of a denial, the rule that came closest and the field in which it missed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closest: Option<Closest>,
+    /// `ok`, the kernel's error, or what the plugin was told instead. None where the invocation was ended before it said.
+    pub answer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub microseconds: Option<u64>,
+    /// What had another value before, by the names of the arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Value>,
 }
 
 impl Record {
     /// Whether it was carried out, and the kernel answered with an error.
     pub fn failed(&self) -> bool {
-        self.verdict != Verdict::Denied && self.answer != "ok"
+        let is_done = matches!(self.verdict, Verdict::Allowed | Verdict::Undo);
+        is_done && self.answer.as_deref().is_some_and(|answer| answer != "ok")
+    }
+
+    /// What there is to say of it beside that all went well.
+    pub fn remark(&self) -> Option<&str> {
+        match self.answer.as_deref() {
+            Some("ok") => None,
+            None => Some("no answer: the invocation was killed"),
+            answer => answer,
+        }
     }
 
     /// Whether it is not of an operation, but of a plugin that was not run, or that came or went, or of a grant that
@@ -86,18 +121,10 @@ impl Record {
         EVENT_CAPABILITIES.contains(&self.capability.as_str())
     }
 
-    /// What a denied operation would have needed: `create bridge `br0` in host`.
+    /// What a denied operation would have needed, or why it was not done.
     pub fn requirement(&self) -> &str {
-        let answer = self.answer.as_str();
-        let needed = answer
-            .strip_prefix("the grant does not allow to ")
-            .unwrap_or(answer);
-        // The plugin chose what stands in between, and may have written such an end itself.
-        let end = match self.rules.first() {
-            Some(closest) => format!(" (closest rule: {closest})"),
-            None => " (it has no rule for this capability)".to_owned(),
-        };
-        needed.strip_suffix(&end).unwrap_or(needed)
+        let answer = self.answer.as_deref().unwrap_or_default();
+        self.requirement.as_deref().unwrap_or(answer)
     }
 
     /// What grants know the network by.
@@ -144,23 +171,128 @@ pub fn no_records(lines: u64) -> Option<String> {
 mod tests {
     use serde_json::json;
 
+    use super::join::Joiner;
     use super::*;
 
-    fn denied(requirement: &str, rules: &[&str]) -> Record {
+    const HEAD: &str = r#"{"time":"2026-03-01T10:00:00Z","invocation":"i","node":"n1","command":"ADD",
+        "container_id":"c","ifname":"eth0","network":"n","pod":"ns/p","plugin":"p","digest":"d"}"#;
+
+    /// The records of these lines, and how many are missing.
+    fn joined(lines: &[String]) -> (Vec<Record>, u64) {
+        let mut joiner = Joiner::default();
+        let mut records = Vec::new();
+        let mut take = |record: &Record| {
+            records.push(record.clone());
+            Ok(())
+        };
+        for line in lines {
+            let is_line = joiner.line(&line.replace('\n', " "), &mut take).unwrap();
+            assert!(is_line, "{line}");
+        }
+        joiner.give_up(None, &mut take).unwrap();
+        (records, joiner.missing())
+    }
+
+    fn entry(seq: u64, rest: &str) -> String {
+        format!(
+            r#"{{"time":"2026-03-01T10:00:00Z","invocation":"i","seq":{seq},"operation":"link.create",
+                "arguments":{{"namespace":"container","peer":{{"namespace":"host"}}}},"verdict":"allowed",
+                "rules":["link[0]"]{rest}}}"#
+        )
+    }
+
+    fn answer(first: u64, last: u64, rest: &str) -> String {
+        format!(
+            r#"{{"answered":{first},"through":{last},"invocation":"i","answer":"ok","microseconds":5{rest}}}"#
+        )
+    }
+
+    fn old(requirement: &str, rules: &[&str]) -> Record {
         let end = match rules.first() {
             Some(closest) => format!("closest rule: {closest}"),
             None => "it has no rule for this capability".to_owned(),
         };
-        serde_json::from_value(json!({
+        let line = json!({
             "time": "2026-03-01T10:00:00Z", "command": "ADD", "network": "n", "plugin": "p",
             "digest": "d", "capability": "link", "operation": "link.create", "verdict": "denied",
             "rules": rules, "answer": format!("the grant does not allow to {requirement} ({end})"),
-        }))
-        .expect("a record")
+        });
+        joined(&[line.to_string()]).0.remove(0)
     }
 
     #[test]
-    fn a_requirement_is_whole_whatever_the_plugin_wrote_into_it() {
+    fn a_record_has_what_its_invocation_shares_and_its_answer() {
+        let lines = [
+            HEAD.to_owned(),
+            entry(0, ""),
+            answer(0, 0, r#","previous":{"mtu":1}"#),
+        ];
+        let (records, missing) = joined(&lines);
+        let [record] = records.as_slice() else {
+            panic!("{records:?}");
+        };
+        assert_eq!(
+            (record.plugin.as_str(), record.seq, missing),
+            ("p", Some(0), 0)
+        );
+        assert_eq!(record.capability, "link");
+        assert_eq!(record.namespaces, ["container", "host"]);
+        assert_eq!(record.pod.as_deref(), Some("ns/p"));
+        assert_eq!(record.answer.as_deref(), Some("ok"));
+        assert_eq!(record.previous, Some(json!({ "mtu": 1 })));
+        // What a tool prints, a tool reads.
+        let printed = serde_json::to_string(record).unwrap();
+        let again = joined(std::slice::from_ref(&printed)).0.remove(0);
+        assert_eq!(serde_json::to_string(&again).unwrap(), printed);
+    }
+
+    #[test]
+    fn one_answer_is_of_several_and_another_verdict() {
+        let lines = [
+            HEAD.to_owned(),
+            entry(0, ""),
+            entry(1, ""),
+            entry(2, ""),
+            answer(0, 1, ""),
+            answer(2, 2, r#","verdict":"refused""#),
+        ];
+        let (records, _) = joined(&lines);
+        let verdicts: Vec<_> = records.iter().map(|record| record.verdict).collect();
+        assert_eq!(
+            verdicts,
+            [Verdict::Allowed, Verdict::Allowed, Verdict::Refused]
+        );
+    }
+
+    #[test]
+    fn what_a_kill_left_without_an_answer_is_a_record() {
+        let (records, missing) = joined(&[HEAD.to_owned(), entry(0, "")]);
+        assert_eq!((records.len(), missing), (1, 0));
+        assert_eq!(records[0].answer, None);
+        assert!(!records[0].failed());
+        assert!(
+            records[0]
+                .remark()
+                .is_some_and(|remark| remark.contains("killed"))
+        );
+    }
+
+    #[test]
+    fn a_record_that_is_twice_in_the_log_counts_once_and_one_that_is_not_is_missed() {
+        let done = r#","answer":"ok""#;
+        let lines = [
+            HEAD.to_owned(),
+            entry(0, done),
+            HEAD.to_owned(),
+            entry(0, done),
+            entry(3, done),
+        ];
+        let (records, missing) = joined(&lines);
+        assert_eq!((records.len(), missing), (2, 2));
+    }
+
+    #[test]
+    fn an_old_denial_is_whole_whatever_the_plugin_wrote_into_it() {
         for requirement in [
             "create bridge `br0` in host",
             "create bridge `a (closest rule: link[0]: names)` in host",
@@ -168,17 +300,20 @@ mod tests {
             "write `x (closest rule: link[0]: kinds)",
         ] {
             for rules in [&["link[0]: kinds"][..], &[]] {
-                let record = denied(requirement, rules);
+                let record = old(requirement, rules);
                 assert_eq!(record.requirement(), requirement, "{rules:?}");
+                assert!(record.rules.is_empty());
+                let closest = record.closest.map(|closest| closest.to_string());
+                assert_eq!(closest.as_deref(), rules.first().copied());
             }
         }
     }
 
     #[test]
     fn a_shortened_record_is_no_operation() {
-        let mut record = denied("delete everything", &[]);
-        record.operation = "link.get".to_owned();
-        record.arguments = json!({ "namespace": "host", "name": "eth0" });
+        let mut record = old("delete everything", &[]);
+        record.operation = "link.list".to_owned();
+        record.arguments = json!({ "namespace": "host" });
         assert!(record.asked().is_ok(), "{:?}", record.asked().err());
         record.shortened_from = Some(99_999);
         let why = record.asked().err().expect("shortened");

@@ -10,7 +10,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::operation::{Namespace, Operation, Verb};
+use super::namespace::Namespace;
+use super::operation::{Operation, Verb};
 use commands::is_false;
 pub use commands::{
     BaseChain, Chain, ChainType, Command, Condition, DataType, Element, ElementData, Elements,

@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::super::fields::Verbs;
-use super::super::operation::{self, Capability, Fields, Invocation, Miss, Namespace, Verb, any};
+use super::super::namespace::Namespace;
+use super::super::operation::{self, Capability, Fields, Invocation, Miss, Verb, any};
 use super::super::owner::Owner;
 use super::super::pattern::Range;
 use super::commands::{Family, Hook, StatementKind};

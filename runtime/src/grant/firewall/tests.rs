@@ -64,7 +64,7 @@ fn decision<O: Operation>(grant: &str, operation: &O) -> Decision {
 fn denied(requirement: &str, closest: Option<&str>) -> Decision {
     Decision::Denied {
         requirement: requirement.to_owned(),
-        closest: closest.map(str::to_owned),
+        closest: closest.map(Into::into),
     }
 }
 

@@ -99,12 +99,13 @@ pub(super) fn route(operation: &mut Map<String, Value>) -> Result<(), Missing> {
 /// A discipline by its word alone.
 pub(super) fn discipline(operation: &mut Map<String, Value>) -> Result<(), Missing> {
     let word = operation["discipline"].as_str().unwrap_or_default();
-    operation["discipline"] = match word {
-        "tbf" => json!({ "tbf": { "rate": 0, "burst": 0, "latency": 0 } }),
-        "htb" => json!({ "htb": { "default": 0 } }),
-        "ingress" | "clsact" => json!(word),
-        other => json!({ "other": other }),
+    let parameters = match word {
+        "tbf" => json!({ "rate": 0, "burst": 0, "latency": 0 }),
+        "htb" => json!({ "default": 0 }),
+        "ingress" | "clsact" => json!({}),
+        other => json!({ "discipline": "other", "word": other }),
     };
+    operation.extend(parameters.as_object().cloned().unwrap_or_default());
     Ok(())
 }
 

@@ -141,7 +141,10 @@ pub(super) static OPERATIONS: &[Known] = operations! {
         Field::text("lower.name", "/lower/name").optional()
     ]; r#"{"name": "", "up": false}"#; complete::new_link;
     link::Read; link!("name"); "{}"; complete::nothing;
-    link::LookUp, asked as "link.look-up"; [NAMESPACE, Field::text("name", "/name")]; "{}"; complete::nothing;
+    link::Read, asked as "link.look-up"; [
+        Field::text("namespace", "/link/namespace").of(NAMESPACES),
+        Field::text("name", "/link/name")
+    ]; r#"{"link": {"kind": ""}}"#; complete::nothing;
     link::List; [NAMESPACE, Field::text("kind", "/kind").optional()]; "{}"; complete::nothing;
     link::Delete; link!("name"); "{}"; complete::nothing;
     link::Update; link!("name", and

@@ -413,7 +413,7 @@ fn the_matcher_is_the_gates() {
     );
     let denied = Decision::Denied {
         requirement: "create bridge `br0` in host".to_owned(),
-        closest: Some("link[0]: names".to_owned()),
+        closest: Some("link[0]: names".into()),
     };
     assert_eq!(decide("namespace=host kind=bridge name=br0"), denied);
 }

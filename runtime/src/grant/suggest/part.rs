@@ -8,7 +8,8 @@ use super::networks::network;
 use super::spell::{key, literal, spell};
 use crate::grant::address::Family;
 use crate::grant::asked::Need;
-use crate::grant::operation::{Capability, Invocation, Namespace, Verb};
+use crate::grant::namespace::Namespace;
+use crate::grant::operation::{Capability, Invocation, Verb};
 use crate::grant::outline::Outline;
 use crate::grant::pattern::{DATA_DIR, RESOLV_CONF};
 use crate::grant::{
@@ -130,7 +131,7 @@ impl Seen<'_> {
 
     fn address(&self, r: &address::Requirement) -> Part {
         Part::within(Capability::Address, r.link.namespace, r.verb)
-            .bound("kinds", Some(&r.link.kind))
+            .bound("kinds", r.link.known_kind().as_ref())
             .bound("links", self.name(r.link.namespace, &r.link.name))
             .bound("addresses", r.address.map(|a| self.network(a)))
     }
@@ -163,7 +164,7 @@ impl Seen<'_> {
 
     fn traffic(&self, r: &traffic::Requirement) -> Part {
         Part::within(Capability::Traffic, r.link.namespace, r.verb)
-            .bound("kinds", Some(&r.link.kind))
+            .bound("kinds", r.link.known_kind().as_ref())
             .bound("links", self.name(r.link.namespace, &r.link.name))
             .bound("disciplines", r.discipline.as_ref())
     }

@@ -6,7 +6,8 @@ use super::networks::{MOST_NETWORKS, few};
 use super::spell::spell;
 use super::*;
 use crate::grant::named::{named, recorded};
-use crate::grant::operation::{Decision, Namespace};
+use crate::grant::namespace::Namespace;
+use crate::grant::operation::Decision;
 
 fn invocation(id: &str) -> Invocation {
     Invocation {
@@ -271,7 +272,7 @@ fn one_field_away_is_denied() {
         let one = &of("one", &[away])[0];
         match one.operation.decide(&suggested, &one.invocation) {
             Decision::Denied { closest, .. } => {
-                let closest = closest.unwrap_or_default();
+                let closest = closest.map(|c| c.to_string()).unwrap_or_default();
                 let (rule, missed) = closest.split_once(": ").unwrap_or_default();
                 let word = rule.split('[').next().unwrap_or_default();
                 assert_eq!(format!("{word}: {missed}"), field, "{away}");

@@ -15,6 +15,12 @@ pub enum Undo {
         index: u32,
     },
     Parameter(sysctl::Write),
+    /// A parameter of the host's.
+    SharedParameter {
+        back: sysctl::Write,
+        /// The value that the invocation wrote.
+        changed: String,
+    },
     Address(address::Delete),
     Route(route::Delete),
     Neighbour(neighbour::Delete),
@@ -37,6 +43,9 @@ impl Undo {
                 Self::Store(revert) => revert.size(),
                 Self::Firewall(apply) => apply.size(),
                 Self::Parameter(write) => write.key.len() + write.value.len(),
+                Self::SharedParameter { back, changed } => {
+                    back.key.len() + back.value.len() + changed.len()
+                }
                 _ => 0,
             }
     }

@@ -68,12 +68,7 @@ fn check(wanted: &Create) -> Result<(), Error> {
             master.namespace, wanted.namespace
         )));
     }
-    let of_peer = match &wanted.kind {
-        NewKind::Veth { peer } => peer.alias.as_deref(),
-        _ => None,
-    };
-    let mut aliases = wanted.alias.as_deref().into_iter().chain(of_peer);
-    aliases.try_for_each(name::check_alias)
+    Ok(())
 }
 
 /// A pair of veths, each end in its namespace from the start.
@@ -109,10 +104,10 @@ fn complete_pair(
     peer: &NewPeer,
     other: &str,
 ) -> Result<Link, Error> {
-    let completed = match (peer.up, &peer.alias) {
+    let completed = match (peer.up, &peer.owner) {
         (false, None) => Ok(()),
-        (up, alias) => {
-            update::complete_by_name(namespaces, peer.namespace, other, up, alias.as_deref())
+        (up, owner) => {
+            update::complete_by_name(namespaces, peer.namespace, other, up, owner.as_deref())
         }
     };
     let pair = completed.and_then(|()| read_back(namespaces, namespace, this));
@@ -255,12 +250,13 @@ fn read_back(namespaces: &mut Namespaces, namespace: Namespace, name: &str) -> R
 
 /// What the kernel does not take in the first message, or accepts without doing it.
 fn finish(namespaces: &mut Namespaces, wanted: &Create, mut made: Link) -> Result<Link, Error> {
-    let complete = check_bridge(wanted, &made).and_then(|()| match &wanted.alias {
+    let alias = wanted.owner.as_ref().or(wanted.alias.as_ref());
+    let complete = check_bridge(wanted, &made).and_then(|()| match alias {
         Some(alias) => update::set_alias(namespaces, wanted.namespace, made.index, alias),
         None => Ok(()),
     });
     complete.inspect_err(|_| discard(namespaces, wanted.namespace, made.index))?;
-    if let Some(alias) = &wanted.alias {
+    if let Some(alias) = alias {
         made.alias.clone_from(alias);
     }
     Ok(made)

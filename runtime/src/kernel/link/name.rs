@@ -2,45 +2,12 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use crate::grant::link::flaw_of_name;
 use crate::kernel::error::Error;
 
-/// `IFNAMSIZ` without the NUL at its end.
-const LONGEST: usize = 15;
-
-/// The longest alias in bytes: `IFALIASZ` without the NUL at its end.
-const LONGEST_ALIAS: usize = 255;
-
-/// Checks a name before it goes to the kernel.
-///
-/// The kernel refuses most of these itself. It must not see a `%`, which it would replace by a
-/// number, nor a NUL, at which it would stop reading: a grant allows the name as it is written.
-///
-/// Errors: `Invalid`.
+/// Checks a name before it goes to the kernel. Errors: `Invalid`.
 pub fn check(name: &str) -> Result<(), Error> {
-    let forbidden = |c: char| c.is_whitespace() || c.is_control() || "/:%".contains(c);
-    if name.is_empty() || name.len() > LONGEST || name.contains(forbidden) || is_dots(name) {
-        return Err(Error::invalid(format!(
-            "`{}` is not a link's name: 1 to {LONGEST} bytes without spaces, `/`, `:` and `%`, \
-             and neither `.` nor `..`",
-            name.escape_debug()
-        )));
-    }
-    Ok(())
-}
-
-fn is_dots(name: &str) -> bool {
-    matches!(name, "." | "..")
-}
-
-/// Checks an alias. Errors: `Invalid`.
-pub fn check_alias(alias: &str) -> Result<(), Error> {
-    if alias.len() > LONGEST_ALIAS || alias.contains('\0') {
-        return Err(Error::invalid(format!(
-            "an alias of {} bytes: expected at most {LONGEST_ALIAS} bytes without NUL",
-            alias.len()
-        )));
-    }
-    Ok(())
+    flaw_of_name(name).map_or(Ok(()), |why| Err(Error::invalid(why)))
 }
 
 /// A name that is most likely free: the prefix and eight random hexadecimal digits.

@@ -125,6 +125,7 @@ impl Link {
             name: self.name.clone(),
             kind: self.kind.clone(),
             // What stands in a container is whoever's is in it.
+            by_index: false,
             owner: match namespace {
                 Namespace::Host => self.alias.clone(),
                 Namespace::Container => String::new(),

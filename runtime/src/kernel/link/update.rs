@@ -46,7 +46,6 @@ fn update_message(changes: &Update) -> Result<LinkMessage, Error> {
     set_flag(&mut message, LinkFlags::Promisc, changes.promiscuous);
     set_flag(&mut message, LinkFlags::Allmulti, changes.all_multicast);
     changes.name.as_deref().map_or(Ok(()), name::check)?;
-    changes.alias.as_deref().map_or(Ok(()), name::check_alias)?;
     let master = changes
         .master
         .as_ref()

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use tempfile::{NamedTempFile, TempPath};
 
 use super::*;
-use crate::gate::{Audit, Denied, Gate, Subject};
+use crate::gate::{Audit, Gate, Refusal, Subject};
 use crate::grant::document::Digest;
 use crate::grant::{Capabilities, Invocation};
 
@@ -47,9 +47,15 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-impl From<Denied> for Outcome {
-    fn from(_: Denied) -> Self {
+impl From<Refusal> for Outcome {
+    fn from(_: Refusal) -> Self {
         Self::Denied
+    }
+}
+
+impl crate::gate::Outcome for Outcome {
+    fn is_refusal(&self) -> bool {
+        false
     }
 }
 
@@ -66,10 +72,11 @@ fn run_as(program: &Sealed, permitted: &Digest, call: &Call) -> Result<Ended, Ou
         ifname: String::new(),
         network: "net".to_owned(),
         definition: None,
+        pod: None,
         plugin: "test".to_owned(),
         digest: String::new(),
     };
-    let audit = Audit::new(subject, Err("not in a test".to_owned()), false);
+    let audit = Audit::nowhere(subject);
     let mut gate = Gate::new(capabilities, Invocation::default(), audit);
     let operation = Execute {
         plugin: "test".to_owned(),

@@ -195,14 +195,11 @@ fn gate() -> Gate {
         ifname: "eth0".into(),
         network: NETWORK.into(),
         definition: None,
+        pod: None,
         plugin: "host-local".into(),
         digest: String::new(),
     };
-    Gate::new(
-        capabilities,
-        Invocation::default(),
-        Audit::new(subject, Err("no log in this test".into()), false),
-    )
+    Gate::new(capabilities, Invocation::default(), Audit::nowhere(subject))
 }
 
 fn data() -> Location {

@@ -14,7 +14,7 @@ use crate::kernel::{Code, Error, Namespaces};
 
 fn peer(name: &str) -> NewPeer {
     NewPeer {
-        alias: None,
+        owner: None,
         namespace: Container,
         name: name.to_owned(),
         mac: None,
@@ -45,7 +45,7 @@ fn a_veth_has_all_it_was_asked_for_on_both_ends() {
             txqlen: Some(77),
             up: true,
             master: Some(bridge.clone()),
-            alias: Some("the host's end".to_owned()),
+            owner: Some("the host's end".to_owned()),
             ..new_link(
                 Host,
                 "host0",
@@ -273,7 +273,7 @@ fn update_changes_what_it_is_told_to() {
             txqlen: Some(5),
             promiscuous: Some(true),
             all_multicast: Some(true),
-            alias: Some("known as".to_owned()),
+            alias: None,
             master: Some(NewMaster::Link(bridge)),
             ..Update::nothing_of(host)
         };
@@ -287,7 +287,6 @@ fn update_changes_what_it_is_told_to() {
         let shown = lab.show(Host, &["link", "show", "renamed"]);
         assert_eq!(shown["address"], "02:00:00:00:00:07");
         assert_eq!((&shown["mtu"], &shown["txqlen"]), (&1280.into(), &5.into()));
-        assert_eq!(shown["ifalias"], "known as");
         assert_eq!(shown["master"], "br0");
         assert!(
             shown["flags"]
@@ -297,7 +296,6 @@ fn update_changes_what_it_is_told_to() {
         );
 
         let update = Update {
-            alias: Some(String::new()),
             promiscuous: Some(false),
             master: Some(NewMaster::None),
             ..Update::nothing_of(link.clone())
@@ -305,7 +303,6 @@ fn update_changes_what_it_is_told_to() {
         lab.perform(update, link::update).unwrap();
         let now = lab.link(&link).unwrap();
         assert_eq!((now.master, now.port), (None, None));
-        assert_eq!(now.alias, "");
         assert_eq!((now.promiscuous, now.all_multicast), (false, true));
 
         let update = Update {

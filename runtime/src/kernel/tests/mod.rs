@@ -14,7 +14,6 @@ mod traffic;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::process::Command;
-use std::sync::Arc;
 use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
@@ -80,19 +79,11 @@ fn permissive_gate() -> Gate {
         ifname: "eth0".to_owned(),
         network: "pods".to_owned(),
         definition: None,
+        pod: None,
         plugin: "test".to_owned(),
         digest: String::new(),
     };
-    let log = File::options()
-        .append(true)
-        .open("/dev/null")
-        .map(Arc::new)
-        .map_err(|e| e.to_string());
-    Gate::new(
-        capabilities,
-        Invocation::default(),
-        Audit::new(subject, log, false),
-    )
+    Gate::new(capabilities, Invocation::default(), Audit::nowhere(subject))
 }
 
 impl Lab {
@@ -125,7 +116,7 @@ impl Lab {
     /// A veth `host0` with its peer `eth0` in the container, both up.
     pub fn veth(&mut self) -> (LinkFacts, LinkFacts) {
         let peer = NewPeer {
-            alias: None,
+            owner: None,
             namespace: Namespace::Container,
             name: "eth0".to_owned(),
             mac: None,
@@ -210,5 +201,6 @@ pub fn new_link(namespace: Namespace, name: &str, kind: NewKind) -> Create {
         up: false,
         master: None,
         alias: None,
+        owner: None,
     }
 }

@@ -308,11 +308,15 @@ fn what_makes_no_sense_is_refused_in_words() {
         for (qdisc, words) in cases {
             assert_code(on.add(qdisc), Code::Invalid, words);
         }
-        let other = at_root(Discipline::Other("fq".to_owned()));
+        let other = at_root(Discipline::Other {
+            word: "fq".to_owned(),
+        });
         assert_code(on.add(other), Code::Unsupported, "weir makes no `fq`");
         let untouched = Qdisc {
             handle: Handle(0),
-            ..at_root(Discipline::Other("noqueue".to_owned()))
+            ..at_root(Discipline::Other {
+                word: "noqueue".to_owned(),
+            })
         };
         assert_eq!(on.qdiscs(), [untouched]);
     });
@@ -921,7 +925,9 @@ fn each_namespace_has_its_own() {
         assert_eq!(of_host.len(), 1);
         assert_eq!(
             of_host[0].discipline,
-            Discipline::Other("noqueue".to_owned())
+            Discipline::Other {
+                word: "noqueue".to_owned()
+            }
         );
     });
 }

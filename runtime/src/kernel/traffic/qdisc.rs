@@ -113,7 +113,7 @@ fn options(discipline: &Discipline) -> Result<Vec<TcOption>, Error> {
         Discipline::Tbf(bucket) => tbf_options(bucket),
         Discipline::Htb { default } => htb_options(*default).map(|option| vec![option]),
         Discipline::Ingress | Discipline::Clsact => Ok(Vec::new()),
-        Discipline::Other(word) => Err(Error::new(
+        Discipline::Other { word } => Err(Error::new(
             Code::Unsupported,
             format!("weir makes no `{word}`"),
         )),
@@ -322,7 +322,7 @@ fn read(object: Object) -> Qdisc {
     Qdisc {
         handle: Handle(object.handle),
         parent: object.parent,
-        discipline: known.unwrap_or(Discipline::Other(object.kind)),
+        discipline: known.unwrap_or(Discipline::Other { word: object.kind }),
     }
 }
 

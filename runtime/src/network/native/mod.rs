@@ -22,13 +22,14 @@ use super::attachment::Attachment;
 use super::codes;
 use super::failures::{Failed, with_left};
 use super::source::MADE_BY;
-use crate::gate::{Audit, Denied, Gate, Permit, Subject};
+use crate::gate::{Audit, Gate, Outcome, Permit, Refusal, Subject};
 use crate::grant::native::Execute;
 use crate::grant::{Capabilities, Invocation};
 use crate::host::Log;
 use crate::kernel::program::{self, Call, MOST_MESSAGES};
 use crate::paths::Paths;
 use crate::sandbox::Sandbox;
+use crate::sandbox::codes::unrecorded;
 
 /// What a native plugin finds other programs by.
 const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -142,6 +143,7 @@ impl<'a> Run<'a> {
             ifname: asked.attachment.ifname.clone(),
             network: asked.network.to_owned(),
             definition: asked.definition.map(str::to_owned),
+            pod: None,
             plugin: asked.plugin.to_owned(),
             digest: digest.to_string(),
         };
@@ -151,7 +153,7 @@ impl<'a> Run<'a> {
             MOST_MESSAGES as u64 * 8,
         );
         let audit = sandbox.audit_log();
-        if let (Command::Add, Err(why)) = (asked.command, &audit) {
+        if let (Command::Add, Some(why)) = (asked.command, audit.failure()) {
             return Err(unrecorded(why));
         }
         let capabilities = Capabilities {
@@ -265,7 +267,7 @@ impl<'a> Run<'a> {
 /// Why a call has no result.
 enum Failure {
     /// It is not listed.
-    Denied(Denied),
+    Denied(Refusal),
     /// It did not run.
     Unfit(Error),
     /// It has run, and failed.
@@ -275,15 +277,24 @@ enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Denied(denied) => denied.fmt(f),
+            Self::Denied(refusal) => refusal.fmt(f),
             Self::Unfit(error) | Self::Failed(error) => error.fmt(f),
         }
     }
 }
 
-impl From<Denied> for Failure {
-    fn from(denied: Denied) -> Self {
-        Self::Denied(denied)
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Unrecorded(why) => Self::Unfit(unrecorded(&why)),
+            refusal => Self::Denied(refusal),
+        }
+    }
+}
+
+impl Outcome for Failure {
+    fn is_refusal(&self) -> bool {
+        false
     }
 }
 
@@ -304,16 +315,10 @@ impl From<program::Error> for Failure {
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Denied(denied) => Self::internal(denied.to_string()),
+            Failure::Denied(refusal) => Self::internal(refusal.to_string()),
             Failure::Unfit(error) | Failure::Failed(error) => error,
         }
     }
-}
-
-fn unrecorded(why: &str) -> Error {
-    Error::io_failure(format!(
-        "what it did cannot be recorded in the audit log: {why}"
-    ))
 }
 
 /// Runs it to its end; what it says on standard error is for the log.

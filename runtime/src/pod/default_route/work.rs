@@ -82,7 +82,14 @@ impl Work {
     }
 
     /// Takes the default routes away, and gives the winner the one that is wanted.
+    ///
+    /// Errors: code 237; code 5 where what is to be done cannot be recorded.
     pub fn carry_out(&mut self, made: &[Made], one: &Move) -> Result<(), Error> {
+        let moved = self.move_routes(made, one);
+        moved.map_err(|error| self.recorded().err().unwrap_or(error))
+    }
+
+    fn move_routes(&mut self, made: &[Made], one: &Move) -> Result<(), Error> {
         let mut wanted = match &one.winner {
             Some(winner) => Some(self.wanted(made, winner)?),
             None => None,

@@ -13,15 +13,15 @@ const FEW_DENIALS: usize = 18;
 
 /// The section.
 pub fn section(tally: &Tally) -> Markup {
-    let denying = tally.plugins.iter().filter(|(_, p)| p.count.denied > 0);
+    let denying = tally.plugins.iter().filter(|(_, p)| !p.denials.is_empty());
     let denying: Vec<(&String, &PluginTally)> = denying.collect();
     html! {
         @if !denying.is_empty() {
             section.denials {
                 h2 { "Denied" }
                 p.caption {
-                    "What plugins asked for and no rule of their grant allows, the most frequent first.
-                    Nothing of it was done."
+                    "What plugins asked for and no rule of their grant allows, or weir itself refuses, the most frequent
+                    first. Nothing of it was done."
                 }
                 @for (name, plugin) in denying {
                     (table(name, plugin))
@@ -34,7 +34,7 @@ pub fn section(tally: &Tally) -> Markup {
 fn table(name: &str, plugin: &PluginTally) -> Markup {
     html! {
         table.list.short[plugin.denials.len() <= FEW_DENIALS] {
-            caption { span.denied { "✕ " (number(plugin.count.denied)) } " denied to " b { (printable(name)) } }
+            caption { span.denied { "✕ " (number(plugin.count.denied + plugin.count.refused)) } " denied to " b { (printable(name)) } }
             thead {
                 tr {
                     th.amount scope="col" { "Times" }
@@ -62,13 +62,12 @@ fn row(denial: &Denial) -> Markup {
         (in_code(&printable(&denial.requirement)))
         " " span.operation { (printable(&denial.operation)) }
     };
-    let (rule, field) = match (denial.closest(), &denial.closest) {
-        (Some((rule, field)), _) => (code(rule), code(field)),
-        (None, Some(rule)) => (code(rule), html! {}),
-        (None, None) if denial.is_of_whole_plugin() => {
-            (html! { "the plugin was not run" }, html! { "–" })
-        }
-        (None, None) => (html! { "none for this capability" }, html! { "–" }),
+    let none = |why: &str| (html! { (why) }, html! { "–" });
+    let (rule, field) = match &denial.closest {
+        Some(closest) => (code(&closest.rule), code(&closest.field)),
+        None if denial.refused => none("weir itself refused it"),
+        None if denial.is_of_whole_plugin() => none("the plugin was not run"),
+        None => none("none for this capability"),
     };
     html! {
         tr {

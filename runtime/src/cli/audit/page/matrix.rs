@@ -82,7 +82,11 @@ impl Cell {
     }
 
     fn class(&self) -> &'static str {
-        match (self.count.denied > 0, self.granted, self.count.allowed > 0) {
+        match (
+            self.count.denied + self.count.refused > 0,
+            self.granted,
+            self.count.allowed > 0,
+        ) {
             (true, _, _) => "tried",
             (_, true, true) => "used",
             (_, true, false) => "unused",
@@ -96,6 +100,7 @@ impl Cell {
         let Count {
             allowed,
             denied,
+            refused,
             undone,
             ..
         } = self.count;
@@ -107,10 +112,11 @@ impl Cell {
         };
         html! {
             td class=(self.class()) data-capability=(capability.word()) data-granted=(self.granted)
-                data-allowed=(allowed) data-denied=(denied) data-undone=(undone) {
+                data-allowed=(allowed) data-denied=(denied) data-refused=(refused) data-undone=(undone) {
                 span.sign role="img" aria-label=(meaning) { (sign) }
                 @if allowed > 0 { span.allowed { (number(allowed)) } }
                 @if denied > 0 { span.denied { "✕ " (number(denied)) } }
+                @if refused > 0 { span.denied { "⊘ " (number(refused)) } }
                 @if undone > 0 { span.undone { "↶ " (number(undone)) } }
             }
         }
@@ -125,6 +131,7 @@ fn legend() -> Markup {
             li { span.sign { "–" } " not granted" }
             li { span.sign { "◐" } " used, and not granted any more" }
             li { span.denied { "✕ 3" } " denied" }
+            li { span.denied { "⊘ 3" } " refused by weir itself" }
             li { span.undone { "↶ 3" } " undone" }
         }
     }

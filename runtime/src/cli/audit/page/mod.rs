@@ -185,6 +185,7 @@ impl Subject<'_> {
             section.tiles aria-label="Numbers" {
                 (tile("● allowed", count.allowed, "allowed"))
                 (tile("✕ denied", count.denied, if count.denied > 0 { "denied" } else { "none" }))
+                (tile("⊘ refused", count.refused, if count.refused > 0 { "denied" } else { "none" }))
                 (tile("↶ undone", count.undone, if count.undone > 0 { "undone" } else { "none" }))
                 (tile("failed in the kernel", count.failed, "none"))
                 (tile("attachments", attachments.count(), "none"))
@@ -236,6 +237,7 @@ fn foot() -> Markup {
             ul {
                 li { "Every operation of a plugin goes through its grant. " b { "Allowed" } ": a rule of the grant
                     allowed it, and the kernel was asked. " b { "Denied" } ": no rule did, and nothing was done. "
+                    b { "Refused" } ": a rule did, and weir itself refused it; the kernel was not asked. "
                     b { "Undone" } ": weir took back what a failed ADD had done." }
                 li { "Allowed reads change nothing and are recorded on request only. A rule that is used
                     to read alone has no count here for that reason." }

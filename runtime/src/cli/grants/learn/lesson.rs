@@ -154,7 +154,7 @@ impl Lesson {
     /// The places that those that learn were denied.
     fn asked_for(&self) -> Result<Places> {
         let mut places = Places::default();
-        let mut take = |_: &str, record: &Record| {
+        let mut take = |record: &Record| {
             if self.is_free(&record.plugin) {
                 places.note(record);
             }
@@ -164,7 +164,7 @@ impl Lesson {
         Ok(places)
     }
 
-    /// Prints the records as they stand in the log, also those of the plugins that ran beside the
+    /// Prints the records as JSON Lines, also those of the plugins that ran beside the
     /// learner, without the denials of what was allowed in the end. Returns what was denied all the same.
     pub(super) fn print(
         &self,
@@ -172,7 +172,7 @@ impl Lesson {
         output: &mut dyn Write,
     ) -> Result<BTreeSet<String>> {
         let mut denied = BTreeSet::new();
-        let mut take = |line: &str, record: &Record| {
+        let mut take = |record: &Record| {
             // What became of this node's grants is of no other's.
             if record.is_event() {
                 return Ok(());
@@ -183,7 +183,7 @@ impl Lesson {
                 }
                 denied.insert(format!("{}: {}", record.plugin, record.requirement()));
             }
-            writeln!(output, "{line}")
+            writeln!(output, "{}", escape(serde_json::to_string(record)?))
         };
         self.read_log(&mut take)?;
         Ok(denied)

@@ -91,7 +91,8 @@ mod tests {
         serde_json::from_value(json!({
             "time": "2026-03-01T10:00:00Z", "command": "ADD", "network": "n", "plugin": "p",
             "digest": "d", "capability": capability, "operation": operation, "verdict": verdict,
-            "arguments": arguments, "answer": "it is not allowed",
+            "arguments": arguments, "answer": "it is not allowed", "container_id": "c", "ifname": "eth0",
+            "namespaces": [], "rules": [],
         }))
         .expect("a record")
     }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::cli::record::{Log, Record, Verdict, arguments};
+use crate::cli::record::{Log, Record, arguments};
 use crate::paths::Paths;
 
 /// A line of weir's log.
@@ -24,14 +24,12 @@ pub struct Line {
 
 /// A record in one line, with whose it is where it is not `plugin`'s.
 pub fn sentence(record: &Record, plugin: &str) -> String {
-    let by = match record.rules.is_empty() || record.verdict == Verdict::Denied {
+    let by = match record.rules.is_empty() {
         true => String::new(),
         false => format!("  [{}]", record.rules.join(", ")),
     };
-    let answer = match record.answer.as_str() {
-        "ok" => String::new(),
-        answer => format!(" - {answer}"),
-    };
+    let answer = record.remark().map(|remark| format!(" - {remark}"));
+    let answer = answer.unwrap_or_default();
     let whose = match record.plugin == plugin {
         true => String::new(),
         false => format!("{}: ", record.plugin),
@@ -101,7 +99,7 @@ impl AuditTail {
         }
         let mut records = Vec::new();
         if let Some(log) = &mut self.log {
-            log.read(&mut |_, record| {
+            log.read(&mut |record| {
                 // Whether it was run, and under which grant, the step tells.
                 records.extend((!record.is_event()).then(|| record.clone()));
                 Ok(())

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::text::misleads;
+use super::super::text::misleads;
 
 /// The bytes that stay of arguments, as they stand in the log. What is outside of lists is bounded by
 /// [`MOST_TEXT`] and the number of an operation's fields, and is never left out.

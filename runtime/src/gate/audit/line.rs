@@ -1,0 +1,202 @@
+//! The lines of the audit log: what is common to an invocation's records, a record, an answer.
+//!
+//! What changes something has its record before it is done, and the kernel's answer in a line of its own.
+
+use std::io;
+use std::time::SystemTime;
+
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::super::text;
+use super::shorten;
+use crate::grant::Closest;
+
+/// A record that is longer, in bytes, is shortened: what a plugin hands over may have megabytes, and is
+/// no reason to fill the disk.
+const LONGEST: usize = 16 << 10;
+
+/// So many bytes of a shortened record's answer stay.
+const MOST_ANSWER: usize = 4 << 10;
+
+/// What stands once, before the first record of an invocation.
+#[derive(Serialize)]
+pub struct Head<'a, S: Serialize> {
+    pub time: Time,
+    pub invocation: &'a str,
+    pub node: &'a str,
+    #[serde(flatten)]
+    pub subject: &'a S,
+}
+
+/// One operation, or one event.
+#[derive(Serialize)]
+pub struct Record<'a, A: Serialize> {
+    time: Time,
+    invocation: &'a str,
+    seq: u64,
+    operation: &'static str,
+    arguments: Arguments<'a, A>,
+    /// Where the record is shortened.
+    #[serde(flatten)]
+    whole: Option<Whole>,
+    verdict: &'static str,
+    /// The rules that allowed it.
+    rules: &'a [String],
+    #[serde(flatten)]
+    denied: Option<Denial<'a>>,
+    #[serde(flatten)]
+    answer: Option<Answer<'a>>,
+}
+
+/// What an operation's record says of a denial.
+#[derive(Clone, Copy, Serialize)]
+pub struct Denial<'a> {
+    /// What was missing.
+    pub requirement: &'a str,
+    pub closest: Option<&'a Closest>,
+}
+
+/// What came of it.
+#[derive(Clone, Serialize)]
+pub struct Answer<'a> {
+    pub answer: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub microseconds: Option<u64>,
+    /// What had another value before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous: Option<&'a Value>,
+}
+
+/// What came of records that stand in the log already.
+#[derive(Serialize)]
+pub struct Answered<'a> {
+    /// The first of the records.
+    pub answered: u64,
+    /// The last, where one answer is of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub through: Option<u64>,
+    pub invocation: &'a str,
+    /// `refused`, where weir itself refused what the grant allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<&'static str>,
+    #[serde(flatten)]
+    pub answer: Answer<'a>,
+}
+
+/// What the arguments are in full, as JSON without white space.
+#[derive(Serialize)]
+struct Whole {
+    /// Their bytes.
+    shortened_from: usize,
+    arguments_sha256: String,
+}
+
+/// An operation, or what of it is not too long.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Arguments<'a, O> {
+    Whole(&'a O),
+    Shortened(Value),
+}
+
+/// The time at which a line is written: RFC 3339, UTC, with microseconds.
+pub struct Time(SystemTime);
+
+impl Time {
+    pub fn now() -> Self {
+        Self(SystemTime::now())
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&humantime::format_rfc3339_micros(self.0))
+    }
+}
+
+/// What is to be recorded.
+pub struct Entry<'a, A: Serialize> {
+    pub operation: &'static str,
+    pub arguments: &'a A,
+    pub verdict: &'static str,
+    pub rules: &'a [String],
+    pub denied: Option<Denial<'a>>,
+    pub answer: Option<Answer<'a>>,
+}
+
+impl<A: Serialize> Entry<'_, A> {
+    /// Its line as an invocation's record of a number, shortened where it is too long.
+    pub fn write(self, invocation: &str, seq: u64, into: &mut Vec<u8>) -> io::Result<()> {
+        let (answer, requirement);
+        let mut record = Record {
+            time: Time::now(),
+            invocation,
+            seq,
+            operation: self.operation,
+            arguments: Arguments::Whole(self.arguments),
+            whole: None,
+            verdict: self.verdict,
+            rules: self.rules,
+            denied: self.denied,
+            answer: self.answer,
+        };
+        let start = into.len();
+        write(&record, into)?;
+        if into.len() - start <= LONGEST {
+            return Ok(());
+        }
+        into.truncate(start);
+        (record.arguments, record.whole) = shortened(self.arguments);
+        if let Some(told) = &mut record.answer {
+            answer = shorten::text(told.answer, MOST_ANSWER / 2);
+            told.answer = &answer;
+        }
+        if let Some(denied) = &mut record.denied {
+            requirement = shorten::text(denied.requirement, MOST_ANSWER / 2);
+            denied.requirement = &requirement;
+        }
+        write(&record, into)
+    }
+}
+
+impl Answered<'_> {
+    /// Its line, shortened where it is too long.
+    pub fn write(self, into: &mut Vec<u8>) -> io::Result<()> {
+        let told = shorten::text(self.answer.answer, MOST_ANSWER);
+        let mut previous = self.answer.previous.cloned();
+        if let Some(previous) = &mut previous {
+            shorten::arguments(previous);
+        }
+        let answer = Answer {
+            answer: &told,
+            microseconds: self.answer.microseconds,
+            previous: previous.as_ref(),
+        };
+        write(&Answered { answer, ..self }, into)
+    }
+}
+
+/// Appends a line.
+pub fn write(line: &impl Serialize, into: &mut Vec<u8>) -> io::Result<()> {
+    let text = text::escape(serde_json::to_string(line)?);
+    into.extend_from_slice(text.as_bytes());
+    into.push(b'\n');
+    Ok(())
+}
+
+/// What of an operation is recorded when it is too long, and what it is in full.
+fn shortened<O: Serialize>(operation: &O) -> (Arguments<'_, O>, Option<Whole>) {
+    let whole = serde_json::to_vec(operation).ok().map(|bytes| Whole {
+        shortened_from: bytes.len(),
+        arguments_sha256: hexadecimal(&Sha256::digest(&bytes)),
+    });
+    let mut value = serde_json::to_value(operation).unwrap_or_default();
+    shorten::arguments(&mut value);
+    (Arguments::Shortened(value), whole)
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,203 @@
+//! The audit log as a file, and the file in memory that keeps records while the log cannot be written.
+//!
+//! Every write is one append, so that the lines of several processes do not mix.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, Flock, FlockArg, fallocate};
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
+
+use crate::ownership::{self, Exposed, Owner};
+use crate::paths::{self, Paths};
+
+/// So many bytes of records are kept in memory for a log that cannot be written.
+const MOST_KEPT: u64 = 8 << 20;
+
+/// The audit log of a process.
+pub struct Log {
+    /// Opened for appending, or why it is not; none takes what comes and keeps nothing.
+    file: Result<Option<File>, String>,
+    path: PathBuf,
+    /// Where records are kept that the log does not take; none where they are lost then.
+    spool: Option<PathBuf>,
+    node: String,
+    said: Once,
+}
+
+impl Log {
+    /// Opens the node's log, which is made where it is missing, and gives it what was kept for it.
+    ///
+    /// Why it cannot be written, [`failure`](Self::failure) tells.
+    pub fn open(paths: &Paths) -> Self {
+        let path = paths.audit_log();
+        let failed = |why| format!("`{}`: {why}", path.display());
+        let log = Self {
+            file: open(&path).map(Some).map_err(failed),
+            spool: Some(paths.audit_spool()),
+            path,
+            node: node(),
+            said: Once::new(),
+        };
+        log.take_in();
+        log
+    }
+
+    /// A log that keeps nothing.
+    pub fn nowhere() -> Self {
+        Self {
+            file: Ok(None),
+            path: PathBuf::new(),
+            spool: None,
+            node: String::new(),
+            said: Once::new(),
+        }
+    }
+
+    /// The node's name.
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// Why it was not opened.
+    pub fn failure(&self) -> Option<&str> {
+        self.file.as_ref().err().map(String::as_str)
+    }
+
+    /// Appends whole lines. Errors: why they are not in the log.
+    pub(super) fn append(&self, lines: &[u8]) -> Result<(), String> {
+        let Some(mut file) = self.file.as_ref().map_err(String::clone)?.as_ref() else {
+            return Ok(());
+        };
+        let failed = |e: io::Error| format!("`{}`: {e}", self.path.display());
+        file.write_all(lines).map_err(failed)
+    }
+
+    /// Keeps whole lines for a log that does not take them, because of `why`: the next invocation that can, writes them.
+    ///
+    /// Errors: why they are lost.
+    pub(super) fn keep(&self, lines: &[u8], why: &str) -> Result<(), String> {
+        let Some(spool) = &self.spool else {
+            return Err(why.to_owned());
+        };
+        let kept = keep(spool, lines);
+        self.said.call_once(|| match &kept {
+            Ok(()) => say(why, &format!("records are kept in `{}`", spool.display())),
+            Err(error) => say(
+                why,
+                &format!("records are lost, `{}`: {error}", spool.display()),
+            ),
+        });
+        kept.map_err(|error| format!("{why}; nor kept in `{}`: {error}", spool.display()))
+    }
+
+    /// Writes what was kept for the log. Where there is no room for all of it, it stays where it is.
+    fn take_in(&self) {
+        let (Ok(Some(log)), Some(spool)) = (&self.file, &self.spool) else {
+            return;
+        };
+        // Nearly always there is none.
+        let Ok(kept) = open_existing(spool) else {
+            return;
+        };
+        // Another process is at it.
+        let Ok(mut kept) = Flock::lock(kept, FlockArg::LockExclusiveNonblock) else {
+            return;
+        };
+        let _ = move_lines(&mut kept, log);
+    }
+}
+
+/// To whoever calls weir: the log itself cannot tell.
+fn say(why: &str, what: &str) {
+    let _ = writeln!(
+        io::stderr(),
+        "weir: the audit log cannot be written: {why}; {what}"
+    );
+}
+
+/// A regular file that nobody else can write, named by no symbolic link, in a directory that nobody else can write.
+fn open(path: &Path) -> Result<File, String> {
+    let mut options = File::options();
+    options.append(true).create(true).mode(0o640);
+    let file = open_own(&mut options, path)?;
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let metadata = fs::metadata(directory).map_err(|e| e.to_string())?;
+    check(directory, &metadata)?;
+    Ok(file)
+}
+
+fn open_own(options: &mut OpenOptions, path: &Path) -> Result<File, String> {
+    // A pipe must not make weir wait.
+    options.custom_flags(O_NOFOLLOW | O_NONBLOCK);
+    let opened = paths::open(options, path);
+    let file = opened.map_err(|e| match e.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ELOOP) => "it is a symbolic link, and must be a regular file".to_owned(),
+        Some(Errno::ENXIO) => "it is not a regular file".to_owned(),
+        _ => e.to_string(),
+    })?;
+    let metadata = file.metadata().map_err(|e| e.to_string())?;
+    if !metadata.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    check(path, &metadata)?;
+    Ok(file)
+}
+
+fn check(path: &Path, metadata: &Metadata) -> Result<(), String> {
+    ownership::check(metadata, Owner::UserOrRoot).map_err(|foreign| {
+        let exposed = Exposed::new(path, foreign);
+        format!("{exposed}: {}", exposed.remedy())
+    })
+}
+
+fn open_existing(spool: &Path) -> Result<File, String> {
+    open_own(File::options().read(true).write(true), spool)
+}
+
+fn keep(spool: &Path, lines: &[u8]) -> Result<(), String> {
+    let mut options = File::options();
+    options.append(true).create(true).mode(0o600);
+    let file = open_own(&mut options, spool)?;
+    // Not while another process writes what is kept to the log, and empties the file.
+    let mut file = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, e)| e.to_string())?;
+    let length = file.metadata().map_err(|e| e.to_string())?.len();
+    if length + lines.len() as u64 > MOST_KEPT {
+        return Err(format!("it has {length} bytes, of at most {MOST_KEPT}"));
+    }
+    file.write_all(lines).map_err(|e| e.to_string())
+}
+
+/// All or nothing, but for a kill between the two steps: then they stand in the log twice, with the same numbers.
+fn move_lines(kept: &mut File, mut log: &File) -> io::Result<()> {
+    let mut lines = Vec::new();
+    kept.read_to_end(&mut lines)?;
+    if lines.is_empty() {
+        return Ok(());
+    }
+    make_room(log, lines.len())?;
+    log.write_all(&lines)?;
+    kept.set_len(0)?;
+    kept.rewind()
+}
+
+/// Has the file system set bytes aside behind the end of a file, where it can.
+fn make_room(log: &File, bytes: usize) -> io::Result<()> {
+    let (end, length) = (log.metadata()?.len() as i64, bytes as i64);
+    match fallocate(log, FallocateFlags::FALLOC_FL_KEEP_SIZE, end, length) {
+        Err(Errno::EOPNOTSUPP) => Ok(()),
+        outcome => Ok(outcome?),
+    }
+}
+
+fn node() -> String {
+    let name = nix::unistd::gethostname();
+    name.map_or_else(
+        |_| String::new(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}

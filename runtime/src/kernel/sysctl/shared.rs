@@ -1,0 +1,142 @@
+//! Parameters of the host that an ADD changes, and others may come to rely on.
+//!
+//! An ADD that fails sets back what it changed, unless another invocation has written the same parameter since: for
+//! that one the value is what it asked for. A note in `/run` tells which invocation under way has changed a parameter;
+//! whoever writes the parameter next takes the note away. One lock orders all of it.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+
+use nix::fcntl::{Flock, FlockArg};
+use nix::libc;
+
+use super::{check_value, explain_value, path_of, read_value, replace_value, write_value};
+use crate::files::{self, Durability};
+use crate::gate::Permit;
+use crate::grant::sysctl::Write;
+use crate::kernel::error::{Code, Error};
+use crate::kernel::namespace::Namespaces;
+use crate::paths::{self, Paths};
+
+/// The notes of the node, and the invocation that writes parameters.
+pub struct Notes<'a> {
+    directory: PathBuf,
+    invocation: &'a str,
+}
+
+impl<'a> Notes<'a> {
+    /// `invocation` is a name that no other has.
+    pub fn new(paths: &Paths, invocation: &'a str) -> Self {
+        Self {
+            directory: paths.run().join("parameters"),
+            invocation,
+        }
+    }
+
+    /// Writes a parameter and notes the change as this invocation's. Returns the value that it had; none where nobody can
+    /// read it.
+    ///
+    /// Errors: those of [`write`](super::write); `Failed` where the note cannot be written, and nothing is changed then.
+    pub fn replace(
+        &self,
+        namespaces: &mut Namespaces,
+        permit: &Permit<Write>,
+    ) -> Result<Option<String>, Error> {
+        let write = permit.operation();
+        let path = path_of(&write.key)?;
+        check_value(&write.key, &write.value)?;
+        let _lock = self.lock()?;
+        let before = namespaces.enter(write.namespace, || read_value(&path).ok())?;
+        match before
+            .as_deref()
+            .is_some_and(|before| !is_same(before, &write.value))
+        {
+            true => self.note(write).map_err(|e| self.failed(e))?,
+            // It is not the other's to set back any more.
+            false => self.forget(write).map_err(|e| self.failed(e))?,
+        }
+        let written = namespaces.enter(write.namespace, || replace_value(&path, &write.value))?;
+        written.map_err(|e| {
+            explain_value(e, &write.key, &write.value)
+                .while_doing(format_args!("write {} in {}", write.key, write.namespace))
+        })
+    }
+
+    /// Sets a parameter back that this invocation changed to `changed`.
+    ///
+    /// Errors: `Busy` where another has written it since, whose it is then; those of [`write`](super::write).
+    pub fn set_back(
+        &self,
+        namespaces: &mut Namespaces,
+        permit: &Permit<Write>,
+        changed: &str,
+    ) -> Result<(), Error> {
+        let write = permit.operation();
+        let path = path_of(&write.key)?;
+        let _lock = self.lock()?;
+        let now = namespaces.enter(write.namespace, || read_value(&path).ok())?;
+        let is_as_left = now.is_some_and(|now| is_same(&now, changed));
+        if !self.is_noted(write) || !is_as_left {
+            return Err(Error::new(
+                Code::Busy,
+                format!("{} stays: another attachment has set it since", write.key),
+            ));
+        }
+        let written = namespaces.enter(write.namespace, || write_value(&path, &write.value))?;
+        written.map_err(|e| explain_value(e, &write.key, &write.value))?;
+        self.forget(write).map_err(|e| self.failed(e))
+    }
+
+    /// Takes the note of a change away that stands: its ADD has succeeded.
+    ///
+    /// Errors: `Failed`.
+    pub fn settle(&self, write: &Write) -> Result<(), Error> {
+        let _lock = self.lock()?;
+        match self.is_noted(write) {
+            true => self.forget(write).map_err(|e| self.failed(e)),
+            false => Ok(()),
+        }
+    }
+
+    fn lock(&self) -> Result<Flock<File>, Error> {
+        let mut options = File::options();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        options.custom_flags(libc::O_NOFOLLOW);
+        let file = paths::open(&options, &self.directory.join(".lock"));
+        let file = file.map_err(|e| self.failed(e))?;
+        Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, errno)| self.failed(errno.into()))
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        let what = format!("note a change in `{}`", self.directory.display());
+        Error::from(error).while_doing(what)
+    }
+
+    /// A key has slashes where the name of a link has dots, and no link has a `%` in its name.
+    fn place(&self, write: &Write) -> PathBuf {
+        self.directory.join(write.key.replace('/', "%"))
+    }
+
+    fn note(&self, write: &Write) -> io::Result<()> {
+        let note = self.invocation.as_bytes();
+        files::replace(&self.place(write), note, Durability::Process)
+    }
+
+    fn is_noted(&self, write: &Write) -> bool {
+        fs::read(self.place(write)).is_ok_and(|note| note == self.invocation.as_bytes())
+    }
+
+    fn forget(&self, write: &Write) -> io::Result<()> {
+        match fs::remove_file(self.place(write)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The kernel puts tabs between several numbers.
+fn is_same(one: &str, other: &str) -> bool {
+    one.split_whitespace().eq(other.split_whitespace())
+}
