@@ -159,7 +159,7 @@ fn delegates_are_added_in_order_and_deleted_in_reverse() -> Result<()> {
     let deleted: Vec<String> = node
         .audit()
         .iter()
-        .filter(|r| r["command"] == "DEL" && r["operation"] == "link.delete")
+        .filter(|r| r["command"] == "DEL" && r["operation"] == "link.delete" && r["answer"] == "ok")
         .map(|r| r["network"].as_str().unwrap_or_default().to_owned())
         .collect();
     assert_eq!(deleted, ["two", "one"], "DEL goes in reverse");

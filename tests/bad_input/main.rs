@@ -7,6 +7,7 @@ mod bandwidth;
 mod chained;
 mod disk;
 mod leases;
+mod log;
 mod request;
 mod tuning;
 

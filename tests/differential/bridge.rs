@@ -52,6 +52,7 @@ cases! {
         Case::bridge(json!({"isGateway": true}), json!({"subnet": "10.1.0.0/24"}))
             .host("link add name br type bridge")
             .host("address add 10.9.0.1/24 dev br")
+            .host_parameter("ipv6/conf/br/accept_ra", "0")
             .fails();
     another_address_is_replaced: Case::bridge(
         json!({"isGateway": true, "forceAddress": true}),
@@ -65,6 +66,7 @@ cases! {
         Case::bridge(json!({"isGateway": true}), json!({"subnet": "fd00:1::/64"}))
             .host("link add name br type bridge")
             .host("address add fd00:1::9/64 dev br")
+            .host_parameter("ipv6/conf/br/accept_ra", "0")
             .fails();
     an_overlapping_ipv6_address_is_replaced: Case::bridge(
         json!({"isGateway": true, "forceAddress": true}),

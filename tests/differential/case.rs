@@ -33,6 +33,7 @@ pub struct Case {
     host: Vec<&'static str>,
     in_containers: Vec<&'static str>,
     parameters: Vec<(&'static str, &'static str)>,
+    host_parameters: Vec<(&'static str, &'static str)>,
     files: Vec<(&'static str, &'static str)>,
     expected: Expected,
 }
@@ -64,6 +65,7 @@ impl Case {
             host: Vec::new(),
             in_containers: Vec::new(),
             parameters: Vec::new(),
+            host_parameters: Vec::new(),
             files: Vec::new(),
             expected: Expected::Success,
         }
@@ -152,6 +154,12 @@ impl Case {
         self
     }
 
+    /// A parameter below `/proc/sys/net` that the host has when its links are there.
+    pub fn host_parameter(mut self, key: &'static str, value: &'static str) -> Self {
+        self.host_parameters.push((key, value));
+        self
+    }
+
     /// A file below the node's root.
     pub fn file(mut self, path: &'static str, content: &'static str) -> Self {
         self.files.push((path, content));
@@ -204,6 +212,10 @@ impl Case {
             side.containers
                 .iter()
                 .try_for_each(|container| container.inside(|| Ok(fs::write(&path, value)?)))?;
+        }
+        for (key, value) in &self.host_parameters {
+            let path = Path::new("/proc/sys/net").join(key);
+            side.node.inside(|| Ok(fs::write(&path, value)?))?;
         }
         for (path, content) in &self.files {
             let path = side.node.root().join(path);

@@ -65,5 +65,7 @@ cases! {
     an_interface_of_that_name_exists:
         ptp(json!({}), json!({"subnet": "10.1.0.0/24"}))
             .in_containers("link add eth0 type veth peer name other")
+            // The reference leaves it so.
+            .host_parameter("ipv4/ip_forward", "1")
             .fails();
 }

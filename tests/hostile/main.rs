@@ -20,6 +20,7 @@ mod output;
 mod parameters;
 mod puppet;
 mod reach;
+mod records;
 mod review;
 mod size;
 mod stores;

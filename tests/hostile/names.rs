@@ -29,7 +29,8 @@ fn an_alternative_name_opens_no_link() -> Result<()> {
         .map(|function| json!({ "do": function, "link": "own7", "alias": "mine" }))
         .into();
     let answers = puppet.assert_each(orders, "not-found")?;
-    assert!(answers[0].said.contains("alternative name"), "{answers:#?}");
+    // Whose it is, is not told.
+    assert!(!answers[0].said.contains("nic0"), "{answers:#?}");
     assert_eq!(puppet.whole()?, before);
     Ok(())
 }
@@ -103,7 +104,7 @@ fn a_missing_link_is_denied_like_one_that_is_there() -> Result<()> {
         let there = told("nic0")?;
         assert_eq!(there, told("nic9")?, "under {grant}");
         for text in there {
-            assert!(text.contains("LINK") && !text.contains("veth"), "{text}");
+            assert!(!text.contains("nic") && !text.contains("veth"), "{text}");
         }
         // What is wrong besides is not told either, where there is such a link.
         let besides = |link: &str| {
@@ -112,7 +113,8 @@ fn a_missing_link_is_denied_like_one_that_is_there() -> Result<()> {
                 json!({ "do": "link.update", "link": link, "master": "nic1" }),
                 json!({ "do": "address.add", "link": link, "address": "192.0.2.1/99" }),
             ];
-            let answers = puppet.assert_each(orders.into(), "denied")?;
+            // What is malformed is so whatever link there is.
+            let answers = puppet.act(orders.into())?;
             let told = answers.iter().map(|a| a.said.replace(link, "LINK"));
             Ok::<Vec<String>, anyhow::Error>(told.collect())
         };

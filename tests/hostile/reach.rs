@@ -178,12 +178,12 @@ fn a_redirect_needs_its_target() -> Result<()> {
     assert_eq!(error["code"], 100, "{error:#}");
     let message = error["msg"].to_string();
     assert!(
-        message.contains("has no rule about a link `lo` in host"),
+        message.contains("create `mirred` on link `lo` in host"),
         "{error:#}"
     );
     let denied = &place.records("traffic.add-filter")[0];
     assert!(
-        denied["answer"]
+        denied["requirement"]
             .to_string()
             .contains("create `mirred` on loopback `lo` in host"),
         "{denied:#}"

@@ -1,0 +1,177 @@
+//! An audit log that cannot be written, or that others could write: nothing is done that it does not have, and DEL goes on.
+
+use std::ffi::CString;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use serde_json::Value;
+use weir_kit::{State, weir};
+
+use super::disk::on_small_disk;
+use super::{Place, config};
+
+/// Runs ADD, which must fail before it has done anything, and DEL, which must not, and whose records come with the next
+/// call that can write them.
+fn assert_stops_add(place: &Place, words: &[&str]) -> Result<()> {
+    let began = Instant::now();
+    place.refused(&place.add(&config()), 5, words);
+    let del = weir(&place.node, "bridge", "DEL", &place.attached, &config());
+    let deleted = place.node.run(&del)?;
+    assert!(deleted.succeeded(), "{deleted:?}");
+    for word in words
+        .iter()
+        .chain(&["records are kept in", "run/weir/audit.jsonl"])
+    {
+        assert!(
+            deleted.stderr.contains(word),
+            "`{word}` is not in {}",
+            deleted.stderr
+        );
+    }
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
+    );
+    assert!(place.node.taken("bad").is_empty());
+    Ok(())
+}
+
+/// What was kept is in the log with the next call, once.
+fn assert_comes_later(place: &Place) -> Result<()> {
+    let kept = place.node.root().join("run/weir/audit.jsonl");
+    assert!(fs::metadata(&kept)?.len() > 0);
+    place.node.run(&place.add(&config()))?.result();
+    assert_eq!(fs::metadata(&kept)?.len(), 0);
+    let records = place.node.audit();
+    let is_deleted = |r: &&Value| {
+        r["command"] == "DEL" && r["operation"] == "link.delete" && r["answer"] == "ok"
+    };
+    assert_eq!(records.iter().filter(is_deleted).count(), 1, "{records:#?}");
+    place.node.run(&place.del(&config()))?.result();
+    Ok(())
+}
+
+/// The log of a node, with something else in its place.
+fn replaced(put: impl FnOnce(&Path) -> Result<()>, words: &[&str]) -> Result<()> {
+    let place = Place::create()?;
+    let log = place.node.audit_log();
+    let old = log.with_extension("old");
+    fs::rename(&log, &old)?;
+    put(&log)?;
+    assert_stops_add(&place, words)?;
+    match log.is_dir() {
+        true => fs::remove_dir(&log)?,
+        false => fs::remove_file(&log)?,
+    }
+    fs::rename(&old, &log)?;
+    assert_comes_later(&place)
+}
+
+#[test]
+fn a_pipe_in_its_place() -> Result<()> {
+    let make = |log: &Path| Ok(mkfifo(log, Mode::from_bits_truncate(0o640))?);
+    replaced(make, &["audit log", "not a regular file"])?;
+    // Also while somebody reads from it.
+    let make_and_read = |log: &Path| {
+        mkfifo(log, Mode::from_bits_truncate(0o640))?;
+        let name = CString::new(log.as_os_str().as_encoded_bytes())?;
+        let flags = nix::fcntl::OFlag::O_RDONLY | nix::fcntl::OFlag::O_NONBLOCK;
+        let reader = nix::fcntl::open(name.as_c_str(), flags, Mode::empty())?;
+        std::mem::forget(reader);
+        Ok(())
+    };
+    replaced(make_and_read, &["audit log", "not a regular file"])
+}
+
+#[test]
+fn a_symbolic_link_in_its_place() -> Result<()> {
+    let place = Place::create()?;
+    let target = place.node.root().join("target");
+    fs::write(&target, "")?;
+    replaced(
+        |log| Ok(symlink(&target, log)?),
+        &["audit log", "symbolic link"],
+    )?;
+    assert_eq!(fs::read(&target)?, b"");
+    Ok(())
+}
+
+#[test]
+fn a_file_that_others_can_write() -> Result<()> {
+    let writable = |log: &Path| {
+        fs::write(log, "")?;
+        Ok(fs::set_permissions(log, Permissions::from_mode(0o666))?)
+    };
+    replaced(writable, &["audit log", "mode 0666", "chmod go-w"])
+}
+
+#[test]
+fn a_directory_that_others_can_write() -> Result<()> {
+    let place = Place::create()?;
+    let directory = place.node.root().join("var/log/weir");
+    fs::set_permissions(&directory, Permissions::from_mode(0o777))?;
+    assert_stops_add(&place, &["audit log", "mode 0777", "chmod go-w"])?;
+    fs::set_permissions(&directory, Permissions::from_mode(0o755))?;
+    assert_comes_later(&place)
+}
+
+#[test]
+fn a_file_of_anothers() -> Result<()> {
+    let of_another = |log: &Path| {
+        fs::write(log, "")?;
+        Ok(chown(log, Some(1000), None)?)
+    };
+    let place = Place::create()?;
+    let probe = place.node.root().join("probe");
+    if of_another(&probe).is_err() {
+        // A user namespace that has no other user.
+        return Ok(());
+    }
+    replaced(
+        of_another,
+        &["audit log", "belongs to user 1000", "chown 0"],
+    )
+}
+
+/// Property: on a full disk nothing is done that is not recorded, what is to go goes, and its records come later.
+#[test]
+fn a_full_disk() -> Result<()> {
+    let place = Place::create()?;
+    let directory = place.node.root().join("var/log/weir");
+    on_small_disk(directory.clone(), "size=64k,mode=755", || {
+        let ballast = directory.join("ballast");
+        // There is a log, and then no room for a record.
+        let other = place.node.container()?;
+        let add = weir(&place.node, "bridge", "ADD", &other, &config());
+        place.node.run(&add)?.result();
+        let _ = fs::write(&ballast, vec![0; 1 << 20]);
+        fill(&place.node.audit_log())?;
+        let before = State::of(&place.node)?;
+        place.refused(&place.add(&config()), 5, &["audit log", "No space left"]);
+        State::of(&place.node)?.assert_same(&before);
+        let del = weir(&place.node, "bridge", "DEL", &other, &config());
+        let deleted = place.node.run(&del)?;
+        assert!(deleted.succeeded(), "{deleted:?}");
+        assert!(deleted.stderr.contains("No space left"), "{deleted:?}");
+        let taken = place.node.taken("bad");
+        // Those of the one that is attached, one of each family.
+        assert_eq!(taken.len(), 2, "{taken:?}: {deleted:?}");
+        fs::remove_file(&ballast)?;
+        assert_comes_later(&place)
+    })
+}
+
+/// Fills the last page of the log, so that no byte of a record goes there; with what is no record, in a line of its own.
+fn fill(log: &Path) -> Result<()> {
+    use std::io::Write as _;
+    let mut file = fs::File::options().append(true).open(log)?;
+    let length = usize::try_from(file.metadata()?.len())?;
+    let rest = length.next_multiple_of(4096) - length;
+    Ok(file.write_all("\n".repeat(rest).as_bytes())?)
+}
