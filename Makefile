@@ -7,6 +7,7 @@ CARGO   := cargo
 BIN_DIR ?= /opt/cni/bin
 IMAGE   ?= weir:0.1.0
 BUILDER ?= docker
+BUILD_FLAGS ?=
 
 # The demo and the tests run what is built quickly, the profile `dev`; what is installed and measured is the
 # profile `release`.
@@ -31,7 +32,7 @@ ALL := --workspace $(addprefix --exclude ,$(SANDBOXED_ONLY))
 
 # The toolchain's own linker, which is faster than the system's, and puts functions that call each other side by
 # side.
-LLD := $(wildcard $(shell rustc --print sysroot)/lib/rustlib/$(ARCH)-unknown-linux-gnu/bin/gcc-ld)
+LLD := $(wildcard $(shell command -v rustc >/dev/null && rustc --print sysroot)/lib/rustlib/$(ARCH)-unknown-linux-gnu/bin/gcc-ld)
 rustflags-of = CARGO_TARGET_$(shell echo $(1) | tr a-z- A-Z_)_RUSTFLAGS
 RUSTFLAGS_OF_TARGET := $(call rustflags-of,$(TARGET))
 export $(RUSTFLAGS_OF_TARGET) := $(if $(LLD),-C link-arg=-B$(LLD) -C link-arg=-fuse-ld=lld)
@@ -49,8 +50,8 @@ build-dev = $(call rustflags-of,$(1))="$(SMALL)" $(CARGO) build --locked --targe
 # The components that cargo has built: $(call built,TARGET,PROFILE,NAMES).
 built = $(foreach name,$(3),target/$(1)/$(2)/$(subst -,_,$(name)).wasm)
 
-.PHONY: all help tools build profile demo plugins-dev dev test-build test test-fast test-cluster cluster fuzz bench \
-	lint install image clean
+.PHONY: all help tools build profile demo plugins-dev dev test-build test test-fast test-cluster cluster test-image \
+	fuzz bench lint install image clean
 
 all: build
 
@@ -79,10 +80,11 @@ profile: build ## measure what an ADD runs, by which the binary is optimised fro
 install: build ## the binary and a link for each plugin, into BIN_DIR
 	$(OUT)/weir install --bin-dir $(DESTDIR)$(BIN_DIR)
 
-# The binary alone is what the builder gets to see.
-image: build ## the image that installs weir on the nodes of a cluster (IMAGE, BUILDER)
-	@rm -rf target/image && mkdir -p target/image && cp $(OUT)/weir target/image/
-	$(BUILDER) build -f examples/kubernetes/Containerfile -t $(IMAGE) target/image
+# Built from source in the builder: this machine needs no Rust. Of `target` the builder gets the profile.
+image: ## the image that installs weir on the nodes of a cluster (IMAGE, BUILDER, BUILD_FLAGS)
+	@$(if $(filter-out target/$(ARCH).profdata,$(PROFILE)),$(error PROFILE: the builder can use \
+		target/$(ARCH).profdata only: copy $(PROFILE) there))
+	DOCKER_BUILDKIT=1 $(BUILDER) build $(BUILD_FLAGS) -t $(IMAGE) .
 
 ## The binary to try.
 
@@ -137,6 +139,11 @@ cluster:
 	@test -f "$(KUBECONFIG)" || { echo "KUBECONFIG: there is no file $(KUBECONFIG)" >&2; exit 1; }
 	@test "$$(id -u)" -eq 0 || { echo "make test-cluster needs root: the tests' nodes are network" \
 		"namespaces, from which the cluster is reached" >&2; exit 1; }
+
+# Takes as long as a build of the optimised binary, and 10 GB in TMPDIR.
+test-image: tools ## build the image over a new Debian and install weir from it; needs root
+	@tests/setup image
+	@tests/image/run
 
 FUZZ_SECONDS ?= 20
 

@@ -10,7 +10,7 @@ use weir_kit::binary;
 
 use super::documents::{objects, one};
 
-const FILES: [&str; 2] = ["daemonset.yaml", "uninstall/daemonset.yaml"];
+pub const FILES: [&str; 2] = ["daemonset.yaml", "uninstall/daemonset.yaml"];
 
 /// What of a node is mounted, and nothing else.
 const HOST_PATHS: [&str; 3] = ["/etc/cni/net.d", "/opt/cni/bin", "/var/lib/weir"];
@@ -18,7 +18,7 @@ const HOST_PATHS: [&str; 3] = ["/etc/cni/net.d", "/opt/cni/bin", "/var/lib/weir"
 /// What a cluster has in each namespace.
 const OF_THE_CLUSTER: &str = "kube-root-ca.crt";
 
-fn pod_spec(file: &str) -> Result<Value> {
+pub fn pod_spec(file: &str) -> Result<Value> {
     Ok(one(file, "DaemonSet")?["spec"]["template"]["spec"].take())
 }
 
@@ -26,7 +26,7 @@ fn list<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
     value[key].as_array().into_iter().flatten()
 }
 
-fn containers(spec: &Value) -> Vec<&Value> {
+pub fn containers(spec: &Value) -> Vec<&Value> {
     let containers = list(spec, "initContainers").chain(list(spec, "containers"));
     containers.collect()
 }

@@ -7,3 +7,4 @@ mod definition;
 mod documents;
 mod example;
 mod guide;
+mod image;
