@@ -3,6 +3,7 @@
 
 use super::Capabilities;
 use super::address::AddressRule;
+use super::firewall::FirewallRule;
 use super::namespace::Namespace;
 use super::operation::Verb;
 use super::pattern::Pattern;
@@ -37,6 +38,22 @@ pub fn capabilities(interfaces: Vec<Pattern>) -> Capabilities {
             keys: Some(vec![pattern("net.ipv6.conf.{ifname}.accept_ra_defrtr")]),
             values: Some(vec!["0".to_owned()]),
             verbs: Some(vec![Verb::Write]),
+        }],
+        ..Capabilities::default()
+    }
+}
+
+/// To remove what weir's plugins made for an attachment that other plugins have from then on, from weir's own tables, and
+/// to take back what those made.
+pub fn handover() -> Capabilities {
+    Capabilities {
+        firewall: vec![FirewallRule {
+            namespace: Some(Namespace::Host),
+            verbs: Some(vec![Verb::Write, Verb::Delete]),
+            hooks: Some(Vec::new()),
+            statements: Some(Vec::new()),
+            ports: Some(Vec::new()),
+            ..FirewallRule::default()
         }],
         ..Capabilities::default()
     }

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use weir_cni::{Args, Error};
+use weir_cni::{AddResult, Args, Error, NetworkConfigList, from_json_assuming};
 
 use super::attachment::Attachment;
 use crate::files::{self, Durability};
@@ -80,6 +80,11 @@ impl Cached {
         pairs.join(";").parse().ok()
     }
 
+    /// What ADD had for a result; none where the list's version does not explain it.
+    pub fn result_of(&self, list: &NetworkConfigList) -> Option<AddResult> {
+        from_json_assuming(self.result.as_ref()?, list.cni_version).ok()
+    }
+
     /// The network configuration list that was used. Errors: code 6.
     pub fn config(&self) -> Result<String, Error> {
         let bytes = STANDARD.decode(&self.config).ok();
@@ -145,6 +150,19 @@ impl Cache {
 
     /// All attachments of a network, and why some that may be of it are not used. Errors: code 5.
     pub fn of_network(&self, network: &str) -> Result<(Vec<Cached>, Vec<Error>), Error> {
+        // Another network's may begin so as well, and is told apart by what is in it.
+        let beginning = format!("{network}-");
+        let (mut found, unused) = self.select(|name| name.starts_with(&beginning))?;
+        found.retain(|cached| cached.network_name == network);
+        Ok((found, unused))
+    }
+
+    /// All attachments, and why some are not used. Errors: code 5.
+    pub fn all(&self) -> Result<(Vec<Cached>, Vec<Error>), Error> {
+        self.select(|_| true)
+    }
+
+    fn select(&self, is_wanted: impl Fn(&str) -> bool) -> Result<(Vec<Cached>, Vec<Error>), Error> {
         let failed =
             |e| Error::io_failure(format!("result cache `{}`: {e}", self.directory.display()));
         let entries = match fs::read_dir(&self.directory) {
@@ -152,11 +170,9 @@ impl Cache {
             entries => entries.map_err(failed)?,
         };
         let (mut found, mut unused) = (Vec::new(), Vec::new());
-        let beginning = format!("{network}-");
         for entry in entries {
             let entry = entry.map_err(failed)?;
-            // Another network's may begin so as well, and is told apart by what is in it.
-            if !entry.file_name().to_string_lossy().starts_with(&beginning) {
+            if !is_wanted(&entry.file_name().to_string_lossy()) {
                 continue;
             }
             match self.read(&entry.path()) {
@@ -164,7 +180,6 @@ impl Cache {
                 Err(error) => unused.push(error),
             }
         }
-        found.retain(|cached| cached.network_name == network);
         Ok((found, unused))
     }
 

@@ -79,6 +79,14 @@ pub fn source_of_call(paths: &Paths, config: &PluginConfig, args: &Args) -> Resu
     })
 }
 
+/// Whether a configuration that a plugin was attached with counts as the node's own, whoever asks about it now: no other
+/// delegating plugin is there, or a file that root wrote has it.
+pub fn is_of_node(paths: &Paths, config: &PluginConfig) -> bool {
+    let files = files(paths);
+    let has_other = files.iter().any(|file| names_delegating_plugin(file));
+    !has_other || files.iter().any(|file| is_written_in(paths, file, config))
+}
+
 /// The program of the process that has called.
 fn caller() -> PathBuf {
     PathBuf::from(format!("/proc/{}/exe", getppid()))

@@ -5,10 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use weir_cni::{
-    AddResult, Command, Error, Execution, NetworkConfigList, PluginConfig, from_json_assuming,
-    to_json,
-};
+use weir_cni::{AddResult, Command, Error, Execution, NetworkConfigList, PluginConfig, to_json};
 
 use super::attachment::Attachment;
 use super::cache::{Cache, Cached};
@@ -140,7 +137,7 @@ impl Network {
         let attachment = &with_cached_args(attachment, cached.as_ref());
         let list = self.cached_list(cached.as_ref());
         let capability_args = self.cached_capability_args(cached.as_ref());
-        let previous = cached.as_ref().and_then(|cached| result_of(cached, &list));
+        let previous = cached.as_ref().and_then(|cached| cached.result_of(&list));
         let plugins = &list.plugins;
         let failures = self.del_each(
             &list,
@@ -165,7 +162,7 @@ impl Network {
         let cached = self.cached(attachment)?;
         let attachment = &with_cached_args(attachment, cached.as_ref());
         let list = self.cached_list(cached.as_ref());
-        let result = cached.as_ref().and_then(|cached| result_of(cached, &list));
+        let result = cached.as_ref().and_then(|cached| cached.result_of(&list));
         let result = result.ok_or_else(|| {
             Error::unknown_container(&attachment.container_id).with_details(format!(
                 "interface `{}` was not attached to network `{}` with weir or libcni",
@@ -445,8 +442,4 @@ fn with_mtus(result: Option<AddResult>, previous: Option<&AddResult>) -> Option<
         interface.mtu = interface.mtu.or(same.and_then(|same| same.mtu));
     }
     Some(result)
-}
-
-fn result_of(cached: &Cached, list: &NetworkConfigList) -> Option<AddResult> {
-    from_json_assuming(cached.result.as_ref()?, list.cni_version).ok()
 }

@@ -18,11 +18,13 @@ mod source;
 
 pub use attachment::Attachment;
 pub use cache::{Cache, Cached};
-pub use caller::source_of_call;
+pub use caller::{is_of_node, source_of_call};
 pub use failures::{together, with_left};
 pub use files::{Place, at, find, first, is_configuration, list_names};
 pub use list::{AddFailed, Network};
-pub use native::{NativePlugins, inspect as inspect_native};
+pub use native::{
+    Asked, NativePlugins, SEARCH_PATH, Successor, Surroundings, inspect as inspect_native,
+};
 pub use plugin::run_plugin;
 pub use pod_networks::{Attached, Choice, PodNetworks};
 pub use settings::{Interface, PodNetwork, Settings, Template};

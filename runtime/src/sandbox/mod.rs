@@ -37,6 +37,7 @@ pub use imports::{Imported, Refused, Requested, requested};
 pub use inspect::Inspection;
 pub use installed::{Installed, digest};
 pub use invoke::Sandbox;
+pub use own::own_digest;
 pub use request::{About, Request};
 pub use seal::seal;
 

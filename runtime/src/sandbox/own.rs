@@ -11,7 +11,7 @@ use super::invoke::Sandbox;
 use crate::gate::{Gate, Subject};
 use crate::grant::document::Digest;
 use crate::grant::pattern::Pattern;
-use crate::grant::{Invocation, own};
+use crate::grant::{Capabilities, Invocation, own};
 
 /// The program that this process runs, whatever has its name by now.
 const PROGRAM: &str = "/proc/self/exe";
@@ -28,6 +28,22 @@ impl Sandbox {
         invocation: Invocation,
         interfaces: &[String],
     ) -> Result<Gate, Error> {
+        let interfaces = interfaces.iter().map(|name| Pattern::literal(name));
+        let capabilities = own::capabilities(interfaces.collect());
+        self.gate_with(capabilities, command, invocation)
+    }
+
+    /// The same for an attachment that is handed over to other plugins.
+    pub fn handover_gate(&self, invocation: Invocation) -> Result<Gate, Error> {
+        self.gate_with(own::handover(), Command::Del, invocation)
+    }
+
+    fn gate_with(
+        &self,
+        capabilities: Capabilities,
+        command: Command,
+        invocation: Invocation,
+    ) -> Result<Gate, Error> {
         let subject = Subject {
             command: command.as_str(),
             container_id: invocation.container_id.clone(),
@@ -38,16 +54,13 @@ impl Sandbox {
             plugin: own::NAME.to_owned(),
             digest: own_digest()?.to_string(),
         };
-        let audit = self.audit(subject);
-        let interfaces = interfaces.iter().map(|name| Pattern::literal(name));
-        let capabilities = own::capabilities(interfaces.collect());
-        Ok(Gate::new(capabilities, invocation, audit))
+        Ok(Gate::new(capabilities, invocation, self.audit(subject)))
     }
 }
 
 /// SHA-256 of weir's program, read once in a process: some milliseconds, which only those pay who need
 /// more than plugins do.
-fn own_digest() -> Result<Digest, Error> {
+pub fn own_digest() -> Result<Digest, Error> {
     static DIGEST: OnceLock<Result<Digest, String>> = OnceLock::new();
     let digest = DIGEST.get_or_init(|| hash(PROGRAM).map_err(|e| e.to_string()));
     digest.clone().map_err(|why| {

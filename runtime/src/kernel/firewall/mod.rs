@@ -10,6 +10,7 @@
 //! | `set`, `value` | sets and their elements |
 //! | `read` | reading back |
 //! | `reference` | what the reference plugins left of an attachment |
+//! | `own` | the tables of weir's plugins as a whole |
 //! | `family`, `kind` | numbers and names of families, hooks, chain types, messages |
 //! | `check`, `comment` | what may stand in names and comments |
 //!
@@ -26,6 +27,7 @@ mod family;
 mod field;
 mod kept;
 mod kind;
+mod own;
 mod read;
 mod reference;
 mod refusal;
@@ -46,7 +48,10 @@ use crate::grant::firewall::{
     Value,
 };
 
-pub use self::reference::remove as remove_reference;
+pub use self::own::{
+    OwnElement, OwnTable, administrators, own_elements, own_tables, remove_unused_table,
+};
+pub use self::reference::{count as count_reference, masquerade_chain, remove as remove_reference};
 
 /// Carries out commands as one transaction, and returns the transactions that take back what it
 /// created, in the order in which they are to be carried out. What another invocation has put

@@ -73,7 +73,7 @@ fn attempt(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Option<Created
     transaction.commit()
 }
 
-struct Transaction<'a> {
+pub(super) struct Transaction<'a> {
     socket: &'a mut NetfilterSocket,
     apply: &'a Apply,
     batch: Batch,
@@ -86,7 +86,11 @@ struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    fn new(socket: &'a mut NetfilterSocket, apply: &'a Apply, generation: Option<u32>) -> Self {
+    pub(super) fn new(
+        socket: &'a mut NetfilterSocket,
+        apply: &'a Apply,
+        generation: Option<u32>,
+    ) -> Self {
         Self {
             socket,
             apply,
@@ -99,7 +103,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    fn push(&mut self, command: &Command) -> Result<(), Error> {
+    pub(super) fn push(&mut self, command: &Command) -> Result<(), Error> {
         match command {
             Command::AddChain(chain) => self.new_chain(chain, CREATE),
             Command::CreateChain(chain) => self.new_chain(chain, CREATE | EXCLUSIVE),
@@ -360,7 +364,8 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    fn commit(self) -> Result<Option<Created>, Error> {
+    /// None where something has changed since the generation that it names.
+    pub(super) fn commit(self) -> Result<Option<Created>, Error> {
         let Self {
             socket,
             apply,

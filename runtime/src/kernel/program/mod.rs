@@ -36,6 +36,8 @@ pub const MOST_MESSAGES: usize = 64 << 10;
 pub struct Call {
     /// The path by which it is called, which some programs go by.
     pub called_as: String,
+    /// What follows that.
+    pub arguments: Vec<String>,
     /// All of its environment.
     pub environment: Vec<(&'static str, String)>,
     /// Its standard input.
@@ -139,6 +141,7 @@ fn start(program: &Sealed, call: &Call) -> io::Result<Child> {
     let mut command = Command::new(program.path());
     command
         .arg0(&call.called_as)
+        .args(&call.arguments)
         .env_clear()
         .envs(variables)
         .current_dir("/")

@@ -29,6 +29,7 @@ fn call(environment: &[(&'static str, &str)], time: Duration) -> Call {
     let variables = environment.iter();
     Call {
         called_as: "program".to_owned(),
+        arguments: Vec::new(),
         environment: variables.map(|(k, v)| (*k, (*v).to_owned())).collect(),
         input: b"a line\n".to_vec(),
         time,

@@ -33,13 +33,20 @@ impl Binary {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 file => file.map_err(|e| unfit(name, &path, &e))?,
             };
-            if is_weir(&file, directory).map_err(|e| unfit(name, &path, &e))? {
-                return Err(weir_itself(name, &path));
-            }
-            let program = Sealed::copy(name, &file).map_err(|e| unfit(name, &path, &e))?;
-            return Ok(Some(Self { path, program }));
+            return Self::of(name, &path, &file).map(Some);
         }
         Ok(None)
+    }
+
+    /// The program in a file. Errors: `codes::UNFIT`.
+    pub(super) fn of(name: &str, path: &Path, file: &File) -> Result<Self, Error> {
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        if is_weir(file, directory).map_err(|e| unfit(name, path, &e))? {
+            return Err(weir_itself(name, path));
+        }
+        let program = Sealed::copy(name, file).map_err(|e| unfit(name, path, &e))?;
+        let path = path.to_owned();
+        Ok(Self { path, program })
     }
 }
 
@@ -90,7 +97,7 @@ fn weir_itself(name: &str, path: &Path) -> Error {
     ))
 }
 
-fn unfit(name: &str, path: &Path, why: &dyn std::fmt::Display) -> Error {
+pub(super) fn unfit(name: &str, path: &Path, why: &dyn std::fmt::Display) -> Error {
     Error::new(
         codes::UNFIT,
         format!(

@@ -6,6 +6,7 @@
 mod answer;
 mod binary;
 mod listing;
+mod successor;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use serde_json::json;
 use weir_cni::{AddResult, Command, Error, PluginConfig};
 
 pub use binary::inspect;
+pub use successor::{Successor, Surroundings};
 
 use self::binary::Binary;
 use self::listing::Listing;
@@ -32,7 +34,7 @@ use crate::sandbox::Sandbox;
 use crate::sandbox::codes::unrecorded;
 
 /// What a native plugin finds other programs by.
-const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Runs native plugins of some directories.
 #[derive(Clone, Debug)]
@@ -257,6 +259,7 @@ impl<'a> Run<'a> {
         environment.push((MADE_BY, definition.to_owned()));
         Call {
             called_as: self.binary.path.display().to_string(),
+            arguments: Vec::new(),
             environment,
             input: json!(self.asked.config).to_string().into_bytes(),
             time: self.time,

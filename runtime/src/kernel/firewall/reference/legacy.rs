@@ -53,6 +53,18 @@ pub(super) fn remove(traces: &Traces) -> Result<u32, Error> {
     Ok(removed)
 }
 
+/// How many rules and chains there are.
+pub(super) fn count(traces: &Traces) -> Result<u32, Error> {
+    let mut count = 0;
+    for family in [Family::Ipv4, Family::Ipv6] {
+        for table in wanted(traces, &standing(family)?) {
+            let less = read(&open(family)?, family, table)?.without(traces)?;
+            count += less.map_or(0, |less| less.removed);
+        }
+    }
+    Ok(count)
+}
+
 fn wanted(traces: &Traces, standing: &str) -> Vec<&'static str> {
     let is_there = |table: &str| standing.lines().any(|name| name == table);
     let asked = [

@@ -17,6 +17,8 @@ mod legacy;
 mod nft;
 mod traces;
 
+pub use self::traces::masquerade_chain;
+
 use self::traces::Traces;
 use crate::gate::Permit;
 use crate::grant::Namespace;
@@ -32,4 +34,14 @@ pub fn remove(namespaces: &mut Namespaces, permit: &Permit<RemoveReference>) -> 
     let in_nftables =
         namespaces.netfilter(Namespace::Host, |socket| nft::remove(socket, &traces))?;
     Ok(in_nftables + legacy::remove(&traces)?)
+}
+
+/// How many rules and chains there are. weir's own look, which no plugin sees.
+///
+/// Errors: as [`remove`].
+pub fn count(namespaces: &mut Namespaces, sought: &RemoveReference) -> Result<u32, Error> {
+    let traces = Traces::of(sought)?;
+    let in_nftables =
+        namespaces.netfilter(Namespace::Host, |socket| nft::count(socket, &traces))?;
+    Ok(in_nftables + legacy::count(&traces)?)
 }

@@ -52,6 +52,19 @@ pub(super) fn remove(socket: &mut NetfilterSocket, traces: &Traces) -> Result<u3
     Ok(removed)
 }
 
+/// How many rules and chains there are.
+pub(super) fn count(socket: &mut NetfilterSocket, traces: &Traces) -> Result<u32, Error> {
+    let mut count = 0;
+    for (protocol, table) in places(traces) {
+        if has_table(socket, protocol, table)? {
+            let mut removal = Removal::of(protocol, table);
+            removal.find(socket, traces)?;
+            count += removal.count();
+        }
+    }
+    Ok(count)
+}
+
 /// The tables in which there may be something.
 fn places(traces: &Traces) -> Vec<(u8, &'static str)> {
     let mut places = Vec::new();
@@ -92,15 +105,10 @@ fn remove_from(
     };
     for _ in 0..MOST_ATTEMPTS {
         let generation = generation(socket)?;
-        let mut removal = Removal {
-            protocol,
-            table,
-            rules: Vec::new(),
-            chains: Vec::new(),
-        };
+        let mut removal = Removal::of(protocol, table);
         removal.find(socket, traces)?;
         match removal.carry_out(socket, generation) {
-            Ok(()) => return Ok((removal.rules.len() + removal.chains.len()) as u32),
+            Ok(()) => return Ok(removal.count()),
             Err(error) if error.errno == Some(Errno::ERESTART) => {}
             Err(error) => return Err(named(error)),
         }
@@ -112,6 +120,20 @@ fn remove_from(
 }
 
 impl Removal {
+    /// Of nothing yet.
+    fn of(protocol: u8, table: &'static str) -> Self {
+        Self {
+            protocol,
+            table,
+            rules: Vec::new(),
+            chains: Vec::new(),
+        }
+    }
+
+    fn count(&self) -> u32 {
+        (self.rules.len() + self.chains.len()) as u32
+    }
+
     fn find(&mut self, socket: &mut NetfilterSocket, traces: &Traces) -> Result<(), Error> {
         match self.table {
             "nat" => self.find_chains(socket, traces),
