@@ -14,6 +14,7 @@ mod damage;
 mod firewall;
 mod firewalld;
 mod flushed;
+mod handover;
 mod host_local;
 mod loopback;
 mod normalise;

@@ -216,7 +216,7 @@ impl Side {
 }
 
 /// The execution configuration of a list's plugin.
-fn execution(list: &Value, plugin: &Value, previous: Option<&Value>) -> Value {
+pub fn execution(list: &Value, plugin: &Value, previous: Option<&Value>) -> Value {
     let mut config = plugin.clone();
     for key in ["cniVersion", "name"] {
         config[key] = list[key].clone();

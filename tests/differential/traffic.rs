@@ -28,7 +28,7 @@ fn socket(place: &Container, to_family_of: IpAddr) -> Result<UdpSocket> {
 }
 
 /// Sends a datagram from one place to an address of another; the source that it comes with.
-fn source_seen(from: &Container, to: &Container, address: IpAddr) -> Result<IpAddr> {
+pub fn source_seen(from: &Container, to: &Container, address: IpAddr) -> Result<IpAddr> {
     let receiver = socket(to, address)?;
     send(from, at(address, &receiver)?, "here")?;
     let mut buffer = [0; 16];
@@ -47,7 +47,7 @@ fn at(address: IpAddr, socket: &UdpSocket) -> Result<SocketAddr> {
     Ok(SocketAddr::new(address, socket.local_addr()?.port()))
 }
 
-fn ip(text: &str) -> IpAddr {
+pub fn ip(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 

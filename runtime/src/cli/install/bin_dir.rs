@@ -92,7 +92,7 @@ impl BinDir {
         fs::rename(new, self.path.join(kept::name_of(name)))
     }
 
-    /// Puts back what stood there before, and removes the rest of what is weir's; the binary last.
+    /// Puts back what stood there before, and removes weir's other links. The binary stays.
     pub fn restore(&self) -> Result<Restored> {
         let mut restored = Restored::default();
         for name in kept::names(&self.path)? {
@@ -112,12 +112,17 @@ impl BinDir {
                 restored.removed.push(name);
             }
         }
-        if standing(&self.path.join(OWN_NAME))?.is_some() {
-            self.remove(OWN_NAME)?;
-            restored.removed.push(OWN_NAME.to_owned());
-        }
         self.sync()?;
         Ok(restored)
+    }
+
+    /// Removes the binary. Whether it was there.
+    pub fn remove_binary(&self) -> Result<bool> {
+        if standing(&self.path.join(OWN_NAME))?.is_none() {
+            return Ok(false);
+        }
+        self.remove(OWN_NAME)?;
+        self.sync().map(|()| true)
     }
 
     fn remove(&self, name: &str) -> Result<()> {
@@ -178,6 +183,20 @@ pub fn has_binary(bin_dir: &Path) -> Result<bool> {
         Ok(is_program && same_content(&place, Path::new(OWN_PROGRAM))?)
     };
     compare().with_context(|| format!("read `{}`", place.display()))
+}
+
+/// What serves a plugin's name once weir's links are gone: what stands there, or is put back. None where there is nothing.
+pub fn successor(bin_dir: &Path, name: &str) -> Result<Option<PathBuf>> {
+    let place = bin_dir.join(name);
+    let kept = bin_dir.join(kept::name_of(name));
+    let look = |path: &Path| {
+        let found = standing(path).with_context(|| format!("look at `{}`", path.display()));
+        found.map(|found| found.is_some())
+    };
+    if look(&place)? && !is_own_link(&place) {
+        return Ok(Some(place));
+    }
+    Ok(look(&kept)?.then_some(kept))
 }
 
 /// The names of weir's links that took no other plugin's place.

@@ -9,6 +9,7 @@ mod bin_dir;
 mod conf_dir;
 mod configuration;
 mod default_network;
+mod handover;
 mod kept;
 mod kubeconfig;
 mod multus;

@@ -10,6 +10,7 @@ use clap::Args;
 
 use super::bin_dir::{BinDir, Restored};
 use super::conf_dir::{configurations, has_type, is_configuration, own_configurations};
+use super::handover::Handover;
 use super::node::KUBECONFIG;
 use super::{OWN_NAME, kept, needed, small};
 use crate::cli::output::say;
@@ -45,8 +46,9 @@ pub struct Arguments {
     /// Grants, weir.json and logs stay.
     #[arg(long)]
     purge: bool,
-    /// Also while pods are attached, whose networks nobody removes then, and where a configuration that
-    /// is not weir's own needs weir, or a plugin that only weir has put there.
+    /// Also while pods are attached, whose networks nobody removes then, where a configuration that is not
+    /// weir's own needs weir, or a plugin that only weir has put there, and where containers cannot be
+    /// handed over to the plugins that come back: what weir has for them stays.
     #[arg(long)]
     force: bool,
 }
@@ -63,9 +65,19 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     // Nobody installs meanwhile.
     let bin_dir = BinDir::lock(&arguments.bin_dir)?;
+    let mut handover = Handover::new(&paths, &arguments.bin_dir, arguments.force)?;
+    handover.carry_out().context("nothing is uninstalled")?;
     remove_configuration(&conf_dir, &arguments.conf_name)?;
     remove_kubeconfig(&conf_dir, arguments.kubeconfig_path.as_deref())?;
     tell(&arguments.bin_dir, &bin_dir.restore()?);
+    // Of what weir has attached meanwhile. The binary stays until then: it may be needed to do this again.
+    handover
+        .carry_on()
+        .context("what was attached meanwhile; `weir uninstall` goes on from here")?;
+    handover.finish()?;
+    if bin_dir.remove_binary()? {
+        say!("removed {}", arguments.bin_dir.join(OWN_NAME).display());
+    }
     if arguments.purge {
         purge(&paths)?;
     }
