@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
+use weir_kit::firewalld::Firewalld;
 use weir_kit::plugin::REFERENCE;
 use weir_kit::{binary, trace, weir};
 
@@ -388,6 +389,51 @@ fn containers_come_and_go_meanwhile() -> Result<()> {
     Ok(())
 }
 
+/// There and back: the container is the reference's by then, also in weir's eyes.
+#[test]
+fn weir_deletes_what_it_has_handed_over() -> Result<()> {
+    let switch = Switch::used()?;
+    let before = switch.rules()?;
+    let known = switch.attach(GOES, &bridged(PORT))?;
+    switch.uninstall("")?;
+    ensure!(switch.rules()? != before, "the reference made no rules");
+    let installed = Command::new(binary())
+        .arg("install")
+        .env("WEIR_ROOT", switch.side.node.root())
+        .env("WEIR_INSTALL_BIN_DIR", switch.side.node.bin_dir())
+        .output()?;
+    ensure!(installed.status.success(), "weir install: {installed:?}");
+    let deleted = switch.side.call_as(Weir, "DEL", GOES, &known)?;
+    ensure!(deleted.succeeded(), "DEL: {deleted:?}");
+    ensure!(
+        switch.rules()? == before,
+        "before:\n{before:#?}\nafter:\n{:#?}",
+        switch.rules()?
+    );
+    Ok(())
+}
+
+/// Where firewalld runs, the addresses are in its zone all the time, and the reference takes them out.
+#[test]
+fn the_zone_of_firewalld_changes_hands() -> Result<()> {
+    let switch = Switch::create(Variant::Nftables)?;
+    let firewalld = Firewalld::start(&switch.side.node)?;
+    let known = switch.attach(GOES, &bridged(PORT))?;
+    let bound = firewalld.sources("trusted")?;
+    ensure!(bound.len() == 2, "{bound:?}");
+    switch.uninstall("")?;
+    ensure!(
+        switch.own_tables()?.is_empty(),
+        "{:?}",
+        switch.own_tables()?
+    );
+    ensure!(firewalld.sources("trusted")? == bound);
+    let deleted = switch.side.call_as(Reference, "DEL", GOES, &known)?;
+    ensure!(deleted.succeeded(), "DEL: {deleted:?}");
+    ensure!(firewalld.sources("trusted")?.is_empty());
+    Ok(())
+}
+
 #[test]
 fn what_was_made_for_a_container_that_is_gone_goes() -> Result<()> {
     let switch = Switch::create(Variant::Nftables)?;
@@ -532,6 +578,11 @@ fn a_definitions_attachment_is_not_handed_over() -> Result<()> {
     fs::create_dir_all(&conf_dir)?;
     let multus = json!({"cniVersion": "1.0.0", "name": "multus", "type": "multus"});
     fs::write(conf_dir.join("00-multus.conf"), multus.to_string())?;
+    // A tenant's bridge does not turn forwarding on.
+    switch
+        .side
+        .node
+        .inside(|| Ok(fs::write("/proc/sys/net/ipv4/ip_forward", "1")?))?;
     // No file of the node's has it, so that it counts as a tenant's.
     let mut config = bridged(PORT);
     config["plugins"] = json!([{

@@ -1,10 +1,12 @@
 //! As the DaemonSet runs it: root without a capability.
 
 mod needs_root {
+    use std::fs;
     use std::os::unix::fs::{MetadataExt, chown};
-    use std::process::Command;
+    use std::process::{Command, Output};
 
     use anyhow::{Context, Result};
+    use serde_json::json;
 
     use crate::machine::Machine;
 
@@ -12,7 +14,7 @@ mod needs_root {
     const ANOTHER_USER: u32 = 1001;
 
     /// Runs weir with these words as root without a capability.
-    fn without_capabilities(machine: &Machine, words: &str) -> Result<()> {
+    fn run(machine: &Machine, words: &str) -> Result<Output> {
         let weir = machine.command(words);
         let mut setpriv = Command::new("setpriv");
         setpriv
@@ -23,9 +25,36 @@ mod needs_root {
                 weir.get_envs()
                     .filter_map(|(name, value)| Some((name, value?))),
             );
-        let output = setpriv.output().context("run setpriv (util-linux)")?;
+        setpriv.output().context("run setpriv (util-linux)")
+    }
+
+    fn without_capabilities(machine: &Machine, words: &str) -> Result<()> {
+        let output = run(machine, words)?;
         assert!(output.status.success(), "weir {words}: {output:?}");
         Ok(())
+    }
+
+    /// Whether weir's plugins have something for the containers that the cache tells of cannot be known then.
+    #[test]
+    fn uninstall_is_refused_while_containers_may_need_a_handover() -> Result<()> {
+        let machine = Machine::with_default_network()?;
+        without_capabilities(&machine, "install --kubernetes")?;
+        let results = machine.root().join("var/lib/cni/results");
+        fs::create_dir_all(&results)?;
+        let cached = json!({
+            "kind": "cniCacheV1", "containerId": "5f3c", "ifName": "eth0", "networkName": "net", "config": "e30=",
+        });
+        fs::write(results.join("net-5f3c-eth0"), cached.to_string())?;
+        let refused = run(&machine, "uninstall")?;
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(
+            !refused.status.success()
+                && said.contains("CAP_NET_ADMIN")
+                && said.contains("1 attachments"),
+            "{refused:?}"
+        );
+        assert!(machine.is_link("bridge") && machine.has_binary()?);
+        without_capabilities(&machine, "uninstall --force")
     }
 
     #[test]

@@ -4,8 +4,10 @@
 use super::Capabilities;
 use super::address::AddressRule;
 use super::firewall::FirewallRule;
+use super::link::{Attribute, LinkRule};
 use super::namespace::Namespace;
 use super::operation::Verb;
+use super::owner::Owner;
 use super::pattern::Pattern;
 use super::route::{MAIN_TABLE, RouteRule};
 use super::sysctl::SysctlRule;
@@ -44,9 +46,17 @@ pub fn capabilities(interfaces: Vec<Pattern>) -> Capabilities {
 }
 
 /// To remove what weir's plugins made for an attachment that other plugins have from then on, from weir's own tables, and
-/// to take back what those made.
+/// the mark on its link; and to take back what those made.
 pub fn handover() -> Capabilities {
     Capabilities {
+        link: vec![LinkRule {
+            namespace: Some(Namespace::Host),
+            kinds: Some(vec!["veth".to_owned()]),
+            attributes: Some(vec![Attribute::Alias]),
+            owners: Some(vec![Owner::Attachment]),
+            verbs: Some(vec![Verb::Update]),
+            ..LinkRule::default()
+        }],
         firewall: vec![FirewallRule {
             namespace: Some(Namespace::Host),
             verbs: Some(vec![Verb::Write, Verb::Delete]),

@@ -7,6 +7,7 @@
 //! | `attached` | what libcni's cache knows of the attachments |
 //! | `tables` | weir's tables |
 //! | `masquerade` | what `ipMasq` makes |
+//! | `links` | weir's mark on their links |
 //! | `in_flight` | calls of weir's plugins that have not ended |
 //!
 //! `portmap` and `firewall` make theirs again in an ADD, which makes what is missing and no more.
@@ -15,6 +16,7 @@
 
 mod attached;
 mod in_flight;
+mod links;
 mod masquerade;
 mod tables;
 
@@ -360,6 +362,9 @@ impl<'a> Handover<'a> {
         )?;
         let Attached { mark, .. } = &item.attached;
         let plugin = &item.plugin;
+        if plugin == "firewall" {
+            links::release(&mut self.namespaces, &self.sandbox, &invocation, mark)?;
+        }
         match &item.way {
             Way::Gone => say!("removed what {plugin} had of {mark}, whose container is gone"),
             // It was deleted meanwhile, and by weir.

@@ -1,0 +1,42 @@
+//! The mark of weir on a container's link of the host. The accepts of `firewall` have an address alone, and weir's DEL takes
+//! those of a container for the reference plugin's only where its link has no mark. A node that changes back to weir while
+//! the container runs would leave them otherwise.
+
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow};
+
+use crate::cli::output::show;
+use crate::grant::link::Update;
+use crate::grant::{Invocation, Namespace};
+use crate::kernel::{self, Namespaces, link};
+use crate::sandbox::Sandbox;
+
+/// The kind of link that has such a mark for a container.
+const KIND: &str = "veth";
+
+/// Takes the mark off. A link that has just gone is no error.
+pub fn release(
+    namespaces: &mut Namespaces,
+    sandbox: &Arc<Sandbox>,
+    invocation: &Invocation,
+    mark: &str,
+) -> Result<()> {
+    let marked = link::marked(namespaces, Namespace::Host, |alias| alias == mark);
+    let marked = marked.map_err(|e| anyhow!("{}", e.message))?;
+    for found in marked.into_iter().filter(|link| link.kind == KIND) {
+        let mut gate = sandbox.handover_gate(invocation.clone()).map_err(show)?;
+        let operation = Update {
+            alias: Some(String::new()),
+            ..Update::nothing_of(found)
+        };
+        let updated: Result<(), kernel::Error> = gate.perform(operation, |permit| {
+            link::update(namespaces, permit).map(drop)
+        });
+        match updated {
+            Err(error) if error.is_not_found() => {}
+            updated => updated.map_err(|e| anyhow!("{}", e.message))?,
+        }
+    }
+    Ok(())
+}
