@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     // Nobody installs meanwhile.
     let bin_dir = BinDir::lock(&arguments.bin_dir)?;
-    let mut handover = Handover::new(&paths, &arguments.bin_dir, arguments.force)?;
+    let mut handover = Handover::new(&paths, &arguments.bin_dir, arguments.force);
     handover.carry_out().context("nothing is uninstalled")?;
     remove_configuration(&conf_dir, &arguments.conf_name)?;
     remove_kubeconfig(&conf_dir, arguments.kubeconfig_path.as_deref())?;

@@ -48,7 +48,8 @@ pub struct Handover<'a> {
     around: Surroundings,
     /// What cannot be handed over stays as it is.
     force: bool,
-    sandbox: Arc<Sandbox>,
+    /// None until there is something to be done.
+    sandbox: Option<Arc<Sandbox>>,
     namespaces: Namespaces,
     successors: BTreeMap<String, Rc<Successor>>,
     done: Vec<Item>,
@@ -83,20 +84,29 @@ struct Masquerade {
 
 impl<'a> Handover<'a> {
     /// To the plugins of this directory. With `force` what cannot be handed over stays as it is.
-    pub fn new(paths: &'a Paths, bin_dir: &Path, force: bool) -> Result<Self> {
-        Ok(Self {
+    pub fn new(paths: &'a Paths, bin_dir: &Path, force: bool) -> Self {
+        Self {
             paths,
             around: Surroundings {
                 search: search_path(),
                 bin_dir: bin_dir.to_owned(),
             },
             force,
-            sandbox: Sandbox::new(paths.clone(), false).map_err(show)?,
+            sandbox: None,
             namespaces: Namespaces::new(None),
             successors: BTreeMap::new(),
             done: Vec::new(),
             told: None,
-        })
+        }
+    }
+
+    /// A machine on which weir does not run must be rid of it, too: nothing is made before it is needed.
+    fn sandbox(&mut self) -> Result<Arc<Sandbox>> {
+        if let Some(sandbox) = &self.sandbox {
+            return Ok(Arc::clone(sandbox));
+        }
+        let sandbox = Sandbox::new(self.paths.clone(), false).map_err(show)?;
+        Ok(Arc::clone(self.sandbox.insert(sandbox)))
     }
 
     /// Hands over what there is. Nothing is changed where something cannot be, unless it is forced.
@@ -129,7 +139,11 @@ impl<'a> Handover<'a> {
         let Some(tables) = tables::standing(&mut self.namespaces)? else {
             return Ok(());
         };
-        let (gone, left) = tables::remove_unused(&mut self.namespaces, &self.sandbox, tables)?;
+        if tables.is_empty() {
+            return Ok(());
+        }
+        let sandbox = self.sandbox()?;
+        let (gone, left) = tables::remove_unused(&mut self.namespaces, &sandbox, tables)?;
         for OwnTable { family, name } in gone {
             say!("removed table {family} {name}");
         }
@@ -312,7 +326,7 @@ impl<'a> Handover<'a> {
             item.before = 0;
             self.take_back(item)?;
         }
-        let (sandbox, around) = (&self.sandbox, &self.around);
+        let (sandbox, around) = (&self.sandbox()?, &self.around);
         match &item.way {
             Way::Gone => return Ok(()),
             Way::Add(successor, configs) => {
@@ -353,17 +367,13 @@ impl<'a> Handover<'a> {
 
     /// Removes weir's own.
     fn let_go(&mut self, item: &Item) -> Result<()> {
-        let invocation = item.invocation();
-        let removed = tables::remove(
-            &mut self.namespaces,
-            &self.sandbox,
-            &invocation,
-            &item.elements,
-        )?;
+        let (sandbox, invocation) = (self.sandbox()?, item.invocation());
+        let spaces = &mut self.namespaces;
+        let removed = tables::remove(spaces, &sandbox, &invocation, &item.elements)?;
         let Attached { mark, .. } = &item.attached;
         let plugin = &item.plugin;
         if plugin == "firewall" {
-            links::release(&mut self.namespaces, &self.sandbox, &invocation, mark)?;
+            links::release(spaces, &sandbox, &invocation, mark)?;
         }
         match &item.way {
             Way::Gone => say!("removed what {plugin} had of {mark}, whose container is gone"),
@@ -386,8 +396,8 @@ impl<'a> Handover<'a> {
         // Accepts have an address alone, which may be another's by now.
         let others = Known::load(self.paths)?.addresses_of_others(&item.attached.mark);
         made.addresses.retain(|address| !others.contains(address));
-        let invocation = item.invocation();
-        tables::take_back(&mut self.namespaces, &self.sandbox, &invocation, made)
+        let (sandbox, invocation) = (self.sandbox()?, item.invocation());
+        tables::take_back(&mut self.namespaces, &sandbox, &invocation, made)
     }
 }
 
