@@ -245,6 +245,9 @@ pub struct Update {
     pub alias: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub master: Option<NewMaster>,
+    /// The mark of whose it is from then on, of a link of `host`; empty for nobody's. No plugin's to ask for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 impl Update {
@@ -261,6 +264,7 @@ impl Update {
             all_multicast: None,
             alias: None,
             master: None,
+            owner: None,
         }
     }
 }
@@ -275,7 +279,10 @@ impl Update {
             (Attribute::Txqlen, self.txqlen.is_some()),
             (Attribute::Promiscuous, self.promiscuous.is_some()),
             (Attribute::AllMulticast, self.all_multicast.is_some()),
-            (Attribute::Alias, self.alias.is_some()),
+            (
+                Attribute::Alias,
+                self.alias.is_some() || self.owner.is_some(),
+            ),
             (Attribute::Master, self.master.is_some()),
         ];
         let changed = changed.into_iter().filter(|(_, is_changed)| *is_changed);

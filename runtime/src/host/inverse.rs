@@ -230,6 +230,7 @@ fn of_update(
         ),
         alias: back(&update.alias, &before.alias, &after.alias),
         master: back(&update.master, &before.master, &after.master).and_then(master),
+        owner: None,
     }
 }
 

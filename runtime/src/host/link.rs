@@ -95,6 +95,7 @@ impl Contract for Host {
             all_multicast: changes.all_multicast,
             alias: changes.alias,
             master: self.new_master(namespace, changes.master)?,
+            owner: None,
         };
         let previous = before.as_ref().and_then(|link| previous(&operation, link));
         let outcome = self.gate.perform_noting(

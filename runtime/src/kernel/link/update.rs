@@ -58,7 +58,11 @@ fn update_message(changes: &Update) -> Result<LinkMessage, Error> {
             .map(|mac| LinkAttribute::Address(mac.0.clone())),
         changes.mtu.map(LinkAttribute::Mtu),
         changes.txqlen.map(LinkAttribute::TxQueueLen),
-        changes.alias.as_deref().map(alias_attribute),
+        changes
+            .owner
+            .as_ref()
+            .or(changes.alias.as_ref())
+            .map(|alias| alias_attribute(alias)),
         master.transpose()?.map(LinkAttribute::Controller),
     ];
     message.attributes.extend(attributes.into_iter().flatten());

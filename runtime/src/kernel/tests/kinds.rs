@@ -138,6 +138,7 @@ fn enslave(lab: &mut Lab, port: &LinkFacts, master: &LinkFacts) {
         all_multicast: None,
         alias: None,
         master: Some(NewMaster::Link(master.clone())),
+        owner: None,
     };
     lab.perform(update, link::update).unwrap();
 }

@@ -16,9 +16,9 @@ use crate::grant::native::{Execute, NativeLimits, NativePlugin};
 use crate::grant::pattern::Pattern;
 use crate::grant::{Capabilities, Invocation};
 use crate::host::Log;
-use crate::kernel::ownership::{self, Untrusted};
 use crate::kernel::program::{Call, Ended, MOST_MESSAGES};
 use crate::network::codes;
+use crate::ownership::{self, Untrusted};
 use crate::sandbox::{Sandbox, own_digest};
 
 /// Where such programs look for others, and the bus of firewalld: as the reference plugins are told it.
@@ -141,6 +141,7 @@ impl Successor {
             ifname: asked.attachment.ifname.clone(),
             network: asked.network.to_owned(),
             definition: None,
+            pod: None,
             plugin: self.name.clone(),
             digest: digest.to_string(),
         };
@@ -150,7 +151,7 @@ impl Successor {
             network: subject.network.clone(),
         };
         let audit = sandbox.audit_log();
-        if let Err(why) = &audit {
+        if let Some(why) = audit.failure() {
             return Err(unrecorded(why));
         }
         let capabilities = Capabilities {

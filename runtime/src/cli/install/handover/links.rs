@@ -27,7 +27,7 @@ pub fn release(
     for found in marked.into_iter().filter(|link| link.kind == KIND) {
         let mut gate = sandbox.handover_gate(invocation.clone()).map_err(show)?;
         let operation = Update {
-            alias: Some(String::new()),
+            owner: Some(String::new()),
             ..Update::nothing_of(found)
         };
         let updated: Result<(), kernel::Error> = gate.perform(operation, |permit| {
