@@ -109,18 +109,15 @@ fn replayed(record: &Value, capabilities: &Capabilities) -> Result<Option<Used>,
         return Ok(None);
     }
     let plugin = text(record, "plugin");
-    let denied = (
-        &*plugin,
-        &*name,
-        record["rules"][0].as_str().unwrap_or_default(),
-    );
+    let closest = &record["closest"];
+    let closest = format!("{}: {}", text(closest, "rule"), text(closest, "field"));
+    let denied = (&*plugin, &*name, closest.as_str());
     if DENIED.contains(&denied) && record["arguments"]["link"]["kind"] == "bridge" {
         return Ok(None);
     }
-    if record["verdict"] != "allowed" {
+    if record["verdict"] == "denied" {
         return Err(format!(
-            "too narrow: `{name}` was denied, {}: {arguments}",
-            record["rules"]
+            "too narrow: `{name}` was denied, {closest}: {arguments}"
         ));
     }
     let used = Used {
@@ -252,7 +249,7 @@ fn a_rule_that_nothing_needs_is_found() {
 #[test]
 fn an_operation_that_was_denied_is_found() {
     let record = serde_json::json!({
-        "operation": "link.get", "verdict": "denied", "rules": ["link[0]: kinds"],
+        "operation": "link.get", "verdict": "denied", "closest": { "rule": "link[0]", "field": "kinds" },
         "arguments": {"link": {"namespace": "host", "index": 2, "name": "eth0", "kind": "physical"}},
     });
     let why = replayed(&record, &Capabilities::default())

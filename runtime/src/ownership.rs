@@ -12,6 +12,8 @@ use nix::errno::Errno;
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 use nix::unistd::geteuid;
 
+use crate::paths;
+
 /// Permission to write for others than the owner.
 const OTHERS_WRITE: u32 = 0o022;
 
@@ -85,6 +87,15 @@ impl Untrusted {
     }
 }
 
+impl fmt::Display for Untrusted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(error) => error.fmt(f),
+            Self::Exposed(exposed) => write!(f, "{exposed}: {}", exposed.remedy()),
+        }
+    }
+}
+
 impl Exposed {
     /// Of what stands at a path.
     pub fn new(path: &Path, foreign: Foreign) -> Self {
@@ -146,6 +157,28 @@ pub fn open(path: &Path, root: &Path) -> Result<File, Untrusted> {
         return Err(error.into());
     }
     check(&metadata, Owner::UserOrRoot).map_err(|foreign| Untrusted::exposed(&place, foreign))?;
+    Ok(file)
+}
+
+/// Opens a log of weir's own for reading and appending, and makes it with this mode where it is missing: a regular file
+/// that nobody else can write, and that no symbolic link leads to. Its directory is made, too.
+pub fn open_log(path: &Path, mode: u32) -> Result<File, Untrusted> {
+    let mut options = File::options();
+    options.read(true).append(true).create(true).mode(mode);
+    // A pipe must not make weir wait.
+    options.custom_flags(O_NOFOLLOW | O_NONBLOCK);
+    let not_regular = |what| io::Error::new(ErrorKind::InvalidInput, what);
+    let opened = paths::open(&options, path);
+    let file = opened.map_err(|e| match e.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ELOOP) => not_regular("a symbolic link, not a regular file"),
+        Some(Errno::ENXIO) => not_regular("not a regular file"),
+        _ => e,
+    })?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(not_regular("not a regular file").into());
+    }
+    check(&metadata, Owner::UserOrRoot).map_err(|foreign| Untrusted::exposed(path, foreign))?;
     Ok(file)
 }
 

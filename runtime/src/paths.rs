@@ -4,7 +4,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{getegid, geteuid, getgid, getuid};
@@ -23,13 +23,6 @@ pub fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
         .mode(0o755)
         .create(missing)?;
     options.open(path)
-}
-
-/// Opens a log for appending, as [`open`] does.
-pub fn open_log(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.append(true).create(true).mode(0o640);
-    open(&options, path)
 }
 
 /// The directory that stands for `/`.

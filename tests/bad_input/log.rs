@@ -89,6 +89,28 @@ fn a_pipe_in_its_place() -> Result<()> {
     replaced(make_and_read, &["audit log", "not a regular file"])
 }
 
+/// Nor does a pipe in the place of weir's own log, of which nothing depends, make it wait.
+#[test]
+fn a_pipe_in_the_place_of_the_other_log() -> Result<()> {
+    let place = Place::create()?;
+    let log = place.node.root().join("var/log/weir/weir.log");
+    if log.exists() {
+        fs::remove_file(&log)?;
+    }
+    mkfifo(&log, Mode::from_bits_truncate(0o640))?;
+    let began = Instant::now();
+    let mut told = config();
+    told["ipam"]["surprise"] = serde_json::json!(1);
+    place.node.run(&place.add(&told))?.result();
+    place.node.run(&place.del(&told))?.result();
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
+    );
+    Ok(())
+}
+
 #[test]
 fn a_symbolic_link_in_its_place() -> Result<()> {
     let place = Place::create()?;

@@ -65,10 +65,11 @@ pub fn keep_handed_out(standard_error: &str) {
 
 /// What of a record says which grant was used, and for what.
 fn used(record: &Value) -> Option<String> {
-    let is_event = ["plugin", "grant", "denial"]
+    // Native plugins have none, and of a definition's text another section counts.
+    let of_none = ["plugin", "grant", "denial", "native"]
         .iter()
         .any(|word| record["capability"] == *word);
-    let of_grant = record["verdict"] != "undo" && !is_event;
+    let of_grant = record["verdict"] != "undo" && record["definition"].is_null() && !of_none;
     let kept = [
         "plugin",
         "network",
@@ -79,6 +80,7 @@ fn used(record: &Value) -> Option<String> {
         "shortened_from",
         "verdict",
         "rules",
+        "closest",
     ];
     let kept = kept.into_iter().filter(|key| !record[key].is_null());
     let kept: Map<String, Value> = kept

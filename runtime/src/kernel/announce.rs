@@ -27,7 +27,7 @@ const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 /// Tells the neighbours on a link which addresses it has: one ARP announcement (RFC 5227 section 3)
 /// or one unsolicited neighbour advertisement (RFC 4861 section 7.2.6) for each.
 ///
-/// Errors: `NotFound`; `Invalid` for an address that the link does not have, or not yet;
+/// Errors: `NotFound`; `Invalid` for an address that the link does not have, `Busy` for one that it has not yet;
 /// `Unsupported` for a link without Ethernet addresses.
 pub fn announce(namespaces: &mut Namespaces, permit: &Permit<Announce>) -> Result<(), Error> {
     let Announce { link, addresses } = permit.operation();
@@ -102,9 +102,12 @@ fn switch_on(parameter: &PathBuf) -> std::io::Result<Option<String>> {
 
 fn check_own(own: &[Address], announced: &IpAddr) -> Result<(), Error> {
     match own.iter().find(|own| own.address.addr() == *announced) {
-        Some(own) if own.tentative || own.duplicate => Err(Error::invalid(format!(
-            "{announced} is not the link's yet: duplicate address detection is under way or failed"
-        ))),
+        Some(own) if own.tentative || own.duplicate => Err(Error::new(
+            Code::Busy,
+            format!(
+                "{announced} is not the link's yet: duplicate address detection is under way or failed"
+            ),
+        )),
         Some(_) => Ok(()),
         None => Err(Error::invalid(format!(
             "{announced} is not an address of the link"

@@ -2,18 +2,16 @@
 //!
 //! Every write is one append, so that the lines of several processes do not mix.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, Flock, FlockArg, fallocate};
-use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
 use crate::ownership::{self, Exposed, Owner};
-use crate::paths::{self, Paths};
+use crate::paths::Paths;
 
 /// So many bytes of records are kept in memory for a log that cannot be written.
 const MOST_KEPT: u64 = 8 << 20;
@@ -101,7 +99,10 @@ impl Log {
             return;
         };
         // Nearly always there is none.
-        let Ok(kept) = open_existing(spool) else {
+        if !fs::metadata(spool).is_ok_and(|metadata| metadata.len() > 0) {
+            return;
+        }
+        let Ok(kept) = ownership::open_log(spool, 0o600) else {
             return;
         };
         // Another process is at it.
@@ -120,49 +121,21 @@ fn say(why: &str, what: &str) {
     );
 }
 
-/// A regular file that nobody else can write, named by no symbolic link, in a directory that nobody else can write.
+/// Opened for appending, in a directory that nobody else can write.
 fn open(path: &Path) -> Result<File, String> {
-    let mut options = File::options();
-    options.append(true).create(true).mode(0o640);
-    let file = open_own(&mut options, path)?;
+    let file = ownership::open_log(path, 0o640).map_err(|e| e.to_string())?;
     let directory = path.parent().unwrap_or(Path::new("/"));
     let metadata = fs::metadata(directory).map_err(|e| e.to_string())?;
-    check(directory, &metadata)?;
-    Ok(file)
-}
-
-fn open_own(options: &mut OpenOptions, path: &Path) -> Result<File, String> {
-    // A pipe must not make weir wait.
-    options.custom_flags(O_NOFOLLOW | O_NONBLOCK);
-    let opened = paths::open(options, path);
-    let file = opened.map_err(|e| match e.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::ELOOP) => "it is a symbolic link, and must be a regular file".to_owned(),
-        Some(Errno::ENXIO) => "it is not a regular file".to_owned(),
-        _ => e.to_string(),
-    })?;
-    let metadata = file.metadata().map_err(|e| e.to_string())?;
-    if !metadata.is_file() {
-        return Err("it is not a regular file".to_owned());
-    }
-    check(path, &metadata)?;
-    Ok(file)
-}
-
-fn check(path: &Path, metadata: &Metadata) -> Result<(), String> {
-    ownership::check(metadata, Owner::UserOrRoot).map_err(|foreign| {
-        let exposed = Exposed::new(path, foreign);
+    let checked = ownership::check(&metadata, Owner::UserOrRoot);
+    checked.map_err(|foreign| {
+        let exposed = Exposed::new(directory, foreign);
         format!("{exposed}: {}", exposed.remedy())
-    })
-}
-
-fn open_existing(spool: &Path) -> Result<File, String> {
-    open_own(File::options().read(true).write(true), spool)
+    })?;
+    Ok(file)
 }
 
 fn keep(spool: &Path, lines: &[u8]) -> Result<(), String> {
-    let mut options = File::options();
-    options.append(true).create(true).mode(0o600);
-    let file = open_own(&mut options, spool)?;
+    let file = ownership::open_log(spool, 0o600).map_err(|e| e.to_string())?;
     // Not while another process writes what is kept to the log, and empties the file.
     let mut file = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, e)| e.to_string())?;
     let length = file.metadata().map_err(|e| e.to_string())?.len();
@@ -175,14 +148,14 @@ fn keep(spool: &Path, lines: &[u8]) -> Result<(), String> {
 /// All or nothing, but for a kill between the two steps: then they stand in the log twice, with the same numbers.
 fn move_lines(kept: &mut File, mut log: &File) -> io::Result<()> {
     let mut lines = Vec::new();
+    kept.rewind()?;
     kept.read_to_end(&mut lines)?;
     if lines.is_empty() {
         return Ok(());
     }
     make_room(log, lines.len())?;
     log.write_all(&lines)?;
-    kept.set_len(0)?;
-    kept.rewind()
+    kept.set_len(0)
 }
 
 /// Has the file system set bytes aside behind the end of a file, where it can.

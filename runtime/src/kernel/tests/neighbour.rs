@@ -260,7 +260,7 @@ fn only_the_links_own_addresses_are_announced() {
         };
         lab.perform(tentative, address::add).unwrap();
         let error = lab.perform(wanted(ip("fd00::2")), announce).unwrap_err();
-        assert_eq!(error.code, Code::Invalid);
+        assert_eq!(error.code, Code::Busy);
         assert!(
             error.message.contains("duplicate address detection"),
             "{error}"
