@@ -55,7 +55,9 @@ fn check(
     let is_met = |capabilities| needs.iter().all(|n| n.is_met(capabilities, invocation));
     let named = match &decision {
         Decision::Allowed { rules } => rules.clone(),
-        Decision::Denied { closest, .. } => closest.iter().cloned().collect(),
+        Decision::Denied { closest, .. } => {
+            closest.iter().map(|closest| closest.rule.clone()).collect()
+        }
     };
     assert_eq!(
         matches!(decision, Decision::Allowed { .. }),
@@ -81,10 +83,9 @@ fn check(
     }
 }
 
-/// Whether there is a rule as `link[2]`, or as `link[2]: names` the field that missed.
+/// Whether there is a rule as `link[2]`.
 fn exists(rules: &Map<String, Value>, text: &str) -> bool {
-    let (rule, _) = text.split_once(": ").unwrap_or((text, ""));
-    let (capability, index) = rule.split_once('[').expect("capability[index]");
+    let (capability, index) = text.split_once('[').expect("capability[index]");
     let index: usize = index.trim_end_matches(']').parse().expect("a number");
     rules
         .get(capability)

@@ -147,6 +147,7 @@ fn eth0() -> LinkFacts {
         name: "eth0".to_owned(),
         kind: "veth".to_owned(),
         owner: String::new(),
+        by_index: false,
     }
 }
 

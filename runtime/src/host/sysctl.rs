@@ -37,9 +37,8 @@ impl Contract for Host {
             |before: &Option<String>| previous(before.as_deref(), &value),
             |permit| match scope {
                 Scope::Shared => notes.replace(&mut self.namespaces, permit),
-                Scope::Own | Scope::Container => {
-                    kernel::sysctl::replace(&mut self.namespaces, permit)
-                }
+                Scope::Container => kernel::sysctl::replace(&mut self.namespaces, permit),
+                Scope::Own => kernel::sysctl::write(&mut self.namespaces, permit).map(|()| None),
             },
         )?;
         match scope {
