@@ -107,6 +107,11 @@ fn a_hidden_link_looks_like_none() -> Result<()> {
             assert!(requirement.contains("nic0"), "{record:#}");
         }
         assert_eq!(of_hidden.len(), 8, "since {between}: {of_hidden:#?}");
+        let shown = puppet
+            .place
+            .node
+            .weir(&["audit", "--operation", "link.delete"])?;
+        assert!(shown.contains("delete veth `nic0` in host"), "{shown}");
     }
     Ok(())
 }

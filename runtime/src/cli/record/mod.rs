@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::gate::EVENT_CAPABILITIES;
+use crate::gate::{Denied, EVENT_CAPABILITIES};
 use crate::grant::asked::Asked;
 use crate::grant::named::recorded;
 use crate::grant::{Closest, Invocation};
@@ -106,13 +106,25 @@ impl Record {
         is_done && self.answer.as_deref().is_some_and(|answer| answer != "ok")
     }
 
-    /// What there is to say of it beside that all went well.
-    pub fn remark(&self) -> Option<&str> {
-        match self.answer.as_deref() {
-            Some("ok") => None,
-            None => Some("no answer: the invocation was killed"),
-            answer => answer,
-        }
+    /// What there is to say of it beside that all went well: why it was denied, whatever the plugin was told; the answer.
+    pub fn remark(&self) -> Option<String> {
+        let answer = match self.answer.as_deref() {
+            Some("ok") => return None,
+            None => return Some("no answer: the invocation was killed".to_owned()),
+            Some(answer) => answer,
+        };
+        let Some(requirement) = &self.requirement else {
+            return Some(answer.to_owned());
+        };
+        let denied = Denied {
+            requirement: requirement.clone(),
+            closest: self.closest.clone(),
+        };
+        let why = denied.to_string();
+        Some(match why == answer {
+            true => why,
+            false => format!("{why}; the plugin was told: {answer}"),
+        })
     }
 
     /// Whether it is not of an operation, but of a plugin that was not run, or that came or went, or of a grant that
