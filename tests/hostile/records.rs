@@ -249,6 +249,21 @@ fn a_parameter_that_two_share_stays() -> Result<()> {
     Ok(())
 }
 
+/// Property: a parameter that a failed ADD has written several times has its first value again.
+#[test]
+fn a_parameter_goes_back_however_often_it_was_written() -> Result<()> {
+    for values in [&["70", "80"][..], &["70", "70"], &["70", "80", "70", "70"]] {
+        let puppet = Puppet::under("{ sysctl: [ { namespace: host } ] }")?;
+        let before = value(&puppet)?;
+        let write = |value| json!({ "do": "sysctl.write", "key": PARAMETER, "value": value });
+        let orders = values.iter().map(write).collect();
+        let outcome = puppet.run(orders, "trap")?;
+        assert_eq!(outcome.error()["code"], 210, "{outcome:?}");
+        assert_eq!(value(&puppet)?, before, "{values:?}");
+    }
+    Ok(())
+}
+
 /// Property: a killed plugin has done nothing that is not in the log.
 #[test]
 fn an_act_is_in_the_log_before_it_is_done() -> Result<()> {

@@ -13,6 +13,7 @@ use crate::grant::Namespace;
 use crate::grant::link::{LinkFacts, Move, NewMaster, Update, UpdatePort};
 use crate::grant::sysctl::Write;
 use crate::kernel::link::Link;
+use crate::kernel::sysctl::shared::Before;
 use crate::kernel::{self, Code, Error};
 
 impl Host {
@@ -91,10 +92,20 @@ impl Host {
         self.done.extend(inverse.map(Undo::Parameter));
     }
 
-    /// The same where others may come to rely on the new value.
-    pub(super) fn note_shared_write(&mut self, write: Write, before: Option<String>) {
+    /// The same where others may come to rely on the new value. However often it is written, a parameter gets back what it
+    /// had at first, or what another has set in between.
+    pub(super) fn note_shared_write(&mut self, write: Write, before: Before) {
+        let is_of_it = |back: &Write| back.key == write.key;
+        let first = self.done.iter_mut().rev().find_map(|step| match step {
+            Undo::SharedParameter { back, changed } if is_of_it(back) => Some(changed),
+            _ => None,
+        });
+        if let Some(known) = first.filter(|_| before.is_own) {
+            known.clone_from(&write.value);
+            return;
+        }
         let changed = write.value.clone();
-        let inverse = before.and_then(|before| of_write(write, before));
+        let inverse = before.value.and_then(|before| of_write(write, before));
         let inverse = inverse.map(|back| Undo::SharedParameter { back, changed });
         self.done.extend(inverse);
     }

@@ -6,7 +6,7 @@ use super::bindings::weir::cni::sysctl::Host as Contract;
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
 use super::state::Host;
 use crate::grant::{self, sysctl};
-use crate::kernel::sysctl::shared::Notes;
+use crate::kernel::sysctl::shared::{Before, Notes};
 use crate::kernel::{self, Error};
 
 impl Contract for Host {
@@ -34,16 +34,21 @@ impl Contract for Host {
         let value = operation.value.clone();
         let before = self.gate.perform_noting(
             operation.clone(),
-            |before: &Option<String>| previous(before.as_deref(), &value),
-            |permit| match scope {
-                Scope::Shared => notes.replace(&mut self.namespaces, permit),
-                Scope::Container => kernel::sysctl::replace(&mut self.namespaces, permit),
-                Scope::Own => kernel::sysctl::write(&mut self.namespaces, permit).map(|()| None),
+            |before: &Before| previous(before.value.as_deref(), &value),
+            |permit| {
+                let spaces = &mut self.namespaces;
+                let value = match scope {
+                    Scope::Shared => return notes.replace(spaces, permit),
+                    Scope::Container => kernel::sysctl::replace(spaces, permit)?,
+                    Scope::Own => kernel::sysctl::write(spaces, permit).map(|()| None)?,
+                };
+                let is_own = false;
+                Ok(Before { value, is_own })
             },
         )?;
         match scope {
             Scope::Own => {}
-            Scope::Container => self.note_write(operation, before),
+            Scope::Container => self.note_write(operation, before.value),
             Scope::Shared => self.note_shared_write(operation, before),
         }
         Ok(())
