@@ -131,10 +131,8 @@ impl Plugin {
             container_id: "c".to_owned(),
             ifname: "eth0".to_owned(),
             network: "n".to_owned(),
-            definition: None,
-            pod: None,
             plugin: "bridge".to_owned(),
-            digest: String::new(),
+            ..Subject::default()
         };
         Self {
             gate: Gate::new(capabilities, Invocation::default(), Audit::nowhere(subject)),
@@ -1529,10 +1527,8 @@ fn what_the_grant_does_not_say_is_denied() {
             container_id: s("c"),
             ifname: s("eth0"),
             network: s("n"),
-            definition: None,
-            pod: None,
             plugin: s("bridge"),
-            digest: s(""),
+            ..Subject::default()
         });
         plugin.gate = Gate::new(capabilities, subject, audit);
         let denied = plugin.apply(vec![

@@ -47,13 +47,7 @@ fn everything() -> Gate {
     let capabilities: Capabilities = serde_json::from_str(all).expect("rules without keys");
     let subject = Subject {
         command: "ADD",
-        container_id: String::new(),
-        ifname: String::new(),
-        network: String::new(),
-        definition: None,
-        pod: None,
-        plugin: String::new(),
-        digest: String::new(),
+        ..Subject::default()
     };
     let audit = Audit::nowhere(subject);
     Gate::new(capabilities, Invocation::default(), audit)

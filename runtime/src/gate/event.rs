@@ -76,14 +76,9 @@ impl Subject {
     /// Of what is done by no CNI command, about a plugin.
     pub fn without_command(plugin: &str, digest: String) -> Self {
         Self {
-            command: "",
-            container_id: String::new(),
-            ifname: String::new(),
-            network: String::new(),
-            definition: None,
-            pod: None,
             plugin: plugin.to_owned(),
             digest,
+            ..Self::default()
         }
     }
 }

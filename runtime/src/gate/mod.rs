@@ -132,17 +132,9 @@ impl Gate {
 
     /// The rules that allow an operation. Errors: why it is not carried out, which is recorded.
     fn authorise<O: Operation>(&mut self, operation: &O) -> Result<Vec<String>, Refusal> {
-        let section = (self.section)(O::Rule::CAPABILITY);
-        let rules: Vec<String> = match decide(&self.capabilities, &self.invocation, operation) {
-            Decision::Allowed { rules } => rules.iter().map(|rule| section.rule(rule)).collect(),
-            Decision::Denied {
-                requirement,
-                closest,
-            } => {
-                let denied = Denied {
-                    requirement,
-                    closest: closest.map(|closest| closest.of(section)),
-                };
+        let rules = match self.decide(operation) {
+            Ok(rules) => rules,
+            Err(denied) => {
                 let told = self.told(operation, &denied);
                 self.audit
                     .not_done(operation, "denied", &[], Some(&denied), &told.to_string());
@@ -166,27 +158,32 @@ impl Gate {
         }
     }
 
-    /// What a plugin is told of a denial. Of a link of the host that is hidden from it, it is told what it would be told if
-    /// there were no such link.
-    fn told<O: Operation>(&self, operation: &O, denied: &Denied) -> Refusal {
-        let Some(blind) = self.without_hidden_links(operation) else {
-            return Refusal::Denied(denied.clone());
-        };
-        match decide(&self.capabilities, &self.invocation, &blind) {
-            Decision::Allowed { .. } => {
-                not_found(&blind).unwrap_or_else(|| Refusal::Denied(denied.clone()))
+    /// The rules that allow an operation, called by their section. Errors: what no rule allows.
+    fn decide<O: Operation>(&self, operation: &O) -> Result<Vec<String>, Denied> {
+        let section = (self.section)(O::Rule::CAPABILITY);
+        match decide(&self.capabilities, &self.invocation, operation) {
+            Decision::Allowed { rules } => {
+                Ok(rules.iter().map(|rule| section.rule(rule)).collect())
             }
             Decision::Denied {
                 requirement,
                 closest,
-            } => {
-                let section = (self.section)(O::Rule::CAPABILITY);
-                Refusal::Denied(Denied {
-                    requirement,
-                    closest: closest.map(|closest| closest.of(section)),
-                })
-            }
+            } => Err(Denied {
+                requirement,
+                closest: closest.map(|closest| closest.of(section)),
+            }),
         }
+    }
+
+    /// What a plugin is told of a denial. Of a link of the host that is hidden from it, it is told what it would be told if
+    /// there were no such link.
+    fn told<O: Operation>(&self, operation: &O, denied: &Denied) -> Refusal {
+        let blind = self.without_hidden_links(operation);
+        let told = blind.and_then(|blind| match self.decide(&blind) {
+            Ok(_) => not_found(&blind),
+            Err(denied) => Some(Refusal::Denied(denied)),
+        });
+        told.unwrap_or_else(|| Refusal::Denied(denied.clone()))
     }
 
     /// An operation as if the links that are hidden from the plugin were not there; none where it names no such link.
@@ -277,7 +274,7 @@ impl Gate {
 
     /// Whether it stands before an ADD.
     pub fn is_add(&self) -> bool {
-        self.audit.subject().command == "ADD"
+        self.audit.is_add()
     }
 
     /// Writes what is still due in the audit log: an invocation's end.

@@ -360,9 +360,8 @@ impl Network {
             ifname: attachment.ifname.clone(),
             network: self.list.name.clone(),
             definition: self.source.definition.clone(),
-            pod: None,
-            plugin: String::new(),
-            digest: String::new(),
+            pod: attachment.args.pod().full_name(),
+            ..Subject::default()
         };
         let mut log = Log::new(self.sandbox.paths().log(), subject.for_log(), MOST_TOLD);
         log.write("warn", &error.to_string(), &[]);

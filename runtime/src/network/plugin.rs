@@ -28,6 +28,7 @@ pub fn run_plugin(
         definition: source.definition.clone(),
         asked_by_pod: source.asked_of(config),
         args: arguments(attachment),
+        pod: attachment.args.pod().full_name(),
         config: config.as_map().clone(),
         previous: previous(command, config)?,
         sandbox: attachment.netns.clone(),

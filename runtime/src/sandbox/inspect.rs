@@ -106,13 +106,7 @@ impl Sandbox {
     fn nobody(&self) -> Host {
         let subject = Subject {
             command: "VERSION",
-            container_id: String::new(),
-            ifname: String::new(),
-            network: String::new(),
-            definition: None,
-            pod: None,
-            plugin: String::new(),
-            digest: String::new(),
+            ..Subject::default()
         };
         let audit = Audit::nowhere(subject);
         Host::new(Setup {

@@ -49,10 +49,9 @@ impl Sandbox {
             container_id: invocation.container_id.clone(),
             ifname: invocation.ifname.clone(),
             network: invocation.network.clone(),
-            definition: None,
-            pod: None,
             plugin: own::NAME.to_owned(),
             digest: own_digest()?.to_string(),
+            ..Subject::default()
         };
         Ok(Gate::new(capabilities, invocation, self.audit(subject)))
     }

@@ -24,6 +24,8 @@ pub struct Request {
     pub asked_by_pod: Vec<Asked>,
     /// `CNI_ARGS`.
     pub args: Vec<(String, String)>,
+    /// The Kubernetes pod that these name, as `namespace/name`.
+    pub pod: Option<String>,
     /// The execution configuration.
     pub config: Map<String, Value>,
     pub previous: Option<AddResult>,
@@ -64,7 +66,7 @@ impl Request {
             ifname: self.ifname.clone(),
             network: self.network.clone(),
             definition: self.definition.clone(),
-            pod: pod_of(&self.args),
+            pod: self.pod.clone(),
             plugin: plugin.to_owned(),
             digest,
         }
@@ -76,16 +78,6 @@ impl Request {
         let is_tenants = self.definition.is_some() && may_be_old;
         is_tenants.then(|| self.network.clone())
     }
-}
-
-/// The Kubernetes pod that runtimes name in `CNI_ARGS`, as `namespace/name`.
-fn pod_of(args: &[(String, String)]) -> Option<String> {
-    let arg = |name: &str| {
-        let mut args = args.iter();
-        args.find(|(key, _)| key == name).map(|(_, value)| value)
-    };
-    let (namespace, name) = (arg("K8S_POD_NAMESPACE")?, arg("K8S_POD_NAME")?);
-    Some(format!("{namespace}/{name}"))
 }
 
 /// The value of a key, as plugins find it: by its exact name, or else in any case.

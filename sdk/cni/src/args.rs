@@ -217,3 +217,11 @@ pub struct PodArgs<'a> {
     /// `K8S_POD_INFRA_CONTAINER_ID`, the id of the pod's sandbox.
     pub infra_container_id: Option<&'a str>,
 }
+
+impl PodArgs<'_> {
+    /// `namespace/name`, where both are given.
+    pub fn full_name(&self) -> Option<String> {
+        let (namespace, name) = self.namespace.zip(self.name)?;
+        Some(format!("{namespace}/{name}"))
+    }
+}

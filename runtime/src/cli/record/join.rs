@@ -57,7 +57,10 @@ struct Head {
 #[derive(Deserialize)]
 struct Entry {
     time: Timestamp,
+    /// Lines of before have none, nor numbers.
+    #[serde(default)]
     invocation: String,
+    #[serde(default)]
     seq: u64,
     operation: String,
     #[serde(default)]
@@ -83,24 +86,6 @@ struct Answered {
     answer: String,
     microseconds: Option<u64>,
     previous: Option<Value>,
-}
-
-/// A line of before.
-#[derive(Deserialize)]
-struct Whole {
-    time: Timestamp,
-    #[serde(flatten)]
-    head: Head,
-    operation: String,
-    #[serde(default)]
-    arguments: Value,
-    shortened_from: Option<u64>,
-    arguments_sha256: Option<String>,
-    verdict: Verdict,
-    #[serde(default)]
-    rules: Vec<String>,
-    answer: String,
-    microseconds: Option<u64>,
 }
 
 impl Joiner {
@@ -240,52 +225,43 @@ fn joined(line: Value, take: Take<'_>) -> io::Result<bool> {
     }
 }
 
+/// A line of before.
 fn whole(line: Value, take: Take<'_>) -> io::Result<bool> {
-    let Ok(mut old) = serde_json::from_value::<Whole>(line) else {
+    let (head, old) = (
+        serde_json::from_value(line.clone()),
+        serde_json::from_value(line),
+    );
+    let (Ok(head), Ok::<Entry, _>(mut old)) = (head, old) else {
         return Ok(false);
     };
-    let denial = (old.verdict == Verdict::Denied).then(|| denial(&mut old));
-    let (requirement, closest) = denial.unwrap_or_default();
+    if old.verdict == Verdict::Denied {
+        (old.requirement, old.closest) = denial(&mut old);
+    }
     if old.operation == "link.get" && old.arguments.get("link").is_none() {
         old.arguments = looked_up(&old.arguments);
     }
     if old.operation == "traffic.add-qdisc" {
         flatten_discipline(&mut old.arguments);
     }
-    let entry = Entry {
-        time: old.time,
-        invocation: String::new(),
-        seq: 0,
-        operation: old.operation,
-        arguments: old.arguments,
-        shortened_from: old.shortened_from,
-        arguments_sha256: old.arguments_sha256,
-        verdict: old.verdict,
-        rules: old.rules,
-        requirement,
-        closest,
-        answer: Some(old.answer),
-        microseconds: old.microseconds,
-        previous: None,
-    };
     let record = Record {
         invocation: None,
         seq: None,
-        ..record(old.head, entry)
+        ..record(head, old)
     };
     take(&record)?;
     Ok(true)
 }
 
 /// What was missing, and the closest rule, as the words of an old record say it. Takes the rule out of `rules`.
-fn denial(old: &mut Whole) -> (Option<String>, Option<Closest>) {
+fn denial(old: &mut Entry) -> (Option<String>, Option<Closest>) {
     let closest = old.rules.pop();
     // The plugin chose what stands in between, and may have written such an end itself.
     let end = match &closest {
         Some(closest) => format!(" (closest rule: {closest})"),
         None => " (it has no rule for this capability)".to_owned(),
     };
-    let needed = old.answer.strip_prefix("the grant does not allow to ");
+    let answer = old.answer.as_deref().unwrap_or_default();
+    let needed = answer.strip_prefix("the grant does not allow to ");
     let requirement = needed.and_then(|needed| needed.strip_suffix(&end));
     let closest = closest.map(|closest| {
         let (rule, field) = closest.split_once(": ").unwrap_or((&closest, ""));

@@ -26,9 +26,9 @@ const MOST_DENIALS: u64 = 100;
 pub const MOST_RECORDED: usize = 4 << 20;
 
 /// Whose operations are recorded: the same for every record of an invocation.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Subject {
-    /// `ADD`, `DEL`, `CHECK`, `STATUS` or `GC`.
+    /// `ADD`, `DEL`, `CHECK`, `STATUS` or `GC`; empty where there is none.
     pub command: &'static str,
     pub container_id: String,
     pub ifname: String,
@@ -131,8 +131,8 @@ impl Audit {
         !O::VERB.is_read() || self.reads
     }
 
-    /// Whether what cannot be recorded is not done. DEL and GC go on: what they leave would be nobody's.
-    fn must_record(&self) -> bool {
+    /// Whether they are of an ADD.
+    pub(super) fn is_add(&self) -> bool {
         self.subject.command == "ADD"
     }
 
@@ -143,7 +143,8 @@ impl Audit {
         verdict: &'static str,
         rules: &[String],
     ) -> Result<Pending, String> {
-        let must = verdict == "allowed" && self.must_record();
+        // DEL and GC go on, as undoing does: what they left would be nobody's.
+        let must = verdict == "allowed" && self.is_add();
         let first = self.next;
         let mut lines = Vec::with_capacity(512 * operations.len());
         for arguments in operations {

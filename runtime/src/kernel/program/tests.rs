@@ -69,13 +69,9 @@ fn run_as(program: &Sealed, permitted: &Digest, call: &Call) -> Result<Ended, Ou
     };
     let subject = Subject {
         command: "ADD",
-        container_id: String::new(),
-        ifname: String::new(),
         network: "net".to_owned(),
-        definition: None,
-        pod: None,
         plugin: "test".to_owned(),
-        digest: String::new(),
+        ..Subject::default()
     };
     let audit = Audit::nowhere(subject);
     let mut gate = Gate::new(capabilities, Invocation::default(), audit);

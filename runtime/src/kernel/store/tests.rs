@@ -194,10 +194,8 @@ fn gate() -> Gate {
         container_id: "c1".into(),
         ifname: "eth0".into(),
         network: NETWORK.into(),
-        definition: None,
-        pod: None,
         plugin: "host-local".into(),
-        digest: String::new(),
+        ..Subject::default()
     };
     Gate::new(capabilities, Invocation::default(), Audit::nowhere(subject))
 }

@@ -78,10 +78,8 @@ fn permissive_gate() -> Gate {
         container_id: "one".to_owned(),
         ifname: "eth0".to_owned(),
         network: "pods".to_owned(),
-        definition: None,
-        pod: None,
         plugin: "test".to_owned(),
-        digest: String::new(),
+        ..Subject::default()
     };
     Gate::new(capabilities, Invocation::default(), Audit::nowhere(subject))
 }

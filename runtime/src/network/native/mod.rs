@@ -145,7 +145,7 @@ impl<'a> Run<'a> {
             ifname: asked.attachment.ifname.clone(),
             network: asked.network.to_owned(),
             definition: asked.definition.map(str::to_owned),
-            pod: None,
+            pod: asked.attachment.args.pod().full_name(),
             plugin: asked.plugin.to_owned(),
             digest: digest.to_string(),
         };

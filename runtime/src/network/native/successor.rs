@@ -140,10 +140,10 @@ impl Successor {
             container_id: asked.attachment.container_id.clone(),
             ifname: asked.attachment.ifname.clone(),
             network: asked.network.to_owned(),
-            definition: None,
-            pod: None,
+            pod: asked.attachment.args.pod().full_name(),
             plugin: self.name.clone(),
             digest: digest.to_string(),
+            ..Subject::default()
         };
         let invocation = Invocation {
             container_id: subject.container_id.clone(),

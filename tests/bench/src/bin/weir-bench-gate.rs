@@ -115,10 +115,9 @@ fn part(record: &Value) -> Result<Part> {
             container_id: text(record, "container_id"),
             ifname: text(record, "ifname"),
             network: text(record, "network"),
-            definition: None,
-            pod: None,
             digest: text(record, "digest"),
             plugin,
+            ..Subject::default()
         },
     })
 }
