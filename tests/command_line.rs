@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
-use weir::paths::Paths;
 use weir::sandbox;
+use weir_files::Paths;
 use weir_kit::{Node, binary, component, weir};
 
 fn bridge() -> Value {

@@ -8,11 +8,11 @@ use std::process;
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 use weir::network::{Attachment, Cache};
-use weir::paths::Paths;
 use weir::pod::codes;
 use weir::pod::default_route::{Made, settle};
 use weir::sandbox::{Sandbox, digest};
 use weir_cni::{AddResult, Command, Error};
+use weir_files::Paths;
 use weir_kit::{Container, Node, binary, component};
 
 /// The cluster-wide default network, and two others: bridges with both families.

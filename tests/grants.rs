@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use weir::grant::Document;
 use weir::grant::document::Digest;
 use weir::grant::reading::MOST_BYTES;
-use weir::paths::Paths;
 use weir::sandbox::seal;
+use weir_files::Paths;
 use weir_kit::{Container, Grant, Node, Outcome, State, binary, component, house, weir};
 
 const PLUGIN: &str = "misbehaving";

@@ -6,11 +6,8 @@ use std::path::{Path, PathBuf};
 
 use weir_kit::house;
 
-/// The modules of the runtime, ground first. `paths`, `files`, `ownership` and the crate `weir_cni` are the ground.
-const FLOORS: [&str; 11] = [
-    "paths",
-    "files",
-    "ownership",
+/// The modules of the runtime, ground first. The crates `weir_cni` and `weir_files` are the ground.
+const FLOORS: [&str; 8] = [
     "grant",
     "gate",
     "kernel",

@@ -5,9 +5,7 @@
 //! | floor | module | what it is about |
 //! |---|---|---|
 //! | 0 | `weir_cni` | CNI types, conversions, validation |
-//! | 0 | [`files`] | files of weir's own, replaced in one step |
-//! | 0 | [`ownership`] | whose a file is, and who else may change it |
-//! | 0 | [`paths`] | where things are on a node |
+//! | 0 | `weir_files` | where files are on a node, whose they are, and how one is replaced |
 //! | 1 | [`grant`] | the policy document, operations and their matching |
 //! | 2 | [`gate`] | authorises an operation, records it, hands out the permit |
 //! | 3 | [`kernel`] | netlink, namespaces, nftables, sysctl, state files |
@@ -19,7 +17,6 @@
 
 #[cfg(feature = "sandbox")]
 pub mod cli;
-pub mod files;
 pub mod gate;
 pub mod grant;
 #[cfg(feature = "sandbox")]
@@ -27,8 +24,6 @@ pub mod host;
 pub mod kernel;
 #[cfg(feature = "sandbox")]
 pub mod network;
-pub mod ownership;
-pub mod paths;
 #[cfg(feature = "sandbox")]
 pub mod pod;
 #[cfg(feature = "sandbox")]

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
-use weir::paths::Paths;
 use weir::sandbox::{digest, seal};
+use weir_files::Paths;
 use weir_kit::{Grant, Node, State, component, program, weir};
 
 use super::wat::{Text, other_contract};

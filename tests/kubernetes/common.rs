@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use weir::paths::Paths;
 use weir::pod::cluster::{Cluster, Event, EventKind, PodName};
 use weir::pod::kubernetes::{Kubernetes, Limits};
 use weir::pod::reference::Reference;
+use weir_files::Paths;
 use weir_kit::{ApiServer, Node};
 
 use crate::support::Scene;

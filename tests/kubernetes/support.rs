@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tempfile::TempDir;
-use weir::paths::Paths;
 use weir::pod::cluster::PodName;
 use weir::pod::kubernetes::{Kubernetes, Limits};
 use weir_cni::Error;
+use weir_files::Paths;
 use weir_kit::ApiServer;
 
 /// Where a configuration says that the kubeconfig is.

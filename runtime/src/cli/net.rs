@@ -11,12 +11,12 @@ use anyhow::{Context, Result};
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value};
 use weir_cni::{NetworkConfigList, to_json};
+use weir_files::Paths;
 
 use super::config::capability_args;
 use crate::cli::output::{print_line, show};
 use crate::gate::escape;
 use crate::network::{Attachment, Cache, Network, find};
-use crate::paths::Paths;
 use crate::sandbox::Sandbox;
 
 #[derive(Subcommand)]

@@ -7,12 +7,12 @@ use std::fmt;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use weir_files::Paths;
 
 use super::output::show;
 use crate::grant::native::NativePlugin;
 use crate::grant::own;
 use crate::network::Settings;
-use crate::paths::Paths;
 use crate::sandbox::Catalogue;
 
 /// What such a name stands for.

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 use weir_cni::{Command, Environment, Error, PluginConfig, Version, VersionInfo, to_json};
+use weir_files::Paths;
 
 use super::OWN_NAME;
 use super::output::complain;
 use crate::network::{Attachment, run_plugin, source_of_call};
-use crate::paths::Paths;
 use crate::pod;
 use crate::sandbox::Sandbox;
 

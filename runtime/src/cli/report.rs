@@ -6,9 +6,9 @@ use std::os::fd::RawFd;
 
 use anyhow::Result;
 use nix::unistd::{close, setsid};
+use weir_files::Paths;
 
 use super::output::show;
-use crate::paths::Paths;
 use crate::pod::report;
 
 /// Tells the events that standard input has.

@@ -20,8 +20,7 @@ use nix::net::if_::if_nameindex;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::{Gid, Uid, getgid, getuid};
 use tempfile::TempDir;
-
-use crate::paths::Paths;
+use weir_files::Paths;
 
 /// The namespaces and the root directory. Dropping it removes the directory; the namespaces end with
 /// the process, and with what it started.

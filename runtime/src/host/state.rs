@@ -8,6 +8,7 @@ use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use weir_cni::AddResult;
 use weir_engine::bounds;
+use weir_files::Paths;
 
 use super::bindings::weir::cni::types::{self, LinkReference};
 use super::ipam::run::RunIpam;
@@ -21,7 +22,6 @@ use crate::kernel::firewalld::Firewalld;
 use crate::kernel::link::Link;
 use crate::kernel::lock::Shared;
 use crate::kernel::{self, Error, Namespaces};
-use crate::paths::Paths;
 
 /// What the caller decides about an invocation.
 pub struct Setup {

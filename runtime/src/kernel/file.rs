@@ -7,11 +7,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use nix::fcntl::OFlag;
+use weir_files::Paths;
 
 use super::error::Error;
 use crate::gate::Permit;
 use crate::grant::store::ReadFile;
-use crate::paths::Paths;
 
 /// A larger one is no configuration.
 const LARGEST: u64 = 64 << 10;

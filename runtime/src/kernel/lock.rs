@@ -10,9 +10,9 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
+use weir_files::{Paths, paths};
 
 use super::error::Error;
-use crate::paths::{self, Paths};
 
 /// Below the directory of locks.
 const FILE: &str = "add.lock";

@@ -4,7 +4,7 @@
 //! arguments from the operation inside. What weir does on its own behalf, and shows no plugin, needs
 //! none: opening a namespace; [`link::find`], which tells what a link is before the gate is asked about
 //! it, and [`link::is_taken`], by which weir finds names for new ones; [`traffic::standing`], which tells
-//! the same of the discipline that is to be removed; [`lock`]; [`ownership`] and the renames in one step,
+//! the same of the discipline that is to be removed; [`lock`]; and the renames in one step,
 //! which are for installed plugins, too; and the sockets of [`netlink`] and [`netfilter`], with which `weir
 //! plugin test` looks at what a plugin has left. An invocation's own are out of reach from the floors above.
 //! A native plugin is no plugin of the sandbox, and running one ([`program`]) takes a permit all the same.

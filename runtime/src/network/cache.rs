@@ -10,11 +10,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use weir_cni::{AddResult, Args, Error, NetworkConfigList, from_json_assuming};
+use weir_files::ownership::{self, Untrusted};
+use weir_files::{Durability, Paths};
 
 use super::attachment::Attachment;
-use crate::files::{self, Durability};
-use crate::ownership::{self, Untrusted};
-use crate::paths::Paths;
 
 /// libcni's name for the format.
 const KIND: &str = "cniCacheV1";
@@ -137,14 +136,14 @@ impl Cache {
         let path = self.path(&cached.network_name, attachment);
         serde_json::to_vec(cached)
             .map_err(io::Error::from)
-            .and_then(|document| files::replace(&path, &document, Durability::Process))
+            .and_then(|document| weir_files::replace(&path, &document, Durability::Process))
             .map_err(|e| Error::io_failure(format!("result cache `{}`: {e}", path.display())))
     }
 
     /// Forgets an attachment; one that is not cached is no error. Errors: code 5.
     pub fn remove(&self, network: &str, attachment: &Attachment) -> Result<(), Error> {
         let path = self.path(network, attachment);
-        files::remove(&path)
+        weir_files::remove(&path)
             .map_err(|e| Error::io_failure(format!("result cache `{}`: {e}", path.display())))
     }
 

@@ -15,13 +15,12 @@ use std::path::{Path, PathBuf};
 use nix::unistd::getppid;
 use serde_json::{Map, Value};
 use weir_cni::{Args, Error, NetworkConfigList, PluginConfig};
+use weir_files::{Paths, ownership};
 
 use super::files::is_configuration;
 use super::native;
 use super::source::{MADE_BY, Source};
 use crate::grant::section::Request;
-use crate::ownership;
-use crate::paths::Paths;
 
 /// Delegating plugins, by their `type`.
 const DELEGATING: [&str; 5] = ["multus", "multus-shim", "genie", "danm", "fakemultus"];

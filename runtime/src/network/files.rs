@@ -7,8 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use weir_cni::{Error, NetworkConfigList, PluginConfig};
-
-use crate::ownership::{self, Untrusted};
+use weir_files::ownership::{self, Untrusted};
 
 /// Extensions, the first first.
 const EXTENSIONS: [&str; 3] = ["conflist", "conf", "json"];

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde_json::json;
 use weir_cni::{Command, Error};
+use weir_files::Paths;
 
 use super::configuration::{Level, Logging};
 use crate::host::Log;
 use crate::network::Attachment;
-use crate::paths::Paths;
 
 /// The log of one call.
 pub struct Journal {

@@ -18,16 +18,15 @@ use weir_cni::{
     Args, Command, Error, NetworkConfigList, PluginConfig, validate_container_id,
     validate_interface_name,
 };
+use weir_files::Paths;
+use weir_files::ownership::{self, Untrusted};
 
 use super::cluster::PodName;
 use super::codes;
 use super::configuration::Configuration;
 use super::record::{Record, Recorded, Records, Unusable};
 use super::reference::Reference;
-use crate::files;
 use crate::network::{Attachment, Cache, Cached};
-use crate::ownership::{self, Untrusted};
-use crate::paths::Paths;
 
 /// The interface of the default network, where nothing says otherwise.
 const DEFAULT_IFNAME: &str = "eth0";
@@ -200,14 +199,14 @@ impl Multus {
             match self.understand(container_id, place, delegate) {
                 Ok(known) => {
                     let result = self.result(&known.list.name, container_id, &known.ifname);
-                    files::remove(&result).map_err(|e| failed(&result, &e))?;
+                    weir_files::remove(&result).map_err(|e| failed(&result, &e))?;
                 }
                 Err(unusable) => damaged.push(unusable.into()),
             }
         }
         match damaged.is_empty() {
-            true => files::remove(&path).map(|()| None),
-            false => files::set_aside(&path).map(Some),
+            true => weir_files::remove(&path).map(|()| None),
+            false => weir_files::set_aside(&path).map(Some),
         }
         .map_err(|e| failed(&path, &e))
     }

@@ -14,15 +14,14 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use weir_cni::{Args, Error, NetworkConfigList};
+use weir_files::ownership::{self, Untrusted};
+use weir_files::{Durability, Paths};
 
 use super::cluster::PodName;
 use super::codes;
 use super::plan::Planned;
 use super::reference::Reference;
-use crate::files::{self, Durability};
 use crate::network::{Attachment, Source};
-use crate::ownership::{self, Untrusted};
-use crate::paths::Paths;
 
 /// The only version of the document so far.
 const VERSION: u64 = 1;
@@ -216,7 +215,7 @@ impl Held {
 
     /// Forgets the pod. Errors: code 5.
     pub fn remove(self) -> Result<(), Error> {
-        files::remove(&self.path).map_err(|e| failed(&self.path, &e))
+        weir_files::remove(&self.path).map_err(|e| failed(&self.path, &e))
     }
 }
 
@@ -275,13 +274,13 @@ impl Records {
     /// Removes what an ADD has left that was killed while it wrote the record. Errors: code 5.
     pub fn clear_up(&self, attachment: &Attachment) -> Result<(), Error> {
         let path = self.path(&attachment.container_id, &attachment.ifname);
-        files::clear_up(&path).map_err(|e| failed(&path, &e))
+        weir_files::clear_up(&path).map_err(|e| failed(&path, &e))
     }
 
     /// Puts a damaged record out of the way. Returns where it is. Errors: code 5.
     pub fn set_aside(&self, attachment: &Attachment) -> Result<PathBuf, Error> {
         let path = self.path(&attachment.container_id, &attachment.ifname);
-        files::set_aside(&path).map_err(|e| failed(&path, &e))
+        weir_files::set_aside(&path).map_err(|e| failed(&path, &e))
     }
 
     /// Every record that can be read, without waiting for anybody. Errors: code 5.
@@ -334,7 +333,7 @@ impl Records {
 fn write(path: &Path, record: &Record) -> Result<(), Error> {
     let written = serde_json::to_vec(record)
         .map_err(io::Error::from)
-        .and_then(|document| files::replace(path, &document, Durability::Disk));
+        .and_then(|document| weir_files::replace(path, &document, Durability::Disk));
     written.map_err(|e| failed(path, &e))
 }
 

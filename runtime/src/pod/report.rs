@@ -13,11 +13,11 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use weir_cni::Error;
+use weir_files::paths::{Paths, ROOT_VARIABLE};
 
 use super::cluster::{Cluster, Event, PodName};
 use super::kubernetes::{Kubernetes, Limits};
 use crate::host::Log;
-use crate::paths::{Paths, ROOT_VARIABLE};
 
 /// The running binary, also where another one stands in its place by now.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde_json::Map;
 use weir_cni::Error;
+use weir_files::Durability;
 
 use super::cluster::{Cluster, PodName};
 use super::execution::Execution;
 use super::kubernetes::{Kubernetes, Limits};
 use super::plan;
 use super::readiness;
-use crate::files::{self, Durability};
 
 /// CNI's code for a plugin that cannot serve an ADD now.
 const NOT_AVAILABLE: u32 = 50;
@@ -79,7 +79,7 @@ impl Answered {
 
     /// Where the file cannot be written, the API server is asked again.
     fn note(&self) {
-        let _ = files::replace(&self.0, b"", Durability::Process);
+        let _ = weir_files::replace(&self.0, b"", Durability::Process);
     }
 }
 

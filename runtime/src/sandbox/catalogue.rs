@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use weir_cni::Error;
+use weir_files::{Paths, ownership};
 
 use super::compiler::Compiled;
 use super::installed::{Installed, Manifest, damaged, digest, untrusted};
@@ -16,8 +17,6 @@ use super::{builtin, codes};
 use crate::grant::document::Digest;
 use crate::grant::mistake::nearest;
 use crate::grant::own;
-use crate::ownership;
-use crate::paths::Paths;
 
 /// A plugin that can be run.
 #[derive(Clone)]

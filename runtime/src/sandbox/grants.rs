@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use weir_cni::{Command, Error};
+use weir_files::Paths;
+use weir_files::ownership::{self, Untrusted};
 
 use super::builtin::BuiltIn;
 use super::catalogue::Plugin;
@@ -20,8 +22,6 @@ use crate::grant::mistake::Mistake;
 use crate::grant::reading::MOST_BYTES;
 use crate::grant::section::Request as Asked;
 use crate::grant::{Capabilities, Capability, Document, Limits, Section};
-use crate::ownership::{self, Untrusted};
-use crate::paths::Paths;
 
 /// Where a grant comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]

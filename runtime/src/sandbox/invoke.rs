@@ -8,6 +8,7 @@ use bytesize::ByteSize;
 use serde_json::Value;
 use wasmtime::Engine;
 use weir_cni::{AddResult, Command, Error};
+use weir_files::Paths;
 
 use super::call::Call;
 use super::catalogue::{Catalogue, Plugin};
@@ -21,7 +22,6 @@ use crate::host::bindings::PluginPre;
 use crate::host::{DENIED, Host, Log, RunIpam, Setup};
 use crate::kernel::Namespaces;
 use crate::kernel::lock::Shared;
-use crate::paths::Paths;
 
 /// Runs plugins. One for a process; cheap to share.
 pub struct Sandbox {

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use weir_files::Paths;
+use weir_files::ownership::{self, Untrusted};
 
 use crate::grant::document::Digest;
-use crate::ownership::{self, Untrusted};
-use crate::paths::Paths;
 
 /// Among the plugins' directories. No plugin has a name that begins with a dot.
 const KEY: &str = ".key";

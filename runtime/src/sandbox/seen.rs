@@ -6,10 +6,9 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 
 use serde::{Deserialize, Serialize};
+use weir_files::{Durability, Paths};
 
-use crate::files::{self, Durability};
 use crate::grant::document::Digest;
-use crate::paths::Paths;
 
 /// What there was, by the documents' files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,7 +70,7 @@ impl Seen {
     pub(super) fn keep(&self, paths: &Paths) {
         if let Ok(document) = serde_json::to_vec(self) {
             // Where the disk is full, the next invocation tries again.
-            let _ = files::replace(&paths.seen_grants(), &document, Durability::Process);
+            let _ = weir_files::replace(&paths.seen_grants(), &document, Durability::Process);
         }
     }
 }

@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use weir_files::paths::{Paths, ROOT_VARIABLE};
 
 use super::container::Container;
 use crate::cli::throwaway::Throwaway;
-use crate::paths::{Paths, ROOT_VARIABLE};
 
 /// The throw-away node, and weir installed on it.
 pub struct World {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
+use weir_files::Paths;
 
 use super::document::wrapped;
 use super::show_error;
@@ -13,7 +14,6 @@ use crate::cli::output::{Answer, Format, print_line, say};
 use crate::grant::mistake::Mistake;
 use crate::grant::width::{Remark, Weight, remarks};
 use crate::grant::{Capabilities, Document, Section};
-use crate::paths::Paths;
 use crate::sandbox::{Catalogue, Invalid, Origin, not_read, read_grant};
 
 #[derive(Args)]

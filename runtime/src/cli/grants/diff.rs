@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
+use weir_files::Paths;
 
 use super::document::wrapped;
 use super::show_error;
@@ -17,7 +18,6 @@ use crate::cli::plugin::difference::{Difference as Versions, Version};
 use crate::grant::compare::{Change, Difference, compare};
 use crate::grant::words::subject;
 use crate::grant::{Capability, Document};
-use crate::paths::Paths;
 use crate::sandbox::{Origin, Sandbox, parse_grant};
 
 #[derive(Args)]

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
+use weir_files::Paths;
 
 use super::document::wrapped;
 use super::replay::replay;
@@ -22,7 +23,6 @@ use crate::grant::own;
 use crate::grant::pattern::Pattern;
 use crate::grant::words::joined;
 use crate::grant::{Capabilities, Capability, Decision, Document, Invocation, Section};
-use crate::paths::Paths;
 use crate::sandbox::{Loaded, Origin, read_grant};
 
 #[derive(Args)]

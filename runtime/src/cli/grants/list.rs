@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use weir_files::Paths;
 
 use super::standing::{self, Standing, State};
 use crate::cli::output::{Answer, Format, complain, print_line, say};
 use crate::cli::outside::Outside;
 use crate::grant::mistake::expected_one_of;
-use crate::paths::Paths;
 
 #[derive(Args)]
 pub struct Arguments {

@@ -15,10 +15,10 @@ mod suggest;
 
 use anyhow::Result;
 use clap::Subcommand;
+use weir_files::Paths;
 
 use super::output::Answer;
 use super::output::show as show_error;
-use crate::paths::Paths;
 
 #[derive(Subcommand)]
 pub enum Command {

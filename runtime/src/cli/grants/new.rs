@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 use clap::Args;
+use weir_files::Paths;
 
 use super::show_error;
 use crate::cli::output::{Answer, print_line, say};
 use crate::cli::outside::refuse;
 use crate::grant::Capability;
 use crate::grant::document::{API_VERSION, KIND};
-use crate::paths::Paths;
 use crate::sandbox::Sandbox;
 
 #[derive(Args)]

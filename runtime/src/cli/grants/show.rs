@@ -3,6 +3,7 @@
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
+use weir_files::Paths;
 
 use super::document::{to_yaml, wrapped};
 use super::standing::{self, Standing, State};
@@ -13,7 +14,6 @@ use crate::grant::pattern::Pattern;
 use crate::grant::section::Request;
 use crate::grant::words::{joined, limits, sentence, subject};
 use crate::grant::{Capabilities, Capability, Document, own};
-use crate::paths::Paths;
 use crate::sandbox::{Catalogue, Origin};
 
 #[derive(Args)]

@@ -5,6 +5,7 @@
 
 use anyhow::{Result, bail};
 use serde::Serialize;
+use weir_files::Paths;
 
 use super::show_error;
 use crate::cli::output::complain;
@@ -12,7 +13,6 @@ use crate::cli::outside::Outside;
 use crate::grant::Document;
 use crate::grant::mistake::nearest;
 use crate::grant::outline::network_covers;
-use crate::paths::Paths;
 use crate::sandbox::{Catalogue, Fit, Found, Origin, Sandbox, not_read, survey_grants};
 
 /// Whether a grant has an effect.

@@ -9,6 +9,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use ipnet::IpNet;
 use serde::Serialize;
+use weir_files::Paths;
 
 use super::document::to_yaml;
 use super::replay::{Unknown, replay};
@@ -21,7 +22,6 @@ use crate::grant::document::{API_VERSION, Digest, KIND, Metadata, PluginReferenc
 use crate::grant::pattern::Pattern;
 use crate::grant::suggest::{Recorded, WithoutRule, networks_given, suggest};
 use crate::grant::{Document, Limits, Section};
-use crate::paths::Paths;
 use crate::sandbox::Catalogue;
 
 #[derive(Args)]

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use weir_cni::NetworkConfigList;
+use weir_files::ownership::Untrusted;
 
 use super::kept::file_names;
 use crate::network;
-use crate::ownership::Untrusted;
 
 /// What was looked for, or why it is not there (yet).
 pub enum Search<T> {

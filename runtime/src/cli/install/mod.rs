@@ -21,6 +21,7 @@ mod uninstall;
 mod watch;
 
 use anyhow::{Context, Result};
+use weir_files::Paths;
 
 pub use arguments::Arguments;
 pub use uninstall::{Arguments as UninstallArguments, run as uninstall};
@@ -28,7 +29,6 @@ pub use uninstall::{Arguments as UninstallArguments, run as uninstall};
 use super::OWN_NAME;
 use super::output::{Answer, complain, show};
 use crate::cli::output::print_line;
-use crate::paths::Paths;
 use crate::sandbox::{Catalogue, missing_plugins};
 use bin_dir::BinDir;
 use node::Node;

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_cni::{NetworkConfigList, PluginConfig};
+use weir_files::{Paths, ownership};
 
 use super::OWN_NAME;
 use super::conf_dir::{Search, configurations, has_type, untrusted};
 use super::kept;
 use crate::cli::output::show;
-use crate::ownership;
-use crate::paths::Paths;
 use crate::pod::configuration;
 use crate::pod::multus::Multus;
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use weir_files::Paths;
 
 use super::arguments::{Arguments, DEFAULT_NETWORK};
 use super::bin_dir::{self, BinDir};
@@ -18,7 +19,6 @@ use super::small::{self, SmallFile};
 use super::takeover::Takeover;
 use super::{OWN_NAME, kubeconfig};
 use crate::cli::output::{Answer, complain, say};
-use crate::paths::Paths;
 
 /// Where the kubeconfig is in the directory of network configurations.
 pub const KUBECONFIG: &str = "weir.d/weir.kubeconfig";

@@ -6,9 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use weir_files::{Durability, is_temporary, replace};
 
 use super::kept::file_names;
-use crate::files::{Durability, is_temporary, replace};
 
 /// Its place and its content; nobody but its owner may read it.
 pub struct SmallFile {

@@ -7,12 +7,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use weir_files::{Durability, Paths, ownership};
 
 use super::conf_dir::untrusted;
 use crate::cli::output::{complain, say, show};
-use crate::files::{self, Durability};
-use crate::ownership;
-use crate::paths::Paths;
 use crate::pod::multus::Multus;
 
 /// Taking over, as far as it has come: a pass that was killed is carried on by the next.
@@ -83,7 +81,7 @@ impl Takeover {
             }
         }
         let place = &self.place;
-        files::remove(place).with_context(|| format!("remove `{}`", place.display()))
+        weir_files::remove(place).with_context(|| format!("remove `{}`", place.display()))
     }
 
     fn take(&self, container: String, progress: &mut Progress) -> Result<()> {
@@ -116,7 +114,7 @@ impl Takeover {
     fn write(&self, progress: &Progress) -> Result<()> {
         let place = &self.place;
         let text = serde_json::to_vec(progress)?;
-        files::replace(place, &text, Durability::Disk)
+        weir_files::replace(place, &text, Durability::Disk)
             .with_context(|| format!("write `{}`", place.display()))
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use weir_files::Paths;
 
 use super::bin_dir::{BinDir, Restored};
 use super::conf_dir::{configurations, has_type, is_configuration, own_configurations};
@@ -15,7 +16,6 @@ use super::node::KUBECONFIG;
 use super::{OWN_NAME, kept, needed, small};
 use crate::cli::output::say;
 use crate::network;
-use crate::paths::Paths;
 
 #[derive(Args)]
 pub struct Arguments {

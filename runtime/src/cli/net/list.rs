@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use weir_files::Paths;
 
 use crate::cli::output::{Format, print_line, say, show};
 use crate::network::{Interface, PodNetwork, Settings, list_names};
-use crate::paths::Paths;
 
 #[derive(Args)]
 pub struct Arguments {

@@ -4,12 +4,12 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value;
 use weir_cni::{Command, to_json};
+use weir_files::Paths;
 
 use super::{AttachmentArguments, sandbox};
 use crate::cli::output::{print_line, show};
 use crate::gate::escape;
 use crate::network::{Attached, Choice, PodNetworks};
-use crate::paths::Paths;
 
 /// One attachment, as it is printed.
 #[derive(Serialize)]

@@ -13,10 +13,10 @@ mod test;
 
 use anyhow::Result;
 use clap::Subcommand;
+use weir_files::Paths;
 
 use super::output::Answer;
 use super::output::show;
-use crate::paths::Paths;
 use crate::sandbox::Sandbox;
 
 #[derive(Subcommand)]

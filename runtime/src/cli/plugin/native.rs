@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
+use weir_files::Paths;
 
 use crate::cli::output::{Answer, complain, print_line, show};
 use crate::gate::escape;
 use crate::grant::native::NativePlugin;
 use crate::network::inspect_native;
-use crate::paths::Paths;
 
 #[derive(Args)]
 pub struct Arguments {

@@ -9,9 +9,8 @@ use std::sync::Once;
 
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, Flock, FlockArg, fallocate};
-
-use crate::ownership::{self, Exposed, Owner};
-use crate::paths::Paths;
+use weir_files::Paths;
+use weir_files::ownership::{self, Exposed, Owner};
 
 /// So many bytes of records are kept in memory for a log that cannot be written.
 const MOST_KEPT: u64 = 8 << 20;

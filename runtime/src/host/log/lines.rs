@@ -7,9 +7,9 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use weir_files::ownership;
 
 use crate::gate::misleads;
-use crate::ownership;
 
 /// Writes JSON Lines, one append each, until the grant's bound is used up.
 pub struct Log {

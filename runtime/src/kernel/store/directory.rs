@@ -12,11 +12,11 @@ use std::time::SystemTime;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use weir_files::ownership::{self, Foreign, Owner};
 
 use super::rename::{exchange, rename_new};
 use super::{is_key, spare};
 use crate::kernel::Error;
-use crate::ownership::{self, Foreign, Owner};
 
 /// The most bytes of a value.
 pub(super) const MOST_VALUE: usize = 64 * 1024;

@@ -31,7 +31,7 @@
 //!
 //! An index that cannot be written is no failure: every `find` then reads every file.
 //!
-//! [`Paths::indexes`]: crate::paths::Paths::indexes
+//! [`Paths::indexes`]: weir_files::Paths::indexes
 //! [`Fingerprint`]: super::fingerprint::Fingerprint
 
 use std::collections::BTreeMap;

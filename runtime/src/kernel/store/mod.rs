@@ -30,12 +30,13 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use weir_files::Paths;
+
 use crate::gate::Permit;
 use crate::grant::store::{
     Change, Claim, Delete, Find, Get, Keys, Location, OpenRead, OpenWrite, Put, Revert,
 };
 use crate::kernel::{Code, Error};
-use crate::paths::Paths;
 use change::Journal;
 use directory::{Directory, MOST_VALUE, Missing};
 pub use former::Former;

@@ -11,14 +11,14 @@ use std::path::PathBuf;
 
 use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
+use weir_files::Durability;
+use weir_files::{Paths, paths};
 
 use super::{check_value, explain_value, path_of, read_value, replace_value, write_value};
-use crate::files::{self, Durability};
 use crate::gate::Permit;
 use crate::grant::sysctl::Write;
 use crate::kernel::error::{Code, Error};
 use crate::kernel::namespace::Namespaces;
-use crate::paths::{self, Paths};
 
 /// The notes of the node, and the invocation that writes parameters.
 pub struct Notes<'a> {
@@ -130,7 +130,7 @@ impl<'a> Notes<'a> {
 
     fn note(&self, write: &Write) -> Result<(), Error> {
         let note = self.invocation.as_bytes();
-        let noted = files::replace(&self.place(write), note, Durability::Process);
+        let noted = weir_files::replace(&self.place(write), note, Durability::Process);
         noted.map_err(|e| self.failed(e, write))
     }
 

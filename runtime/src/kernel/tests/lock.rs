@@ -1,9 +1,9 @@
 //! The lock that every ADD holds.
 
 use tempfile::TempDir;
+use weir_files::Paths;
 
 use crate::kernel::lock::Shared;
-use crate::paths::Paths;
 
 #[test]
 fn the_lock_is_had_alone_only_without_others() {

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::json;
 use weir_cni::Error;
+use weir_files::Paths;
 
 use super::binary::Binary;
 use super::codes;
 use crate::grant::document::Digest;
 use crate::grant::native::{NativeLimits, NativePlugin};
 use crate::network::settings::Settings;
-use crate::paths::Paths;
 
 /// `nativePlugins` of weir's own configuration.
 pub(super) struct Listing {

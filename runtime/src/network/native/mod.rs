@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use weir_cni::{AddResult, Command, Error, PluginConfig};
+use weir_files::Paths;
 
 pub use binary::inspect;
 pub use successor::{Successor, Surroundings};
@@ -29,7 +30,6 @@ use crate::grant::native::Execute;
 use crate::grant::{Capabilities, Invocation};
 use crate::host::Log;
 use crate::kernel::program::{self, Call, MOST_MESSAGES};
-use crate::paths::Paths;
 use crate::sandbox::Sandbox;
 use crate::sandbox::codes::unrecorded;
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use weir_cni::{Command, Error};
+use weir_files::ownership::{self, Untrusted};
 
 use super::answer;
 use super::binary::{Binary, unfit};
@@ -18,7 +19,6 @@ use crate::grant::{Capabilities, Invocation};
 use crate::host::Log;
 use crate::kernel::program::{Call, Ended, MOST_MESSAGES};
 use crate::network::codes;
-use crate::ownership::{self, Untrusted};
 use crate::sandbox::{Sandbox, own_digest};
 
 /// Where such programs look for others, and the bus of firewalld: as the reference plugins are told it.

@@ -10,10 +10,8 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use weir_cni::{Error, NetworkConfigList};
-
-use crate::files::{self, Durability};
-use crate::ownership::{self, Exposed, Untrusted};
-use crate::paths::Paths;
+use weir_files::ownership::{self, Exposed, Untrusted};
+use weir_files::{Durability, Paths};
 
 /// One attachment, which is there or is going to be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,7 +93,7 @@ impl Book {
         let mut attachments = read(&path, &self.root)?;
         let changed = change(&mut attachments)?;
         let written = match attachments.is_empty() {
-            true => files::remove(&path),
+            true => weir_files::remove(&path),
             false => write(&path, Document { attachments }),
         };
         written.map_err(|e| failed(&path, &e))?;
@@ -129,7 +127,7 @@ fn read(path: &Path, root: &Path) -> Result<Vec<Entry>, Error> {
 }
 
 fn write(path: &Path, document: Document) -> io::Result<()> {
-    files::replace(path, &serde_json::to_vec(&document)?, Durability::Disk)
+    weir_files::replace(path, &serde_json::to_vec(&document)?, Durability::Disk)
 }
 
 /// One process at a time changes records; it ends with the value, and with the process.

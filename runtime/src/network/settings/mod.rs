@@ -10,6 +10,8 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use weir_cni::Error;
+use weir_files::Paths;
+use weir_files::ownership::{self, Untrusted};
 
 pub use interface::{NoneFree, Template};
 pub use pod_networks::{Interface, PodNetwork};
@@ -18,8 +20,6 @@ use super::codes;
 use crate::grant::mistake::{Mistake, Position};
 use crate::grant::native::NativePlugin;
 use crate::grant::reading::{self, MOST_BYTES};
-use crate::ownership::{self, Untrusted};
-use crate::paths::Paths;
 use crate::sandbox::Invalid;
 
 /// The configuration. Unknown keys are errors; each key may be left out.

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use weir_cni::{Error, NetworkConfigList, PluginConfig, Version};
+use weir_files::Paths;
 
-use crate::paths::Paths;
 use keys::Keys;
 pub use logging::{Level, Logging};
 

@@ -8,8 +8,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Deserialize;
-
-use crate::ownership::{self, Exposed, Untrusted};
+use weir_files::ownership::{self, Exposed, Untrusted};
 
 /// Of a node with very many devices it has a tenth of that.
 const MOST_BYTES: u64 = 16 << 20;

@@ -15,9 +15,8 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use serde_json::{Map, Value};
 use weir_cni::Error;
+use weir_files::{Durability, Paths};
 
-use crate::files::{self, Durability};
-use crate::paths::Paths;
 use crate::pod::codes;
 use crate::pod::reference::Reference;
 
@@ -64,8 +63,9 @@ pub fn prepare(paths: &Paths, file: &Path, resource: &str, device: &str) -> Resu
         return Ok(false);
     };
     let place = paths.resolve(file);
-    let written = make_directory(&place)
-        .and_then(|()| files::replace(&place, told.to_string().as_bytes(), Durability::Process));
+    let written = make_directory(&place).and_then(|()| {
+        weir_files::replace(&place, told.to_string().as_bytes(), Durability::Process)
+    });
     written.map_err(|e| failed("cannot be written", file, &e))?;
     Ok(true)
 }
@@ -94,7 +94,7 @@ pub fn read(paths: &Paths, file: &Path) -> Result<Option<Value>, Error> {
 
 /// Removes an attachment's file; one that is not there is no error. Errors: code 5.
 pub fn remove(paths: &Paths, file: &Path) -> Result<(), Error> {
-    files::remove(&paths.resolve(file)).map_err(|e| failed("cannot be removed", file, &e))
+    weir_files::remove(&paths.resolve(file)).map_err(|e| failed("cannot be removed", file, &e))
 }
 
 fn file_of_device(resource: &str, device: &str) -> PathBuf {

@@ -9,9 +9,9 @@ pub mod info;
 use std::collections::BTreeMap;
 
 use weir_cni::Error;
+use weir_files::Paths;
 
 use super::codes;
-use crate::paths::Paths;
 
 /// The annotation of a NetworkAttachmentDefinition that names the resource.
 pub const RESOURCE_NAME: &str = "k8s.v1.cni.cncf.io/resourceName";

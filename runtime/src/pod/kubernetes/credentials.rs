@@ -9,9 +9,8 @@ use kube::Config;
 use kube::config::{AuthInfo, Cluster, Kubeconfig};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-
-use crate::ownership::{self, Untrusted};
-use crate::paths::Paths;
+use weir_files::Paths;
+use weir_files::ownership::{self, Untrusted};
 
 pub const HOST: &str = "KUBERNETES_SERVICE_HOST";
 const PORT: &str = "KUBERNETES_SERVICE_PORT";

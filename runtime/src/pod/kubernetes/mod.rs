@@ -16,6 +16,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use weir_cni::Error;
+use weir_files::Paths;
+
+pub use self::repeat::Limits;
 
 use self::ask::{Ask, DEFINITIONS, PODS, WHOLE_PODS};
 use self::credentials::Source;
@@ -24,9 +27,6 @@ use self::repeat::Repetitions;
 use self::session::Session;
 use super::cluster::{Cluster, Definition, Event, Pod, PodName};
 use super::reference::Reference;
-use crate::paths::Paths;
-
-pub use self::repeat::Limits;
 
 /// Whether weir runs in a pod of a cluster, and so has a service account.
 pub fn is_in_cluster() -> bool {

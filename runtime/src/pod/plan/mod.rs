@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 use weir_cni::{Error, NetworkConfigList};
+use weir_files::Paths;
 
 use super::cluster::{Cluster, Event, Pod};
 use super::configuration::Configuration;
@@ -20,7 +21,6 @@ use super::reference::Reference;
 use super::selection::Element;
 use crate::grant::section::Request;
 use crate::network::{Place, Source};
-use crate::paths::Paths;
 use definitions::Definitions;
 
 /// One attachment to be made.

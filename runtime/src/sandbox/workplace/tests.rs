@@ -12,11 +12,11 @@ use seccompiler::{
     SeccompRule, apply_filter,
 };
 use tempfile::TempDir;
+use weir_files::Paths;
 
 use super::super::Catalogue;
 use super::super::installed::digest;
 use super::*;
-use crate::paths::Paths;
 
 const NAME: &str = "mine";
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use weir::grant::Document;
-use weir::paths::Paths;
 use weir::sandbox::{Sandbox, codes};
+use weir_files::Paths;
 
 use super::*;
 

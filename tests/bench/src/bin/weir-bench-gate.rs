@@ -23,7 +23,7 @@ use serde_json::Value;
 use weir::gate::{Audit, Gate, Log, Refusal, Subject};
 use weir::grant::{Document, Invocation, Operation};
 use weir::grant::{address, firewall, ipam, link, neighbour, route, store, sysctl};
-use weir::paths::Paths;
+use weir_files::Paths;
 
 #[global_allocator]
 static HEAP: GlobalDlmalloc = GlobalDlmalloc;

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use weir_files::Paths;
 
 use super::filter::Filter;
 use super::tally::{PluginTally, Tally};
@@ -20,7 +21,6 @@ use super::text::{counted, number};
 use super::time;
 use crate::cli::grants::standing::{self, Grant};
 use crate::host::printable;
-use crate::paths::Paths;
 
 const STYLE: &str = include_str!("style.css");
 

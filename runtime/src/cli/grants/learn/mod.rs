@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use weir_cni::NetworkConfigList;
+use weir_files::Paths;
 
 use self::lesson::{Lesson, Outcome, Part};
 use super::show_error;
@@ -24,7 +25,6 @@ use crate::cli::config::{capability_args, read_network};
 use crate::cli::output::{Answer, StandardOutput, complain};
 use crate::cli::outside::refuse;
 use crate::cli::throwaway::Throwaway;
-use crate::paths::Paths;
 use crate::sandbox::{Catalogue, Sandbox};
 
 #[derive(Args)]

@@ -11,6 +11,7 @@ use weir_cni::{
     AddResult, Command, Error, Execution, NetworkConfigList, PluginConfig, validate_container_id,
     validate_interface_name,
 };
+use weir_files::Paths;
 
 use crate::cli::output::show;
 use crate::grant::Namespace;
@@ -18,7 +19,6 @@ use crate::grant::firewall::RemoveReference;
 use crate::kernel::link;
 use crate::kernel::namespace::Namespaces;
 use crate::network::{Attachment, Cache, Cached, is_of_node};
-use crate::paths::Paths;
 
 /// All that is cached, by the marks that weir's plugins give the things of an attachment.
 ///

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow, bail};
 use ipnet::IpNet;
 use weir_cni::{Command, PluginConfig};
+use weir_files::Paths;
 
 use super::attached::Attached;
 use crate::cli::output::show;
 use crate::host::printable;
 use crate::kernel::firewall::masquerade_chain;
 use crate::network::{Asked, Successor, Surroundings};
-use crate::paths::Paths;
 use crate::sandbox::Sandbox;
 
 /// The backend of `ipMasqBackend` that has no iptables.

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use ipnet::IpNet;
 use weir_cni::{Command, PluginConfig};
+use weir_files::Paths;
 
 use self::attached::{Attached, Known};
 use self::masquerade::Iptables;
@@ -39,7 +40,6 @@ use crate::grant::firewall::{Family, Value};
 use crate::kernel::Namespaces;
 use crate::kernel::firewall::{OwnElement, OwnTable, count_reference};
 use crate::network::{Asked, SEARCH_PATH, Successor, Surroundings};
-use crate::paths::Paths;
 use crate::sandbox::Sandbox;
 
 /// All that is handed over, from the first look to the last.

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use weir_files::Paths;
 
 use crate::cli::record::{Log, Record, arguments};
-use crate::paths::Paths;
 
 /// A line of weir's log.
 #[derive(Serialize, Deserialize)]

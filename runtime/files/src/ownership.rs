@@ -96,6 +96,8 @@ impl fmt::Display for Untrusted {
     }
 }
 
+impl std::error::Error for Untrusted {}
+
 impl Exposed {
     /// Of what stands at a path.
     pub fn new(path: &Path, foreign: Foreign) -> Self {
