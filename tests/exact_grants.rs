@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use serde_json::Value;
-use weir::grant::asked::Asked;
-use weir::grant::{Capabilities, Decision, Document, Invocation, named};
+use weir_grant::asked::Asked;
+use weir_grant::{Capabilities, Decision, Document, Invocation, named};
 use weir_kit::{grants_used, house};
 
 /// What the tests have denied on purpose, by plugin and operation, with the rule that came closest: another

@@ -6,17 +6,8 @@ use std::path::{Path, PathBuf};
 
 use weir_kit::house;
 
-/// The modules of the runtime, ground first. The crates `weir_cni` and `weir_files` are the ground.
-const FLOORS: [&str; 8] = [
-    "grant",
-    "gate",
-    "kernel",
-    "host",
-    "sandbox",
-    "network",
-    "pod",
-    "cli",
-];
+/// The modules of the runtime, ground first. The floors below them are crates.
+const FLOORS: [&str; 7] = ["gate", "kernel", "host", "sandbox", "network", "pod", "cli"];
 
 #[test]
 fn a_floor_imports_only_from_floors_below() {
@@ -43,7 +34,13 @@ fn a_floor_imports_only_from_floors_below() {
 
 #[test]
 fn there_is_no_import_circle() {
-    for package in ["runtime/src", "sdk/cni/src", "sdk/guest/src"] {
+    for package in [
+        "runtime/src",
+        "runtime/files/src",
+        "runtime/grant/src",
+        "sdk/cni/src",
+        "sdk/guest/src",
+    ] {
         let source = house().join(package);
         let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let files = rust_files(&source);

@@ -1,7 +1,7 @@
 //! A gate that lets everything through: the kernel layer's functions want a permit.
 
 use weir::gate::{Audit, Gate, Outcome, Permit, Refusal, Subject};
-use weir::grant::{Capabilities, Invocation, Operation};
+use weir_grant::{Capabilities, Invocation, Operation};
 use weir::kernel;
 
 /// What can come of an operation here.

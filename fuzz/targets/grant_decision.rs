@@ -6,8 +6,8 @@
 use arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
-use weir::grant::asked::Asked;
-use weir::grant::{Capabilities, Decision, Invocation, named};
+use weir_grant::asked::Asked;
+use weir_grant::{named, Capabilities, Decision, Invocation};
 use weir_fuzz::vocabulary::{OPERATIONS, RULES, Words};
 
 fuzz_target!(|input: &[u8]| {

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir::grant::{Capability, Document};
+use weir_grant::{Capability, Document};
 
 fuzz_target!(|input: &[u8]| {
     let document = match Document::read(input) {

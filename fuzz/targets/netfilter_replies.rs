@@ -4,12 +4,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir::grant::Namespace;
-use weir::grant::firewall::{
+use weir_grant::{address, conntrack, Namespace};
+use weir_grant::firewall::{
     Apply, Chain, Command, DataType, Family, GetElement, ListChains, ListElements, ListRules,
     ListSets, Rule, Set, Value,
 };
-use weir::grant::{address, conntrack};
 use weir::kernel;
 use weir_fuzz::permission::permitted;
 use weir_fuzz::replies::kernel_that_says;

@@ -5,9 +5,9 @@
 
 use ipnet::IpNet;
 use libfuzzer_sys::fuzz_target;
-use weir::grant::link::LinkFacts;
-use weir::grant::traffic::{self, Discipline, Handle, Qdisc};
-use weir::grant::{Namespace, address, link, neighbour, route};
+use weir_grant::link::LinkFacts;
+use weir_grant::traffic::{self, Discipline, Handle, Qdisc};
+use weir_grant::{address, link, neighbour, route, Namespace};
 use weir::kernel;
 use weir::kernel::link::LinkReference;
 use weir_fuzz::permission::permitted;

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use weir_files::Paths;
+use weir_grant::native::NativePlugin;
+use weir_grant::own;
 
 use super::output::show;
-use crate::grant::native::NativePlugin;
-use crate::grant::own;
 use crate::network::Settings;
 use crate::sandbox::Catalogue;
 

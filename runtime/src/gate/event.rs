@@ -2,9 +2,9 @@
 //! another than before. No grant has rules about these.
 
 use serde::Serialize;
+use weir_grant::document::Digest;
 
 use super::Subject;
-use crate::grant::document::Digest;
 
 /// Something that happened. Its members are the record's arguments.
 #[derive(Clone, Debug, Serialize)]

@@ -14,17 +14,16 @@ use std::fmt;
 use std::time::Instant;
 
 use serde_json::Value;
+use weir_grant::link::{LinkFacts, Read};
+use weir_grant::{
+    Capabilities, Capability, Decision, Invocation, Namespace, Operation, Rule, Section, decide,
+};
 
 pub use audit::{Audit, Log, MOST_RECORDED, Subject};
 pub use event::{EVENT_CAPABILITIES, EVENTS, Event};
 pub use permit::Permit;
 pub use refusal::{Denied, Refusal};
 pub use text::{escape, misleads};
-
-use crate::grant::link::{LinkFacts, Read};
-use crate::grant::{
-    Capabilities, Capability, Decision, Invocation, Namespace, Operation, Rule, Section, decide,
-};
 
 /// What an operation comes to where it is carried out.
 pub trait Outcome: From<Refusal> + fmt::Display {

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use weir_grant::Closest;
+
 use super::Outcome;
-use crate::grant::Closest;
 
 /// An operation that the gate does not let through.
 #[derive(Clone, Debug, PartialEq, Eq)]

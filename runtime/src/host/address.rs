@@ -1,13 +1,13 @@
 //! Capability `address`: from the contract to the gate and the kernel.
 
 use ipnet::IpNet;
+use weir_grant::address;
 
 use super::bindings::weir::cni::address::{Address, Host as Contract, NewAddress};
 use super::bindings::weir::cni::types::{IpFamily, IpNetwork, LinkReference, Namespace};
 use super::convert::network;
 use super::state::Host;
 use super::undo::Undo;
-use crate::grant::address;
 use crate::kernel::{self, Error};
 
 impl Contract for Host {

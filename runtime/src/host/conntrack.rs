@@ -1,9 +1,10 @@
 //! Capability `conntrack`: from the contract to the gate and the kernel.
 
+use weir_grant::conntrack::{self, Protocol};
+
 use super::bindings::weir::cni::conntrack::{Filter, Host as Contract};
 use super::bindings::weir::cni::types::Namespace;
 use super::state::Host;
-use crate::grant::conntrack::{self, Protocol};
 use crate::kernel::{self, Error};
 
 impl Contract for Host {

@@ -3,13 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
+use weir_grant::Namespace;
+use weir_grant::address::Family;
+use weir_grant::link::Mac;
 
 use super::bindings::weir::cni::cni;
 use super::bindings::weir::cni::types;
 use super::state::Host;
-use crate::grant::Namespace;
-use crate::grant::address::Family;
-use crate::grant::link::Mac;
 use crate::kernel::{Code, Error};
 
 impl types::Host for Host {

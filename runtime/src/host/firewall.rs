@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
+use weir_grant::firewall;
+
 use super::bindings::weir::cni::firewall::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types::Namespace;
 use super::state::Host;
 use super::undo::Undo;
-use crate::grant::firewall;
 use crate::kernel::{self, Error};
 
 impl Contract for Host {

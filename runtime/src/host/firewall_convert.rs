@@ -1,8 +1,9 @@
 //! Rules, sets and elements between the contract and the kernel layer.
 
+use weir_grant::firewall;
+
 use super::bindings::weir::cni::firewall as contract;
 use super::convert::{mac, network};
-use crate::grant::firewall;
 use crate::kernel::Error;
 
 /// Converts between two enums whose variants have the same names.

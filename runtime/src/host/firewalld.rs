@@ -1,10 +1,11 @@
 //! Capability `firewalld`: from the contract to the gate and firewalld.
 
+use weir_grant::firewalld;
+
 use super::bindings::weir::cni::firewalld::Host as Contract;
 use super::bindings::weir::cni::types::IpAddress;
 use super::state::Host;
 use super::undo::Undo;
-use crate::grant::firewalld;
 use crate::kernel::{self, Error};
 
 impl Contract for Host {

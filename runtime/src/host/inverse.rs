@@ -5,13 +5,13 @@
 //! name of a master that a link leaves. What this invocation made has none, because it goes itself.
 
 use serde_json::{Value, json};
+use weir_grant::Namespace;
+use weir_grant::link::{LinkFacts, Move, NewMaster, Update, UpdatePort};
+use weir_grant::sysctl::Write;
 
 use super::bindings::weir::cni::types::LinkReference;
 use super::state::Host;
 use super::undo::Undo;
-use crate::grant::Namespace;
-use crate::grant::link::{LinkFacts, Move, NewMaster, Update, UpdatePort};
-use crate::grant::sysctl::Write;
 use crate::kernel::link::Link;
 use crate::kernel::sysctl::shared::Before;
 use crate::kernel::{self, Code, Error};
@@ -303,8 +303,9 @@ fn back<A, T: Clone + PartialEq>(asked: &Option<A>, before: &T, after: &T) -> Op
 
 #[cfg(test)]
 mod tests {
+    use weir_grant::link::Mac;
+
     use super::*;
-    use crate::grant::link::Mac;
     use crate::kernel::link::{Details, OperState, Port};
 
     fn link() -> Link {

@@ -6,10 +6,10 @@
 
 use weir_cni::Attachment;
 use weir_cni::owner::{is_attachments, is_of_attachment, is_of_network};
+use weir_grant::Namespace;
+use weir_grant::link::Delete;
 
 use super::state::Host;
-use crate::grant::Namespace;
-use crate::grant::link::Delete;
 use crate::kernel::{self, Error};
 
 impl Host {

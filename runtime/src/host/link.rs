@@ -1,6 +1,7 @@
 //! Capability `link`: from the contract to the gate and the kernel.
 
 use weir_cni::owner::{is_mark, mark_of_attachment, mark_of_network};
+use weir_grant::{self as grant, Invocation, link};
 
 use super::bindings::weir::cni::link::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
@@ -8,7 +9,6 @@ use super::convert::mac;
 use super::inverse::{previous, previous_port};
 use super::state::Host;
 use super::undo::Undo;
-use crate::grant::{self, Invocation, link};
 use crate::kernel::{self, Error};
 
 impl Contract for Host {

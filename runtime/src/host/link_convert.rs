@@ -1,8 +1,9 @@
 //! Links between the contract and the kernel layer.
 
+use weir_grant::link;
+
 use super::bindings::weir::cni::link as contract;
 use super::bindings::weir::cni::types::Namespace;
-use crate::grant::link;
 use crate::kernel::link as kernel;
 
 impl From<kernel::Link> for contract::Link {
@@ -92,11 +93,11 @@ impl From<link::BridgeVlan> for contract::BridgeVlan {
     }
 }
 
-impl From<crate::grant::Namespace> for Namespace {
-    fn from(namespace: crate::grant::Namespace) -> Self {
+impl From<weir_grant::Namespace> for Namespace {
+    fn from(namespace: weir_grant::Namespace) -> Self {
         match namespace {
-            crate::grant::Namespace::Host => Self::Host,
-            crate::grant::Namespace::Container => Self::Container,
+            weir_grant::Namespace::Host => Self::Host,
+            weir_grant::Namespace::Container => Self::Container,
         }
     }
 }

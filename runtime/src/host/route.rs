@@ -1,15 +1,15 @@
 //! Capability `route`: from the contract to the gate and the kernel.
 
 use ipnet::IpNet;
+use weir_grant::link::LinkFacts;
+use weir_grant::owner::Owner;
+use weir_grant::{Overlap, route};
 
 use super::bindings::weir::cni::route::{self as contract, Host as Contract, RouteKind};
 use super::bindings::weir::cni::types::{IpAddress, LinkReference, Namespace};
 use super::convert::network;
 use super::state::Host;
 use super::undo::Undo;
-use crate::grant::link::LinkFacts;
-use crate::grant::owner::Owner;
-use crate::grant::{Overlap, route};
 use crate::kernel::{self, Error};
 
 /// `IP6_RT_PRIO_USER`.
@@ -180,7 +180,7 @@ impl Host {
 }
 
 /// What the kernel has one route of: another one with the same takes its place.
-fn place(delete: &route::Delete) -> (crate::grant::Namespace, IpNet, u32, u32) {
+fn place(delete: &route::Delete) -> (weir_grant::Namespace, IpNet, u32, u32) {
     let route = &delete.route;
     let default = match route.destination {
         IpNet::V4(_) => 0,

@@ -9,15 +9,15 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use weir_cni::AddResult;
 use weir_engine::bounds;
 use weir_files::Paths;
+use weir_grant::link::LinkFacts;
+use weir_grant::store::Configured;
+use weir_grant::{Limits, Namespace};
 
 use super::bindings::weir::cni::types::{self, LinkReference};
 use super::ipam::run::RunIpam;
 use super::log::lines::Log;
 use super::undo::done::Done;
 use crate::gate::{Gate, MOST_RECORDED};
-use crate::grant::link::LinkFacts;
-use crate::grant::store::Configured;
-use crate::grant::{Limits, Namespace};
 use crate::kernel::firewalld::Firewalld;
 use crate::kernel::link::Link;
 use crate::kernel::lock::Shared;

@@ -1,12 +1,12 @@
 //! Capability `store`: from the contract to the gate and the file system.
 
 use wasmtime::component::Resource;
+use weir_grant::section::in_one_part;
+use weir_grant::store::{self, Location};
 
 use super::bindings::weir::cni::store::Location as ContractLocation;
 use super::bindings::weir::cni::store::{Access, Host as Contract, HostTransaction};
 use super::state::{Host, MOST_KEPT};
-use crate::grant::section::in_one_part;
-use crate::grant::store::{self, Location};
 use crate::kernel::store::{Former, Store, StorePlace};
 use crate::kernel::{self, Error};
 

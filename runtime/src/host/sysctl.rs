@@ -1,11 +1,11 @@
 //! Capability `sysctl`: from the contract to the gate and the kernel.
 
 use serde_json::{Value, json};
+use weir_grant::{self as grant, sysctl};
 
 use super::bindings::weir::cni::sysctl::Host as Contract;
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
 use super::state::Host;
-use crate::grant::{self, sysctl};
 use crate::kernel::sysctl::shared::{Before, Notes};
 use crate::kernel::{self, Error};
 

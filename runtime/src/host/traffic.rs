@@ -1,11 +1,12 @@
 //! Capability `traffic`: from the contract to the gate and the kernel.
 
+use weir_grant::traffic::{self, Handle};
+
 use super::bindings::weir::cni::traffic::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
 use super::convert::network;
 use super::state::Host;
 use super::undo::Undo;
-use crate::grant::traffic::{self, Handle};
 use crate::kernel::{self, Error};
 
 impl Contract for Host {

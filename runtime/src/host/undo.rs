@@ -12,9 +12,10 @@ pub mod step;
 
 use std::time::{Duration, Instant};
 
+use weir_grant::section::in_one_part;
+use weir_grant::{Namespace, link};
+
 use super::state::Host;
-use crate::grant::section::in_one_part;
-use crate::grant::{Namespace, link};
 use crate::kernel::lock::Shared;
 use crate::kernel::store::StorePlace;
 use crate::kernel::sysctl::shared::Notes;

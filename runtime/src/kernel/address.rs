@@ -8,13 +8,13 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
+use weir_grant::address::{Add, Delete, Family, List, Settle};
+use weir_grant::link::LinkFacts;
 
 use super::error::{Code, Error};
 use super::namespace::Namespaces;
 use super::notification::{Group, Notifications, Wait};
 use crate::gate::Permit;
-use crate::grant::address::{Add, Delete, Family, List, Settle};
-use crate::grant::link::LinkFacts;
 
 /// One address of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,7 +140,7 @@ pub(super) fn of_link(
     family: Option<Family>,
 ) -> Result<Vec<Address>, Error> {
     let mut question = AddressMessage::default();
-    question.header.family = family.map_or(AddressFamily::Unspec, Into::into);
+    question.header.family = family.map_or(AddressFamily::Unspec, address_family);
     question.header.index = link.index;
     let answer = namespaces
         .route(link.namespace)?
@@ -210,7 +210,7 @@ fn concerns(change: &RouteNetlinkMessage, link: &LinkFacts) -> bool {
 
 fn about(link: &LinkFacts, address: IpNet) -> AddressMessage {
     let mut message = AddressMessage::default();
-    message.header.family = Family::of(&address.addr()).into();
+    message.header.family = address_family(Family::of(&address.addr()));
     message.header.prefix_len = address.prefix_len();
     message.header.index = link.index;
     message
@@ -239,11 +239,10 @@ fn read(message: AddressMessage) -> Option<Address> {
     })
 }
 
-impl From<Family> for AddressFamily {
-    fn from(family: Family) -> Self {
-        match family {
-            Family::Ipv4 => Self::Inet,
-            Family::Ipv6 => Self::Inet6,
-        }
+/// The kernel's number for a family.
+pub(super) fn address_family(family: Family) -> AddressFamily {
+    match family {
+        Family::Ipv4 => AddressFamily::Inet,
+        Family::Ipv6 => AddressFamily::Inet6,
     }
 }

@@ -9,6 +9,8 @@ use nix::sys::socket::{
     AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn6, SockaddrLike,
     bind, sendto, setsockopt, socket, sockopt,
 };
+use weir_grant::link::LinkFacts;
+use weir_grant::neighbour::Announce;
 
 use super::address::{self, Address};
 use super::error::{Code, Error};
@@ -16,8 +18,6 @@ use super::link::{LinkLayer, link_layer, set_address};
 use super::namespace::Namespaces;
 use super::sysctl;
 use crate::gate::Permit;
-use crate::grant::link::LinkFacts;
-use crate::grant::neighbour::Announce;
 
 /// RFC 4861 section 7.1.2: a receiver drops a neighbour advertisement with another hop limit.
 const HOP_LIMIT: i32 = 255;

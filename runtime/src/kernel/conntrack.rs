@@ -10,14 +10,14 @@ use netlink_bindings::conntrack::{ConntrackAttrs, IterableTupleAttrs, PushConntr
 use netlink_bindings::traits::Pusher;
 use nix::errno::Errno;
 use nix::libc;
+use weir_grant::Namespace;
+use weir_grant::address::Family;
+use weir_grant::conntrack::{Delete, Filter};
 
 use super::error::{Code, Error};
 use super::namespace::Namespaces;
 use super::netfilter::{MessageType, NetfilterSocket};
 use crate::gate::Permit;
-use crate::grant::Namespace;
-use crate::grant::address::Family;
-use crate::grant::conntrack::{Delete, Filter};
 
 /// `NFNL_SUBSYS_CTNETLINK`, `IPCTNL_MSG_CT_GET`, `IPCTNL_MSG_CT_DELETE`.
 const SUBSYSTEM: u8 = 1;

@@ -12,12 +12,12 @@ use std::path::Path;
 
 use nix::sched::CloneFlags;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+use weir_grant::Namespace;
 
 use super::error::{Code, Error};
 use super::netfilter::NetfilterSocket;
 use super::netlink::RouteSocket;
 use super::visit::visit;
-use crate::grant::Namespace;
 
 nix::ioctl_none_bad!(ns_get_nstype, 0xb703);
 nix::ioctl_none_bad!(siocgskns, 0x894c);

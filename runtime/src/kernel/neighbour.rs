@@ -8,13 +8,14 @@ use netlink_packet_route::neighbour::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
+use weir_grant::address::Family;
+use weir_grant::link::{LinkFacts, Mac};
+use weir_grant::neighbour::{Add, Delete, List, State};
 
+use super::address::address_family;
 use super::error::Error;
 use super::namespace::Namespaces;
 use crate::gate::Permit;
-use crate::grant::address::Family;
-use crate::grant::link::{LinkFacts, Mac};
-use crate::grant::neighbour::{Add, Delete, List, State};
 
 /// One entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub fn add(namespaces: &mut Namespaces, permit: &Permit<Add>) -> Result<bool, Er
         proxy,
     } = permit.operation();
     let mut message = about(link, *address);
-    message.header.state = (*state).into();
+    message.header.state = kernel_state(*state);
     message.header.flags.set(NeighbourFlags::Proxy, *proxy);
     let mac = mac
         .as_ref()
@@ -124,7 +125,7 @@ fn dump(
     flags: NeighbourFlags,
 ) -> Result<Vec<Neighbour>, Error> {
     let mut question = NeighbourMessage::default();
-    question.header.family = family.map_or(AddressFamily::Unspec, Into::into);
+    question.header.family = family.map_or(AddressFamily::Unspec, address_family);
     question.header.flags = flags;
     question
         .attributes
@@ -145,7 +146,7 @@ fn dump(
 
 fn about(link: &LinkFacts, address: IpAddr) -> NeighbourMessage {
     let mut message = NeighbourMessage::default();
-    message.header.family = Family::of(&address).into();
+    message.header.family = address_family(Family::of(&address));
     message.header.ifindex = link.index;
     message
         .attributes
@@ -173,18 +174,16 @@ fn read(message: NeighbourMessage) -> Option<Neighbour> {
     })
 }
 
-impl From<State> for NeighbourState {
-    fn from(state: State) -> Self {
-        match state {
-            State::Incomplete => Self::Incomplete,
-            State::Reachable => Self::Reachable,
-            State::Stale => Self::Stale,
-            State::Delay => Self::Delay,
-            State::Probe => Self::Probe,
-            State::Failed => Self::Failed,
-            State::Noarp => Self::Noarp,
-            State::Permanent => Self::Permanent,
-        }
+fn kernel_state(state: State) -> NeighbourState {
+    match state {
+        State::Incomplete => NeighbourState::Incomplete,
+        State::Reachable => NeighbourState::Reachable,
+        State::Stale => NeighbourState::Stale,
+        State::Delay => NeighbourState::Delay,
+        State::Probe => NeighbourState::Probe,
+        State::Failed => NeighbourState::Failed,
+        State::Noarp => NeighbourState::Noarp,
+        State::Permanent => NeighbourState::Permanent,
     }
 }
 

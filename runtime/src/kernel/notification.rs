@@ -10,10 +10,10 @@ use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 use nix::errno::Errno;
 use nix::sys::socket::{setsockopt, sockopt::ReceiveTimeout};
 use nix::sys::time::{TimeVal, TimeValLike};
+use weir_grant::Namespace;
 
 use super::error::{Code, Error};
 use super::namespace::Namespaces;
-use crate::grant::Namespace;
 
 /// Groups of notifications: `RTNLGRP_*`.
 #[derive(Clone, Copy, Debug)]

@@ -10,16 +10,17 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
+use weir_grant::Namespace;
+use weir_grant::address::Family;
+use weir_grant::pattern::contains;
+use weir_grant::route::{
+    Add, Delete, Get, List, MAIN_TABLE, NextHop as WantedHop, Replace, Route as Wanted, RouteKind,
+};
 
+use super::address::address_family;
 use super::error::{Code, Error};
 use super::namespace::Namespaces;
 use crate::gate::Permit;
-use crate::grant::Namespace;
-use crate::grant::address::Family;
-use crate::grant::pattern::contains;
-use crate::grant::route::{
-    Add, Delete, Get, List, MAIN_TABLE, NextHop as WantedHop, Replace, Route as Wanted, RouteKind,
-};
 
 /// A route as the kernel reports it. Links are indexes in its namespace.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,9 +134,9 @@ fn message(namespace: Namespace, route: &Wanted) -> Result<RouteMessage, Error> 
     check(namespace, route)?;
     let to = route.destination;
     let mut message = RouteMessage::default();
-    message.header.address_family = Family::of(&to.addr()).into();
+    message.header.address_family = address_family(Family::of(&to.addr()));
     message.header.destination_prefix_length = to.prefix_len();
-    message.header.kind = route.kind.into();
+    message.header.kind = route_type(route.kind);
     message.header.flags.set(RouteFlags::Onlink, route.on_link);
     message
         .attributes
@@ -273,7 +274,7 @@ pub fn list(namespaces: &mut Namespaces, permit: &Permit<List>) -> Result<Vec<Ro
 /// The routes of one family, restricted by the kernel as far as it can.
 fn dump(namespaces: &mut Namespaces, wanted: &List, family: Family) -> Result<Vec<Route>, Error> {
     let mut question = RouteMessage::default();
-    question.header.address_family = family.into();
+    question.header.address_family = address_family(family);
     let table = table(wanted).map(RouteAttribute::Table);
     let link = wanted
         .link
@@ -358,7 +359,7 @@ pub fn get(namespaces: &mut Namespaces, permit: &Permit<Get>) -> Result<Route, E
     let Get { namespace, to } = permit.operation();
     let mut question = RouteMessage::default();
     let network = IpNet::from(*to);
-    question.header.address_family = Family::of(to).into();
+    question.header.address_family = address_family(Family::of(to));
     question.header.destination_prefix_length = network.prefix_len();
     if to.is_ipv4() {
         // IPv6 always tells the table, and refuses the question for it.
@@ -476,16 +477,14 @@ fn via_address(via: &RouteVia) -> Option<IpAddr> {
     }
 }
 
-impl From<RouteKind> for RouteType {
-    fn from(kind: RouteKind) -> Self {
-        match kind {
-            RouteKind::Unicast => Self::Unicast,
-            RouteKind::Local => Self::Local,
-            RouteKind::Blackhole => Self::BlackHole,
-            RouteKind::Unreachable => Self::Unreachable,
-            RouteKind::Prohibit => Self::Prohibit,
-            RouteKind::Throw => Self::Throw,
-        }
+fn route_type(kind: RouteKind) -> RouteType {
+    match kind {
+        RouteKind::Unicast => RouteType::Unicast,
+        RouteKind::Local => RouteType::Local,
+        RouteKind::Blackhole => RouteType::BlackHole,
+        RouteKind::Unreachable => RouteType::Unreachable,
+        RouteKind::Prohibit => RouteType::Prohibit,
+        RouteKind::Throw => RouteType::Throw,
     }
 }
 

@@ -8,10 +8,10 @@ use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrIn6, SockaddrLike, bind, setsockopt,
     socket, sockopt,
 };
+use weir_grant::Namespace;
 
 use super::error::Error;
 use super::namespace::Namespaces;
-use crate::grant::Namespace;
 
 /// Whether a socket in the namespace listens at a port of TCP, or receives at one of UDP, at whatever address.
 ///

@@ -16,11 +16,11 @@ use nix::unistd::getppid;
 use serde_json::{Map, Value};
 use weir_cni::{Args, Error, NetworkConfigList, PluginConfig};
 use weir_files::{Paths, ownership};
+use weir_grant::section::Request;
 
 use super::files::is_configuration;
 use super::native;
 use super::source::{MADE_BY, Source};
-use crate::grant::section::Request;
 
 /// Delegating plugins, by their `type`.
 const DELEGATING: [&str; 5] = ["multus", "multus-shim", "genie", "danm", "fakemultus"];

@@ -1,8 +1,7 @@
 //! Whose words a network's configuration is: the node's owner's, a tenant's, a pod's.
 
 use weir_cni::PluginConfig;
-
-use crate::grant::section::Request;
+use weir_grant::section::Request;
 
 /// The environment variable by which a native plugin that weir runs hands on where its own configuration comes
 /// from, to plugins that it calls in turn: the definition, or nothing for the node's own.

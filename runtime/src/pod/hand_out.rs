@@ -16,9 +16,9 @@
 
 use serde_json::{Map, Value};
 use weir_cni::{Error, NetworkConfigList, PluginConfig, RequestedAddress};
+use weir_grant::section::Request;
 
 use super::selection::Element;
-use crate::grant::section::Request;
 
 /// The keys of a plugin's configuration with a device's id.
 const DEVICE_KEYS: [&str; 2] = ["deviceID", "pciBusID"];

@@ -7,8 +7,7 @@
 use std::sync::OnceLock;
 
 use weir_engine::Embedded;
-
-use crate::grant::Document;
+use weir_grant::Document;
 
 /// All that a binary can have inside.
 #[derive(Clone, Copy, Default)]

@@ -8,15 +8,15 @@ use std::path::Path;
 
 use weir_cni::Error;
 use weir_files::{Paths, ownership};
+use weir_grant::document::Digest;
+use weir_grant::mistake::nearest;
+use weir_grant::own;
 
 use super::compiler::Compiled;
 use super::installed::{Installed, Manifest, damaged, digest, untrusted};
 use super::seal::Key;
 use super::workplace::Workplace;
 use super::{builtin, codes};
-use crate::grant::document::Digest;
-use crate::grant::mistake::nearest;
-use crate::grant::own;
 
 /// A plugin that can be run.
 #[derive(Clone)]

@@ -10,6 +10,11 @@ use serde::Serialize;
 use weir_cni::{Command, Error};
 use weir_files::Paths;
 use weir_files::ownership::{self, Untrusted};
+use weir_grant::document::{Digest, Spec};
+use weir_grant::mistake::Mistake;
+use weir_grant::reading::MOST_BYTES;
+use weir_grant::section::Request as Asked;
+use weir_grant::{Capabilities, Capability, Document, Limits, Section};
 
 use super::builtin::BuiltIn;
 use super::catalogue::Plugin;
@@ -17,11 +22,6 @@ use super::installed::digest;
 use super::request::Request;
 use super::seen::{One, Seen};
 use super::{builtin, codes};
-use crate::grant::document::{Digest, Spec};
-use crate::grant::mistake::Mistake;
-use crate::grant::reading::MOST_BYTES;
-use crate::grant::section::Request as Asked;
-use crate::grant::{Capabilities, Capability, Document, Limits, Section};
 
 /// Where a grant comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]

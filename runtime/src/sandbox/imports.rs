@@ -6,9 +6,9 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 use weir_cni::Error;
+use weir_grant::Capability;
 
 use super::codes;
-use crate::grant::Capability;
 
 /// The contract's package and version.
 const CONTRACT: &str = "weir:cni/";

@@ -7,6 +7,9 @@ use serde_json::Value;
 use wasmtime::component::Component;
 use weir_cni::Error;
 use weir_engine::bounds;
+use weir_grant::document::Digest;
+use weir_grant::store::Configured;
+use weir_grant::{Capabilities, Invocation, Limits};
 
 use super::call::Call;
 use super::catalogue::Plugin;
@@ -18,9 +21,6 @@ use super::installed::digest;
 use super::invoke::Sandbox;
 use super::request::About;
 use crate::gate::{Audit, Gate, Subject};
-use crate::grant::document::Digest;
-use crate::grant::store::Configured;
-use crate::grant::{Capabilities, Invocation, Limits};
 use crate::host::{Host, Log, Setup};
 use crate::kernel::Namespaces;
 

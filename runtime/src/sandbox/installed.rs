@@ -14,10 +14,10 @@ use sha2::{Digest as _, Sha256};
 use weir_cni::Error;
 use weir_files::Paths;
 use weir_files::ownership::{self, Exposed, Owner, Untrusted};
+use weir_grant::document::Digest;
 
 use super::codes;
 use super::seal::Key;
-use crate::grant::document::Digest;
 
 /// An installed plugin: a directory with `component.wasm`, `code.cwasm` and `manifest.json`. The files
 /// are open and of one installation, whatever is installed or removed from now on.

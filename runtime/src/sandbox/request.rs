@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use weir_cni::{AddResult, Attachment, Command};
+use weir_grant::section::Request as Asked;
+use weir_grant::store::Configured;
 
 use crate::gate::Subject;
-use crate::grant::section::Request as Asked;
-use crate::grant::store::Configured;
 
 /// What a plugin is asked to do.
 #[derive(Clone, Debug)]

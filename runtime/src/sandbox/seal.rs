@@ -13,8 +13,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use weir_files::Paths;
 use weir_files::ownership::{self, Untrusted};
-
-use crate::grant::document::Digest;
+use weir_grant::document::Digest;
 
 /// Among the plugins' directories. No plugin has a name that begins with a dot.
 const KEY: &str = ".key";

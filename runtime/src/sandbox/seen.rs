@@ -7,8 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 
 use serde::{Deserialize, Serialize};
 use weir_files::{Durability, Paths};
-
-use crate::grant::document::Digest;
+use weir_grant::document::Digest;
 
 /// What there was, by the documents' files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,12 +4,12 @@ use std::fs;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use weir_grant::flow::flow;
+use weir_grant::{Capabilities, Capability, Document, Section};
 
 use super::count::Use;
 use super::tally::PluginTally;
 use crate::cli::grants::standing::{Grant, applying};
-use crate::grant::flow::flow;
-use crate::grant::{Capabilities, Capability, Document, Section};
 use crate::sandbox::Origin;
 
 /// One rule of a grant.

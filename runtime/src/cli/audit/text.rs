@@ -1,8 +1,9 @@
 //! A record as a line for people, and numbers for them.
 
+use weir_grant::asked::{Asked, Need};
+
 use super::time;
 use crate::cli::record::{Record, Verdict, arguments};
-use crate::grant::asked::{Asked, Need};
 use crate::host::printable;
 
 /// Container ids are mostly 64 digits.

@@ -6,14 +6,14 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 use weir_files::Paths;
+use weir_grant::mistake::Mistake;
+use weir_grant::width::{Remark, Weight, remarks};
+use weir_grant::{Capabilities, Document, Section};
 
 use super::document::wrapped;
 use super::show_error;
 use super::standing::{self, NOT_READ, Standing, State, is_built_in};
 use crate::cli::output::{Answer, Format, print_line, say};
-use crate::grant::mistake::Mistake;
-use crate::grant::width::{Remark, Weight, remarks};
-use crate::grant::{Capabilities, Document, Section};
 use crate::sandbox::{Catalogue, Invalid, Origin, not_read, read_grant};
 
 #[derive(Args)]

@@ -7,6 +7,9 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use weir_files::Paths;
+use weir_grant::compare::{Change, Difference, compare};
+use weir_grant::words::subject;
+use weir_grant::{Capability, Document};
 
 use super::document::wrapped;
 use super::show_error;
@@ -15,9 +18,6 @@ use crate::cli::component::{self, Named};
 use crate::cli::output::{Answer, Format, print_line, say};
 use crate::cli::outside::refuse;
 use crate::cli::plugin::difference::{Difference as Versions, Version};
-use crate::grant::compare::{Change, Difference, compare};
-use crate::grant::words::subject;
-use crate::grant::{Capability, Document};
 use crate::sandbox::{Origin, Sandbox, parse_grant};
 
 #[derive(Args)]

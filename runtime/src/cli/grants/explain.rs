@@ -8,6 +8,13 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 use weir_files::Paths;
+use weir_grant::asked::Asked;
+use weir_grant::flow::flow;
+use weir_grant::named::named;
+use weir_grant::outline::outlines;
+use weir_grant::pattern::Pattern;
+use weir_grant::words::joined;
+use weir_grant::{Capabilities, Capability, Decision, Document, Invocation, Section, own};
 
 use super::document::wrapped;
 use super::replay::replay;
@@ -15,14 +22,6 @@ use super::standing::{self, Grant, State};
 use crate::cli::output::{Answer, Format, complain, print_line, say};
 use crate::cli::outside::Outside;
 use crate::cli::record::{Record, Verdict};
-use crate::grant::asked::Asked;
-use crate::grant::flow::flow;
-use crate::grant::named::named;
-use crate::grant::outline::outlines;
-use crate::grant::own;
-use crate::grant::pattern::Pattern;
-use crate::grant::words::joined;
-use crate::grant::{Capabilities, Capability, Decision, Document, Invocation, Section};
 use crate::sandbox::{Loaded, Origin, read_grant};
 
 #[derive(Args)]

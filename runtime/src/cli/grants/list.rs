@@ -6,11 +6,11 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use weir_files::Paths;
+use weir_grant::mistake::expected_one_of;
 
 use super::standing::{self, Standing, State};
 use crate::cli::output::{Answer, Format, complain, print_line, say};
 use crate::cli::outside::Outside;
-use crate::grant::mistake::expected_one_of;
 
 #[derive(Args)]
 pub struct Arguments {

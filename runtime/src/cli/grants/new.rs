@@ -3,12 +3,12 @@
 use anyhow::Result;
 use clap::Args;
 use weir_files::Paths;
+use weir_grant::Capability;
+use weir_grant::document::{API_VERSION, KIND};
 
 use super::show_error;
 use crate::cli::output::{Answer, print_line, say};
 use crate::cli::outside::refuse;
-use crate::grant::Capability;
-use crate::grant::document::{API_VERSION, KIND};
 use crate::sandbox::Sandbox;
 
 #[derive(Args)]

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
+use weir_grant::Capability;
+use weir_grant::asked::Asked;
 
 use crate::cli::record::{Log, Record, Verdict, no_records};
-use crate::grant::Capability;
-use crate::grant::asked::Asked;
 use crate::host::printable;
 
 /// What of a log tells of no operation. A plugin can bring it about, so that it is said and no more.

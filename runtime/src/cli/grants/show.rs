@@ -4,16 +4,16 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 use weir_files::Paths;
+use weir_grant::outline::{Outline, outlines};
+use weir_grant::pattern::Pattern;
+use weir_grant::section::Request;
+use weir_grant::words::{joined, limits, sentence, subject};
+use weir_grant::{Capabilities, Capability, Document, own};
 
 use super::document::{to_yaml, wrapped};
 use super::standing::{self, Standing, State};
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::outside::{Native, Outside};
-use crate::grant::outline::{Outline, outlines};
-use crate::grant::pattern::Pattern;
-use crate::grant::section::Request;
-use crate::grant::words::{joined, limits, sentence, subject};
-use crate::grant::{Capabilities, Capability, Document, own};
 use crate::sandbox::{Catalogue, Origin};
 
 #[derive(Args)]

@@ -6,13 +6,13 @@
 use anyhow::{Result, bail};
 use serde::Serialize;
 use weir_files::Paths;
+use weir_grant::Document;
+use weir_grant::mistake::nearest;
+use weir_grant::outline::network_covers;
 
 use super::show_error;
 use crate::cli::output::complain;
 use crate::cli::outside::Outside;
-use crate::grant::Document;
-use crate::grant::mistake::nearest;
-use crate::grant::outline::network_covers;
 use crate::sandbox::{Catalogue, Fit, Found, Origin, Sandbox, not_read, survey_grants};
 
 /// Whether a grant has an effect.

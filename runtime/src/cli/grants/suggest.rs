@@ -10,6 +10,11 @@ use clap::Args;
 use ipnet::IpNet;
 use serde::Serialize;
 use weir_files::Paths;
+use weir_grant::asked::Asked;
+use weir_grant::document::{API_VERSION, Digest, KIND, Metadata, PluginReference, Spec, Tenants};
+use weir_grant::pattern::Pattern;
+use weir_grant::suggest::{Recorded, WithoutRule, networks_given, suggest};
+use weir_grant::{Document, Limits, Section};
 
 use super::document::to_yaml;
 use super::replay::{Unknown, replay};
@@ -17,11 +22,6 @@ use super::standing::{self, is_built_in};
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::outside::refuse;
 use crate::cli::record::{Record, Verdict};
-use crate::grant::asked::Asked;
-use crate::grant::document::{API_VERSION, Digest, KIND, Metadata, PluginReference, Spec, Tenants};
-use crate::grant::pattern::Pattern;
-use crate::grant::suggest::{Recorded, WithoutRule, networks_given, suggest};
-use crate::grant::{Document, Limits, Section};
 use crate::sandbox::Catalogue;
 
 #[derive(Args)]

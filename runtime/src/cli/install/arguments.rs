@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use weir_grant::mistake::nearest;
 
-use crate::grant::mistake::nearest;
 use crate::pod::reference::Reference;
 
 /// What the variables begin with.

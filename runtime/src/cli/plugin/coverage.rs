@@ -1,13 +1,13 @@
 //! Whether the grants in force let a component run with all that it asks for.
 
 use serde::Serialize;
+use weir_grant::document::Spec;
+use weir_grant::named::function;
+use weir_grant::outline::{Outline, outlines};
+use weir_grant::{Capability, Verb};
 
 use crate::cli::grants::standing::{self, Grant, State};
 use crate::cli::output::say;
-use crate::grant::document::Spec;
-use crate::grant::named::function;
-use crate::grant::outline::{Outline, outlines};
-use crate::grant::{Capability, Verb};
 use crate::sandbox::{Catalogue, Fit, Inspection, Sandbox};
 
 /// What the grants in force say about a component under a plugin's name.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use weir_grant::Capability;
 
 use crate::cli::output::{print_line, say};
-use crate::grant::Capability;
 use crate::sandbox::{Imported, Inspection};
 
 /// What another component in a plugin's place would change.

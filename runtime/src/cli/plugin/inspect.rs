@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use weir_grant::Capability;
+use weir_grant::size::Exact;
 
 use super::coverage::{Candidate, Coverage};
 use crate::cli::component::{self, Named, name_of};
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, print_line, say};
 use crate::cli::outside::refuse;
-use crate::grant::Capability;
-use crate::grant::size::Exact;
 use crate::sandbox::{Inspection, Sandbox};
 
 #[derive(Args)]

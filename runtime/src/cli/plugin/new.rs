@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde::Serialize;
+use weir_grant::own;
 
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, print_line};
-use crate::grant::own;
 use crate::sandbox::Catalogue;
 
 /// Where the SDK is, when nobody says: the repository that this weir was built from, where its

@@ -9,9 +9,9 @@ use std::io;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use weir_grant::Closest;
 
 use super::{Record, Take, Verdict};
-use crate::grant::Closest;
 
 /// So many invocations are under way at a time at most; one that has ended is not told from one that has not.
 const MOST_INVOCATIONS: usize = 10_000;

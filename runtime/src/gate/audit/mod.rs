@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use weir_grant::Operation;
 
 use super::{Denied, Event};
-use crate::grant::Operation;
 use line::{Answer, Answered, Denial, Entry, Head, Time};
 pub use log::Log;
 

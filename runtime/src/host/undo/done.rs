@@ -1,8 +1,9 @@
 //! What an invocation has done and the host can undo, in order.
 
+use weir_grant::link::Delete;
+use weir_grant::store::{Change, Location, Revert};
+
 use super::step::Undo;
-use crate::grant::link::Delete;
-use crate::grant::store::{Change, Location, Revert};
 
 /// What an invocation has done. The last is undone first.
 #[derive(Default)]

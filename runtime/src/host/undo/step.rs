@@ -1,7 +1,7 @@
 //! One inverse.
 
-use crate::grant::link::LinkFacts;
-use crate::grant::{address, firewall, firewalld, link, neighbour, route, store, sysctl, traffic};
+use weir_grant::link::LinkFacts;
+use weir_grant::{address, firewall, firewalld, link, neighbour, route, store, sysctl, traffic};
 
 /// The inverse of something that an invocation did.
 #[derive(Debug)]

@@ -3,8 +3,9 @@
 //! The kernel takes any bytes. nft(8) does not, and prints what it finds unescaped: a quote or a
 //! line feed could make an administrator's saved ruleset say something else.
 
-use crate::grant::firewall::{Chain, Command, ElementData, Elements, Rule, Statement, Verdict};
-use crate::grant::firewall::{Condition, NatTarget};
+use weir_grant::firewall::{Chain, Command, ElementData, Elements, Rule, Statement, Verdict};
+use weir_grant::firewall::{Condition, NatTarget};
+
 use crate::kernel::error::Error;
 
 /// `NFT_NAME_MAXLEN` without the final zero byte.

@@ -6,8 +6,7 @@ use netlink_bindings::nftables::{
 };
 use netlink_bindings::traits::Pusher;
 use netlink_bindings::utils::{finalize_nested_header, push_header, push_nested_header};
-
-use crate::grant::firewall::Verdict;
+use weir_grant::firewall::Verdict;
 
 /// `NFTA_EXPR_DATA`.
 const EXPRESSION_DATA: u16 = 2;

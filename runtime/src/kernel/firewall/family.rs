@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use crate::grant::firewall::{ChainType, Family, Hook};
+use weir_grant::firewall::{ChainType, Family, Hook};
 
 /// The kernel's names of chain types.
 pub(super) const CHAIN_TYPES: [(ChainType, &CStr); 3] = [

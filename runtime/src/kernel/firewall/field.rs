@@ -1,10 +1,10 @@
 //! The fields of a packet: where each is found, in what form, and what must be known before.
 
 use netlink_bindings::nftables::{CtKeys, FibFlags, MetaKeys, PayloadBase};
+use weir_grant::firewall::{Family, Field};
 
 use super::expression::{Expressions, Position, Register};
 use super::value::Format;
-use crate::grant::firewall::{Family, Field};
 use crate::kernel::error::Error;
 
 /// `NFPROTO_IPV4`, `NFPROTO_IPV6`.

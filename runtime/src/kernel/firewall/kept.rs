@@ -4,10 +4,10 @@
 //! done to rulesets, and refuses a transaction that names another count than the present one.
 
 use netlink_bindings::nftables::GenAttrs;
+use weir_grant::firewall::Rule;
 
 use super::kind::Kind;
 use super::set::malformed;
-use crate::grant::firewall::Rule;
 use crate::kernel::error::Error;
 use crate::kernel::netfilter::NetfilterSocket;
 

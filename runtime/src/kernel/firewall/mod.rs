@@ -37,13 +37,7 @@ mod transaction;
 mod undo;
 mod value;
 
-use self::family::protocol_family;
-use self::read::Reader;
-use super::error::Error;
-use super::namespace::Namespaces;
-use super::netfilter::NetfilterSocket;
-use crate::gate::Permit;
-use crate::grant::firewall::{
+use weir_grant::firewall::{
     Apply, Chain, Element, Family, GetElement, ListChains, ListElements, ListRules, ListSets, Rule,
     Value,
 };
@@ -52,6 +46,13 @@ pub use self::own::{
     OwnElement, OwnTable, administrators, own_elements, own_tables, remove_unused_table,
 };
 pub use self::reference::{count as count_reference, masquerade_chain, remove as remove_reference};
+
+use self::family::protocol_family;
+use self::read::Reader;
+use super::error::Error;
+use super::namespace::Namespaces;
+use super::netfilter::NetfilterSocket;
+use crate::gate::Permit;
 
 /// Carries out commands as one transaction, and returns the transactions that take back what it
 /// created, in the order in which they are to be carried out. What another invocation has put

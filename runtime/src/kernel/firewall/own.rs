@@ -3,6 +3,8 @@
 
 use netlink_bindings::nftables::TableAttrs;
 use nix::errno::Errno;
+use weir_grant::Namespace;
+use weir_grant::firewall::{Apply, Command, Element, Family, Policy};
 
 use super::family::protocol_family;
 use super::kept::generation;
@@ -11,8 +13,6 @@ use super::read::Reader;
 use super::set::malformed;
 use super::transaction::Transaction;
 use crate::gate::Permit;
-use crate::grant::Namespace;
-use crate::grant::firewall::{Apply, Command, Element, Family, Policy};
 use crate::kernel::error::{Code, Error};
 use crate::kernel::namespace::Namespaces;
 use crate::kernel::netfilter::NetfilterSocket;

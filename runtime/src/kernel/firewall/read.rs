@@ -4,12 +4,12 @@ use netlink_bindings::nftables::{
     ChainAttrs, IterableChainAttrs, IterableSetelemListElemAttrs, PushChainAttrs, PushRuleAttrs,
     PushSetAttrs, PushSetelemListAttrs, RuleAttrs, SetAttrs, SetelemListAttrs,
 };
+use weir_grant::firewall::{BaseChain, Chain, Element, Family, Policy, Rule, Value};
 
 use super::comment;
 use super::family::{CHAIN_TYPES, hook_at};
 use super::kind::Kind;
 use super::set::{Schema, malformed};
-use crate::grant::firewall::{BaseChain, Chain, Element, Family, Policy, Rule, Value};
 use crate::kernel::error::{Code, Error};
 use crate::kernel::netfilter::NetfilterSocket;
 

@@ -3,8 +3,8 @@
 use netlink_bindings::nftables::ExprAttrs;
 use netlink_bindings::utils::IterableChunks;
 use nix::errno::Errno;
+use weir_grant::firewall::{Apply, Command, Elements, Rule};
 
-use crate::grant::firewall::{Apply, Command, Elements, Rule};
 use crate::kernel::error::{Code, Error};
 use crate::kernel::netfilter::{Batch, FAMILY_HEADER, Refusal};
 

@@ -4,15 +4,15 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use netlink_bindings::nftables::{NatRangeFlags, RejectInetCode, RejectTypes};
+use weir_grant::firewall::{
+    Condition, Family, Field, MapLookup, MarkChange, Nat, NatOptions, NatTarget, Rule, Statement,
+    Value, Verdict,
+};
 
 use super::expression::{Expressions, NatRegisters, Register};
 use super::family::protocol_family;
 use super::field::{self, IPV4, IPV6, Known};
 use super::value::Format;
-use crate::grant::firewall::{
-    Condition, Family, Field, MapLookup, MarkChange, Nat, NatOptions, NatTarget, Rule, Statement,
-    Value, Verdict,
-};
 use crate::kernel::error::Error;
 
 /// `NFT_NAT_SNAT` and `NFT_NAT_DNAT`.

@@ -8,11 +8,11 @@ use netlink_bindings::traits::Pusher;
 use netlink_bindings::utils::{
     ErrorContext, finalize_nested_header, find_attr, push_nested_header,
 };
+use weir_grant::firewall::{DataType, Element, ElementData, Set, Value, Verdict};
 
 use super::comment;
 use super::expression::push_verdict;
 use super::value::{Format, Parts, format_of};
-use crate::grant::firewall::{DataType, Element, ElementData, Set, Value, Verdict};
 use crate::kernel::error::{Code, Error};
 
 /// `NFT_DATA_VERDICT`: the data type of a map of verdicts.

@@ -8,6 +8,10 @@ use netlink_bindings::nftables::{
 use netlink_bindings::traits::Pusher;
 use netlink_bindings::utils::push_header;
 use nix::errno::Errno;
+use weir_grant::firewall::{
+    Apply, BaseChain, Chain, Command, Element, Elements, Family, Hook, Policy, Rule, RuleHandle,
+    Set,
+};
 
 use super::family::{CHAIN_TYPES, hooks, protocol_family};
 use super::kept::{self, Place};
@@ -16,10 +20,6 @@ use super::read::Reader;
 use super::set::{self, Entry, Schema};
 use super::undo::Created;
 use super::{check, comment, refusal, rule};
-use crate::grant::firewall::{
-    Apply, BaseChain, Chain, Command, Element, Elements, Family, Hook, Policy, Rule, RuleHandle,
-    Set,
-};
 use crate::kernel::error::{Code, Error};
 use crate::kernel::netfilter::{Batch, NetfilterSocket};
 

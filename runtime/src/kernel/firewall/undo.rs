@@ -1,6 +1,6 @@
 //! What a transaction created, and how to take it back.
 
-use crate::grant::firewall::{Apply, Chain, Command, Elements, RuleHandle};
+use weir_grant::firewall::{Apply, Chain, Command, Elements, RuleHandle};
 
 /// What a transaction created, as far as that is certain: what `create-…` made, rules by their
 /// handles, and, where the table is new, everything in it. What `add-…` puts into a table that

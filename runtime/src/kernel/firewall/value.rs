@@ -2,9 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use weir_grant::firewall::{DataType, Value};
+use weir_grant::link::Mac;
+
 use super::check;
-use crate::grant::firewall::{DataType, Value};
-use crate::grant::link::Mac;
 use crate::kernel::error::{Code, Error};
 
 /// `IFNAMSIZ`.

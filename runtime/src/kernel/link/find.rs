@@ -1,9 +1,9 @@
 //! What a link is: the facts that a grant is matched against.
 
 use netlink_packet_route::link::LinkMessage;
+use weir_grant::Namespace;
 
 use super::{Link, by_index, by_name, name, read, request};
-use crate::grant::Namespace;
 use crate::kernel::error::Error;
 use crate::kernel::namespace::Namespaces;
 use crate::kernel::netlink::RouteSocket;

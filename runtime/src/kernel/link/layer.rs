@@ -1,9 +1,9 @@
 //! What a link is on the wire.
 
 use netlink_packet_route::link::LinkAttribute;
+use weir_grant::link::LinkFacts;
 
 use super::{by_index, request};
-use crate::grant::link::LinkFacts;
 use crate::kernel::error::Error;
 use crate::kernel::namespace::Namespaces;
 

@@ -8,10 +8,10 @@ use netlink_packet_route::link::{
     VlanProtocol as KernelVlanProtocol,
 };
 use nix::errno::Errno;
+use weir_grant::Namespace;
+use weir_grant::link::{BridgeChanges, Create, IpvlanMode, MacvlanMode, NewKind, VlanProtocol};
 
 use super::{delete, name};
-use crate::grant::Namespace;
-use crate::grant::link::{BridgeChanges, Create, IpvlanMode, MacvlanMode, NewKind, VlanProtocol};
 use crate::kernel::error::{Code, Error};
 use crate::kernel::namespace::Namespaces;
 
@@ -61,7 +61,7 @@ pub(super) fn of_kind(kind: &NewKind) -> Vec<LinkAttribute> {
         } => (InfoKind::MacVlan, Some(macvlan_data(*mode, *bc_queue_len))),
         NewKind::Ipvlan { mode, .. } => (
             InfoKind::IpVlan,
-            Some(InfoData::IpVlan(vec![InfoIpVlan::Mode((*mode).into())])),
+            Some(InfoData::IpVlan(vec![InfoIpVlan::Mode(ipvlan_mode(*mode))])),
         ),
         NewKind::Vlan { id, protocol, .. } => (InfoKind::Vlan, Some(vlan_data(*id, *protocol))),
         NewKind::Vrf { table } => (
@@ -91,7 +91,7 @@ pub(super) fn bridge_data(settings: &BridgeChanges) -> Option<InfoData> {
 }
 
 fn macvlan_data(mode: MacvlanMode, bc_queue_len: Option<u32>) -> InfoData {
-    let mode = InfoMacVlan::Mode(mode.into());
+    let mode = InfoMacVlan::Mode(macvlan_mode(mode));
     let queue = bc_queue_len.map(InfoMacVlan::BcQueueLen);
     InfoData::MacVlan([mode].into_iter().chain(queue).collect())
 }
@@ -104,25 +104,21 @@ fn vlan_data(id: u16, protocol: VlanProtocol) -> InfoData {
     InfoData::Vlan(vec![InfoVlan::Id(id), InfoVlan::Protocol(protocol)])
 }
 
-impl From<MacvlanMode> for MacVlanMode {
-    fn from(mode: MacvlanMode) -> Self {
-        match mode {
-            MacvlanMode::Private => Self::Private,
-            MacvlanMode::Vepa => Self::Vepa,
-            MacvlanMode::Bridge => Self::Bridge,
-            MacvlanMode::Passthru => Self::Passthrough,
-            MacvlanMode::Source => Self::Source,
-        }
+fn macvlan_mode(mode: MacvlanMode) -> MacVlanMode {
+    match mode {
+        MacvlanMode::Private => MacVlanMode::Private,
+        MacvlanMode::Vepa => MacVlanMode::Vepa,
+        MacvlanMode::Bridge => MacVlanMode::Bridge,
+        MacvlanMode::Passthru => MacVlanMode::Passthrough,
+        MacvlanMode::Source => MacVlanMode::Source,
     }
 }
 
-impl From<IpvlanMode> for IpVlanMode {
-    fn from(mode: IpvlanMode) -> Self {
-        match mode {
-            IpvlanMode::L2 => Self::L2,
-            IpvlanMode::L3 => Self::L3,
-            IpvlanMode::L3s => Self::L3S,
-        }
+fn ipvlan_mode(mode: IpvlanMode) -> IpVlanMode {
+    match mode {
+        IpvlanMode::L2 => IpVlanMode::L2,
+        IpvlanMode::L3 => IpVlanMode::L3,
+        IpvlanMode::L3s => IpVlanMode::L3S,
     }
 }
 

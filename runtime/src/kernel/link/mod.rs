@@ -16,6 +16,8 @@ mod wait;
 
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkExtentMask, LinkInfo, LinkMessage};
+use weir_grant::link::LinkFacts;
+use weir_grant::{Namespace, link};
 
 pub use create::create;
 pub use delete::{delete, delete_all};
@@ -32,8 +34,6 @@ use super::error::{Code, Error};
 use super::namespace::Namespaces;
 use super::netlink::RouteSocket;
 use crate::gate::Permit;
-use crate::grant::link::LinkFacts;
-use crate::grant::{Namespace, link};
 
 /// A link, as it was when it was found.
 pub fn get(permit: &Permit<link::Read>, found: Link) -> Link {

@@ -2,7 +2,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use crate::grant::link::flaw_of_name;
+use weir_grant::link::flaw_of_name;
+
 use crate::kernel::error::Error;
 
 /// Checks a name before it goes to the kernel. Errors: `Invalid`.

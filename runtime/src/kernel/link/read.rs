@@ -6,9 +6,8 @@ use netlink_packet_route::link::{
     InfoBridge, InfoBridgePort, InfoData, InfoIpVlan, InfoMacVlan, InfoPortData, InfoVlan, InfoVrf,
     IpVlanMode, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, MacVlanMode, Prop, State,
 };
-
-use crate::grant::Namespace;
-use crate::grant::link::{IpvlanMode, LinkFacts, Mac, MacvlanMode};
+use weir_grant::Namespace;
+use weir_grant::link::{IpvlanMode, LinkFacts, Mac, MacvlanMode};
 
 /// One link.
 #[derive(Clone, Debug, PartialEq)]

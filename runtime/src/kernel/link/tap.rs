@@ -14,12 +14,12 @@ use nix::libc::{self, c_int};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::stat::Mode;
 use nix::unistd::write;
+use weir_grant::Namespace;
+use weir_grant::link::{Create, NewTap};
 
 use super::message::{attributes, discard, set_up};
 use super::read::Link;
 use super::{by_index, by_name, is_taken, name_taken, request};
-use crate::grant::Namespace;
-use crate::grant::link::{Create, NewTap};
 use crate::kernel::error::{Code, Error};
 use crate::kernel::namespace::Namespaces;
 

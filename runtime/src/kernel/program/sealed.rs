@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use sha2::{Digest as _, Sha256};
+use weir_grant::document::Digest;
 
-use crate::grant::document::Digest;
 use crate::kernel::memory::Program;
 
 /// No program is larger than this, in bytes: it is kept in memory while it runs.

@@ -3,11 +3,11 @@
 use std::fs::{self, File};
 
 use tempfile::{NamedTempFile, TempPath};
+use weir_grant::document::Digest;
+use weir_grant::{Capabilities, Invocation};
 
 use super::*;
 use crate::gate::{Audit, Gate, Refusal, Subject};
-use crate::grant::document::Digest;
-use crate::grant::{Capabilities, Invocation};
 
 /// A copy of a program of this system, for one test.
 struct Program(TempPath);

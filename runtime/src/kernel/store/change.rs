@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::grant::store::{CHANGE_SIZE, Change};
+use weir_grant::store::{CHANGE_SIZE, Change};
 
 /// One entry for each key that was touched: its value before the first change and after the last.
 #[derive(Default)]

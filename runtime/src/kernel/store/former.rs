@@ -3,9 +3,10 @@
 
 use std::time::Instant;
 
+use weir_grant::store::Location;
+
 use super::directory::Missing;
 use super::{OpenStore, StorePlace};
-use crate::grant::store::Location;
 use crate::kernel::Error;
 
 /// An attachment of a tenant's network, and the name by which its stores were called.

@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 use weir_files::Paths;
+use weir_grant::store::is_systems;
 
-use crate::grant::store::is_systems;
 use crate::kernel::Error;
 
 /// Fails where `directory` is one of these places, is in one, or has one in it.

@@ -3,10 +3,11 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 
+use weir_grant::Namespace::{self, Container, Host};
+use weir_grant::address::Family;
+use weir_grant::conntrack::{Delete, Filter, Protocol};
+
 use super::{Lab, lab};
-use crate::grant::Namespace::{self, Container, Host};
-use crate::grant::address::Family;
-use crate::grant::conntrack::{Delete, Filter, Protocol};
 use crate::kernel::{Code, Error, conntrack};
 
 /// Connections that are tracked in the namespace from now on, with ports that are translated to

@@ -2,13 +2,13 @@
 //! virtual machine run them, on a kernel that has all of them.
 
 use serde_json::Value;
-
-use super::{Lab, lab, new_link};
-use crate::grant::Namespace::{self, Container, Host};
-use crate::grant::link::{
+use weir_grant::Namespace::{self, Container, Host};
+use weir_grant::link::{
     AddVlans, BridgeChanges, BridgeVlan, Create, DeleteVlans, IpvlanMode, LinkFacts, ListVlans,
     NewKind, NewMaster, Update, UpdateBridge, VlanProtocol,
 };
+
+use super::{Lab, lab, new_link};
 use crate::kernel::Code;
 use crate::kernel::link::{self, Details, Link, create};
 
@@ -49,7 +49,7 @@ fn a_port_of_a_vrf_is_no_port_of_a_bridge() {
             .unwrap();
         let vrf = lab.facts(Host, "vrf7");
         enslave(lab, &host, &vrf);
-        let update = crate::grant::link::UpdatePort {
+        let update = weir_grant::link::UpdatePort {
             link: host,
             hairpin: Some(true),
             isolated: None,
@@ -74,7 +74,7 @@ fn over_lower(lab: &mut Lab, kind: impl Fn(LinkFacts) -> NewKind, check: impl Fn
         assert_eq!(error.code, Code::Exists, "{error}");
         let place = format!("`{name}` exists already in {namespace}");
         assert!(error.message.ends_with(&place), "{error}");
-        let delete = crate::grant::link::Delete {
+        let delete = weir_grant::link::Delete {
             link: lab.facts(namespace, name),
         };
         lab.perform(delete, link::delete).unwrap();

@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Lab, lab, new_link};
-use crate::gate::Permit;
-use crate::grant::Namespace::{Container, Host};
-use crate::grant::link::{
+use weir_grant::Namespace::{Container, Host};
+use weir_grant::link::{
     BridgeChanges, Create, Delete, GetPeer, LinkFacts, List, Mac, MacvlanMode, Move, NewKind,
     NewMaster, NewPeer, NewTap, Update, UpdateBridge, UpdatePort, WaitUp,
 };
+
+use super::{Lab, lab, new_link};
+use crate::gate::Permit;
 use crate::kernel::link::{self, Details, LinkReference, OperState, Port, create, delete, find};
 use crate::kernel::{Code, Error, Namespaces};
 
@@ -30,7 +31,7 @@ fn mac(text: &str) -> Mac {
         .collect())
 }
 
-fn exists(lab: &mut Lab, namespace: crate::grant::Namespace, name: &str) -> bool {
+fn exists(lab: &mut Lab, namespace: weir_grant::Namespace, name: &str) -> bool {
     let reference = LinkReference::Name(name.to_owned());
     find(&mut lab.namespaces, namespace, &reference).is_ok()
 }

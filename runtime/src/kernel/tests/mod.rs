@@ -18,18 +18,18 @@ use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
 use serde_json::Value;
+use weir_grant::address::AddressRule;
+use weir_grant::conntrack::ConntrackRule;
+use weir_grant::link::{BridgeChanges, Create, LinkFacts, LinkRule, NewKind, NewPeer, Read};
+use weir_grant::neighbour::NeighbourRule;
+use weir_grant::route::RouteRule;
+use weir_grant::sysctl::SysctlRule;
+use weir_grant::traffic::TrafficRule;
+use weir_grant::{Capabilities, Invocation, Namespace, Operation};
 
 use super::link::{Link, LinkReference, create, find, get};
 use super::{Error, Namespaces};
 use crate::gate::{Audit, Gate, Permit, Subject};
-use crate::grant::address::AddressRule;
-use crate::grant::conntrack::ConntrackRule;
-use crate::grant::link::{BridgeChanges, Create, LinkFacts, LinkRule, NewKind, NewPeer, Read};
-use crate::grant::neighbour::NeighbourRule;
-use crate::grant::route::RouteRule;
-use crate::grant::sysctl::SysctlRule;
-use crate::grant::traffic::TrafficRule;
-use crate::grant::{Capabilities, Invocation, Namespace, Operation};
 
 /// Two namespaces, and a gate that allows everything in them.
 pub struct Lab {

@@ -7,12 +7,12 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, setsockopt, socket, sockopt,
 };
 use nix::sys::time::TimeVal;
+use weir_grant::Namespace::{Container, Host};
+use weir_grant::address::{Add as AddAddress, Family};
+use weir_grant::link::{LinkFacts, Mac};
+use weir_grant::neighbour::{Add, Announce, Delete, List, State};
 
 use super::{Lab, lab};
-use crate::grant::Namespace::{Container, Host};
-use crate::grant::address::{Add as AddAddress, Family};
-use crate::grant::link::{LinkFacts, Mac};
-use crate::grant::neighbour::{Add, Announce, Delete, List, State};
 use crate::kernel::announce::announce;
 use crate::kernel::neighbour::{self, Neighbour};
 use crate::kernel::{Code, address};

@@ -1,12 +1,12 @@
 //! Capability `route`.
 
 use ipnet::IpNet;
+use weir_grant::Namespace::{Container, Host};
+use weir_grant::address::{Add as AddAddress, Family};
+use weir_grant::link::LinkFacts;
+use weir_grant::route::{Add, Delete, Get, List, NextHop, Replace, Route, RouteKind};
 
 use super::{Lab, lab};
-use crate::grant::Namespace::{Container, Host};
-use crate::grant::address::{Add as AddAddress, Family};
-use crate::grant::link::LinkFacts;
-use crate::grant::route::{Add, Delete, Get, List, NextHop, Replace, Route, RouteKind};
 use crate::kernel::route::{self, Route as Found};
 use crate::kernel::{Code, address};
 

@@ -1,8 +1,9 @@
 //! Capability `sysctl`.
 
+use weir_grant::Namespace::{self, Container, Host};
+use weir_grant::sysctl::{Read, Write};
+
 use super::{Lab, lab};
-use crate::grant::Namespace::{self, Container, Host};
-use crate::grant::sysctl::{Read, Write};
 use crate::kernel::sysctl::{read, replace, write};
 use crate::kernel::{Code, Error};
 

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
 use serde_json::Value;
-
-use super::{Lab, lab, new_link};
-use crate::grant::Namespace::{self, Container, Host};
-use crate::grant::link::{LinkFacts, NewKind};
-use crate::grant::traffic::{
+use weir_grant::Namespace::{self, Container, Host};
+use weir_grant::link::{LinkFacts, NewKind};
+use weir_grant::traffic::{
     self, AddClass, AddFilter, AddQdisc, Class, DeleteClass, DeleteFilter, DeleteQdisc, Discipline,
     Handle, ListClasses, ListFilters, ListQdiscs, Qdisc, Standing, TokenBucket,
 };
+
+use super::{Lab, lab, new_link};
 use crate::kernel::link::create;
 use crate::kernel::traffic::{
     Action, Filter, add_class, add_filter, add_qdisc, delete_class, delete_filter, delete_qdisc,

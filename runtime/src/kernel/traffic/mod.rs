@@ -20,16 +20,16 @@ mod selector;
 use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_EXCL, Nla};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcMessage, TcOption};
-
-use super::error::Error;
-use super::netlink::RouteSocket;
-use super::traffic_answer::OPTIONS;
-use crate::grant::link::LinkFacts;
-use crate::grant::traffic::Handle;
+use weir_grant::link::LinkFacts;
+use weir_grant::traffic::Handle;
 
 pub use class::{add_class, delete_class, list_classes};
 pub use filter::{Action, Filter, add_filter, delete_filter, list_filters};
 pub use qdisc::{add_qdisc, delete_qdisc, list_qdiscs, standing};
+
+use super::error::Error;
+use super::netlink::RouteSocket;
+use super::traffic_answer::OPTIONS;
 
 /// Of requests that make something.
 const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;

@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 use netlink_packet_route::tc::{TcU32Key, TcU32Selector, TcU32SelectorFlags};
+use weir_grant::address::Family;
 
-use crate::grant::address::Family;
 use crate::kernel::error::Error;
 
 /// `ETH_P_…`: to which packets a filter belongs.

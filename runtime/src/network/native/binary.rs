@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use nix::libc;
 use weir_cni::{Error, validate_plugin_type};
+use weir_grant::document::Digest;
 
 use super::codes;
-use crate::grant::document::Digest;
 use crate::kernel::program::{Sealed, Unfit};
 
 /// What weir is called in a directory of plugins.

@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde_json::json;
 use weir_cni::Error;
 use weir_files::Paths;
+use weir_grant::document::Digest;
+use weir_grant::native::{NativeLimits, NativePlugin};
 
 use super::binary::Binary;
 use super::codes;
-use crate::grant::document::Digest;
-use crate::grant::native::{NativeLimits, NativePlugin};
 use crate::network::settings::Settings;
 
 /// `nativePlugins` of weir's own configuration.

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use serde_json::json;
 use weir_cni::{Command, Error};
 use weir_files::ownership::{self, Untrusted};
+use weir_grant::native::{Execute, NativeLimits, NativePlugin};
+use weir_grant::pattern::Pattern;
+use weir_grant::{Capabilities, Invocation};
 
 use super::answer;
 use super::binary::{Binary, unfit};
 use super::{Asked, Failure, MADE_BY, run, unrecorded};
 use crate::gate::{Audit, Gate, Subject};
-use crate::grant::native::{Execute, NativeLimits, NativePlugin};
-use crate::grant::pattern::Pattern;
-use crate::grant::{Capabilities, Invocation};
 use crate::host::Log;
 use crate::kernel::program::{Call, Ended, MOST_MESSAGES};
 use crate::network::codes;

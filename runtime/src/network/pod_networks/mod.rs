@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use weir_cni::{AddResult, Error, NetworkConfigList};
+use weir_grant::mistake::expected_one_of;
 
 use self::names::Names;
 use self::record::{Book, Entry};
@@ -20,7 +21,6 @@ use super::failures::together;
 use super::list::Network;
 use super::settings::{Interface, PodNetwork, Settings};
 use super::several::{self, Left, Member};
-use crate::grant::mistake::expected_one_of;
 use crate::sandbox::Sandbox;
 
 /// Which networks are meant.

@@ -1,9 +1,9 @@
 //! The names of new interfaces: none that the container has, and none that is given away already.
 
 use weir_cni::Error;
+use weir_grant::Namespace;
 
 use super::Attachment;
-use crate::grant::Namespace;
 use crate::kernel::{Namespaces, link};
 use crate::network::settings::{NoneFree, Template};
 

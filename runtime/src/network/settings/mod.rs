@@ -12,14 +12,14 @@ use serde::de::IgnoredAny;
 use weir_cni::Error;
 use weir_files::Paths;
 use weir_files::ownership::{self, Untrusted};
+use weir_grant::mistake::{Mistake, Position};
+use weir_grant::native::NativePlugin;
+use weir_grant::reading::{self, MOST_BYTES};
 
 pub use interface::{NoneFree, Template};
 pub use pod_networks::{Interface, PodNetwork};
 
 use super::codes;
-use crate::grant::mistake::{Mistake, Position};
-use crate::grant::native::NativePlugin;
-use crate::grant::reading::{self, MOST_BYTES};
 use crate::sandbox::Invalid;
 
 /// The configuration. Unknown keys are errors; each key may be left out.

@@ -4,10 +4,10 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use weir_grant::address::Family;
+use weir_grant::route::RouteKind;
 
 use super::plan::everywhere;
-use crate::grant::address::Family;
-use crate::grant::route::RouteKind;
 use crate::kernel::address::Address;
 use crate::kernel::route::Route;
 

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use weir_cni::Error;
+use weir_grant::address::Family;
 
 use super::Made;
-use crate::grant::address::Family;
 use crate::pod::codes;
 
 /// Where the default routes of one family lead from now on.

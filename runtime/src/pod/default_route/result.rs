@@ -1,10 +1,10 @@
 //! The results of the attachments, which say of the default routes what is in the kernel.
 
 use weir_cni::Route;
+use weir_grant::route::MAIN_TABLE;
 
 use super::Made;
 use super::plan::{Move, everywhere};
-use crate::grant::route::MAIN_TABLE;
 
 /// Takes the default routes out of the results, and puts the winner's in. Returns whether that changed
 /// any.

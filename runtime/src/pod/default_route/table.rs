@@ -2,13 +2,13 @@
 //! is put back. An interface is named by its place among all.
 
 use ipnet::IpNet;
+use weir_grant::address::Family;
+use weir_grant::link::LinkFacts;
+use weir_grant::{Namespace, address, route, sysctl};
 
 use super::gateway::Reach;
 use super::interface::Interface;
 use super::plan::everywhere;
-use crate::grant::address::Family;
-use crate::grant::link::LinkFacts;
-use crate::grant::{Namespace, address, route, sysctl};
 use crate::kernel::link::LinkReference;
 use crate::kernel::{self, Code, Namespaces};
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use weir_cni::Error;
+use weir_grant::address::Family;
+use weir_grant::route;
 
 use super::Made;
 use super::interface::{self, Interface, failed};
 use super::plan::{Move, Winner, everywhere};
 use super::table::Table;
-use crate::grant::address::Family;
-use crate::grant::route;
 use crate::kernel::{self, Namespaces};
 use crate::network::Attachment;
 use crate::sandbox::Sandbox;

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 use weir_cni::{Error, NetworkConfigList};
 use weir_files::Paths;
+use weir_grant::section::Request;
 
 use super::cluster::{Cluster, Event, Pod};
 use super::configuration::Configuration;
@@ -19,7 +20,6 @@ use super::devices::{self, Devices, info};
 use super::hand_out::{self, hand_out};
 use super::reference::Reference;
 use super::selection::Element;
-use crate::grant::section::Request;
 use crate::network::{Place, Source};
 use definitions::Definitions;
 

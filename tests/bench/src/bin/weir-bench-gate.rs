@@ -21,9 +21,10 @@ use dlmalloc::GlobalDlmalloc;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use weir::gate::{Audit, Gate, Log, Refusal, Subject};
-use weir::grant::{Document, Invocation, Operation};
-use weir::grant::{address, firewall, ipam, link, neighbour, route, store, sysctl};
 use weir_files::Paths;
+use weir_grant::{
+    Document, Invocation, Operation, address, firewall, ipam, link, neighbour, route, store, sysctl,
+};
 
 #[global_allocator]
 static HEAP: GlobalDlmalloc = GlobalDlmalloc;

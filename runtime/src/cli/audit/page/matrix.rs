@@ -1,13 +1,13 @@
 //! The matrix: plugins × capabilities. Each cell says in signs and numbers what colour says as well.
 
 use maud::{Markup, html};
+use weir_grant::Capability;
 
 use super::Plugin;
 use crate::cli::audit::count::Count;
 use crate::cli::audit::filter::Filter;
 use crate::cli::audit::rules;
 use crate::cli::audit::text::number;
-use crate::grant::Capability;
 use crate::host::printable;
 
 /// The section.

@@ -1,6 +1,7 @@
 //! One plugin: its component, its grants rule by rule, and how often each rule was used.
 
 use maud::{Markup, html};
+use weir_grant::own;
 
 use super::Plugin;
 use crate::cli::audit::count::{Count, Use};
@@ -9,7 +10,6 @@ use crate::cli::audit::tally::PluginTally;
 use crate::cli::audit::text::{counted, number};
 use crate::cli::audit::time;
 use crate::cli::grants::standing::Grant;
-use crate::grant::own;
 use crate::host::printable;
 
 /// A section with so few rules stays on one sheet of paper.

@@ -7,14 +7,14 @@ use std::io::{ErrorKind, Write};
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use weir_cni::{Command, Error, NetworkConfigList};
+use weir_grant::document::{API_VERSION, KIND};
+use weir_grant::{Capabilities, Capability};
 
 use super::places::Places;
 use crate::cli::output::show as show_error;
 use crate::cli::record::{self, Record, Verdict};
 use crate::cli::throwaway::{Container, Throwaway};
 use crate::gate::escape;
-use crate::grant::document::{API_VERSION, KIND};
-use crate::grant::{Capabilities, Capability};
 use crate::network::{Attachment, Network};
 use crate::sandbox::{Catalogue, Sandbox};
 

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use weir_grant::pattern::{Directory, File};
 
 use crate::cli::record::{Record, Verdict};
-use crate::grant::pattern::{Directory, File};
 
 /// What was asked for, as plugins named it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

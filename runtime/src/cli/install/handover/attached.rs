@@ -12,10 +12,10 @@ use weir_cni::{
     validate_interface_name,
 };
 use weir_files::Paths;
+use weir_grant::Namespace;
+use weir_grant::firewall::RemoveReference;
 
 use crate::cli::output::show;
-use crate::grant::Namespace;
-use crate::grant::firewall::RemoveReference;
 use crate::kernel::link;
 use crate::kernel::namespace::Namespaces;
 use crate::network::{Attachment, Cache, Cached, is_of_node};

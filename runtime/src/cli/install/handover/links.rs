@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
+use weir_grant::link::Update;
+use weir_grant::{Invocation, Namespace};
 
 use crate::cli::output::show;
-use crate::grant::link::Update;
-use crate::grant::{Invocation, Namespace};
 use crate::kernel::{self, Namespaces, link};
 use crate::sandbox::Sandbox;
 

@@ -30,13 +30,13 @@ use anyhow::{Context, Result, anyhow, bail};
 use ipnet::IpNet;
 use weir_cni::{Command, PluginConfig};
 use weir_files::Paths;
+use weir_grant::Invocation;
+use weir_grant::firewall::{Family, Value};
 
 use self::attached::{Attached, Known};
 use self::masquerade::Iptables;
 use super::bin_dir;
 use crate::cli::output::{complain, say, show};
-use crate::grant::Invocation;
-use crate::grant::firewall::{Family, Value};
 use crate::kernel::Namespaces;
 use crate::kernel::firewall::{OwnElement, OwnTable, count_reference};
 use crate::network::{Asked, SEARCH_PATH, Successor, Surroundings};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use nix::errno::Errno;
+use weir_grant::firewall::{Apply, Command, Element, Elements, RemoveReference};
+use weir_grant::{Invocation, Namespace};
 
 use crate::cli::output::show;
-use crate::grant::firewall::{Apply, Command, Element, Elements, RemoveReference};
-use crate::grant::{Invocation, Namespace};
 use crate::kernel::firewall::{self, OwnElement, OwnTable};
 use crate::kernel::{self, Code, Namespaces};
 use crate::sandbox::Sandbox;

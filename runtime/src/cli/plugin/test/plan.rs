@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Map, Value, json};
 use weir_cni::{Args, NetworkConfigList, PluginConfig};
+use weir_grant::Document;
+use weir_grant::document::{API_VERSION, KIND};
 
 use super::Arguments;
 use crate::cli::component::{inspect, read};
 use crate::cli::config::{capability_args, read_network};
 use crate::cli::output::show;
-use crate::grant::Document;
-use crate::grant::document::{API_VERSION, KIND};
 use crate::sandbox::{Catalogue, Sandbox, parse_grant};
 
 /// The grant of a project stands beside its test configuration.

@@ -4,9 +4,9 @@
 use anyhow::Result;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcMessage};
+use weir_grant::traffic::Handle;
 
 use super::route::{Names, links, list, name, names, open};
-use crate::grant::traffic::Handle;
 use crate::kernel::netlink::RouteSocket;
 
 /// Where `clsact` has its filters: `TC_H_MIN_INGRESS`, `TC_H_MIN_EGRESS`.

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 use sha2::{Digest, Sha512};
+use weir_grant::firewall::RemoveReference;
 
-use crate::grant::firewall::RemoveReference;
 use crate::kernel::error::{Code, Error};
 
 /// How long the names of iptables chains are.

@@ -6,13 +6,13 @@ use ipnet::IpNet;
 
 use super::networks::network;
 use super::spell::{key, literal, spell};
-use crate::grant::address::Family;
-use crate::grant::asked::Need;
-use crate::grant::namespace::Namespace;
-use crate::grant::operation::{Capability, Invocation, Verb};
-use crate::grant::outline::Outline;
-use crate::grant::pattern::{DATA_DIR, RESOLV_CONF};
-use crate::grant::{
+use crate::address::Family;
+use crate::asked::Need;
+use crate::namespace::Namespace;
+use crate::operation::{Capability, Invocation, Verb};
+use crate::outline::Outline;
+use crate::pattern::{DATA_DIR, RESOLV_CONF};
+use crate::{
     address, conntrack, device, firewall, firewalld, ipam, link, native, neighbour, packet, route,
     rule, store, sysctl, traffic,
 };

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::networks::{MOST_NETWORKS, few};
 use super::spell::spell;
 use super::*;
-use crate::grant::named::{named, recorded};
-use crate::grant::namespace::Namespace;
-use crate::grant::operation::Decision;
+use crate::named::{named, recorded};
+use crate::namespace::Namespace;
+use crate::operation::Decision;
 
 fn invocation(id: &str) -> Invocation {
     Invocation {

@@ -90,11 +90,11 @@ impl fmt::Display for LinkFacts {
 /// Tells of an operation which of its fields are the links that it names.
 macro_rules! names_links {
     ($($field:ident),+) => {
-        fn links(&self) -> Vec<&$crate::grant::link::LinkFacts> {
+        fn links(&self) -> Vec<&$crate::link::LinkFacts> {
             vec![$(&self.$field),+]
         }
 
-        fn links_mut(&mut self) -> Vec<&mut $crate::grant::link::LinkFacts> {
+        fn links_mut(&mut self) -> Vec<&mut $crate::link::LinkFacts> {
             vec![$(&mut self.$field),+]
         }
     };

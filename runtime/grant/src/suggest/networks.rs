@@ -2,9 +2,9 @@
 
 use ipnet::IpNet;
 
-use crate::grant::asked::{Asked, Need};
-use crate::grant::outline::Outline;
-use crate::grant::pattern::contains;
+use crate::asked::{Asked, Need};
+use crate::outline::Outline;
+use crate::pattern::contains;
 
 /// More networks than these in one rule become larger ones.
 pub(super) const MOST_NETWORKS: usize = 4;

@@ -34,7 +34,7 @@ fn the_published_schema_is_that_of_the_types() {
 }
 
 fn published() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/plugin-grant.schema.json")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plugin-grant.schema.json")
 }
 
 fn generate() -> Value {

@@ -33,7 +33,7 @@ mod tests {
 
     /// The functions of an interface of the contract, as it is written.
     fn functions(capability: Capability) -> Vec<String> {
-        let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");
+        let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
         let file = contract.join(format!("{capability}.wit"));
         let text = fs::read_to_string(file).expect("a file for each capability");
         let names = text.lines().filter_map(|line| line.split_once(": func("));
