@@ -11,8 +11,8 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
 use serde_json::Value as Json;
-use weir::gate::{Audit, Gate, Subject};
 use weir::kernel::{Code, Error, Namespaces, firewall};
+use weir_gate::{Audit, Gate, Subject};
 use weir_grant::firewall::*;
 use weir_grant::link::Mac;
 use weir_grant::{Capabilities, Invocation, Namespace};

@@ -1,6 +1,6 @@
 //! A gate that lets everything through: the kernel layer's functions want a permit.
 
-use weir::gate::{Audit, Gate, Outcome, Permit, Refusal, Subject};
+use weir_gate::{Audit, Gate, Outcome, Permit, Refusal, Subject};
 use weir_grant::{Capabilities, Invocation, Operation};
 use weir::kernel;
 

@@ -7,7 +7,7 @@
 //! | 0 | `weir_cni` | CNI types, conversions, validation |
 //! | 0 | `weir_files` | where files are on a node, whose they are, and how one is replaced |
 //! | 1 | `weir_grant` | the policy document, operations and their matching |
-//! | 2 | [`gate`] | authorises an operation, records it, hands out the permit |
+//! | 2 | `weir_gate` | authorises an operation, records it, hands out the permit |
 //! | 3 | [`kernel`] | netlink, namespaces, nftables, sysctl, state files |
 //! | 4 | [`host`] | contract call → operation → gate → kernel |
 //! | 5 | [`sandbox`] | one invocation of one plugin |
@@ -17,7 +17,6 @@
 
 #[cfg(feature = "sandbox")]
 pub mod cli;
-pub mod gate;
 #[cfg(feature = "sandbox")]
 pub mod host;
 pub mod kernel;

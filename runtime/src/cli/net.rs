@@ -12,10 +12,10 @@ use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value};
 use weir_cni::{NetworkConfigList, to_json};
 use weir_files::Paths;
+use weir_gate::escape;
 
 use super::config::capability_args;
 use crate::cli::output::{print_line, show};
-use crate::gate::escape;
 use crate::network::{Attachment, Cache, Network, find};
 use crate::sandbox::Sandbox;
 

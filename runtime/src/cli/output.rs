@@ -9,7 +9,8 @@ use serde::Serialize;
 use weir_cni::Error;
 
 pub(super) use super::standard_output::{Failure, StandardOutput, finish, print};
-use crate::gate::escape;
+use weir_gate::escape;
+
 use crate::host::printable;
 
 /// Prints a line as it is, as `println!` does; where it cannot be written, the command's end tells.

@@ -3,13 +3,13 @@
 pub mod run;
 
 use weir_cni::{AddResult, Command, Error};
+use weir_gate::{self as gate, Refusal};
 use weir_grant::ipam::Run;
 
 use super::bindings::weir::cni::cni::AttachmentResult;
 use super::bindings::weir::cni::ipam::Host as Contract;
 use super::state::Host;
 use super::undo::Undo;
-use crate::gate::{self, Refusal};
 pub use run::RunIpam;
 
 /// CNI error code of what a grant does not allow.

@@ -8,13 +8,13 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
+use weir_gate::Permit;
 use weir_grant::address::{Add, Delete, Family, List, Settle};
 use weir_grant::link::LinkFacts;
 
 use super::error::{Code, Error};
 use super::namespace::Namespaces;
 use super::notification::{Group, Notifications, Wait};
-use crate::gate::Permit;
 
 /// One address of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use nix::sys::socket::{
     AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn6, SockaddrLike,
     bind, sendto, setsockopt, socket, sockopt,
 };
+use weir_gate::Permit;
 use weir_grant::link::LinkFacts;
 use weir_grant::neighbour::Announce;
 
@@ -17,7 +18,6 @@ use super::error::{Code, Error};
 use super::link::{LinkLayer, link_layer, set_address};
 use super::namespace::Namespaces;
 use super::sysctl;
-use crate::gate::Permit;
 
 /// RFC 4861 section 7.1.2: a receiver drops a neighbour advertisement with another hop limit.
 const HOP_LIMIT: i32 = 255;

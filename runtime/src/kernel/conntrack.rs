@@ -10,6 +10,7 @@ use netlink_bindings::conntrack::{ConntrackAttrs, IterableTupleAttrs, PushConntr
 use netlink_bindings::traits::Pusher;
 use nix::errno::Errno;
 use nix::libc;
+use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::address::Family;
 use weir_grant::conntrack::{Delete, Filter};
@@ -17,7 +18,6 @@ use weir_grant::conntrack::{Delete, Filter};
 use super::error::{Code, Error};
 use super::namespace::Namespaces;
 use super::netfilter::{MessageType, NetfilterSocket};
-use crate::gate::Permit;
 
 /// `NFNL_SUBSYS_CTNETLINK`, `IPCTNL_MSG_CT_GET`, `IPCTNL_MSG_CT_DELETE`.
 const SUBSYSTEM: u8 = 1;

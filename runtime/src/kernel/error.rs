@@ -4,8 +4,7 @@ use std::fmt;
 use std::io;
 
 use nix::errno::Errno;
-
-use crate::gate::{Outcome, Refusal};
+use weir_gate::{Outcome, Refusal};
 
 /// The contract's `error-code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,10 @@ use std::path::Path;
 
 use nix::fcntl::OFlag;
 use weir_files::Paths;
+use weir_gate::Permit;
 use weir_grant::store::ReadFile;
 
 use super::error::Error;
-use crate::gate::Permit;
 
 /// A larger one is no configuration.
 const LARGEST: u64 = 64 << 10;

@@ -13,12 +13,12 @@ use std::time::Instant;
 use ipnet::IpNet;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout_at;
+use weir_gate::Permit;
 use weir_grant::firewalld::{AddSource, IsRunning, RemoveSource, ZoneOfSource};
 use zbus::fdo::{self, DBusProxy};
 use zbus::names::BusName;
 
 use super::error::{Code, Error};
-use crate::gate::Permit;
 
 const SERVICE: &str = "org.fedoraproject.FirewallD1";
 

@@ -9,7 +9,7 @@
 //! plugin test` looks at what a plugin has left. An invocation's own are out of reach from the floors above.
 //! A native plugin is no plugin of the sandbox, and running one ([`program`]) takes a permit all the same.
 //!
-//! [`Permit`]: crate::gate::Permit
+//! [`Permit`]: weir_gate::Permit
 
 pub mod address;
 pub mod announce;

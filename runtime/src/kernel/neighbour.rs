@@ -8,6 +8,7 @@ use netlink_packet_route::neighbour::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
+use weir_gate::Permit;
 use weir_grant::address::Family;
 use weir_grant::link::{LinkFacts, Mac};
 use weir_grant::neighbour::{Add, Delete, List, State};
@@ -15,7 +16,6 @@ use weir_grant::neighbour::{Add, Delete, List, State};
 use super::address::address_family;
 use super::error::Error;
 use super::namespace::Namespaces;
-use crate::gate::Permit;
 
 /// One entry.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
+use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::address::Family;
 use weir_grant::pattern::contains;
@@ -20,7 +21,6 @@ use weir_grant::route::{
 use super::address::address_family;
 use super::error::{Code, Error};
 use super::namespace::Namespaces;
-use crate::gate::Permit;
 
 /// A route as the kernel reports it. Links are indexes in its namespace.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,11 +9,11 @@ use std::sync::OnceLock;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, OpenOptions};
 use nix::errno::Errno;
+use weir_gate::Permit;
 use weir_grant::sysctl::{Read, Write, flaw_of_key, flaw_of_value, segments};
 
 use super::error::{Code, Error};
 use super::namespace::Namespaces;
-use crate::gate::Permit;
 
 /// The parameters of the reading thread's network namespace.
 const DIRECTORY: &str = "/proc/sys/net";

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use weir_cni::{AddResult, Command, Error, Execution, NetworkConfigList, PluginConfig, to_json};
+use weir_gate::Subject;
 use weir_grant::section::in_one_part;
 
 use super::attachment::Attachment;
@@ -14,7 +15,6 @@ use super::failures::{Failed, together, with_left};
 use super::native::{Asked, NativePlugins};
 use super::plugin::run_plugin;
 use super::source::Source;
-use crate::gate::Subject;
 use crate::host::Log;
 use crate::sandbox::Sandbox;
 

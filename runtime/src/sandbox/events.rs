@@ -1,12 +1,12 @@
 //! What the audit log has of plugins that were not run, that came and went, and of grants that changed.
 
 use weir_cni::Error;
+use weir_gate::{Event, Subject};
 use weir_grant::document::Digest;
 
 use super::invoke::Sandbox;
 use super::request::Request;
 use super::seen::Seen;
-use crate::gate::{Event, Subject};
 
 impl Sandbox {
     /// Records that a plugin was not run. `digest` is of the component, where that could be told. Returns the error, which

@@ -7,6 +7,7 @@ use serde_json::Value;
 use wasmtime::component::Component;
 use weir_cni::Error;
 use weir_engine::bounds;
+use weir_gate::{Audit, Gate, Subject};
 use weir_grant::document::Digest;
 use weir_grant::store::Configured;
 use weir_grant::{Capabilities, Invocation, Limits};
@@ -20,7 +21,6 @@ use super::imports::{self, Imported, Requested, imported, requested};
 use super::installed::digest;
 use super::invoke::Sandbox;
 use super::request::About;
-use crate::gate::{Audit, Gate, Subject};
 use crate::host::{Host, Log, Setup};
 use crate::kernel::Namespaces;
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use wasmtime::Engine;
 use weir_cni::{AddResult, Command, Error};
 use weir_files::Paths;
+use weir_gate::{Audit, Gate, Log as AuditLog, Subject};
 use weir_grant::{Invocation, Limits};
 
 use super::call::Call;
@@ -17,7 +18,6 @@ use super::codes;
 use super::grants::{Granted, Grants};
 use super::request::Request;
 use super::workshop::Workshop;
-use crate::gate::{Audit, Gate, Log as AuditLog, Subject};
 use crate::host::bindings::PluginPre;
 use crate::host::{DENIED, Host, Log, RunIpam, Setup};
 use crate::kernel::Namespaces;

@@ -6,12 +6,12 @@ use std::sync::OnceLock;
 
 use sha2::{Digest as _, Sha256};
 use weir_cni::{Command, Error};
+use weir_gate::{Gate, Subject};
 use weir_grant::document::Digest;
 use weir_grant::pattern::Pattern;
 use weir_grant::{Capabilities, Invocation, own};
 
 use super::invoke::Sandbox;
-use crate::gate::{Gate, Subject};
 
 /// The program that this process runs, whatever has its name by now.
 const PROGRAM: &str = "/proc/self/exe";

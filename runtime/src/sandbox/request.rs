@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use weir_cni::{AddResult, Attachment, Command};
+use weir_gate::Subject;
 use weir_grant::section::Request as Asked;
 use weir_grant::store::Configured;
-
-use crate::gate::Subject;
 
 /// What a plugin is asked to do.
 #[derive(Clone, Debug)]

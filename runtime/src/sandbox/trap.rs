@@ -6,9 +6,9 @@ use std::time::Instant;
 use bytesize::ByteSize;
 use wasmtime::Trap;
 use weir_cni::Error;
+use weir_gate::MOST_RECORDED;
 
 use super::codes;
-use crate::gate::MOST_RECORDED;
 use crate::host::{Host, MOST_KEPT};
 
 /// Explains why a call of a plugin did not return.

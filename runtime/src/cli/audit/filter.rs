@@ -6,13 +6,13 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use glob::Pattern;
 use jiff::Timestamp;
+use weir_gate::{EVENT_CAPABILITIES, EVENTS};
 use weir_grant::Capability;
 use weir_grant::mistake::expected_one_of;
 use weir_grant::named::{no_such, recorded_names};
 
 use super::time;
 use crate::cli::record::{Record, Verdict};
-use crate::gate::{EVENT_CAPABILITIES, EVENTS};
 
 /// The filters: a record passes that matches each of them. One that is given several times matches
 /// any of its values.

@@ -19,11 +19,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use weir_files::Paths;
+use weir_gate::escape;
 use weir_grant::own;
 
 use super::output::{Answer, Format, StandardOutput, complain};
 use super::record::{Log, Record, Verdict};
-use crate::gate::escape;
 use crate::network::Settings;
 use crate::sandbox::Catalogue;
 use filter::Filter;

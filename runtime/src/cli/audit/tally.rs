@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::BuildHasher;
 
 use serde::{Serialize, Serializer};
+use weir_gate::EVENTS;
 use weir_grant::Closest;
 
 use super::count::{Count, Use};
 use super::timeline::Timeline;
 use crate::cli::record::{Record, Verdict};
-use crate::gate::EVENTS;
 
 /// So many different denials of a plugin are told apart.
 const MOST_DENIALS: usize = 100;

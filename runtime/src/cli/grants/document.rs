@@ -1,10 +1,10 @@
 //! A grant as text: the document with a rule on each line, and sentences that fit on a page.
 
 use serde_json::Value;
+use weir_gate::misleads;
 use weir_grant::flow::flow;
 use weir_grant::{Capability, Document, Limits};
 
-use crate::gate::misleads;
 use crate::host::printable;
 
 /// Where sentences are broken.

@@ -5,10 +5,10 @@ use serde::Serialize;
 use serde_json::Value;
 use weir_cni::{Command, to_json};
 use weir_files::Paths;
+use weir_gate::escape;
 
 use super::{AttachmentArguments, sandbox};
 use crate::cli::output::{print_line, show};
-use crate::gate::escape;
 use crate::network::{Attached, Choice, PodNetworks};
 
 /// One attachment, as it is printed.

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
+use weir_gate::Event;
 
 use super::coverage::{Candidate, Coverage};
 use super::difference::Difference;
 use crate::cli::component::{inspect, name_of, read};
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, complain, say};
-use crate::gate::Event;
 use crate::sandbox::{Catalogue, Inspection, Sandbox};
 
 #[derive(Args)]

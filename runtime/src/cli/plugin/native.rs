@@ -6,10 +6,10 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
 use weir_files::Paths;
+use weir_gate::escape;
 use weir_grant::native::NativePlugin;
 
 use crate::cli::output::{Answer, complain, print_line, show};
-use crate::gate::escape;
 use crate::network::inspect_native;
 
 #[derive(Args)]

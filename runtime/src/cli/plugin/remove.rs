@@ -3,12 +3,12 @@
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use weir_gate::Event;
 use weir_grant::document::Digest;
 
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, say};
 use crate::cli::outside::refuse;
-use crate::gate::Event;
 use crate::sandbox::{Grants, Loaded, Origin, Sandbox};
 
 #[derive(Args)]

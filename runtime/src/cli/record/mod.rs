@@ -8,11 +8,11 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use weir_gate::{Denied, EVENT_CAPABILITIES};
 use weir_grant::asked::Asked;
 use weir_grant::named::recorded;
 use weir_grant::{Closest, Invocation};
 
-use crate::gate::{Denied, EVENT_CAPABILITIES};
 pub use log::{Log, Take, read};
 pub use text::arguments;
 

@@ -8,8 +8,7 @@ use std::time::SystemTime;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use weir_files::ownership;
-
-use crate::gate::misleads;
+use weir_gate::misleads;
 
 /// Writes JSON Lines, one append each, until the grant's bound is used up.
 pub struct Log {

@@ -37,6 +37,7 @@ mod transaction;
 mod undo;
 mod value;
 
+use weir_gate::Permit;
 use weir_grant::firewall::{
     Apply, Chain, Element, Family, GetElement, ListChains, ListElements, ListRules, ListSets, Rule,
     Value,
@@ -52,7 +53,6 @@ use self::read::Reader;
 use super::error::Error;
 use super::namespace::Namespaces;
 use super::netfilter::NetfilterSocket;
-use crate::gate::Permit;
 
 /// Carries out commands as one transaction, and returns the transactions that take back what it
 /// created, in the order in which they are to be carried out. What another invocation has put

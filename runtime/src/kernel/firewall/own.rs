@@ -3,6 +3,7 @@
 
 use netlink_bindings::nftables::TableAttrs;
 use nix::errno::Errno;
+use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::firewall::{Apply, Command, Element, Family, Policy};
 
@@ -12,7 +13,6 @@ use super::kind::Kind;
 use super::read::Reader;
 use super::set::malformed;
 use super::transaction::Transaction;
-use crate::gate::Permit;
 use crate::kernel::error::{Code, Error};
 use crate::kernel::namespace::Namespaces;
 use crate::kernel::netfilter::NetfilterSocket;

@@ -4,13 +4,13 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkMessage};
 use nix::errno::Errno;
+use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::link::{Create, LinkFacts, NewKind, NewPeer};
 
 use super::message::{attributes, discard, info, into_namespace, of_kind, refused_mac, set_up};
 use super::read::Link;
 use super::{by_name, is_taken, name, name_taken, request, tap, update};
-use crate::gate::Permit;
 use crate::kernel::error::{Code, Error};
 use crate::kernel::namespace::Namespaces;
 

@@ -2,10 +2,10 @@
 
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
+use weir_gate::Permit;
 use weir_grant::link::Delete;
 
 use super::{by_index, standing};
-use crate::gate::Permit;
 use crate::kernel::error::{Code, Error};
 use crate::kernel::namespace::Namespaces;
 use crate::kernel::netlink::RouteSocket;

@@ -16,6 +16,7 @@ mod wait;
 
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkExtentMask, LinkInfo, LinkMessage};
+use weir_gate::Permit;
 use weir_grant::link::LinkFacts;
 use weir_grant::{Namespace, link};
 
@@ -33,7 +34,6 @@ pub use wait::wait_up;
 use super::error::{Code, Error};
 use super::namespace::Namespaces;
 use super::netlink::RouteSocket;
-use crate::gate::Permit;
 
 /// A link, as it was when it was found.
 pub fn get(permit: &Permit<link::Read>, found: Link) -> Link {

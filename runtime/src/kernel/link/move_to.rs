@@ -3,13 +3,13 @@
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkAttribute;
 use nix::errno::Errno;
+use weir_gate::Permit;
 use weir_grant::link::Move;
 
 use super::message::into_namespace;
 use super::read::Link;
 use super::update::alias_attribute;
 use super::{by_index, by_name, is_taken, name, name_taken, request};
-use crate::gate::Permit;
 use crate::kernel::error::Error;
 use crate::kernel::namespace::Namespaces;
 

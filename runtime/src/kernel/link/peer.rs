@@ -5,11 +5,11 @@ use std::os::fd::AsRawFd;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkAttribute;
 use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
+use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::link::GetPeer;
 
 use super::{by_index, request};
-use crate::gate::Permit;
 use crate::kernel::error::{Code, Error};
 use crate::kernel::namespace::Namespaces;
 

@@ -6,13 +6,13 @@ use netlink_packet_route::link::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
+use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::link::{BridgeChanges, LinkFacts, NewMaster, Update, UpdateBridge, UpdatePort};
 
 use super::message::{bridge_data, refused_mac, set_up};
 use super::read::{Details, Link};
 use super::{by_index, by_name, name, name_taken, request};
-use crate::gate::Permit;
 use crate::kernel::error::{Code, Error};
 use crate::kernel::namespace::Namespaces;
 

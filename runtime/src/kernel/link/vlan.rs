@@ -5,10 +5,10 @@ use netlink_packet_route::link::{
     LinkMessage,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use weir_gate::Permit;
 use weir_grant::link::{AddVlans, BridgeVlan, DeleteVlans, LinkFacts, ListVlans};
 
 use super::{by_index, link_message};
-use crate::gate::Permit;
 use crate::kernel::error::Error;
 use crate::kernel::namespace::Namespaces;
 

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use netlink_packet_route::RouteNetlinkMessage;
+use weir_gate::Permit;
 use weir_grant::link::{LinkFacts, WaitUp};
 
 use super::read::{Link, OperState};
 use super::{by_index, request};
-use crate::gate::Permit;
 use crate::kernel::error::Error;
 use crate::kernel::namespace::Namespaces;
 use crate::kernel::notification::{Group, Notifications, Wait};

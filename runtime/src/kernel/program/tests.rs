@@ -3,11 +3,11 @@
 use std::fs::{self, File};
 
 use tempfile::{NamedTempFile, TempPath};
+use weir_gate::{Audit, Gate, Refusal, Subject};
 use weir_grant::document::Digest;
 use weir_grant::{Capabilities, Invocation};
 
 use super::*;
-use crate::gate::{Audit, Gate, Refusal, Subject};
 
 /// A copy of a program of this system, for one test.
 struct Program(TempPath);
@@ -54,7 +54,7 @@ impl From<Refusal> for Outcome {
     }
 }
 
-impl crate::gate::Outcome for Outcome {
+impl weir_gate::Outcome for Outcome {
     fn is_refusal(&self) -> bool {
         false
     }

@@ -31,11 +31,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use weir_files::Paths;
+use weir_gate::Permit;
 use weir_grant::store::{
     Change, Claim, Delete, Find, Get, Keys, Location, OpenRead, OpenWrite, Put, Revert,
 };
 
-use crate::gate::Permit;
 use crate::kernel::{Code, Error};
 use change::Journal;
 use directory::{Directory, MOST_VALUE, Missing};

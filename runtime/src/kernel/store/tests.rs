@@ -15,12 +15,12 @@ use std::time::{Duration, Instant, SystemTime};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::geteuid;
 use tempfile::TempDir;
+use weir_gate::{Audit, Gate, Subject};
 use weir_grant::store::StoreRule;
 use weir_grant::{Capabilities, Invocation};
 
 use super::table::{HEADER, LEAST_ROOM, SUM};
 use super::*;
-use crate::gate::{Audit, Gate, Subject};
 
 const NETWORK: &str = "pods";
 /// Names a node's root for a test that runs as a process of its own.

@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
 use weir_files::{Durability, Paths, paths};
+use weir_gate::Permit;
 use weir_grant::sysctl::Write;
 
 use super::{check_value, explain_value, path_of, read_value, replace_value, write_value};
-use crate::gate::Permit;
 use crate::kernel::error::{Code, Error};
 use crate::kernel::namespace::Namespaces;
 

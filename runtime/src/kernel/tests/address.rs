@@ -4,12 +4,12 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
+use weir_gate::Permit;
 use weir_grant::Namespace::{Container, Host};
 use weir_grant::address::{Add, Delete, Family, List, Settle};
 use weir_grant::link::LinkFacts;
 
 use super::{Lab, lab};
-use crate::gate::Permit;
 use crate::kernel::address::{self, Address};
 use crate::kernel::{Code, Error, Namespaces};
 

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use weir_gate::Permit;
 use weir_grant::Namespace::{Container, Host};
 use weir_grant::link::{
     BridgeChanges, Create, Delete, GetPeer, LinkFacts, List, Mac, MacvlanMode, Move, NewKind,
@@ -9,7 +10,6 @@ use weir_grant::link::{
 };
 
 use super::{Lab, lab, new_link};
-use crate::gate::Permit;
 use crate::kernel::link::{self, Details, LinkReference, OperState, Port, create, delete, find};
 use crate::kernel::{Code, Error, Namespaces};
 

@@ -18,6 +18,7 @@ use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
 use serde_json::Value;
+use weir_gate::{Audit, Gate, Permit, Subject};
 use weir_grant::address::AddressRule;
 use weir_grant::conntrack::ConntrackRule;
 use weir_grant::link::{BridgeChanges, Create, LinkFacts, LinkRule, NewKind, NewPeer, Read};
@@ -29,7 +30,6 @@ use weir_grant::{Capabilities, Invocation, Namespace, Operation};
 
 use super::link::{Link, LinkReference, create, find, get};
 use super::{Error, Namespaces};
-use crate::gate::{Audit, Gate, Permit, Subject};
 
 /// Two namespaces, and a gate that allows everything in them.
 pub struct Lab {

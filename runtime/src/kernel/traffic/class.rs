@@ -3,12 +3,12 @@
 use netlink_bindings::utils::find_attr;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::TcOption;
+use weir_gate::Permit;
 use weir_grant::link::LinkFacts;
 use weir_grant::traffic::{AddClass, Class, DeleteClass, HTB, Handle, ListClasses};
 
 use super::qdisc::is_there;
 use super::{NEW, Object, about, dump, echo, new, option, rate};
-use crate::gate::Permit;
 use crate::kernel::error::Error;
 use crate::kernel::namespace::Namespaces;
 use crate::kernel::netlink::RouteSocket;

@@ -9,13 +9,13 @@ use netlink_packet_route::tc::{
     TcMirrorActionType, TcOption, TcU32Selector,
 };
 use nix::errno::Errno;
+use weir_gate::Permit;
 use weir_grant::link::LinkFacts;
 use weir_grant::traffic::{self, AddFilter, DeleteFilter, HTB, Handle, ListFilters, MIRRED};
 
 use super::qdisc::is_there;
 use super::selector::Networks;
 use super::{NEW, Object, about, dump, echo, new, rate};
-use crate::gate::Permit;
 use crate::kernel::error::{Code, Error};
 use crate::kernel::namespace::Namespaces;
 use crate::kernel::netlink::RouteSocket;

@@ -4,13 +4,13 @@ use netlink_bindings::utils::find_attr;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcOption};
 use nix::errno::Errno;
+use weir_gate::Permit;
 use weir_grant::link::LinkFacts;
 use weir_grant::traffic::{
     AddQdisc, DeleteQdisc, Discipline, Handle, ListQdiscs, Qdisc, Standing, TokenBucket,
 };
 
 use super::{NEW, Object, about, dump, echo, new, option, rate};
-use crate::gate::Permit;
 use crate::kernel::error::{Code, Error};
 use crate::kernel::namespace::Namespaces;
 use crate::kernel::netlink::RouteSocket;

@@ -15,6 +15,7 @@ use std::time::Duration;
 use serde_json::json;
 use weir_cni::{AddResult, Command, Error, PluginConfig};
 use weir_files::Paths;
+use weir_gate::{Audit, Gate, Outcome, Permit, Refusal, Subject};
 use weir_grant::native::Execute;
 use weir_grant::{Capabilities, Invocation};
 
@@ -27,7 +28,6 @@ use super::attachment::Attachment;
 use super::codes;
 use super::failures::{Failed, with_left};
 use super::source::MADE_BY;
-use crate::gate::{Audit, Gate, Outcome, Permit, Refusal, Subject};
 use crate::host::Log;
 use crate::kernel::program::{self, Call, MOST_MESSAGES};
 use crate::sandbox::Sandbox;

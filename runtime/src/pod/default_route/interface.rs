@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use weir_cni::{Command, Error};
+use weir_gate::Gate;
 use weir_grant::link::LinkFacts;
 use weir_grant::{Invocation, Namespace};
 
 use super::Made;
-use crate::gate::Gate;
 use crate::kernel::Namespaces;
 use crate::kernel::link::{Link, LinkReference, find};
 use crate::network::Attachment;

@@ -20,8 +20,8 @@ use anyhow::{Context, Result, anyhow, ensure};
 use dlmalloc::GlobalDlmalloc;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use weir::gate::{Audit, Gate, Log, Refusal, Subject};
 use weir_files::Paths;
+use weir_gate::{Audit, Gate, Log, Refusal, Subject};
 use weir_grant::{
     Document, Invocation, Operation, address, firewall, ipam, link, neighbour, route, store, sysctl,
 };

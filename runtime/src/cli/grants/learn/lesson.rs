@@ -7,6 +7,7 @@ use std::io::{ErrorKind, Write};
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use weir_cni::{Command, Error, NetworkConfigList};
+use weir_gate::escape;
 use weir_grant::document::{API_VERSION, KIND};
 use weir_grant::{Capabilities, Capability};
 
@@ -14,7 +15,6 @@ use super::places::Places;
 use crate::cli::output::show as show_error;
 use crate::cli::record::{self, Record, Verdict};
 use crate::cli::throwaway::{Container, Throwaway};
-use crate::gate::escape;
 use crate::network::{Attachment, Network};
 use crate::sandbox::{Catalogue, Sandbox};
 

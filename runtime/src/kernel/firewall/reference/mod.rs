@@ -17,13 +17,13 @@ mod legacy;
 mod nft;
 mod traces;
 
+use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::firewall::RemoveReference;
 
 pub use self::traces::masquerade_chain;
 
 use self::traces::Traces;
-use crate::gate::Permit;
 use crate::kernel::error::Error;
 use crate::kernel::namespace::Namespaces;
 

@@ -10,8 +10,8 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use weir_grant::Closest;
 
-use super::super::text;
 use super::shorten;
+use crate::text;
 
 /// A record that is longer, in bytes, is shortened: what a plugin hands over may have megabytes, and is
 /// no reason to fill the disk.

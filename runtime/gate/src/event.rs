@@ -4,7 +4,7 @@
 use serde::Serialize;
 use weir_grant::document::Digest;
 
-use super::Subject;
+use crate::subject::Subject;
 
 /// Something that happened. Its members are the record's arguments.
 #[derive(Clone, Debug, Serialize)]

@@ -1,16 +1,5 @@
-//! The gate: authorises an operation, hands out the permit, records what came of it.
-//!
-//! Floor 2 of the house. Every privileged act of a plugin goes through [`Gate::perform`], because
-//! the functions of the kernel layer take a [`Permit`] and only this module makes one. "Authorised
-//! and recorded" is so a property that the compiler checks.
+//! The gate of one invocation: what the grant allows, and what is recorded of it.
 
-mod audit;
-mod event;
-mod permit;
-mod refusal;
-mod text;
-
-use std::fmt;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -19,17 +8,10 @@ use weir_grant::{
     Capabilities, Capability, Decision, Invocation, Namespace, Operation, Rule, Section, decide,
 };
 
-pub use audit::{Audit, Log, MOST_RECORDED, Subject};
-pub use event::{EVENT_CAPABILITIES, EVENTS, Event};
-pub use permit::Permit;
-pub use refusal::{Denied, Refusal};
-pub use text::{escape, misleads};
-
-/// What an operation comes to where it is carried out.
-pub trait Outcome: From<Refusal> + fmt::Display {
-    /// Whether weir itself refused it, and the kernel was not asked.
-    fn is_refusal(&self) -> bool;
-}
+use crate::audit::Audit;
+use crate::outcome::{Outcome, answer_of};
+use crate::permit::Permit;
+use crate::refusal::{Denied, Refusal};
 
 /// Stands between one invocation of one plugin and the kernel.
 pub struct Gate {
@@ -316,12 +298,4 @@ impl Gate {
 fn not_found<O: Operation>(operation: &O) -> Option<Refusal> {
     let absent = operation.links().into_iter().find(|link| link.is_absent());
     absent.map(|link| Refusal::NotFound(link.not_found()))
-}
-
-/// What a record says of an outcome.
-fn answer_of<T, E: fmt::Display>(outcome: &Result<T, E>) -> String {
-    match outcome {
-        Ok(_) => "ok".to_owned(),
-        Err(error) => error.to_string(),
-    }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use weir_grant::Closest;
 
-use super::Outcome;
+use crate::outcome::Outcome;
 
 /// An operation that the gate does not let through.
 #[derive(Clone, Debug, PartialEq, Eq)]

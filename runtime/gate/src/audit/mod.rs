@@ -12,10 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use weir_grant::Operation;
 
-use super::{Denied, Event};
+use crate::event::Event;
+use crate::refusal::Denied;
+use crate::subject::Subject;
 use line::{Answer, Answered, Denial, Entry, Head, Time};
 pub use log::Log;
 
@@ -24,35 +26,6 @@ const MOST_DENIALS: u64 = 100;
 
 /// So many bytes of records may an invocation make before it is ended. What it takes to undo it is recorded beyond that.
 pub const MOST_RECORDED: usize = 4 << 20;
-
-/// Whose operations are recorded: the same for every record of an invocation.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Subject {
-    /// `ADD`, `DEL`, `CHECK`, `STATUS` or `GC`; empty where there is none.
-    pub command: &'static str,
-    pub container_id: String,
-    pub ifname: String,
-    pub network: String,
-    /// The NetworkAttachmentDefinition that the network is of, where it is of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub definition: Option<String>,
-    /// The Kubernetes pod, as `namespace/name`, where the runtime tells it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pod: Option<String>,
-    pub plugin: String,
-    pub digest: String,
-}
-
-impl Subject {
-    /// What stands in every line that weir's log has of the invocation.
-    pub fn for_log(&self) -> Value {
-        let mut members = json!(self);
-        members
-            .as_object_mut()
-            .map(|members: &mut Map<_, _>| members.remove("digest"));
-        members
-    }
-}
 
 /// The records of one invocation.
 pub struct Audit {

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::super::text::misleads;
+use crate::text::misleads;
 
 /// The bytes that stay of arguments, as they stand in the log. What is outside of lists is bounded by
 /// [`MOST_TEXT`] and the number of an operation's fields, and is never left out.
@@ -120,7 +120,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::gate::text::escape;
+    use crate::text::escape;
 
     fn shortened(mut value: Value) -> Value {
         arguments(&mut value);

@@ -1,0 +1,60 @@
+//! Authorises an operation, records it, and hands out the permit to carry it out.
+//!
+//! Every privileged act of a plugin goes through [`Gate::perform`]: the functions of the kernel layer take a [`Permit`],
+//! which only this crate makes. So the compiler checks that whatever was done had been authorised and recorded. What
+//! changes something is in the [`Audit`] log before it is done; what came of it follows with the next record.
+//!
+//! This crate stands below the kernel layer and knows nothing of it: the facts that a decision needs come with the
+//! operation. It must not act on an operation itself, read a grant's document from disk, or make a permit for anything
+//! but the operation that it has just decided about. The one file that it writes is the audit log.
+//!
+//! # Example
+//!
+//! ```
+//! use weir_gate::{Audit, Gate, Permit, Refusal, Subject};
+//! use weir_grant::sysctl::Write;
+//! use weir_grant::{Capabilities, Invocation, Namespace};
+//!
+//! /// Of the kernel layer: what it does is what its permit says.
+//! fn write(permit: &Permit<Write>) -> Result<String, Refusal> {
+//!     let Write { key, value, .. } = permit.operation();
+//!     Ok(format!("{key} = {value}"))
+//! }
+//!
+//! let capabilities: Capabilities = serde_json::from_str(
+//!     r#"{ "sysctl": [{ "namespace": "container", "keys": ["net.ipv4.conf.*.arp_notify"], "verbs": ["write"] }] }"#,
+//! )
+//! .expect("rules of a grant");
+//! let audit = Audit::nowhere(Subject { command: "ADD", ..Subject::default() });
+//! let mut gate = Gate::new(capabilities, Invocation::default(), audit);
+//!
+//! let operation = |key: &str| Write {
+//!     namespace: Namespace::Container,
+//!     key: key.into(),
+//!     value: "1".into(),
+//!     owner: String::new(),
+//! };
+//! let done = gate.perform(operation("net.ipv4.conf.eth0.arp_notify"), write);
+//! assert_eq!(done.as_deref(), Ok("net.ipv4.conf.eth0.arp_notify = 1"));
+//!
+//! let denied = gate.perform(operation("net.ipv4.ip_forward"), write);
+//! assert!(matches!(denied, Err(Refusal::Denied(_))));
+//! ```
+
+mod audit;
+mod event;
+mod gate;
+mod outcome;
+mod permit;
+mod refusal;
+mod subject;
+mod text;
+
+pub use audit::{Audit, Log, MOST_RECORDED};
+pub use event::{EVENT_CAPABILITIES, EVENTS, Event};
+pub use gate::Gate;
+pub use outcome::Outcome;
+pub use permit::Permit;
+pub use refusal::{Denied, Refusal};
+pub use subject::Subject;
+pub use text::{escape, misleads};
