@@ -11,11 +11,11 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
 use serde_json::Value as Json;
-use weir::kernel::{Code, Error, Namespaces, firewall};
 use weir_gate::{Audit, Gate, Subject};
 use weir_grant::firewall::*;
 use weir_grant::link::Mac;
 use weir_grant::{Capabilities, Invocation, Namespace};
+use weir_kernel::{Code, Error, Namespaces, firewall};
 
 /// Runs a test in a network namespace of its own, which is gone with the thread.
 fn in_new_namespace<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {

@@ -2,7 +2,7 @@
 
 use weir_gate::{Audit, Gate, Outcome, Permit, Refusal, Subject};
 use weir_grant::{Capabilities, Invocation, Operation};
-use weir::kernel;
+use weir_kernel as kernel;
 
 /// What can come of an operation here.
 #[derive(Debug)]

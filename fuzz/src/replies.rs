@@ -5,10 +5,10 @@
 //! When all datagrams are read, the next read fails: whoever waits for more, ends.
 
 use std::os::fd::OwnedFd;
+use std::os::fd::AsRawFd;
 
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, send, socketpair};
-use std::os::fd::AsRawFd;
-use weir::kernel::Namespaces;
+use weir_kernel::Namespaces;
 
 /// The bytes of `struct nlmsghdr`.
 const HEADER: usize = 16;

@@ -9,7 +9,7 @@ use weir_grant::firewall::{
     Apply, Chain, Command, DataType, Family, GetElement, ListChains, ListElements, ListRules,
     ListSets, Rule, Set, Value,
 };
-use weir::kernel;
+use weir_kernel as kernel;
 use weir_fuzz::permission::permitted;
 use weir_fuzz::replies::kernel_that_says;
 

@@ -8,8 +8,8 @@ use libfuzzer_sys::fuzz_target;
 use weir_grant::link::LinkFacts;
 use weir_grant::traffic::{self, Discipline, Handle, Qdisc};
 use weir_grant::{address, link, neighbour, route, Namespace};
-use weir::kernel;
-use weir::kernel::link::LinkReference;
+use weir_kernel as kernel;
+use weir_kernel::link::LinkReference;
 use weir_fuzz::permission::permitted;
 use weir_fuzz::replies::kernel_that_says;
 

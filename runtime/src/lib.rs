@@ -8,21 +8,15 @@
 //! | 0 | `weir_files` | where files are on a node, whose they are, and how one is replaced |
 //! | 1 | `weir_grant` | the policy document, operations and their matching |
 //! | 2 | `weir_gate` | authorises an operation, records it, hands out the permit |
-//! | 3 | [`kernel`] | netlink, namespaces, nftables, sysctl, state files |
+//! | 3 | `weir_kernel` | netlink, namespaces, nftables, sysctl, state files |
 //! | 4 | [`host`] | contract call → operation → gate → kernel |
 //! | 5 | [`sandbox`] | one invocation of one plugin |
 //! | 6 | [`network`] | a network configuration list carried out |
 //! | 7 | [`pod`] | the networks of a pod: selection, plan, state, status |
 //! | 8 | [`cli`] | people, and the CNI protocol |
 
-#[cfg(feature = "sandbox")]
 pub mod cli;
-#[cfg(feature = "sandbox")]
 pub mod host;
-pub mod kernel;
-#[cfg(feature = "sandbox")]
 pub mod network;
-#[cfg(feature = "sandbox")]
 pub mod pod;
-#[cfg(feature = "sandbox")]
 pub mod sandbox;

@@ -34,6 +34,7 @@
 
 pub mod ownership;
 pub mod paths;
+pub mod rename;
 mod replace;
 
 pub use paths::Paths;

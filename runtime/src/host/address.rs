@@ -2,13 +2,13 @@
 
 use ipnet::IpNet;
 use weir_grant::address;
+use weir_kernel::{self as kernel, Error};
 
 use super::bindings::weir::cni::address::{Address, Host as Contract, NewAddress};
 use super::bindings::weir::cni::types::{IpFamily, IpNetwork, LinkReference, Namespace};
 use super::convert::network;
 use super::state::Host;
 use super::undo::Undo;
-use crate::kernel::{self, Error};
 
 impl Contract for Host {
     fn add(

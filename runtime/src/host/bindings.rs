@@ -5,7 +5,7 @@ wasmtime::component::bindgen!({
     world: "plugin",
     imports: { default: trappable },
     trappable_error_type: {
-        "weir:cni/types.error" => crate::kernel::Error,
+        "weir:cni/types.error" => weir_kernel::Error,
         "weir:cni/cni.failure" => weir_cni::Error,
     },
     with: {

@@ -1,11 +1,11 @@
 //! Capability `conntrack`: from the contract to the gate and the kernel.
 
 use weir_grant::conntrack::{self, Protocol};
+use weir_kernel::{self as kernel, Error};
 
 use super::bindings::weir::cni::conntrack::{Filter, Host as Contract};
 use super::bindings::weir::cni::types::Namespace;
 use super::state::Host;
-use crate::kernel::{self, Error};
 
 impl Contract for Host {
     fn delete(&mut self, namespace: Namespace, filter: Filter) -> Result<u32, Error> {

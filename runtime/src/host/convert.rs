@@ -6,11 +6,11 @@ use ipnet::IpNet;
 use weir_grant::Namespace;
 use weir_grant::address::Family;
 use weir_grant::link::Mac;
+use weir_kernel::{Code, Error};
 
 use super::bindings::weir::cni::cni;
 use super::bindings::weir::cni::types;
 use super::state::Host;
-use crate::kernel::{Code, Error};
 
 impl types::Host for Host {
     fn convert_error(&mut self, error: Error) -> wasmtime::Result<types::Error> {

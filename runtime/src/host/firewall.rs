@@ -3,12 +3,12 @@
 use std::net::IpAddr;
 
 use weir_grant::firewall;
+use weir_kernel::{self as kernel, Error};
 
 use super::bindings::weir::cni::firewall::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types::Namespace;
 use super::state::Host;
 use super::undo::Undo;
-use crate::kernel::{self, Error};
 
 impl Contract for Host {
     fn apply(

@@ -1,10 +1,10 @@
 //! Rules, sets and elements between the contract and the kernel layer.
 
 use weir_grant::firewall;
+use weir_kernel::Error;
 
 use super::bindings::weir::cni::firewall as contract;
 use super::convert::{mac, network};
-use crate::kernel::Error;
 
 /// Converts between two enums whose variants have the same names.
 macro_rules! same_names {

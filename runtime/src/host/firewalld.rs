@@ -1,12 +1,12 @@
 //! Capability `firewalld`: from the contract to the gate and firewalld.
 
 use weir_grant::firewalld;
+use weir_kernel::{self as kernel, Error};
 
 use super::bindings::weir::cni::firewalld::Host as Contract;
 use super::bindings::weir::cni::types::IpAddress;
 use super::state::Host;
 use super::undo::Undo;
-use crate::kernel::{self, Error};
 
 impl Contract for Host {
     fn is_running(&mut self) -> Result<bool, Error> {

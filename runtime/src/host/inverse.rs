@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use weir_grant::Namespace;
 use weir_grant::link::{LinkFacts, Move, NewMaster, Update, UpdatePort};
 use weir_grant::sysctl::Write;
+use weir_kernel::link::Link;
+use weir_kernel::sysctl::shared::Before;
+use weir_kernel::{self as kernel, Code, Error};
 
 use super::bindings::weir::cni::types::LinkReference;
 use super::state::Host;
 use super::undo::Undo;
-use crate::kernel::link::Link;
-use crate::kernel::sysctl::shared::Before;
-use crate::kernel::{self, Code, Error};
 
 impl Host {
     /// Remembers how an update has left a link, and notes its inverses.
@@ -304,9 +304,9 @@ fn back<A, T: Clone + PartialEq>(asked: &Option<A>, before: &T, after: &T) -> Op
 #[cfg(test)]
 mod tests {
     use weir_grant::link::Mac;
+    use weir_kernel::link::{Details, OperState, Port};
 
     use super::*;
-    use crate::kernel::link::{Details, OperState, Port};
 
     fn link() -> Link {
         Link {

@@ -8,9 +8,9 @@ use weir_cni::Attachment;
 use weir_cni::owner::{is_attachments, is_of_attachment, is_of_network};
 use weir_grant::Namespace;
 use weir_grant::link::Delete;
+use weir_kernel::{self as kernel, Error};
 
 use super::state::Host;
-use crate::kernel::{self, Error};
 
 impl Host {
     /// Removes the links of this attachment. To look for them takes the kernel a look at every link of the host, so

@@ -2,6 +2,7 @@
 
 use weir_cni::owner::{is_mark, mark_of_attachment, mark_of_network};
 use weir_grant::{self as grant, Invocation, link};
+use weir_kernel::{self as kernel, Error};
 
 use super::bindings::weir::cni::link::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
@@ -9,7 +10,6 @@ use super::convert::mac;
 use super::inverse::{previous, previous_port};
 use super::state::Host;
 use super::undo::Undo;
-use crate::kernel::{self, Error};
 
 impl Contract for Host {
     fn create(&mut self, new: contract::NewLink) -> Result<contract::Link, Error> {

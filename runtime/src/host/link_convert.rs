@@ -1,10 +1,10 @@
 //! Links between the contract and the kernel layer.
 
 use weir_grant::link;
+use weir_kernel::link as kernel;
 
 use super::bindings::weir::cni::link as contract;
 use super::bindings::weir::cni::types::Namespace;
-use crate::kernel::link as kernel;
 
 impl From<kernel::Link> for contract::Link {
     fn from(link: kernel::Link) -> Self {

@@ -1,13 +1,13 @@
 //! Capability `neighbour`: from the contract to the gate and the kernel.
 
 use weir_grant::neighbour;
+use weir_kernel::{self as kernel, Error};
 
 use super::bindings::weir::cni::neighbour::{Host as Contract, Neighbour, State};
 use super::bindings::weir::cni::types::{IpAddress, IpFamily, LinkReference, Namespace};
 use super::convert::mac;
 use super::state::Host;
 use super::undo::Undo;
-use crate::kernel::{self, Error};
 
 impl Contract for Host {
     fn add(

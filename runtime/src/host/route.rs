@@ -4,13 +4,13 @@ use ipnet::IpNet;
 use weir_grant::link::LinkFacts;
 use weir_grant::owner::Owner;
 use weir_grant::{Overlap, route};
+use weir_kernel::{self as kernel, Error};
 
 use super::bindings::weir::cni::route::{self as contract, Host as Contract, RouteKind};
 use super::bindings::weir::cni::types::{IpAddress, LinkReference, Namespace};
 use super::convert::network;
 use super::state::Host;
 use super::undo::Undo;
-use crate::kernel::{self, Error};
 
 /// `IP6_RT_PRIO_USER`.
 const DEFAULT_PRIORITY_OF_IPV6: u32 = 1024;

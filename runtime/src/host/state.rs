@@ -13,15 +13,15 @@ use weir_gate::{Gate, MOST_RECORDED};
 use weir_grant::link::LinkFacts;
 use weir_grant::store::Configured;
 use weir_grant::{Limits, Namespace};
+use weir_kernel::firewalld::Firewalld;
+use weir_kernel::link::Link;
+use weir_kernel::lock::Shared;
+use weir_kernel::{self as kernel, Error, Namespaces};
 
 use super::bindings::weir::cni::types::{self, LinkReference};
 use super::ipam::run::RunIpam;
 use super::log::lines::Log;
 use super::undo::done::Done;
-use crate::kernel::firewalld::Firewalld;
-use crate::kernel::link::Link;
-use crate::kernel::lock::Shared;
-use crate::kernel::{self, Error, Namespaces};
 
 /// What the caller decides about an invocation.
 pub struct Setup {

@@ -3,12 +3,12 @@
 use wasmtime::component::Resource;
 use weir_grant::section::in_one_part;
 use weir_grant::store::{self, Location};
+use weir_kernel::store::{Former, Store, StorePlace};
+use weir_kernel::{self as kernel, Error};
 
 use super::bindings::weir::cni::store::Location as ContractLocation;
 use super::bindings::weir::cni::store::{Access, Host as Contract, HostTransaction};
 use super::state::{Host, MOST_KEPT};
-use crate::kernel::store::{Former, Store, StorePlace};
-use crate::kernel::{self, Error};
 
 /// How many stores a plugin has open at once, at most: each holds files and a lock.
 const MOST_OPEN: usize = 16;

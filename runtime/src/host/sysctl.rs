@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 use weir_grant::{self as grant, sysctl};
+use weir_kernel::sysctl::shared::{Before, Notes};
+use weir_kernel::{self as kernel, Error};
 
 use super::bindings::weir::cni::sysctl::Host as Contract;
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
 use super::state::Host;
-use crate::kernel::sysctl::shared::{Before, Notes};
-use crate::kernel::{self, Error};
 
 impl Contract for Host {
     fn read(&mut self, namespace: Namespace, key: String) -> Result<String, Error> {

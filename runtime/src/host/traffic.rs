@@ -1,13 +1,13 @@
 //! Capability `traffic`: from the contract to the gate and the kernel.
 
 use weir_grant::traffic::{self, Handle};
+use weir_kernel::{self as kernel, Error};
 
 use super::bindings::weir::cni::traffic::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
 use super::convert::network;
 use super::state::Host;
 use super::undo::Undo;
-use crate::kernel::{self, Error};
 
 impl Contract for Host {
     fn add_qdisc(

@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 
 use weir_grant::section::in_one_part;
 use weir_grant::{Namespace, link};
+use weir_kernel::lock::Shared;
+use weir_kernel::store::StorePlace;
+use weir_kernel::sysctl::shared::Notes;
+use weir_kernel::{self as kernel, Code, Error};
 
 use super::state::Host;
-use crate::kernel::lock::Shared;
-use crate::kernel::store::StorePlace;
-use crate::kernel::sysctl::shared::Notes;
-use crate::kernel::{self, Code, Error};
 pub use step::Undo;
 
 /// How long an undo waits for others when the invocation's own time is over.

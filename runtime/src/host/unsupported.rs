@@ -4,13 +4,13 @@
 
 use wasmtime::component::Resource;
 use weir_grant::{Capability, Operation, Rule, device, packet, rule};
+use weir_kernel::{Code, Error};
 
 use super::bindings::weir::cni::rule as rule_contract;
 use super::bindings::weir::cni::types::{IpFamily, MacAddress, Namespace};
 use super::bindings::weir::cni::{device as device_contract, packet as packet_contract};
 use super::convert::network;
 use super::state::Host;
-use crate::kernel::{Code, Error};
 
 /// A resource of the contract that nothing creates.
 pub enum Socket {}

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use weir_cni::{Args, Command, Environment, Error};
-
-use crate::kernel::{self, open_container};
+use weir_kernel::{self as kernel, open_container};
 
 /// One attachment, as the runtime names it.
 #[derive(Clone, Debug)]

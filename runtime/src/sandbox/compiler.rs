@@ -8,9 +8,9 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 
 use nix::sys::signal::Signal;
+use weir_kernel::memory;
 
 use super::builtin;
-use crate::kernel::memory;
 
 /// Why there is no code.
 #[derive(Debug, thiserror::Error)]

@@ -7,9 +7,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
+use weir_files::rename;
 
 use super::installed::{CODE, COMPONENT, MANIFEST, Manifest};
-use crate::kernel::store::rename;
 
 /// Beside the plugins' directories: one that is being written, and one that is being removed.
 const NEW: &str = ".new";

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+use weir_files::rename;
 
 use super::OWN_NAME;
 use super::kept;
-use crate::kernel::store::rename;
 
 /// The running program, also where its file was replaced or removed meanwhile.
 const OWN_PROGRAM: &str = "/proc/self/exe";

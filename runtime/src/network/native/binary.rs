@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use nix::libc;
 use weir_cni::{Error, validate_plugin_type};
 use weir_grant::document::Digest;
+use weir_kernel::program::{Sealed, Unfit};
 
 use super::codes;
-use crate::kernel::program::{Sealed, Unfit};
 
 /// What weir is called in a directory of plugins.
 const OWN_NAME: &str = "weir";

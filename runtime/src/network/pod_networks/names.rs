@@ -2,9 +2,9 @@
 
 use weir_cni::Error;
 use weir_grant::Namespace;
+use weir_kernel::{Namespaces, link};
 
 use super::Attachment;
-use crate::kernel::{Namespaces, link};
 use crate::network::settings::{NoneFree, Template};
 
 /// The interface of a container that is there from its beginning.
@@ -48,7 +48,7 @@ impl Names {
 /// Why there is no name.
 enum Unnamed {
     Taken,
-    Unknown(crate::kernel::Error),
+    Unknown(weir_kernel::Error),
 }
 
 impl From<NoneFree> for Unnamed {
@@ -57,8 +57,8 @@ impl From<NoneFree> for Unnamed {
     }
 }
 
-impl From<crate::kernel::Error> for Unnamed {
-    fn from(error: crate::kernel::Error) -> Self {
+impl From<weir_kernel::Error> for Unnamed {
+    fn from(error: weir_kernel::Error) -> Self {
         Self::Unknown(error)
     }
 }

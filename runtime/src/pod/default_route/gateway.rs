@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use weir_grant::address::Family;
 use weir_grant::route::RouteKind;
+use weir_kernel::address::Address;
+use weir_kernel::route::Route;
 
 use super::plan::everywhere;
-use crate::kernel::address::Address;
-use crate::kernel::route::Route;
 
 /// What an interface has by which a gateway is reached.
 pub struct Reach {

@@ -7,10 +7,10 @@ use weir_cni::{Command, Error};
 use weir_gate::Gate;
 use weir_grant::link::LinkFacts;
 use weir_grant::{Invocation, Namespace};
+use weir_kernel::Namespaces;
+use weir_kernel::link::{Link, LinkReference, find};
 
 use super::Made;
-use crate::kernel::Namespaces;
-use crate::kernel::link::{Link, LinkReference, find};
 use crate::network::Attachment;
 use crate::pod::codes;
 use crate::sandbox::Sandbox;

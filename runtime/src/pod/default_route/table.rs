@@ -5,12 +5,12 @@ use ipnet::IpNet;
 use weir_grant::address::Family;
 use weir_grant::link::LinkFacts;
 use weir_grant::{Namespace, address, route, sysctl};
+use weir_kernel::link::LinkReference;
+use weir_kernel::{self as kernel, Code, Namespaces};
 
 use super::gateway::Reach;
 use super::interface::Interface;
 use super::plan::everywhere;
-use crate::kernel::link::LinkReference;
-use crate::kernel::{self, Code, Namespaces};
 
 /// The table, and what was done to it so far.
 pub struct Table {

@@ -6,12 +6,12 @@ use ipnet::IpNet;
 use weir_cni::Error;
 use weir_grant::address::Family;
 use weir_grant::route;
+use weir_kernel::{self as kernel, Namespaces};
 
 use super::Made;
 use super::interface::{self, Interface, failed};
 use super::plan::{Move, Winner, everywhere};
 use super::table::Table;
-use crate::kernel::{self, Namespaces};
 use crate::network::Attachment;
 use crate::sandbox::Sandbox;
 

@@ -14,10 +14,10 @@ use weir_cni::{
 use weir_files::Paths;
 use weir_grant::Namespace;
 use weir_grant::firewall::RemoveReference;
+use weir_kernel::link;
+use weir_kernel::namespace::Namespaces;
 
 use crate::cli::output::show;
-use crate::kernel::link;
-use crate::kernel::namespace::Namespaces;
 use crate::network::{Attachment, Cache, Cached, is_of_node};
 
 /// All that is cached, by the marks that weir's plugins give the things of an attachment.

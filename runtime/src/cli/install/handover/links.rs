@@ -7,9 +7,9 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use weir_grant::link::Update;
 use weir_grant::{Invocation, Namespace};
+use weir_kernel::{self as kernel, Namespaces, link};
 
 use crate::cli::output::show;
-use crate::kernel::{self, Namespaces, link};
 use crate::sandbox::Sandbox;
 
 /// The kind of link that has such a mark for a container.

@@ -32,13 +32,13 @@ use weir_cni::{Command, PluginConfig};
 use weir_files::Paths;
 use weir_grant::Invocation;
 use weir_grant::firewall::{Family, Value};
+use weir_kernel::Namespaces;
+use weir_kernel::firewall::{OwnElement, OwnTable, count_reference};
 
 use self::attached::{Attached, Known};
 use self::masquerade::Iptables;
 use super::bin_dir;
 use crate::cli::output::{complain, say, show};
-use crate::kernel::Namespaces;
-use crate::kernel::firewall::{OwnElement, OwnTable, count_reference};
 use crate::network::{Asked, SEARCH_PATH, Successor, Surroundings};
 use crate::sandbox::Sandbox;
 

@@ -7,10 +7,10 @@ use anyhow::{Result, anyhow};
 use nix::errno::Errno;
 use weir_grant::firewall::{Apply, Command, Element, Elements, RemoveReference};
 use weir_grant::{Invocation, Namespace};
+use weir_kernel::firewall::{self, OwnElement, OwnTable};
+use weir_kernel::{self as kernel, Code, Namespaces};
 
 use crate::cli::output::show;
-use crate::kernel::firewall::{self, OwnElement, OwnTable};
-use crate::kernel::{self, Code, Namespaces};
 use crate::sandbox::Sandbox;
 
 /// The plugins that have a table each, and a successor in the reference set.

@@ -6,9 +6,8 @@ use anyhow::{Result, anyhow};
 use netlink_bindings::nftables::{
     ChainAttrs, PushSetelemListAttrs, RuleAttrs, SetAttrs, SetelemListAttrs, TableAttrs,
 };
-
-use crate::kernel::Error;
-use crate::kernel::netfilter::{MessageType, NetfilterSocket};
+use weir_kernel::Error;
+use weir_kernel::netfilter::{MessageType, NetfilterSocket};
 
 /// `NFNL_SUBSYS_NFTABLES`.
 const SUBSYSTEM: u8 = 10;

@@ -13,9 +13,8 @@ use netlink_packet_route::neighbour::{
 use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteScope};
 use netlink_packet_route::rule::{RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-
-use crate::kernel::link::Link;
-use crate::kernel::netlink::RouteSocket;
+use weir_kernel::link::Link;
+use weir_kernel::netlink::RouteSocket;
 
 /// The kernel keeps it itself: its routes follow from the addresses.
 const LOCAL_TABLE: u32 = 255;

@@ -10,11 +10,11 @@ use glob::Pattern;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkFlags, LinkMessage};
 use serde::Serialize;
+use weir_kernel::netlink::RouteSocket;
 
 use super::{nftables, parameters, route, traffic};
 use crate::cli::output::{print_line, say};
 use crate::cli::throwaway::{Container, Throwaway};
-use crate::kernel::netlink::RouteSocket;
 
 /// Below the node's root: what weir and the test themselves put there.
 const NOT_PLUGINS: [&str; 8] = [

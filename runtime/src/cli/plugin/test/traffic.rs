@@ -5,9 +5,9 @@ use anyhow::Result;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcMessage};
 use weir_grant::traffic::Handle;
+use weir_kernel::netlink::RouteSocket;
 
 use super::route::{Names, links, list, name, names, open};
-use crate::kernel::netlink::RouteSocket;
 
 /// Where `clsact` has its filters: `TC_H_MIN_INGRESS`, `TC_H_MIN_EGRESS`.
 const CLSACT_PLACES: [u32; 2] = [0xffff_fff2, 0xffff_fff3];

@@ -1,0 +1,130 @@
+//! Rules that a chain is to have: which of them it does not have, and where each belongs.
+//!
+//! What is read of a chain may have changed before the transaction comes that relies on it. The kernel counts what is
+//! done to rulesets, and refuses a transaction that names another count than the present one.
+
+use netlink_bindings::nftables::GenAttrs;
+use weir_grant::firewall::Rule;
+
+use super::kind::Kind;
+use super::set::malformed;
+use crate::error::Error;
+use crate::netfilter::NetfilterSocket;
+
+/// Where a rule is put, with the handle of the one beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    First,
+    Last,
+    Before(u64),
+    Behind(u64),
+}
+
+/// How often rulesets have been changed; zero stands for a kernel that does not count.
+pub(super) fn generation(socket: &mut NetfilterSocket) -> Result<u32, Error> {
+    let told = socket.get(Kind::GetGeneration, 0, |_| Ok::<_, Error>(()))?;
+    match told {
+        Some(object) => GenAttrs::new(&object).get_id().map_err(malformed),
+        None => Ok(0),
+    }
+}
+
+/// The rules that are missing, in the order in which they are to be put in their places. A rule is known by its comment.
+pub(super) fn missing<'r>(wanted: Vec<&'r Rule>, present: &[Rule]) -> Vec<(&'r Rule, Place)> {
+    let found = find(&wanted, present);
+    let mut missing = Vec::new();
+    let mut start = 0;
+    while start < wanted.len() {
+        let end = (start..wanted.len()).find(|&i| found[i].is_some());
+        let end = end.unwrap_or(wanted.len());
+        let run = wanted[start..end].iter().copied();
+        let before = start.checked_sub(1).and_then(|before| found[before]);
+        let behind = found.get(end).copied().flatten();
+        match (before, behind) {
+            // The last one first: each comes right behind the same rule.
+            (Some(handle), _) => missing.extend(run.rev().map(|r| (r, Place::Behind(handle)))),
+            (None, Some(handle)) => missing.extend(run.map(|r| (r, Place::Before(handle)))),
+            (None, None) => missing.extend(run.map(|r| (r, Place::Last))),
+        }
+        start = end + 1;
+    }
+    missing
+}
+
+/// The handles of those rules that are there, as far as they are in order.
+fn find(wanted: &[&Rule], present: &[Rule]) -> Vec<Option<u64>> {
+    let mut rest = present;
+    let mut next = |wanted: &Rule| {
+        let at = rest
+            .iter()
+            .position(|rule| rule.comment == wanted.comment)?;
+        let handle = rest[at].handle;
+        rest = &rest[at + 1..];
+        handle
+    };
+    wanted.iter().map(|rule| next(rule)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(comments: &str) -> Vec<Rule> {
+        let rule = |(at, comment): (usize, char)| Rule {
+            comment: Some(comment.to_string()).filter(|comment| comment != "-"),
+            handle: Some(at as u64 + 1),
+            ..Rule::default()
+        };
+        comments.chars().enumerate().map(rule).collect()
+    }
+
+    /// What the kernel makes of the places.
+    fn kept(wanted: &str, present: &str) -> String {
+        let (wanted, mut chain) = (rules(wanted), rules(present));
+        for (rule, place) in missing(wanted.iter().collect(), &chain.clone()) {
+            let at = |handle| chain.iter().position(|rule| rule.handle == Some(handle));
+            let at = match place {
+                Place::First => 0,
+                Place::Last => chain.len(),
+                Place::Before(handle) => at(handle).expect("a rule"),
+                Place::Behind(handle) => at(handle).expect("a rule") + 1,
+            };
+            let handle = None;
+            chain.insert(
+                at,
+                Rule {
+                    handle,
+                    ..rule.clone()
+                },
+            );
+        }
+        let comment = |rule: &Rule| rule.comment.clone().unwrap_or_else(|| "-".to_owned());
+        chain.iter().map(comment).collect()
+    }
+
+    #[test]
+    fn whatever_is_missing_comes_back_in_its_place() {
+        for present in [
+            "", "a", "b", "c", "d", "ab", "ac", "ad", "bc", "bd", "cd", "abc", "abd", "acd", "bcd",
+            "abcd",
+        ] {
+            assert_eq!(kept("abcd", present), "abcd", "{present}");
+        }
+    }
+
+    #[test]
+    fn rules_of_others_stay_where_they_are() {
+        assert_eq!(kept("ab", "--"), "--ab");
+        assert_eq!(kept("ab", "-b-"), "-ab-");
+        assert_eq!(kept("ab", "-a-"), "-ab-");
+        assert_eq!(kept("abc", "-a-c-"), "-ab-c-");
+    }
+
+    #[test]
+    fn what_is_kept_is_not_put_there_again() {
+        for present in ["ba", "-ba", "b-a"] {
+            let once = kept("ab", present);
+            assert_eq!(kept("ab", &once), once, "{present}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The tables of weir's plugins as a whole: what `weir uninstall` looks at, and removes once nothing is in them. weir's
+//! own look, which no plugin sees.
+
+use netlink_bindings::nftables::TableAttrs;
+use nix::errno::Errno;
+use weir_gate::Permit;
+use weir_grant::Namespace;
+use weir_grant::firewall::{Apply, Command, Element, Family, Policy};
+
+use super::family::protocol_family;
+use super::kept::generation;
+use super::kind::Kind;
+use super::read::Reader;
+use super::set::malformed;
+use super::transaction::Transaction;
+use crate::error::{Code, Error};
+use crate::namespace::Namespaces;
+use crate::netfilter::NetfilterSocket;
+
+/// What the names of the tables begin with; the plugin's name comes behind it.
+const PREFIX: &str = "weir_";
+
+const FAMILIES: [Family; 6] = [
+    Family::Inet,
+    Family::Ip,
+    Family::Ip6,
+    Family::Bridge,
+    Family::Arp,
+    Family::Netdev,
+];
+
+/// So often the ruleset may have changed between a table's being looked at and removed.
+const MOST_ATTEMPTS: usize = 100;
+
+/// A plugin's table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnTable {
+    pub family: Family,
+    /// `weir_<plugin>`.
+    pub name: String,
+}
+
+impl OwnTable {
+    /// Whose it is.
+    pub fn plugin(&self) -> &str {
+        self.name.strip_prefix(PREFIX).unwrap_or(&self.name)
+    }
+}
+
+/// An element that is an attachment's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnElement {
+    pub table: OwnTable,
+    pub set: String,
+    pub element: Element,
+    /// Whose it is.
+    pub mark: String,
+}
+
+/// The tables of weir's plugins on the host. A kernel without nftables has none.
+pub fn own_tables(namespaces: &mut Namespaces) -> Result<Vec<OwnTable>, Error> {
+    namespaces.netfilter(Namespace::Host, |socket| {
+        let mut tables = Vec::new();
+        for family in FAMILIES {
+            let names = match names(socket, family) {
+                Err(error) if matches!(error.code, Code::Invalid | Code::Unsupported) => continue,
+                names => names?,
+            };
+            let own = names.into_iter().filter(|name| name.starts_with(PREFIX));
+            tables.extend(own.map(|name| OwnTable { family, name }));
+        }
+        Ok(tables)
+    })
+}
+
+fn names(socket: &mut NetfilterSocket, family: Family) -> Result<Vec<String>, Error> {
+    let objects = socket.dump(Kind::GetTable, protocol_family(family), |_| {})?;
+    let name = |object: &Vec<u8>| {
+        let name = TableAttrs::new(object).get_name().map_err(malformed)?;
+        Ok(name.to_string_lossy().into_owned())
+    };
+    objects.iter().map(name).collect()
+}
+
+/// The elements in a table that have an owner, in no order.
+pub fn own_elements(
+    namespaces: &mut Namespaces,
+    table: &OwnTable,
+) -> Result<Vec<OwnElement>, Error> {
+    namespaces.netfilter(Namespace::Host, |socket| elements(socket, table))
+}
+
+fn elements(socket: &mut NetfilterSocket, table: &OwnTable) -> Result<Vec<OwnElement>, Error> {
+    let mut found = Vec::new();
+    for set in reader(socket, table).sets()? {
+        let elements = match reader(socket, table).elements(&set) {
+            // Somebody has just removed it.
+            Err(error) if error.is_not_found() => continue,
+            elements => elements?,
+        };
+        let owned = elements.into_iter().filter_map(|element| {
+            Some(OwnElement {
+                table: table.clone(),
+                set: set.clone(),
+                mark: element.comment.clone()?,
+                element,
+            })
+        });
+        found.extend(owned);
+    }
+    Ok(found)
+}
+
+/// The chains of a table in which somebody else than weir's plugin has said something: a rule without a comment, which all
+/// of weir's have, any rule of a chain that is the administrator's, or the policy to drop.
+pub fn administrators(
+    namespaces: &mut Namespaces,
+    table: &OwnTable,
+    is_administrators: impl Fn(&str) -> bool,
+) -> Result<Vec<String>, Error> {
+    namespaces.netfilter(Namespace::Host, |socket| {
+        let mut found = Vec::new();
+        for chain in reader(socket, table).chains()? {
+            let drops = chain
+                .base
+                .as_ref()
+                .is_some_and(|base| base.policy == Policy::Drop);
+            let rules = reader(socket, table).rules(&chain.name)?;
+            let mut rules = rules.iter();
+            if drops || rules.any(|rule| rule.comment.is_none() || is_administrators(&chain.name)) {
+                found.push(chain.name);
+            }
+        }
+        Ok(found)
+    })
+}
+
+/// Removes a table with its chains, rules and sets while no element in it is an attachment's. Whether it did.
+///
+/// Errors: `Invalid` for a permit that says something else; `Busy` where others change the ruleset all the time.
+pub fn remove_unused_table(
+    namespaces: &mut Namespaces,
+    permit: &Permit<Apply>,
+) -> Result<bool, Error> {
+    let apply = permit.operation();
+    if apply.commands != [Command::DeleteTable] {
+        return Err(Error::invalid("only a whole table is removed so"));
+    }
+    let table = OwnTable {
+        family: apply.family,
+        name: apply.table.clone(),
+    };
+    namespaces.netfilter(apply.namespace, |socket| {
+        for _ in 0..MOST_ATTEMPTS {
+            let generation = generation(socket)?;
+            if !elements(socket, &table)?.is_empty() {
+                return Ok(false);
+            }
+            let mut transaction = Transaction::new(socket, apply, Some(generation));
+            transaction.push(&Command::DeleteTable)?;
+            match transaction.commit() {
+                Ok(None) => {}
+                Err(error) if error.errno == Some(Errno::ENOENT) => return Ok(true),
+                done => return done.map(|_| true),
+            }
+        }
+        Err(Error::new(Code::Busy, "the ruleset changes all the time"))
+    })
+}
+
+fn reader<'a>(socket: &'a mut NetfilterSocket, table: &'a OwnTable) -> Reader<'a> {
+    Reader {
+        socket,
+        family: table.family,
+        protocol: protocol_family(table.family),
+        table: &table.name,
+    }
+}

@@ -1,0 +1,230 @@
+//! The rules in the kernel's older tables, which `iptables-legacy` writes: a table is read and replaced as a whole.
+//!
+//! Reading a table makes one where there is none, so that the kernel is asked first which there are. Every program that
+//! changes these tables holds one lock meanwhile, and so does this.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use nix::libc;
+
+use super::blob::{Family, Table};
+use super::traces::Traces;
+use crate::error::{Code, Error};
+
+/// What iptables locks, on every node.
+const LOCK: &str = "/run/xtables.lock";
+
+/// How long the lock is waited for, and how often it is tried.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// So often others that hold no lock may have changed a table between its being read and replaced.
+const MOST_ATTEMPTS: usize = 10;
+
+/// `IPT_SO_GET_INFO`, `IPT_SO_GET_ENTRIES`, `IPT_SO_SET_REPLACE`, `IPT_SO_SET_ADD_COUNTERS`: the same for IPv6.
+const GET_INFO: i32 = 64;
+const GET_ENTRIES: i32 = 65;
+const SET_REPLACE: i32 = 64;
+const SET_ADD_COUNTERS: i32 = 65;
+
+/// Where entries and counters begin behind the name and the size of a request.
+const LIST: usize = 40;
+
+/// Removes what there is, and returns how many rules and chains they were.
+pub(super) fn remove(traces: &Traces) -> Result<u32, Error> {
+    let mut removed = 0;
+    for family in [Family::Ipv4, Family::Ipv6] {
+        for table in wanted(traces, &standing(family)?) {
+            removed += remove_from(family, table, traces).map_err(|e| {
+                e.while_doing(format_args!(
+                    "remove rules of the reference plugin from the table `{table}` of {family}"
+                ))
+            })?;
+        }
+    }
+    Ok(removed)
+}
+
+/// How many rules and chains there are.
+pub(super) fn count(traces: &Traces) -> Result<u32, Error> {
+    let mut count = 0;
+    for family in [Family::Ipv4, Family::Ipv6] {
+        for table in wanted(traces, &standing(family)?) {
+            let less = read(&open(family)?, family, table)?.without(traces)?;
+            count += less.map_or(0, |less| less.removed);
+        }
+    }
+    Ok(count)
+}
+
+fn wanted(traces: &Traces, standing: &str) -> Vec<&'static str> {
+    let is_there = |table: &str| standing.lines().any(|name| name == table);
+    let asked = [
+        ("nat", !traces.chains.is_empty()),
+        ("filter", !traces.accepted.is_empty()),
+    ];
+    let asked = asked
+        .into_iter()
+        .filter(|(table, is_asked)| *is_asked && is_there(table));
+    asked.map(|(table, _)| table).collect()
+}
+
+/// The names of the tables of this namespace, a line for each.
+fn standing(family: Family) -> Result<String, Error> {
+    let path = match family {
+        Family::Ipv4 => "/proc/thread-self/net/ip_tables_names",
+        Family::Ipv6 => "/proc/thread-self/net/ip6_tables_names",
+    };
+    match fs::read_to_string(path) {
+        // A kernel without these tables; and only root of the namespace may see them, who alone can have made any.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::NotFound | ErrorKind::PermissionDenied
+            ) =>
+        {
+            Ok(String::new())
+        }
+        read => read.map_err(|e| Error::from(e).while_doing(format_args!("read `{path}`"))),
+    }
+}
+
+fn remove_from(family: Family, name: &str, traces: &Traces) -> Result<u32, Error> {
+    let _lock = lock()?;
+    let socket = open(family)?;
+    for _ in 0..MOST_ATTEMPTS {
+        let table = read(&socket, family, name)?;
+        let Some(less) = table.without(traces)? else {
+            return Ok(0);
+        };
+        let count = less.removed;
+        match replace(&socket, family, &table, &less.table) {
+            Ok(counters) => {
+                let kept = less.kept.iter().filter_map(|at| counters.get(*at));
+                add_counters(&socket, family, name, kept.copied());
+                return Ok(count);
+            }
+            Err(Errno::EAGAIN) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Err(Error::new(Code::Busy, "the table changes all the time"))
+}
+
+fn lock() -> Result<Flock<File>, Error> {
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true).mode(0o600);
+    options.custom_flags(libc::O_NOFOLLOW);
+    let failed = |e: Error| e.while_doing(format_args!("lock `{LOCK}`"));
+    let mut file = options.open(LOCK).map_err(|e| failed(e.into()))?;
+    let until = Instant::now() + PATIENCE;
+    loop {
+        file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Ok(lock),
+            Err((file, Errno::EWOULDBLOCK)) if Instant::now() < until => file,
+            Err((_, errno)) => return Err(failed(errno.into())),
+        };
+        thread::sleep(PAUSE);
+    }
+}
+
+fn open(family: Family) -> Result<OwnedFd, Error> {
+    // SAFETY: no pointers; what it returns is a new descriptor or -1.
+    let socket = unsafe {
+        libc::socket(
+            family.domain(),
+            libc::SOCK_RAW | libc::SOCK_CLOEXEC,
+            libc::IPPROTO_RAW,
+        )
+    };
+    let socket = Errno::result(socket)?;
+    // SAFETY: the descriptor is open, and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(socket) })
+}
+
+/// A table as the kernel has it.
+fn read(socket: &OwnedFd, family: Family, name: &str) -> Result<Table, Error> {
+    let mut info = request(name, Table::INFO);
+    get(socket, family, GET_INFO, &mut info)?;
+    let size = Table::size_in(&info);
+    let mut entries = request(name, LIST + size);
+    entries[32..36].copy_from_slice(&(size as u32).to_ne_bytes());
+    get(socket, family, GET_ENTRIES, &mut entries)?;
+    Table::parse(family, &info, entries.split_off(LIST))
+}
+
+/// Replaces a table by another one, and returns the counters of the entries that it had.
+fn replace(
+    socket: &OwnedFd,
+    family: Family,
+    old: &Table,
+    new: &Table,
+) -> Result<Vec<[u64; 2]>, Errno> {
+    let mut counters = vec![[0_u64; 2]; old.count()];
+    let message = new.replacement(counters.len(), counters.as_mut_ptr() as usize);
+    // SAFETY: the message points to `counters`, which has room for as many as it says, and lives longer.
+    set(socket, family, SET_REPLACE, &message)?;
+    Ok(counters)
+}
+
+/// What the rules that stay had counted. They stay without it, too.
+fn add_counters(
+    socket: &OwnedFd,
+    family: Family,
+    name: &str,
+    counters: impl Iterator<Item = [u64; 2]>,
+) {
+    let mut message = request(name, LIST);
+    let mut count = 0_u32;
+    for counter in counters.flatten() {
+        message.extend(counter.to_ne_bytes());
+        count += 1;
+    }
+    message[32..36].copy_from_slice(&(count / 2).to_ne_bytes());
+    let _ = set(socket, family, SET_ADD_COUNTERS, &message);
+}
+
+/// So many bytes that begin with a table's name.
+fn request(name: &str, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    bytes[..name.len()].copy_from_slice(name.as_bytes());
+    bytes
+}
+
+fn get(socket: &OwnedFd, family: Family, option: i32, bytes: &mut [u8]) -> Result<(), Errno> {
+    let mut length = bytes.len() as libc::socklen_t;
+    debug_assert!(bytes.len() >= size_of::<u32>());
+    // SAFETY: the kernel writes at most `length` bytes, which are there.
+    let outcome = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            family.level(),
+            option,
+            bytes.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    Errno::result(outcome).map(drop)
+}
+
+fn set(socket: &OwnedFd, family: Family, option: i32, bytes: &[u8]) -> Result<(), Errno> {
+    // SAFETY: the kernel reads so many bytes, which are there; what they point to is the caller's to keep.
+    let outcome = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            family.level(),
+            option,
+            bytes.as_ptr().cast(),
+            bytes.len() as libc::socklen_t,
+        )
+    };
+    Errno::result(outcome).map(drop)
+}

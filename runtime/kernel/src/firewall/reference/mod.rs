@@ -1,0 +1,48 @@
+//! What the plugins of the reference set made for an attachment, and nobody else would remove: rules of iptables, be they
+//! nftables' or the kernel's older tables', and rules in nftables tables of those plugins' own.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `traces` | by which names and comments they are known |
+//! | `nft` | those in nftables |
+//! | `expression` | what a rule of iptables in nftables says |
+//! | `legacy` | those in the kernel's older tables |
+//! | `blob` | such a table as the kernel hands it out, without some of its rules |
+//!
+//! No program is run: the node need not have the one that made them.
+
+mod blob;
+mod expression;
+mod legacy;
+mod nft;
+mod traces;
+
+use weir_gate::Permit;
+use weir_grant::Namespace;
+use weir_grant::firewall::RemoveReference;
+
+pub use self::traces::masquerade_chain;
+
+use self::traces::Traces;
+use crate::error::Error;
+use crate::namespace::Namespaces;
+
+/// Removes the rules and chains, and returns how many they were.
+///
+/// Errors: `Unsupported` for a plugin that leaves none, `Busy` where rules of others lead to a chain, or others change the tables all the time.
+pub fn remove(namespaces: &mut Namespaces, permit: &Permit<RemoveReference>) -> Result<u32, Error> {
+    let traces = Traces::of(permit.operation())?;
+    let in_nftables =
+        namespaces.netfilter(Namespace::Host, |socket| nft::remove(socket, &traces))?;
+    Ok(in_nftables + legacy::remove(&traces)?)
+}
+
+/// How many rules and chains there are. weir's own look, which no plugin sees.
+///
+/// Errors: as [`remove`].
+pub fn count(namespaces: &mut Namespaces, sought: &RemoveReference) -> Result<u32, Error> {
+    let traces = Traces::of(sought)?;
+    let in_nftables =
+        namespaces.netfilter(Namespace::Host, |socket| nft::count(socket, &traces))?;
+    Ok(in_nftables + legacy::count(&traces)?)
+}

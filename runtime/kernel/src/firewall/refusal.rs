@@ -1,0 +1,242 @@
+//! The kernel's refusal of a transaction, in terms of the command that it is about.
+
+use netlink_bindings::nftables::ExprAttrs;
+use netlink_bindings::utils::IterableChunks;
+use nix::errno::Errno;
+use weir_grant::firewall::{Apply, Command, Elements, Rule};
+
+use crate::error::{Code, Error};
+use crate::netfilter::{Batch, FAMILY_HEADER, Refusal};
+
+/// `struct nlmsghdr` and `struct nfgenmsg`: what stands before the attributes.
+const HEADERS: usize = 16 + FAMILY_HEADER;
+
+/// `NFTA_RULE_EXPRESSIONS`.
+const RULE_EXPRESSIONS: u16 = 4;
+
+/// `NFTA_CHAIN_TYPE`.
+const CHAIN_TYPE: u16 = 7;
+
+/// `NFTA_CHAIN_HOOK`.
+const CHAIN_HOOK: u16 = 4;
+
+/// What a command does, for a person: `command 2, append a rule to chain `postrouting``.
+pub(super) fn describe(index: usize, apply: &Apply) -> String {
+    let what = match &apply.commands[index] {
+        Command::AddChain(chain) => format!("add chain `{}`", chain.name),
+        Command::CreateChain(chain) => format!("create chain `{}`", chain.name),
+        Command::DeleteChain(chain) => format!("delete chain `{chain}`"),
+        Command::FlushChain(chain) => format!("flush chain `{chain}`"),
+        Command::AppendRule(rule) => format!("append {} to chain `{}`", a_rule(rule), rule.chain),
+        Command::InsertRule(rule) => format!("insert {} into chain `{}`", a_rule(rule), rule.chain),
+        Command::KeepRules(rules) => format!("keep {} rules", rules.len()),
+        Command::DeleteRule(rule) => {
+            format!("delete rule {} of chain `{}`", rule.handle, rule.chain)
+        }
+        Command::AddSet(set) => format!("add set `{}`", set.name),
+        Command::CreateSet(set) => format!("create set `{}`", set.name),
+        Command::DeleteSet(set) => format!("delete set `{set}`"),
+        Command::AddElements(e) => format!("add {} to set `{}`", some_elements(e), e.set),
+        Command::CreateElements(e) => format!("create {} in set `{}`", some_elements(e), e.set),
+        Command::DeleteElements(e) => format!("delete {} from set `{}`", some_elements(e), e.set),
+        Command::FlushSet(set) => format!("flush set `{set}`"),
+        Command::DeleteTable => "delete the table".to_owned(),
+    };
+    let Apply {
+        family,
+        table,
+        namespace,
+        ..
+    } = apply;
+    format!(
+        "table `{family} {table}` in {namespace}: command {}, {what}",
+        index + 1
+    )
+}
+
+fn a_rule(rule: &Rule) -> String {
+    match &rule.comment {
+        Some(comment) => format!("a rule (\"{comment}\")"),
+        None => "a rule".to_owned(),
+    }
+}
+
+fn some_elements(elements: &Elements) -> String {
+    let [element] = &elements.elements[..] else {
+        return format!("{} elements", elements.elements.len());
+    };
+    let key: Vec<_> = element.key.iter().map(ToString::to_string).collect();
+    format!("element {}", key.join(" . "))
+}
+
+/// The refusal as an error that names the command. `owners` has the command of each message;
+/// `chain_exists` says whether the table has a chain.
+pub(super) fn explain(
+    apply: &Apply,
+    owners: &[usize],
+    batch: &Batch,
+    mut refusal: Refusal,
+    chain_exists: &mut dyn FnMut(&str) -> bool,
+) -> Error {
+    let owner = refusal
+        .sequence
+        .and_then(|sequence| owners.get(sequence as usize - 1));
+    let Some(index) = owner.copied() else {
+        return explain_whole(apply, batch, refusal);
+    };
+    // The kernel has one answer for a hook that the type does not have, and for a chain that is
+    // there on another hook.
+    if let (Errno::EOPNOTSUPP, Command::AddChain(chain)) = (refusal.errno, &apply.commands[index])
+        && chain_exists(&chain.name)
+    {
+        refusal.errno = Errno::EEXIST;
+    }
+    let message = refusal
+        .sequence
+        .and_then(|sequence| batch.message(sequence));
+    let blamed = message
+        .zip(refusal.offset)
+        .and_then(|(message, offset)| blame(message, offset));
+    let reading = read(
+        &apply.commands[index],
+        refusal.errno,
+        blamed.as_ref(),
+        apply,
+    );
+    let errno = refusal.errno;
+    let mut error = Error::from(refusal);
+    if let Some((code, meaning)) = reading {
+        error.code = code;
+        error.message = format!("{meaning} ({errno:?})");
+    }
+    error.while_doing(describe(index, apply))
+}
+
+fn explain_whole(apply: &Apply, batch: &Batch, refusal: Refusal) -> Error {
+    let Apply {
+        family,
+        table,
+        namespace,
+        ..
+    } = apply;
+    let mut error = Error::from(refusal);
+    if error.errno == Some(Errno::EMSGSIZE) {
+        let length = batch.length();
+        error = error.while_doing(format!(
+            "the transaction has {length} bytes, more than the kernel takes at once: divide it"
+        ));
+    }
+    error.while_doing(format!("table `{family} {table}` in {namespace}"))
+}
+
+/// What the kernel's number means for a command, where that is more than the number's own meaning.
+fn read(
+    command: &Command,
+    errno: Errno,
+    blamed: Option<&Blamed>,
+    apply: &Apply,
+) -> Option<(Code, String)> {
+    let family = apply.family;
+    match (command, errno, blamed) {
+        (_, Errno::ENOENT, Some(Blamed::Expression(name))) => Some(match name.as_str() {
+            "lookup" => (Code::NotFound, "there is no such set or map".to_owned()),
+            "immediate" => (Code::NotFound, "there is no such chain to go to".to_owned()),
+            other => (
+                Code::Unsupported,
+                format!("this kernel has no `{other}` for family {family}"),
+            ),
+        }),
+        (_, errno, Some(Blamed::Expression(name))) => Some((
+            Error::from(errno).code,
+            format!("the kernel refuses its `{name}` here"),
+        )),
+        (_, Errno::ENOENT, Some(Blamed::ChainType)) => Some((
+            Code::Unsupported,
+            format!("this kernel has no such chains for family {family}"),
+        )),
+        (_, Errno::ENOENT, Some(Blamed::ChainHook)) => {
+            Some((Code::NotFound, "there is no such device".to_owned()))
+        }
+        (Command::CreateElements(_), Errno::EEXIST, _) => {
+            Some((Code::Exists, "it is in the set already".to_owned()))
+        }
+        (Command::AddElements(_), Errno::EEXIST, _)
+        | (Command::AddElements(_) | Command::CreateElements(_), Errno::EBUSY, _) => Some((
+            Code::Exists,
+            "it is there already, with other data".to_owned(),
+        )),
+        (Command::AddElements(_) | Command::CreateElements(_), Errno::ENOTEMPTY, _) => Some((
+            Code::Exists,
+            "it overlaps a range that is in the set already".to_owned(),
+        )),
+        (Command::AddChain(_), Errno::EEXIST, _) => Some((
+            Code::Exists,
+            "it exists already, as another kind of chain".to_owned(),
+        )),
+        (Command::AddSet(_), Errno::EEXIST, _) => Some((
+            Code::Exists,
+            "it exists already, with other types".to_owned(),
+        )),
+        (
+            Command::AppendRule(_) | Command::InsertRule(_) | Command::KeepRules(_),
+            Errno::EOPNOTSUPP,
+            None,
+        ) => {
+            let meaning = "a statement of it does not go with the type or the hook of the chain";
+            Some((Code::Unsupported, meaning.to_owned()))
+        }
+        (_, Errno::EMLINK | Errno::ELOOP, _) => Some((
+            Code::Invalid,
+            "the chains would call each other in a circle".to_owned(),
+        )),
+        _ => None,
+    }
+}
+
+/// The part of a message that the kernel blames.
+enum Blamed {
+    /// An expression of a rule, by the kernel's name.
+    Expression(String),
+    ChainType,
+    ChainHook,
+}
+
+/// Finds what stands at an offset of a message.
+fn blame(message: &[u8], offset: usize) -> Option<Blamed> {
+    let length = u32::from_ne_bytes(*message.first_chunk()?) as usize;
+    let kind = u16::from_ne_bytes(*message.get(4..)?.first_chunk()?) & 0xff;
+    let attributes = message.get(HEADERS..length)?;
+    let (place, attribute) = enclosing(attributes, offset.checked_sub(HEADERS)?)?;
+    match (kind, attribute.kind) {
+        (3, CHAIN_TYPE) => Some(Blamed::ChainType),
+        (3, CHAIN_HOOK) => Some(Blamed::ChainHook),
+        (6, RULE_EXPRESSIONS) => {
+            let (_, expression) = enclosing(attribute.content, place)?;
+            let name = ExprAttrs::new(expression.content).get_name().ok()?;
+            Some(Blamed::Expression(name.to_string_lossy().into_owned()))
+        }
+        _ => None,
+    }
+}
+
+struct Attribute<'a> {
+    kind: u16,
+    content: &'a [u8],
+}
+
+/// The attribute that an offset lies in, and the offset within its content.
+fn enclosing(attributes: &[u8], offset: usize) -> Option<(usize, Attribute<'_>)> {
+    let mut chunks = IterableChunks::new(attributes);
+    let mut start = 0;
+    while let Some((header, content)) = chunks.next() {
+        if (start..chunks.pos).contains(&offset) {
+            let kind = header.r#type;
+            return Some((
+                offset.saturating_sub(start + 4),
+                Attribute { kind, content },
+            ));
+        }
+        start = chunks.pos;
+    }
+    None
+}

@@ -1,0 +1,486 @@
+//! Commands as one batch of messages, and what the kernel says to it.
+
+use std::collections::HashMap;
+
+use netlink_bindings::nftables::{
+    PushChainAttrs, PushRuleAttrs, PushSetAttrs, PushSetelemListAttrs, PushTableAttrs, RuleAttrs,
+};
+use netlink_bindings::traits::Pusher;
+use netlink_bindings::utils::push_header;
+use nix::errno::Errno;
+use weir_grant::firewall::{
+    Apply, BaseChain, Chain, Command, Element, Elements, Family, Hook, Policy, Rule, RuleHandle,
+    Set,
+};
+
+use super::family::{CHAIN_TYPES, hooks, protocol_family};
+use super::kept::{self, Place};
+use super::kind::{Kind, SUBSYSTEM};
+use super::read::Reader;
+use super::set::{self, Entry, Schema};
+use super::undo::Created;
+use super::{check, comment, refusal, rule};
+use crate::error::{Code, Error};
+use crate::netfilter::{Batch, NetfilterSocket};
+
+/// `NLM_F_…` of messages that make something, and `NLM_F_NONREC` of those that delete.
+const EXCLUSIVE: u16 = 0x200;
+const CREATE: u16 = 0x400;
+const APPEND: u16 = 0x800;
+const ECHO: u16 = 0x8;
+const ONLY_EMPTY: u16 = 0x100;
+
+/// `NFTA_RULE_POSITION`.
+const RULE_POSITION: u16 = 6;
+
+/// So many entries of a set go into one message, whose lists have at most 64 KiB.
+const ENTRIES_AT_ONCE: usize = 100;
+
+/// The kernel sends new rules back: so many bytes find room in the socket.
+const MOST_RULES: usize = 64 << 10;
+
+/// So often what was read of the chains may have changed before the transaction is carried out.
+const MOST_ATTEMPTS: usize = 100;
+
+/// Carries commands out as one transaction, and returns what it created. Errors: also `Busy`, where rules are to be
+/// kept and others change the ruleset all the time.
+pub(super) fn carry_out(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Created, Error> {
+    for _ in 0..MOST_ATTEMPTS {
+        if let Some(created) = attempt(socket, apply)? {
+            return Ok(created);
+        }
+    }
+    Err(Error::new(
+        Code::Busy,
+        "the ruleset changes faster than rules can be kept",
+    ))
+}
+
+/// None where something has changed that the messages rely on.
+fn attempt(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Option<Created>, Error> {
+    let reads_rules = |command: &Command| matches!(command, Command::KeepRules(_));
+    let generation = match apply.commands.iter().any(reads_rules) {
+        true => Some(kept::generation(socket)?),
+        false => None,
+    };
+    let mut transaction = Transaction::new(socket, apply, generation);
+    for (index, command) in apply.commands.iter().enumerate() {
+        transaction.current = index;
+        check::command(command)
+            .and_then(|()| transaction.push(command))
+            .map_err(|e| e.while_doing(refusal::describe(index, apply)))?;
+    }
+    transaction.commit()
+}
+
+pub(super) struct Transaction<'a> {
+    socket: &'a mut NetfilterSocket,
+    apply: &'a Apply,
+    batch: Batch,
+    /// The command that each message belongs to.
+    owners: Vec<usize>,
+    current: usize,
+    table_is_sure: bool,
+    schemas: HashMap<String, Schema>,
+    rule_bytes: usize,
+}
+
+impl<'a> Transaction<'a> {
+    pub(super) fn new(
+        socket: &'a mut NetfilterSocket,
+        apply: &'a Apply,
+        generation: Option<u32>,
+    ) -> Self {
+        Self {
+            socket,
+            apply,
+            batch: Batch::new(SUBSYSTEM, protocol_family(apply.family), generation),
+            owners: Vec::new(),
+            current: 0,
+            table_is_sure: false,
+            schemas: HashMap::new(),
+            rule_bytes: 0,
+        }
+    }
+
+    pub(super) fn push(&mut self, command: &Command) -> Result<(), Error> {
+        match command {
+            Command::AddChain(chain) => self.new_chain(chain, CREATE),
+            Command::CreateChain(chain) => self.new_chain(chain, CREATE | EXCLUSIVE),
+            Command::DeleteChain(name) => self.delete_chain(name),
+            Command::FlushChain(name) => self.delete_rules(name, None),
+            Command::AppendRule(rule) => self.new_rule(rule, Place::Last),
+            Command::InsertRule(rule) => self.new_rule(rule, Place::First),
+            Command::KeepRules(rules) => self.keep_rules(rules),
+            Command::DeleteRule(rule) => self.delete_rules(&rule.chain, Some(rule.handle)),
+            Command::AddSet(set) => self.new_set(set, CREATE),
+            Command::CreateSet(set) => self.new_set(set, CREATE | EXCLUSIVE),
+            Command::DeleteSet(name) => self.delete_set(name),
+            Command::AddElements(elements) => self.new_elements(elements, CREATE),
+            Command::CreateElements(elements) => self.new_elements(elements, CREATE | EXCLUSIVE),
+            Command::DeleteElements(elements) => self.delete_elements(elements),
+            Command::FlushSet(name) => self.flush_set(name),
+            Command::DeleteTable => self.delete_table(),
+        }
+    }
+
+    fn message(
+        &mut self,
+        kind: Kind,
+        flags: u16,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.batch.push(kind, flags, write)?;
+        self.owners.push(self.current);
+        Ok(())
+    }
+
+    /// The table comes into being with the first command that adds something to it. The kernel
+    /// tells of it only when it is new.
+    fn ensure_table(&mut self) -> Result<(), Error> {
+        if self.table_is_sure {
+            return Ok(());
+        }
+        self.table_is_sure = true;
+        let table = self.apply.table.as_bytes();
+        self.message(Kind::NewTable, CREATE | ECHO, |bytes| {
+            PushTableAttrs::new(bytes).push_name_bytes(table);
+            Ok(())
+        })
+    }
+
+    fn delete_table(&mut self) -> Result<(), Error> {
+        self.table_is_sure = false;
+        self.schemas.clear();
+        let table = self.apply.table.as_bytes();
+        self.message(Kind::DeleteTable, self.deletion_flags(), |bytes| {
+            PushTableAttrs::new(bytes).push_name_bytes(table);
+            Ok(())
+        })
+    }
+
+    fn deletion_flags(&self) -> u16 {
+        if self.apply.only_empty { ONLY_EMPTY } else { 0 }
+    }
+
+    fn new_chain(&mut self, chain: &Chain, flags: u16) -> Result<(), Error> {
+        self.ensure_table()?;
+        let (table, family) = (self.apply.table.as_bytes(), self.apply.family);
+        self.message(Kind::NewChain, flags, |bytes| {
+            let attributes = PushChainAttrs::new(bytes)
+                .push_table_bytes(table)
+                .push_name_bytes(chain.name.as_bytes());
+            match &chain.base {
+                Some(base) => push_base_chain(attributes, family, base),
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn delete_chain(&mut self, name: &str) -> Result<(), Error> {
+        let table = self.apply.table.as_bytes();
+        self.message(Kind::DeleteChain, self.deletion_flags(), |bytes| {
+            let attributes = PushChainAttrs::new(bytes).push_table_bytes(table);
+            attributes.push_name_bytes(name.as_bytes());
+            Ok(())
+        })
+    }
+
+    /// The rules of each chain that it does not have, each in its place.
+    fn keep_rules(&mut self, rules: &[Rule]) -> Result<(), Error> {
+        if self.apply.commands[..self.current]
+            .iter()
+            .any(removes_rules)
+        {
+            return Err(Error::invalid(
+                "rules are kept before others are removed, and not after that",
+            ));
+        }
+        let mut chains: Vec<&str> = Vec::new();
+        for rule in rules {
+            if !chains.contains(&rule.chain.as_str()) {
+                chains.push(&rule.chain);
+            }
+        }
+        for chain in chains {
+            let present = self.present_rules(chain)?;
+            let wanted = rules.iter().filter(|rule| rule.chain == chain).collect();
+            for (rule, place) in kept::missing(wanted, &present) {
+                self.new_rule(rule, place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rules of a chain that is there, or that these commands make.
+    fn present_rules(&mut self, chain: &str) -> Result<Vec<Rule>, Error> {
+        let is_made = |command: &Command| match command {
+            Command::AddChain(new) | Command::CreateChain(new) => new.name == chain,
+            _ => false,
+        };
+        match reader(self.socket, self.apply).rules(chain) {
+            Err(error)
+                if error.is_not_found()
+                    && self.apply.commands[..self.current].iter().any(is_made) =>
+            {
+                Ok(Vec::new())
+            }
+            rules => rules,
+        }
+    }
+
+    fn new_rule(&mut self, rule: &Rule, place: Place) -> Result<(), Error> {
+        self.ensure_table()?;
+        let expressions = rule::expressions(self.apply.family, rule)?;
+        self.rule_bytes += expressions.bytes().len();
+        if self.rule_bytes > MOST_RULES {
+            return Err(Error::invalid(
+                "too many rules in one transaction: put what differs between them into a set",
+            ));
+        }
+        let table = self.apply.table.as_bytes();
+        let flags = match place {
+            Place::Last | Place::Behind(_) => CREATE | ECHO | APPEND,
+            Place::First | Place::Before(_) => CREATE | ECHO,
+        };
+        self.message(Kind::NewRule, flags, |bytes| {
+            let mut list = PushRuleAttrs::new(bytes)
+                .push_table_bytes(table)
+                .push_chain_bytes(rule.chain.as_bytes())
+                .nested_expressions();
+            list.as_vec_mut().extend(expressions.bytes());
+            let mut attributes = list.end_nested();
+            if let Place::Behind(handle) | Place::Before(handle) = place {
+                push_position(attributes.as_vec_mut(), handle);
+            }
+            if let Some(text) = &rule.comment {
+                attributes.push_userdata(&comment::encode(text));
+            }
+            Ok(())
+        })
+    }
+
+    fn delete_rules(&mut self, chain: &str, handle: Option<u64>) -> Result<(), Error> {
+        let table = self.apply.table.as_bytes();
+        self.message(Kind::DeleteRule, 0, |bytes| {
+            let attributes = PushRuleAttrs::new(bytes).push_table_bytes(table);
+            let attributes = attributes.push_chain_bytes(chain.as_bytes());
+            if let Some(handle) = handle {
+                attributes.push_handle(handle);
+            }
+            Ok(())
+        })
+    }
+
+    fn new_set(&mut self, set: &Set, flags: u16) -> Result<(), Error> {
+        self.ensure_table()?;
+        let schema = Schema::new(set)?;
+        let table = self.apply.table.as_bytes();
+        // The kernel wants a number, which is this message's.
+        let number = self.owners.len() as u32 + 1;
+        self.message(Kind::NewSet, flags, |bytes| {
+            let attributes = PushSetAttrs::new(bytes)
+                .push_table_bytes(table)
+                .push_name_bytes(set.name.as_bytes())
+                .push_id(number);
+            set::push_set(attributes, set, &schema);
+            Ok(())
+        })?;
+        self.schemas.insert(set.name.clone(), schema);
+        Ok(())
+    }
+
+    fn delete_set(&mut self, name: &str) -> Result<(), Error> {
+        let table = self.apply.table.as_bytes();
+        self.message(Kind::DeleteSet, self.deletion_flags(), |bytes| {
+            let attributes = PushSetAttrs::new(bytes).push_table_bytes(table);
+            attributes.push_name_bytes(name.as_bytes());
+            Ok(())
+        })
+    }
+
+    /// Of a set of this transaction, or of one that exists. Errors: `NotFound`.
+    fn schema(&mut self, set: &str) -> Result<Schema, Error> {
+        if let Some(schema) = self.schemas.get(set) {
+            return Ok(schema.clone());
+        }
+        let schema = reader(self.socket, self.apply).schema(set)?;
+        self.schemas.insert(set.to_owned(), schema.clone());
+        Ok(schema)
+    }
+
+    fn new_elements(&mut self, elements: &Elements, flags: u16) -> Result<(), Error> {
+        let schema = self.schema(&elements.set)?;
+        let mut entries = Vec::new();
+        for element in &elements.elements {
+            let of_element = schema.entries(element)?.into_iter();
+            entries.extend(of_element.map(|entry| (entry, Some(element))));
+        }
+        self.elements(Kind::NewElements, flags, &elements.set, &schema, &entries)
+    }
+
+    fn delete_elements(&mut self, elements: &Elements) -> Result<(), Error> {
+        let schema = self.schema(&elements.set)?;
+        let mut entries = Vec::new();
+        for element in &elements.elements {
+            entries.extend(
+                schema
+                    .entries(element)?
+                    .into_iter()
+                    .map(|entry| (entry, None)),
+            );
+        }
+        self.elements(Kind::DeleteElements, 0, &elements.set, &schema, &entries)
+    }
+
+    fn elements(
+        &mut self,
+        kind: Kind,
+        flags: u16,
+        set: &str,
+        schema: &Schema,
+        entries: &[(Entry, Option<&Element>)],
+    ) -> Result<(), Error> {
+        let table = self.apply.table.as_bytes();
+        for some in entries.chunks(ENTRIES_AT_ONCE) {
+            self.message(kind, flags, |bytes| {
+                let attributes = PushSetelemListAttrs::new(bytes).push_table_bytes(table);
+                let mut list = attributes.push_set_bytes(set.as_bytes()).nested_elements();
+                for (entry, content) in some {
+                    list = schema.push(list, entry, *content)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn flush_set(&mut self, name: &str) -> Result<(), Error> {
+        let table = self.apply.table.as_bytes();
+        self.message(Kind::DeleteElements, 0, |bytes| {
+            let attributes = PushSetelemListAttrs::new(bytes).push_table_bytes(table);
+            attributes.push_set_bytes(name.as_bytes());
+            Ok(())
+        })
+    }
+
+    /// None where something has changed since the generation that it names.
+    pub(super) fn commit(self) -> Result<Option<Created>, Error> {
+        let Self {
+            socket,
+            apply,
+            batch,
+            owners,
+            ..
+        } = self;
+        if batch.is_empty() {
+            return Ok(Some(Created::default()));
+        }
+        let mut created = Created::default();
+        let mut handles: HashMap<usize, Vec<RuleHandle>> = HashMap::new();
+        let mut tables = 0;
+        let outcome = socket.transact(batch, |kind, sequence, object| {
+            if kind == Kind::NewTable.into() {
+                tables += 1;
+            } else if kind == Kind::NewRule.into() {
+                let owner = owners.get(sequence as usize - 1).copied();
+                if let Some((owner, rule)) = owner.zip(rule_handle(object)) {
+                    handles.entry(owner).or_default().push(rule);
+                }
+            }
+        });
+        if let Err((batch, refused)) = outcome {
+            if refused.errno == Errno::ERESTART {
+                return Ok(None);
+            }
+            let mut exists = |chain: &str| reader(socket, apply).has_chain(chain).unwrap_or(false);
+            return Err(refusal::explain(
+                apply,
+                &owners,
+                &batch,
+                refused,
+                &mut exists,
+            ));
+        }
+        // A table that these commands deleted and made again was not new.
+        created.table_is_new = tables > 0 && !apply.commands.contains(&Command::DeleteTable);
+        for (index, command) in apply.commands.iter().enumerate() {
+            created.note(command, handles.get(&index).map_or(&[][..], |new| new));
+        }
+        Ok(Some(created))
+    }
+}
+
+fn removes_rules(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::DeleteTable
+            | Command::DeleteChain(_)
+            | Command::FlushChain(_)
+            | Command::DeleteRule(_)
+    )
+}
+
+/// A new rule of which the kernel tells.
+fn rule_handle(object: &[u8]) -> Option<RuleHandle> {
+    let attributes = RuleAttrs::new(object);
+    Some(RuleHandle {
+        chain: attributes.get_chain().ok()?.to_string_lossy().into_owned(),
+        handle: attributes.get_handle().ok()?,
+    })
+}
+
+/// The rule that a new one comes before or behind. The crate cannot write it.
+fn push_position(bytes: &mut Vec<u8>, handle: u64) {
+    push_header(bytes, RULE_POSITION, 8);
+    bytes.extend(handle.to_be_bytes());
+}
+
+fn reader<'a>(socket: &'a mut NetfilterSocket, apply: &'a Apply) -> Reader<'a> {
+    Reader {
+        socket,
+        family: apply.family,
+        protocol: protocol_family(apply.family),
+        table: &apply.table,
+    }
+}
+
+fn push_base_chain<P: Pusher>(
+    attributes: PushChainAttrs<P>,
+    family: Family,
+    base: &BaseChain,
+) -> Result<(), Error> {
+    let number = hooks(family)
+        .iter()
+        .position(|hook| *hook == base.hook)
+        .ok_or_else(|| {
+            Error::invalid(format!(
+                "a table of family {family} has no hook {}",
+                base.hook
+            ))
+        })?;
+    let needs_device = matches!(base.hook, Hook::Ingress | Hook::Egress);
+    if needs_device != base.device.is_some() {
+        return Err(Error::invalid(
+            "chains on ingress and egress name a device, and no others do",
+        ));
+    }
+    let mut hook = attributes
+        .nested_hook()
+        .push_num(number as u32)
+        .push_priority(base.priority);
+    if let Some(device) = &base.device {
+        hook = hook.push_dev_bytes(device.as_bytes());
+    }
+    let word = CHAIN_TYPES
+        .iter()
+        .find(|(t, _)| *t == base.chain_type)
+        .map(|(_, word)| *word);
+    hook.end_nested()
+        .push_policy(match base.policy {
+            Policy::Drop => 0,
+            Policy::Accept => 1,
+        })
+        .push_type(word.unwrap_or(c"filter"));
+    Ok(())
+}

@@ -1,0 +1,309 @@
+//! New links: one message that makes the link in its namespace, with its name and all it has.
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkMessage};
+use nix::errno::Errno;
+use weir_gate::Permit;
+use weir_grant::Namespace;
+use weir_grant::link::{Create, LinkFacts, NewKind, NewPeer};
+
+use super::message::{attributes, discard, info, into_namespace, of_kind, refused_mac, set_up};
+use super::read::Link;
+use super::{by_name, is_taken, name, name_taken, request, tap, update};
+use crate::error::{Code, Error};
+use crate::namespace::Namespaces;
+
+/// How often another random name is tried. Two names of 32 random bits do not meet twice.
+const NAME_ATTEMPTS: u32 = 4;
+
+/// The queues of each end of a veth pair. Not told, the kernel uses as many, but keeps room for one
+/// per processor, and waits for RCU grace periods to leave the others unused.
+const ONE_QUEUE: [LinkAttribute; 2] =
+    [LinkAttribute::NumTxQueues(1), LinkAttribute::NumRxQueues(1)];
+
+/// Creates a link and returns it as it is then. What fails leaves no link behind.
+///
+/// Errors: `Exists`, saying where the name is taken; `NotFound` for a lower or a master that is
+/// gone; `Unsupported` where the kernel lacks the kind; `Invalid` with the kernel's reason.
+pub fn create(namespaces: &mut Namespaces, permit: &Permit<Create>) -> Result<Link, Error> {
+    let wanted = permit.operation();
+    make(namespaces, wanted).map_err(|e| refused_mac(e).while_doing(Title(wanted)))
+}
+
+fn make(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {
+    check(wanted)?;
+    let made = match &wanted.kind {
+        NewKind::Veth { peer } => veth(namespaces, wanted, peer)?,
+        NewKind::Tap(new) => tap::create(namespaces, wanted, new)?,
+        NewKind::Macvlan { lower, .. }
+        | NewKind::Ipvlan { lower, .. }
+        | NewKind::Vlan { lower, .. }
+            if lower.namespace != wanted.namespace =>
+        {
+            from_other_namespace(namespaces, wanted, lower)?
+        }
+        _ => plain(namespaces, wanted)?,
+    };
+    finish(namespaces, wanted, made)
+}
+
+fn check(wanted: &Create) -> Result<(), Error> {
+    let is_veth = matches!(wanted.kind, NewKind::Veth { .. });
+    if !(is_veth && wanted.name.is_empty()) {
+        name::check(&wanted.name)?;
+    }
+    if let NewKind::Veth { peer } = &wanted.kind
+        && !peer.name.is_empty()
+    {
+        name::check(&peer.name)?;
+    }
+    if let Some(master) = wanted
+        .master
+        .as_ref()
+        .filter(|m| m.namespace != wanted.namespace)
+    {
+        return Err(Error::invalid(format!(
+            "the master is in {}, and the link would be in {}",
+            master.namespace, wanted.namespace
+        )));
+    }
+    Ok(())
+}
+
+/// A pair of veths, each end in its namespace from the start.
+fn veth(namespaces: &mut Namespaces, wanted: &Create, peer: &NewPeer) -> Result<Link, Error> {
+    for _ in 0..NAME_ATTEMPTS {
+        let this = chosen(&wanted.name);
+        let other = chosen(&peer.name);
+        let mut message = common(wanted, &this);
+        message.attributes.extend(ONE_QUEUE);
+        let peer_message = peer_end(namespaces, wanted.namespace, peer, &other)?;
+        let data = InfoData::Veth(InfoVeth::Peer(peer_message));
+        message.attributes.push(info(InfoKind::Veth, Some(data)));
+        match send_new(namespaces, wanted.namespace, message) {
+            Ok(()) => return complete_pair(namespaces, (wanted.namespace, &this), peer, &other),
+            Err(error) if error.errno == Some(Errno::EEXIST) => {
+                explain_taken(namespaces, (wanted.namespace, &wanted.name), &this)?;
+                explain_taken(namespaces, (peer.namespace, &peer.name), &other)?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::new(
+        Code::Exists,
+        "every name that was tried is taken",
+    ))
+}
+
+/// Sets the peer up where wanted, and its alias. The kernel refuses the one while the peer has no other end, which in
+/// the first message it has not, and passes over the other.
+fn complete_pair(
+    namespaces: &mut Namespaces,
+    (namespace, this): (Namespace, &str),
+    peer: &NewPeer,
+    other: &str,
+) -> Result<Link, Error> {
+    let completed = match (peer.up, &peer.owner) {
+        (false, None) => Ok(()),
+        (up, owner) => {
+            update::complete_by_name(namespaces, peer.namespace, other, up, owner.as_deref())
+        }
+    };
+    let pair = completed.and_then(|()| read_back(namespaces, namespace, this));
+    pair.inspect_err(|_| {
+        if let Ok(made) = read_back(namespaces, namespace, this) {
+            discard(namespaces, namespace, made.index);
+        }
+    })
+}
+
+/// The name that was asked for, or one of our own choice.
+fn chosen(name: &str) -> String {
+    match name {
+        "" => name::random("veth"),
+        name => name.to_owned(),
+    }
+}
+
+/// `Exists` if `asked` for a name that is taken. A taken name of our own choice is no error.
+fn explain_taken(
+    namespaces: &mut Namespaces,
+    (namespace, asked): (Namespace, &str),
+    name: &str,
+) -> Result<(), Error> {
+    if !asked.is_empty() && is_taken(namespaces, namespace, name)? {
+        return Err(name_taken(namespace, name));
+    }
+    Ok(())
+}
+
+/// `VETH_INFO_PEER`.
+fn peer_end(
+    namespaces: &mut Namespaces,
+    from: Namespace,
+    peer: &NewPeer,
+    name: &str,
+) -> Result<LinkMessage, Error> {
+    let mut message = by_name(name);
+    if peer.namespace != from {
+        message
+            .attributes
+            .push(into_namespace(namespaces, peer.namespace)?);
+    }
+    let mac = peer
+        .mac
+        .as_ref()
+        .map(|mac| LinkAttribute::Address(mac.0.clone()));
+    let mtu = peer.mtu.map(LinkAttribute::Mtu);
+    message.attributes.extend(mac.into_iter().chain(mtu));
+    message.attributes.extend(ONE_QUEUE);
+    Ok(message)
+}
+
+/// A link that needs nothing from another namespace.
+fn plain(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {
+    let mut message = common(wanted, &wanted.name);
+    message.attributes.extend(of_kind(&wanted.kind));
+    create_named(namespaces, wanted.namespace, message, wanted)
+}
+
+/// A link over a lower device in the other namespace. The request goes to the lower's namespace and
+/// says where the link shall be.
+///
+/// Kernels before 6.14 look the new name up in the namespace of the request instead of the link's.
+/// Where it is taken there, as `eth0` mostly is, the link gets its name in a second step.
+fn from_other_namespace(
+    namespaces: &mut Namespaces,
+    wanted: &Create,
+    lower: &LinkFacts,
+) -> Result<Link, Error> {
+    let mut message = common(wanted, &wanted.name);
+    message.attributes.extend(of_kind(&wanted.kind));
+    message
+        .attributes
+        .push(into_namespace(namespaces, wanted.namespace)?);
+    match send_new(namespaces, lower.namespace, message.clone()) {
+        Ok(()) => return read_back(namespaces, wanted.namespace, &wanted.name),
+        Err(error) if error.errno != Some(Errno::EEXIST) => return Err(error),
+        Err(_) if is_taken(namespaces, wanted.namespace, &wanted.name)? => {
+            return Err(name_taken(wanted.namespace, &wanted.name));
+        }
+        Err(_) => {}
+    }
+    let interim = name::random("weir");
+    replace_name(&mut message, &interim);
+    set_up(&mut message, false);
+    send_new(namespaces, lower.namespace, message)?;
+    let made = read_back(namespaces, wanted.namespace, &interim)?;
+    let named = update::rename(
+        namespaces,
+        wanted.namespace,
+        made.index,
+        &wanted.name,
+        wanted.up,
+    )
+    .and_then(|()| read_back(namespaces, wanted.namespace, &wanted.name));
+    named.inspect_err(|_| discard(namespaces, wanted.namespace, made.index))
+}
+
+fn replace_name(message: &mut LinkMessage, name: &str) {
+    for attribute in &mut message.attributes {
+        if let LinkAttribute::IfName(old) = attribute {
+            name.clone_into(old);
+        }
+    }
+}
+
+fn create_named(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+    message: LinkMessage,
+    wanted: &Create,
+) -> Result<Link, Error> {
+    match send_new(namespaces, namespace, message) {
+        Ok(()) => read_back(namespaces, namespace, &wanted.name),
+        // A macvlan answers so, too, when its lower device is taken in passthru mode.
+        Err(error) if error.errno == Some(Errno::EEXIST) => {
+            explain_taken(namespaces, (namespace, &wanted.name), &wanted.name)?;
+            Err(error)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn send_new(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+    message: LinkMessage,
+) -> Result<(), Error> {
+    let socket = namespaces.route(namespace)?;
+    socket.change(
+        RouteNetlinkMessage::NewLink(message),
+        NLM_F_CREATE | NLM_F_EXCL,
+    )
+}
+
+fn read_back(namespaces: &mut Namespaces, namespace: Namespace, name: &str) -> Result<Link, Error> {
+    request(namespaces.route(namespace)?, by_name(name)).map(Link::from)
+}
+
+/// What the kernel does not take in the first message, or accepts without doing it.
+fn finish(namespaces: &mut Namespaces, wanted: &Create, mut made: Link) -> Result<Link, Error> {
+    let alias = wanted.owner.as_ref().or(wanted.alias.as_ref());
+    let complete = check_bridge(wanted, &made).and_then(|()| match alias {
+        Some(alias) => update::set_alias(namespaces, wanted.namespace, made.index, alias),
+        None => Ok(()),
+    });
+    complete.inspect_err(|_| discard(namespaces, wanted.namespace, made.index))?;
+    if let Some(alias) = alias {
+        made.alias.clone_from(alias);
+    }
+    Ok(made)
+}
+
+/// A kernel without bridge VLANs ignores a default PVID.
+fn check_bridge(wanted: &Create, made: &Link) -> Result<(), Error> {
+    match &wanted.kind {
+        NewKind::Bridge(settings) => update::check_pvid(settings, &made.details),
+        _ => Ok(()),
+    }
+}
+
+/// What links of all kinds have.
+fn common(wanted: &Create, name: &str) -> LinkMessage {
+    let mut message = by_name(name);
+    message.attributes.extend(attributes(wanted));
+    set_up(&mut message, wanted.up);
+    message
+}
+
+/// What is being created, for error messages.
+struct Title<'a>(&'a Create);
+
+impl std::fmt::Display for Title<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Create {
+            namespace,
+            name,
+            kind,
+            mtu,
+            ..
+        } = self.0;
+        write!(f, "create {}", kind.word())?;
+        if !name.is_empty() {
+            write!(f, " `{name}`")?;
+        }
+        write!(f, " in {namespace}")?;
+        if let NewKind::Veth { peer } = kind
+            && !peer.name.is_empty()
+        {
+            write!(f, " with peer `{}` in {}", peer.name, peer.namespace)?;
+        }
+        // The kernel does not say of a veth what is wrong with it.
+        if let Some(mtu) = mtu {
+            write!(f, ", MTU {mtu}")?;
+        }
+        Ok(())
+    }
+}

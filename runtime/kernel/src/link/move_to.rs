@@ -1,0 +1,57 @@
+//! A link moves to the other namespace.
+
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::LinkAttribute;
+use nix::errno::Errno;
+use weir_gate::Permit;
+use weir_grant::link::Move;
+
+use super::message::into_namespace;
+use super::read::Link;
+use super::update::alias_attribute;
+use super::{by_index, by_name, is_taken, name, name_taken, request};
+use crate::error::Error;
+use crate::namespace::Namespaces;
+
+/// Moves a link and returns it as it is there: down, and under another index.
+///
+/// Errors: `NotFound`, `Exists` when the name is taken there, `Invalid` for a link that cannot
+/// move.
+pub fn move_to(namespaces: &mut Namespaces, permit: &Permit<Move>) -> Result<Link, Error> {
+    let wanted = permit.operation();
+    let Move { link, to, name, .. } = wanted;
+    send(namespaces, wanted)
+        .map_err(|e| e.while_doing(format_args!("move {link} to {to} as `{name}`")))
+}
+
+fn send(namespaces: &mut Namespaces, wanted: &Move) -> Result<Link, Error> {
+    let Move {
+        link,
+        to,
+        name,
+        alias,
+    } = wanted;
+    name::check(name)?;
+    if link.namespace == *to {
+        return Err(Error::invalid("it is there already"));
+    }
+    // The kernel moves first and gives the name then: it would leave the link there under the old
+    // one.
+    if is_taken(namespaces, *to, name)? {
+        return Err(name_taken(*to, name));
+    }
+    let mut message = by_index(link.index);
+    message.attributes.push(into_namespace(namespaces, *to)?);
+    message.attributes.push(LinkAttribute::IfName(name.clone()));
+    message
+        .attributes
+        .extend(alias.as_deref().map(alias_attribute));
+    let socket = namespaces.route(link.namespace)?;
+    socket
+        .change(RouteNetlinkMessage::SetLink(message), 0)
+        .map_err(|error| match error.errno {
+            Some(Errno::EEXIST) => name_taken(*to, name),
+            _ => error,
+        })?;
+    request(namespaces.route(*to)?, by_name(name)).map(Link::from)
+}

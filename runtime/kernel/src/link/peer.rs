@@ -1,0 +1,82 @@
+//! The other end of a veth.
+
+use std::os::fd::AsRawFd;
+
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::LinkAttribute;
+use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
+use weir_gate::Permit;
+use weir_grant::Namespace;
+use weir_grant::link::GetPeer;
+
+use super::{by_index, request};
+use crate::error::{Code, Error};
+use crate::namespace::Namespaces;
+
+/// The other end's index, and its namespace where it is one of the two.
+///
+/// Errors: `NotFound`, `Invalid` when it is no veth.
+pub fn peer(
+    namespaces: &mut Namespaces,
+    permit: &Permit<GetPeer>,
+) -> Result<(u32, Option<Namespace>), Error> {
+    let link = &permit.operation().link;
+    if link.kind != "veth" {
+        return Err(Error::invalid(format!("{link} is not a veth")));
+    }
+    find(namespaces, link.namespace, link.index)
+        .map_err(|e| e.while_doing(format_args!("find the peer of {link}")))
+}
+
+fn find(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+    index: u32,
+) -> Result<(u32, Option<Namespace>), Error> {
+    let message = request(namespaces.route(namespace)?, by_index(index))?;
+    let mut peer = None;
+    let mut its_namespace = None;
+    for attribute in &message.attributes {
+        match attribute {
+            LinkAttribute::Link(index) => peer = Some(*index),
+            LinkAttribute::LinkNetNsId(id) => its_namespace = Some(*id),
+            _ => {}
+        }
+    }
+    let peer = peer.ok_or_else(|| Error::new(Code::Failed, "the kernel does not tell it"))?;
+    let place = match its_namespace {
+        None => Some(namespace),
+        Some(id) => known_as(namespaces, namespace, id)?,
+    };
+    Ok((peer, place))
+}
+
+/// Whether the id by which `from` knows some namespace is the id of the other one of the two.
+fn known_as(
+    namespaces: &mut Namespaces,
+    from: Namespace,
+    id: i32,
+) -> Result<Option<Namespace>, Error> {
+    let other = match from {
+        Namespace::Host => Namespace::Container,
+        Namespace::Container => Namespace::Host,
+    };
+    if other == Namespace::Container && !namespaces.has_container() {
+        return Ok(None);
+    }
+    let descriptor = namespaces.descriptor(other)?.as_raw_fd();
+    let mut question = NsidMessage::default();
+    question
+        .attributes
+        .push(NsidAttribute::Fd(descriptor.cast_unsigned()));
+    let answer = namespaces
+        .route(from)?
+        .get(RouteNetlinkMessage::GetNsId(question))?;
+    let RouteNetlinkMessage::NewNsId(answer) = answer else {
+        return Ok(None);
+    };
+    Ok(answer
+        .attributes
+        .contains(&NsidAttribute::Id(id))
+        .then_some(other))
+}

@@ -1,0 +1,205 @@
+//! TAP devices, which the kernel makes by `ioctl` on `/dev/net/tun` instead of netlink.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use netlink_packet_route::RouteNetlinkMessage;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::libc::{self, c_int};
+use nix::sched::{CloneFlags, setns};
+use nix::sys::stat::Mode;
+use nix::unistd::write;
+use weir_grant::Namespace;
+use weir_grant::link::{Create, NewTap};
+
+use super::message::{attributes, discard, set_up};
+use super::read::Link;
+use super::{by_index, by_name, is_taken, name_taken, request};
+use crate::error::{Code, Error};
+use crate::namespace::Namespaces;
+
+const DEVICE: &CStr = c"/dev/net/tun";
+const SELINUX: &str = "/sys/fs/selinux";
+const OWN_CONTEXT: &CStr = c"/proc/self/attr/current";
+
+/// `IFF_TUN_EXCL`: do not attach to a device that exists.
+const EXCLUSIVE: c_int = 0x8000;
+
+nix::ioctl_write_ptr_bad!(tunsetiff, 0x4004_54ca, libc::ifreq);
+nix::ioctl_write_int_bad!(tunsetpersist, 0x4004_54cb);
+nix::ioctl_write_int_bad!(tunsetowner, 0x4004_54cc);
+nix::ioctl_write_int_bad!(tunsetgroup, 0x4004_54ce);
+
+/// Creates a TAP device that stays when nobody has it open.
+pub(super) fn create(
+    namespaces: &mut Namespaces,
+    wanted: &Create,
+    new: &NewTap,
+) -> Result<Link, Error> {
+    let device = Request::new(&wanted.name, new);
+    let made = match &new.selinux_context {
+        None => namespaces.enter(wanted.namespace, || device.carry_out())?,
+        Some(context) => labelled(namespaces, wanted.namespace, context, device)?,
+    };
+    match made {
+        Ok(()) => {}
+        Err(Errno::EBUSY) if is_taken(namespaces, wanted.namespace, &wanted.name)? => {
+            return Err(name_taken(wanted.namespace, &wanted.name));
+        }
+        Err(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => {
+            return Err(Error::new(
+                Code::Unsupported,
+                format!(
+                    "{} is missing: the kernel has no `tun`",
+                    DEVICE.to_string_lossy()
+                ),
+            ));
+        }
+        // Beside an SELinux context, which may be refused too, only the device file's mode does that.
+        Err(Errno::EACCES) if new.selinux_context.is_none() => {
+            let device = DEVICE.to_string_lossy();
+            let doing = format!("open {device} for reading and writing");
+            return Err(Error::from(Errno::EACCES).while_doing(doing));
+        }
+        Err(errno) => return Err(errno.into()),
+    }
+    configure(namespaces, wanted)
+}
+
+/// Sets what the device file has no request for.
+fn configure(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {
+    let socket = namespaces.route(wanted.namespace)?;
+    let index = request(socket, by_name(&wanted.name))?.header.index;
+    let mut message = by_index(index);
+    message.attributes.extend(attributes(wanted));
+    set_up(&mut message, wanted.up);
+    let configured = socket
+        .change(RouteNetlinkMessage::SetLink(message), 0)
+        .and_then(|()| request(socket, by_index(index)));
+    configured
+        .map(Link::from)
+        .inspect_err(|_| discard(namespaces, wanted.namespace, index))
+}
+
+/// Everything that the device is told, ready before a process is split: [`Request::carry_out`]
+/// makes system calls and nothing else.
+#[derive(Clone, Copy)]
+struct Request {
+    name: [u8; libc::IFNAMSIZ],
+    flags: c_int,
+    owner: Option<c_int>,
+    group: Option<c_int>,
+}
+
+impl Request {
+    /// `name` has been checked: it leaves room for the NUL.
+    fn new(name: &str, new: &NewTap) -> Self {
+        let mut padded = [0; libc::IFNAMSIZ];
+        padded[..name.len()].copy_from_slice(name.as_bytes());
+        let queues = if new.multi_queue {
+            libc::IFF_MULTI_QUEUE
+        } else {
+            0
+        };
+        Self {
+            name: padded,
+            flags: libc::IFF_TAP | libc::IFF_NO_PI | EXCLUSIVE | queues,
+            owner: new.owner.map(u32::cast_signed),
+            group: new.group.map(u32::cast_signed),
+        }
+    }
+
+    /// Makes the device in the calling thread's namespace. Until it is told to stay, it goes with
+    /// the descriptor, so that a failure leaves nothing.
+    fn carry_out(&self) -> nix::Result<()> {
+        let device = open(DEVICE, OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty())?;
+        let interface = self.interface();
+        let device = device.as_raw_fd();
+        // SAFETY: the descriptor is open, and the structure outlives the call.
+        unsafe { tunsetiff(device, &raw const interface) }?;
+        if let Some(owner) = self.owner {
+            // SAFETY: the descriptor is open; the argument is a number.
+            unsafe { tunsetowner(device, owner) }?;
+        }
+        if let Some(group) = self.group {
+            // SAFETY: as above.
+            unsafe { tunsetgroup(device, group) }?;
+        }
+        // SAFETY: as above.
+        unsafe { tunsetpersist(device, 1) }?;
+        Ok(())
+    }
+
+    fn interface(&self) -> libc::ifreq {
+        // SAFETY: `struct ifreq` is made of numbers, bytes and pointers that may be null.
+        let mut interface: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (place, byte) in interface.ifr_name.iter_mut().zip(self.name) {
+            *place = byte as libc::c_char;
+        }
+        interface.ifr_ifru.ifru_flags = self.flags as libc::c_short;
+        interface
+    }
+}
+
+/// Makes the device under an SELinux context.
+///
+/// The kernel labels a TAP's queue with the context of the task that makes it, and lets only a
+/// process of one thread change its context: a child does it, and ends.
+fn labelled(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+    context: &str,
+    request: Request,
+) -> Result<nix::Result<()>, Error> {
+    if !Path::new(SELINUX).join("enforce").exists() {
+        return Err(Error::new(
+            Code::Unsupported,
+            format!("SELinux context `{context}`: SELinux is not enabled on this host"),
+        ));
+    }
+    let context = Vec::from(context);
+    let inside = namespaces.descriptor(namespace)?.try_clone_to_owned()?;
+    let made = in_child(move || {
+        setns(&inside, CloneFlags::CLONE_NEWNET)?;
+        let own = open(
+            OWN_CONTEXT,
+            OFlag::O_WRONLY | OFlag::O_CLOEXEC,
+            Mode::empty(),
+        )?;
+        write(&own, &context)?;
+        request.carry_out()
+    })?;
+    Ok(made)
+}
+
+/// Runs `act` in a child process. It must make system calls only: the child is a copy of one of
+/// several threads, and what the others held locked is locked there for ever.
+fn in_child(
+    act: impl Fn() -> nix::Result<()> + Send + Sync + 'static,
+) -> io::Result<nix::Result<()>> {
+    // The program is never run: the child ends before it gets there.
+    let mut child = Command::new("/proc/self/exe");
+    child.stdin(Stdio::null()).stdout(Stdio::null());
+    let act = move || -> io::Result<()> {
+        act()?;
+        // SAFETY: ends this process at once, without touching what it shares with its parent.
+        unsafe { libc::_exit(0) }
+    };
+    // SAFETY: the closure makes system calls only.
+    unsafe { child.pre_exec(act) };
+    match child.status() {
+        Ok(status) if status.success() => Ok(Ok(())),
+        Ok(status) => Err(io::Error::other(format!(
+            "a child process ended with {status}"
+        ))),
+        Err(error) => match error.raw_os_error() {
+            Some(number) => Ok(Err(Errno::from_raw(number))),
+            None => Err(error),
+        },
+    }
+}

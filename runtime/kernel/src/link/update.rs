@@ -1,0 +1,230 @@
+//! Changes of a link, each in one message.
+
+use netlink_packet_core::DefaultNla;
+use netlink_packet_route::link::{
+    InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, LinkProtoInfoBridge,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use nix::errno::Errno;
+use weir_gate::Permit;
+use weir_grant::Namespace;
+use weir_grant::link::{BridgeChanges, LinkFacts, NewMaster, Update, UpdateBridge, UpdatePort};
+
+use super::message::{bridge_data, refused_mac, set_up};
+use super::read::{Details, Link};
+use super::{by_index, by_name, name, name_taken, request};
+use crate::error::{Code, Error};
+use crate::namespace::Namespaces;
+
+/// `IFLA_BRPORT_MODE`: hairpin.
+const PORT_HAIRPIN: u16 = 4;
+/// `IFLA_BRPORT_ISOLATED`.
+const PORT_ISOLATED: u16 = 33;
+
+/// Changes attributes. Errors: `NotFound`, `Exists` for a taken name, `Invalid`, `Busy` for a new
+/// name of a link that is up, on kernels before 6.2.
+pub fn update(namespaces: &mut Namespaces, permit: &Permit<Update>) -> Result<(), Error> {
+    let changes = permit.operation();
+    let link = &changes.link;
+    send_update(namespaces, changes)
+        .map_err(|e| refused_mac(e).while_doing(format_args!("update {link}")))
+}
+
+fn send_update(namespaces: &mut Namespaces, changes: &Update) -> Result<(), Error> {
+    let namespace = changes.link.namespace;
+    let message = update_message(changes)?;
+    let sent = change(namespaces, namespace, message);
+    sent.map_err(|error| match &changes.name {
+        Some(name) if error.errno == Some(Errno::EEXIST) => name_taken(namespace, name),
+        _ => error,
+    })
+}
+
+fn update_message(changes: &Update) -> Result<LinkMessage, Error> {
+    let mut message = by_index(changes.link.index);
+    set_flag(&mut message, LinkFlags::Up, changes.up);
+    set_flag(&mut message, LinkFlags::Promisc, changes.promiscuous);
+    set_flag(&mut message, LinkFlags::Allmulti, changes.all_multicast);
+    changes.name.as_deref().map_or(Ok(()), name::check)?;
+    let master = changes
+        .master
+        .as_ref()
+        .map(|m| master_index(m, changes.link.namespace));
+    let attributes = [
+        changes.name.clone().map(LinkAttribute::IfName),
+        changes
+            .mac
+            .as_ref()
+            .map(|mac| LinkAttribute::Address(mac.0.clone())),
+        changes.mtu.map(LinkAttribute::Mtu),
+        changes.txqlen.map(LinkAttribute::TxQueueLen),
+        changes
+            .owner
+            .as_ref()
+            .or(changes.alias.as_ref())
+            .map(|alias| alias_attribute(alias)),
+        master.transpose()?.map(LinkAttribute::Controller),
+    ];
+    message.attributes.extend(attributes.into_iter().flatten());
+    Ok(message)
+}
+
+/// The index for `IFLA_MASTER`; 0 releases a port.
+fn master_index(master: &NewMaster, namespace: Namespace) -> Result<u32, Error> {
+    match master {
+        NewMaster::None => Ok(0),
+        NewMaster::Link(master) if master.namespace == namespace => Ok(master.index),
+        NewMaster::Link(master) => Err(Error::invalid(format!(
+            "the master, {master}, is in the other namespace"
+        ))),
+    }
+}
+
+fn set_flag(message: &mut LinkMessage, flag: LinkFlags, wanted: Option<bool>) {
+    if let Some(on) = wanted {
+        message.header.flags.set(flag, on);
+        message.header.change_mask.insert(flag);
+    }
+}
+
+/// `IFLA_IFALIAS`, without the NUL that the kernel would store as part of it. An empty one
+/// removes the alias.
+pub(super) fn alias_attribute(alias: &str) -> LinkAttribute {
+    const IFLA_IFALIAS: u16 = 20;
+    LinkAttribute::Other(DefaultNla::new(IFLA_IFALIAS, alias.as_bytes().to_vec()))
+}
+
+/// Sets a link's address on the wire. Errors: `Busy` and `Unsupported` for a link that does not let
+/// it be set while it is up, or at all.
+pub fn set_address(namespaces: &mut Namespaces, link: &LinkFacts, mac: &[u8]) -> Result<(), Error> {
+    let mut message = by_index(link.index);
+    message
+        .attributes
+        .push(LinkAttribute::Address(mac.to_vec()));
+    change(namespaces, link.namespace, message)
+}
+
+fn change(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+    message: LinkMessage,
+) -> Result<(), Error> {
+    namespaces
+        .route(namespace)?
+        .change(RouteNetlinkMessage::SetLink(message), 0)
+}
+
+/// Gives a link that is down another name, and sets it up where wanted.
+pub(super) fn rename(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+    index: u32,
+    name: &str,
+    up: bool,
+) -> Result<(), Error> {
+    let mut message = by_index(index);
+    message
+        .attributes
+        .push(LinkAttribute::IfName(name.to_owned()));
+    set_up(&mut message, up);
+    change(namespaces, namespace, message)
+}
+
+/// Sets a new link up, and its alias, in one message.
+pub(super) fn complete_by_name(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+    name: &str,
+    up: bool,
+    alias: Option<&str>,
+) -> Result<(), Error> {
+    let mut message = by_name(name);
+    if up {
+        set_up(&mut message, true);
+    }
+    message.attributes.extend(alias.map(alias_attribute));
+    change(namespaces, namespace, message)
+}
+
+pub(super) fn set_alias(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+    index: u32,
+    alias: &str,
+) -> Result<(), Error> {
+    let mut message = by_index(index);
+    message.attributes.push(alias_attribute(alias));
+    change(namespaces, namespace, message)
+}
+
+/// Changes a bridge port's flags. Errors: `NotFound`, `Invalid` when it is no bridge's port.
+pub fn update_port(namespaces: &mut Namespaces, permit: &Permit<UpdatePort>) -> Result<(), Error> {
+    let UpdatePort {
+        link,
+        hairpin,
+        isolated,
+    } = permit.operation();
+    let flag = |kind, on: bool| LinkProtoInfoBridge::Other(DefaultNla::new(kind, vec![on.into()]));
+    let hairpin = hairpin.map(|on| flag(PORT_HAIRPIN, on));
+    let isolated = isolated.map(|on| flag(PORT_ISOLATED, on));
+    let mut message = by_index(link.index);
+    // The bridge's own request: one for any master's port would reach other kinds of masters, to
+    // which these numbers mean something else.
+    message.header.interface_family = AddressFamily::Bridge;
+    let flags = hairpin.into_iter().chain(isolated).collect();
+    message
+        .attributes
+        .push(LinkAttribute::ProtoInfoBridge(flags));
+    change(namespaces, link.namespace, message).map_err(|error| {
+        let error = match error.code {
+            Code::Unsupported => Error::invalid(format!("{link} is not a bridge's port")),
+            _ => error,
+        };
+        error.while_doing("change a bridge port's flags")
+    })
+}
+
+/// Changes a bridge's settings. Errors: `NotFound`, `Invalid` when it is no bridge, `Unsupported`
+/// where the kernel has no bridge VLAN filtering.
+pub fn update_bridge(
+    namespaces: &mut Namespaces,
+    permit: &Permit<UpdateBridge>,
+) -> Result<(), Error> {
+    let UpdateBridge { link, changes } = permit.operation();
+    if link.kind != "bridge" {
+        return Err(Error::invalid(format!("{link} is not a bridge")));
+    }
+    let Some(data) = bridge_data(changes) else {
+        return Ok(());
+    };
+    let info = vec![LinkInfo::Kind(InfoKind::Bridge), LinkInfo::Data(data)];
+    let mut message = by_index(link.index);
+    message.attributes.push(LinkAttribute::LinkInfo(info));
+    namespaces
+        .route(link.namespace)?
+        .change(RouteNetlinkMessage::NewLink(message), 0)
+        .and_then(|()| check_pvid_now(namespaces, permit.operation()))
+        .map_err(|e| e.while_doing(format_args!("change {link}")))
+}
+
+fn check_pvid_now(namespaces: &mut Namespaces, wanted: &UpdateBridge) -> Result<(), Error> {
+    if wanted.changes.default_pvid.is_none() {
+        return Ok(());
+    }
+    let socket = namespaces.route(wanted.link.namespace)?;
+    let now = Link::from(request(socket, by_index(wanted.link.index))?);
+    check_pvid(&wanted.changes, &now.details)
+}
+
+/// A kernel without bridge VLANs ignores a default PVID instead of refusing it.
+pub(super) fn check_pvid(wanted: &BridgeChanges, now: &Details) -> Result<(), Error> {
+    match (wanted.default_pvid, now) {
+        (Some(wanted), Details::Bridge { default_pvid, .. }) if wanted != *default_pvid => {
+            Err(Error::new(
+                Code::Unsupported,
+                "the kernel has no bridge VLAN filtering (CONFIG_BRIDGE_VLAN_FILTERING)",
+            ))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,136 @@
+//! VLANs of bridge ports, and of bridges themselves.
+
+use netlink_packet_route::link::{
+    AfSpecBridge, BridgeFlag, BridgeVlanInfo, BridgeVlanInfoFlags, LinkAttribute, LinkExtentMask,
+    LinkMessage,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use weir_gate::Permit;
+use weir_grant::link::{AddVlans, BridgeVlan, DeleteVlans, LinkFacts, ListVlans};
+
+use super::{by_index, link_message};
+use crate::error::Error;
+use crate::namespace::Namespaces;
+
+/// The highest VLAN id; 4095 is reserved (IEEE 802.1Q).
+const LAST_ID: u16 = 4094;
+
+/// Adds VLANs. Errors: `NotFound`, `Unsupported`, `Invalid`.
+pub fn add_vlans(namespaces: &mut Namespaces, permit: &Permit<AddVlans>) -> Result<(), Error> {
+    let AddVlans { link, vlans } = permit.operation();
+    change(namespaces, link, vlans, RouteNetlinkMessage::SetLink)
+        .map_err(|e| e.while_doing(format_args!("add VLANs to {link}")))
+}
+
+/// Removes VLANs. Errors: `NotFound`, `Unsupported`, `Invalid`.
+pub fn delete_vlans(
+    namespaces: &mut Namespaces,
+    permit: &Permit<DeleteVlans>,
+) -> Result<(), Error> {
+    let DeleteVlans { link, vlans } = permit.operation();
+    change(namespaces, link, vlans, RouteNetlinkMessage::DelLink)
+        .map_err(|e| e.while_doing(format_args!("remove VLANs from {link}")))
+}
+
+fn change(
+    namespaces: &mut Namespaces,
+    link: &LinkFacts,
+    vlans: &[BridgeVlan],
+    request: fn(LinkMessage) -> RouteNetlinkMessage,
+) -> Result<(), Error> {
+    vlans.iter().try_for_each(check)?;
+    if vlans.is_empty() {
+        return Ok(());
+    }
+    let mut message = by_index(link.index);
+    message.header.interface_family = AddressFamily::Bridge;
+    // `self`: the request is for the link, and not for the bridge that it is a port of.
+    let itself = (link.kind == "bridge").then_some(AfSpecBridge::Flags(BridgeFlag::LowerDev));
+    let entries = vlans.iter().flat_map(entries).map(AfSpecBridge::VlanInfo);
+    let specification = itself.into_iter().chain(entries).collect();
+    message
+        .attributes
+        .push(LinkAttribute::AfSpecBridge(specification));
+    namespaces
+        .route(link.namespace)?
+        .change(request(message), 0)
+}
+
+fn check(vlan: &BridgeVlan) -> Result<(), Error> {
+    let BridgeVlan {
+        first, last, pvid, ..
+    } = vlan;
+    if *first == 0 || first > last || *last > LAST_ID {
+        return Err(Error::invalid(format!(
+            "VLANs {first} to {last}: expected ids in 1 to {LAST_ID}, the first not above the last"
+        )));
+    }
+    if *pvid && first != last {
+        return Err(Error::invalid(format!(
+            "VLANs {first} to {last} as PVID: a port has one PVID"
+        )));
+    }
+    Ok(())
+}
+
+/// A range is two entries.
+fn entries(vlan: &BridgeVlan) -> Vec<BridgeVlanInfo> {
+    let mut flags = BridgeVlanInfoFlags::empty();
+    flags.set(BridgeVlanInfoFlags::Pvid, vlan.pvid);
+    flags.set(BridgeVlanInfoFlags::Untagged, vlan.untagged);
+    let entry = |vid, flags| BridgeVlanInfo { flags, vid };
+    if vlan.first == vlan.last {
+        return vec![entry(vlan.first, flags)];
+    }
+    vec![
+        entry(vlan.first, flags | BridgeVlanInfoFlags::RangeBegin),
+        entry(vlan.last, flags | BridgeVlanInfoFlags::RangeEnd),
+    ]
+}
+
+/// The VLANs of a bridge port, or of a bridge itself, in ascending order.
+///
+/// Errors: `NotFound`; `Invalid` when it is neither.
+pub fn list_vlans(
+    namespaces: &mut Namespaces,
+    permit: &Permit<ListVlans>,
+) -> Result<Vec<BridgeVlan>, Error> {
+    let link = &permit.operation().link;
+    let mut question = LinkMessage::default();
+    question.header.interface_family = AddressFamily::Bridge;
+    let compressed = LinkAttribute::ExtMask(vec![LinkExtentMask::BrvlanCompressed]);
+    question.attributes.push(compressed);
+    let ports = namespaces
+        .route(link.namespace)?
+        .dump(&RouteNetlinkMessage::GetLink(question))
+        .map_err(|e| e.while_doing(format_args!("list the VLANs of {link}")))?;
+    let mut messages = ports.into_iter().filter_map(link_message);
+    let message = messages
+        .find(|m| m.header.index == link.index)
+        .ok_or_else(|| Error::invalid(format!("{link} is neither a bridge nor a bridge's port")))?;
+    Ok(ranges(&message))
+}
+
+fn ranges(message: &LinkMessage) -> Vec<BridgeVlan> {
+    let specifications = message.attributes.iter().filter_map(|a| match a {
+        LinkAttribute::AfSpecBridge(specification) => Some(specification),
+        _ => None,
+    });
+    let mut vlans = Vec::new();
+    let mut begin = None;
+    for part in specifications.flatten() {
+        if let AfSpecBridge::VlanInfo(entry) = part {
+            if entry.flags.contains(BridgeVlanInfoFlags::RangeBegin) {
+                begin = Some(entry.vid);
+                continue;
+            }
+            vlans.push(BridgeVlan {
+                first: begin.take().unwrap_or(entry.vid),
+                last: entry.vid,
+                pvid: entry.flags.contains(BridgeVlanInfoFlags::Pvid),
+                untagged: entry.flags.contains(BridgeVlanInfoFlags::Untagged),
+            });
+        }
+    }
+    vlans
+}

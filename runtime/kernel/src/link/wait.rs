@@ -1,0 +1,57 @@
+//! Waits for a link's operational state.
+
+use std::time::Instant;
+
+use netlink_packet_route::RouteNetlinkMessage;
+use weir_gate::Permit;
+use weir_grant::link::{LinkFacts, WaitUp};
+
+use super::read::{Link, OperState};
+use super::{by_index, request};
+use crate::error::Error;
+use crate::namespace::Namespaces;
+use crate::notification::{Group, Notifications, Wait};
+
+/// Waits until a link's operational state is `up`, as long as the operation says and until
+/// `deadline` at the latest. Errors: `TimedOut`, `NotFound`.
+pub fn wait_up(
+    namespaces: &mut Namespaces,
+    permit: &Permit<WaitUp>,
+    deadline: Instant,
+) -> Result<(), Error> {
+    let WaitUp { link, timeout_ms } = permit.operation();
+    let wait = Wait::new(*timeout_ms, deadline);
+    wait_for_up(namespaces, link, &wait)
+        .map_err(|e| e.while_doing(format_args!("wait for {link} to be up")))
+}
+
+fn wait_for_up(namespaces: &mut Namespaces, link: &LinkFacts, wait: &Wait) -> Result<(), Error> {
+    if state(namespaces, link)? == OperState::Up {
+        return Ok(());
+    }
+    let mut changes = Notifications::subscribe(namespaces, link.namespace, Group::Link)?;
+    loop {
+        let state = state(namespaces, link)?;
+        if state == OperState::Up {
+            return Ok(());
+        }
+        if !changes.next(wait, |change| concerns(change, link.index))? {
+            return Err(wait.timed_out(format_args!("its state is `{state}`")));
+        }
+    }
+}
+
+fn state(namespaces: &mut Namespaces, link: &LinkFacts) -> Result<OperState, Error> {
+    let socket = namespaces.route(link.namespace)?;
+    let now = Link::from(request(socket, by_index(link.index))?);
+    Ok(now.oper_state)
+}
+
+fn concerns(change: &RouteNetlinkMessage, index: u32) -> bool {
+    match change {
+        RouteNetlinkMessage::NewLink(message) | RouteNetlinkMessage::DelLink(message) => {
+            message.header.index == index
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,134 @@
+//! A program file, read once: looked at, hashed, and the same until it has run.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read};
+
+use sha2::{Digest as _, Sha256};
+use weir_grant::document::Digest;
+
+use crate::memory::Program;
+
+/// No program is larger than this, in bytes: it is kept in memory while it runs.
+const MOST_BYTES: u64 = 512 << 20;
+
+/// What a program of this system begins with.
+const ELF: &[u8] = b"\x7fELF";
+
+/// A program that cannot change any more, and its digest.
+#[derive(Debug)]
+pub struct Sealed {
+    program: Program,
+    digest: Digest,
+}
+
+/// Why a file is not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Unfit {
+    #[error("it is a script: its interpreter would run, which no digest stands for")]
+    Script,
+    #[error("it is no program of this system: it does not begin as ELF does")]
+    NoProgram,
+    #[error("it is no file, but a {0}")]
+    NoFile(&'static str),
+    #[error("it has more than {MOST_BYTES} bytes")]
+    TooLarge,
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl Sealed {
+    /// Copies what is in a file and hashes the copy. `name` is for people who look into `/proc`.
+    pub fn copy(name: &str, file: &File) -> Result<Self, Unfit> {
+        check_kind(file)?;
+        let name = CString::new(name).map_err(io::Error::from)?;
+        let program = Program::copy(&name, &mut file.take(MOST_BYTES + 1))?;
+        let mut content = program.content()?;
+        if content.metadata()?.len() > MOST_BYTES {
+            return Err(Unfit::TooLarge);
+        }
+        check_beginning(content)?;
+        content = program.content()?;
+        let digest = hash(content)?;
+        Ok(Self { program, digest })
+    }
+
+    /// SHA-256 of what runs.
+    pub fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    pub(super) fn path(&self) -> String {
+        self.program.path()
+    }
+}
+
+fn check_kind(file: &File) -> Result<(), Unfit> {
+    let kind = file.metadata()?.file_type();
+    match kind.is_file() {
+        true => Ok(()),
+        false if kind.is_dir() => Err(Unfit::NoFile("directory")),
+        false => Err(Unfit::NoFile("device or a pipe")),
+    }
+}
+
+fn check_beginning(mut content: &File) -> Result<(), Unfit> {
+    let mut first = Vec::new();
+    (&mut content)
+        .take(ELF.len() as u64)
+        .read_to_end(&mut first)?;
+    match first.as_slice() {
+        ELF => Ok(()),
+        first if first.starts_with(b"#!") => Err(Unfit::Script),
+        _ => Err(Unfit::NoProgram),
+    }
+}
+
+fn hash(mut content: &File) -> io::Result<Digest> {
+    let mut hash = Sha256::new();
+    let mut piece = vec![0; 256 << 10];
+    loop {
+        match content.read(&mut piece) {
+            Ok(0) => return Ok(Digest::new(hash.finalize().into())),
+            Ok(length) => hash.update(&piece[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory;
+
+    fn copy(content: &[u8]) -> Result<Sealed, Unfit> {
+        Sealed::copy("test", &memory::input(c"source", content).expect("a file"))
+    }
+
+    #[test]
+    fn the_digest_is_that_of_the_bytes() {
+        let content = [ELF, &[7; 1 << 20]].concat();
+        let sealed = copy(&content).expect("it begins as a program");
+        assert_eq!(
+            *sealed.digest(),
+            Digest::new(Sha256::digest(&content).into())
+        );
+    }
+
+    #[test]
+    fn what_is_no_program_is_told() {
+        for (content, expected) in [
+            (&b"#!/bin/sh\n"[..], "a script"),
+            (b"", "does not begin as ELF"),
+            (b"\x7fEL", "does not begin as ELF"),
+            (b"\0asm", "does not begin as ELF"),
+        ] {
+            let why = copy(content).expect_err("no program").to_string();
+            assert!(why.contains(expected), "{why}");
+        }
+        let directory = File::open("/").expect("a directory");
+        let why = Sealed::copy("test", &directory).expect_err("no file");
+        assert!(matches!(why, Unfit::NoFile("directory")), "{why}");
+    }
+}

@@ -1,0 +1,406 @@
+//! A store's directory: whether it can be trusted, and the files in it.
+//!
+//! A key is a file's name and its value the file's content, nothing else. Modes are those of the
+//! reference `host-local`: 0755 for directories, 0644 for files, both less the umask.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt};
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use weir_files::ownership::{self, Foreign, Owner};
+use weir_files::rename::{exchange, rename_new};
+
+use super::{is_key, spare};
+use crate::Error;
+
+/// The most bytes of a value.
+pub(super) const MOST_VALUE: usize = 64 * 1024;
+
+const DIRECTORY_MODE: u32 = 0o755;
+const FILE_MODE: u32 = 0o644;
+/// Only an entry's owner can remove or rename it.
+const STICKY: u32 = 0o1000;
+
+/// Where a new file is written before it gets its key's name. One name is enough, because only the
+/// holder of the lock writes, and what a killed process left is removed by the next transaction
+/// that changes anything.
+/// It is no key (`~`), so that weir does not list it, and no address, so that the reference does
+/// not count it as a lease.
+const TEMPORARY: &str = ".weir~new";
+
+/// An open directory whose owner and mode were checked.
+pub(super) struct Directory {
+    path: PathBuf,
+    dir: Dir,
+    /// The same directory, for what `Dir` does not offer: its times, and fsync(2).
+    handle: File,
+}
+
+/// Whether a missing directory is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    Create,
+    Leave,
+}
+
+/// Opening.
+impl Directory {
+    /// Opens `parent`/`name`. None where it is missing and is to be left so.
+    ///
+    /// Neither of the two may be a symbolic link; `name` must belong to the effective user, who
+    /// alone may write in it; nobody else may be able to replace it in `parent`.
+    /// Errors: `invalid`, `exhausted`.
+    pub fn open(parent: &Path, name: &str, missing: Missing) -> Result<Option<Self>, Error> {
+        let Some(parent_handle) = open_parent(parent, missing)? else {
+            return Ok(None);
+        };
+        check_owner(parent, &parent_handle, Place::Parent)?;
+        let path = parent.join(name);
+        let parent = Dir::from_std_file(parent_handle);
+        let Some(handle) = open_child(&parent, name, &path, missing)? else {
+            return Ok(None);
+        };
+        check_owner(&path, &handle, Place::Store)?;
+        let dir = Dir::from_std_file(handle.try_clone()?);
+        Ok(Some(Self { path, dir, handle }))
+    }
+
+    /// The directory as weir found it, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its device, inode and times.
+    pub fn metadata(&self) -> io::Result<fs::Metadata> {
+        self.handle.metadata()
+    }
+
+    /// Sets the time of its last modification.
+    pub fn set_modified(&self, time: SystemTime) -> io::Result<()> {
+        self.handle.set_modified(time)
+    }
+
+    /// Makes every removal and creation so far survive a power failure.
+    pub fn sync(&self) -> Result<(), Error> {
+        self.handle
+            .sync_all()
+            .map_err(|e| Error::from(e).while_doing(format!("syncing `{}`", self.path.display())))
+    }
+}
+
+fn open_parent(path: &Path, missing: Missing) -> Result<Option<File>, Error> {
+    let open = || {
+        fs::OpenOptions::new()
+            .read(true)
+            .custom_flags((OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits())
+            .open(path)
+    };
+    let create = || {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(DIRECTORY_MODE)
+            .create(path)
+    };
+    open_or_create(path, missing, open, create)
+}
+
+fn open_child(
+    parent: &Dir,
+    name: &str,
+    path: &Path,
+    missing: Missing,
+) -> Result<Option<File>, Error> {
+    let open = || {
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .custom_flags((OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits());
+        Ok(parent.open_with(name, &options)?.into_std())
+    };
+    let create = || parent.create_dir_with(name, DirBuilder::new().mode(DIRECTORY_MODE));
+    open_or_create(path, missing, open, create)
+}
+
+fn open_or_create(
+    path: &Path,
+    missing: Missing,
+    open: impl Fn() -> io::Result<File>,
+    create: impl Fn() -> io::Result<()>,
+) -> Result<Option<File>, Error> {
+    match open() {
+        Ok(handle) => return Ok(Some(handle)),
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(not_opened(path, error)),
+        Err(_) if missing == Missing::Leave => return Ok(None),
+        Err(_) => {}
+    }
+    match create() {
+        // Another process was faster.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        created => created.map_err(|e| {
+            Error::from(e).while_doing(format!("creating the directory `{}`", path.display()))
+        })?,
+    }
+    open().map(Some).map_err(|e| not_opened(path, e))
+}
+
+/// Says what stands where the directory should be.
+fn not_opened(path: &Path, error: io::Error) -> Error {
+    let shown = path.display();
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => Error::invalid(format!(
+            "`{shown}` is a symbolic link, and a store's directory must not be one: name the \
+             directory it leads to instead"
+        )),
+        Ok(found) if !found.is_dir() => Error::invalid(format!(
+            "`{shown}` is not a directory, and a store must be one: move it away, or name another \
+             directory"
+        )),
+        _ => Error::from(error).while_doing(format!("opening the directory `{shown}`")),
+    }
+}
+
+/// What is checked of a directory depends on what it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// May be root's, and may be writable for others who cannot replace what is not theirs.
+    Parent,
+    Store,
+}
+
+fn check_owner(path: &Path, handle: &File, place: Place) -> Result<(), Error> {
+    let shown = path.display();
+    let metadata = handle.metadata()?;
+    let (owner, kept) = match place {
+        Place::Parent => (Owner::UserOrRoot, metadata.mode() & STICKY != 0),
+        Place::Store => (Owner::User, false),
+    };
+    match ownership::check(&metadata, owner) {
+        Err(Foreign::Owner { owner, user }) => Err(Error::invalid(format!(
+            "the directory `{shown}` belongs to user {owner}, and a store must belong to user \
+             {user}, as whom weir runs: look at what is in it, then `chown {user} {shown}`"
+        ))),
+        Err(Foreign::Mode(mode)) if !kept => Err(Error::invalid(format!(
+            "the directory `{shown}` has mode {mode:04o}, and nobody but its owner may write in a \
+             store: look at what is in it, then `chmod go-w {shown}`"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Files.
+impl Directory {
+    /// Opens the lock file, which is made where missing.
+    pub fn open_lock(&self, name: &str, mode: u32) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .write(true)
+            .create(true)
+            .mode(mode)
+            .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits());
+        Ok(self.dir.open_with(name, &options)?.into_std())
+    }
+
+    /// A key's value; none where there is no such key.
+    ///
+    /// Errors: `invalid` for what is not a regular file or too large.
+    pub fn read(&self, key: &str) -> Result<Option<Vec<u8>>, Error> {
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            // A FIFO without a writer must not hold the invocation up.
+            .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits());
+        let file = match self.dir.open_with(key, &options) {
+            Ok(file) => file.into_std(),
+            Err(error) => return self.not_read(key, error),
+        };
+        let metadata = file
+            .metadata()
+            .map_err(|e| self.failed("reading", key, e))?;
+        if !metadata.is_file() {
+            return Err(self.not_regular(key));
+        }
+        let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
+        let mut value = Vec::with_capacity(size.min(MOST_VALUE) + 1);
+        file.take(MOST_VALUE as u64 + 1)
+            .read_to_end(&mut value)
+            .map_err(|e| self.failed("reading", key, e))?;
+        if value.len() > MOST_VALUE {
+            return Err(Error::invalid(format!(
+                "`{}` has {size} bytes, and a value has at most {MOST_VALUE}: move the file away",
+                self.path.join(key).display()
+            )));
+        }
+        Ok(Some(value))
+    }
+
+    fn not_read(&self, key: &str, error: io::Error) -> Result<Option<Vec<u8>>, Error> {
+        match error.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::ENOENT) => Ok(None),
+            // A symbolic link; a socket.
+            Some(Errno::ELOOP | Errno::ENXIO) => Err(self.not_regular(key)),
+            _ => Err(self.failed("reading", key, error)),
+        }
+    }
+
+    /// Creates the first of `keys` that does not exist, and returns it.
+    ///
+    /// The value is written first and then gets its name, which fails where the name is taken. A
+    /// process killed half-way so leaves either nothing or the whole lease, never an empty file that
+    /// nobody owns.
+    pub fn claim<'k>(&self, keys: &'k [String], value: &[u8]) -> Result<Option<&'k str>, Error> {
+        let Some(first) = keys.first() else {
+            return Ok(None);
+        };
+        self.write_file(TEMPORARY, value)
+            .map_err(|e| self.failed("creating", first, e))?;
+        let claimed = self.name_first(keys, value);
+        if !matches!(claimed, Ok(Some(_))) {
+            self.sweep();
+        }
+        claimed
+    }
+
+    fn name_first<'k>(&self, keys: &'k [String], value: &[u8]) -> Result<Option<&'k str>, Error> {
+        for key in keys {
+            match self.name(key, value) {
+                Ok(()) => return Ok(Some(key)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(self.failed("creating", key, error)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives the temporary file its key's name, which must be free.
+    fn name(&self, key: &str, value: &[u8]) -> io::Result<()> {
+        match rename_new(&self.handle, TEMPORARY, key) {
+            // This file system does not rename so.
+            Err(Errno::EINVAL | Errno::ENOSYS) => {
+                self.write_file(key, value)?;
+                self.sweep();
+                Ok(())
+            }
+            named => Ok(named?),
+        }
+    }
+
+    /// Sets a key's value in one step. `before` is the value that it has, if it exists.
+    pub fn set(&self, key: &str, before: Option<&[u8]>, value: &[u8]) -> Result<(), Error> {
+        let set = match before {
+            Some(before) => self.overwrite(key, before, value),
+            None => self
+                .write_file(TEMPORARY, value)
+                .and_then(|()| self.dir.rename(TEMPORARY, &self.dir, key)),
+        };
+        set.map_err(|error| {
+            self.sweep();
+            self.failed("writing", key, error)
+        })
+    }
+
+    /// Puts the spare in the place of the key's file, which is the next spare, or else a new file.
+    fn overwrite(&self, key: &str, before: &[u8], value: &[u8]) -> io::Result<()> {
+        if spare::fill(&self.dir, key, value) && self.exchanged(spare::NAME, key) {
+            self.keep_spare(before);
+            return Ok(());
+        }
+        self.write_file(TEMPORARY, value)?;
+        if !self.exchanged(TEMPORARY, key) {
+            // This file system cannot exchange names.
+            return self.dir.rename(TEMPORARY, &self.dir, key);
+        }
+        // The spare that there was could not be used. A rename over it would wait for the disk.
+        let _ = self.dir.remove_file(spare::NAME);
+        match self.dir.rename(TEMPORARY, &self.dir, spare::NAME) {
+            Ok(()) => self.keep_spare(before),
+            Err(_) => self.sweep(),
+        }
+        Ok(())
+    }
+
+    fn exchanged(&self, one: &str, other: &str) -> bool {
+        exchange(&self.handle, one, other).is_ok()
+    }
+
+    /// Decides whether the spare, which has this value, may stay.
+    fn keep_spare(&self, value: &[u8]) {
+        if value.len() > spare::MOST {
+            // What cannot be removed is an old value in nobody's way.
+            let _ = self.dir.remove_file(spare::NAME);
+        }
+    }
+
+    /// Writes a file that must not exist. One that cannot be written whole is removed again.
+    fn write_file(&self, name: &str, value: &[u8]) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(FILE_MODE);
+        let mut file = self.dir.open_with(name, &options)?;
+        let written = file.write_all(value);
+        if written.is_err() {
+            // What cannot be removed either is reported with the next change.
+            let _ = self.dir.remove_file(name);
+        }
+        written
+    }
+
+    /// Removes a key.
+    pub fn remove(&self, key: &str) -> Result<(), Error> {
+        self.dir
+            .remove_file(key)
+            .map_err(|e| self.failed("removing", key, e))
+    }
+
+    /// Removes what a killed process may have left. To look for it first is faster, as it is rarely
+    /// there.
+    pub fn sweep(&self) {
+        if let Err(error) = self.dir.symlink_metadata(TEMPORARY)
+            && error.kind() == ErrorKind::NotFound
+        {
+            return;
+        }
+        // What cannot be removed makes the next write fail, and that tells.
+        let _ = self.dir.remove_file(TEMPORARY);
+    }
+
+    /// All keys; nothing is read but names.
+    pub fn keys(&self) -> Result<Vec<String>, Error> {
+        let failed = |e| {
+            Error::from(e).while_doing(format!("listing the directory `{}`", self.path.display()))
+        };
+        let mut keys = Vec::new();
+        for entry in self.dir.entries().map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            if let Some(name) = name.to_str().filter(|n| is_key(n)) {
+                keys.push(name.to_owned());
+            }
+        }
+        Ok(keys)
+    }
+
+    /// An error with a file of this directory.
+    pub fn failed(&self, doing: &str, name: &str, error: io::Error) -> Error {
+        let path = self.path.join(name);
+        let error = Error::from(error).while_doing(format!("{doing} `{}`", path.display()));
+        match error.errno {
+            Some(Errno::ENOSPC | Errno::EDQUOT) => Error {
+                message: format!("{}; free some space on its file system", error.message),
+                ..error
+            },
+            _ => error,
+        }
+    }
+
+    /// An entry that is a directory, a symbolic link, a device or the like.
+    pub fn not_regular(&self, name: &str) -> Error {
+        Error::invalid(format!(
+            "`{}` is not a regular file, and a store has nothing else in it: move it away",
+            self.path.join(name).display()
+        ))
+    }
+}

@@ -1,0 +1,60 @@
+//! What an attachment had in a store before the stores of tenants' networks were kept apart from those of the
+//! node's own: it moves to the network's own store when that is opened.
+
+use std::time::Instant;
+
+use weir_grant::store::Location;
+
+use super::directory::Missing;
+use super::{OpenStore, StorePlace};
+use crate::Error;
+
+/// An attachment of a tenant's network, and the name by which its stores were called.
+#[derive(Clone, Copy, Debug)]
+pub struct Former<'a> {
+    pub network: &'a str,
+    pub container_id: &'a str,
+    pub ifname: &'a str,
+}
+
+/// Moves the leases that name the attachment, and nothing else: the former store may be another network's.
+///
+/// What is moved is in both stores for a moment, and a kill then leaves it so: the next call goes on.
+pub(super) fn adopt(
+    place: &StorePlace<'_>,
+    location: &Location,
+    deadline: Instant,
+) -> Result<(), Error> {
+    let Some(former) = place.former else {
+        return Ok(());
+    };
+    let before = StorePlace {
+        network: former.network,
+        former: None,
+        ..*place
+    };
+    let Some(mut old) = OpenStore::open(&before, location, Missing::Leave, deadline)? else {
+        return Ok(());
+    };
+    // The format of host-local's leases: the reference plugin's.
+    let lease = format!("{}\r\n{}", former.container_id, former.ifname).into_bytes();
+    let held = old.index.find(&old.directory, &lease)?;
+    if held.is_empty() {
+        return Ok(());
+    }
+    let Some(mut new) = OpenStore::open(place, location, Missing::Create, deadline)? else {
+        return Ok(());
+    };
+    for key in &held {
+        let there = new.directory.read(key)?;
+        if there.is_none() {
+            new.set(key, None, Some(lease.clone()))?;
+        }
+    }
+    new.commit()?;
+    for key in &held {
+        let value = old.directory.read(key)?;
+        old.set(key, value, None)?;
+    }
+    old.commit().map(drop)
+}

@@ -1,0 +1,246 @@
+//! An index from values to keys, so that `find` need not read every file. It knows the store's size as well.
+//!
+//! The index is a cache. It may be deleted, damaged or left behind by a crash at any point, and no
+//! answer becomes wrong, only slower: what cannot be trusted is built again from the files.
+//!
+//! It is one file for each store, below [`Paths::indexes`]: a [`Table`] with one entry (hash of the
+//! value, key) for each key, and the [`Fingerprint`] of the store's directory that it belongs to.
+//! Everything happens while the store's lock is held.
+//!
+//! **An entry too many is harmless**: each key is read before it is answered. What must be shown is
+//! that none is missing from an index that is used.
+//!
+//! - *Other programs.* The fingerprint is the directory's device, inode, modification time and
+//!   change time. Creating, removing, renaming and exchanging files sets both times to one value.
+//!   When the index is complete, weir sets the modification time to the precise current time, and
+//!   the kernel sets the change time, which is of the clock's last tick. A fingerprint is recorded
+//!   only if the two differ. So no state of the directory after a further change can equal the
+//!   recorded one, however coarse the clock's ticks are and whether or not the clock was set back.
+//!   Two indexes of one directory, reached by two names, do not mistake each other's mark for their
+//!   own either: the precise time differs.
+//! - *Crashes of this process.* The first change of a transaction spoils the fingerprint by itself.
+//!   It is recorded again at the end: buckets first, then the directory's time, then the header. A
+//!   header that is half written does not have its own sum. A bucket that is half written or damaged
+//!   does not have the header's, nor has one of another time.
+//! - *Power failures.* Nothing here is synced, so that buckets may be lost and the header not. The
+//!   fingerprint names the boot in which it was recorded and counts in no other.
+//! - *What is not seen*: a file whose content another program changes in place, and a program that
+//!   changes the directory without the lock at the very moment when weir records the fingerprint.
+//!   The reference `host-local` does neither: it creates and removes leases under the lock, and
+//!   changes `last_reserved_ip.*` in place only after it has created a lease.
+//!
+//! An index that cannot be written is no failure: every `find` then reads every file.
+//!
+//! [`Paths::indexes`]: weir_files::Paths::indexes
+//! [`Fingerprint`]: super::fingerprint::Fingerprint
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::directory::Directory;
+use super::room_of;
+use super::table::{Pending, Table, hash};
+use crate::{Code, Error};
+
+/// The index of one store during one transaction.
+pub(super) struct Index {
+    /// Where all stores' indexes are.
+    place: PathBuf,
+    state: State,
+    /// What the transaction changed and the table does not say yet.
+    pending: BTreeMap<String, Pending>,
+    /// The directory's times have changed, so that the fingerprint must be recorded again.
+    spoilt: bool,
+}
+
+enum State {
+    /// Not looked at yet.
+    Unchecked,
+    /// Missing, outdated or damaged.
+    Unusable,
+    /// The table and `pending` together have every key.
+    Usable(Table),
+}
+
+impl Index {
+    /// Reads nothing yet. `place` is where all stores' indexes are.
+    pub fn new(place: PathBuf) -> Self {
+        Self {
+            place,
+            state: State::Unchecked,
+            pending: BTreeMap::new(),
+            spoilt: false,
+        }
+    }
+
+    /// Must be called before each change of the directory: looks whether the index fits, as long as
+    /// that can be told.
+    pub fn before_change(&mut self, directory: &Directory) {
+        self.check(directory);
+        self.spoilt = true;
+    }
+
+    /// Must be called after each change of a key.
+    pub fn note(&mut self, key: &str, before: Option<&[u8]>, after: Option<&[u8]>) {
+        let State::Usable(table) = &mut self.state else {
+            return;
+        };
+        let room = |value: Option<&[u8]>| value.map_or(0, |value| room_of(value.len()));
+        table.size = table.size.saturating_sub(room(before)) + room(after);
+        let after = after.map(hash_of);
+        match self.pending.get_mut(key) {
+            Some(pending) => pending.after = after,
+            None => {
+                let before = before.map(hash_of);
+                self.pending
+                    .insert(key.to_owned(), Pending { before, after });
+            }
+        }
+    }
+
+    /// The keys with this value.
+    pub fn find(&mut self, directory: &Directory, value: &[u8]) -> Result<Vec<String>, Error> {
+        self.check(directory);
+        let Some(candidates) = self.candidates(hash_of(value)) else {
+            return self.build(directory, Some(value));
+        };
+        let mut found = Vec::new();
+        for key in candidates {
+            if read_if_readable(directory, &key)?.is_some_and(|v| trim(&v) == value) {
+                found.push(key);
+            }
+        }
+        Ok(found)
+    }
+
+    /// What all keys take, in bytes; see [`room_of`].
+    pub fn size(&mut self, directory: &Directory) -> Result<u64, Error> {
+        self.check(directory);
+        if !matches!(self.state, State::Usable(_)) {
+            self.build(directory, None)?;
+        }
+        match &self.state {
+            State::Usable(table) => Ok(table.size),
+            // It cannot be written.
+            State::Unchecked | State::Unusable => size_of_all(directory),
+        }
+    }
+
+    /// Writes what is pending and records the fingerprint: the last thing a transaction does. An
+    /// index that cannot be written stays unusable, because its fingerprint is spoilt already.
+    pub fn settle(&mut self, directory: &Directory) {
+        let state = std::mem::replace(&mut self.state, State::Unchecked);
+        let pending = std::mem::take(&mut self.pending);
+        if let State::Usable(mut table) = state
+            && std::mem::take(&mut self.spoilt)
+        {
+            let _ = table.apply(&pending).and_then(|()| table.record(directory));
+        }
+    }
+
+    /// Whether the last look found the index complete.
+    #[cfg(test)]
+    pub fn is_usable(&self) -> bool {
+        matches!(self.state, State::Usable(_))
+    }
+
+    fn check(&mut self, directory: &Directory) {
+        if matches!(self.state, State::Unchecked) {
+            self.state = match Table::open(&self.path(directory), directory) {
+                Ok(Some(table)) => State::Usable(table),
+                Ok(None) | Err(_) => State::Unusable,
+            };
+        }
+    }
+
+    /// The keys that may have a value of this hash, without duplicates; none when the index cannot
+    /// tell.
+    fn candidates(&self, hash: u64) -> Option<Vec<String>> {
+        let State::Usable(table) = &self.state else {
+            return None;
+        };
+        let mut keys: Vec<String> = self
+            .pending
+            .iter()
+            .filter(|(_, p)| p.after == Some(hash))
+            .map(|(key, _)| key.clone())
+            .collect();
+        keys.extend(table.candidates(hash).ok()?);
+        keys.sort_unstable();
+        keys.dedup();
+        Some(keys)
+    }
+
+    /// Reads every file, answers from that which keys have a value, and writes a new index.
+    fn build(&mut self, directory: &Directory, value: Option<&[u8]>) -> Result<Vec<String>, Error> {
+        let mut found = Vec::new();
+        let mut entries = Vec::new();
+        let mut size = 0;
+        for key in directory.keys()? {
+            let Some(content) = read_if_readable(directory, &key)? else {
+                continue;
+            };
+            size += room_of(content.len());
+            let content = trim(&content);
+            entries.push((key.clone(), hash_of(content)));
+            if Some(content) == value {
+                found.push(key);
+            }
+        }
+        self.pending.clear();
+        self.spoilt = true;
+        self.state = match Table::create(&self.path(directory), &entries, size) {
+            Ok(table) => State::Usable(table),
+            Err(_) => State::Unusable,
+        };
+        Ok(found)
+    }
+
+    /// The index's file.
+    fn path(&self, directory: &Directory) -> PathBuf {
+        self.place.join(name_of(directory.path()))
+    }
+}
+
+fn size_of_all(directory: &Directory) -> Result<u64, Error> {
+    let mut size = 0;
+    for key in directory.keys()? {
+        let value = read_if_readable(directory, &key)?;
+        size += value.map_or(0, |value| room_of(value.len()));
+    }
+    Ok(size)
+}
+
+/// A key's value for a search: what is no value (a directory, a file that is too large) cannot be
+/// what is looked for.
+fn read_if_readable(directory: &Directory, key: &str) -> Result<Option<Vec<u8>>, Error> {
+    match directory.read(key) {
+        Err(error) if error.code == Code::Invalid => Ok(None),
+        read => read,
+    }
+}
+
+/// A value without the white space around it: Unicode's, as the reference trims, where it is text.
+pub(super) fn trim(value: &[u8]) -> &[u8] {
+    match std::str::from_utf8(value) {
+        Ok(text) => text.trim().as_bytes(),
+        Err(_) => value.trim_ascii(),
+    }
+}
+
+/// The hash of a value without white space around it.
+fn hash_of(value: &[u8]) -> u64 {
+    hash(trim(value))
+}
+
+/// The index's name: the network, for people, and a hash of the store's path. Stores whose paths
+/// have the same hash would only take the file from one another: the fingerprint tells them apart.
+fn name_of(store: &Path) -> String {
+    let network = store.file_name().unwrap_or_default().to_string_lossy();
+    let readable: String = network
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c))
+        .take(64)
+        .collect();
+    format!("{readable}-{:016x}", hash(store))
+}

@@ -1,0 +1,88 @@
+//! A store's lock: flock(2) on the file `lock` in its directory, as the reference `host-local` has
+//! it, so that both programs can work on one directory at the same time.
+
+use std::fs::{File, TryLockError};
+use std::os::unix::fs::MetadataExt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+
+use super::directory::Directory;
+use crate::{Code, Error};
+
+/// The lock file's name, which no key can have.
+pub(super) const NAME: &str = "lock";
+/// The mode that the reference gives the file.
+const MODE: u32 = 0o750;
+
+/// A waiter asks again after this long, and after twice as long each time until [`LONGEST_PAUSE`]:
+/// a blocking flock(2) could not be given up at the deadline.
+const FIRST_PAUSE: Duration = Duration::from_micros(200);
+const LONGEST_PAUSE: Duration = Duration::from_millis(5);
+
+/// The lock, held until it is dropped.
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock, waiting until `deadline`. None when the file or the directory was removed
+    /// meanwhile: others lock another file now, and the store must be opened again.
+    ///
+    /// Errors: `busy`.
+    pub fn take(directory: &Directory, deadline: Instant) -> Result<Option<Self>, Error> {
+        let file = match directory.open_lock(NAME, MODE) {
+            Ok(file) => file,
+            Err(error) => match error.raw_os_error().map(Errno::from_raw) {
+                // The directory was removed after it was opened.
+                Some(Errno::ENOENT) => return Ok(None),
+                Some(Errno::ELOOP | Errno::EISDIR | Errno::ENXIO) => {
+                    return Err(directory.not_regular(NAME));
+                }
+                _ => return Err(directory.failed("opening the lock", NAME, error)),
+            },
+        };
+        let metadata = file.metadata();
+        if !metadata.is_ok_and(|m| m.is_file()) {
+            return Err(directory.not_regular(NAME));
+        }
+        wait(&file, directory, deadline)?;
+        let linked = file.metadata().is_ok_and(|m| m.nlink() > 0);
+        if !linked && Instant::now() >= deadline {
+            return Err(busy(directory));
+        }
+        Ok(linked.then_some(Self { _file: file }))
+    }
+}
+
+fn wait(file: &File, directory: &Directory, deadline: Instant) -> Result<(), Error> {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => {
+                return Err(directory.failed("taking the lock", NAME, error));
+            }
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(busy(directory));
+        }
+        thread::sleep(pause.min(left));
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+fn busy(directory: &Directory) -> Error {
+    let path = directory.path().join(NAME);
+    Error::new(
+        Code::Busy,
+        format!(
+            "another process holds the lock `{}` and did not release it in time; `fuser -v` on it \
+             tells which",
+            path.display()
+        ),
+    )
+}

@@ -1,0 +1,463 @@
+//! Capability `store`: a directory of small files under an exclusive lock.
+//!
+//! The reference `host-local` keeps its leases in such a directory: one file for each address,
+//! `last_reserved_ip.<n>`, and `lock`. A plugin that names the same keys and values makes the same
+//! files with the same modes and takes the same lock, so that both programs can work side by side.
+//!
+//! A transaction is this: [`open_read`] or [`open_write`] takes the lock; each operation is carried
+//! out on disk at once and noted in a journal; [`Store::commit`] hands the journal out; dropping
+//! the store undoes what was not committed, brings the index up to date and gives the lock back.
+//!
+//! What must survive a power failure: the removal of a key. Nobody would ask for it again, and a
+//! lease that comes back is an address that is never free again. So a commit that removed keys syncs
+//! the directory. A creation need not survive, because the container whose lease it was does not
+//! either.
+
+mod change;
+mod directory;
+mod fingerprint;
+mod former;
+mod index;
+mod lock;
+mod reserved;
+mod spare;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use weir_files::Paths;
+use weir_gate::Permit;
+use weir_grant::store::{
+    Change, Claim, Delete, Find, Get, Keys, Location, OpenRead, OpenWrite, Put, Revert,
+};
+
+use crate::{Code, Error};
+use change::Journal;
+use directory::{Directory, MOST_VALUE, Missing};
+pub use former::Former;
+use index::Index;
+use lock::Lock;
+
+/// The most bytes of a key: what a file's name can have.
+const MOST_KEY: usize = 255;
+
+/// The most bytes of a store, as [`room_of`] counts: the leases of 131,072 addresses.
+const MOST_STORE: u64 = 512 << 20;
+
+/// What a value takes of a store, in bytes: a file has whole blocks, and at least one.
+fn room_of(length: usize) -> u64 {
+    const BLOCK: u64 = 4096;
+    (length as u64).max(1).next_multiple_of(BLOCK)
+}
+
+/// Whose stores: the part of a store's place that the plugin does not choose.
+#[derive(Clone, Copy, Debug)]
+pub struct StorePlace<'a> {
+    pub paths: &'a Paths,
+    pub plugin: &'a str,
+    pub network: &'a str,
+    /// For an attachment that may have been made before the network had stores of its own.
+    pub former: Option<Former<'a>>,
+}
+
+impl StorePlace<'_> {
+    /// The directory that holds the store's, and the store's name in it.
+    fn resolve(&self, location: &Location) -> Result<(PathBuf, String), Error> {
+        match location {
+            Location::Private => {
+                check_component("plugin", self.plugin)?;
+                self.of_network(self.paths.stores().join(self.plugin))
+            }
+            Location::Directory(directory) | Location::ConfiguredDirectory(directory) => {
+                self.of_network(self.paths.resolve(directory))
+            }
+            Location::SharedDirectory(directory)
+            | Location::ConfiguredSharedDirectory(directory) => {
+                split(&self.paths.resolve(directory))
+            }
+            Location::File(file) | Location::ConfiguredFile(file) => Err(Error::invalid(format!(
+                "the file `{}` is no store",
+                file.display()
+            ))),
+        }
+    }
+
+    fn of_network(&self, parent: PathBuf) -> Result<(PathBuf, String), Error> {
+        check_component("network", self.network)?;
+        Ok((parent, self.network.to_owned()))
+    }
+}
+
+fn split(directory: &Path) -> Result<(PathBuf, String), Error> {
+    let parent = directory.parent();
+    let name = directory.file_name().and_then(OsStr::to_str);
+    let (parent, name) = parent.zip(name).ok_or_else(|| {
+        let shown = directory.display();
+        Error::invalid(format!("`{shown}` cannot be a store's directory"))
+    })?;
+    Ok((parent.to_owned(), name.to_owned()))
+}
+
+/// A name that becomes a directory's must not lead anywhere else.
+fn check_component(what: &str, name: &str) -> Result<(), Error> {
+    if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
+        return Err(Error::invalid(format!(
+            "the {what} name `{}` cannot be a directory's name",
+            name.escape_debug()
+        )));
+    }
+    Ok(())
+}
+
+/// An open store. Holds the lock until it is dropped.
+pub struct Store {
+    location: Location,
+    writable: bool,
+    /// None for a store that does not exist and is only read.
+    open: Option<OpenStore>,
+}
+
+/// A store that exists, and the transaction in it.
+struct OpenStore {
+    directory: Directory,
+    index: Index,
+    journal: Journal,
+    /// What a killed process left is gone.
+    swept: bool,
+    _lock: Lock,
+}
+
+/// Opens a store for reading. One that does not exist is empty, and is not made.
+///
+/// Errors: `busy` when the lock was not to be had until `deadline`; `invalid` for a directory that
+/// is a symbolic link, that somebody else can write, or that is weir's own.
+pub fn open_read(
+    permit: &Permit<OpenRead>,
+    place: &StorePlace<'_>,
+    deadline: Instant,
+) -> Result<Store, Error> {
+    let location = permit.operation().location.clone();
+    former::adopt(place, &location, deadline)?;
+    Ok(Store {
+        open: OpenStore::open(place, &location, Missing::Leave, deadline)?,
+        writable: false,
+        location,
+    })
+}
+
+/// Opens a store for reading and writing. It and its parents are made where missing.
+///
+/// Errors: as [`open_read`]; `exhausted` on a full disk.
+pub fn open_write(
+    permit: &Permit<OpenWrite>,
+    place: &StorePlace<'_>,
+    deadline: Instant,
+) -> Result<Store, Error> {
+    let location = permit.operation().location.clone();
+    former::adopt(place, &location, deadline)?;
+    Ok(Store {
+        open: OpenStore::open(place, &location, Missing::Create, deadline)?,
+        writable: true,
+        location,
+    })
+}
+
+/// Takes committed changes back: what the host does when an `add` fails after its `commit`. A key
+/// that somebody has changed again in between is left as it is.
+///
+/// Tries every key; returns the first error. Errors: as [`open_read`] and [`Store::put`].
+pub fn revert(
+    permit: &Permit<Revert>,
+    place: &StorePlace<'_>,
+    deadline: Instant,
+) -> Result<(), Error> {
+    let Revert { location, changes } = permit.operation();
+    let Some(mut open) = OpenStore::open(place, location, Missing::Leave, deadline)? else {
+        // The whole store is gone, and nothing is left to take back.
+        return Ok(());
+    };
+    let mut outcome = Ok(());
+    for change in changes {
+        outcome = outcome.and(open.revert(change));
+    }
+    let kept = open.commit();
+    outcome.and(kept.map(drop))
+}
+
+impl Store {
+    /// The value of a key. Errors: `not-found`; `invalid` for what is no key, no regular file, or
+    /// larger than 64 KiB.
+    pub fn get(&self, permit: &Permit<Get>) -> Result<Vec<u8>, Error> {
+        let Get { location, key } = permit.operation();
+        self.check_location(location)?;
+        check_key(key)?;
+        let value = match &self.open {
+            Some(open) => open.directory.read(key)?,
+            None => None,
+        };
+        value.ok_or_else(|| self.no_key(key))
+    }
+
+    /// Sets a key's value in one step, whether or not it exists. Errors: `exhausted`; `invalid` as
+    /// for [`Self::get`].
+    pub fn put(&mut self, permit: &Permit<Put>) -> Result<(), Error> {
+        let Put {
+            location,
+            key,
+            value,
+        } = permit.operation();
+        check_key(key)?;
+        check_value(key, value)?;
+        let open = self.writable(location)?;
+        let before = open.directory.read(key)?;
+        open.check_room(before.as_deref(), value)?;
+        open.set(key, before, Some(value.clone()))
+    }
+
+    /// Creates the first of the keys that does not exist, and returns it; none when all exist.
+    /// Anything of that name counts, a directory too. Errors: `exhausted`; `invalid`.
+    pub fn claim(&mut self, permit: &Permit<Claim>) -> Result<Option<String>, Error> {
+        let Claim {
+            location,
+            keys,
+            value,
+        } = permit.operation();
+        keys.iter().try_for_each(|key| check_key(key))?;
+        check_value(keys.first().map_or("", String::as_str), value)?;
+        let open = self.writable(location)?;
+        open.check_room(None, value)?;
+        open.before_change();
+        let claimed = open.directory.claim(keys, value)?.map(str::to_owned);
+        if let Some(key) = &claimed {
+            open.note(key, None, Some(value.clone()));
+        }
+        Ok(claimed)
+    }
+
+    /// Removes a key. Errors: `not-found`; `invalid` as for [`Self::get`].
+    pub fn delete(&mut self, permit: &Permit<Delete>) -> Result<(), Error> {
+        let Delete { location, key } = permit.operation();
+        check_key(key)?;
+        let open = self.writable(location)?;
+        match open.directory.read(key)? {
+            Some(before) => open.set(key, Some(before), None),
+            None => Err(self.no_key(key)),
+        }
+    }
+
+    /// All keys, unordered. Reads names only: what is no regular file shows in [`Self::get`].
+    pub fn keys(&self, permit: &Permit<Keys>) -> Result<Vec<String>, Error> {
+        self.check_location(&permit.operation().location)?;
+        match &self.open {
+            Some(open) => open.directory.keys(),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The keys whose value, without white space around it, is exactly this one, unordered. What is
+    /// no regular file, or larger than 64 KiB, has no value.
+    pub fn find(&mut self, permit: &Permit<Find>) -> Result<Vec<String>, Error> {
+        let Find { location, value } = permit.operation();
+        self.check_location(location)?;
+        match &mut self.open {
+            Some(open) => open.index.find(&open.directory, value),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// What the transaction's changes take in memory until they are committed, in bytes.
+    pub fn uncommitted(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.journal.size())
+    }
+
+    /// Keeps what was done since opening or the last commit, and returns it for [`revert`].
+    /// Removals survive a power failure from here on.
+    pub fn commit(&mut self) -> Result<Vec<Change>, Error> {
+        match &mut self.open {
+            Some(open) => open.commit(),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn writable(&mut self, location: &Location) -> Result<&mut OpenStore, Error> {
+        self.check_location(location)?;
+        match &mut self.open {
+            Some(open) if self.writable => Ok(open),
+            _ => Err(Error::invalid(
+                "the store was opened for reading; open it with access `write`",
+            )),
+        }
+    }
+
+    /// A permit is for one store, and must not be used on another.
+    fn check_location(&self, location: &Location) -> Result<(), Error> {
+        if *location == self.location {
+            return Ok(());
+        }
+        Err(Error::new(
+            Code::Denied,
+            "the permit is for another store than the one that is open",
+        ))
+    }
+
+    fn no_key(&self, key: &str) -> Error {
+        Error::not_found(match &self.open {
+            Some(open) => format!(
+                "there is no key `{key}` in `{}`",
+                open.directory.path().display()
+            ),
+            None => format!("there is no key `{key}`: the store does not exist"),
+        })
+    }
+}
+
+impl OpenStore {
+    fn open(
+        place: &StorePlace<'_>,
+        location: &Location,
+        missing: Missing,
+        deadline: Instant,
+    ) -> Result<Option<Self>, Error> {
+        let (parent, name) = place.resolve(location)?;
+        if *location != Location::Private {
+            reserved::check(place.paths, &parent.join(&name))?;
+            reserved::check_links(place.paths, &parent)?;
+        }
+        loop {
+            let Some(directory) = Directory::open(&parent, &name, missing)? else {
+                return Ok(None);
+            };
+            if let Some(lock) = Lock::take(&directory, deadline)? {
+                // What a killed process left goes also where nothing else is to be changed.
+                let swept = missing == Missing::Create;
+                if swept {
+                    directory.sweep();
+                }
+                return Ok(Some(Self {
+                    directory,
+                    index: Index::new(place.paths.indexes()),
+                    journal: Journal::default(),
+                    swept,
+                    _lock: lock,
+                }));
+            }
+        }
+    }
+
+    fn commit(&mut self) -> Result<Vec<Change>, Error> {
+        if self.journal.has_removed() {
+            self.directory.sync()?;
+        }
+        Ok(self.journal.take())
+    }
+
+    /// Fails where a value in the place of another would make the store too large.
+    fn check_room(&mut self, before: Option<&[u8]>, value: &[u8]) -> Result<(), Error> {
+        let more = room_of(value.len());
+        if before.is_some_and(|before| more <= room_of(before.len())) {
+            return Ok(());
+        }
+        let size = self.index.size(&self.directory)?;
+        if size + more <= MOST_STORE {
+            return Ok(());
+        }
+        let shown = self.directory.path().display();
+        Err(Error::new(
+            Code::Exhausted,
+            format!(
+                "the store `{shown}` is full: its files take {size} bytes of at most {MOST_STORE}"
+            ),
+        ))
+    }
+
+    /// Changes one key.
+    fn set(
+        &mut self,
+        key: &str,
+        before: Option<Vec<u8>>,
+        after: Option<Vec<u8>>,
+    ) -> Result<(), Error> {
+        self.before_change();
+        match (&before, &after) {
+            (_, Some(value)) => self.directory.set(key, before.as_deref(), value)?,
+            (Some(_), None) => self.directory.remove(key)?,
+            (None, None) => return Ok(()),
+        }
+        self.note(key, before, after);
+        Ok(())
+    }
+
+    fn before_change(&mut self) {
+        self.index.before_change(&self.directory);
+        if !std::mem::replace(&mut self.swept, true) {
+            self.directory.sweep();
+        }
+    }
+
+    fn note(&mut self, key: &str, before: Option<Vec<u8>>, after: Option<Vec<u8>>) {
+        self.index.note(key, before.as_deref(), after.as_deref());
+        self.journal.note(key, before, after);
+    }
+
+    /// Takes one change back, if the key is still as the change left it.
+    fn revert(&mut self, change: &Change) -> Result<(), Error> {
+        let now = self.directory.read(&change.key)?;
+        if now != change.after {
+            return Ok(());
+        }
+        self.set(&change.key, now, change.before.clone())
+    }
+
+    /// Takes back what was not committed.
+    fn undo(&mut self) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        for change in self.journal.take() {
+            outcome = outcome.and(self.revert(&change));
+        }
+        let kept = self.commit();
+        outcome.and(kept.map(drop))
+    }
+}
+
+impl Drop for OpenStore {
+    fn drop(&mut self) {
+        if let Err(error) = self.undo() {
+            eprintln!("weir: a store's changes could not be undone: {error}");
+        }
+        self.index.settle(&self.directory);
+    }
+}
+
+/// Whether a name is a key of the contract. Everything else in the directory is not the plugin's.
+fn is_key(name: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._:-".contains(&b);
+    (1..=MOST_KEY).contains(&name.len())
+        && name.bytes().all(allowed)
+        && ![".", "..", lock::NAME].contains(&name)
+}
+
+fn check_key(key: &str) -> Result<(), Error> {
+    if is_key(key) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "`{}` is no key: a key is 1 to {MOST_KEY} bytes of `A-Z a-z 0-9 . _ : -`, other than `.`, \
+         `..` and `{}`",
+        key.escape_debug(),
+        lock::NAME
+    )))
+}
+
+fn check_value(key: &str, value: &[u8]) -> Result<(), Error> {
+    if value.len() <= MOST_VALUE {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "the value for `{key}` has {} bytes; a value has at most {MOST_VALUE}",
+        value.len()
+    )))
+}

@@ -1,0 +1,90 @@
+//! Places in which no plugin has a store, whatever its grant says: weir's own and libcni's. Who can
+//! write in them can make grants, plugins and records of what was never done.
+
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
+use weir_files::Paths;
+use weir_grant::store::is_systems;
+
+use crate::Error;
+
+/// Fails where `directory` is one of these places, is in one, or has one in it.
+///
+/// Symbolic links on the way are followed, as they are when the store is opened; what does not exist
+/// yet is where it would be made.
+/// Errors: `invalid`.
+pub(super) fn check(paths: &Paths, directory: &Path) -> Result<(), Error> {
+    let real = resolve(directory)?;
+    for own in paths.own() {
+        let own_real = resolve(&own)?;
+        let relation = match () {
+            () if real == own_real => "is",
+            () if real.starts_with(&own_real) => "is in",
+            () if own_real.starts_with(&real) => "contains",
+            () => continue,
+        };
+        return Err(Error::invalid(format!(
+            "`{}` {relation} `{}`, where no plugin has a store, whatever its grant allows: name a \
+             directory that only plugins use",
+            directory.display(),
+            own.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Fails where symbolic links lead from `directory`, which is not a system's, to one that is: somebody could have put
+/// them there since it was allowed.
+///
+/// Errors: `invalid`.
+pub(super) fn check_links(paths: &Paths, directory: &Path) -> Result<(), Error> {
+    let real = resolve(directory)?;
+    let (named, led) = (paths.on_node(directory), paths.on_node(&real));
+    match is_systems(&led) && !is_systems(&named) {
+        true => Err(Error::invalid(format!(
+            "`{}` leads to `{}`, which is the system's: name a directory that only plugins use",
+            directory.display(),
+            real.display()
+        ))),
+        false => Ok(()),
+    }
+}
+
+fn resolve(path: &Path) -> Result<PathBuf, Error> {
+    real(path).map_err(|e| Error::from(e).while_doing(format!("looking for `{}`", path.display())))
+}
+
+/// The path without symbolic links, of as much of it as exists.
+fn real(path: &Path) -> io::Result<PathBuf> {
+    if is_real(path) {
+        return Ok(path.to_owned());
+    }
+    let error = match path.canonicalize() {
+        Ok(real) => return Ok(real),
+        Err(error) => error,
+    };
+    let missing = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    match path.parent().zip(path.file_name()) {
+        Some((parent, name)) if missing => Ok(real(parent)?.join(name)),
+        _ => Err(error),
+    }
+}
+
+/// Whether there is no symbolic link in what exists of a path. Most often there is none, and to have one call of
+/// the kernel say so takes less than to ask about each directory.
+fn is_real(path: &Path) -> bool {
+    if path.components().any(|part| part == Component::ParentDir) {
+        return false;
+    }
+    let how = OpenHow::new()
+        .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
+        .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
+    let first_there = path
+        .ancestors()
+        .map(|place| openat2(AT_FDCWD, place, how))
+        .find(|opened| !matches!(opened, Err(Errno::ENOENT)));
+    matches!(first_there, Some(Ok(_)))
+}

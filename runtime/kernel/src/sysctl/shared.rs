@@ -1,0 +1,151 @@
+//! Parameters of the host that an ADD changes, and others may come to rely on.
+//!
+//! An ADD that fails sets back what it changed, unless another invocation has written the same parameter since: for
+//! that one the value is what it asked for. A note in `/run` tells which invocation under way has changed a parameter;
+//! whoever writes the parameter next takes the note away. One lock orders all of it.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+
+use nix::fcntl::{Flock, FlockArg};
+use nix::libc;
+use weir_files::{Durability, Paths, paths};
+use weir_gate::Permit;
+use weir_grant::sysctl::Write;
+
+use super::{check_value, explain_value, path_of, read_value, replace_value, write_value};
+use crate::error::{Code, Error};
+use crate::namespace::Namespaces;
+
+/// The notes of the node, and the invocation that writes parameters.
+pub struct Notes<'a> {
+    directory: PathBuf,
+    invocation: &'a str,
+}
+
+/// What a parameter had before it was written.
+pub struct Before {
+    /// None where nobody can read it.
+    pub value: Option<String>,
+    /// This invocation had changed it already, and no other has written it since.
+    pub is_own: bool,
+}
+
+impl<'a> Notes<'a> {
+    /// `invocation` is a name that no other has.
+    pub fn new(paths: &Paths, invocation: &'a str) -> Self {
+        Self {
+            directory: paths.run().join("parameters"),
+            invocation,
+        }
+    }
+
+    /// Writes a parameter and notes the change as this invocation's. Returns what it had before.
+    ///
+    /// Errors: those of [`write`](super::write); `Failed` where the note cannot be written, and nothing is changed then.
+    pub fn replace(
+        &self,
+        namespaces: &mut Namespaces,
+        permit: &Permit<Write>,
+    ) -> Result<Before, Error> {
+        let write = permit.operation();
+        let path = path_of(&write.key)?;
+        check_value(&write.key, &write.value)?;
+        let _lock = self.lock(write)?;
+        let before = namespaces.enter(write.namespace, || read_value(&path).ok())?;
+        let is_own = self.is_noted(write);
+        let is_other = |before: &str| !is_same(before, &write.value);
+        if before.as_deref().is_some_and(is_other) {
+            self.note(write)?;
+        } else if !is_own {
+            // It is not the other's to set back any more.
+            self.forget(write)?;
+        }
+        let written = namespaces.enter(write.namespace, || replace_value(&path, &write.value))?;
+        let value = written.map_err(|e| {
+            explain_value(e, &write.key, &write.value)
+                .while_doing(format_args!("write {} in {}", write.key, write.namespace))
+        })?;
+        Ok(Before { value, is_own })
+    }
+
+    /// Sets a parameter back that this invocation changed to `changed`.
+    ///
+    /// Errors: `Busy` where another has written it since, whose it is then; those of [`write`](super::write).
+    pub fn set_back(
+        &self,
+        namespaces: &mut Namespaces,
+        permit: &Permit<Write>,
+        changed: &str,
+    ) -> Result<(), Error> {
+        let write = permit.operation();
+        let path = path_of(&write.key)?;
+        let _lock = self.lock(write)?;
+        let now = namespaces.enter(write.namespace, || read_value(&path).ok())?;
+        let is_as_left = now.is_some_and(|now| is_same(&now, changed));
+        if !self.is_noted(write) || !is_as_left {
+            return Err(Error::new(
+                Code::Busy,
+                format!("{} stays: another attachment has set it since", write.key),
+            ));
+        }
+        let written = namespaces.enter(write.namespace, || write_value(&path, &write.value))?;
+        written.map_err(|e| explain_value(e, &write.key, &write.value))?;
+        self.forget(write)
+    }
+
+    /// Takes the note of a change away that stands: its ADD has succeeded.
+    ///
+    /// Errors: `Failed`.
+    pub fn settle(&self, write: &Write) -> Result<(), Error> {
+        let _lock = self.lock(write)?;
+        match self.is_noted(write) {
+            true => self.forget(write),
+            false => Ok(()),
+        }
+    }
+
+    fn lock(&self, write: &Write) -> Result<Flock<File>, Error> {
+        let mut options = File::options();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        options.custom_flags(libc::O_NOFOLLOW);
+        let file = paths::open(&options, &self.directory.join(".lock"));
+        let file = file.map_err(|e| self.failed(e, write))?;
+        let locked = Flock::lock(file, FlockArg::LockExclusive);
+        locked.map_err(|(_, errno)| self.failed(errno.into(), write))
+    }
+
+    fn failed(&self, error: io::Error, write: &Write) -> Error {
+        let directory = self.directory.display();
+        Error::from(error).while_doing(format_args!("note {} in `{directory}`", write.key))
+    }
+
+    /// A key has slashes where the name of a link has dots, and no link has a `%` in its name.
+    fn place(&self, write: &Write) -> PathBuf {
+        self.directory.join(write.key.replace('/', "%"))
+    }
+
+    fn note(&self, write: &Write) -> Result<(), Error> {
+        let note = self.invocation.as_bytes();
+        let noted = weir_files::replace(&self.place(write), note, Durability::Process);
+        noted.map_err(|e| self.failed(e, write))
+    }
+
+    fn is_noted(&self, write: &Write) -> bool {
+        fs::read(self.place(write)).is_ok_and(|note| note == self.invocation.as_bytes())
+    }
+
+    fn forget(&self, write: &Write) -> Result<(), Error> {
+        match fs::remove_file(self.place(write)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(self.failed(error, write)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The kernel puts tabs between several numbers.
+fn is_same(one: &str, other: &str) -> bool {
+    one.split_whitespace().eq(other.split_whitespace())
+}

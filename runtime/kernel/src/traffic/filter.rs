@@ -1,0 +1,296 @@
+//! Filters of disciplines and classes: which packets (`u32`), and what happens to them.
+
+use ipnet::IpNet;
+use netlink_bindings::utils::{IterableChunks, find_attr};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::tc::{
+    TcAction, TcActionAttribute, TcActionGeneric, TcActionMirrorOption, TcActionOption,
+    TcActionType, TcAttribute, TcFilterU32, TcFilterU32Option, TcMessage, TcMirror,
+    TcMirrorActionType, TcOption, TcU32Selector,
+};
+use nix::errno::Errno;
+use weir_gate::Permit;
+use weir_grant::link::LinkFacts;
+use weir_grant::traffic::{self, AddFilter, DeleteFilter, HTB, Handle, ListFilters, MIRRED};
+
+use super::qdisc::is_there;
+use super::selector::Networks;
+use super::{NEW, Object, about, dump, echo, new, rate};
+use crate::error::{Code, Error};
+use crate::namespace::Namespaces;
+use crate::netlink::RouteSocket;
+
+/// `TCA_U32_…`
+const CLASS: u16 = 1;
+const SELECTOR: u16 = 5;
+const ACTIONS: u16 = 7;
+
+/// `TCA_U32_LINK`, `…_POLICE`, `…_INDEV`, `…_MARK`: what more a filter may look at, or do.
+const MORE: [u16; 4] = [3, 6, 8, 10];
+
+/// `TCA_ACT_KIND`, `TCA_ACT_OPTIONS`, `TCA_MIRRED_PARMS`.
+const ACTION_KIND: u16 = 1;
+const ACTION_OPTIONS: u16 = 2;
+const MIRRED_PARAMETERS: u16 = 2;
+
+/// A filter as the kernel reports it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    pub parent: Handle,
+    pub priority: u16,
+    pub source: Option<IpNet>,
+    pub destination: Option<IpNet>,
+    pub action: Action,
+}
+
+/// What happens to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It goes out of the link of this index; 0 when that is gone.
+    Redirect(u32),
+    Classify(Handle),
+}
+
+/// Adds a filter, and returns what takes it back.
+///
+/// Whether the class of `Classify` is there is not looked at: packets for one that is not go into
+/// the default class.
+///
+/// Errors: `NotFound` for a link, a discipline or a class that is not there, and for `Classify` also
+/// where the discipline is no `htb`; `Invalid`, also for a priority that has filters for packets of
+/// another family; `Unsupported` where the kernel has no `u32` or no `mirred`.
+pub fn add_filter(
+    namespaces: &mut Namespaces,
+    permit: &Permit<AddFilter>,
+) -> Result<DeleteFilter, Error> {
+    let AddFilter { link, filter } = permit.operation();
+    let socket = namespaces.route(link.namespace)?;
+    let title = format_args!("add a filter to {} of {link}", filter.parent);
+    let networks =
+        Networks::new(filter.source, filter.destination).map_err(|e| e.while_doing(title))?;
+    let made = make(socket, link, filter, &networks).map_err(|e| e.while_doing(title))?;
+    Ok(DeleteFilter {
+        link: link.clone(),
+        parent: filter.parent,
+        priority: priority(&made),
+        handle: (filter.priority != 0).then_some(made.handle),
+        protocol: networks.protocol(),
+        action: filter.action.clone(),
+    })
+}
+
+fn make(
+    socket: &mut RouteSocket,
+    link: &LinkFacts,
+    filter: &traffic::Filter,
+    networks: &Networks,
+) -> Result<Object, Error> {
+    check(socket, link, filter)?;
+    let selector = TcFilterU32Option::Selector(networks.selector());
+    let options = [selector, action_option(&filter.action)].map(TcOption::U32);
+    let mut message = new(link, filter.parent, 0, TcFilterU32::KIND, options.into());
+    message.header.info = info(filter.priority, networks.protocol());
+    match echo(socket, RouteNetlinkMessage::NewTrafficFilter(message), NEW) {
+        Ok(Some(made)) => Ok(made),
+        Ok(None) => Err(Error::new(
+            Code::Failed,
+            "the kernel did not tell which filter it made",
+        )),
+        Err(error) => Err(explain(socket, link, filter, error)),
+    }
+}
+
+/// What the kernel would not refuse, although it makes no sense.
+fn check(
+    socket: &mut RouteSocket,
+    link: &LinkFacts,
+    filter: &traffic::Filter,
+) -> Result<(), Error> {
+    let parent = filter.parent;
+    if parent.major() == 0 || parent == Handle::ROOT || parent == Handle::INGRESS {
+        return Err(Error::invalid(format!(
+            "a filter belongs to a discipline or to a class, by its handle, not to {parent}"
+        )));
+    }
+    match &filter.action {
+        traffic::Action::Redirect(target) if target.namespace != link.namespace => Err(
+            Error::invalid(format!("packets cannot be sent from {link} to {target}")),
+        ),
+        traffic::Action::Redirect(_) => Ok(()),
+        traffic::Action::Classify(class) => check_class(socket, link, parent, *class),
+    }
+}
+
+fn check_class(
+    socket: &mut RouteSocket,
+    link: &LinkFacts,
+    parent: Handle,
+    class: Handle,
+) -> Result<(), Error> {
+    let discipline = parent.discipline();
+    if class.discipline() != discipline || class.minor() == 0 {
+        return Err(Error::invalid(format!(
+            "{class} is no class of {discipline}"
+        )));
+    }
+    if !is_there(socket, link, discipline, Some(HTB))? {
+        return Err(Error::not_found(format!("there is no {HTB} {discipline}")));
+    }
+    Ok(())
+}
+
+fn action_option(action: &traffic::Action) -> TcFilterU32Option {
+    match action {
+        traffic::Action::Classify(class) => TcFilterU32Option::ClassId(class.0.into()),
+        traffic::Action::Redirect(target) => TcFilterU32Option::Action(vec![redirect(target)]),
+    }
+}
+
+fn redirect(target: &LinkFacts) -> TcAction {
+    let mut generic = TcActionGeneric::default();
+    generic.action = TcActionType::Stolen;
+    let mut parameters = TcMirror::default();
+    parameters.generic = generic;
+    parameters.eaction = TcMirrorActionType::EgressRedir;
+    parameters.ifindex = target.index;
+    let option = TcActionOption::Mirror(TcActionMirrorOption::Parms(parameters));
+    let mut action = TcAction::default();
+    action.attributes = vec![
+        TcActionAttribute::Kind(MIRRED.to_owned()),
+        TcActionAttribute::Options(vec![option]),
+    ];
+    action
+}
+
+/// A filter's priority, and the Ethernet type of its packets as it stands in them.
+fn info(priority: u16, protocol: u16) -> u32 {
+    u32::from(priority) << 16 | u32::from(protocol.to_be())
+}
+
+fn priority(object: &Object) -> u16 {
+    (object.info >> 16) as u16
+}
+
+fn protocol(object: &Object) -> u16 {
+    u16::from_be(object.info as u16)
+}
+
+/// The kernel has one number for a discipline that is not there and for arguments that are wrong,
+/// and another one for a class that is not there and for a module that it does not have.
+fn explain(
+    socket: &mut RouteSocket,
+    link: &LinkFacts,
+    filter: &traffic::Filter,
+    error: Error,
+) -> Error {
+    let code = match error.errno {
+        Some(Errno::EINVAL) if !has_parent(socket, link, filter.parent) => Code::NotFound,
+        Some(Errno::ENOENT) if has_parent(socket, link, filter.parent) => Code::Unsupported,
+        // Older kernels: a priority that has filters for packets of another type.
+        Some(Errno::ENOSPC) if filter.priority != 0 => Code::Invalid,
+        _ => return error,
+    };
+    Error { code, ..error }
+}
+
+/// Whether there is what a filter is to belong to. A hook of `clsact` comes with the discipline.
+fn has_parent(socket: &mut RouteSocket, link: &LinkFacts, parent: Handle) -> bool {
+    let discipline = parent.discipline();
+    let is_class = parent != discipline && discipline != Handle::INGRESS.discipline();
+    if is_class {
+        let question = about(link, Handle(0), parent.0);
+        return echo(socket, RouteNetlinkMessage::GetTrafficClass(question), 0).is_ok();
+    }
+    is_there(socket, link, discipline, None).unwrap_or_default()
+}
+
+/// Removes a filter. Errors: `NotFound`.
+///
+/// A priority that the kernel chose is removed whole. Another one stays, even without a filter, as
+/// long as the discipline has other filters: somebody else may be about to use it.
+pub fn delete_filter(
+    namespaces: &mut Namespaces,
+    permit: &Permit<DeleteFilter>,
+) -> Result<(), Error> {
+    let filter = permit.operation();
+    let DeleteFilter { link, parent, .. } = filter;
+    namespaces
+        .route(link.namespace)?
+        .change(RouteNetlinkMessage::DelTrafficFilter(deletion(filter)), 0)
+        .map_err(|error| match error.errno {
+            // The discipline is gone.
+            Some(Errno::EINVAL) => Error {
+                code: Code::NotFound,
+                ..error
+            },
+            _ => error,
+        })
+        .map_err(|e| e.while_doing(format_args!("remove a filter from {parent} of {link}")))
+}
+
+fn deletion(filter: &DeleteFilter) -> TcMessage {
+    let handle = filter.handle.unwrap_or_default();
+    let mut message = about(&filter.link, filter.parent, handle);
+    message.header.info = info(filter.priority, filter.protocol);
+    let kind = TcAttribute::Kind(TcFilterU32::KIND.to_owned());
+    message.attributes.push(kind);
+    message
+}
+
+/// The filters of a discipline or a class, in the kernel's order. None where that is not there.
+///
+/// Left out are filters that [`Filter`] cannot express: of other kinds, by other fields, with other
+/// actions.
+pub fn list_filters(
+    namespaces: &mut Namespaces,
+    permit: &Permit<ListFilters>,
+) -> Result<Vec<Filter>, Error> {
+    let ListFilters { link, parent } = permit.operation();
+    let socket = namespaces.route(link.namespace)?;
+    let question = about(link, *parent, 0);
+    let found = dump(socket, RouteNetlinkMessage::GetTrafficFilter(question))
+        .map_err(|e| e.while_doing(format_args!("list the filters of {parent} of {link}")))?;
+    Ok(found.iter().filter_map(read).collect())
+}
+
+/// None for what no plugin can make, and for the tables that `u32` keeps its filters in.
+fn read(object: &Object) -> Option<Filter> {
+    let options = &object.options;
+    let does_more = MORE.iter().any(|more| find_attr(options, *more).is_some());
+    let is_plain = object.kind == TcFilterU32::KIND && !does_more;
+    let selector = find_attr(options, SELECTOR).filter(|_| is_plain)?;
+    let selector = TcU32Selector::parse(selector).ok()?;
+    let networks = Networks::read(protocol(object), &selector)?;
+    Some(Filter {
+        parent: object.parent,
+        priority: priority(object),
+        source: networks.source,
+        destination: networks.destination,
+        action: read_action(options)?,
+    })
+}
+
+fn read_action(options: &[u8]) -> Option<Action> {
+    let actions = find_attr(options, ACTIONS).unwrap_or_default();
+    let mut actions = IterableChunks::new(actions);
+    match (actions.next(), actions.next()) {
+        (None, _) => {
+            let class = rate::number(find_attr(options, CLASS)?, 0)?;
+            Some(Action::Classify(Handle(class)))
+        }
+        // Behind a redirection no packet comes: the reference `bandwidth` has the same one twice.
+        (Some((_, action)), _) => read_redirect(action).map(Action::Redirect),
+    }
+}
+
+/// The index of the link that packets are sent to, all of them and for good.
+fn read_redirect(action: &[u8]) -> Option<u32> {
+    let kind = find_attr(action, ACTION_KIND)?;
+    let options = find_attr(action, ACTION_OPTIONS)?;
+    let is_mirred = kind.strip_suffix(&[0]) == Some(MIRRED.as_bytes());
+    let parameters = find_attr(options, MIRRED_PARAMETERS).filter(|_| is_mirred)?;
+    let parameters = TcMirror::parse(parameters).ok()?;
+    let is_redirect = parameters.eaction == TcMirrorActionType::EgressRedir
+        && parameters.generic.action == TcActionType::Stolen;
+    is_redirect.then_some(parameters.ifindex)
+}

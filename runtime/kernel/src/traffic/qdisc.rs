@@ -1,0 +1,353 @@
+//! Queueing disciplines.
+
+use netlink_bindings::utils::find_attr;
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::tc::{TcAttribute, TcOption};
+use nix::errno::Errno;
+use weir_gate::Permit;
+use weir_grant::link::LinkFacts;
+use weir_grant::traffic::{
+    AddQdisc, DeleteQdisc, Discipline, Handle, ListQdiscs, Qdisc, Standing, TokenBucket,
+};
+
+use super::{NEW, Object, about, dump, echo, new, option, rate};
+use crate::error::{Code, Error};
+use crate::namespace::Namespaces;
+use crate::netlink::RouteSocket;
+
+/// `TCA_TBF_…`
+const TBF_PARAMETERS: u16 = 1;
+const TBF_RATE64: u16 = 4;
+const TBF_BURST: u16 = 6;
+
+/// `TCA_HTB_INIT`.
+const HTB_INIT: u16 = 2;
+
+/// `struct tc_htb_glob`: the version of the interface, by how much a rate is divided for a class's
+/// quantum, and where the default class stands.
+const HTB_VERSION: u32 = 3;
+const HTB_RATE_TO_QUANTUM: u32 = 10;
+const HTB_DEFAULT_AT: usize = 8;
+
+/// `struct tc_tbf_qopt`: two rates, and then the limit and the burst.
+const TBF_LIMIT_AT: usize = 2 * rate::SPECIFICATION;
+const TBF_BURST_AT: usize = TBF_LIMIT_AT + 4;
+
+const MICROSECONDS: u128 = 1_000_000;
+
+/// Adds a discipline, and returns what takes it back.
+///
+/// Errors: `Exists` where one stands at the place already, `NotFound` for a link that is gone and a
+/// class that is not there, `Unsupported` where the kernel has no such discipline, `Invalid`.
+pub fn add_qdisc(
+    namespaces: &mut Namespaces,
+    permit: &Permit<AddQdisc>,
+) -> Result<DeleteQdisc, Error> {
+    let AddQdisc { link, qdisc } = permit.operation();
+    let socket = namespaces.route(link.namespace)?;
+    let word = qdisc.discipline.word();
+    let handle = make(socket, link, qdisc).map_err(|e| {
+        e.while_doing(format_args!(
+            "add {word} {} to {link} at {}",
+            qdisc.handle, qdisc.parent
+        ))
+    })?;
+    Ok(DeleteQdisc {
+        link: link.clone(),
+        parent: qdisc.parent,
+        standing: Some(Standing {
+            handle,
+            discipline: word.to_owned(),
+        }),
+    })
+}
+
+/// Returns the handle, which the kernel may have chosen.
+fn make(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc) -> Result<Handle, Error> {
+    check(qdisc)?;
+    let options = options(&qdisc.discipline)?;
+    let word = qdisc.discipline.word();
+    let message = new(link, qdisc.parent, qdisc.handle.0, word, options);
+    let message = RouteNetlinkMessage::NewQueueDiscipline(message);
+    match echo(socket, message, NEW) {
+        Ok(made) => Ok(made.map_or(qdisc.handle, |made| Handle(made.handle))),
+        Err(error) => Err(explain(socket, link, qdisc, error)),
+    }
+}
+
+/// What the kernel would refuse without a reason, or take for something else.
+fn check(qdisc: &Qdisc) -> Result<(), Error> {
+    let Qdisc { handle, parent, .. } = *qdisc;
+    let word = qdisc.discipline.word();
+    let takes_ingress = matches!(qdisc.discipline, Discipline::Ingress | Discipline::Clsact);
+    let is_ingress = parent == Handle::INGRESS;
+    if takes_ingress != is_ingress {
+        let expected = if takes_ingress { "only" } else { "never" };
+        return Err(Error::invalid(format!(
+            "{word} stands at {} {expected}",
+            Handle::INGRESS
+        )));
+    }
+    if takes_ingress && handle.0 != 0 && handle != Handle::INGRESS.discipline() {
+        return Err(Error::invalid(format!(
+            "the handle of {word} is always {}",
+            Handle::INGRESS.discipline()
+        )));
+    }
+    if !takes_ingress && (handle.minor() != 0 || handle == Handle::ROOT.discipline()) {
+        return Err(Error::invalid(
+            "a discipline's handle has a major number below ffff and no minor one",
+        ));
+    }
+    let is_class = parent.minor() != 0 && parent.major() != Handle::ROOT.major();
+    if !takes_ingress && parent != Handle::ROOT && !is_class {
+        return Err(Error::invalid(format!(
+            "a discipline stands at the root or in a class, not at {parent}"
+        )));
+    }
+    Ok(())
+}
+
+fn options(discipline: &Discipline) -> Result<Vec<TcOption>, Error> {
+    match discipline {
+        Discipline::Tbf(bucket) => tbf_options(bucket),
+        Discipline::Htb { default } => htb_options(*default).map(|option| vec![option]),
+        Discipline::Ingress | Discipline::Clsact => Ok(Vec::new()),
+        Discipline::Other { word } => Err(Error::new(
+            Code::Unsupported,
+            format!("weir makes no `{word}`"),
+        )),
+    }
+}
+
+/// `struct tc_tbf_qopt`, and the burst in bytes, which is more precise than in ticks.
+fn tbf_options(bucket: &TokenBucket) -> Result<Vec<TcOption>, Error> {
+    let ticks = rate::ticks(bucket.burst, bucket.rate)?;
+    let no_peak = [0; rate::SPECIFICATION];
+    let no_mtu = 0_u32;
+    let mut parameters = [rate::specification(bucket.rate), no_peak].concat();
+    for number in [limit(bucket)?, ticks, no_mtu] {
+        parameters.extend(number.to_ne_bytes());
+    }
+    let mut options = vec![
+        option(TBF_PARAMETERS, parameters),
+        option(TBF_BURST, bucket.burst.to_ne_bytes()),
+    ];
+    options.extend(rate::large(bucket.rate).map(|rate| option(TBF_RATE64, rate)));
+    Ok(options)
+}
+
+/// The bytes that may wait: those of the latency, and a burst.
+fn limit(bucket: &TokenBucket) -> Result<u32, Error> {
+    let waiting = u128::from(bucket.rate) * u128::from(bucket.latency) / MICROSECONDS;
+    u32::try_from(waiting + u128::from(bucket.burst)).map_err(|_| {
+        Error::invalid(format!(
+            "a latency of {} µs at {} bytes per second lets more wait than the kernel can count: 4 GiB",
+            bucket.latency, bucket.rate
+        ))
+    })
+}
+
+/// `struct tc_htb_glob`.
+fn htb_options(default: u32) -> Result<TcOption, Error> {
+    if default > u32::from(u16::MAX) {
+        return Err(Error::invalid(format!(
+            "the default class is a minor number, at most ffff, not {default:x}"
+        )));
+    }
+    let (debug, direct_packets) = (0, 0);
+    let numbers = [
+        HTB_VERSION,
+        HTB_RATE_TO_QUANTUM,
+        default,
+        debug,
+        direct_packets,
+    ];
+    Ok(option(HTB_INIT, numbers.map(u32::to_ne_bytes).concat()))
+}
+
+/// The kernel has one number for a class that is not there and for a discipline that it does not
+/// have.
+fn explain(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc, error: Error) -> Error {
+    let is_lacking = error.errno == Some(Errno::ENOENT) && is_place(socket, link, qdisc.parent);
+    match is_lacking {
+        true => Error {
+            code: Code::Unsupported,
+            ..error
+        },
+        false => error,
+    }
+}
+
+/// Whether a discipline can stand there.
+fn is_place(socket: &mut RouteSocket, link: &LinkFacts, parent: Handle) -> bool {
+    let is_fixed = parent == Handle::ROOT || parent == Handle::INGRESS;
+    is_fixed || at(socket, link, parent, 0).is_ok()
+}
+
+/// Tells which discipline stands at a place; none where it is one of the kernel's own, which nobody
+/// can remove. What it says is for the gate.
+///
+/// Errors: `NotFound` for a link that is gone.
+pub fn standing(
+    namespaces: &mut Namespaces,
+    link: &LinkFacts,
+    parent: Handle,
+) -> Result<Option<Standing>, Error> {
+    let socket = namespaces.route(link.namespace)?;
+    let found = found(at(socket, link, parent, 0)).map_err(|e| {
+        e.while_doing(format_args!(
+            "look for the discipline of {link} at {parent}"
+        ))
+    })?;
+    let standing = found.map(|found| Standing {
+        handle: Handle(found.handle),
+        discipline: found.kind,
+    });
+    Ok(standing.filter(|standing| standing.handle.0 != 0))
+}
+
+/// Removes a discipline, if it is still the one that was found. Errors: `NotFound`.
+pub fn delete_qdisc(
+    namespaces: &mut Namespaces,
+    permit: &Permit<DeleteQdisc>,
+) -> Result<(), Error> {
+    let DeleteQdisc {
+        link,
+        parent,
+        standing,
+    } = permit.operation();
+    let Some(standing) = standing else {
+        return Err(Error::not_found(format!(
+            "there is no discipline to remove from {link} at {parent}"
+        )));
+    };
+    let mut message = about(link, *parent, standing.handle.0);
+    let kind = TcAttribute::Kind(standing.discipline.clone());
+    message.attributes.push(kind);
+    namespaces
+        .route(link.namespace)?
+        .change(RouteNetlinkMessage::DelQueueDiscipline(message), 0)
+        .map_err(|error| match error.errno {
+            // Another one stands there now, or none.
+            Some(Errno::EINVAL) => Error {
+                code: Code::NotFound,
+                ..error
+            },
+            _ => error,
+        })
+        .map_err(|e| {
+            let Standing { handle, discipline } = standing;
+            e.while_doing(format_args!("remove {discipline} {handle} from {link}"))
+        })
+}
+
+/// The disciplines of a link: at the root, at the ingress hook, and in classes.
+///
+/// Left out are those that the kernel made of its own accord below the root, such as one for each
+/// queue of a network card. Errors: `NotFound` for a link that is gone.
+pub fn list_qdiscs(
+    namespaces: &mut Namespaces,
+    permit: &Permit<ListQdiscs>,
+) -> Result<Vec<Qdisc>, Error> {
+    let ListQdiscs { link } = permit.operation();
+    let socket = namespaces.route(link.namespace)?;
+    list(socket, link).map_err(|e| e.while_doing(format_args!("list the disciplines of {link}")))
+}
+
+fn list(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Qdisc>, Error> {
+    let mut qdiscs = Vec::new();
+    for place in [Handle::ROOT, Handle::INGRESS] {
+        qdiscs.extend(found(at(socket, link, place, 0))?.map(read));
+    }
+    for class in occupied_classes(socket, link)? {
+        qdiscs.extend(found(at(socket, link, class, 0))?.map(read));
+    }
+    Ok(qdiscs)
+}
+
+/// The classes in which somebody put a discipline.
+fn occupied_classes(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Handle>, Error> {
+    let question = about(link, Handle(0), 0);
+    let classes = dump(socket, RouteNetlinkMessage::GetTrafficClass(question))?;
+    let occupied = classes.into_iter().filter(|class| class.info != 0);
+    let handles = occupied.map(|class| Handle(class.handle));
+    Ok(handles.filter(|handle| handle.major() != 0).collect())
+}
+
+/// Whether there is a discipline of that handle and kind.
+pub(super) fn is_there(
+    socket: &mut RouteSocket,
+    link: &LinkFacts,
+    handle: Handle,
+    kind: Option<&str>,
+) -> Result<bool, Error> {
+    let found = found(at(socket, link, Handle(0), handle.0))?;
+    Ok(found.is_some_and(|found| kind.is_none_or(|kind| kind == found.kind)))
+}
+
+/// The discipline at a place, or of a handle; none where it is the kernel's own in a class.
+fn at(
+    socket: &mut RouteSocket,
+    link: &LinkFacts,
+    parent: Handle,
+    handle: u32,
+) -> Result<Option<Object>, Error> {
+    let question = about(link, parent, handle);
+    echo(socket, RouteNetlinkMessage::GetQueueDiscipline(question), 0)
+}
+
+/// No discipline, where the kernel says that there is none.
+fn found(answer: Result<Option<Object>, Error>) -> Result<Option<Object>, Error> {
+    match answer {
+        Err(error) if is_absence(&error) => Ok(None),
+        answer => answer,
+    }
+}
+
+/// The second number is a discipline's without classes.
+fn is_absence(error: &Error) -> bool {
+    matches!(error.errno, Some(Errno::ENOENT | Errno::EOPNOTSUPP))
+}
+
+fn read(object: Object) -> Qdisc {
+    let options = &object.options;
+    let known = match object.kind.as_str() {
+        "tbf" => read_tbf(options).map(Discipline::Tbf),
+        "htb" => read_htb(options),
+        "ingress" => Some(Discipline::Ingress),
+        "clsact" => Some(Discipline::Clsact),
+        _ => None,
+    };
+    Qdisc {
+        handle: Handle(object.handle),
+        parent: object.parent,
+        discipline: known.unwrap_or(Discipline::Other { word: object.kind }),
+    }
+}
+
+fn read_tbf(options: &[u8]) -> Option<TokenBucket> {
+    let parameters = find_attr(options, TBF_PARAMETERS)?;
+    let rate = rate::read(parameters, find_attr(options, TBF_RATE64))?;
+    let burst = rate::burst(rate::number(parameters, TBF_BURST_AT)?, rate);
+    let limit = rate::number(parameters, TBF_LIMIT_AT)?;
+    Some(TokenBucket {
+        rate,
+        burst,
+        latency: latency(limit, burst, rate),
+    })
+}
+
+/// Microseconds, to the nearest.
+fn latency(limit: u32, burst: u32, rate: u64) -> u32 {
+    let rate = u128::from(rate.max(1));
+    let waiting = u128::from(limit.saturating_sub(burst));
+    let time = (waiting * MICROSECONDS + rate / 2) / rate;
+    u32::try_from(time).unwrap_or(u32::MAX)
+}
+
+fn read_htb(options: &[u8]) -> Option<Discipline> {
+    let init = find_attr(options, HTB_INIT)?;
+    let default = rate::number(init, HTB_DEFAULT_AT)?;
+    Some(Discipline::Htb { default })
+}
