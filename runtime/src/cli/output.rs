@@ -10,8 +10,7 @@ use weir_cni::Error;
 
 pub(super) use super::standard_output::{Failure, StandardOutput, finish, print};
 use weir_gate::escape;
-
-use crate::host::printable;
+use weir_host::printable;
 
 /// Prints a line as it is, as `println!` does; where it cannot be written, the command's end tells.
 macro_rules! print_line {
@@ -38,7 +37,7 @@ macro_rules! say {
     ($($format:tt)*) => {
         crate::cli::output::print(format_args!(
             "{}\n",
-            crate::host::printable(&format!($($format)*))
+            weir_host::printable(&format!($($format)*))
         ))
     };
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use weir_cni::{AddResult, Command, Error, Execution, NetworkConfigList, PluginConfig, to_json};
 use weir_gate::Subject;
 use weir_grant::section::in_one_part;
+use weir_host::Log;
 
 use super::attachment::Attachment;
 use super::cache::{Cache, Cached};
@@ -15,7 +16,6 @@ use super::failures::{Failed, together, with_left};
 use super::native::{Asked, NativePlugins};
 use super::plugin::run_plugin;
 use super::source::Source;
-use crate::host::Log;
 use crate::sandbox::Sandbox;
 
 /// The most bytes of what is told of one DEL.

@@ -6,9 +6,9 @@ use std::path::Path;
 use serde_json::json;
 use weir_cni::{Command, Error};
 use weir_files::Paths;
+use weir_host::Log;
 
 use super::configuration::{Level, Logging};
-use crate::host::Log;
 use crate::network::Attachment;
 
 /// The log of one call.
@@ -46,7 +46,7 @@ impl Journal {
         }
         self.log.borrow_mut().note(level.word(), message);
         if self.logging.to_stderr {
-            let shown = crate::host::printable(message);
+            let shown = weir_host::printable(message);
             eprintln!("weir: {}: {shown}", level.word());
         }
     }

@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use weir_cni::Error;
 use weir_files::paths::{Paths, ROOT_VARIABLE};
+use weir_host::Log;
 
 use super::cluster::{Cluster, Event, PodName};
 use super::kubernetes::{Kubernetes, Limits};
-use crate::host::Log;
 
 /// The running binary, also where another one stands in its place by now.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";

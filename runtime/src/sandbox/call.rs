@@ -6,14 +6,14 @@ use std::time::Instant;
 use serde_json::Value;
 use wasmtime::{CallHook, Engine, Store, UpdateDeadline};
 use weir_cni::{AddResult, Command, Error, Version};
+use weir_host::bindings::PluginPre;
+use weir_host::bindings::weir::cni::cni;
+use weir_host::{Host, convert, printable};
 
 use super::codes::unrecorded;
 use super::request::{About, Request};
 use super::watchdog::Watchdog;
 use super::{claim, trap};
-use crate::host::bindings::PluginPre;
-use crate::host::bindings::weir::cni::cni;
-use crate::host::{Host, convert, printable};
 
 /// A plugin's call under way.
 pub(super) struct Call {

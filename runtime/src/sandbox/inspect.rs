@@ -11,6 +11,7 @@ use weir_gate::{Audit, Gate, Subject};
 use weir_grant::document::Digest;
 use weir_grant::store::Configured;
 use weir_grant::{Capabilities, Invocation, Limits};
+use weir_host::{Host, Log, Setup};
 use weir_kernel::Namespaces;
 
 use super::call::Call;
@@ -22,7 +23,6 @@ use super::imports::{self, Imported, Requested, imported, requested};
 use super::installed::digest;
 use super::invoke::Sandbox;
 use super::request::About;
-use crate::host::{Host, Log, Setup};
 
 /// What a component that is asked about itself may take: it is granted nothing.
 fn limits() -> Limits {

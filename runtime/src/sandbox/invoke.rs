@@ -11,6 +11,8 @@ use weir_cni::{AddResult, Command, Error};
 use weir_files::Paths;
 use weir_gate::{Audit, Gate, Log as AuditLog, Subject};
 use weir_grant::{Invocation, Limits};
+use weir_host::bindings::PluginPre;
+use weir_host::{DENIED, Host, Log, RunIpam, Setup};
 use weir_kernel::Namespaces;
 use weir_kernel::lock::Shared;
 
@@ -20,8 +22,6 @@ use super::codes;
 use super::grants::{Granted, Grants};
 use super::request::Request;
 use super::workshop::Workshop;
-use crate::host::bindings::PluginPre;
-use crate::host::{DENIED, Host, Log, RunIpam, Setup};
 
 /// Runs plugins. One for a process; cheap to share.
 pub struct Sandbox {

@@ -9,9 +9,8 @@ use wasmtime_wasi::p2::DynPollable;
 use wasmtime_wasi::p2::bindings::sync::io::poll;
 use wasmtime_wasi::p2::bindings::{cli, clocks, random, sync};
 use wasmtime_wasi::random::WasiRandom;
-
-use crate::host::Host;
-use crate::host::bindings::Plugin;
+use weir_host::Host;
+use weir_host::bindings::Plugin;
 
 /// A linker with the contract. Errors: when a name is defined twice, which only a mistake in this
 /// crate can cause.

@@ -71,5 +71,5 @@ pub mod codes {
         ))
     }
     /// The grant does not allow what the plugin needed.
-    pub const DENIED: u32 = crate::host::DENIED;
+    pub const DENIED: u32 = weir_host::DENIED;
 }

@@ -7,9 +7,9 @@ use bytesize::ByteSize;
 use wasmtime::Trap;
 use weir_cni::Error;
 use weir_gate::MOST_RECORDED;
+use weir_host::{Host, MOST_KEPT};
 
 use super::codes;
-use crate::host::{Host, MOST_KEPT};
 
 /// Explains why a call of a plugin did not return.
 pub fn explain(host: &Host, error: &wasmtime::Error) -> Error {

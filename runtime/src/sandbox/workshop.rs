@@ -6,11 +6,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 use weir_cni::Error;
+use weir_host::Host;
+use weir_host::bindings::PluginPre;
 
 use super::catalogue::Plugin;
 use super::{code, codes, imports, linker};
-use crate::host::Host;
-use crate::host::bindings::PluginPre;
 
 /// The plugins that this process has made ready.
 pub(super) struct Workshop {

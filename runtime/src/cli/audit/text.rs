@@ -1,10 +1,10 @@
 //! A record as a line for people, and numbers for them.
 
 use weir_grant::asked::{Asked, Need};
+use weir_host::printable;
 
 use super::time;
 use crate::cli::record::{Record, Verdict, arguments};
-use crate::host::printable;
 
 /// Container ids are mostly 64 digits.
 const LONGEST_ID: usize = 16;

@@ -4,8 +4,7 @@ use serde_json::Value;
 use weir_gate::misleads;
 use weir_grant::flow::flow;
 use weir_grant::{Capability, Document, Limits};
-
-use crate::host::printable;
+use weir_host::printable;
 
 /// Where sentences are broken.
 const WIDTH: usize = 96;

@@ -7,9 +7,9 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use weir_grant::Capability;
 use weir_grant::asked::Asked;
+use weir_host::printable;
 
 use crate::cli::record::{Log, Record, Verdict, no_records};
-use crate::host::printable;
 
 /// What of a log tells of no operation. A plugin can bring it about, so that it is said and no more.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]

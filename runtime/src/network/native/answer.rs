@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 use weir_cni::{AddResult, Command, Error, PluginConfig, from_json_assuming};
+use weir_host::printable;
 use weir_kernel::program::Ended;
 
 use super::codes;
-use crate::host::printable;
 
 /// How much of what a plugin said stands in an error, in characters.
 const SHOWN: usize = 400;

@@ -18,6 +18,7 @@ use weir_files::Paths;
 use weir_gate::{Audit, Gate, Outcome, Permit, Refusal, Subject};
 use weir_grant::native::Execute;
 use weir_grant::{Capabilities, Invocation};
+use weir_host::Log;
 use weir_kernel::program::{self, Call, MOST_MESSAGES};
 
 pub use binary::inspect;
@@ -29,7 +30,6 @@ use super::attachment::Attachment;
 use super::codes;
 use super::failures::{Failed, with_left};
 use super::source::MADE_BY;
-use crate::host::Log;
 use crate::sandbox::Sandbox;
 use crate::sandbox::codes::unrecorded;
 

@@ -12,12 +12,12 @@ use weir_gate::{Audit, Gate, Subject};
 use weir_grant::native::{Execute, NativeLimits, NativePlugin};
 use weir_grant::pattern::Pattern;
 use weir_grant::{Capabilities, Invocation};
+use weir_host::Log;
 use weir_kernel::program::{Call, Ended, MOST_MESSAGES};
 
 use super::answer;
 use super::binary::{Binary, unfit};
 use super::{Asked, Failure, MADE_BY, run, unrecorded};
-use crate::host::Log;
 use crate::network::codes;
 use crate::sandbox::{Sandbox, own_digest};
 

@@ -1,12 +1,12 @@
 //! What was denied, with the rule that came closest and the field in which it missed.
 
 use maud::{Markup, html};
+use weir_host::printable;
 
 use crate::cli::audit::count::Use;
 use crate::cli::audit::tally::{Denial, PluginTally, Tally};
 use crate::cli::audit::text::number;
 use crate::cli::audit::time;
-use crate::host::printable;
 
 /// A table of so few stays on one sheet of paper.
 const FEW_DENIALS: usize = 18;

@@ -2,13 +2,13 @@
 
 use maud::{Markup, html};
 use weir_grant::Capability;
+use weir_host::printable;
 
 use super::Plugin;
 use crate::cli::audit::count::Count;
 use crate::cli::audit::filter::Filter;
 use crate::cli::audit::rules;
 use crate::cli::audit::text::number;
-use crate::host::printable;
 
 /// The section.
 pub fn section(plugins: &[Plugin<'_>], filter: &Filter) -> Markup {

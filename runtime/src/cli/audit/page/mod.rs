@@ -14,13 +14,13 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use weir_files::Paths;
+use weir_host::printable;
 
 use super::filter::Filter;
 use super::tally::{PluginTally, Tally};
 use super::text::{counted, number};
 use super::time;
 use crate::cli::grants::standing::{self, Grant};
-use crate::host::printable;
 
 const STYLE: &str = include_str!("style.css");
 

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use weir_grant::own;
+use weir_host::printable;
 
 use super::Plugin;
 use crate::cli::audit::count::{Count, Use};
@@ -10,7 +11,6 @@ use crate::cli::audit::tally::PluginTally;
 use crate::cli::audit::text::{counted, number};
 use crate::cli::audit::time;
 use crate::cli::grants::standing::Grant;
-use crate::host::printable;
 
 /// A section with so few rules stays on one sheet of paper.
 const FEW_RULES: usize = 9;

@@ -11,11 +11,11 @@ use anyhow::{Result, anyhow, bail};
 use ipnet::IpNet;
 use weir_cni::{Command, PluginConfig};
 use weir_files::Paths;
+use weir_host::printable;
 use weir_kernel::firewall::masquerade_chain;
 
 use super::attached::Attached;
 use crate::cli::output::show;
-use crate::host::printable;
 use crate::network::{Asked, Successor, Surroundings};
 use crate::sandbox::Sandbox;
 

@@ -10,10 +10,8 @@ use super::bindings::weir::cni::rule as rule_contract;
 use super::bindings::weir::cni::types::{IpFamily, MacAddress, Namespace};
 use super::bindings::weir::cni::{device as device_contract, packet as packet_contract};
 use super::convert::network;
+use super::resource::Socket;
 use super::state::Host;
-
-/// A resource of the contract that nothing creates.
-pub enum Socket {}
 
 fn unsupported(capability: Capability) -> Error {
     let version = env!("CARGO_PKG_VERSION");

@@ -3,23 +3,16 @@
 use wasmtime::component::Resource;
 use weir_grant::section::in_one_part;
 use weir_grant::store::{self, Location};
-use weir_kernel::store::{Former, Store, StorePlace};
+use weir_kernel::store::{Former, StorePlace};
 use weir_kernel::{self as kernel, Error};
 
 use super::bindings::weir::cni::store::Location as ContractLocation;
 use super::bindings::weir::cni::store::{Access, Host as Contract, HostTransaction};
+use super::resource::Transaction;
 use super::state::{Host, MOST_KEPT};
 
 /// How many stores a plugin has open at once, at most: each holds files and a lock.
 const MOST_OPEN: usize = 16;
-
-/// An open store, and where it is.
-pub struct Transaction {
-    store: Store,
-    location: Location,
-    /// Bytes of its changes that count as kept.
-    counted: usize,
-}
 
 impl Contract for Host {
     fn read_file(&mut self, path: String) -> Result<Vec<u8>, Error> {

@@ -1,7 +1,7 @@
 //! The contract as Rust types, generated from `wit/`.
 
 wasmtime::component::bindgen!({
-    path: "../wit",
+    path: "../../wit",
     world: "plugin",
     imports: { default: trappable },
     trappable_error_type: {
@@ -9,8 +9,8 @@ wasmtime::component::bindgen!({
         "weir:cni/cni.failure" => weir_cni::Error,
     },
     with: {
-        "weir:cni/store.transaction": super::store::Transaction,
-        "weir:cni/packet.udp-socket": super::unsupported::Socket,
-        "weir:cni/packet.raw-socket": super::unsupported::Socket,
+        "weir:cni/store.transaction": crate::resource::Transaction,
+        "weir:cni/packet.udp-socket": crate::resource::Socket,
+        "weir:cni/packet.raw-socket": crate::resource::Socket,
     },
 });
