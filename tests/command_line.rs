@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
-use weir::sandbox;
 use weir_files::Paths;
 use weir_kit::{Node, binary, component, weir};
+use weir_sandbox as sandbox;
 
 fn bridge() -> Value {
     json!({

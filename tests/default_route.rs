@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use weir::network::{Attachment, Cache};
 use weir::pod::codes;
 use weir::pod::default_route::{Made, settle};
-use weir::sandbox::{Sandbox, digest};
 use weir_cni::{AddResult, Command, Error};
 use weir_files::Paths;
 use weir_kit::{Container, Node, binary, component};
+use weir_sandbox::{Sandbox, digest};
 
 /// The cluster-wide default network, and two others: bridges with both families.
 const NETWORKS: [(&str, &str, u8); 3] = [

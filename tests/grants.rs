@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use jsonschema::Validator;
 use serde_json::{Value, json};
-use weir::sandbox::seal;
 use weir_files::Paths;
 use weir_grant::Document;
 use weir_grant::document::Digest;
 use weir_grant::reading::MOST_BYTES;
 use weir_kit::{Container, Grant, Node, Outcome, State, binary, component, house, weir};
+use weir_sandbox::seal;
 
 const PLUGIN: &str = "misbehaving";
 

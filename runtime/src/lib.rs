@@ -10,7 +10,7 @@
 //! | 2 | `weir_gate` | authorises an operation, records it, hands out the permit |
 //! | 3 | `weir_kernel` | netlink, namespaces, nftables, sysctl, state files |
 //! | 4 | `weir_host` | contract call → operation → gate → kernel |
-//! | 5 | [`sandbox`] | one invocation of one plugin |
+//! | 5 | `weir_sandbox` | one invocation of one plugin |
 //! | 6 | [`network`] | a network configuration list carried out |
 //! | 7 | [`pod`] | the networks of a pod: selection, plan, state, status |
 //! | 8 | [`cli`] | people, and the CNI protocol |
@@ -18,4 +18,3 @@
 pub mod cli;
 pub mod network;
 pub mod pod;
-pub mod sandbox;

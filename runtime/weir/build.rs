@@ -81,7 +81,7 @@ fn entry(name: &str, built: &Path, grant: &Path) -> String {
     read(&code);
     let (grant, tenants) = grant_as_json(grant);
     format!(
-        "        weir::sandbox::BuiltIn {{ name: {name:?}, digest: {digest:?}, component: include_bytes!({component:?}), \
+        "        weir_sandbox::BuiltIn {{ name: {name:?}, digest: {digest:?}, component: include_bytes!({component:?}), \
          code: &weir_engine::Embedded(*include_bytes!({code:?})), grant: {grant:?}, tenants: {tenants:?} }},\n"
     )
 }
@@ -90,7 +90,7 @@ fn read(path: &Path) -> Vec<u8> {
     println!("cargo::rerun-if-changed={}", path.display());
     fs::read(path).unwrap_or_else(|error| {
         panic!(
-            "{}: {error}; what goes into the binary is there only in part: run `make plugins`",
+            "{}: {error}; what goes into the binary is there only in part: run `make build` or `make dev`",
             path.display()
         )
     })

@@ -7,9 +7,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
-use weir::sandbox::{digest, seal};
 use weir_files::Paths;
 use weir_kit::{Grant, Node, State, component, program, weir};
+use weir_sandbox::{digest, seal};
 
 use super::wat::{Text, other_contract};
 

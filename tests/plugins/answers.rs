@@ -138,7 +138,7 @@ fn the_list_tells_of_code_that_cannot_be_loaded() -> Result<()> {
     let manifest = fs::read(directory.join("manifest.json"))?;
     let mut manifest: Value = serde_json::from_slice(&manifest)?;
     let component = serde_json::from_value(manifest["digest"].clone())?;
-    let seal = weir::sandbox::seal(&weir_files::Paths::below(node.root()), &component, b"");
+    let seal = weir_sandbox::seal(&weir_files::Paths::below(node.root()), &component, b"");
     manifest["seal"] = seal.map_err(anyhow::Error::msg)?.into();
     manifest["compiledBy"] = "0.0.1".into();
     fs::write(directory.join("manifest.json"), manifest.to_string())?;

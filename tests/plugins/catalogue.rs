@@ -233,7 +233,7 @@ fn an_interrupted_replacement_leaves_a_whole_plugin() -> Result<()> {
     let files = [component("pinned-gateway"), file];
     let digests = [
         node.digest("pinned-gateway")?,
-        weir::sandbox::digest(&other).to_string(),
+        weir_sandbox::digest(&other).to_string(),
     ];
     let plugins = node.root().join("var/lib/weir/plugins");
     let add = |file| -> Result<[&str; 6]> {

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use bytesize::ByteSize;
+use weir_sandbox::{Inspection, Sandbox};
 
 use super::output::show;
-use crate::sandbox::{Inspection, Sandbox};
 
 /// What a word on the command line stands for.
 #[derive(Debug, PartialEq, Eq)]

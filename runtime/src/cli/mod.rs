@@ -20,6 +20,8 @@ mod protocol;
 mod record;
 mod report;
 mod standard_output;
+#[cfg(test)]
+mod static_inside;
 mod throwaway;
 
 use std::path::Path;

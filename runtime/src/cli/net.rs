@@ -13,11 +13,11 @@ use serde_json::{Map, Value};
 use weir_cni::{NetworkConfigList, to_json};
 use weir_files::Paths;
 use weir_gate::escape;
+use weir_sandbox::Sandbox;
 
 use super::config::capability_args;
 use crate::cli::output::{print_line, show};
 use crate::network::{Attachment, Cache, Network, find};
-use crate::sandbox::Sandbox;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -247,7 +247,7 @@ impl AttachmentArguments {
 
     /// The same for the same namespace, as cnitool does it.
     fn default_id(&self) -> String {
-        let digest = crate::sandbox::digest(self.netns.as_os_str().as_encoded_bytes()).to_string();
+        let digest = weir_sandbox::digest(self.netns.as_os_str().as_encoded_bytes()).to_string();
         let hex = digest.trim_start_matches("sha256:");
         format!("weir-{}", &hex[..20])
     }

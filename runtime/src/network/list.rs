@@ -9,6 +9,7 @@ use weir_cni::{AddResult, Command, Error, Execution, NetworkConfigList, PluginCo
 use weir_gate::Subject;
 use weir_grant::section::in_one_part;
 use weir_host::Log;
+use weir_sandbox::Sandbox;
 
 use super::attachment::Attachment;
 use super::cache::{Cache, Cached};
@@ -16,7 +17,6 @@ use super::failures::{Failed, together, with_left};
 use super::native::{Asked, NativePlugins};
 use super::plugin::run_plugin;
 use super::source::Source;
-use crate::sandbox::Sandbox;
 
 /// The most bytes of what is told of one DEL.
 const MOST_TOLD: u64 = 4096;

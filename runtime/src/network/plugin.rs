@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use weir_cni::{AddResult, Command, Error, PluginConfig};
+use weir_sandbox::{Request, Sandbox};
 
 use super::attachment::Attachment;
 use super::source::Source;
-use crate::sandbox::{Request, Sandbox};
 
 /// Runs `plugin` with an execution configuration. Only ADD has a result.
 ///

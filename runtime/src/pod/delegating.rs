@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use weir_cni::{AddResult, Command, Environment, Error, PluginConfig};
+use weir_sandbox::Sandbox;
 
 use super::configuration::Level;
 use super::execution::Execution;
 use super::{attach, check, collect, detach, status_command};
 use crate::network::Attachment;
-use crate::sandbox::Sandbox;
 
 /// Carries out one command. Only ADD has a result: that of the cluster-wide default network (section 6).
 ///

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use weir_cni::{Environment, Error, NetworkConfigList, PluginConfig};
+use weir_sandbox::Sandbox;
 
 use super::cluster::{Cluster, PodName};
 use super::configuration::{Configuration, Level};
@@ -13,7 +14,6 @@ use super::kubernetes::{self, Kubernetes, Limits};
 use super::plan::Circumstances;
 use super::record::{Recorded, Records};
 use crate::network::{Attachment, Network, Source};
-use crate::sandbox::Sandbox;
 
 /// What a command is carried out with.
 pub struct Execution<'a> {

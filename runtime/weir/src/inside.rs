@@ -1,7 +1,7 @@
 //! What the build puts into the binary: the standard plugins, the compiler of others, and the demo's hostile
 //! plugin.
 
-use weir::sandbox::{Inside, put_inside};
+use weir_sandbox::{Inside, put_inside};
 
 include!(concat!(env!("OUT_DIR"), "/inside.rs"));
 

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 use weir_grant::flow::flow;
 use weir_grant::{Capabilities, Capability, Document, Section};
+use weir_sandbox::Origin;
 
 use super::count::Use;
 use super::tally::PluginTally;
 use crate::cli::grants::standing::{Grant, applying};
-use crate::sandbox::Origin;
 
 /// One rule of a grant.
 pub struct Rule {

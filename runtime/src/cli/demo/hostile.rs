@@ -4,6 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
+use weir_sandbox::{self as sandbox, Catalogue};
 
 use super::container::Container;
 use super::report::Report;
@@ -11,7 +12,6 @@ use super::world::World;
 use crate::cli::output::print_line;
 use crate::cli::output::show as show_error;
 use crate::cli::record::{self, Record, Verdict};
-use crate::sandbox::{self, Catalogue};
 
 /// Installs the plugin with a narrow grant, runs it, and shows what was denied it.
 pub fn show(report: &Report, world: &World, container: &Container) -> Result<()> {

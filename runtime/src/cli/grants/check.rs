@@ -9,12 +9,12 @@ use weir_files::Paths;
 use weir_grant::mistake::Mistake;
 use weir_grant::width::{Remark, Weight, remarks};
 use weir_grant::{Capabilities, Document, Section};
+use weir_sandbox::{Catalogue, Invalid, Origin, not_read, read_grant};
 
 use super::document::wrapped;
 use super::show_error;
 use super::standing::{self, NOT_READ, Standing, State, is_built_in};
 use crate::cli::output::{Answer, Format, print_line, say};
-use crate::sandbox::{Catalogue, Invalid, Origin, not_read, read_grant};
 
 #[derive(Args)]
 pub struct Arguments {

@@ -10,6 +10,7 @@ use weir_files::Paths;
 use weir_grant::compare::{Change, Difference, compare};
 use weir_grant::words::subject;
 use weir_grant::{Capability, Document};
+use weir_sandbox::{Origin, Sandbox, parse_grant};
 
 use super::document::wrapped;
 use super::show_error;
@@ -18,7 +19,6 @@ use crate::cli::component::{self, Named};
 use crate::cli::output::{Answer, Format, print_line, say};
 use crate::cli::outside::refuse;
 use crate::cli::plugin::difference::{Difference as Versions, Version};
-use crate::sandbox::{Origin, Sandbox, parse_grant};
 
 #[derive(Args)]
 pub struct Arguments {

@@ -15,6 +15,7 @@ use weir_grant::outline::outlines;
 use weir_grant::pattern::Pattern;
 use weir_grant::words::joined;
 use weir_grant::{Capabilities, Capability, Decision, Document, Invocation, Section, own};
+use weir_sandbox::{Loaded, Origin, read_grant};
 
 use super::document::wrapped;
 use super::replay::replay;
@@ -22,7 +23,6 @@ use super::standing::{self, Grant, State};
 use crate::cli::output::{Answer, Format, complain, print_line, say};
 use crate::cli::outside::Outside;
 use crate::cli::record::{Record, Verdict};
-use crate::sandbox::{Loaded, Origin, read_grant};
 
 #[derive(Args)]
 pub struct Arguments {

@@ -5,11 +5,11 @@ use clap::Args;
 use weir_files::Paths;
 use weir_grant::Capability;
 use weir_grant::document::{API_VERSION, KIND};
+use weir_sandbox::Sandbox;
 
 use super::show_error;
 use crate::cli::output::{Answer, print_line, say};
 use crate::cli::outside::refuse;
-use crate::sandbox::Sandbox;
 
 #[derive(Args)]
 pub struct Arguments {

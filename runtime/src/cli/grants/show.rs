@@ -9,12 +9,12 @@ use weir_grant::pattern::Pattern;
 use weir_grant::section::Request;
 use weir_grant::words::{joined, limits, sentence, subject};
 use weir_grant::{Capabilities, Capability, Document, own};
+use weir_sandbox::{Catalogue, Origin};
 
 use super::document::{to_yaml, wrapped};
 use super::standing::{self, Standing, State};
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::outside::{Native, Outside};
-use crate::sandbox::{Catalogue, Origin};
 
 #[derive(Args)]
 pub struct Arguments {

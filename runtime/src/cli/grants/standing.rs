@@ -1,6 +1,6 @@
 //! How each grant of the node stands, in force or why not; and which one applies.
 //!
-//! The sandbox asks [`Grants::covering`](crate::sandbox::Grants::covering), which knows only of what is
+//! The sandbox asks [`Grants::covering`](weir_sandbox::Grants::covering), which knows only of what is
 //! in force. People ask here, and a test holds the two answers together.
 
 use anyhow::{Result, bail};
@@ -9,11 +9,11 @@ use weir_files::Paths;
 use weir_grant::Document;
 use weir_grant::mistake::nearest;
 use weir_grant::outline::network_covers;
+use weir_sandbox::{Catalogue, Fit, Found, Origin, Sandbox, not_read, survey_grants};
 
 use super::show_error;
 use crate::cli::output::complain;
 use crate::cli::outside::Outside;
-use crate::sandbox::{Catalogue, Fit, Found, Origin, Sandbox, not_read, survey_grants};
 
 /// Whether a grant has an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -355,9 +355,10 @@ mod tests {
     use std::fs;
 
     use tempfile::TempDir;
+    use weir_sandbox::Grants;
 
     use super::*;
-    use crate::sandbox::{Grants, put_static_inside};
+    use crate::cli::static_inside::put_static_inside;
 
     /// A root with these grants, gone at the end.
     fn root_with(documents: &[String]) -> (TempDir, Paths) {

@@ -15,6 +15,7 @@ use weir_grant::document::{API_VERSION, Digest, KIND, Metadata, PluginReference,
 use weir_grant::pattern::Pattern;
 use weir_grant::suggest::{Recorded, WithoutRule, networks_given, suggest};
 use weir_grant::{Document, Limits, Section};
+use weir_sandbox::Catalogue;
 
 use super::document::to_yaml;
 use super::replay::{Unknown, replay};
@@ -22,7 +23,6 @@ use super::standing::{self, is_built_in};
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::outside::refuse;
 use crate::cli::record::{Record, Verdict};
-use crate::sandbox::Catalogue;
 
 #[derive(Args)]
 pub struct Arguments {

@@ -22,6 +22,7 @@ mod watch;
 
 use anyhow::{Context, Result};
 use weir_files::Paths;
+use weir_sandbox::{Catalogue, missing_plugins};
 
 pub use arguments::Arguments;
 pub use uninstall::{Arguments as UninstallArguments, run as uninstall};
@@ -29,7 +30,6 @@ pub use uninstall::{Arguments as UninstallArguments, run as uninstall};
 use super::OWN_NAME;
 use super::output::{Answer, complain, show};
 use crate::cli::output::print_line;
-use crate::sandbox::{Catalogue, missing_plugins};
 use bin_dir::BinDir;
 use node::Node;
 

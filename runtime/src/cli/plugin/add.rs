@@ -6,13 +6,13 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use weir_gate::Event;
+use weir_sandbox::{Catalogue, Inspection, Sandbox};
 
 use super::coverage::{Candidate, Coverage};
 use super::difference::Difference;
 use crate::cli::component::{inspect, name_of, read};
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, complain, say};
-use crate::sandbox::{Catalogue, Inspection, Sandbox};
 
 #[derive(Args)]
 pub struct Arguments {

@@ -5,10 +5,10 @@ use weir_grant::document::Spec;
 use weir_grant::named::function;
 use weir_grant::outline::{Outline, outlines};
 use weir_grant::{Capability, Verb};
+use weir_sandbox::{Catalogue, Fit, Inspection, Sandbox};
 
 use crate::cli::grants::standing::{self, Grant, State};
 use crate::cli::output::say;
-use crate::sandbox::{Catalogue, Fit, Inspection, Sandbox};
 
 /// What the grants in force say about a component under a plugin's name.
 #[derive(Debug, Serialize)]

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use weir_grant::Capability;
+use weir_sandbox::{Imported, Inspection};
 
 use crate::cli::output::{print_line, say};
-use crate::sandbox::{Imported, Inspection};
 
 /// What another component in a plugin's place would change.
 #[derive(Debug, Serialize)]

@@ -8,13 +8,13 @@ use clap::Args;
 use serde::Serialize;
 use weir_grant::Capability;
 use weir_grant::size::Exact;
+use weir_sandbox::{Inspection, Sandbox};
 
 use super::coverage::{Candidate, Coverage};
 use crate::cli::component::{self, Named, name_of};
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, print_line, say};
 use crate::cli::outside::refuse;
-use crate::sandbox::{Inspection, Sandbox};
 
 #[derive(Args)]
 pub struct Arguments {

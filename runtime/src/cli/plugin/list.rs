@@ -3,9 +3,9 @@
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use weir_sandbox::{Listed, Plugin, Sandbox};
 
 use crate::cli::output::{Answer, Format, say};
-use crate::sandbox::{Listed, Plugin, Sandbox};
 
 #[derive(Args)]
 pub struct Arguments {

@@ -14,10 +14,10 @@ mod test;
 use anyhow::Result;
 use clap::Subcommand;
 use weir_files::Paths;
+use weir_sandbox::Sandbox;
 
 use super::output::Answer;
 use super::output::show;
-use crate::sandbox::Sandbox;
 
 #[derive(Subcommand)]
 pub enum Command {

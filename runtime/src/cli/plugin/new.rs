@@ -8,10 +8,10 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde::Serialize;
 use weir_grant::own;
+use weir_sandbox::Catalogue;
 
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, print_line};
-use crate::sandbox::Catalogue;
 
 /// Where the SDK is, when nobody says: the repository that this weir was built from, where its
 /// `Cargo.toml` names one.
@@ -168,7 +168,7 @@ fn print(written: &Written) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::put_static_inside;
+    use crate::cli::static_inside::put_static_inside;
 
     #[test]
     fn a_name_is_a_crates_and_a_plugins() {

@@ -5,11 +5,11 @@ use clap::Args;
 use serde::Serialize;
 use weir_gate::Event;
 use weir_grant::document::Digest;
+use weir_sandbox::{Grants, Loaded, Origin, Sandbox};
 
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, say};
 use crate::cli::outside::refuse;
-use crate::sandbox::{Grants, Loaded, Origin, Sandbox};
 
 #[derive(Args)]
 pub struct Arguments {

@@ -20,6 +20,8 @@ use weir_grant::native::Execute;
 use weir_grant::{Capabilities, Invocation};
 use weir_host::Log;
 use weir_kernel::program::{self, Call, MOST_MESSAGES};
+use weir_sandbox::Sandbox;
+use weir_sandbox::codes::unrecorded;
 
 pub use binary::inspect;
 pub use successor::{Successor, Surroundings};
@@ -30,8 +32,6 @@ use super::attachment::Attachment;
 use super::codes;
 use super::failures::{Failed, with_left};
 use super::source::MADE_BY;
-use crate::sandbox::Sandbox;
-use crate::sandbox::codes::unrecorded;
 
 /// What a native plugin finds other programs by.
 pub const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

@@ -14,12 +14,12 @@ use weir_grant::pattern::Pattern;
 use weir_grant::{Capabilities, Invocation};
 use weir_host::Log;
 use weir_kernel::program::{Call, Ended, MOST_MESSAGES};
+use weir_sandbox::{Sandbox, own_digest};
 
 use super::answer;
 use super::binary::{Binary, unfit};
 use super::{Asked, Failure, MADE_BY, run, unrecorded};
 use crate::network::codes;
-use crate::sandbox::{Sandbox, own_digest};
 
 /// Where such programs look for others, and the bus of firewalld: as the reference plugins are told it.
 const HANDED_ON: [&str; 1] = ["DBUS_SYSTEM_BUS_ADDRESS"];

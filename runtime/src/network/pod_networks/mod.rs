@@ -13,6 +13,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use weir_cni::{AddResult, Error, NetworkConfigList};
 use weir_grant::mistake::expected_one_of;
+use weir_sandbox::Sandbox;
 
 use self::names::Names;
 use self::record::{Book, Entry};
@@ -21,7 +22,6 @@ use super::failures::together;
 use super::list::Network;
 use super::settings::{Interface, PodNetwork, Settings};
 use super::several::{self, Left, Member};
-use crate::sandbox::Sandbox;
 
 /// Which networks are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]

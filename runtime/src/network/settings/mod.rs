@@ -15,12 +15,12 @@ use weir_files::ownership::{self, Untrusted};
 use weir_grant::mistake::{Mistake, Position};
 use weir_grant::native::NativePlugin;
 use weir_grant::reading::{self, MOST_BYTES};
+use weir_sandbox::Invalid;
 
 pub use interface::{NoneFree, Template};
 pub use pod_networks::{Interface, PodNetwork};
 
 use super::codes;
-use crate::sandbox::Invalid;
 
 /// The configuration. Unknown keys are errors; each key may be left out.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

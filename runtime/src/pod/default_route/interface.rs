@@ -9,11 +9,11 @@ use weir_grant::link::LinkFacts;
 use weir_grant::{Invocation, Namespace};
 use weir_kernel::Namespaces;
 use weir_kernel::link::{Link, LinkReference, find};
+use weir_sandbox::Sandbox;
 
 use super::Made;
 use crate::network::Attachment;
 use crate::pod::codes;
-use crate::sandbox::Sandbox;
 
 /// One interface.
 pub struct Interface {

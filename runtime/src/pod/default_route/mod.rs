@@ -16,10 +16,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use weir_cni::{AddResult, Error};
+use weir_sandbox::Sandbox;
 
 use self::work::Work;
 use crate::network::Attachment;
-use crate::sandbox::Sandbox;
 
 /// One attachment of a pod, made.
 #[derive(Clone, Debug, PartialEq)]

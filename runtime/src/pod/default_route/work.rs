@@ -7,13 +7,13 @@ use weir_cni::Error;
 use weir_grant::address::Family;
 use weir_grant::route;
 use weir_kernel::{self as kernel, Namespaces};
+use weir_sandbox::Sandbox;
 
 use super::Made;
 use super::interface::{self, Interface, failed};
 use super::plan::{Move, Winner, everywhere};
 use super::table::Table;
 use crate::network::Attachment;
-use crate::sandbox::Sandbox;
 
 /// The metric that IPv6 gives to a route without one (`IP6_RT_PRIO_USER`).
 const DEFAULT_PRIORITY_OF_IPV6: u32 = 1024;

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use weir::sandbox::{Sandbox, codes};
 use weir_files::Paths;
 use weir_grant::Document;
+use weir_sandbox::{Sandbox, codes};
 
 use super::*;
 

@@ -17,6 +17,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use weir_cni::NetworkConfigList;
 use weir_files::Paths;
+use weir_sandbox::{Catalogue, Sandbox};
 
 use self::lesson::{Lesson, Outcome, Part};
 use super::show_error;
@@ -25,7 +26,6 @@ use crate::cli::config::{capability_args, read_network};
 use crate::cli::output::{Answer, StandardOutput, complain};
 use crate::cli::outside::refuse;
 use crate::cli::throwaway::Throwaway;
-use crate::sandbox::{Catalogue, Sandbox};
 
 #[derive(Args)]
 pub struct Arguments {

@@ -8,9 +8,9 @@ use anyhow::{Result, anyhow};
 use weir_grant::link::Update;
 use weir_grant::{Invocation, Namespace};
 use weir_kernel::{self as kernel, Namespaces, link};
+use weir_sandbox::Sandbox;
 
 use crate::cli::output::show;
-use crate::sandbox::Sandbox;
 
 /// The kind of link that has such a mark for a container.
 const KIND: &str = "veth";

@@ -9,9 +9,9 @@ use weir_grant::firewall::{Apply, Command, Element, Elements, RemoveReference};
 use weir_grant::{Invocation, Namespace};
 use weir_kernel::firewall::{self, OwnElement, OwnTable};
 use weir_kernel::{self as kernel, Code, Namespaces};
+use weir_sandbox::Sandbox;
 
 use crate::cli::output::show;
-use crate::sandbox::Sandbox;
 
 /// The plugins that have a table each, and a successor in the reference set.
 pub const PLUGINS: [&str; 4] = ["portmap", "firewall", "bridge", "ptp"];

@@ -18,6 +18,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use glob::Pattern;
 use serde::Serialize;
+use weir_sandbox::Sandbox;
 
 use self::plan::Plan;
 use self::standing::{Residue, Standing};
@@ -25,7 +26,6 @@ use self::steps::{Runner, Step};
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, print_line, say};
 use crate::cli::throwaway::Throwaway;
-use crate::sandbox::Sandbox;
 
 #[derive(Args)]
 pub struct Arguments {

@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 use weir_cni::{Args, NetworkConfigList, PluginConfig};
 use weir_grant::Document;
 use weir_grant::document::{API_VERSION, KIND};
+use weir_sandbox::{Catalogue, Sandbox, parse_grant};
 
 use super::Arguments;
 use crate::cli::component::{inspect, read};
 use crate::cli::config::{capability_args, read_network};
 use crate::cli::output::show;
-use crate::sandbox::{Catalogue, Sandbox, parse_grant};
 
 /// The grant of a project stands beside its test configuration.
 const GRANT: &str = "grant.yaml";

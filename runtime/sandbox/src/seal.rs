@@ -130,7 +130,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::sandbox::digest;
+    use crate::digest;
 
     fn node() -> (TempDir, Paths) {
         let root = TempDir::new().expect("a directory");

@@ -4,8 +4,8 @@ use weir_cni::Error;
 use weir_gate::{Event, Subject};
 use weir_grant::document::Digest;
 
-use super::invoke::Sandbox;
 use super::request::Request;
+use super::sandbox::Sandbox;
 use super::seen::Seen;
 
 impl Sandbox {

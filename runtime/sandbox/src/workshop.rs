@@ -42,7 +42,7 @@ impl Workshop {
     /// not checked for imports that no plugin may have: a test does that.
     ///
     /// Errors: `codes::NO_PLUGIN`, `codes::REFUSED_IMPORT`.
-    pub(super) fn ready(&self, plugin: &Plugin) -> Result<PluginPre<Host>, Error> {
+    pub(super) fn prepare(&self, plugin: &Plugin) -> Result<PluginPre<Host>, Error> {
         let made = || self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ready) = made().get(&plugin.name) {
             return Ok(ready.clone());

@@ -5,14 +5,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use bytesize::ByteSize;
-use serde_json::Value;
 use wasmtime::Engine;
 use weir_cni::{AddResult, Command, Error};
 use weir_files::Paths;
 use weir_gate::{Audit, Gate, Log as AuditLog, Subject};
 use weir_grant::{Invocation, Limits};
 use weir_host::bindings::PluginPre;
-use weir_host::{DENIED, Host, Log, RunIpam, Setup};
+use weir_host::{Host, Log, RunIpam, Setup};
 use weir_kernel::Namespaces;
 use weir_kernel::lock::Shared;
 
@@ -20,6 +19,7 @@ use super::call::Call;
 use super::catalogue::{Catalogue, Plugin};
 use super::codes;
 use super::grants::{Granted, Grants};
+use super::ipam::{Ipam, NoFurther};
 use super::request::Request;
 use super::workshop::Workshop;
 
@@ -103,12 +103,12 @@ impl Sandbox {
         let plugin = found.map_err(|error| self.refused(name, None, request, error))?;
         let admitted = self.admit(&plugin, request);
         let refused = |error| self.refused(name, Some(&plugin.digest), request, error);
-        let (grant, code, ready) = admitted.map_err(refused)?;
+        let (grant, code, prepared) = admitted.map_err(refused)?;
         self.check_audit_log(request.command)?;
         let deadline = latest.min(Instant::now() + grant.limits.time);
         let host = self.host(&plugin, code, grant, request, role, deadline)?;
         let mut call = Call::new(self.engine(), &plugin.name, host)?;
-        let outcome = call.make(&ready, request);
+        let outcome = call.invoke(&prepared, request);
         // Also where the plugin itself fails to delete anything.
         let removed = call.remove_left(request);
         let outcome = outcome.and_then(|result| removed.map(|()| result));
@@ -124,7 +124,7 @@ impl Sandbox {
         let grant = self.grants()?.for_plugin(plugin, request)?;
         let code = plugin.memory_of_code()?;
         check_code(&plugin.name, code, &grant.limits)?;
-        Ok((grant, code, self.workshop.ready(plugin)?))
+        Ok((grant, code, self.workshop.prepare(plugin)?))
     }
 
     /// The audit log, for the operations of one subject.
@@ -189,7 +189,7 @@ impl Sandbox {
             deadline,
             log,
             lock,
-            ipam: role.ipam(request, deadline),
+            ipam: Some(role.ipam(request, deadline)),
         }))
     }
 }
@@ -215,72 +215,16 @@ enum Role {
 }
 
 impl Role {
-    fn ipam(self, request: &Request, deadline: Instant) -> Option<Box<dyn RunIpam>> {
+    fn ipam(self, request: &Request, deadline: Instant) -> Box<dyn RunIpam> {
         match self {
-            Self::Ipam => Some(Box::new(NoFurther {
-                named: named_ipam(request),
-            })),
-            Self::Main { sandbox } => Some(Box::new(Ipam {
-                sandbox,
-                request: request.clone(),
-                deadline,
-            })),
+            Self::Ipam => Box::new(NoFurther::new(request)),
+            Self::Main { sandbox } => {
+                let run = move |name: &str, request: &Request, latest| {
+                    sandbox.run_as(name, request, Role::Ipam, latest)
+                };
+                Box::new(Ipam::new(request.clone(), deadline, run))
+            }
         }
-    }
-}
-
-/// The IPAM plugin of an invocation, in a sandbox of its own.
-struct Ipam {
-    sandbox: Arc<Sandbox>,
-    request: Request,
-    deadline: Instant,
-}
-
-impl RunIpam for Ipam {
-    fn plugin(&self) -> Result<String, Error> {
-        named_ipam(&self.request)
-    }
-
-    fn run(&mut self, command: Command) -> Result<Option<AddResult>, Error> {
-        let mut request = self.request.clone();
-        request.command = command;
-        if command == Command::Add {
-            request.previous = None;
-        }
-        // What was taken must be given back even when the time is over.
-        let latest = match command {
-            Command::Del => Instant::now() + Limits::MOST_TIME,
-            _ => self.deadline,
-        };
-        self.sandbox
-            .run_as(&self.plugin()?, &request, Role::Ipam, latest)
-    }
-}
-
-/// `ipam.type`.
-fn named_ipam(request: &Request) -> Result<String, Error> {
-    let named = request.config.get("ipam").and_then(|ipam| ipam.get("type"));
-    let named = named.and_then(Value::as_str).map(str::to_owned);
-    named.ok_or_else(|| {
-        Error::invalid_config("ipam.type: missing; it names the plugin that assigns addresses")
-    })
-}
-
-/// What an IPAM plugin has instead of one of its own, so that an attempt is judged and recorded.
-struct NoFurther {
-    named: Result<String, Error>,
-}
-
-impl RunIpam for NoFurther {
-    fn plugin(&self) -> Result<String, Error> {
-        self.named.clone()
-    }
-
-    fn run(&mut self, _: Command) -> Result<Option<AddResult>, Error> {
-        Err(Error::new(
-            DENIED,
-            "an IPAM plugin cannot run an IPAM plugin",
-        ))
     }
 }
 

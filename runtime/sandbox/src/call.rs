@@ -53,7 +53,7 @@ impl Call {
     }
 
     /// Instantiates the component and calls the function for the request's command.
-    pub(super) fn make(
+    pub(super) fn invoke(
         &mut self,
         plugin: &PluginPre<Host>,
         request: &Request,

@@ -77,7 +77,7 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::digest;
+    use crate::digest;
 
     fn seen(documents: &[(&str, &str)]) -> Seen {
         let mut seen = Seen::default();

@@ -21,8 +21,8 @@ use super::codes;
 use super::compiler::Compiled;
 use super::imports::{self, Imported, Requested, imported, requested};
 use super::installed::digest;
-use super::invoke::Sandbox;
 use super::request::About;
+use super::sandbox::Sandbox;
 
 /// What a component that is asked about itself may take: it is granted nothing.
 fn limits() -> Limits {

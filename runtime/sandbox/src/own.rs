@@ -11,7 +11,7 @@ use weir_grant::document::Digest;
 use weir_grant::pattern::Pattern;
 use weir_grant::{Capabilities, Invocation, own};
 
-use super::invoke::Sandbox;
+use super::sandbox::Sandbox;
 
 /// The program that this process runs, whatever has its name by now.
 const PROGRAM: &str = "/proc/self/exe";
@@ -86,7 +86,7 @@ fn hash(path: &str) -> io::Result<Digest> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::digest;
+    use crate::digest;
 
     #[test]
     fn the_digest_is_that_of_the_running_program() {

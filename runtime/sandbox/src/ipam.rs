@@ -1,0 +1,91 @@
+//! The IPAM plugin of an invocation, which runs in a sandbox of its own.
+
+use std::time::Instant;
+
+use serde_json::Value;
+use weir_cni::{AddResult, Command, Error};
+use weir_grant::Limits;
+use weir_host::{DENIED, RunIpam};
+
+use super::request::Request;
+
+/// Runs the IPAM plugin that a main plugin's configuration names. `run` is given its name, its request, and when it must
+/// be done.
+pub(super) struct Ipam<R> {
+    request: Request,
+    deadline: Instant,
+    run: R,
+}
+
+impl<R> Ipam<R>
+where
+    R: FnMut(&str, &Request, Instant) -> Result<Option<AddResult>, Error>,
+{
+    /// For a main plugin's request, whose time is over at `deadline`.
+    pub(super) fn new(request: Request, deadline: Instant, run: R) -> Self {
+        Self {
+            request,
+            deadline,
+            run,
+        }
+    }
+}
+
+impl<R> RunIpam for Ipam<R>
+where
+    R: FnMut(&str, &Request, Instant) -> Result<Option<AddResult>, Error> + Send,
+{
+    fn plugin(&self) -> Result<String, Error> {
+        named_ipam(&self.request)
+    }
+
+    fn run(&mut self, command: Command) -> Result<Option<AddResult>, Error> {
+        let mut request = self.request.clone();
+        request.command = command;
+        if command == Command::Add {
+            request.previous = None;
+        }
+        // What was taken must be given back even when the time is over.
+        let latest = match command {
+            Command::Del => Instant::now() + Limits::MOST_TIME,
+            _ => self.deadline,
+        };
+        let plugin = self.plugin()?;
+        (self.run)(&plugin, &request, latest)
+    }
+}
+
+/// `ipam.type`.
+fn named_ipam(request: &Request) -> Result<String, Error> {
+    let named = request.config.get("ipam").and_then(|ipam| ipam.get("type"));
+    let named = named.and_then(Value::as_str).map(str::to_owned);
+    named.ok_or_else(|| {
+        Error::invalid_config("ipam.type: missing; it names the plugin that assigns addresses")
+    })
+}
+
+/// What an IPAM plugin has instead of one of its own, so that an attempt is judged and recorded.
+pub(super) struct NoFurther {
+    named: Result<String, Error>,
+}
+
+impl NoFurther {
+    /// For an IPAM plugin's request.
+    pub(super) fn new(request: &Request) -> Self {
+        let named = named_ipam(request);
+        Self { named }
+    }
+}
+
+impl RunIpam for NoFurther {
+    fn plugin(&self) -> Result<String, Error> {
+        self.named.clone()
+    }
+
+    fn run(&mut self, _: Command) -> Result<Option<AddResult>, Error> {
+        Err(Error::new(
+            DENIED,
+            "an IPAM plugin cannot run an IPAM plugin",
+        ))
+    }
+}

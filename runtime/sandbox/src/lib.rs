@@ -1,0 +1,81 @@
+//! One invocation of one plugin: its code, its grant, its limits, and what is undone when it fails.
+//!
+//! A [`Sandbox`] knows the node's plugins ([`Catalogue`]) and their [`Grants`]. For each [`Request`] it loads the plugin's
+//! ahead-of-time code, makes a fresh store with the limits of the grant, links it with the host functions, and calls the
+//! one function that the command names. What goes wrong inside, a trap or a limit, comes back as a CNI error with one of
+//! the [`codes`], and whatever an ADD had made by then is gone.
+//!
+//! WebAssembly ends here: the floors above speak of plugins, requests and results. This crate must not compile a component
+//! while a container waits, load code that somebody else than weir's user and root could have written, or link a plugin
+//! with anything but the contract and the small part of WASI that Rust's standard library imports.
+//!
+//! # Example
+//!
+//! A node without plugins, whose error says so:
+//!
+//! ```
+//! use weir_cni::Command;
+//! use weir_files::Paths;
+//! use weir_sandbox::{Request, Sandbox, codes};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let root = tempfile::tempdir()?;
+//! let sandbox = Sandbox::new(Paths::below(root.path()), false)?;
+//! let request = Request {
+//!     command: Command::Status,
+//!     container_id: String::new(),
+//!     ifname: String::new(),
+//!     network: "pods".into(),
+//!     definition: None,
+//!     asked_by_pod: Vec::new(),
+//!     args: Vec::new(),
+//!     pod: None,
+//!     config: serde_json::Map::new(),
+//!     previous: None,
+//!     sandbox: String::new(),
+//!     container: None,
+//!     valid_attachments: Vec::new(),
+//! };
+//! let error = sandbox.run("bridge", &request).expect_err("there is no such plugin");
+//! assert_eq!(error.code, codes::NO_PLUGIN);
+//! # Ok(())
+//! # }
+//! ```
+
+mod builtin;
+mod call;
+mod catalogue;
+mod claim;
+mod code;
+pub mod codes;
+mod compiler;
+mod events;
+mod grants;
+mod imports;
+mod inspect;
+mod installed;
+mod ipam;
+mod linker;
+mod own;
+mod request;
+mod sandbox;
+mod seal;
+mod seen;
+mod trap;
+mod watchdog;
+mod workplace;
+mod workshop;
+
+pub use builtin::{BuiltIn, Inside, hostile, missing_plugins, put_inside};
+pub use catalogue::{Catalogue, Listed, Plugin, Source};
+pub use grants::{
+    Fit, Found, Grants, Invalid, Loaded, Origin, not_read, parse as parse_grant,
+    read as read_grant, survey as survey_grants,
+};
+pub use imports::{Imported, Refused, Requested, requested};
+pub use inspect::Inspection;
+pub use installed::{Installed, digest};
+pub use own::own_digest;
+pub use request::{About, Request};
+pub use sandbox::Sandbox;
+pub use seal::seal;
