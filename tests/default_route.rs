@@ -7,12 +7,12 @@ use std::process;
 
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
-use weir::network::{Attachment, Cache};
-use weir::pod::codes;
-use weir::pod::default_route::{Made, settle};
 use weir_cni::{AddResult, Command, Error};
 use weir_files::Paths;
 use weir_kit::{Container, Node, binary, component};
+use weir_network::{Attachment, Cache};
+use weir_pod::codes;
+use weir_pod::default_route::{Made, settle};
 use weir_sandbox::{Sandbox, digest};
 
 /// The cluster-wide default network, and two others: bridges with both families.

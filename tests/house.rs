@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use weir_kit::house;
 
 /// The modules of the runtime, ground first. The floors below them are crates.
-const FLOORS: [&str; 3] = ["network", "pod", "cli"];
+const FLOORS: [&str; 1] = ["cli"];
 
 #[test]
 fn a_floor_imports_only_from_floors_below() {
@@ -42,6 +42,8 @@ fn there_is_no_import_circle() {
         "runtime/kernel/src",
         "runtime/host/src",
         "runtime/sandbox/src",
+        "runtime/network/src",
+        "runtime/pod/src",
         "sdk/cni/src",
         "sdk/guest/src",
     ] {

@@ -11,10 +11,8 @@
 //! | 3 | `weir_kernel` | netlink, namespaces, nftables, sysctl, state files |
 //! | 4 | `weir_host` | contract call → operation → gate → kernel |
 //! | 5 | `weir_sandbox` | one invocation of one plugin |
-//! | 6 | [`network`] | a network configuration list carried out |
-//! | 7 | [`pod`] | the networks of a pod: selection, plan, state, status |
+//! | 6 | `weir_network` | a network configuration list carried out |
+//! | 7 | `weir_pod` | the networks of a pod: selection, plan, state, status |
 //! | 8 | [`cli`] | people, and the CNI protocol |
 
 pub mod cli;
-pub mod network;
-pub mod pod;

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use weir::pod::cluster::{Cluster, Event, EventKind, PodName};
-use weir::pod::kubernetes::{Kubernetes, Limits};
-use weir::pod::reference::Reference;
 use weir_files::Paths;
 use weir_kit::{ApiServer, Node};
+use weir_pod::cluster::{Cluster, Event, EventKind, PodName};
+use weir_pod::kubernetes::{Kubernetes, Limits};
+use weir_pod::reference::Reference;
 
 use crate::support::Scene;
 

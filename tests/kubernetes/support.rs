@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tempfile::TempDir;
-use weir::pod::cluster::PodName;
-use weir::pod::kubernetes::{Kubernetes, Limits};
 use weir_cni::Error;
 use weir_files::Paths;
 use weir_kit::ApiServer;
+use weir_pod::cluster::PodName;
+use weir_pod::kubernetes::{Kubernetes, Limits};
 
 /// Where a configuration says that the kubeconfig is.
 pub const KUBECONFIG: &str = "/etc/weir.kubeconfig";

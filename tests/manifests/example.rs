@@ -55,7 +55,7 @@ fn the_pod_selects_the_network() -> Result<()> {
     );
     let selected = text(
         &pod["metadata"]["annotations"],
-        weir::pod::selection::NETWORKS,
+        weir_pod::selection::NETWORKS,
     )?;
     assert_eq!(network["metadata"]["name"], selected);
     assert_eq!(

@@ -5,8 +5,8 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::Result;
-use weir::pod::codes;
 use weir_kit::{binary, house};
+use weir_pod::codes;
 
 const PREFIX: &str = "WEIR_INSTALL_";
 

@@ -13,11 +13,11 @@ use serde_json::{Map, Value};
 use weir_cni::{NetworkConfigList, to_json};
 use weir_files::Paths;
 use weir_gate::escape;
+use weir_network::{Attachment, Cache, Network, find};
 use weir_sandbox::Sandbox;
 
 use super::config::capability_args;
 use crate::cli::output::{print_line, show};
-use crate::network::{Attachment, Cache, Network, find};
 
 #[derive(Subcommand)]
 pub enum Command {

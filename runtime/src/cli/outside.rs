@@ -10,10 +10,10 @@ use anyhow::{Result, bail};
 use weir_files::Paths;
 use weir_grant::native::NativePlugin;
 use weir_grant::own;
+use weir_network::Settings;
 use weir_sandbox::Catalogue;
 
 use super::output::show;
-use crate::network::Settings;
 
 /// What such a name stands for.
 pub enum Outside {

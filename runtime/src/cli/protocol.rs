@@ -8,12 +8,12 @@ use std::process::ExitCode;
 use serde_json::Value;
 use weir_cni::{Command, Environment, Error, PluginConfig, Version, VersionInfo, to_json};
 use weir_files::Paths;
+use weir_network::{Attachment, run_plugin, source_of_call};
+use weir_pod as pod;
 use weir_sandbox::Sandbox;
 
 use super::OWN_NAME;
 use super::output::complain;
-use crate::network::{Attachment, run_plugin, source_of_call};
-use crate::pod;
 
 /// A configuration larger than this is a mistake or an attack.
 const LARGEST_INPUT: u64 = 4 << 20;

@@ -7,9 +7,9 @@ use std::os::fd::RawFd;
 use anyhow::Result;
 use nix::unistd::{close, setsid};
 use weir_files::Paths;
+use weir_pod::report;
 
 use super::output::show;
-use crate::pod::report;
 
 /// Tells the events that standard input has.
 pub fn run() -> Result<()> {

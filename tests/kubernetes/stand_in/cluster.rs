@@ -5,9 +5,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir::pod::cluster::{Cluster, PodName};
 use weir_kit::api_server::kubeconfig;
 use weir_kit::{ApiServer, program};
+use weir_pod::cluster::{Cluster, PodName};
 
 use crate::support::{Root, SHORT};
 

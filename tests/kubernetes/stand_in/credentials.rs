@@ -8,12 +8,12 @@ use anyhow::{Context, Result};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
-use weir::pod::cluster::{Cluster, Pod};
-use weir::pod::codes;
-use weir::pod::kubernetes::Kubernetes;
 use weir_cni::Error;
 use weir_kit::ApiServer;
 use weir_kit::api_server::kubeconfig;
+use weir_pod::cluster::{Cluster, Pod};
+use weir_pod::codes;
+use weir_pod::kubernetes::Kubernetes;
 
 use crate::support::{KUBECONFIG, Root, SHORT, Scene, expect_said};
 
@@ -276,7 +276,7 @@ fn a_token_that_was_replaced_is_read_anew() -> Result<()> {
     with.scene.root.write("/var/token", &server.new_token()?)?;
     server.revoke(&old)?;
     server.forget_requests()?;
-    let pod = weir::pod::cluster::PodName {
+    let pod = weir_pod::cluster::PodName {
         namespace: "default".to_owned(),
         name: "web".to_owned(),
         uid: None,

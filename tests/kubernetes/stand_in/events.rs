@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir::pod::cluster::{Event, EventKind, PodName};
-use weir::pod::kubernetes::Limits;
-use weir::pod::report;
 use weir_kit::binary;
+use weir_pod::cluster::{Event, EventKind, PodName};
+use weir_pod::kubernetes::Limits;
+use weir_pod::report;
 
 use crate::support::{KUBECONFIG, Root, Scene};
 

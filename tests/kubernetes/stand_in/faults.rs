@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir::pod::cluster::{Cluster, Event, EventKind, PodName};
-use weir::pod::codes;
-use weir::pod::kubernetes::Limits;
-use weir::pod::reference::Reference;
 use weir_cni::{Code, Error};
 use weir_kit::ApiServer;
+use weir_pod::cluster::{Cluster, Event, EventKind, PodName};
+use weir_pod::codes;
+use weir_pod::kubernetes::Limits;
+use weir_pod::reference::Reference;
 
 use crate::support::{KUBECONFIG, Root, SHORT, Scene, expect_said};
 

@@ -1,9 +1,9 @@
 //! What is asked when nothing goes wrong: one request for each call, and no more than weir's role allows.
 
 use anyhow::Result;
-use weir::pod::cluster::{Cluster, Event, EventKind};
-use weir::pod::kubernetes::Limits;
-use weir::pod::reference::Reference;
+use weir_pod::cluster::{Cluster, Event, EventKind};
+use weir_pod::kubernetes::Limits;
+use weir_pod::reference::Reference;
 
 use crate::support::Scene;
 

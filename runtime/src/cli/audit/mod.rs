@@ -21,11 +21,11 @@ use clap::Args;
 use weir_files::Paths;
 use weir_gate::escape;
 use weir_grant::own;
+use weir_network::Settings;
 use weir_sandbox::Catalogue;
 
 use super::output::{Answer, Format, StandardOutput, complain};
 use super::record::{Log, Record, Verdict};
-use crate::network::Settings;
 use filter::Filter;
 use tally::Tally;
 use text::Detail;

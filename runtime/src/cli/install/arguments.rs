@@ -8,8 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use weir_grant::mistake::nearest;
-
-use crate::pod::reference::Reference;
+use weir_pod::reference::Reference;
 
 /// What the variables begin with.
 const PREFIX: &str = "WEIR_INSTALL_";

@@ -5,9 +5,9 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use weir_cni::NetworkConfigList;
 use weir_files::ownership::Untrusted;
+use weir_network as network;
 
 use super::kept::file_names;
-use crate::network;
 
 /// What was looked for, or why it is not there (yet).
 pub enum Search<T> {

@@ -8,13 +8,13 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_cni::{NetworkConfigList, PluginConfig};
 use weir_files::{Paths, ownership};
+use weir_pod::configuration;
+use weir_pod::multus::Multus;
 
 use super::OWN_NAME;
 use super::conf_dir::{Search, configurations, has_type, untrusted};
 use super::kept;
 use crate::cli::output::show;
-use crate::pod::configuration;
-use crate::pod::multus::Multus;
 
 /// The type of Multus' plugin.
 const TYPE: &str = "multus";

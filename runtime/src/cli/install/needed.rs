@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use serde_json::Value;
+use weir_network as network;
 
 use super::bin_dir;
 use super::conf_dir::{configurations, is_configuration};
 use super::kept;
-use crate::network;
 
 /// What Flannel runs where its `delegate` does not say otherwise.
 const OF_FLANNEL: [&str; 2] = ["bridge", "host-local"];

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use weir_files::{Durability, Paths, ownership};
+use weir_pod::multus::Multus;
 
 use super::conf_dir::untrusted;
 use crate::cli::output::{complain, say, show};
-use crate::pod::multus::Multus;
 
 /// Taking over, as far as it has come: a pass that was killed is carried on by the next.
 pub struct Takeover {

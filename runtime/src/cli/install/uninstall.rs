@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use weir_files::Paths;
+use weir_network as network;
 
 use super::bin_dir::{BinDir, Restored};
 use super::conf_dir::{configurations, has_type, is_configuration, own_configurations};
@@ -15,7 +16,6 @@ use super::handover::Handover;
 use super::node::KUBECONFIG;
 use super::{OWN_NAME, kept, needed, small};
 use crate::cli::output::say;
-use crate::network;
 
 #[derive(Args)]
 pub struct Arguments {

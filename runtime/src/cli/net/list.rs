@@ -6,9 +6,9 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use weir_files::Paths;
+use weir_network::{Interface, PodNetwork, Settings, list_names};
 
 use crate::cli::output::{Format, print_line, say, show};
-use crate::network::{Interface, PodNetwork, Settings, list_names};
 
 #[derive(Args)]
 pub struct Arguments {

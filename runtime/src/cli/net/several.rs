@@ -6,10 +6,10 @@ use serde_json::Value;
 use weir_cni::{Command, to_json};
 use weir_files::Paths;
 use weir_gate::escape;
+use weir_network::{Attached, Choice, PodNetworks};
 
 use super::{AttachmentArguments, sandbox};
 use crate::cli::output::{print_line, show};
-use crate::network::{Attached, Choice, PodNetworks};
 
 /// One attachment, as it is printed.
 #[derive(Serialize)]

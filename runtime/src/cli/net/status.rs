@@ -4,10 +4,10 @@ use anyhow::Result;
 use serde_json::{Map, Value};
 use weir_cni::{NetworkConfigList, PluginConfig};
 use weir_files::Paths;
+use weir_network::find;
 
 use super::NetworkArguments;
 use crate::cli::output::show;
-use crate::network::find;
 
 /// The IPAM plugin that leaves an exhausted range to ADD unless it is asked, since a runtime may take the whole node for
 /// unusable.

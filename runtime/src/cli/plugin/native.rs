@@ -8,9 +8,9 @@ use serde_json::json;
 use weir_files::Paths;
 use weir_gate::escape;
 use weir_grant::native::NativePlugin;
+use weir_network::inspect_native;
 
 use crate::cli::output::{Answer, complain, print_line, show};
-use crate::network::inspect_native;
 
 #[derive(Args)]
 pub struct Arguments {

@@ -10,13 +10,13 @@ use weir_cni::{Command, Error, NetworkConfigList};
 use weir_gate::escape;
 use weir_grant::document::{API_VERSION, KIND};
 use weir_grant::{Capabilities, Capability};
+use weir_network::{Attachment, Network};
 use weir_sandbox::{Catalogue, Sandbox};
 
 use super::places::Places;
 use crate::cli::output::show as show_error;
 use crate::cli::record::{self, Record, Verdict};
 use crate::cli::throwaway::{Container, Throwaway};
-use crate::network::{Attachment, Network};
 
 /// How often the network is run, each time with the files and directories allowed that were asked for
 /// the time before: a plugin may learn from one file of the next.

@@ -16,9 +16,9 @@ use weir_grant::Namespace;
 use weir_grant::firewall::RemoveReference;
 use weir_kernel::link;
 use weir_kernel::namespace::Namespaces;
+use weir_network::{Attachment, Cache, Cached, is_of_node};
 
 use crate::cli::output::show;
-use crate::network::{Attachment, Cache, Cached, is_of_node};
 
 /// All that is cached, by the marks that weir's plugins give the things of an attachment.
 ///

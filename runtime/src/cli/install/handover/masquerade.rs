@@ -13,11 +13,11 @@ use weir_cni::{Command, PluginConfig};
 use weir_files::Paths;
 use weir_host::printable;
 use weir_kernel::firewall::masquerade_chain;
+use weir_network::{Asked, Successor, Surroundings};
 use weir_sandbox::Sandbox;
 
 use super::attached::Attached;
 use crate::cli::output::show;
-use crate::network::{Asked, Successor, Surroundings};
 
 /// The backend of `ipMasqBackend` that has no iptables.
 const NFTABLES: &str = "nftables";

@@ -34,13 +34,13 @@ use weir_grant::Invocation;
 use weir_grant::firewall::{Family, Value};
 use weir_kernel::Namespaces;
 use weir_kernel::firewall::{OwnElement, OwnTable, count_reference};
+use weir_network::{Asked, SEARCH_PATH, Successor, Surroundings};
 use weir_sandbox::Sandbox;
 
 use self::attached::{Attached, Known};
 use self::masquerade::Iptables;
 use super::bin_dir;
 use crate::cli::output::{complain, say, show};
-use crate::network::{Asked, SEARCH_PATH, Successor, Surroundings};
 
 /// All that is handed over, from the first look to the last.
 pub struct Handover<'a> {

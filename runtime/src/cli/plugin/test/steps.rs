@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use serde::Serialize;
 use weir_cni::{Code, Command, Error, NetworkConfigList};
+use weir_network::{Attachment, Network};
 use weir_sandbox::Sandbox;
 
 use super::plan::Plan;
@@ -14,7 +15,6 @@ use crate::cli::output::show;
 use crate::cli::output::{print_line, say};
 use crate::cli::record::{Record, Verdict};
 use crate::cli::throwaway::{Container, Throwaway};
-use crate::network::{Attachment, Network};
 
 const CONTAINER_ID: &str = "weir-plugin-test";
 

@@ -1,0 +1,60 @@
+//! A network configuration list carried out for one attachment: CNI section 3, with libcni's result cache.
+//!
+//! A [`Network`] runs the plugins of a list one after another, hands each the result of the one before, and takes back
+//! what was done where one of them fails. Components run in the sandbox; a native plugin runs only where weir's own
+//! configuration lists it ([`NativePlugins`]). Results are kept where libcni keeps its own ([`Cache`]), so that a DEL finds
+//! what another runtime attached. [`PodNetworks`] are several networks of one container, attached and remembered together.
+//!
+//! This crate must not ask a cluster for anything, and knows of a pod only what the runtime's `CNI_ARGS` say. It runs no
+//! program that was not listed by name and digest.
+//!
+//! # Example
+//!
+//! Whether a network is ready, on a node that has none of its plugins:
+//!
+//! ```
+//! use weir_cni::NetworkConfigList;
+//! use weir_files::Paths;
+//! use weir_network::Network;
+//! use weir_sandbox::{Sandbox, codes};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let root = tempfile::tempdir()?;
+//! let sandbox = Sandbox::new(Paths::below(root.path()), false)?;
+//! let text = r#"{ "cniVersion": "1.1.0", "name": "pods", "plugins": [{ "type": "bridge" }] }"#;
+//! let network = Network::new(&sandbox, NetworkConfigList::parse(text)?, serde_json::Map::new());
+//!
+//! let error = network.status().expect_err("there is no plugin `bridge`");
+//! assert_eq!(error.code, codes::NO_PLUGIN);
+//! # Ok(())
+//! # }
+//! ```
+
+mod attachment;
+mod cache;
+mod caller;
+pub mod codes;
+mod failures;
+mod files;
+mod list;
+mod native;
+mod plugin;
+mod pod_networks;
+mod settings;
+mod several;
+mod source;
+
+pub use attachment::Attachment;
+pub use cache::{Cache, Cached};
+pub use caller::{is_of_node, source_of_call};
+pub use failures::{together, with_left};
+pub use files::{Place, at, find, first, is_configuration, list_names};
+pub use list::{AddFailed, Network};
+pub use native::{
+    Asked, NativePlugins, SEARCH_PATH, Successor, Surroundings, inspect as inspect_native,
+};
+pub use plugin::run_plugin;
+pub use pod_networks::{Attached, Choice, PodNetworks};
+pub use settings::{Interface, PodNetwork, Settings, Template};
+pub use several::{Failed, Member};
+pub use source::Source;

@@ -1,0 +1,305 @@
+//! ADD of a pod: the cluster-wide default network first, then the others, one after another (sections 6.2 and
+//! 7.3). When one fails, those after it are not tried, and those before it are torn down (section 7.2).
+
+use std::mem;
+use std::time::Duration;
+
+use serde_json::Value;
+use weir_cni::{AddResult, Error};
+use weir_network::{AddFailed, Attachment, Source, with_left};
+
+use super::cluster::{Cluster, Event, EventKind, Pod, PodName};
+use super::default_route::{self, Made};
+use super::devices::info;
+use super::execution::{Execution, own_attachment};
+use super::kubernetes::Kubernetes;
+use super::plan::{Circumstances, Plan, Planned};
+use super::record::{Held, Record, Recorded};
+use super::status::{self, About, NETWORK_STATUS, Status};
+use super::{codes, detach, readiness, report, verify};
+
+/// How long a pod waits for the default network: less than a runtime waits for a plugin.
+const LONGEST_WAIT: Duration = Duration::from_secs(45);
+
+/// Attaches a pod. Returns the default network's result.
+///
+/// Errors: see [`run`](super::run). Nothing stays attached behind one. Where something could not be torn down, or a
+/// native plugin failed, the record stays for the DEL that the runtime owes.
+pub fn attach(execution: &Execution<'_>, attachment: &Attachment) -> Result<AddResult, Error> {
+    if let Some(file) = &execution.configuration.readiness_indicator {
+        readiness::wait(file, LONGEST_WAIT)?;
+    }
+    let cluster = execution.cluster_of_pod();
+    let pod = match &cluster {
+        Some((cluster, name)) => Some(existing(cluster, name)?),
+        None => None,
+    };
+    let plan = Plan::make(Circumstances {
+        pod: pod.as_ref(),
+        kubelet_uid: execution.pod.as_ref().and_then(|pod| pod.uid.as_deref()),
+        container_id: &attachment.container_id,
+        ifname: &attachment.ifname,
+        ..execution.circumstances(cluster.as_ref().map(|(cluster, _)| cluster))
+    })?;
+    let name = pod.as_ref().map(name_of);
+    let network = &execution.configuration.name;
+    let attachments = plan.attachments.iter().map(Recorded::of).collect();
+    let record = Record::new(network, attachment, name.clone(), attachments);
+    let held = execution.records.create(record)?;
+    let made = match Attaching::new(execution, attachment, &plan.attachments).all() {
+        Ok(made) => made,
+        Err(failure) => return Err(give_up(execution, attachment, held, failure)),
+    };
+    if let (Some((cluster, _)), Some(name)) = (&cluster, &name) {
+        publish(execution, cluster, name, &plan, &made);
+    }
+    let first = made.into_iter().next();
+    first
+        .map(|made| made.result)
+        .ok_or_else(|| Error::internal("there is no network"))
+}
+
+fn existing(cluster: &Kubernetes, name: &PodName) -> Result<Pod, Error> {
+    cluster.pod(name)?.ok_or_else(|| {
+        let PodName {
+            namespace, name, ..
+        } = name;
+        Error::new(
+            codes::CLUSTER,
+            format!("pod `{namespace}/{name}`: it is gone, or another one has its name by now"),
+        )
+    })
+}
+
+fn name_of(pod: &Pod) -> PodName {
+    PodName {
+        namespace: pod.namespace.clone(),
+        name: pod.name.clone(),
+        uid: Some(pod.uid.clone()),
+    }
+}
+
+/// Why a pod is not attached.
+struct Failure {
+    /// How many of its networks are made.
+    made: usize,
+    /// How many plugins of the one after these, from its first one on, are to be deleted once more.
+    owed: usize,
+    error: Error,
+}
+
+impl Failure {
+    /// Of what was done with the networks that are made.
+    fn after(made: usize, error: Error) -> Self {
+        Self {
+            made,
+            owed: 0,
+            error,
+        }
+    }
+}
+
+/// The networks of a plan being made.
+struct Attaching<'a> {
+    execution: &'a Execution<'a>,
+    attachment: &'a Attachment,
+    plan: &'a [Planned],
+    made: Vec<Made>,
+}
+
+impl<'a> Attaching<'a> {
+    fn new(execution: &'a Execution<'a>, attachment: &'a Attachment, plan: &'a [Planned]) -> Self {
+        Self {
+            execution,
+            attachment,
+            plan,
+            made: Vec::with_capacity(plan.len()),
+        }
+    }
+
+    fn all(mut self) -> Result<Vec<Made>, Failure> {
+        for (place, planned) in self.plan.iter().enumerate() {
+            let made = self.one(planned).map_err(|failed| Failure {
+                made: place,
+                owed: failed.owed,
+                error: failed.error,
+            })?;
+            self.made.push(made);
+            self.verify(planned)
+                .map_err(|error| Failure::after(self.made.len(), error))?;
+        }
+        self.settle_default_routes()
+            .map_err(|error| Failure::after(self.plan.len(), error))?;
+        Ok(self.made)
+    }
+
+    fn one(&self, planned: &Planned) -> Result<Made, AddFailed> {
+        let recorded = Recorded::of(planned);
+        let attachment = own_attachment(self.attachment, &recorded);
+        let network = self.execution.network(&recorded)?;
+        let network = network.from_source(Source {
+            asked_by_pod: planned.asked(),
+            ..recorded.source()
+        });
+        self.prepare_device_info(planned)?;
+        let result = network
+            .add(&attachment)
+            .inspect_err(|_| self.remove_device_info(planned))?;
+        let wanted = planned.element.as_ref();
+        Ok(Made {
+            network: planned.network.clone(),
+            ifname: planned.ifname.clone(),
+            wanted: wanted.and_then(|element| element.default_route.clone()),
+            result,
+        })
+    }
+
+    /// What the device plugin says of the attachment's device, for the network's plugins.
+    fn prepare_device_info(&self, planned: &Planned) -> Result<(), Error> {
+        let (Some(device), Some(file)) = (&planned.device, &planned.device_info) else {
+            return Ok(());
+        };
+        let paths = self.execution.sandbox.paths();
+        info::prepare(paths, file, &device.resource, &device.id)
+            .map(|_| ())
+            .map_err(|e| e.with_prefix(format_args!("network `{}`", planned.network)))
+    }
+
+    fn remove_device_info(&self, planned: &Planned) {
+        if let Some(file) = &planned.device_info {
+            let removed = info::remove(self.execution.sandbox.paths(), file);
+            self.execution.tell("device-info is not removed", removed);
+        }
+    }
+
+    /// What the pod asked for must have been assigned (sections 4.1.2.1.3.2 and 4.1.2.1.4.2).
+    fn verify(&self, planned: &Planned) -> Result<(), Error> {
+        let (Some(made), Some(element)) = (self.made.last(), &planned.element) else {
+            return Ok(());
+        };
+        verify::assigned(
+            &made.result,
+            &planned.ifname,
+            &element.ips,
+            element.mac.as_ref(),
+        )
+        .map_err(|e| e.with_prefix(format_args!("network `{}`", planned.network)))
+    }
+
+    /// What CHECK and DEL will be told is what stands then.
+    fn settle_default_routes(&mut self) -> Result<(), Error> {
+        let sandbox = self.execution.sandbox;
+        if !default_route::settle(sandbox, self.attachment, &mut self.made)? {
+            return Ok(());
+        }
+        for (planned, made) in self.plan.iter().zip(&self.made) {
+            let recorded = Recorded::of(planned);
+            let attachment = own_attachment(self.attachment, &recorded);
+            let network = self.execution.network(&recorded)?;
+            network.remember(&attachment, &made.result)?;
+        }
+        Ok(())
+    }
+}
+
+/// Tears down what was made. The record stays with what could not be, and with the plugins that are to be deleted once
+/// more of the network that failed; with nothing else.
+fn give_up(
+    execution: &Execution<'_>,
+    attachment: &Attachment,
+    mut held: Held,
+    failure: Failure,
+) -> Error {
+    let Failure { made, owed, error } = failure;
+    let recorded = mem::take(&mut held.record.attachments);
+    let failures = detach::each(execution, attachment, &recorded[..made]);
+    let (places, mut left): (Vec<usize>, Vec<Error>) = failures.into_iter().unzip();
+    let kept = recorded
+        .into_iter()
+        .enumerate()
+        .filter_map(|(place, recorded)| {
+            if place == made && owed > 0 {
+                return Some(recorded.of_first_plugins(owed));
+            }
+            places.contains(&place).then_some(recorded)
+        });
+    held.record.attachments = kept.collect();
+    let kept = match held.record.attachments.is_empty() {
+        true => held.remove(),
+        false => held.keep(),
+    };
+    left.extend(kept.err());
+    with_left(error, &left)
+}
+
+/// Tells the cluster what the pod's attachments came to. The standard lets an implementation publish it
+/// (section 5): a pod that has its networks is not failed for want of an annotation.
+fn publish(
+    execution: &Execution<'_>,
+    cluster: &Kubernetes,
+    pod: &PodName,
+    plan: &Plan,
+    made: &[Made],
+) {
+    let statuses = plan.attachments.iter().zip(made);
+    let statuses: Vec<Status> = statuses
+        .map(|(planned, made)| status_of(execution, planned, made))
+        .collect();
+    let text = status::annotation(&statuses);
+    let told = cluster.annotate(pod, NETWORK_STATUS, Some(&text));
+    let mut events = plan.events.clone();
+    events.extend(
+        statuses
+            .iter()
+            .zip(made)
+            .map(|(status, made)| added(status, made)),
+    );
+    if let Err(error) = &told {
+        events.push(Event {
+            kind: EventKind::Warning,
+            reason: "NetworkStatusNotWritten".to_owned(),
+            message: format!("annotation {NETWORK_STATUS}: {error}"),
+        });
+    }
+    execution.tell("the status of the pod's networks is not written", told);
+    let kubeconfig = execution.configuration.kubeconfig.as_deref();
+    let reported = report::later(report::OWN_PROGRAM.as_ref(), kubeconfig, pod, &events);
+    let reported = reported.map_err(|e| Error::io_failure(e.to_string()));
+    execution.tell("the pod's events are not told", reported);
+}
+
+fn status_of(execution: &Execution<'_>, planned: &Planned, made: &Made) -> Status {
+    status::of(
+        &made.result,
+        &About {
+            name: planned.network.clone(),
+            ifname: planned.ifname.clone(),
+            is_default: planned.is_default,
+            device_info: device_info(execution, planned),
+        },
+    )
+}
+
+/// What the attachment's plugins, or its device's, tell of its device.
+fn device_info(execution: &Execution<'_>, planned: &Planned) -> Option<Value> {
+    let file = planned.device_info.as_ref()?;
+    let told = info::read(execution.sandbox.paths(), file);
+    told.unwrap_or_else(|error| {
+        execution.tell("device-info is left out of the status", Err(error));
+        None
+    })
+}
+
+/// `Add net1 [10.1.1.7] from default/net-b`, as Multus words it.
+fn added(status: &Status, made: &Made) -> Event {
+    Event {
+        kind: EventKind::Normal,
+        reason: "AddedInterface".to_owned(),
+        message: format!(
+            "Add {} [{}] from {}",
+            made.ifname,
+            status.ips.join(" "),
+            status.name
+        ),
+    }
+}

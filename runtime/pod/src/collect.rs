@@ -1,0 +1,103 @@
+//! GC of pods: what no valid attachment owns is removed, by what is recorded of it.
+
+use std::collections::BTreeMap;
+
+use weir_cni::Error;
+use weir_network::{Network, together};
+
+use super::detach;
+use super::execution::Execution;
+use super::kubernetes::Limits;
+use super::plan;
+use super::record::{Record, Records};
+
+/// Detaches the recorded pods that are none of the valid attachments, and has GC run for every network of the
+/// pods that stay, and for the default network. Goes on past failures.
+///
+/// Errors: what failed, together.
+pub fn collect(execution: &Execution<'_>) -> Result<(), Error> {
+    let valid = &execution.configuration.valid_attachments;
+    let mut failures = Vec::new();
+    for record in execution.records.all()? {
+        if !record.is_of(valid) {
+            failures.extend(detach_stale(execution, &record).err());
+        }
+    }
+    let mut networks = recorded(execution)?;
+    failures.extend(add_default(execution, &mut networks).err());
+    for attached in networks.values() {
+        failures.extend(attached.network.gc(&valid_of(attached, &networks)).err());
+    }
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(together(failures)),
+    }
+}
+
+fn detach_stale(execution: &Execution<'_>, record: &Record) -> Result<(), Error> {
+    let attachment = record.attachment()?;
+    match execution.records.take(&attachment)? {
+        Some(held) => detach::recorded(execution, &attachment, held),
+        None => Ok(()),
+    }
+}
+
+/// A network, and the attachments to it that stay.
+struct Attached {
+    network: Network,
+    valid: Vec<weir_cni::Attachment>,
+}
+
+/// The attachments that a network must keep. What was made when plugins knew a network by the name in its
+/// configuration alone may belong to another one of that name.
+fn valid_of(attached: &Attached, all: &Networks) -> Vec<weir_cni::Attachment> {
+    let name = &attached.network.list().name;
+    let of_name = all
+        .values()
+        .filter(|other| other.network.list().name == *name);
+    of_name.flat_map(|other| other.valid.clone()).collect()
+}
+
+/// By what they are known by.
+type Networks = BTreeMap<String, Attached>;
+
+/// The networks of all pods on this node, whichever delegating plugin's they are.
+fn recorded(execution: &Execution<'_>) -> Result<Networks, Error> {
+    let mut networks = Networks::new();
+    for records in Records::everywhere(execution.sandbox.paths())? {
+        for record in records.all()? {
+            for recorded in &record.attachments {
+                let network = execution.network(recorded)?;
+                let valid = weir_cni::Attachment::new(&record.container_id, &recorded.ifname);
+                add(&mut networks, network, [valid]);
+            }
+        }
+    }
+    Ok(networks)
+}
+
+/// The runtime's valid attachments are the default network's.
+fn add_default(execution: &Execution<'_>, networks: &mut Networks) -> Result<(), Error> {
+    let cluster = execution.cluster(Limits::default());
+    let configuration = &execution.configuration;
+    let of = execution.circumstances(cluster.as_ref());
+    let (list, source) = plan::cluster_network(of)?;
+    let args = configuration.capability_args.clone();
+    let network = execution.network_of(list, args, source);
+    add(networks, network, configuration.valid_attachments.clone());
+    Ok(())
+}
+
+fn add(
+    networks: &mut Networks,
+    network: Network,
+    valid: impl IntoIterator<Item = weir_cni::Attachment>,
+) {
+    let attached = networks
+        .entry(network.granted_as().to_owned())
+        .or_insert_with(|| Attached {
+            network,
+            valid: Vec::new(),
+        });
+    attached.valid.extend(valid);
+}

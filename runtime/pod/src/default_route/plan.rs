@@ -1,0 +1,178 @@
+//! Who gets the default routes, family by family, as the selection says.
+
+use std::net::IpAddr;
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use weir_cni::Error;
+use weir_grant::address::Family;
+
+use super::Made;
+use crate::codes;
+
+/// Where the default routes of one family lead from now on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    pub family: Family,
+    /// None where no attachment is to have any.
+    pub winner: Option<Winner>,
+}
+
+/// The attachment through which they lead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Winner {
+    /// Its place among the attachments.
+    pub place: usize,
+    /// At least one, none twice.
+    pub gateways: Vec<IpAddr>,
+}
+
+impl Move {
+    /// Whether an attachment is the one that has them.
+    pub fn is_won_by(&self, place: usize) -> bool {
+        self.winner
+            .as_ref()
+            .is_some_and(|winner| winner.place == place)
+    }
+}
+
+/// `0.0.0.0/0` or `::/0`.
+pub fn everywhere(family: Family) -> IpNet {
+    match family {
+        Family::Ipv4 => Ipv4Net::default().into(),
+        Family::Ipv6 => Ipv6Net::default().into(),
+    }
+}
+
+/// The families that the selection speaks of. Errors: `codes::SELECTION`.
+pub fn moves(made: &[Made]) -> Result<Vec<Move>, Error> {
+    let is_empty = |one: &Made| one.wanted.as_ref().is_some_and(Vec::is_empty);
+    let takes_all = made.iter().any(is_empty);
+    let mut moves = Vec::new();
+    for family in [Family::Ipv4, Family::Ipv6] {
+        let winner = winner(made, family)?;
+        if winner.is_some() || takes_all {
+            moves.push(Move { family, winner });
+        }
+    }
+    Ok(moves)
+}
+
+fn winner(made: &[Made], family: Family) -> Result<Option<Winner>, Error> {
+    let mut winner: Option<Winner> = None;
+    for (place, one) in made.iter().enumerate() {
+        let gateways = gateways(one, family);
+        if gateways.is_empty() {
+            continue;
+        }
+        if let Some(first) = winner {
+            return Err(two_winners(&made[first.place], one, family));
+        }
+        winner = Some(Winner { place, gateways });
+    }
+    Ok(winner)
+}
+
+fn gateways(one: &Made, family: Family) -> Vec<IpAddr> {
+    let mut gateways: Vec<IpAddr> = Vec::new();
+    for gateway in one.wanted.iter().flatten() {
+        if Family::of(gateway) == family && !gateways.contains(gateway) {
+            gateways.push(*gateway);
+        }
+    }
+    gateways
+}
+
+fn two_winners(first: &Made, second: &Made, family: Family) -> Error {
+    let family = match family {
+        Family::Ipv4 => "IPv4",
+        Family::Ipv6 => "IPv6",
+    };
+    let what = format!(
+        "default-route: network `{}` (`{}`) and network `{}` (`{}`) both name {family} gateways",
+        first.network, first.ifname, second.network, second.ifname
+    );
+    Error::new(codes::SELECTION, what).with_details(
+        "the pod's default route leads through one attachment: take the key from the others",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_cni::AddResult;
+
+    use super::*;
+
+    fn made(ifname: &str, wanted: Option<&[&str]>) -> Made {
+        let address = |text: &&str| text.parse().expect("an address");
+        Made {
+            network: format!("of-{ifname}"),
+            ifname: ifname.to_owned(),
+            wanted: wanted.map(|list| list.iter().map(address).collect()),
+            result: AddResult::default(),
+        }
+    }
+
+    /// Family, place and gateways of each move.
+    fn planned(made: &[Made]) -> Vec<String> {
+        let moves = moves(made).expect("it is valid");
+        let shown = moves.into_iter().map(|one| match one.winner {
+            Some(Winner { place, gateways }) => format!("{:?} {place} {gateways:?}", one.family),
+            None => format!("{:?} none", one.family),
+        });
+        shown.collect()
+    }
+
+    #[test]
+    fn without_the_key_nothing_moves() {
+        assert_eq!(planned(&[made("eth0", None), made("net1", None)]), [""; 0]);
+        assert_eq!(planned(&[]), [""; 0]);
+    }
+
+    #[test]
+    fn a_family_that_is_not_named_stays() {
+        let pod = [made("eth0", None), made("net1", Some(&["10.0.0.1"]))];
+        assert_eq!(planned(&pod), ["Ipv4 1 [10.0.0.1]"]);
+        let pod = [made("eth0", None), made("net1", Some(&["fd00::1"]))];
+        assert_eq!(planned(&pod), ["Ipv6 1 [fd00::1]"]);
+    }
+
+    #[test]
+    fn gateways_are_sorted_out_by_family_and_named_once() {
+        let wanted = ["fd00::1", "10.0.0.1", "10.0.0.2", "10.0.0.1"];
+        assert_eq!(
+            planned(&[made("net1", Some(&wanted))]),
+            ["Ipv4 0 [10.0.0.1, 10.0.0.2]", "Ipv6 0 [fd00::1]"]
+        );
+    }
+
+    #[test]
+    fn each_family_may_have_a_winner_of_its_own() {
+        let pod = [
+            made("net1", Some(&["10.0.0.1"])),
+            made("net2", Some(&["fd00::1"])),
+        ];
+        assert_eq!(planned(&pod), ["Ipv4 0 [10.0.0.1]", "Ipv6 1 [fd00::1]"]);
+    }
+
+    #[test]
+    fn an_empty_list_takes_what_nobody_else_names() {
+        let pod = [made("eth0", None), made("net1", Some(&[]))];
+        assert_eq!(planned(&pod), ["Ipv4 none", "Ipv6 none"]);
+        let pod = [made("net1", Some(&[])), made("net2", Some(&["10.0.0.1"]))];
+        assert_eq!(planned(&pod), ["Ipv4 1 [10.0.0.1]", "Ipv6 none"]);
+    }
+
+    #[test]
+    fn one_attachment_only_has_the_default_route() {
+        let pod = [
+            made("net1", Some(&["10.0.0.1"])),
+            made("net2", Some(&["10.1.0.1"])),
+        ];
+        let error = moves(&pod).expect_err("two of one family");
+        assert_eq!(error.code, codes::SELECTION);
+        assert_eq!(
+            error.msg,
+            "default-route: network `of-net1` (`net1`) and network `of-net2` (`net2`) both name IPv4 gateways"
+        );
+    }
+}

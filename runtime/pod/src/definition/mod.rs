@@ -1,0 +1,71 @@
+//! Which plugins a NetworkAttachmentDefinition means (section 3.4.1), and the name of their network
+//! (section 3.4.2).
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+use weir_cni::{Error, NetworkConfigList};
+use weir_network::{Place, find};
+
+use super::cluster::Definition;
+use super::codes;
+
+/// The type under which weir itself is the delegating plugin.
+const DELEGATING: &str = "weir";
+
+/// The network of an object: what its `spec.config` has, otherwise that of its name in `conf_dir`, lists of
+/// plugins (`.conflist`) before single plugins (`.conf` and `.json`).
+///
+/// Errors: code [`codes::NO_NETWORK`]. They name the object, and the key or the directory with what is
+/// there.
+pub fn list<'a>(
+    definition: &Definition,
+    conf_dir: impl Into<Place<'a>>,
+) -> Result<NetworkConfigList, Error> {
+    let found = match &definition.config {
+        Some(config) => of_spec(&definition.reference.name, config)
+            .map_err(|error| error.with_prefix("spec.config")),
+        None => find(conf_dir, &definition.reference.name)
+            .map_err(|error| error.with_prefix("has no spec.config")),
+    };
+    let checked = found.and_then(|list| match is_circle(&list) {
+        false => Ok(list),
+        true => Err(Error::invalid_config(format!(
+            "network `{}`: the plugin `{DELEGATING}` cannot be its own delegate",
+            list.name
+        ))),
+    });
+    checked.map_err(|error| Error {
+        code: codes::NO_NETWORK.into(),
+        ..error.with_prefix(format_args!(
+            "NetworkAttachmentDefinition `{}`",
+            definition.reference
+        ))
+    })
+}
+
+/// The network in a `spec.config`. One without a name has the object's.
+fn of_spec(object: &str, config: &str) -> Result<NetworkConfigList, Error> {
+    let mut config: Value = serde_json::from_str(config)
+        .map_err(|error| Error::decoding_failure(format!("is not JSON: {error}")))?;
+    if let Some(keys) = config.as_object_mut() {
+        let is_missing = matches!(keys.get("name"), None | Some(Value::Null));
+        if is_missing || keys["name"] == "" {
+            keys.insert("name".to_owned(), object.into());
+        }
+    }
+    let list = NetworkConfigList::from_value(config)?;
+    // Only networks on the disk have plugins in files beside them.
+    match list.plugins.is_empty() {
+        false => Ok(list),
+        true => Err(Error::invalid_config(
+            "neither has a plugin's `type` nor a list of `plugins`",
+        )),
+    }
+}
+
+fn is_circle(list: &NetworkConfigList) -> bool {
+    let mut plugins = list.plugins.iter();
+    plugins.any(|plugin| plugin.plugin_type() == DELEGATING)
+}

@@ -1,0 +1,43 @@
+//! weir as the delegating plugin: one command of the runtime carried out for all networks of a pod.
+
+use std::sync::Arc;
+
+use weir_cni::{AddResult, Command, Environment, Error, PluginConfig};
+use weir_network::Attachment;
+use weir_sandbox::Sandbox;
+
+use super::configuration::Level;
+use super::execution::Execution;
+use super::{attach, check, collect, detach, status_command};
+
+/// Carries out one command. Only ADD has a result: that of the cluster-wide default network (section 6).
+///
+/// Errors: those of the configuration, of [`codes`](super::codes), and of the networks' plugins.
+pub fn run(
+    sandbox: &Arc<Sandbox>,
+    config: &PluginConfig,
+    environment: &Environment,
+    attachment: &Attachment,
+) -> Result<Option<AddResult>, Error> {
+    let execution = Execution::new(sandbox, config, environment, attachment)?;
+    let outcome = carry_out(&execution, environment.command, attachment);
+    if let Err(error) = &outcome {
+        execution.journal.write(Level::Error, &error.to_string());
+    }
+    outcome
+}
+
+fn carry_out(
+    execution: &Execution<'_>,
+    command: Command,
+    attachment: &Attachment,
+) -> Result<Option<AddResult>, Error> {
+    match command {
+        Command::Add => attach::attach(execution, attachment).map(Some),
+        Command::Del => detach::detach(execution, attachment).map(|()| None),
+        Command::Check => check::check(execution, attachment).map(|()| None),
+        Command::Status => status_command::status(execution).map(|()| None),
+        Command::Gc => collect::collect(execution).map(|()| None),
+        Command::Version => Ok(None),
+    }
+}

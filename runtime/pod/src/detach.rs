@@ -1,0 +1,128 @@
+//! DEL of a pod: every attachment, the last one first, past failures, which are then told together
+//! (section 7.2).
+
+use std::panic::resume_unwind;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use weir_cni::Error;
+use weir_network::{Attachment, Source, together};
+
+use super::cluster::{Cluster, PodName};
+use super::configuration::Level;
+use super::devices::info;
+use super::execution::{Execution, own_attachment};
+use super::kubernetes::Limits;
+use super::plan;
+use super::record::{Held, Recorded, Unusable};
+use super::status::NETWORK_STATUS;
+
+/// A pod that is detached waits no longer for what is said of it.
+const SHORTLY: Limits = Limits {
+    request: Duration::from_secs(2),
+    call: Duration::from_secs(3),
+};
+
+/// Detaches a pod, with what was recorded of it and with nothing else: the pod, its networks' definitions and
+/// the API server may be gone.
+///
+/// Errors: what could not be detached, together. The record stays then, for the next DEL.
+pub fn detach(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), Error> {
+    match take(execution, attachment)? {
+        Some(held) => while_status_is_withdrawn(execution, held.record.pod.clone(), || {
+            recorded(execution, attachment, held)
+        }),
+        None => {
+            execution.records.clear_up(attachment)?;
+            unknown(execution, attachment)
+        }
+    }
+}
+
+/// Detaches everything that a record has, and forgets it.
+pub fn recorded(
+    execution: &Execution<'_>,
+    attachment: &Attachment,
+    held: Held,
+) -> Result<(), Error> {
+    let failures = each(execution, attachment, &held.record.attachments);
+    let failures: Vec<Error> = failures.into_iter().map(|(_, error)| error).collect();
+    match failures.is_empty() {
+        true => held.remove(),
+        false => Err(together(failures)),
+    }
+}
+
+/// Detaches some of a pod's attachments, the last one first. Returns the failures, with the places of the attachments.
+pub fn each(
+    execution: &Execution<'_>,
+    attachment: &Attachment,
+    attachments: &[Recorded],
+) -> Vec<(usize, Error)> {
+    let one = |recorded: &Recorded| {
+        let own = own_attachment(attachment, recorded);
+        execution.network(recorded)?.del(&own)?;
+        match &recorded.device_info {
+            Some(file) => info::remove(execution.sandbox.paths(), file),
+            None => Ok(()),
+        }
+    };
+    let last_first = attachments.iter().enumerate().rev();
+    last_first
+        .filter_map(|(place, recorded)| Some((place, one(recorded).err()?)))
+        .collect()
+}
+
+/// The record; none where there is none. One that is damaged keeps no pod from being deleted: what can be done
+/// without it is done, and it is set aside for people.
+fn take(execution: &Execution<'_>, attachment: &Attachment) -> Result<Option<Held>, Error> {
+    match execution.records.take(attachment) {
+        Err(Unusable::Damaged(error)) => {
+            let aside = execution.records.set_aside(attachment)?;
+            execution.journal.write_set_aside(&error, &aside);
+            Ok(None)
+        }
+        taken => Ok(taken?),
+    }
+}
+
+/// A pod that weir knows nothing of: it was attached before weir came, or is detached already. The default
+/// network's DEL does no harm, and needs no API server where the network is on this node.
+fn unknown(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), Error> {
+    let found = plan::cluster_network(execution.circumstances(None));
+    match found {
+        Ok((list, _)) => {
+            let args = execution.configuration.capability_args.clone();
+            execution
+                .network_of(list, args, Source::default())
+                .del(attachment)
+        }
+        Err(error) => {
+            let message =
+                format!("nothing is recorded of the pod, and nothing is deleted: {error}");
+            execution.journal.write(Level::Info, &message);
+            Ok(())
+        }
+    }
+}
+
+/// Detaches while the status is taken away, once: the kernel takes longer to remove a link than the API server
+/// to answer. The pod may be there still, with other networks soon, and what it says must not be untrue.
+fn while_status_is_withdrawn(
+    execution: &Execution<'_>,
+    pod: Option<PodName>,
+    detach: impl FnOnce() -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (Some(pod), Some(cluster)) = (pod, execution.cluster(SHORTLY)) else {
+        return detach();
+    };
+    let withdraw = move || cluster.annotate(&pod, NETWORK_STATUS, None);
+    let withdrawing = thread::Builder::new().spawn(withdraw);
+    let detached = detach();
+    let told = match withdrawing.map(JoinHandle::join) {
+        Ok(joined) => joined.unwrap_or_else(|panic| resume_unwind(panic)),
+        Err(error) => Err(Error::io_failure(format!("a thread: {error}"))),
+    };
+    execution.tell("the status of the pod's networks is not removed", told);
+    detached
+}

@@ -1,0 +1,118 @@
+//! One call of the delegating plugin: its configuration, and all that is needed to carry it out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use weir_cni::{Environment, Error, NetworkConfigList, PluginConfig};
+use weir_network::{Attachment, Network, Source};
+use weir_sandbox::Sandbox;
+
+use super::cluster::{Cluster, PodName};
+use super::configuration::{Configuration, Level};
+use super::journal::Journal;
+use super::kubernetes::{self, Kubernetes, Limits};
+use super::plan::Circumstances;
+use super::record::{Recorded, Records};
+
+/// What a command is carried out with.
+pub struct Execution<'a> {
+    pub sandbox: &'a Arc<Sandbox>,
+    pub configuration: Configuration,
+    pub journal: Journal,
+    pub records: Records,
+    /// None outside Kubernetes.
+    pub pod: Option<PodName>,
+    /// Where native plugins are: `binDir`, or `CNI_PATH`.
+    bin_dirs: Vec<PathBuf>,
+}
+
+impl<'a> Execution<'a> {
+    /// Of what the runtime says. Errors: those of the configuration.
+    pub fn new(
+        sandbox: &'a Arc<Sandbox>,
+        config: &PluginConfig,
+        environment: &Environment,
+        attachment: &Attachment,
+    ) -> Result<Self, Error> {
+        let configuration = Configuration::read(config, sandbox.paths())?;
+        let (logging, name) = (&configuration.logging, &configuration.name);
+        let command = environment.command;
+        let journal = Journal::new(sandbox.paths(), logging, command, name, attachment);
+        for warning in &configuration.warnings {
+            journal.write(Level::Warn, warning);
+        }
+        Ok(Self {
+            sandbox,
+            records: Records::of(sandbox.paths(), name),
+            journal,
+            pod: PodName::of(&attachment.args),
+            bin_dirs: bin_dirs(&configuration, environment),
+            configuration,
+        })
+    }
+
+    /// What a plan about no pod is made from.
+    pub fn circumstances<'b>(&'b self, cluster: Option<&'b Kubernetes>) -> Circumstances<'b> {
+        Circumstances {
+            configuration: &self.configuration,
+            paths: self.sandbox.paths(),
+            cluster: cluster.map(|cluster| cluster as &dyn Cluster),
+            pod: None,
+            kubelet_uid: None,
+            container_id: "",
+            ifname: "",
+        }
+    }
+
+    /// The cluster that the configuration, or the pod that weir runs in, leads to; none outside Kubernetes.
+    pub fn cluster(&self, limits: Limits) -> Option<Kubernetes> {
+        let kubeconfig = self.configuration.kubeconfig.as_deref();
+        let is_there = kubeconfig.is_some() || kubernetes::is_in_cluster();
+        is_there.then(|| Kubernetes::connect(kubeconfig, self.sandbox.paths(), limits))
+    }
+
+    /// The cluster, where this call is about a pod of one.
+    pub fn cluster_of_pod(&self) -> Option<(Kubernetes, &PodName)> {
+        let pod = self.pod.as_ref()?;
+        Some((self.cluster(Limits::default())?, pod))
+    }
+
+    /// A recorded attachment's network.
+    pub fn network(&self, recorded: &Recorded) -> Result<Network, Error> {
+        let (list, args) = (recorded.list()?, recorded.capability_args.clone());
+        Ok(self.network_of(list, args, recorded.source()))
+    }
+
+    /// A network with this call's native plugins.
+    pub fn network_of(
+        &self,
+        list: NetworkConfigList,
+        capability_args: Map<String, Value>,
+        source: Source,
+    ) -> Network {
+        Network::new(self.sandbox, list, capability_args)
+            .from_source(source)
+            .with_native(self.bin_dirs.clone())
+    }
+
+    /// Takes note of whether something could be told to the cluster. A failure is logged, and changes nothing:
+    /// the work is done by then.
+    pub fn tell(&self, what: &str, told: Result<(), Error>) {
+        if let Err(error) = told {
+            self.journal.write(Level::Warn, &format!("{what}: {error}"));
+        }
+    }
+}
+
+fn bin_dirs(configuration: &Configuration, environment: &Environment) -> Vec<PathBuf> {
+    match &configuration.bin_dir {
+        Some(directory) => vec![directory.clone()],
+        None => environment.path.iter().map(PathBuf::from).collect(),
+    }
+}
+
+/// The interface under which a recorded attachment is known.
+pub fn own_attachment(attachment: &Attachment, recorded: &Recorded) -> Attachment {
+    attachment.with_ifname(recorded.ifname.clone())
+}

@@ -1,0 +1,59 @@
+//! What the delegating plugin says of its own work, in weir's log and on standard error.
+
+use std::cell::RefCell;
+use std::path::Path;
+
+use serde_json::json;
+use weir_cni::{Command, Error};
+use weir_files::Paths;
+use weir_host::Log;
+use weir_network::Attachment;
+
+use super::configuration::{Level, Logging};
+
+/// The log of one call.
+pub struct Journal {
+    log: RefCell<Log>,
+    logging: Logging,
+}
+
+impl Journal {
+    /// A journal whose lines name the command and the attachment.
+    pub fn new(
+        paths: &Paths,
+        logging: &Logging,
+        command: Command,
+        network: &str,
+        attachment: &Attachment,
+    ) -> Self {
+        let subject = json!({
+            "command": command.as_str(),
+            "container_id": attachment.container_id,
+            "ifname": attachment.ifname,
+            "network": network,
+            "plugin": "weir",
+        });
+        Self {
+            log: RefCell::new(Log::new(paths.log(), subject, 0)),
+            logging: logging.clone(),
+        }
+    }
+
+    /// Writes a line where its level is told.
+    pub fn write(&self, level: Level, message: &str) {
+        if level > self.logging.level {
+            return;
+        }
+        self.log.borrow_mut().note(level.word(), message);
+        if self.logging.to_stderr {
+            let shown = weir_host::printable(message);
+            eprintln!("weir: {}: {shown}", level.word());
+        }
+    }
+
+    /// Tells of a file that cannot be understood, and where people find it now.
+    pub fn write_set_aside(&self, error: &Error, aside: &Path) {
+        let message = format!("{error}; it is now `{}`", aside.display());
+        self.write(Level::Error, &message);
+    }
+}

@@ -1,0 +1,57 @@
+//! The networks of a Kubernetes pod: what is selected, how it is attached, what is remembered, and what the cluster is told.
+//!
+//! weir as the *delegating plugin* of the Kubernetes Network Custom Resource Definition De-facto Standard ("the standard"
+//! below; its sections are cited by number). [`run`] carries out one call of the runtime: the pod's [`selection`] and the
+//! cluster's [`definition`]s become a plan, the plan is recorded on disk, each network is attached by `weir-network`, and
+//! the [`status`] goes back to the API server ([`kubernetes`]). DEL, CHECK and GC go by the record and need no cluster.
+//!
+//! This crate must not decide by what a cluster object says which plugin may run or what it may do: grants, plugins and
+//! limits are the node's. It knows nothing of components, and touches the pod's own network only through the gate, by a
+//! grant that is fixed in the binary ([`default_route`]).
+//!
+//! # Example
+//!
+//! What a pod's annotation selects:
+//!
+//! ```
+//! use weir_pod::selection;
+//!
+//! let selection = selection::networks("storage, backup/offsite@net2", "apps").expect("a valid selection");
+//! let [storage, offsite] = &selection.elements[..] else {
+//!     panic!("two networks are selected");
+//! };
+//! assert_eq!(storage.reference.to_string(), "apps/storage");
+//! assert_eq!(offsite.reference.to_string(), "backup/offsite");
+//! assert_eq!(offsite.interface.as_deref(), Some("net2"));
+//!
+//! // All that is wrong with it is told at once.
+//! assert!(selection::networks(r#"[{ "name": "storage", "ips": ["10.0.0.300"] }]"#, "apps").is_err());
+//! ```
+
+mod attach;
+mod check;
+pub mod cluster;
+pub mod codes;
+mod collect;
+pub mod configuration;
+pub mod default_route;
+pub mod definition;
+mod delegating;
+mod detach;
+pub mod devices;
+mod execution;
+pub mod hand_out;
+mod journal;
+pub mod kubernetes;
+pub mod multus;
+mod plan;
+pub mod readiness;
+mod record;
+pub mod reference;
+pub mod report;
+pub mod selection;
+pub mod status;
+mod status_command;
+pub mod verify;
+
+pub use delegating::run;

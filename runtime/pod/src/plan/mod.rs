@@ -1,0 +1,259 @@
+//! The plan of a pod: every attachment that it gets, in order, with the configuration that its plugins get.
+//! Nothing is changed by making one.
+
+mod defaults;
+mod definitions;
+mod interfaces;
+mod request;
+mod restrict;
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+use weir_cni::{Error, NetworkConfigList};
+use weir_files::Paths;
+use weir_grant::section::Request;
+use weir_network::{Place, Source};
+
+use super::cluster::{Cluster, Event, Pod};
+use super::configuration::Configuration;
+use super::devices::{self, Devices, info};
+use super::hand_out::{self, hand_out};
+use super::reference::Reference;
+use super::selection::Element;
+use definitions::Definitions;
+
+/// One attachment to be made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    /// What people know the network by: `namespace/name` of its NetworkAttachmentDefinition, or its name.
+    pub network: String,
+    /// Whether it is the cluster-wide default network, or the one in its place.
+    pub is_default: bool,
+    pub definition: Option<Reference>,
+    /// The definition has no text of its own, and selects a file of the node's.
+    pub is_file: bool,
+    pub ifname: String,
+    /// The network, with what the pod asks of it.
+    pub list: NetworkConfigList,
+    pub capability_args: Map<String, Value>,
+    /// What the pod asks of it.
+    pub element: Option<Element>,
+    /// The device that the attachment is of.
+    pub device: Option<Device>,
+    /// The file in which the plugins may tell of it.
+    pub device_info: Option<PathBuf>,
+}
+
+impl Planned {
+    /// What the pod asks for, in its annotation or through the runtime.
+    pub fn asked(&self) -> Vec<Request> {
+        hand_out::asked(self.element.as_ref(), &self.capability_args)
+    }
+}
+
+/// A device that the kubelet gave the pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Such as `intel.com/sriov`.
+    pub resource: String,
+    pub id: String,
+}
+
+/// All attachments of a pod, the default network's first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    pub attachments: Vec<Planned>,
+    /// What the pod's owner should know.
+    pub events: Vec<Event>,
+}
+
+/// What a plan is made from.
+#[derive(Clone, Copy)]
+pub struct Circumstances<'a> {
+    pub configuration: &'a Configuration,
+    pub paths: &'a Paths,
+    /// None outside Kubernetes.
+    pub cluster: Option<&'a dyn Cluster>,
+    pub pod: Option<&'a Pod>,
+    /// The uid that the kubelet knows the pod by: of a static pod not the one that the API server has.
+    pub kubelet_uid: Option<&'a str>,
+    /// `CNI_CONTAINERID`.
+    pub container_id: &'a str,
+    /// `CNI_IFNAME`: the interface of the default network.
+    pub ifname: &'a str,
+}
+
+impl<'a> Circumstances<'a> {
+    /// `confDir`, in which only what nobody but root can have written counts: it is the node's own.
+    fn conf_dir(&self) -> Place<'a> {
+        Place::of_owner(&self.configuration.conf_dir, self.paths.root())
+    }
+}
+
+impl Plan {
+    /// Makes the plan of a pod, or outside Kubernetes of a container.
+    ///
+    /// Errors: those of [`codes`](super::codes), and those of the networks' configurations. Each names the
+    /// network, and what of the pod or of the configuration leads to it.
+    pub fn make(of: Circumstances<'_>) -> Result<Self, Error> {
+        let mut events = Vec::new();
+        let mut definitions = Definitions::new(of.cluster);
+        let mut networks = defaults::networks(of, &mut definitions)?;
+        if let Some(pod) = of.pod {
+            let selected = request::selected(pod, of.configuration, &mut events)?;
+            networks.extend(definitions.of_elements(selected, of.conf_dir())?);
+        }
+        let ifnames = interfaces::names(of.ifname, &networks)?;
+        let mut devices = None;
+        let mut attachments = Vec::with_capacity(networks.len());
+        for (network, ifname) in networks.into_iter().zip(ifnames) {
+            let is_default = attachments.is_empty();
+            let device = device(of, &network, &mut devices)?;
+            attachments.push(network.planned(of, ifname, is_default, device)?);
+        }
+        Ok(Self {
+            attachments,
+            events,
+        })
+    }
+}
+
+/// The cluster-wide default network alone, and where its configuration comes from.
+///
+/// Errors: as of [`Plan::make`].
+pub fn cluster_network(of: Circumstances<'_>) -> Result<(NetworkConfigList, Source), Error> {
+    let mut definitions = Definitions::new(of.cluster);
+    let network = defaults::cluster_network(of, &mut definitions)?;
+    let source = Source {
+        definition: network.text_of().map(ToString::to_string),
+        ..Source::default()
+    };
+    Ok((network.list, source))
+}
+
+/// A network that a container will be attached to.
+#[derive(Clone, Debug, PartialEq)]
+struct Wanted {
+    list: NetworkConfigList,
+    definition: Option<Reference>,
+    /// The configuration is a file of the node's.
+    is_file: bool,
+    /// `k8s.v1.cni.cncf.io/resourceName` of the definition.
+    resource: Option<String>,
+    element: Option<Element>,
+}
+
+impl Wanted {
+    /// A network that no NetworkAttachmentDefinition is about.
+    fn plain(list: NetworkConfigList) -> Self {
+        Self {
+            list,
+            definition: None,
+            is_file: true,
+            resource: None,
+            element: None,
+        }
+    }
+
+    /// The definition whose text the configuration is.
+    fn text_of(&self) -> Option<&Reference> {
+        self.definition.as_ref().filter(|_| !self.is_file)
+    }
+
+    fn name(&self) -> String {
+        match &self.definition {
+            Some(definition) => definition.to_string(),
+            None => self.list.name.clone(),
+        }
+    }
+
+    /// The runtime's capability arguments are those of the network that the runtime knows.
+    fn planned(
+        self,
+        of: Circumstances<'_>,
+        ifname: String,
+        is_default: bool,
+        device: Option<Device>,
+    ) -> Result<Planned, Error> {
+        let network = self.name();
+        let (list, own_args) = self.handed_out(device.as_ref())?;
+        let mut capability_args = match is_default {
+            true => of.configuration.capability_args.clone(),
+            false => Map::new(),
+        };
+        capability_args.extend(own_args);
+        let device_info = self.device_info(of, &ifname, device.is_some());
+        if let Some(file) = &device_info {
+            let file = file.to_string_lossy().into_owned();
+            capability_args.insert(info::CAPABILITY.to_owned(), file.into());
+        }
+        Ok(Planned {
+            network,
+            is_default,
+            definition: self.definition,
+            is_file: self.is_file,
+            ifname,
+            list,
+            capability_args,
+            element: self.element,
+            device,
+            device_info,
+        })
+    }
+
+    /// The list, with what the pod asks of it, and the capability arguments for that.
+    fn handed_out(
+        &self,
+        device: Option<&Device>,
+    ) -> Result<(NetworkConfigList, Map<String, Value>), Error> {
+        let id = device.map(|device| device.id.as_str());
+        match (&self.element, &self.definition) {
+            (Some(element), _) => hand_out(&self.list, element, id),
+            (None, Some(definition)) => hand_out(&self.list, &Element::of(definition.clone()), id),
+            (None, None) => Ok((self.list.clone(), Map::new())),
+        }
+    }
+
+    /// Where the plugins tell of the attachment's device: of one that it is of, and of one that they make.
+    fn device_info(
+        &self,
+        of: Circumstances<'_>,
+        ifname: &str,
+        has_device: bool,
+    ) -> Option<PathBuf> {
+        let mut plugins = self.list.plugins.iter();
+        let is_asked = has_device || plugins.any(|plugin| plugin.has_capability(info::CAPABILITY));
+        let definition = self.definition.as_ref().filter(|_| is_asked)?;
+        Some(info::file_of_attachment(
+            definition,
+            of.container_id,
+            ifname,
+        ))
+    }
+}
+
+/// The next device of the resource that a network is of. What the kubelet gave is looked up once.
+fn device(
+    of: Circumstances<'_>,
+    network: &Wanted,
+    known: &mut Option<Devices>,
+) -> Result<Option<Device>, Error> {
+    let (Some(pod), Some(resource)) = (of.pod, &network.resource) else {
+        return Ok(None);
+    };
+    let devices = match known {
+        Some(devices) => devices,
+        None => known.insert(devices::of_pod(
+            of.paths,
+            of.kubelet_uid.unwrap_or(&pod.uid),
+        )?),
+    };
+    let id = devices
+        .take(resource)
+        .map_err(|e| e.with_prefix(format_args!("network `{}`", network.name())))?;
+    Ok(Some(Device {
+        resource: resource.clone(),
+        id,
+    }))
+}

@@ -1,0 +1,138 @@
+//! Events told after the answer: a container waits for its network, and not for what is said of it.
+//!
+//! A process of its own tells them. It is started and never waited for, so that the runtime has the
+//! answer, and the end of its output, at once.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use weir_cni::Error;
+use weir_files::paths::{Paths, ROOT_VARIABLE};
+use weir_host::Log;
+
+use super::cluster::{Cluster, Event, PodName};
+use super::kubernetes::{Kubernetes, Limits};
+
+/// The running binary, also where another one stands in its place by now.
+pub const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// The command of the process that tells events. People have no use for it.
+pub const COMMAND: &str = "report-events";
+
+/// How long that process may take; nobody waits for it, and it must not stay for ever.
+pub const LIMITS: Limits = Limits {
+    request: Duration::from_secs(5),
+    call: Duration::from_secs(10),
+};
+
+/// What the process needs of its parent's environment.
+const KEPT: [&str; 3] = [
+    ROOT_VARIABLE,
+    "KUBERNETES_SERVICE_HOST",
+    "KUBERNETES_SERVICE_PORT",
+];
+
+/// What it reads from standard input.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Report {
+    kubeconfig: Option<PathBuf>,
+    pod: PodName,
+    events: Vec<Event>,
+}
+
+/// Has `program`, which is [`OWN_PROGRAM`] but in tests, tell events about a pod. `kubeconfig` is as in
+/// [`Kubernetes::connect`]. Errors: the process cannot be started.
+pub fn later(
+    program: &Path,
+    kubeconfig: Option<&Path>,
+    pod: &PodName,
+    events: &[Event],
+) -> io::Result<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let report = Report {
+        kubeconfig: kubeconfig.map(Path::to_owned),
+        pod: pod.clone(),
+        events: events.to_vec(),
+    };
+    let kept = KEPT
+        .iter()
+        .filter_map(|key| Some((key, std::env::var_os(key)?)));
+    Command::new(program)
+        .arg(COMMAND)
+        .env_clear()
+        .envs(kept)
+        .stdin(in_memory(&serde_json::to_vec(&report)?)?)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    Ok(())
+}
+
+/// The content as a file: a pipe would need somebody who writes while the other one reads.
+fn in_memory(content: &[u8]) -> io::Result<File> {
+    let file = memfd_create("events", MFdFlags::MFD_CLOEXEC)?;
+    let mut file = File::from(file);
+    file.write_all(content)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+/// The other process' part: tells what it reads. Nobody sees how it ends, so that a failure stands in weir's
+/// log, too.
+pub fn carry_out(mut input: impl Read, paths: &Paths) -> Result<(), Error> {
+    let mut text = Vec::new();
+    let read = input.read_to_end(&mut text);
+    read.map_err(|error| Error::io_failure(format!("the events to report: {error}")))?;
+    let report: Report = serde_json::from_slice(&text)
+        .map_err(|error| Error::decoding_failure(format!("the events to report: {error}")))?;
+    let cluster = Kubernetes::connect(report.kubeconfig.as_deref(), paths, LIMITS);
+    let told = cluster.report(&report.pod, &report.events);
+    told.inspect_err(|error| note(paths, &report.pod, error))
+}
+
+fn note(paths: &Paths, pod: &PodName, error: &Error) {
+    let subject = json!({ "pod": format!("{}/{}", pod.namespace, pod.name) });
+    Log::new(paths.log(), subject, 0).note("warn", &error.to_string());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::EventKind;
+
+    #[test]
+    fn a_report_is_read_as_it_was_written() {
+        let report = Report {
+            kubeconfig: Some("/etc/kubeconfig".into()),
+            pod: PodName {
+                namespace: "default".to_owned(),
+                name: "web".to_owned(),
+                uid: Some("1".to_owned()),
+            },
+            events: vec![Event {
+                kind: EventKind::Normal,
+                reason: "AddedInterface".to_owned(),
+                message: "Add eth0".to_owned(),
+            }],
+        };
+        let mut file = in_memory(&serde_json::to_vec(&report).expect("JSON")).expect("a file");
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).expect("content");
+        let read: Report = serde_json::from_slice(&text).expect("a report");
+        assert_eq!(read, report);
+    }
+
+    #[test]
+    fn what_is_no_report_is_an_error() {
+        let error = carry_out(&b"{}"[..], &Paths::below("/nowhere")).unwrap_err();
+        assert!(error.msg.contains("events to report"), "{error}");
+    }
+}

@@ -1,0 +1,189 @@
+//! The JSON list format (section 4.1.2): one object for each attachment.
+
+use serde_json::{Map, Value};
+
+use super::faults::{Consequence, Faults};
+use super::{Element, MOST_ELEMENTS, capabilities, keys, place};
+use crate::reference::Reference;
+
+/// The keys of an element.
+const KEYS: [&str; 11] = [
+    "name",
+    "namespace",
+    "ips",
+    "mac",
+    "interface",
+    "cni-args",
+    "portMappings",
+    "bandwidth",
+    "default-route",
+    "infiniband-guid",
+    "ipam-claim-reference",
+];
+
+/// A key that differs from a known one by no more is probably meant to be that.
+const CLOSE: usize = 2;
+
+/// The elements, in order; none in the place of a faulty one.
+pub(super) fn elements(
+    text: &str,
+    namespace: &str,
+    faults: &mut Faults,
+    notes: &mut Vec<String>,
+) -> Vec<Option<Element>> {
+    let items: Vec<Value> = match serde_json::from_str(text) {
+        Ok(items) => items,
+        Err(error) => {
+            faults.fatal(format!("is not a JSON list: {error}"));
+            return Vec::new();
+        }
+    };
+    if items.len() > MOST_ELEMENTS {
+        faults.fatal(keys::too_many(items.len()));
+        return Vec::new();
+    }
+    let read = |(index, item)| element(index, item, namespace, faults, notes);
+    items.iter().enumerate().map(read).collect()
+}
+
+fn element(
+    index: usize,
+    item: &Value,
+    namespace: &str,
+    faults: &mut Faults,
+    notes: &mut Vec<String>,
+) -> Option<Element> {
+    let Some(object) = item.as_object() else {
+        let found = keys::not("an object with the key name", item);
+        faults.fatal(format!("{}: {found}", place(index, None)));
+        return None;
+    };
+    let named = reference(object, namespace);
+    let mut reader = Reader {
+        place: place(index, named.as_ref().ok()),
+        object,
+        faults,
+        is_sound: true,
+    };
+    if let Err(fault) = &named {
+        reader.fault(Consequence::PodFails, fault.clone());
+    }
+    notes.extend(ignored(&reader.place, object));
+    // Without a network it is still told what else is wrong.
+    let reference = named.unwrap_or_else(|_| nobody());
+    let element = reader.element(reference);
+    reader.is_sound.then_some(element)
+}
+
+/// Stands for the network of an element that names none, until the element is dropped.
+fn nobody() -> Reference {
+    Reference {
+        namespace: String::new(),
+        name: String::new(),
+    }
+}
+
+/// The members of one object, read by their keys.
+struct Reader<'a> {
+    place: String,
+    object: &'a Map<String, Value>,
+    faults: &'a mut Faults,
+    is_sound: bool,
+}
+
+impl Reader<'_> {
+    fn element(&mut self, reference: Reference) -> Element {
+        use Consequence::{PodFails, SelectionIgnored};
+        Element {
+            ips: self
+                .key("ips", SelectionIgnored, keys::ips)
+                .unwrap_or_default(),
+            mac: self.key("mac", SelectionIgnored, keys::mac),
+            interface: self.interface(),
+            cni_args: self
+                .key("cni-args", PodFails, keys::cni_args)
+                .unwrap_or_default(),
+            port_mappings: self.key("portMappings", PodFails, capabilities::port_mappings),
+            bandwidth: self.key("bandwidth", PodFails, capabilities::bandwidth),
+            default_route: self.key("default-route", PodFails, keys::default_route),
+            infiniband_guid: self
+                .key("infiniband-guid", PodFails, keys::infiniband_guid)
+                .flatten(),
+            ipam_claim_reference: self
+                .key("ipam-claim-reference", PodFails, keys::claim)
+                .flatten(),
+            reference,
+        }
+    }
+
+    /// The value of a key; none for one that is missing, null or faulty.
+    fn key<T>(
+        &mut self,
+        key: &str,
+        consequence: Consequence,
+        read: impl FnOnce(&Value) -> Result<T, String>,
+    ) -> Option<T> {
+        let value = self.object.get(key).filter(|value| !value.is_null())?;
+        match read(value) {
+            Ok(value) => Some(value),
+            Err(fault) => {
+                self.fault(consequence, format!("{key}: {fault}"));
+                None
+            }
+        }
+    }
+
+    /// `interface`, whose fault can be of either consequence.
+    fn interface(&mut self) -> Option<String> {
+        let name = self.key("interface", Consequence::SelectionIgnored, keys::text)?;
+        if let Some((consequence, fault)) = keys::interface_fault(&name) {
+            self.fault(consequence, format!("interface: {fault}"));
+        }
+        Some(name)
+    }
+
+    fn fault(&mut self, consequence: Consequence, fault: String) {
+        self.is_sound = false;
+        let place = &self.place;
+        self.faults.add(consequence, format!("{place}: {fault}"));
+    }
+}
+
+/// `name` and `namespace` (4.1.2.1.1 and 4.1.2.1.2).
+fn reference(object: &Map<String, Value>, pod_namespace: &str) -> Result<Reference, String> {
+    let given = |key: &str| match object.get(key).filter(|value| !value.is_null()) {
+        Some(value) => keys::text(value).map_err(|fault| format!("{key}: {fault}")),
+        None => Ok(String::new()),
+    };
+    let (name, namespace) = (given("name")?, given("namespace")?);
+    if name.is_empty() {
+        return Err("name: is missing, expected that of a NetworkAttachmentDefinition".to_owned());
+    }
+    let namespace = Some(namespace.as_str()).filter(|namespace| !namespace.is_empty());
+    Reference::new(namespace.unwrap_or(pod_namespace), &name)
+}
+
+/// Keys without a period are the standard's, and no version of it that weir knows has these. Those with one
+/// are somebody else's.
+fn ignored(place: &str, object: &Map<String, Value>) -> Vec<String> {
+    let is_unknown = |key: &&String| !key.contains('.') && !KEYS.contains(&key.as_str());
+    let note = |key: &String| {
+        let shown = keys::shown(key);
+        match meant(key) {
+            Some(meant) => format!("{place}: {shown} is no key and is ignored; is {meant} meant?"),
+            None => format!("{place}: {shown} is no key and is ignored"),
+        }
+    };
+    object.keys().filter(is_unknown).map(note).collect()
+}
+
+/// The key that an unknown one is probably meant to be. `interfaceRequest` is an old name that Multus had.
+fn meant(key: &str) -> Option<&'static str> {
+    if key == "interfaceRequest" {
+        return Some("interface");
+    }
+    let written = key.to_lowercase().replace('_', "-");
+    let distance = |known: &str| strsim::osa_distance(&written, &known.to_lowercase());
+    let nearest = KEYS.into_iter().min_by_key(|known| distance(known))?;
+    (distance(nearest) <= CLOSE.min(nearest.len() / 2)).then_some(nearest)
+}
