@@ -94,7 +94,7 @@ plugins-dev: tools
 collect-dev = @tests/collect-plugins target/plugins/debug $(DEV_OUT) \
 	$(call built,$(WASI),debug,hostile) $(call built,$(BARE),debug,$(PLUGINS))
 
-# The program is built with nothing inside while the compiler is, and then linked again with what that made.
+# The program is built with nothing inside while the compiler is, and then again with what that made.
 dev: plugins-dev
 	$(call build-dev,$(WASI),weir-example-hostile)
 	$(CARGO) build $(DEV) $(ALL) --bin weir --bin weir-compiler --bin weir-aot

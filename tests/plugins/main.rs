@@ -6,6 +6,7 @@ mod examples;
 mod inspect;
 mod new;
 mod recorded;
+mod standard;
 mod test;
 
 use std::fs;

@@ -10,6 +10,3 @@ pub fn put() {
     // SAFETY: the code was made by `weir-compiler`, built from the same sources (`tests/collect-plugins`).
     unsafe { put_inside(INSIDE) };
 }
-
-#[cfg(test)]
-mod tests;

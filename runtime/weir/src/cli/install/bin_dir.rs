@@ -13,8 +13,8 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use weir_files::rename;
 
-use super::OWN_NAME;
 use super::kept;
+use crate::OWN_NAME;
 
 /// The running program, also where its file was replaced or removed meanwhile.
 const OWN_PROGRAM: &str = "/proc/self/exe";

@@ -12,8 +12,8 @@ use weir_network::{Attachment, run_plugin, source_of_call};
 use weir_pod as pod;
 use weir_sandbox::Sandbox;
 
-use super::OWN_NAME;
-use super::output::complain;
+use crate::OWN_NAME;
+use crate::cli::output::complain;
 
 /// A configuration larger than this is a mistake or an attack.
 const LARGEST_INPUT: u64 = 4 << 20;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 use weir_cni::NetworkConfigList;
 
-use super::OWN_NAME;
 use super::arguments::ConfigurationArguments;
+use crate::OWN_NAME;
 
 /// Paths that the configuration names, as the node has them.
 pub struct NodePaths {

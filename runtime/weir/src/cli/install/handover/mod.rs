@@ -125,7 +125,7 @@ impl<'a> Handover<'a> {
 
     /// Once weir's links are gone: what was attached meanwhile. weir's program must still be there.
     pub fn carry_on(&mut self) -> Result<()> {
-        in_flight::wait(&self.around.bin_dir.join(super::OWN_NAME));
+        in_flight::wait(&self.around.bin_dir.join(crate::OWN_NAME));
         self.carry_out()
     }
 

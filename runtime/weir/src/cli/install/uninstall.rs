@@ -14,7 +14,8 @@ use super::bin_dir::{BinDir, Restored};
 use super::conf_dir::{configurations, has_type, is_configuration, own_configurations};
 use super::handover::Handover;
 use super::node::KUBECONFIG;
-use super::{OWN_NAME, kept, needed, small};
+use super::{kept, needed, small};
+use crate::OWN_NAME;
 use crate::cli::output::say;
 
 #[derive(Args)]

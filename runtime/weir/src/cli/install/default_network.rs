@@ -7,9 +7,9 @@ use anyhow::{Result, bail};
 use weir_cni::NetworkConfigList;
 use weir_network::{self as network, Place};
 
-use super::OWN_NAME;
 use super::conf_dir::{Search, configurations, has_type};
 use super::multus;
+use crate::OWN_NAME;
 
 /// The default network and the file that has it.
 pub struct DefaultNetwork {

@@ -10,7 +10,7 @@ use weir_sandbox::{BuiltIn, Inside, put_inside};
 pub fn put_static_inside() {
     static ONE: OnceLock<BuiltIn> = OnceLock::new();
     let one = ONE.get_or_init(|| {
-        let shipped = include_bytes!("../../../plugins/static/grant.yaml");
+        let shipped = include_bytes!("../../../../plugins/static/grant.yaml");
         let mut grant = Document::read(shipped).expect("a shipped grant is valid");
         let tenants = grant.spec.tenants.take();
         BuiltIn {

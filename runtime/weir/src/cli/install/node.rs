@@ -13,11 +13,12 @@ use super::conf_dir::{Search, own_configurations};
 use super::configuration::{self, NodePaths};
 use super::default_network;
 use super::kept;
+use super::kubeconfig;
 use super::multus;
 use super::plugin_names;
 use super::small::{self, SmallFile};
 use super::takeover::Takeover;
-use super::{OWN_NAME, kubeconfig};
+use crate::OWN_NAME;
 use crate::cli::output::{Answer, complain, say};
 
 /// Where the kubeconfig is in the directory of network configurations.

@@ -11,9 +11,9 @@ use weir_files::{Paths, ownership};
 use weir_pod::configuration;
 use weir_pod::multus::Multus;
 
-use super::OWN_NAME;
 use super::conf_dir::{Search, configurations, has_type, untrusted};
 use super::kept;
+use crate::OWN_NAME;
 use crate::cli::output::show;
 
 /// The type of Multus' plugin.

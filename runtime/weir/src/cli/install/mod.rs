@@ -27,8 +27,8 @@ use weir_sandbox::{Catalogue, missing_plugins};
 pub use arguments::Arguments;
 pub use uninstall::{Arguments as UninstallArguments, run as uninstall};
 
-use super::OWN_NAME;
 use super::output::{Answer, complain, show};
+use crate::OWN_NAME;
 use crate::cli::output::print_line;
 use bin_dir::BinDir;
 use node::Node;
