@@ -17,16 +17,15 @@ const HEADER: usize = 16;
 /// from the socket's first.
 const QUESTIONS: u32 = 4;
 
-/// The first sequence number of a socket of each protocol.
-const OF_ROUTE: u32 = 1;
-const OF_NETFILTER: u32 = (1 << 31) + 1;
+/// The first sequence number of a socket.
+const FIRST: u32 = (1 << 31) + 1;
 
 /// A host whose kernel says what the input says. The second value must be kept as long as the first.
 pub fn kernel_that_says(input: &[u8]) -> (Namespaces, [OwnedFd; 2]) {
     let (route, route_peer) = pair();
     let (netfilter, netfilter_peer) = pair();
-    for (peer, first) in [(&route_peer, OF_ROUTE), (&netfilter_peer, OF_NETFILTER)] {
-        for datagram in datagrams(input, first) {
+    for peer in [&route_peer, &netfilter_peer] {
+        for datagram in datagrams(input) {
             // What finds no room is not said.
             let _ = send(peer.as_raw_fd(), &datagram, MsgFlags::MSG_DONTWAIT);
         }
@@ -42,15 +41,15 @@ fn pair() -> (OwnedFd, OwnedFd) {
     socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags).expect("two descriptors")
 }
 
-/// The messages of an input, with sequence numbers from `first` on.
-fn datagrams(mut input: &[u8], first: u32) -> Vec<Vec<u8>> {
+/// The messages of an input, with sequence numbers from the first on.
+fn datagrams(mut input: &[u8]) -> Vec<Vec<u8>> {
     let mut datagrams: Vec<(u32, Vec<u8>)> = Vec::new();
     while let Some((header, _)) = input.split_first_chunk::<HEADER>() {
         let number = |at: usize| {
             u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
         };
         let length = (number(0) as usize).clamp(HEADER, input.len());
-        let sequence = first + number(8).wrapping_sub(1) % QUESTIONS;
+        let sequence = FIRST + number(8).wrapping_sub(1) % QUESTIONS;
         let mut message = input[..length].to_vec();
         message[..4].copy_from_slice(&(length as u32).to_ne_bytes());
         message[8..12].copy_from_slice(&sequence.to_ne_bytes());

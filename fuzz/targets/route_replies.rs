@@ -20,12 +20,12 @@ fuzz_target!(|input: &[u8]| {
     let (mut host, _peers) = kernel_that_says(replies);
     let host = &mut host;
     match question % 16 {
-        0 => drop(kernel::link::find(
+        0 => drop(kernel::without_permit::find_link(
             host,
             Namespace::Host,
             &LinkReference::Index(2),
         )),
-        1 => drop(kernel::link::find(
+        1 => drop(kernel::without_permit::find_link(
             host,
             Namespace::Host,
             &LinkReference::Name("eth0".into()),
@@ -94,7 +94,7 @@ fuzz_target!(|input: &[u8]| {
                 kernel::neighbour::list(host, permit)
             }));
         }
-        10 => drop(kernel::traffic::standing(host, &eth0(), Handle::ROOT)),
+        10 => drop(kernel::without_permit::standing_discipline(host, &eth0(), Handle::ROOT)),
         11 => {
             let list = traffic::ListQdiscs { link: eth0() };
             drop(permitted(list, |permit| {

@@ -15,7 +15,7 @@ use weir_grant::store::Configured;
 use weir_grant::{Limits, Namespace};
 use weir_kernel::firewalld::Firewalld;
 use weir_kernel::link::Link;
-use weir_kernel::lock::Shared;
+use weir_kernel::without_permit::SharedLock;
 use weir_kernel::{self as kernel, Error, Namespaces};
 
 use super::bindings::weir::cni::types::{self, LinkReference};
@@ -46,7 +46,7 @@ pub struct Setup {
     pub deadline: Instant,
     pub log: Log,
     /// Held while an ADD is under way.
-    pub lock: Option<Shared>,
+    pub lock: Option<SharedLock>,
     /// Runs the IPAM plugin that the configuration names; none for an IPAM plugin itself.
     pub ipam: Option<Box<dyn RunIpam>>,
 }
@@ -63,7 +63,7 @@ pub struct Host {
     pub(super) configured: Configured,
     pub(super) deadline: Instant,
     pub(super) log: Log,
-    pub(super) lock: Option<Shared>,
+    pub(super) lock: Option<SharedLock>,
     pub(super) ipam: Option<Box<dyn RunIpam>>,
     pub(super) firewalld: Firewalld,
     /// What this invocation did, in order, and the host can undo.
@@ -262,7 +262,8 @@ impl Host {
         link: &LinkReference,
     ) -> Result<Link, Error> {
         let there = namespace.into();
-        let found = kernel::link::find(&mut self.namespaces, there, &link.clone().into())?;
+        let found =
+            kernel::without_permit::find_link(&mut self.namespaces, there, &link.clone().into())?;
         self.meet(there, found.clone());
         Ok(found)
     }

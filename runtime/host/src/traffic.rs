@@ -37,7 +37,9 @@ impl Contract for Host {
         let parent = Handle(parent);
         let standing = match link.is_absent() {
             true => None,
-            false => kernel::traffic::standing(&mut self.namespaces, &link, parent)?,
+            false => {
+                kernel::without_permit::standing_discipline(&mut self.namespaces, &link, parent)?
+            }
         };
         let operation = traffic::DeleteQdisc {
             link,

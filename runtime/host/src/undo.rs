@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use weir_grant::section::in_one_part;
 use weir_grant::{Namespace, link};
-use weir_kernel::lock::Shared;
 use weir_kernel::store::StorePlace;
 use weir_kernel::sysctl::shared::Notes;
+use weir_kernel::without_permit::SharedLock;
 use weir_kernel::{self as kernel, Code, Error};
 
 use super::state::Host;
@@ -161,7 +161,11 @@ impl Host {
     /// A bridge that this invocation made may have got other containers' ports since: it goes only
     /// while no other invocation is under way, and only without ports.
     fn undo_bridge(&mut self, delete: link::Delete) -> Result<(), Error> {
-        let alone = self.lock.as_mut().map(Shared::try_exclusive).transpose()?;
+        let alone = self
+            .lock
+            .as_mut()
+            .map(SharedLock::try_exclusive)
+            .transpose()?;
         if alone != Some(true) {
             return Ok(());
         }

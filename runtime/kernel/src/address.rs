@@ -14,7 +14,7 @@ use weir_grant::link::LinkFacts;
 
 use super::error::{Code, Error};
 use super::namespace::Namespaces;
-use super::notification::{Group, Notifications, Wait};
+use super::netlink::{Group, Notifications, Wait};
 
 /// One address of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,7 +178,9 @@ fn wait_until_settled(
     if tentative(namespaces, link)?.is_none() {
         return Ok(());
     }
-    let mut changes = Notifications::subscribe(namespaces, link.namespace, Group::Ipv6Address)?;
+    let mut changes = namespaces.enter(link.namespace, || {
+        Notifications::subscribe(Group::Ipv6Address)
+    })??;
     while let Some(address) = tentative(namespaces, link)? {
         if !changes.next(wait, |change| concerns(change, link))? {
             return Err(wait.timed_out(format_args!("{address} is still tentative")));

@@ -17,7 +17,7 @@ use weir_grant::conntrack::{Delete, Filter};
 
 use super::error::{Code, Error};
 use super::namespace::Namespaces;
-use super::netfilter::{MessageType, NetfilterSocket};
+use super::netlink::{MessageType, NetfilterSocket};
 
 /// `NFNL_SUBSYS_CTNETLINK`, `IPCTNL_MSG_CT_GET`, `IPCTNL_MSG_CT_DELETE`.
 const SUBSYSTEM: u8 = 1;

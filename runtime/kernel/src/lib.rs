@@ -5,12 +5,8 @@
 //! kernel through the sockets of an invocation's [`Namespaces`], by netlink and never by a program. An [`Error`] has the
 //! kernel's own words where it gave any.
 //!
-//! What weir does on its own behalf, and shows no plugin, needs no permit: opening a namespace; [`link::find`], which tells
-//! what a link is before the gate is asked about it, and [`link::is_taken`], by which weir finds names for new ones;
-//! [`traffic::standing`], which tells the same of the discipline that is to be removed; [`lock`]; and the sockets of
-//! [`netlink`] and [`netfilter`], with which `weir plugin test` looks at what a plugin has left. An invocation's own are out
-//! of reach from the floors above. A native plugin is no plugin of the sandbox, and running one ([`program`]) takes a
-//! permit all the same.
+//! What weir does on its own behalf, and shows no plugin, needs no permit, and all of it is in [`without_permit`]. No socket
+//! leaves this crate: who has one is past the gate.
 //!
 //! This crate must not decide what a plugin may do, nor know of WebAssembly, of the contract, or of pods: whoever calls it
 //! has asked the gate.
@@ -46,25 +42,20 @@ pub mod file;
 pub mod firewall;
 pub mod firewalld;
 pub mod link;
-mod link_answer;
-pub mod lock;
 pub mod memory;
-pub mod namespace;
+mod namespace;
 pub mod neighbour;
-pub mod netfilter;
-pub mod netlink;
-pub mod notification;
+mod netlink;
 pub mod program;
 pub mod route;
-pub mod socket;
 pub mod store;
 pub mod sysctl;
 pub mod traffic;
-mod traffic_answer;
 mod visit;
+pub mod without_permit;
 
 #[cfg(test)]
 mod tests;
 
 pub use error::{Code, Error};
-pub use namespace::{Namespaces, open_container};
+pub use namespace::Namespaces;

@@ -15,7 +15,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use weir_grant::Namespace;
 
 use super::error::{Code, Error};
-use super::netfilter::NetfilterSocket;
+use super::netlink::NetfilterSocket;
 use super::netlink::RouteSocket;
 use super::visit::visit;
 

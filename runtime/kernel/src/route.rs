@@ -13,7 +13,6 @@ use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::address::Family;
-use weir_grant::pattern::contains;
 use weir_grant::route::{
     Add, Delete, Get, List, MAIN_TABLE, NextHop as WantedHop, Replace, Route as Wanted, RouteKind,
 };
@@ -272,7 +271,11 @@ pub fn list(namespaces: &mut Namespaces, permit: &Permit<List>) -> Result<Vec<Ro
 }
 
 /// The routes of one family, restricted by the kernel as far as it can.
-fn dump(namespaces: &mut Namespaces, wanted: &List, family: Family) -> Result<Vec<Route>, Error> {
+pub(crate) fn dump(
+    namespaces: &mut Namespaces,
+    wanted: &List,
+    family: Family,
+) -> Result<Vec<Route>, Error> {
     let mut question = RouteMessage::default();
     question.header.address_family = address_family(family);
     let table = table(wanted).map(RouteAttribute::Table);
@@ -306,52 +309,6 @@ fn passes(wanted: &List, route: &Route) -> bool {
         && wanted.link.as_ref().is_none_or(|link| over(link.index))
         && wanted.gateway.is_none_or(by)
         && table(wanted).is_none_or(|table| table == route.table)
-}
-
-/// The kernel's table of a namespace's own addresses.
-const LOCAL_TABLE: u32 = 255;
-
-/// The routes of the host that overlap a network, with the links that they lead over: for the gate. The default route is
-/// none of them, nor is what every link has of its own (`fe80::/10`, `ff00::/8`).
-///
-/// It takes as long as there are routes: it is asked for what is put on the host for the first time.
-pub fn overlapping(
-    namespaces: &mut Namespaces,
-    network: IpNet,
-) -> Result<Vec<(IpNet, u32)>, Error> {
-    let family = Family::of(&network.addr());
-    let mut found = Vec::new();
-    for table in [MAIN_TABLE, LOCAL_TABLE] {
-        let all = List {
-            namespace: Namespace::Host,
-            family: Some(family),
-            destination: None,
-            link: None,
-            gateway: None,
-            table: Some(table),
-        };
-        let routes = dump(namespaces, &all, family)
-            .map_err(|e| e.while_doing(format_args!("look for routes that overlap {network}")))?;
-        for route in routes.into_iter().filter(|route| route.table == table) {
-            if overlaps(network, route.destination) {
-                let hops = route.next_hops.iter().map(|hop| hop.link);
-                let links = hops.chain([route.link]).flatten();
-                found.extend(links.map(|link| (route.destination, link)));
-            }
-        }
-    }
-    Ok(found)
-}
-
-fn overlaps(network: IpNet, destination: IpNet) -> bool {
-    let of_every_link = |all: &str| {
-        let all: IpNet = all.parse().expect("a network");
-        contains(&all, &destination)
-    };
-    destination.prefix_len() > 0
-        && (contains(&network.trunc(), &destination) || contains(&destination, &network))
-        && !of_every_link("fe80::/10")
-        && !of_every_link("ff00::/8")
 }
 
 /// The route that the kernel would take. Errors: `NotFound` where there is none.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use weir_cni::{Args, Command, Environment, Error};
-use weir_kernel::{self as kernel, open_container};
+use weir_kernel::without_permit::{OpenError, open_container};
 
 /// One attachment, as the runtime names it.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ impl Attachment {
 fn open(command: Command, path: &str, may_be_own: bool) -> Result<Option<OwnedFd>, Error> {
     match open_container(Path::new(path), may_be_own) {
         Ok(namespace) => Ok(Some(namespace)),
-        Err(kernel::namespace::OpenError::Gone(_)) if command == Command::Del => Ok(None),
+        Err(OpenError::Gone(_)) if command == Command::Del => Ok(None),
         Err(error) => Err(Error::invalid_netns(format!("CNI_NETNS: {error}"))),
     }
 }

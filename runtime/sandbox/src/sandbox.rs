@@ -13,7 +13,7 @@ use weir_grant::{Invocation, Limits};
 use weir_host::bindings::PluginPre;
 use weir_host::{Host, Log, RunIpam, Setup};
 use weir_kernel::Namespaces;
-use weir_kernel::lock::Shared;
+use weir_kernel::without_permit::SharedLock;
 
 use super::call::Call;
 use super::catalogue::{Catalogue, Plugin};
@@ -159,7 +159,7 @@ impl Sandbox {
         // An IPAM plugin runs under its main plugin's.
         let lock = match (&role, request.command) {
             (Role::Main { .. }, Command::Add) => {
-                Some(Shared::take(&self.paths).map_err(|e| Error::io_failure(e.to_string()))?)
+                Some(SharedLock::take(&self.paths).map_err(|e| Error::io_failure(e.to_string()))?)
             }
             _ => None,
         };

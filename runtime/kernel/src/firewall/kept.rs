@@ -9,7 +9,7 @@ use weir_grant::firewall::Rule;
 use super::kind::Kind;
 use super::set::malformed;
 use crate::error::Error;
-use crate::netfilter::NetfilterSocket;
+use crate::netlink::NetfilterSocket;
 
 /// Where a rule is put, with the handle of the one beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The types of nftables messages.
 
-use crate::netfilter::MessageType;
+use crate::netlink::MessageType;
 
 /// `NFNL_SUBSYS_NFTABLES`.
 pub(super) const SUBSYSTEM: u8 = 10;

@@ -25,11 +25,12 @@ mod comment;
 mod expression;
 mod family;
 mod field;
+pub(crate) mod find;
 mod kept;
 mod kind;
-mod own;
+pub(crate) mod own;
 mod read;
-mod reference;
+pub(crate) mod reference;
 mod refusal;
 mod rule;
 mod set;
@@ -40,19 +41,16 @@ mod value;
 use weir_gate::Permit;
 use weir_grant::firewall::{
     Apply, Chain, Element, Family, GetElement, ListChains, ListElements, ListRules, ListSets, Rule,
-    Value,
 };
 
-pub use self::own::{
-    OwnElement, OwnTable, administrators, own_elements, own_tables, remove_unused_table,
-};
-pub use self::reference::{count as count_reference, masquerade_chain, remove as remove_reference};
+pub use self::own::remove_unused_table;
+pub use self::reference::{masquerade_chain, remove_reference};
 
 use self::family::protocol_family;
 use self::read::Reader;
 use super::error::Error;
 use super::namespace::Namespaces;
-use super::netfilter::NetfilterSocket;
+use super::netlink::NetfilterSocket;
 
 /// Carries out commands as one transaction, and returns the transactions that take back what it
 /// created, in the order in which they are to be carried out. What another invocation has put
@@ -115,23 +113,6 @@ pub fn get_element(
     namespaces.netfilter(get.namespace, |socket| {
         reader(socket, get.family, &get.table).element(&get.set, &get.key)
     })
-}
-
-/// One element of a set in the table of a transaction, for the gate; none where there is no such set.
-pub fn find_element(
-    namespaces: &mut Namespaces,
-    apply: &Apply,
-    set: &str,
-    key: &[Value],
-) -> Result<Option<Element>, Error> {
-    check::name(set)?;
-    let found = namespaces.netfilter(apply.namespace, |socket| {
-        reader(socket, apply.family, &apply.table).element(set, key)
-    });
-    match found {
-        Err(error) if error.is_not_found() => Ok(None),
-        found => found,
-    }
 }
 
 /// All elements of a set. Errors: `NotFound`.

@@ -15,7 +15,7 @@ use super::set::malformed;
 use super::transaction::Transaction;
 use crate::error::{Code, Error};
 use crate::namespace::Namespaces;
-use crate::netfilter::NetfilterSocket;
+use crate::netlink::NetfilterSocket;
 
 /// What the names of the tables begin with; the plugin's name comes behind it.
 const PREFIX: &str = "weir_";

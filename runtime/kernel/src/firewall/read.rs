@@ -11,7 +11,7 @@ use super::family::{CHAIN_TYPES, hook_at};
 use super::kind::Kind;
 use super::set::{Schema, malformed};
 use crate::error::{Code, Error};
-use crate::netfilter::NetfilterSocket;
+use crate::netlink::NetfilterSocket;
 
 /// `NF_DROP` as a policy.
 const DROP: u32 = 0;

@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use weir_grant::firewall::{Apply, Command, Elements, Rule};
 
 use crate::error::{Code, Error};
-use crate::netfilter::{Batch, FAMILY_HEADER, Refusal};
+use crate::netlink::{Batch, FAMILY_HEADER, Refusal};
 
 /// `struct nlmsghdr` and `struct nfgenmsg`: what stands before the attributes.
 const HEADERS: usize = 16 + FAMILY_HEADER;

@@ -21,7 +21,7 @@ use super::set::{self, Entry, Schema};
 use super::undo::Created;
 use super::{check, comment, refusal, rule};
 use crate::error::{Code, Error};
-use crate::netfilter::{Batch, NetfilterSocket};
+use crate::netlink::{Batch, NetfilterSocket};
 
 /// `NLM_F_…` of messages that make something, and `NLM_F_NONREC` of those that delete.
 const EXCLUSIVE: u16 = 0x200;

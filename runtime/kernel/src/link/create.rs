@@ -8,9 +8,10 @@ use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::link::{Create, LinkFacts, NewKind, NewPeer};
 
+use super::find::is_name_taken;
 use super::message::{attributes, discard, info, into_namespace, of_kind, refused_mac, set_up};
 use super::read::Link;
-use super::{by_name, is_taken, name, name_taken, request, tap, update};
+use super::{by_name, name, name_taken, request, tap, update};
 use crate::error::{Code, Error};
 use crate::namespace::Namespaces;
 
@@ -132,7 +133,7 @@ fn explain_taken(
     (namespace, asked): (Namespace, &str),
     name: &str,
 ) -> Result<(), Error> {
-    if !asked.is_empty() && is_taken(namespaces, namespace, name)? {
+    if !asked.is_empty() && is_name_taken(namespaces, namespace, name)? {
         return Err(name_taken(namespace, name));
     }
     Ok(())
@@ -186,7 +187,7 @@ fn from_other_namespace(
     match send_new(namespaces, lower.namespace, message.clone()) {
         Ok(()) => return read_back(namespaces, wanted.namespace, &wanted.name),
         Err(error) if error.errno != Some(Errno::EEXIST) => return Err(error),
-        Err(_) if is_taken(namespaces, wanted.namespace, &wanted.name)? => {
+        Err(_) if is_name_taken(namespaces, wanted.namespace, &wanted.name)? => {
             return Err(name_taken(wanted.namespace, &wanted.name));
         }
         Err(_) => {}

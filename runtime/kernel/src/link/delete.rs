@@ -5,7 +5,8 @@ use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use weir_gate::Permit;
 use weir_grant::link::Delete;
 
-use super::{by_index, standing};
+use super::by_index;
+use super::find::standing;
 use crate::error::{Code, Error};
 use crate::namespace::Namespaces;
 use crate::netlink::RouteSocket;

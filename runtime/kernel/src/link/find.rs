@@ -1,9 +1,12 @@
-//! What a link is: the facts that a grant is matched against.
+//! What a link is: the facts that a grant is matched against. The gate has not been asked by then, so that all of it is
+//! reached by way of [`without_permit`](crate::without_permit) alone.
 
+use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkMessage;
 use weir_grant::Namespace;
+use weir_grant::link::LinkFacts;
 
-use super::{Link, by_index, by_name, name, read, request};
+use super::{Link, by_index, by_name, link_message, name, read, request, without_statistics};
 use crate::error::Error;
 use crate::namespace::Namespaces;
 use crate::netlink::RouteSocket;
@@ -19,7 +22,7 @@ pub enum LinkReference {
 /// to a plugin.
 ///
 /// Errors: `NotFound`; `Invalid` for a name that no link can have, `NoNamespace`.
-pub fn find(
+pub fn find_link(
     namespaces: &mut Namespaces,
     namespace: Namespace,
     link: &LinkReference,
@@ -73,4 +76,40 @@ fn find_by_index(
     Err(Error::not_found(format!(
         "there is no link with index {index} in {namespace}"
     )))
+}
+
+/// The links of a namespace with an alias that is meant. weir's own look, which no plugin sees; others may make and
+/// remove links meanwhile.
+pub fn marked_links(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+    is_meant: impl Fn(&str) -> bool,
+) -> Result<Vec<LinkFacts>, Error> {
+    let links = standing(namespaces.route(namespace)?)
+        .map_err(|e| e.while_doing(format_args!("list the links in {namespace}")))?;
+    let links = links.into_iter().map(Link::from);
+    let meant = links.filter(|link| is_meant(&link.alias));
+    Ok(meant.map(|link| link.facts(namespace)).collect())
+}
+
+/// All links, while others may make and remove some.
+pub(super) fn standing(socket: &mut RouteSocket) -> Result<Vec<LinkMessage>, Error> {
+    let mut all = LinkMessage::default();
+    all.attributes.push(without_statistics());
+    let (answer, _) = socket.dump_once(&RouteNetlinkMessage::GetLink(all))?;
+    Ok(answer.into_iter().filter_map(link_message).collect())
+}
+
+/// Whether a name is taken, as a link's name or as an alternative one: the kernel gives it to no other link
+/// then. Errors: `NoNamespace`.
+pub fn is_name_taken(
+    namespaces: &mut Namespaces,
+    namespace: Namespace,
+    name: &str,
+) -> Result<bool, Error> {
+    match request(namespaces.route(namespace)?, by_name(name)) {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) => Err(error),
+    }
 }

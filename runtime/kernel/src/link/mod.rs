@@ -2,7 +2,7 @@
 
 mod create;
 mod delete;
-mod find;
+pub(crate) mod find;
 mod layer;
 mod message;
 mod move_to;
@@ -17,17 +17,17 @@ mod wait;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkExtentMask, LinkInfo, LinkMessage};
 use weir_gate::Permit;
-use weir_grant::link::LinkFacts;
 use weir_grant::{Namespace, link};
 
 pub use create::create;
 pub use delete::{delete, delete_all};
-pub use find::{LinkReference, find};
-pub use layer::{LinkLayer, link_layer};
+pub use find::LinkReference;
+pub(crate) use layer::{LinkLayer, link_layer};
 pub use move_to::move_to;
 pub use peer::peer;
 pub use read::{Details, Link, OperState, Port};
-pub use update::{set_address, update, update_bridge, update_port};
+pub(crate) use update::set_address;
+pub use update::{update, update_bridge, update_port};
 pub use vlan::{add_vlans, delete_vlans, list_vlans};
 pub use wait::wait_up;
 
@@ -57,28 +57,6 @@ pub fn list(namespaces: &mut Namespaces, permit: &Permit<link::List>) -> Result<
                 .is_none_or(|master| Some(master) == link.master)
     };
     Ok(links.filter(is_wanted).collect())
-}
-
-/// The links of a namespace with an alias that is meant. weir's own look, which no plugin sees; others may make and
-/// remove links meanwhile.
-pub fn marked(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
-    is_meant: impl Fn(&str) -> bool,
-) -> Result<Vec<LinkFacts>, Error> {
-    let links = standing(namespaces.route(namespace)?)
-        .map_err(|e| e.while_doing(format_args!("list the links in {namespace}")))?;
-    let links = links.into_iter().map(Link::from);
-    let meant = links.filter(|link| is_meant(&link.alias));
-    Ok(meant.map(|link| link.facts(namespace)).collect())
-}
-
-/// All links, while others may make and remove some.
-fn standing(socket: &mut RouteSocket) -> Result<Vec<LinkMessage>, Error> {
-    let mut all = LinkMessage::default();
-    all.attributes.push(without_statistics());
-    let (answer, _) = socket.dump_once(&RouteNetlinkMessage::GetLink(all))?;
-    Ok(answer.into_iter().filter_map(link_message).collect())
 }
 
 fn filter(wanted: &link::List) -> LinkMessage {
@@ -128,20 +106,6 @@ fn by_name(name: &str) -> LinkMessage {
         .attributes
         .push(LinkAttribute::IfName(name.to_owned()));
     message
-}
-
-/// Whether a name is taken, as a link's name or as an alternative one: the kernel gives it to no other link
-/// then. Errors: `NoNamespace`.
-pub fn is_taken(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
-    name: &str,
-) -> Result<bool, Error> {
-    match request(namespaces.route(namespace)?, by_name(name)) {
-        Ok(_) => Ok(true),
-        Err(error) if error.is_not_found() => Ok(false),
-        Err(error) => Err(error),
-    }
 }
 
 fn name_taken(namespace: Namespace, name: &str) -> Error {

@@ -6,10 +6,11 @@ use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::link::Move;
 
+use super::find::is_name_taken;
 use super::message::into_namespace;
 use super::read::Link;
 use super::update::alias_attribute;
-use super::{by_index, by_name, is_taken, name, name_taken, request};
+use super::{by_index, by_name, name, name_taken, request};
 use crate::error::Error;
 use crate::namespace::Namespaces;
 
@@ -37,7 +38,7 @@ fn send(namespaces: &mut Namespaces, wanted: &Move) -> Result<Link, Error> {
     }
     // The kernel moves first and gives the name then: it would leave the link there under the old
     // one.
-    if is_taken(namespaces, *to, name)? {
+    if is_name_taken(namespaces, *to, name)? {
         return Err(name_taken(*to, name));
     }
     let mut message = by_index(link.index);

@@ -17,9 +17,10 @@ use nix::unistd::write;
 use weir_grant::Namespace;
 use weir_grant::link::{Create, NewTap};
 
+use super::find::is_name_taken;
 use super::message::{attributes, discard, set_up};
 use super::read::Link;
-use super::{by_index, by_name, is_taken, name_taken, request};
+use super::{by_index, by_name, name_taken, request};
 use crate::error::{Code, Error};
 use crate::namespace::Namespaces;
 
@@ -48,7 +49,7 @@ pub(super) fn create(
     };
     match made {
         Ok(()) => {}
-        Err(Errno::EBUSY) if is_taken(namespaces, wanted.namespace, &wanted.name)? => {
+        Err(Errno::EBUSY) if is_name_taken(namespaces, wanted.namespace, &wanted.name)? => {
             return Err(name_taken(wanted.namespace, &wanted.name));
         }
         Err(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => {

@@ -10,7 +10,7 @@ use super::read::{Link, OperState};
 use super::{by_index, request};
 use crate::error::Error;
 use crate::namespace::Namespaces;
-use crate::notification::{Group, Notifications, Wait};
+use crate::netlink::{Group, Notifications, Wait};
 
 /// Waits until a link's operational state is `up`, as long as the operation says and until
 /// `deadline` at the latest. Errors: `TimedOut`, `NotFound`.
@@ -29,7 +29,8 @@ fn wait_for_up(namespaces: &mut Namespaces, link: &LinkFacts, wait: &Wait) -> Re
     if state(namespaces, link)? == OperState::Up {
         return Ok(());
     }
-    let mut changes = Notifications::subscribe(namespaces, link.namespace, Group::Link)?;
+    let mut changes =
+        namespaces.enter(link.namespace, || Notifications::subscribe(Group::Link))??;
     loop {
         let state = state(namespaces, link)?;
         if state == OperState::Up {

@@ -28,7 +28,8 @@ use weir_grant::sysctl::SysctlRule;
 use weir_grant::traffic::TrafficRule;
 use weir_grant::{Capabilities, Invocation, Namespace, Operation};
 
-use super::link::{Link, LinkReference, create, find, get};
+use super::link::find::find_link;
+use super::link::{Link, LinkReference, create, get};
 use super::{Error, Namespaces};
 
 /// Two namespaces, and a gate that allows everything in them.
@@ -98,14 +99,15 @@ impl Lab {
     /// The facts about a link that is there.
     pub fn facts(&mut self, namespace: Namespace, name: &str) -> LinkFacts {
         let reference = LinkReference::Name(name.to_owned());
-        let found = find(&mut self.namespaces, namespace, &reference).expect("the link is there");
+        let found =
+            find_link(&mut self.namespaces, namespace, &reference).expect("the link is there");
         found.facts(namespace)
     }
 
     /// The link as it is now. Errors: `NotFound`.
     pub fn link(&mut self, link: &LinkFacts) -> Result<Link, Error> {
         let reference = LinkReference::Index(link.index);
-        let found = find(&mut self.namespaces, link.namespace, &reference)?;
+        let found = find_link(&mut self.namespaces, link.namespace, &reference)?;
         let link = found.facts(link.namespace);
         self.gate
             .perform(Read { link }, |permit| Ok(get(permit, found)))

@@ -15,9 +15,10 @@ use weir_grant::traffic::{
 
 use super::{Lab, lab, new_link};
 use crate::link::create;
+use crate::traffic::qdisc::standing_discipline;
 use crate::traffic::{
     Action, Filter, add_class, add_filter, add_qdisc, delete_class, delete_filter, delete_qdisc,
-    list_classes, list_filters, list_qdiscs, standing,
+    list_classes, list_filters, list_qdiscs,
 };
 use crate::{Code, Error};
 
@@ -122,7 +123,7 @@ impl On<'_> {
     /// Removes what stands at a place, as the host does.
     fn remove(&mut self, parent: Handle) -> Result<(), Error> {
         let link = self.link.clone();
-        let standing = standing(&mut self.lab.namespaces, &link, parent)?;
+        let standing = standing_discipline(&mut self.lab.namespaces, &link, parent)?;
         let delete = DeleteQdisc {
             link,
             parent,

@@ -13,7 +13,7 @@
 
 mod class;
 mod filter;
-mod qdisc;
+pub(crate) mod qdisc;
 mod rate;
 mod selector;
 
@@ -25,11 +25,11 @@ use weir_grant::traffic::Handle;
 
 pub use class::{add_class, delete_class, list_classes};
 pub use filter::{Action, Filter, add_filter, delete_filter, list_filters};
-pub use qdisc::{add_qdisc, delete_qdisc, list_qdiscs, standing};
+pub use qdisc::{add_qdisc, delete_qdisc, list_qdiscs};
 
 use super::error::Error;
+use super::netlink::OPTIONS;
 use super::netlink::RouteSocket;
-use super::traffic_answer::OPTIONS;
 
 /// Of requests that make something.
 const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;

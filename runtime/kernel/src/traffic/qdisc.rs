@@ -189,7 +189,7 @@ fn is_place(socket: &mut RouteSocket, link: &LinkFacts, parent: Handle) -> bool 
 /// can remove. What it says is for the gate.
 ///
 /// Errors: `NotFound` for a link that is gone.
-pub fn standing(
+pub fn standing_discipline(
     namespaces: &mut Namespaces,
     link: &LinkFacts,
     parent: Handle,

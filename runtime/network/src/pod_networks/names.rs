@@ -2,7 +2,8 @@
 
 use weir_cni::Error;
 use weir_grant::Namespace;
-use weir_kernel::{Namespaces, link};
+use weir_kernel::Namespaces;
+use weir_kernel::without_permit::is_name_taken;
 
 use super::Attachment;
 use crate::settings::{NoneFree, Template};
@@ -37,7 +38,7 @@ impl Names {
         } = self;
         let chosen = template.choose(|name| {
             let given_away = reserved.iter().any(|other| other == name);
-            Ok(given_away || link::is_taken(namespaces, Namespace::Container, name)?)
+            Ok(given_away || is_name_taken(namespaces, Namespace::Container, name)?)
         });
         let name = chosen.map_err(|why: Unnamed| why.explain(network, template))?;
         self.reserved.push(name.clone());

@@ -8,7 +8,8 @@ use weir_gate::Gate;
 use weir_grant::link::LinkFacts;
 use weir_grant::{Invocation, Namespace};
 use weir_kernel::Namespaces;
-use weir_kernel::link::{Link, LinkReference, find};
+use weir_kernel::link::{Link, LinkReference};
+use weir_kernel::without_permit::find_link;
 use weir_network::Attachment;
 use weir_sandbox::Sandbox;
 
@@ -59,7 +60,7 @@ fn links(
     for (place, one) in made.iter().enumerate() {
         for name in names(one, &attachment.netns) {
             let reference = LinkReference::Name(name.to_owned());
-            let link = match find(namespaces, Namespace::Container, &reference) {
+            let link = match find_link(namespaces, Namespace::Container, &reference) {
                 Err(error) if error.is_not_found() => continue,
                 found => found.map_err(|e| failed(one, &e.to_string()))?,
             };

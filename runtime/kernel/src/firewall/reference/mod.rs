@@ -30,7 +30,10 @@ use crate::namespace::Namespaces;
 /// Removes the rules and chains, and returns how many they were.
 ///
 /// Errors: `Unsupported` for a plugin that leaves none, `Busy` where rules of others lead to a chain, or others change the tables all the time.
-pub fn remove(namespaces: &mut Namespaces, permit: &Permit<RemoveReference>) -> Result<u32, Error> {
+pub fn remove_reference(
+    namespaces: &mut Namespaces,
+    permit: &Permit<RemoveReference>,
+) -> Result<u32, Error> {
     let traces = Traces::of(permit.operation())?;
     let in_nftables =
         namespaces.netfilter(Namespace::Host, |socket| nft::remove(socket, &traces))?;
@@ -40,7 +43,10 @@ pub fn remove(namespaces: &mut Namespaces, permit: &Permit<RemoveReference>) -> 
 /// How many rules and chains there are. weir's own look, which no plugin sees.
 ///
 /// Errors: as [`remove`].
-pub fn count(namespaces: &mut Namespaces, sought: &RemoveReference) -> Result<u32, Error> {
+pub fn count_reference(
+    namespaces: &mut Namespaces,
+    sought: &RemoveReference,
+) -> Result<u32, Error> {
     let traces = Traces::of(sought)?;
     let in_nftables =
         namespaces.netfilter(Namespace::Host, |socket| nft::count(socket, &traces))?;

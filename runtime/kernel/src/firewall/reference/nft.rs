@@ -16,7 +16,7 @@ use super::super::set::malformed;
 use super::expression;
 use super::traces::{ACCEPTING, Traces};
 use crate::error::{Code, Error};
-use crate::netfilter::{Batch, NetfilterSocket};
+use crate::netlink::{Batch, NetfilterSocket};
 
 /// So often rules may have changed between being read and being removed.
 const MOST_ATTEMPTS: usize = 100;

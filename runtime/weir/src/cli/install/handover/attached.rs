@@ -14,8 +14,8 @@ use weir_cni::{
 use weir_files::Paths;
 use weir_grant::Namespace;
 use weir_grant::firewall::RemoveReference;
-use weir_kernel::link;
-use weir_kernel::namespace::Namespaces;
+use weir_kernel::Namespaces;
+use weir_kernel::without_permit::marked_links;
 use weir_network::{Attachment, Cache, Cached, is_of_node};
 
 use crate::cli::output::show;
@@ -138,7 +138,7 @@ impl Attached {
         if self.cached.netns.is_empty() {
             bail!("libcni's cache does not have its network namespace");
         }
-        let marked = link::marked(namespaces, Namespace::Host, |alias| alias == self.mark)
+        let marked = marked_links(namespaces, Namespace::Host, |alias| alias == self.mark)
             .map_err(|e| anyhow!("{}", e.message))?;
         match marked.first() {
             None => Ok(()),

@@ -33,7 +33,7 @@ use weir_files::Paths;
 use weir_grant::Invocation;
 use weir_grant::firewall::{Family, Value};
 use weir_kernel::Namespaces;
-use weir_kernel::firewall::{OwnElement, OwnTable, count_reference};
+use weir_kernel::without_permit::{OwnElement, OwnTable, count_reference};
 use weir_network::{Asked, SEARCH_PATH, Successor, Surroundings};
 use weir_sandbox::Sandbox;
 

@@ -7,7 +7,8 @@ use anyhow::{Result, anyhow};
 use nix::errno::Errno;
 use weir_grant::firewall::{Apply, Command, Element, Elements, RemoveReference};
 use weir_grant::{Invocation, Namespace};
-use weir_kernel::firewall::{self, OwnElement, OwnTable};
+use weir_kernel::firewall::{self, remove_reference, remove_unused_table};
+use weir_kernel::without_permit::{self, OwnElement, OwnTable, own_elements, own_tables};
 use weir_kernel::{self as kernel, Code, Namespaces};
 use weir_sandbox::Sandbox;
 
@@ -24,7 +25,7 @@ pub type Owned = BTreeMap<(String, String), Vec<OwnElement>>;
 
 /// The tables that there are; none where this process may not look at them.
 pub fn standing(namespaces: &mut Namespaces) -> Result<Option<Vec<OwnTable>>> {
-    match firewall::own_tables(namespaces) {
+    match own_tables(namespaces) {
         Err(error) if matches!(error.errno, Some(Errno::EPERM | Errno::EACCES)) => Ok(None),
         tables => tables.map(Some).map_err(|e| looking(&e)),
     }
@@ -34,7 +35,7 @@ pub fn standing(namespaces: &mut Namespaces) -> Result<Option<Vec<OwnTable>>> {
 pub fn owned(namespaces: &mut Namespaces, tables: &[OwnTable]) -> Result<Owned> {
     let mut owned = Owned::new();
     for table in tables {
-        let elements = firewall::own_elements(namespaces, table).map_err(|e| looking(&e))?;
+        let elements = own_elements(namespaces, table).map_err(|e| looking(&e))?;
         for element in elements {
             let key = (element.mark.clone(), table.plugin().to_owned());
             owned.entry(key).or_default().push(element);
@@ -46,7 +47,7 @@ pub fn owned(namespaces: &mut Namespaces, tables: &[OwnTable]) -> Result<Owned> 
 /// The chains of a table in which an administrator has said something.
 pub fn administrators(namespaces: &mut Namespaces, table: &OwnTable) -> Result<Vec<String>> {
     let is_admins = |chain: &str| table.plugin() == "firewall" && !FIREWALL_CHAINS.contains(&chain);
-    firewall::administrators(namespaces, table, is_admins).map_err(|e| looking(&e))
+    without_permit::administrators(namespaces, table, is_admins).map_err(|e| looking(&e))
 }
 
 /// Removes elements in one transaction for each table. Returns how many were there: none where somebody has deleted the
@@ -132,9 +133,8 @@ pub fn remove_unused(
         let invocation = Invocation::default();
         let mut gate = sandbox.handover_gate(invocation).map_err(show)?;
         let operation = of(&table, vec![Command::DeleteTable]);
-        let removed: Result<bool, kernel::Error> = gate.perform(operation, |permit| {
-            firewall::remove_unused_table(namespaces, permit)
-        });
+        let removed: Result<bool, kernel::Error> =
+            gate.perform(operation, |permit| remove_unused_table(namespaces, permit));
         match removed.map_err(|e| changing(&e))? {
             true => gone.push(table),
             false => left.push(table),
@@ -151,9 +151,8 @@ pub fn take_back(
     made: RemoveReference,
 ) -> Result<()> {
     let mut gate = sandbox.handover_gate(invocation.clone()).map_err(show)?;
-    let removed: Result<u32, kernel::Error> = gate.perform(made, |permit| {
-        firewall::remove_reference(namespaces, permit)
-    });
+    let removed: Result<u32, kernel::Error> =
+        gate.perform(made, |permit| remove_reference(namespaces, permit));
     removed.map(drop).map_err(|e| changing(&e))
 }
 

@@ -1,23 +1,20 @@
 //! `weir plugin test`: a component run in throw-away namespaces, under its grant, and what it did and
 //! left there.
 
-mod nftables;
-mod parameters;
 mod plan;
 mod record;
-mod route;
 mod standing;
 mod steps;
 #[cfg(test)]
 mod tests;
-mod traffic;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use glob::Pattern;
 use serde::Serialize;
+use weir_kernel::without_permit::set_loopback_up;
 use weir_sandbox::Sandbox;
 
 use self::plan::Plan;
@@ -99,7 +96,7 @@ fn carry_out(
     runner: &Runner<'_>,
     digest: String,
 ) -> Result<Report> {
-    standing::set_loopback_up()?;
+    set_loopback_up().map_err(|e| anyhow!("{e}"))?;
     if let Some(others) = plan.without_plugin()? {
         runner.warm_up(node, &plan, others)?;
     }

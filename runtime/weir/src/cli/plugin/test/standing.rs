@@ -5,14 +5,11 @@ use std::fs;
 use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use glob::Pattern;
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkFlags, LinkMessage};
 use serde::Serialize;
-use weir_kernel::netlink::RouteSocket;
+use weir_kernel::without_permit::Inventory;
 
-use super::{nftables, parameters, route, traffic};
 use crate::cli::output::{print_line, say};
 use crate::cli::throwaway::{Container, Throwaway};
 
@@ -27,9 +24,6 @@ const NOT_PLUGINS: [&str; 8] = [
     "var/log/weir",
     "opt",
 ];
-
-/// The index of a loopback interface.
-const LOOPBACK: u32 = 1;
 
 /// One moment.
 #[derive(Default)]
@@ -50,29 +44,17 @@ pub struct Residue {
     pub(super) missing: Vec<String>,
 }
 
-/// A host has its loopback up.
-pub fn set_loopback_up() -> Result<()> {
-    let mut message = LinkMessage::default();
-    message.header.index = LOOPBACK;
-    message.header.flags = LinkFlags::Up;
-    message.header.change_mask = LinkFlags::Up;
-    let changed = RouteSocket::open()
-        .and_then(|mut socket| socket.change(RouteNetlinkMessage::SetLink(message), 0));
-    changed
-        .map_err(|e| anyhow::anyhow!("{e}"))
-        .context("set the loopback up")
-}
-
 impl Standing {
     pub fn of(node: &Throwaway, container: &Container) -> Result<Self> {
         let mut standing = Self::default();
         standing.add(files(node.root())?);
-        standing.put("host", space()?);
-        standing.put("container", container.enter(space)?);
+        standing.put("host", inventory()?);
+        standing.put("container", container.enter(inventory)?);
         Ok(standing)
     }
 
-    pub(super) fn put(&mut self, place: &'static str, (things, parameters): Space) {
+    pub(super) fn put(&mut self, place: &'static str, inventory: Inventory) {
+        let Inventory { things, parameters } = inventory;
         self.add(things.into_iter().map(|thing| format!("{place}: {thing}")));
         let parameters = parameters.into_iter();
         self.parameters
@@ -140,15 +122,9 @@ impl Residue {
     }
 }
 
-/// What stands in a network namespace: things, and parameters by key.
-pub(super) type Space = (Vec<String>, BTreeMap<String, String>);
-
 /// Of the calling thread's namespace.
-pub(super) fn space() -> Result<Space> {
-    let mut things = route::things()?;
-    things.extend(traffic::things()?);
-    things.extend(nftables::things()?);
-    Ok((things, parameters::all()))
+pub(super) fn inventory() -> Result<Inventory> {
+    Inventory::take().map_err(|e| anyhow!("{e}"))
 }
 
 /// The files below a node's root that plugins write.

@@ -6,12 +6,12 @@ use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
 
-use super::standing::{Residue, Standing, space};
+use super::standing::{Residue, Standing, inventory};
 
 /// The calling thread's namespace, as the one of a host.
 fn standing() -> Standing {
     let mut standing = Standing::default();
-    standing.put("host", space().expect("the namespace can be looked at"));
+    standing.put("host", inventory().expect("the namespace can be looked at"));
     standing
 }
 

@@ -1,13 +1,13 @@
 //! What traffic control has on the links of the calling thread's network namespace: disciplines, their
 //! classes, and the filters of both.
 
-use anyhow::Result;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcMessage};
 use weir_grant::traffic::Handle;
-use weir_kernel::netlink::RouteSocket;
 
-use super::route::{Names, links, list, name, names, open};
+use super::route::{Names, links, list, name, names};
+use crate::error::Error;
+use crate::netlink::RouteSocket;
 
 /// Where `clsact` has its filters: `TC_H_MIN_INGRESS`, `TC_H_MIN_EGRESS`.
 const CLSACT_PLACES: [u32; 2] = [0xffff_fff2, 0xffff_fff3];
@@ -21,14 +21,14 @@ struct Object {
 }
 
 /// One line for each thing.
-pub(super) fn things() -> Result<Vec<String>> {
-    let mut socket = open()?;
+pub(super) fn things() -> Result<Vec<String>, Error> {
+    let mut socket = RouteSocket::open()?;
     let names = names(&links(&mut socket)?);
     let question = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
     let disciplines = objects(list(&mut socket, "disciplines", question)?);
     let mut classes = Vec::new();
     for index in names.keys() {
-        let message = TcMessage::with_index(i32::try_from(*index)?);
+        let message = TcMessage::with_index(index.cast_signed());
         let question = RouteNetlinkMessage::GetTrafficClass(message);
         classes.extend(objects(list(&mut socket, "classes", question)?));
     }
@@ -53,7 +53,12 @@ pub(super) fn things() -> Result<Vec<String>> {
 }
 
 /// The filters of a discipline or of a class.
-fn filters(socket: &mut RouteSocket, names: &Names, link: i32, parent: u32) -> Result<Vec<String>> {
+fn filters(
+    socket: &mut RouteSocket,
+    names: &Names,
+    link: i32,
+    parent: u32,
+) -> Result<Vec<String>, Error> {
     let mut message = TcMessage::with_index(link);
     message.header.parent = parent.into();
     let question = RouteNetlinkMessage::GetTrafficFilter(message);

@@ -10,13 +10,13 @@ use nix::sys::socket::{
 };
 use weir_grant::Namespace;
 
-use super::error::Error;
-use super::namespace::Namespaces;
+use crate::error::Error;
+use crate::namespace::Namespaces;
 
 /// Whether a socket in the namespace listens at a port of TCP, or receives at one of UDP, at whatever address.
 ///
 /// The kernel is asked to bind one there, which it refuses: that takes a microsecond, however many sockets there are.
-pub fn is_taken(
+pub fn is_port_taken(
     namespaces: &mut Namespaces,
     namespace: Namespace,
     port: u16,
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     fn is_taken_here(port: u16) -> bool {
-        is_taken(&mut Namespaces::new(None), Namespace::Host, port).expect("the host is there")
+        is_port_taken(&mut Namespaces::new(None), Namespace::Host, port).expect("the host is there")
     }
 
     #[test]

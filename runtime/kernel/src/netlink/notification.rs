@@ -10,10 +10,8 @@ use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 use nix::errno::Errno;
 use nix::sys::socket::{setsockopt, sockopt::ReceiveTimeout};
 use nix::sys::time::{TimeVal, TimeValLike};
-use weir_grant::Namespace;
 
-use super::error::{Code, Error};
-use super::namespace::Namespaces;
+use crate::error::{Code, Error};
 
 /// Groups of notifications: `RTNLGRP_*`.
 #[derive(Clone, Copy, Debug)]
@@ -32,15 +30,11 @@ pub struct Notifications {
 const LARGEST: usize = 16 << 10;
 
 impl Notifications {
-    /// Subscribes. Whoever waits subscribes first and looks then, so that no change is missed.
-    pub fn subscribe(
-        namespaces: &mut Namespaces,
-        namespace: Namespace,
-        group: Group,
-    ) -> Result<Self, Error> {
-        let socket = namespaces.enter(namespace, || open(group))??;
+    /// Subscribes in the calling thread's network namespace. Whoever waits subscribes first and looks then, so that no
+    /// change is missed.
+    pub fn subscribe(group: Group) -> Result<Self, Error> {
         Ok(Self {
-            socket,
+            socket: open(group)?,
             buffer: Vec::with_capacity(LARGEST),
         })
     }

@@ -10,7 +10,7 @@ const ROOT: &str = "/proc/sys";
 const COUNTERS: [&str; 1] = ["net.netfilter.nf_conntrack_count"];
 
 /// All that can be read, by their keys.
-pub fn all() -> BTreeMap<String, String> {
+pub(super) fn all() -> BTreeMap<String, String> {
     let mut parameters = BTreeMap::new();
     let mut directories = vec![Path::new(ROOT).join("net")];
     while let Some(directory) = directories.pop() {

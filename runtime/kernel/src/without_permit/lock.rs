@@ -12,18 +12,18 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
 use weir_files::{Paths, paths};
 
-use super::error::Error;
+use crate::error::Error;
 
 /// Below the directory of locks.
 const FILE: &str = "add.lock";
 
 /// A share in the lock. It ends with the value, and with the process.
 #[derive(Debug)]
-pub struct Shared {
+pub struct SharedLock {
     lock: Flock<File>,
 }
 
-impl Shared {
+impl SharedLock {
     /// Takes a share. Waits while another invocation has the lock alone, which is as long as it
     /// takes it to delete a link.
     ///

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, anyhow};
 use netlink_bindings::nftables::{
     ChainAttrs, PushSetelemListAttrs, RuleAttrs, SetAttrs, SetelemListAttrs, TableAttrs,
 };
-use weir_kernel::Error;
-use weir_kernel::netfilter::{MessageType, NetfilterSocket};
+
+use crate::error::Error;
+use crate::netlink::{MessageType, NetfilterSocket};
 
 /// `NFNL_SUBSYS_NFTABLES`.
 const SUBSYSTEM: u8 = 10;
@@ -30,10 +30,10 @@ const FAMILIES: [(u8, &str); 6] = [
 ];
 
 /// One line for each table, chain and set, with how much is in it.
-pub fn things() -> Result<Vec<String>> {
+pub(super) fn things() -> Result<Vec<String>, Error> {
     let mut lines = Vec::new();
     for (family, word) in FAMILIES {
-        let found = of_family(family).map_err(|e| anyhow!("read nftables: {e}"))?;
+        let found = of_family(family).map_err(|e| e.while_doing("read nftables"))?;
         lines.extend(
             found
                 .into_iter()

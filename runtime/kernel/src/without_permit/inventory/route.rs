@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use anyhow::{Context, Result, anyhow};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressScope};
 use netlink_packet_route::link::LinkMessage;
 use netlink_packet_route::neighbour::{
@@ -13,8 +12,10 @@ use netlink_packet_route::neighbour::{
 use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteScope};
 use netlink_packet_route::rule::{RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use weir_kernel::link::Link;
-use weir_kernel::netlink::RouteSocket;
+
+use crate::error::Error;
+use crate::link::Link;
+use crate::netlink::RouteSocket;
 
 /// The kernel keeps it itself: its routes follow from the addresses.
 const LOCAL_TABLE: u32 = 255;
@@ -23,8 +24,8 @@ const LOCAL_TABLE: u32 = 255;
 pub(super) type Names = BTreeMap<u32, String>;
 
 /// One line for each thing.
-pub fn things() -> Result<Vec<String>> {
-    let mut socket = open()?;
+pub(super) fn things() -> Result<Vec<String>, Error> {
+    let mut socket = RouteSocket::open()?;
     let links = links(&mut socket)?;
     let names = names(&links);
     let mut lines: Vec<String> = links.iter().map(|link| describe(link, &names)).collect();
@@ -38,11 +39,6 @@ pub fn things() -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// A socket in the calling thread's network namespace.
-pub(super) fn open() -> Result<RouteSocket> {
-    RouteSocket::open().map_err(|e| anyhow!("{e}"))
-}
-
 /// The names of links.
 pub(super) fn names(links: &[Link]) -> Names {
     let names = links.iter().map(|link| (link.index, link.name.clone()));
@@ -54,12 +50,12 @@ pub(super) fn list(
     socket: &mut RouteSocket,
     what: &str,
     question: RouteNetlinkMessage,
-) -> Result<Vec<RouteNetlinkMessage>> {
-    let found = socket.dump(&question).map_err(|e| anyhow!("{e}"));
-    found.with_context(|| format!("list the {what}"))
+) -> Result<Vec<RouteNetlinkMessage>, Error> {
+    let found = socket.dump(&question);
+    found.map_err(|e| e.while_doing(format_args!("list the {what}")))
 }
 
-pub(super) fn links(socket: &mut RouteSocket) -> Result<Vec<Link>> {
+pub(super) fn links(socket: &mut RouteSocket) -> Result<Vec<Link>, Error> {
     let question = RouteNetlinkMessage::GetLink(LinkMessage::default());
     let found = list(socket, "links", question)?;
     let links = found.into_iter().filter_map(|object| match object {
@@ -96,7 +92,7 @@ fn describe(link: &Link, names: &Names) -> String {
     line
 }
 
-fn addresses(socket: &mut RouteSocket, names: &Names) -> Result<Vec<String>> {
+fn addresses(socket: &mut RouteSocket, names: &Names) -> Result<Vec<String>, Error> {
     let question = RouteNetlinkMessage::GetAddress(AddressMessage::default());
     let found = list(socket, "addresses", question)?;
     let lines = found.into_iter().filter_map(|object| match object {
@@ -126,7 +122,11 @@ fn local(attributes: &[AddressAttribute]) -> Option<IpAddr> {
     })
 }
 
-fn routes(socket: &mut RouteSocket, family: AddressFamily, names: &Names) -> Result<Vec<String>> {
+fn routes(
+    socket: &mut RouteSocket,
+    family: AddressFamily,
+    names: &Names,
+) -> Result<Vec<String>, Error> {
     let mut question = RouteMessage::default();
     question.header.address_family = family;
     let found = list(socket, "routes", RouteNetlinkMessage::GetRoute(question))?;
@@ -177,7 +177,7 @@ fn ip(address: &RouteAddress) -> Option<IpAddr> {
     }
 }
 
-fn rules(socket: &mut RouteSocket, family: AddressFamily) -> Result<Vec<String>> {
+fn rules(socket: &mut RouteSocket, family: AddressFamily) -> Result<Vec<String>, Error> {
     let mut question = RuleMessage::default();
     question.header.family = family;
     let found = list(socket, "rules", RouteNetlinkMessage::GetRule(question))?;
@@ -206,21 +206,24 @@ fn rule(family: AddressFamily, message: &RuleMessage) -> String {
 }
 
 /// Permanent ones: the kernel learns and forgets the others itself.
-fn neighbours(socket: &mut RouteSocket, names: &Names) -> Result<Vec<String>> {
+fn neighbours(socket: &mut RouteSocket, names: &Names) -> Result<Vec<String>, Error> {
     let found = entries(socket, NeighbourFlags::empty())?.into_iter();
     let permanent = found.filter(|entry| entry.header.state == NeighbourState::Permanent);
     Ok(permanent.filter_map(|e| neighbour(&e, names)).collect())
 }
 
 /// Entries for which the kernel answers in somebody's place; all of them, since somebody made them.
-fn proxies(socket: &mut RouteSocket, names: &Names) -> Result<Vec<String>> {
+fn proxies(socket: &mut RouteSocket, names: &Names) -> Result<Vec<String>, Error> {
     let found = entries(socket, NeighbourFlags::Proxy)?.into_iter();
     let lines = found.filter_map(|entry| neighbour(&entry, names));
     Ok(lines.map(|line| format!("{line}, proxy")).collect())
 }
 
 /// The kernel lists proxy entries apart.
-fn entries(socket: &mut RouteSocket, flags: NeighbourFlags) -> Result<Vec<NeighbourMessage>> {
+fn entries(
+    socket: &mut RouteSocket,
+    flags: NeighbourFlags,
+) -> Result<Vec<NeighbourMessage>, Error> {
     let mut question = NeighbourMessage::default();
     question.header.flags = flags;
     let question = RouteNetlinkMessage::GetNeighbour(question);

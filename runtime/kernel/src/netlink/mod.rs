@@ -1,0 +1,19 @@
+//! Netlink without waiting for anything but the kernel: one [`Socket`], and what two protocols say over it.
+//!
+//! Who has a socket is past the gate, so that none leaves this crate.
+
+mod batch;
+mod link_answer;
+mod message;
+mod netfilter;
+mod notification;
+mod route;
+mod socket;
+mod traffic_answer;
+
+pub(crate) use batch::Batch;
+pub(crate) use message::{FAMILY_HEADER, MessageType, Refusal};
+pub(crate) use netfilter::NetfilterSocket;
+pub(crate) use notification::{Group, Notifications, Wait};
+pub(crate) use route::RouteSocket;
+pub(crate) use traffic_answer::OPTIONS;

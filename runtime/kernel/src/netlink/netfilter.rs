@@ -1,0 +1,159 @@
+//! nfnetlink, which nftables and connection tracking share: a batch of messages, one change, one object, a list of
+//! objects.
+
+use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST};
+use netlink_sys::protocols::NETLINK_NETFILTER;
+use nix::errno::Errno;
+
+use super::batch::Batch;
+use super::message::{
+    Answer, FAMILY_HEADER, MessageType, Object, Refusal, close, push_family_header, push_header,
+};
+use super::socket::{Protocol, Socket};
+use crate::error::Error;
+
+/// The protocol `NETLINK_NETFILTER`.
+pub(crate) struct Netfilter;
+
+impl Protocol for Netfilter {
+    const NUMBER: isize = NETLINK_NETFILTER;
+}
+
+/// An open nfnetlink socket.
+pub(crate) type NetfilterSocket = Socket<Netfilter>;
+
+impl NetfilterSocket {
+    /// Carries a batch out. `echo` gets the objects of which the kernel was asked to tell
+    /// (`NLM_F_ECHO`): type, the message's sequence number, attributes.
+    pub(crate) fn transact(
+        &mut self,
+        batch: Batch,
+        mut echo: impl FnMut(MessageType, u32, &[u8]),
+    ) -> Result<(), (Batch, Refusal)> {
+        let last = batch.last();
+        let batch = batch.finish();
+        let outcome = self.send(batch.bytes()).and_then(|()| {
+            self.receive(0..=last, |answer| match answer {
+                Answer::Object(told) => {
+                    echo(MessageType(told.kind), told.sequence, attributes(&told));
+                    false
+                }
+                Answer::Acknowledged { sequence } => sequence == last,
+                Answer::Done { .. } => false,
+            })
+        });
+        outcome.map_err(|refusal| (batch, refusal))
+    }
+
+    /// Sends one message and waits for its acknowledgement.
+    pub(crate) fn change(
+        &mut self,
+        kind: impl Into<MessageType>,
+        family: u8,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), Refusal> {
+        let request = self.request(kind.into(), family, NLM_F_ACK, |bytes| {
+            write(bytes);
+            Ok::<_, Refusal>(())
+        })?;
+        self.ask(&request, |_| {})
+    }
+
+    /// Asks for one object and returns its attributes; none when there is no such object.
+    pub(crate) fn get<E: From<Refusal>>(
+        &mut self,
+        kind: impl Into<MessageType>,
+        family: u8,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<Option<Vec<u8>>, E> {
+        let request = self.request(kind.into(), family, NLM_F_ACK, write)?;
+        let mut found = None;
+        match self.ask(&request, |content| found = Some(content.to_vec())) {
+            Err(refusal) if refusal.errno == Errno::ENOENT => Ok(None),
+            Err(refusal) => Err(refusal.into()),
+            Ok(()) => Ok(found),
+        }
+    }
+
+    /// Asks for a list and returns the attributes of each object. Errors: as [`select`](Self::select).
+    pub(crate) fn dump(
+        &mut self,
+        kind: impl Into<MessageType>,
+        family: u8,
+        write: impl Fn(&mut Vec<u8>),
+    ) -> Result<Vec<Vec<u8>>, Error> {
+        self.select(kind, family, write, |content| Some(content.to_vec()))
+    }
+
+    /// Asks for a list and returns what `keep` makes of each object's attributes. Errors: also
+    /// `Busy`, when the list changes faster than it can be read.
+    pub(crate) fn select<T>(
+        &mut self,
+        kind: impl Into<MessageType>,
+        family: u8,
+        write: impl Fn(&mut Vec<u8>),
+        keep: impl Fn(&[u8]) -> Option<T>,
+    ) -> Result<Vec<T>, Error> {
+        let kind = kind.into();
+        self.read_unchanged(|socket| {
+            let request = socket.request(kind, family, NLM_F_DUMP, |bytes| {
+                write(bytes);
+                Ok::<_, Error>(())
+            })?;
+            let own = socket.last_sequence();
+            let mut objects = Vec::new();
+            let mut changed = false;
+            socket.send(&request)?;
+            socket.receive(own..=own, |answer| match answer {
+                Answer::Object(seen) => {
+                    changed |= seen.interrupted;
+                    objects.extend(keep(attributes(&seen)));
+                    false
+                }
+                Answer::Done { interrupted } => {
+                    changed |= interrupted;
+                    true
+                }
+                Answer::Acknowledged { .. } => false,
+            })?;
+            Ok((objects, !changed))
+        })
+    }
+
+    /// A message of its own. `flags` are added to `NLM_F_REQUEST`.
+    fn request<E>(
+        &mut self,
+        kind: MessageType,
+        family: u8,
+        flags: u16,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<Vec<u8>, E> {
+        let sequence = self.next_sequence();
+        let mut bytes = Vec::with_capacity(256);
+        let start = push_header(&mut bytes, kind, NLM_F_REQUEST | flags, sequence);
+        push_family_header(&mut bytes, family, 0);
+        write(&mut bytes)?;
+        close(&mut bytes, start);
+        Ok(bytes)
+    }
+
+    /// Sends the last request, and hands the objects of the answer to `object` until the kernel
+    /// acknowledges the request.
+    fn ask(&mut self, request: &[u8], mut object: impl FnMut(&[u8])) -> Result<(), Refusal> {
+        let own = self.last_sequence();
+        self.send(request)?;
+        self.receive(own..=own, |answer| match answer {
+            Answer::Object(seen) => {
+                object(attributes(&seen));
+                false
+            }
+            Answer::Acknowledged { .. } => true,
+            Answer::Done { .. } => false,
+        })
+    }
+}
+
+/// What is behind the family of a message.
+fn attributes<'a>(object: &Object<'a>) -> &'a [u8] {
+    object.content.get(FAMILY_HEADER..).unwrap_or_default()
+}

@@ -1,0 +1,172 @@
+//! rtnetlink: links, addresses, routes, neighbours, queueing disciplines.
+
+use std::io;
+
+use netlink_packet_core::{
+    DecodeError, NLM_F_ACK, NLM_F_DUMP, NLM_F_ECHO, NLM_F_REQUEST, NetlinkDeserializable,
+    NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_sys::protocols::NETLINK_ROUTE;
+
+use super::message::{Answer, Object};
+use super::socket::{Protocol, Socket};
+use super::{link_answer, traffic_answer};
+use crate::error::{Code, Error};
+
+/// No request has more: an attribute's length is 16 bits wide, and what is behind an attribute whose
+/// length has wrapped around would be read as attributes that nobody has authorised.
+const LARGEST_REQUEST: usize = u16::MAX as usize;
+
+/// The protocol `NETLINK_ROUTE`.
+pub(crate) struct Route;
+
+impl Protocol for Route {
+    const NUMBER: isize = NETLINK_ROUTE;
+
+    /// Lets a dump be restricted by the kernel, so that cost does not grow with the host's objects.
+    fn set_options(socket: &mut netlink_sys::Socket) -> io::Result<()> {
+        socket.set_netlink_get_strict_chk(true)
+    }
+}
+
+/// An open rtnetlink socket.
+pub(crate) type RouteSocket = Socket<Route>;
+
+impl RouteSocket {
+    /// Sends a request that changes something and waits for its acknowledgement. `flags` are
+    /// added to `NLM_F_REQUEST | NLM_F_ACK`.
+    pub(crate) fn change(&mut self, message: RouteNetlinkMessage, flags: u16) -> Result<(), Error> {
+        self.request(message, NLM_F_REQUEST | NLM_F_ACK | flags)?;
+        self.receive_answer(|_| false).map(drop)
+    }
+
+    /// Sends a request for one object and returns it.
+    pub(crate) fn get(
+        &mut self,
+        message: RouteNetlinkMessage,
+    ) -> Result<RouteNetlinkMessage, Error> {
+        // Without NLM_F_ACK the object, or an error, is the whole answer.
+        self.request(message, NLM_F_REQUEST)?;
+        let mut answer = None;
+        self.receive_answer(|object| {
+            answer = Some(object);
+            true
+        })?;
+        answer.ok_or_else(|| Error::new(Code::Failed, "the kernel answered without an object"))
+    }
+
+    /// Sends a request and returns the objects of which the kernel tells before it acknowledges the
+    /// request (`NLM_F_ECHO`): those that it made, or found. `flags` are added to those needed.
+    pub(crate) fn echo(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+    ) -> Result<Vec<RouteNetlinkMessage>, Error> {
+        self.request(message, NLM_F_REQUEST | NLM_F_ACK | NLM_F_ECHO | flags)?;
+        let mut objects = Vec::new();
+        self.receive_answer(|object| {
+            objects.push(object);
+            false
+        })?;
+        Ok(objects)
+    }
+
+    /// Sends a request for a list and returns its objects, and whether the list was the same from first to last: what
+    /// was made or removed meanwhile may be there or not, and what stood still is.
+    pub(crate) fn dump_once(
+        &mut self,
+        message: &RouteNetlinkMessage,
+    ) -> Result<(Vec<RouteNetlinkMessage>, bool), Error> {
+        self.request(message.clone(), NLM_F_REQUEST | NLM_F_DUMP)?;
+        let mut objects = Vec::new();
+        let is_consistent = self.receive_answer(|object| {
+            objects.push(object);
+            false
+        })?;
+        Ok((objects, is_consistent))
+    }
+
+    /// Sends a request for a list and returns its objects.
+    ///
+    /// Errors: `Busy` when the list changes faster than the kernel can write it.
+    pub(crate) fn dump(
+        &mut self,
+        message: &RouteNetlinkMessage,
+    ) -> Result<Vec<RouteNetlinkMessage>, Error> {
+        self.read_unchanged(|socket| socket.dump_once(message))
+    }
+
+    fn request(&mut self, message: RouteNetlinkMessage, flags: u16) -> Result<(), Error> {
+        let mut header = NetlinkHeader::default();
+        header.flags = flags;
+        header.sequence_number = self.next_sequence();
+        let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(message));
+        message.finalize();
+        let length = message.buffer_len();
+        if length > LARGEST_REQUEST {
+            return Err(Error::invalid(format!(
+                "the request has {length} bytes, and the kernel takes {LARGEST_REQUEST}: put less \
+                 into one call"
+            )));
+        }
+        let mut bytes = vec![0; length];
+        message.serialize(&mut bytes);
+        Ok(self.send(&bytes)?)
+    }
+
+    /// Reads the answer to the last request until it is complete, or until `object` says that it has seen enough.
+    /// Returns whether the list that it is was the same from first to last.
+    ///
+    /// A list of which something cannot be read is read to its end all the same: the next request must not
+    /// find the rest of it.
+    fn receive_answer(
+        &mut self,
+        mut object: impl FnMut(RouteNetlinkMessage) -> bool,
+    ) -> Result<bool, Error> {
+        let own = self.last_sequence();
+        let mut changed = false;
+        let mut unreadable = None;
+        self.receive(own..=own, |answer| match answer {
+            Answer::Object(seen) => {
+                changed |= seen.interrupted;
+                match read(&seen) {
+                    Ok(message) => object(message),
+                    Err(error) => {
+                        unreadable.get_or_insert(error);
+                        !seen.is_part
+                    }
+                }
+            }
+            Answer::Done { interrupted } => {
+                changed |= interrupted;
+                true
+            }
+            Answer::Acknowledged { .. } => true,
+        })?;
+        unreadable.map_or(Ok(!changed), Err)
+    }
+}
+
+fn read(object: &Object<'_>) -> Result<RouteNetlinkMessage, Error> {
+    let Object { kind, content, .. } = *object;
+    let read = read_in_part(kind, content).unwrap_or_else(|| {
+        let mut header = NetlinkHeader::default();
+        header.message_type = kind;
+        RouteNetlinkMessage::deserialize(&header, content)
+    });
+    read.map_err(|error| {
+        Error::new(
+            Code::Failed,
+            format!("cannot read the kernel's answer (message type {kind}): {error}"),
+        )
+    })
+}
+
+/// Objects of which only what somebody needs is read; none for other messages.
+fn read_in_part(kind: u16, payload: &[u8]) -> Option<Result<RouteNetlinkMessage, DecodeError>> {
+    match kind {
+        link_answer::TYPE => Some(link_answer::parse(payload).map(RouteNetlinkMessage::NewLink)),
+        _ => traffic_answer::parse(kind, payload),
+    }
+}

@@ -1,0 +1,173 @@
+//! A synchronous netlink socket: one request, its answer, and the kernel's reason when it refuses.
+
+use std::io;
+use std::marker::PhantomData;
+use std::ops::RangeInclusive;
+
+use netlink_sys::SocketAddr;
+use nix::errno::Errno;
+use nix::libc::MSG_DONTWAIT;
+use nix::sys::socket::{setsockopt, sockopt};
+
+use super::message::{Answer, Received, Refusal};
+use crate::error::{Code, Error};
+
+/// The kernel puts no more than this into one datagram.
+const LARGEST_DATAGRAM: usize = 64 << 10;
+
+/// A request that is larger may need more room than a socket has at first.
+const USUAL_ROOM: usize = 128 << 10;
+
+/// Sequence numbers of questions, far from those of a batch's messages: what the kernel still says
+/// about a batch after its first refusal must not be taken for an answer.
+const FIRST_QUESTION: u32 = 1 << 31;
+
+/// How often a list is asked for again because it changed while the kernel wrote it.
+const DUMP_ATTEMPTS: u32 = 20;
+
+/// What is spoken over a socket.
+pub(crate) trait Protocol {
+    /// `NETLINK_…`.
+    const NUMBER: isize;
+
+    /// Sets the options that only sockets of this protocol have.
+    fn set_options(_: &mut netlink_sys::Socket) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An open socket, in the namespace of the thread that opened it.
+pub(crate) struct Socket<P> {
+    socket: netlink_sys::Socket,
+    sequence: u32,
+    buffer: Vec<u8>,
+    protocol: PhantomData<P>,
+}
+
+impl<P: Protocol> Socket<P> {
+    /// Opens a socket in the calling thread's network namespace.
+    pub(crate) fn open() -> Result<Self, Error> {
+        connect::<P>()
+            .map(Self::over)
+            .map_err(|e| Error::from(e).while_doing("open a netlink socket"))
+    }
+
+    /// A socket whose other end somebody else holds, and not the kernel.
+    #[cfg(fuzzing)]
+    pub(crate) fn with_peer(socket: std::os::fd::OwnedFd) -> Self {
+        use std::os::fd::{FromRawFd, IntoRawFd};
+        // SAFETY: the descriptor is open, and nobody else's from here on.
+        Self::over(unsafe { netlink_sys::Socket::from_raw_fd(socket.into_raw_fd()) })
+    }
+
+    fn over(socket: netlink_sys::Socket) -> Self {
+        Self {
+            socket,
+            sequence: FIRST_QUESTION,
+            buffer: Vec::new(),
+            protocol: PhantomData,
+        }
+    }
+
+    /// The sequence number of the next question.
+    pub(super) fn next_sequence(&mut self) -> u32 {
+        self.sequence = self.sequence.wrapping_add(1).max(FIRST_QUESTION);
+        self.sequence
+    }
+
+    /// That of the last question.
+    pub(super) fn last_sequence(&self) -> u32 {
+        self.sequence
+    }
+
+    /// Sends a request, or several in one.
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        if bytes.len() > USUAL_ROOM {
+            self.make_room(2 * bytes.len());
+        }
+        match self.socket.send(bytes, 0) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(errno_of(&error).into()),
+        }
+    }
+
+    /// Where neither is possible, sending says so: EMSGSIZE.
+    fn make_room(&self, bytes: usize) {
+        if setsockopt(&self.socket, sockopt::SndBufForce, &bytes).is_err() {
+            let _ = setsockopt(&self.socket, sockopt::SndBuf, &bytes);
+        }
+    }
+
+    /// Hands the messages that answer to `sequences` to `each`, until it says that the last one has
+    /// come, or until the kernel refuses.
+    pub(super) fn receive(
+        &mut self,
+        sequences: RangeInclusive<u32>,
+        mut each: impl FnMut(Answer<'_>) -> bool,
+    ) -> Result<(), Refusal> {
+        let mut overrun = false;
+        loop {
+            self.receive_datagram(&mut overrun)?;
+            let mut rest = &self.buffer[..];
+            while let Some(message) = Received::next(&mut rest)? {
+                if sequences.contains(&message.sequence)
+                    && let Some(answer) = message.answer()?
+                    && each(answer)
+                {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// After an `overrun` the kernel had more to say than there is room for: what came first is there, but what is waited
+    /// for may not be.
+    fn receive_datagram(&mut self, overrun: &mut bool) -> Result<(), Refusal> {
+        self.buffer.clear();
+        self.buffer.reserve(LARGEST_DATAGRAM);
+        loop {
+            let flags = if *overrun { MSG_DONTWAIT } else { 0 };
+            let Err(error) = self.socket.recv(&mut &mut self.buffer, flags) else {
+                return Ok(());
+            };
+            match errno_of(&error) {
+                Errno::EINTR => {}
+                Errno::ENOBUFS => *overrun = true,
+                Errno::EAGAIN => return Err(Errno::ENOBUFS.into()),
+                other => return Err(other.into()),
+            }
+        }
+    }
+
+    /// Reads a list with `once` until it was the same from first to last, which that tells.
+    ///
+    /// Errors: `Busy` when the list changes faster than the kernel can write it.
+    pub(super) fn read_unchanged<T>(
+        &mut self,
+        mut once: impl FnMut(&mut Self) -> Result<(T, bool), Error>,
+    ) -> Result<T, Error> {
+        for _ in 0..DUMP_ATTEMPTS {
+            if let (list, true) = once(self)? {
+                return Ok(list);
+            }
+        }
+        Err(Error::new(
+            Code::Busy,
+            "the list keeps changing while it is read",
+        ))
+    }
+}
+
+fn connect<P: Protocol>() -> io::Result<netlink_sys::Socket> {
+    let mut socket = netlink_sys::Socket::new(P::NUMBER)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    socket.set_ext_ack(true)?;
+    socket.set_cap_ack(true)?;
+    P::set_options(&mut socket)?;
+    Ok(socket)
+}
+
+fn errno_of(error: &io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
+}

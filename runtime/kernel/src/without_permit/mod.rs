@@ -1,0 +1,33 @@
+//! What weir does on its own behalf, for which the gate is not asked: all of it, and nothing else.
+//!
+//! No plugin sees what these functions tell, but for what comes of it:
+//!
+//! | for | functions |
+//! |---|---|
+//! | an invocation | [`open_container`], [`SharedLock`] |
+//! | the facts that the gate decides by | [`find_link`], [`find_element`], [`is_port_taken`], [`overlapping_routes`], [`standing_discipline`] |
+//! | names of weir's own choice | [`is_name_taken`] |
+//! | what a killed ADD left | [`marked_links`] |
+//! | `weir uninstall` | [`own_tables`], [`own_elements`], [`administrators`], [`count_reference`], [`marked_links`] |
+//! | `weir plugin test`, on a node that it throws away | [`Inventory`], [`set_loopback_up`] |
+//!
+//! Every other function of this crate takes a permit, which a test of the house checks.
+
+mod inventory;
+mod lock;
+mod loopback;
+mod ports;
+mod routes;
+
+pub use inventory::Inventory;
+pub use lock::SharedLock;
+pub use loopback::set_loopback_up;
+pub use ports::is_port_taken;
+pub use routes::overlapping_routes;
+
+pub use crate::firewall::find::find_element;
+pub use crate::firewall::own::{OwnElement, OwnTable, administrators, own_elements, own_tables};
+pub use crate::firewall::reference::count_reference;
+pub use crate::link::find::{find_link, is_name_taken, marked_links};
+pub use crate::namespace::{OpenError, open_container};
+pub use crate::traffic::qdisc::standing_discipline;
