@@ -22,7 +22,6 @@ use weir_sdk::owner::{Owner, Valid};
 use weir_sdk::{AddResult, Context, Error, GcRequest, Interface, Mac, OperationError};
 
 use crate::config::Config;
-use crate::veth::mac_of;
 
 const FAMILY: Family = Family::Bridge;
 const PREROUTING: &str = "prerouting";
@@ -31,8 +30,9 @@ const PRIORITY: i32 = -300;
 const LINKS: &str = "links";
 const MACS: &str = "macs";
 
-/// Drops what comes from a port with another source than this MAC.
-pub fn add(owner: &Owner, port: &str, mac: Mac) -> Result<(), Error> {
+/// Drops what comes from a port with another source than the MAC of the container's link.
+pub fn add(owner: &Owner, port: &str, container: &Link) -> Result<(), Error> {
+    let mac = mac_of(container)?;
     try_add(owner, port, mac).context("could not set up the check of source MACs")
 }
 
@@ -44,6 +44,12 @@ fn try_add(owner: &Owner, port: &str, mac: Mac) -> Result<(), OperationError> {
         commands.extend_from_slice(&elements(owner, port, mac).map(creation));
         Ok(commands)
     })
+}
+
+/// The MAC of a link that must have one.
+fn mac_of(link: &Link) -> Result<Mac, Error> {
+    let missing = || Error::internal(format!("interface \"{}\" has no MAC", link.name));
+    link.mac.ok_or_else(missing)
 }
 
 fn elements(owner: &Owner, port: &str, mac: Mac) -> [(&'static str, Element); 2] {

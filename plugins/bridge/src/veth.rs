@@ -30,19 +30,13 @@ pub fn create(
     let veth = veth::create(request, &settings)?;
     set_up_port(config, &veth.host)?;
     if config.macspoofchk {
-        antispoof::add(owner, &veth.host.name, mac_of(&veth.container)?)?;
+        antispoof::add(owner, &veth.host.name, &veth.container)?;
     }
     if !is_plain {
         let doing = format!("could not set \"{}\" up", veth.host.name);
         link::set_up(Namespace::Host, &veth.host).context(doing)?;
     }
     Ok(veth)
-}
-
-/// The MAC of a link that must have one.
-pub fn mac_of(link: &Link) -> Result<Mac, Error> {
-    let missing = || Error::internal(format!("interface \"{}\" has no MAC", link.name));
-    link.mac.ok_or_else(missing)
 }
 
 /// Sets flags and VLANs of the bridge's port.

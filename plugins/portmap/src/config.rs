@@ -72,8 +72,13 @@ impl Config {
                 .with_details("weir uses nftables, whichever of nftables and iptables is named"));
         }
         self.mark_bit()?;
-        Group::of(self)?;
+        self.group()?;
         self.mappings().map(drop)
+    }
+
+    /// What its mappings have in common. Errors: code 7, naming the key.
+    pub fn group(&self) -> Result<Group, Error> {
+        Group::new(&self.conditions_v4, &self.conditions_v6, self.mark_bit()?)
     }
 
     /// The bit that is set in the mark of what is masqueraded; none where the configuration names none,

@@ -37,7 +37,7 @@ impl Mapped {
         };
         Ok(Mapped {
             owner,
-            group: Group::of(config)?,
+            group: config.group()?,
             snat: config.snat,
             masq_all: config.masq_all,
             mappings: all.iter().flat_map(to).collect(),

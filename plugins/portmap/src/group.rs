@@ -9,7 +9,6 @@ use weir_sdk::firewall::Condition;
 use weir_sdk::{Error, IpFamily};
 
 use crate::conditions;
-use crate::config::Config;
 
 /// What the mappings of a configuration have in common.
 #[derive(Clone, Debug)]
@@ -21,14 +20,13 @@ pub struct Group {
 }
 
 impl Group {
-    /// The group of a configuration's mappings. Errors: code 7, naming the key.
-    pub fn of(config: &Config) -> Result<Self, Error> {
-        let (v4, v6) = (&config.conditions_v4, &config.conditions_v6);
+    /// The group of mappings with these conditions and this mark. Errors: code 7, naming the key.
+    pub fn new(v4: &[String], v6: &[String], mark_bit: Option<u32>) -> Result<Self, Error> {
         Ok(Group {
-            suffix: suffix(v4, v6, config.mark_bit()?),
+            suffix: suffix(v4, v6, mark_bit),
             ipv4: conditions::parse("conditionsV4", v4, IpFamily::Ipv4)?,
             ipv6: conditions::parse("conditionsV6", v6, IpFamily::Ipv6)?,
-            mark_bit: config.mark_bit()?,
+            mark_bit,
         })
     }
 
@@ -63,22 +61,22 @@ fn suffix(v4: &[String], v6: &[String], mark_bit: Option<u32>) -> String {
 mod tests {
     use super::*;
 
-    fn group(text: &str) -> Group {
-        Group::of(&serde_json::from_str(text).unwrap()).unwrap()
+    fn group(v4: &[&str], v6: &[&str], mark_bit: Option<u32>) -> Group {
+        let owned = |words: &[&str]| words.iter().copied().map(str::to_owned).collect::<Vec<_>>();
+        Group::new(&owned(v4), &owned(v6), mark_bit).unwrap()
     }
 
     #[test]
     fn groups_differ_in_conditions_and_mark_alone() {
-        assert_eq!(group("{}").name("ports4"), "ports4");
-        assert_eq!(group(r#"{"snat": false}"#).name("ports4"), "ports4");
+        assert_eq!(group(&[], &[], None).name("ports4"), "ports4");
         let names = [
-            r#"{"conditionsV4": ["-s", "10.0.0.0/8"]}"#,
-            r#"{"conditionsV4": ["-d", "10.0.0.0/8"]}"#,
-            r#"{"conditionsV6": ["-s", "fd00::/8"]}"#,
-            r#"{"markMasqBit": 13}"#,
-            r#"{"markMasqBit": 14}"#,
+            group(&["-s", "10.0.0.0/8"], &[], None),
+            group(&["-d", "10.0.0.0/8"], &[], None),
+            group(&[], &["-s", "fd00::/8"], None),
+            group(&[], &[], Some(13)),
+            group(&[], &[], Some(14)),
         ]
-        .map(|text| group(text).name("ports4"));
+        .map(|group| group.name("ports4"));
         for (index, name) in names.iter().enumerate() {
             assert_eq!(name.len(), "ports4_".len() + 8);
             assert!(!names[..index].contains(name), "{name}");

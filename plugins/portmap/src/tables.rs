@@ -219,9 +219,11 @@ fn masquerade(group: &Group, rule: Rule) -> Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
 
     fn group(text: &str) -> Group {
-        Group::of(&serde_json::from_str(text).unwrap()).unwrap()
+        let config: Config = serde_json::from_str(text).unwrap();
+        config.group().unwrap()
     }
 
     /// By its comment, a rule that is missing is told from all others.

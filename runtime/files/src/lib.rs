@@ -32,6 +32,7 @@
 //! # }
 //! ```
 
+pub mod memory;
 pub mod ownership;
 pub mod paths;
 pub mod rename;

@@ -10,6 +10,13 @@ pub trait Outcome: From<Refusal> + fmt::Display {
     fn is_refusal(&self) -> bool;
 }
 
+impl Outcome for Refusal {
+    /// It is recorded as what it is.
+    fn is_refusal(&self) -> bool {
+        false
+    }
+}
+
 /// What a record says of an outcome.
 pub(crate) fn answer_of<T, E: fmt::Display>(outcome: &Result<T, E>) -> String {
     match outcome {

@@ -4,8 +4,6 @@ use std::fmt;
 
 use weir_grant::Closest;
 
-use crate::outcome::Outcome;
-
 /// An operation that the gate does not let through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -52,10 +50,3 @@ impl fmt::Display for Denied {
 }
 
 impl std::error::Error for Refusal {}
-
-impl Outcome for Refusal {
-    /// It is recorded as what it is.
-    fn is_refusal(&self) -> bool {
-        false
-    }
-}

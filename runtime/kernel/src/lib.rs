@@ -42,7 +42,6 @@ pub mod file;
 pub mod firewall;
 pub mod firewalld;
 pub mod link;
-pub mod memory;
 mod namespace;
 pub mod neighbour;
 mod netlink;

@@ -8,7 +8,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 
 use nix::sys::signal::Signal;
-use weir_kernel::memory;
+use weir_files::memory;
 
 use super::builtin;
 

@@ -18,12 +18,11 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Pid, setsid};
+use weir_files::memory;
 use weir_gate::Permit;
 use weir_grant::native::Execute;
 
 pub use sealed::{Sealed, Unfit};
-
-use super::memory;
 
 /// What a program may print, in bytes; a CNI result has some hundred.
 pub const MOST_OUTPUT: usize = 4 << 20;

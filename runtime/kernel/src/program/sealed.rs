@@ -5,9 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use sha2::{Digest as _, Sha256};
+use weir_files::memory::Program;
 use weir_grant::document::Digest;
-
-use crate::memory::Program;
 
 /// No program is larger than this, in bytes: it is kept in memory while it runs.
 const MOST_BYTES: u64 = 512 << 20;
@@ -100,7 +99,7 @@ fn hash(mut content: &File) -> io::Result<Digest> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory;
+    use weir_files::memory;
 
     fn copy(content: &[u8]) -> Result<Sealed, Unfit> {
         Sealed::copy("test", &memory::input(c"source", content).expect("a file"))

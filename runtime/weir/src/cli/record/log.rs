@@ -13,7 +13,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use super::Record;
+use super::Take;
 use super::join::Joiner;
 
 /// How every line begins.
@@ -36,9 +36,6 @@ pub struct Log {
 pub fn read(path: &Path, take: Take<'_>) -> io::Result<u64> {
     Log::open(path)?.read_whole(take)
 }
-
-/// What takes the records.
-pub type Take<'a> = &'a mut dyn FnMut(&Record) -> io::Result<()>;
 
 impl Log {
     /// Opens a log at its beginning.
@@ -187,6 +184,7 @@ mod tests {
     use tempfile::NamedTempFile;
 
     use super::*;
+    use crate::cli::record::Record;
 
     fn record(plugin: &str) -> String {
         format!(

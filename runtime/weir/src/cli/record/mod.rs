@@ -4,6 +4,8 @@ mod join;
 mod log;
 mod text;
 
+use std::io;
+
 use clap::ValueEnum;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -13,7 +15,7 @@ use weir_grant::asked::Asked;
 use weir_grant::named::recorded;
 use weir_grant::{Closest, Invocation};
 
-pub use log::{Log, Take, read};
+pub use log::{Log, read};
 pub use text::arguments;
 
 /// What the gate decided.
@@ -98,6 +100,9 @@ pub struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<Value>,
 }
+
+/// What takes records.
+pub type Take<'a> = &'a mut dyn FnMut(&Record) -> io::Result<()>;
 
 impl Record {
     /// Whether it was carried out, and the kernel answered with an error.

@@ -1,0 +1,47 @@
+//! The house's rules that neither Cargo nor the compiler checks.
+
+mod circles;
+mod permits;
+mod source;
+
+use std::fs;
+
+use weir_kit::house;
+
+use source::Crate;
+
+/// The crates that are looked at: the floors, what plugins are written with, and the plugins.
+fn crates() -> Vec<Crate> {
+    let mut crates = Vec::new();
+    for directory in ["runtime", "sdk", "plugins"] {
+        let entries = fs::read_dir(house().join(directory)).expect("a directory of the house");
+        for entry in entries {
+            crates.extend(Crate::read(&entry.expect("an entry").path()));
+        }
+    }
+    crates
+}
+
+#[test]
+fn there_is_no_import_circle() {
+    let crates = crates();
+    // What can see none finds none.
+    let imports: usize = crates.iter().map(|c| circles::imports(c).len()).sum();
+    assert!(imports > 500, "only {imports} imports were found");
+    let found: Vec<String> = crates.iter().flat_map(circles::of_crate).collect();
+    assert!(found.is_empty(), "import circles:\n{}", found.join("\n"));
+}
+
+#[test]
+fn what_a_plugin_can_reach_in_the_kernel_takes_a_permit() {
+    let kernel = Crate::read(&house().join("runtime/kernel")).expect("the crate is there");
+    let functions = permits::public_functions(&kernel);
+    assert!(functions.len() > 40, "{functions:?}");
+    let without: Vec<&str> = functions
+        .iter()
+        .filter(|function| !function.takes_permit && !function.module.starts_with("without_permit"))
+        .map(|function| function.name.as_str())
+        .filter(|name| !permits::PURE.contains(name))
+        .collect();
+    assert!(without.is_empty(), "take no permit: {without:?}");
+}

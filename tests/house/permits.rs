@@ -1,0 +1,77 @@
+//! The functions that a crate's users can call, and whether they take a permit.
+
+use syn::visit::Visit;
+use syn::{FnArg, Item, ItemFn, Visibility};
+
+use crate::source::{Crate, below};
+
+/// Functions of the kernel layer that touch nothing.
+pub const PURE: [&str; 1] = ["firewall::masquerade_chain"];
+
+#[derive(Debug)]
+pub struct Function {
+    /// Where users find it.
+    pub module: String,
+    /// `link::create`.
+    pub name: String,
+    pub takes_permit: bool,
+}
+
+/// The functions of a crate's public modules: those that are defined there, and those that are re-exported.
+pub fn public_functions(of: &Crate) -> Vec<Function> {
+    let mut functions = Vec::new();
+    for (module, content) in of.modules.iter().filter(|(_, module)| module.is_public) {
+        let own = content.items.iter().filter_map(as_function);
+        let own = own.filter(|function| matches!(function.vis, Visibility::Public(_)));
+        functions.extend(own.map(|function| describe(module, function)));
+        let exported = content.exported.iter().filter_map(|(name, path)| {
+            let origin = of.resolve(module, path)?;
+            let function = find(of, &origin, path.last()?)?;
+            Some(Function {
+                name: below(module, name),
+                ..describe(module, function)
+            })
+        });
+        functions.extend(exported);
+    }
+    functions.sort_by(|a, b| a.name.cmp(&b.name));
+    functions.dedup_by(|a, b| a.name == b.name);
+    functions
+}
+
+fn as_function(item: &Item) -> Option<&ItemFn> {
+    match item {
+        Item::Fn(function) => Some(function),
+        _ => None,
+    }
+}
+
+fn find<'a>(of: &'a Crate, module: &str, name: &str) -> Option<&'a ItemFn> {
+    let items = of.modules.get(module)?.items.iter();
+    let mut functions = items.filter_map(as_function);
+    functions.find(|function| {
+        function.sig.ident == name && matches!(function.vis, Visibility::Public(_))
+    })
+}
+
+fn describe(module: &str, function: &ItemFn) -> Function {
+    Function {
+        module: module.to_owned(),
+        name: below(module, &function.sig.ident.to_string()),
+        takes_permit: function.sig.inputs.iter().any(is_permit),
+    }
+}
+
+/// Whether an argument is a `Permit`, or several.
+fn is_permit(argument: &FnArg) -> bool {
+    struct Sought(bool);
+    impl<'ast> Visit<'ast> for Sought {
+        fn visit_path_segment(&mut self, segment: &'ast syn::PathSegment) {
+            self.0 |= segment.ident == "Permit";
+            syn::visit::visit_path_segment(self, segment);
+        }
+    }
+    let mut sought = Sought(false);
+    sought.visit_fn_arg(argument);
+    sought.0
+}
