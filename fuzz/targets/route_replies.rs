@@ -20,15 +20,9 @@ fuzz_target!(|input: &[u8]| {
     let (mut host, _peers) = kernel_that_says(replies);
     let host = &mut host;
     match question % 16 {
-        0 => drop(kernel::without_permit::find_link(
-            host,
-            Namespace::Host,
-            &LinkReference::Index(2),
+        0 => drop(kernel::without_permit::find_link(host.host(), &LinkReference::Index(2),
         )),
-        1 => drop(kernel::without_permit::find_link(
-            host,
-            Namespace::Host,
-            &LinkReference::Name("eth0".into()),
+        1 => drop(kernel::without_permit::find_link(host.host(), &LinkReference::Name("eth0".into()),
         )),
         2 => {
             let list = link::List {
@@ -94,7 +88,7 @@ fuzz_target!(|input: &[u8]| {
                 kernel::neighbour::list(host, permit)
             }));
         }
-        10 => drop(kernel::without_permit::standing_discipline(host, &eth0(), Handle::ROOT)),
+        10 => drop(kernel::without_permit::standing_discipline(host.host(), &eth0(), Handle::ROOT)),
         11 => {
             let list = traffic::ListQdiscs { link: eth0() };
             drop(permitted(list, |permit| {

@@ -153,11 +153,7 @@ impl Host {
         let on_host = previous.interfaces.iter().filter(|i| i.sandbox.is_none());
         for interface in on_host {
             let name = kernel::link::LinkReference::Name(interface.name.clone());
-            match kernel::without_permit::find_link(
-                &mut self.namespaces,
-                Namespace::Host.into(),
-                &name,
-            ) {
+            match kernel::without_permit::find_link(self.namespaces.host(), &name) {
                 Ok(link) if link.kind == "veth" && link.alias.is_empty() => {
                     return Ok(previous.ips.iter().map(|ip| ip.address.addr()).collect());
                 }
@@ -172,14 +168,18 @@ impl Host {
     fn look_at_elements(&mut self, apply: &mut firewall::Apply) -> Result<(), Error> {
         let ports = apply.translated().into_iter().flatten();
         for port in ports {
-            if kernel::without_permit::is_port_taken(&mut self.namespaces, apply.namespace, port)? {
+            if kernel::without_permit::is_port_taken(self.namespaces.of(apply.namespace)?, port)? {
                 apply.listening.push(port);
             }
         }
         let mut removed = Vec::new();
         for (set, key) in apply.removed_keys() {
-            let found =
-                kernel::without_permit::find_element(&mut self.namespaces, apply, set, key)?;
+            let found = kernel::without_permit::find_element(
+                self.namespaces.of(apply.namespace)?,
+                apply,
+                set,
+                key,
+            )?;
             removed.extend(found.map(|element| element.comment.unwrap_or_default()));
         }
         apply.removed = removed;

@@ -10,6 +10,7 @@ use weir_grant::link::{LinkFacts, Move, NewMaster, Update, UpdatePort};
 use weir_grant::sysctl::Write;
 use weir_kernel::link::Link;
 use weir_kernel::sysctl::shared::Before;
+use weir_kernel::without_permit::find_link;
 use weir_kernel::{self as kernel, Code, Error};
 
 use super::bindings::weir::cni::types::LinkReference;
@@ -137,11 +138,8 @@ impl Host {
             Ok(()) => Some(wanted),
             Err(error) if error.code == Code::Denied || link.is_absent() => None,
             Err(_) => {
-                let now = kernel::without_permit::find_link(
-                    &mut self.namespaces,
-                    link.namespace,
-                    &reference,
-                );
+                let namespace = self.namespaces.of(link.namespace);
+                let now = namespace.and_then(|namespace| find_link(namespace, &reference));
                 Some(now.unwrap_or(wanted))
             }
         }

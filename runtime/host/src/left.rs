@@ -38,8 +38,7 @@ impl Host {
             return Ok(());
         }
         let spaces = &mut self.namespaces;
-        let left =
-            kernel::without_permit::marked_links(spaces, Namespace::Host, is_left)?.into_iter();
+        let left = kernel::without_permit::marked_links(spaces.host(), is_left)?.into_iter();
         // Other plugins of the network make others, and remove them with a DEL of their own.
         let own = left.filter(|link| self.gate.may_have_created(link));
         let deletes = own.map(|link| Delete { link }).collect();

@@ -109,11 +109,11 @@ impl Host {
         }
         let mut own = None;
         for (destination, link) in
-            kernel::without_permit::overlapping_routes(&mut self.namespaces, network)?
+            kernel::without_permit::overlapping_routes(self.namespaces.host(), network)?
         {
             let link = kernel::link::LinkReference::Index(link);
             let there = namespace.into();
-            let found = kernel::without_permit::find_link(&mut self.namespaces, there, &link)?;
+            let found = kernel::without_permit::find_link(self.namespaces.of(there)?, &link)?;
             let LinkFacts { name, owner, .. } = found.facts(there);
             let is_own = Owner::Network.has(&owner, self.gate.invocation());
             let overlap = Overlap {

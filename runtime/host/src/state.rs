@@ -263,7 +263,7 @@ impl Host {
     ) -> Result<Link, Error> {
         let there = namespace.into();
         let found =
-            kernel::without_permit::find_link(&mut self.namespaces, there, &link.clone().into())?;
+            kernel::without_permit::find_link(self.namespaces.of(there)?, &link.clone().into())?;
         self.meet(there, found.clone());
         Ok(found)
     }

@@ -37,9 +37,11 @@ impl Contract for Host {
         let parent = Handle(parent);
         let standing = match link.is_absent() {
             true => None,
-            false => {
-                kernel::without_permit::standing_discipline(&mut self.namespaces, &link, parent)?
-            }
+            false => kernel::without_permit::standing_discipline(
+                self.namespaces.of(link.namespace)?,
+                &link,
+                parent,
+            )?,
         };
         let operation = traffic::DeleteQdisc {
             link,

@@ -13,7 +13,7 @@ use weir_grant::address::{Add, Delete, Family, List, Settle};
 use weir_grant::link::LinkFacts;
 
 use super::error::{Code, Error};
-use super::namespace::Namespaces;
+use super::namespace::{Namespaces, NetworkNamespace};
 use super::netlink::{Group, Notifications, Wait};
 
 /// One address of a link.
@@ -36,7 +36,7 @@ pub fn add(namespaces: &mut Namespaces, permit: &Permit<Add>) -> Result<(), Erro
     let Add { link, address, .. } = wanted;
     new_address(wanted)
         .and_then(|message| {
-            let socket = namespaces.route(link.namespace)?;
+            let socket = namespaces.of(link.namespace)?.route()?;
             socket.change(
                 RouteNetlinkMessage::NewAddress(message),
                 NLM_F_CREATE | NLM_F_EXCL,
@@ -84,11 +84,12 @@ fn new_address(wanted: &Add) -> Result<AddressMessage, Error> {
 /// Removes an address. Errors: `NotFound` for the link or the address.
 pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<(), Error> {
     let Delete { link, address } = permit.operation();
-    let deleted = match delete_exactly(namespaces, link, *address, address.addr()) {
+    let namespace = namespaces.of(link.namespace)?;
+    let deleted = match delete_exactly(namespace, link, *address, address.addr()) {
         // To the kernel, the prefix of a point-to-point address belongs to the peer.
         Err(error) if error.errno == Some(Errno::EADDRNOTAVAIL) && address.addr().is_ipv4() => {
-            match peer_of(namespaces, link, *address)? {
-                Some(peer) => delete_exactly(namespaces, link, *address, peer),
+            match peer_of(namespace, link, *address)? {
+                Some(peer) => delete_exactly(namespace, link, *address, peer),
                 None => Err(error),
             }
         }
@@ -98,7 +99,7 @@ pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<()
 }
 
 fn delete_exactly(
-    namespaces: &mut Namespaces,
+    namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     address: IpNet,
     far: IpAddr,
@@ -110,17 +111,17 @@ fn delete_exactly(
     if far.is_ipv4() {
         message.attributes.push(AddressAttribute::Address(far));
     }
-    namespaces
-        .route(link.namespace)?
+    namespace
+        .route()?
         .change(RouteNetlinkMessage::DelAddress(message), 0)
 }
 
 fn peer_of(
-    namespaces: &mut Namespaces,
+    namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     address: IpNet,
 ) -> Result<Option<IpAddr>, Error> {
-    let all = of_link(namespaces, link, Some(Family::of(&address.addr())))?;
+    let all = of_link(namespace, link, Some(Family::of(&address.addr())))?;
     Ok(all
         .into_iter()
         .find(|a| a.address == address)
@@ -130,20 +131,20 @@ fn peer_of(
 /// The addresses of one link. Errors: `NotFound` for the link.
 pub fn list(namespaces: &mut Namespaces, permit: &Permit<List>) -> Result<Vec<Address>, Error> {
     let List { link, family } = permit.operation();
-    of_link(namespaces, link, *family)
+    of_link(namespaces.of(link.namespace)?, link, *family)
 }
 
 /// The addresses of one link, filtered by the kernel.
 pub(super) fn of_link(
-    namespaces: &mut Namespaces,
+    namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     family: Option<Family>,
 ) -> Result<Vec<Address>, Error> {
     let mut question = AddressMessage::default();
     question.header.family = family.map_or(AddressFamily::Unspec, address_family);
     question.header.index = link.index;
-    let answer = namespaces
-        .route(link.namespace)?
+    let answer = namespace
+        .route()?
         .dump(&RouteNetlinkMessage::GetAddress(question))
         .map_err(|e| e.while_doing(format_args!("list the addresses of {link}")))?;
     let messages = answer.into_iter().filter_map(|object| match object {
@@ -166,22 +167,24 @@ pub fn settle(
     deadline: Instant,
 ) -> Result<(), Error> {
     let Settle { link, timeout_ms } = permit.operation();
-    wait_until_settled(namespaces, link, &Wait::new(*timeout_ms, deadline))
-        .map_err(|e| e.while_doing(format_args!("wait for the IPv6 addresses of {link}")))
+    wait_until_settled(
+        namespaces.of(link.namespace)?,
+        link,
+        &Wait::new(*timeout_ms, deadline),
+    )
+    .map_err(|e| e.while_doing(format_args!("wait for the IPv6 addresses of {link}")))
 }
 
 fn wait_until_settled(
-    namespaces: &mut Namespaces,
+    namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     wait: &Wait,
 ) -> Result<(), Error> {
-    if tentative(namespaces, link)?.is_none() {
+    if tentative(namespace, link)?.is_none() {
         return Ok(());
     }
-    let mut changes = namespaces.enter(link.namespace, || {
-        Notifications::subscribe(Group::Ipv6Address)
-    })??;
-    while let Some(address) = tentative(namespaces, link)? {
+    let mut changes = namespace.enter(|| Notifications::subscribe(Group::Ipv6Address))??;
+    while let Some(address) = tentative(namespace, link)? {
         if !changes.next(wait, |change| concerns(change, link))? {
             return Err(wait.timed_out(format_args!("{address} is still tentative")));
         }
@@ -190,8 +193,8 @@ fn wait_until_settled(
 }
 
 /// An address that is tentative. Errors: `Exists` for a duplicate.
-fn tentative(namespaces: &mut Namespaces, link: &LinkFacts) -> Result<Option<IpNet>, Error> {
-    let addresses = of_link(namespaces, link, Some(Family::Ipv6))?;
+fn tentative(namespace: &mut NetworkNamespace, link: &LinkFacts) -> Result<Option<IpNet>, Error> {
+    let addresses = of_link(namespace, link, Some(Family::Ipv6))?;
     if let Some(duplicate) = addresses.iter().find(|a| a.duplicate) {
         return Err(Error::new(
             Code::Exists,

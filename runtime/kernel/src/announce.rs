@@ -16,7 +16,7 @@ use weir_grant::neighbour::Announce;
 use super::address::{self, Address};
 use super::error::{Code, Error};
 use super::link::{LinkLayer, link_layer, set_address};
-use super::namespace::Namespaces;
+use super::namespace::{Namespaces, NetworkNamespace};
 use super::sysctl;
 
 /// RFC 4861 section 7.1.2: a receiver drops a neighbour advertisement with another hop limit.
@@ -31,31 +31,31 @@ const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 /// `Unsupported` for a link without Ethernet addresses.
 pub fn announce(namespaces: &mut Namespaces, permit: &Permit<Announce>) -> Result<(), Error> {
     let Announce { link, addresses } = permit.operation();
-    announce_all(namespaces, link, addresses)
+    announce_all(namespaces.of(link.namespace)?, link, addresses)
         .map_err(|e| e.while_doing(format_args!("announce addresses of {link}")))
 }
 
 fn announce_all(
-    namespaces: &mut Namespaces,
+    namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     addresses: &[IpAddr],
 ) -> Result<(), Error> {
     if addresses.is_empty() {
         return Ok(());
     }
-    let own = address::of_link(namespaces, link, None)?;
+    let own = address::of_link(namespace, link, None)?;
     addresses
         .iter()
         .try_for_each(|address| check_own(&own, address))?;
-    let layer = link_layer(namespaces, link)?;
+    let layer = link_layer(namespace, link)?;
     let sender = Sender::new(link, &layer)?;
-    let asked = addresses.iter().any(IpAddr::is_ipv4) && ask_kernel(namespaces, link, &layer)?;
+    let asked = addresses.iter().any(IpAddr::is_ipv4) && ask_kernel(namespace, link, &layer)?;
     let mut left = addresses.to_vec();
     left.retain(|address| !(asked && address.is_ipv4()));
     if left.is_empty() {
         return Ok(());
     }
-    namespaces.enter(link.namespace, || {
+    namespace.enter(|| {
         left.into_iter().try_for_each(|address| match address {
             IpAddr::V4(address) => sender.announce_by_arp(address),
             IpAddr::V6(address) => sender.advertise(address, is_router(link)?),
@@ -67,17 +67,17 @@ fn announce_all(
 /// address on the wire is set, also to what it is. A packet socket of our own would do, but closing
 /// one takes the kernel ten milliseconds. Returns false for a link whose address cannot be set.
 fn ask_kernel(
-    namespaces: &mut Namespaces,
+    namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     layer: &LinkLayer,
 ) -> Result<bool, Error> {
     let parameter = PathBuf::from("ipv4/conf")
         .join(&link.name)
         .join("arp_notify");
-    let was = namespaces.enter(link.namespace, || switch_on(&parameter))??;
-    let set = set_address(namespaces, link, &layer.mac);
+    let was = namespace.enter(|| switch_on(&parameter))??;
+    let set = set_address(namespace, link, &layer.mac);
     if let Some(was) = was {
-        namespaces.enter(link.namespace, || sysctl::write_value(&parameter, &was))??;
+        namespace.enter(|| sysctl::write_value(&parameter, &was))??;
     }
     Ok(set.is_ok())
 }

@@ -11,12 +11,11 @@ use netlink_bindings::traits::Pusher;
 use nix::errno::Errno;
 use nix::libc;
 use weir_gate::Permit;
-use weir_grant::Namespace;
 use weir_grant::address::Family;
 use weir_grant::conntrack::{Delete, Filter};
 
 use super::error::{Code, Error};
-use super::namespace::Namespaces;
+use super::namespace::{Namespaces, NetworkNamespace};
 use super::netlink::{MessageType, NetfilterSocket};
 
 /// `NFNL_SUBSYS_CTNETLINK`, `IPCTNL_MSG_CT_GET`, `IPCTNL_MSG_CT_DELETE`.
@@ -37,7 +36,7 @@ const BY_DESTINATION_PORT: u32 = 1 << 5;
 /// `Unsupported` where the kernel has no connection tracking.
 pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<u32, Error> {
     let Delete { namespace, filter } = permit.operation();
-    delete_all(namespaces, *namespace, filter).map_err(|e| {
+    delete_all(namespaces.of(*namespace)?, filter).map_err(|e| {
         e.while_doing(format_args!(
             "delete {} connections in {namespace}",
             filter.protocol
@@ -45,13 +44,9 @@ pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<u3
     })
 }
 
-fn delete_all(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
-    filter: &Filter,
-) -> Result<u32, Error> {
+fn delete_all(namespace: &mut NetworkNamespace, filter: &Filter) -> Result<u32, Error> {
     check(filter)?;
-    namespaces.netfilter(namespace, |socket| {
+    namespace.netfilter(|socket| {
         let mut deleted = 0;
         for entry in find(socket, filter)? {
             deleted += u32::from(delete_one(socket, filter.family, &entry)?);

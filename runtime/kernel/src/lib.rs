@@ -57,4 +57,4 @@ pub mod without_permit;
 mod tests;
 
 pub use error::{Code, Error};
-pub use namespace::Namespaces;
+pub use namespace::{Namespaces, NetworkNamespace};

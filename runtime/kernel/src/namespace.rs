@@ -9,6 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use nix::sched::CloneFlags;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
@@ -112,38 +113,29 @@ fn own() -> Result<OwnedFd, Error> {
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// The namespaces of one invocation. Sockets are opened when they are first used.
+/// The two network namespaces of one invocation.
 pub struct Namespaces {
-    host: Place,
-    container: Option<Place>,
-}
-
-#[derive(Default)]
-struct Place {
-    namespace: Option<OwnedFd>,
-    route: Option<RouteSocket>,
-    netfilter: Option<NetfilterSocket>,
+    host: NetworkNamespace,
+    container: Option<NetworkNamespace>,
 }
 
 impl Namespaces {
     /// The namespace that the process is in, and the container's where there is one.
     pub fn new(container: Option<OwnedFd>) -> Self {
+        let home = Home::default();
         Self {
-            host: Place::default(),
-            container: container.map(|namespace| Place {
-                namespace: Some(namespace),
-                ..Place::default()
-            }),
+            host: NetworkNamespace::at_home(home.clone()),
+            container: container.map(|opened| NetworkNamespace::elsewhere(opened, home)),
         }
     }
 
     /// A host whose sockets, for rtnetlink and nfnetlink, the fuzz targets answer.
     #[cfg(fuzzing)]
     pub fn with_peers(route: OwnedFd, netfilter: OwnedFd) -> Self {
-        let host = Place {
-            namespace: None,
+        let host = NetworkNamespace {
             route: Some(RouteSocket::with_peer(route)),
             netfilter: Some(NetfilterSocket::with_peer(netfilter)),
+            ..NetworkNamespace::at_home(Home::default())
         };
         Self {
             host,
@@ -156,50 +148,13 @@ impl Namespaces {
         self.container.is_some()
     }
 
-    /// The rtnetlink socket of a namespace. Errors: `NoNamespace`.
-    pub(super) fn route(&mut self, namespace: Namespace) -> Result<&mut RouteSocket, Error> {
-        if self.place(namespace)?.route.is_none() {
-            let socket = self.enter(namespace, RouteSocket::open)??;
-            self.place(namespace)?.route = Some(socket);
-        }
-        let opened = self.place(namespace)?.route.as_mut();
-        Ok(opened.expect("opened above"))
+    /// The one that the process is in.
+    pub fn host(&mut self) -> &mut NetworkNamespace {
+        &mut self.host
     }
 
-    /// Runs `act` with the nfnetlink socket of a namespace. Errors: `NoNamespace`.
-    ///
-    /// The socket stays open for the next time, unless something was refused: what the kernel still
-    /// says of a refused batch is not for another. To close it takes the kernel ten milliseconds where
-    /// elements of nftables were deleted, in which an invocation has better to do.
-    pub(super) fn netfilter<T>(
-        &mut self,
-        namespace: Namespace,
-        act: impl FnOnce(&mut NetfilterSocket) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let mut socket = match self.place(namespace)?.netfilter.take() {
-            Some(socket) => socket,
-            None => self.enter(namespace, NetfilterSocket::open)??,
-        };
-        let done = act(&mut socket)?;
-        self.place(namespace)?.netfilter = Some(socket);
-        Ok(done)
-    }
-
-    /// Runs `act` in a namespace. Errors: `NoNamespace`; `Failed` when the thread cannot enter.
-    pub fn enter<T>(&mut self, namespace: Namespace, act: impl FnOnce() -> T) -> Result<T, Error> {
-        if namespace == Namespace::Host {
-            return Ok(act());
-        }
-        let container = self.container.as_mut().ok_or_else(no_namespace)?;
-        visit(container.descriptor()?, self.host.descriptor()?, act)
-    }
-
-    /// The descriptor of a namespace, as `IFLA_NET_NS_FD` wants it. Errors: `NoNamespace`.
-    pub fn descriptor(&mut self, namespace: Namespace) -> Result<BorrowedFd<'_>, Error> {
-        self.place(namespace)?.descriptor()
-    }
-
-    fn place(&mut self, namespace: Namespace) -> Result<&mut Place, Error> {
+    /// One of the two. Errors: `NoNamespace`.
+    pub fn of(&mut self, namespace: Namespace) -> Result<&mut NetworkNamespace, Error> {
         match namespace {
             Namespace::Host => Ok(&mut self.host),
             Namespace::Container => self.container.as_mut().ok_or_else(no_namespace),
@@ -207,14 +162,94 @@ impl Namespaces {
     }
 }
 
-impl Place {
-    /// The container's was opened by the caller; the host's is the calling thread's.
-    fn descriptor(&mut self) -> Result<BorrowedFd<'_>, Error> {
-        if self.namespace.is_none() {
-            self.namespace = Some(own()?);
+/// One network namespace, and the sockets in it, which are opened when they are first used.
+pub struct NetworkNamespace {
+    which: Namespace,
+    /// None for the one that the process is in.
+    opened: Option<OwnedFd>,
+    home: Home,
+    route: Option<RouteSocket>,
+    netfilter: Option<NetfilterSocket>,
+}
+
+impl NetworkNamespace {
+    fn at_home(home: Home) -> Self {
+        Self {
+            which: Namespace::Host,
+            opened: None,
+            home,
+            route: None,
+            netfilter: None,
         }
-        let opened = self.namespace.as_ref();
-        Ok(opened.expect("opened above").as_fd())
+    }
+
+    fn elsewhere(opened: OwnedFd, home: Home) -> Self {
+        Self {
+            which: Namespace::Container,
+            opened: Some(opened),
+            ..Self::at_home(home)
+        }
+    }
+
+    /// Which of the two it is.
+    pub fn which(&self) -> Namespace {
+        self.which
+    }
+
+    /// Runs `act` in the namespace. Errors: `Failed` when the thread cannot enter.
+    pub fn enter<T>(&self, act: impl FnOnce() -> T) -> Result<T, Error> {
+        match &self.opened {
+            None => Ok(act()),
+            Some(opened) => visit(opened.as_fd(), self.home.descriptor()?, act),
+        }
+    }
+
+    /// Its descriptor, as `IFLA_NET_NS_FD` wants it.
+    pub(crate) fn descriptor(&self) -> Result<BorrowedFd<'_>, Error> {
+        match &self.opened {
+            None => self.home.descriptor(),
+            Some(opened) => Ok(opened.as_fd()),
+        }
+    }
+
+    /// The rtnetlink socket.
+    pub(crate) fn route(&mut self) -> Result<&mut RouteSocket, Error> {
+        if self.route.is_none() {
+            self.route = Some(self.enter(RouteSocket::open)??);
+        }
+        Ok(self.route.as_mut().expect("opened above"))
+    }
+
+    /// Runs `act` with the nfnetlink socket.
+    ///
+    /// The socket stays open for the next time, unless something was refused: what the kernel still
+    /// says of a refused batch is not for another. To close it takes the kernel ten milliseconds where
+    /// elements of nftables were deleted, in which an invocation has better to do.
+    pub(crate) fn netfilter<T>(
+        &mut self,
+        act: impl FnOnce(&mut NetfilterSocket) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut socket = match self.netfilter.take() {
+            Some(socket) => socket,
+            None => self.enter(NetfilterSocket::open)??,
+        };
+        let done = act(&mut socket)?;
+        self.netfilter = Some(socket);
+        Ok(done)
+    }
+}
+
+/// The namespace that the process is in: opened once, by whichever of the two namespaces needs it first.
+#[derive(Clone, Default)]
+struct Home(Arc<OnceLock<OwnedFd>>);
+
+impl Home {
+    fn descriptor(&self) -> Result<BorrowedFd<'_>, Error> {
+        if self.0.get().is_none() {
+            // Where another thread was first, its descriptor is as good.
+            let _ = self.0.set(own()?);
+        }
+        Ok(self.0.get().expect("opened above").as_fd())
     }
 }
 

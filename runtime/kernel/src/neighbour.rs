@@ -15,7 +15,7 @@ use weir_grant::neighbour::{Add, Delete, List, State};
 
 use super::address::address_family;
 use super::error::Error;
-use super::namespace::Namespaces;
+use super::namespace::{Namespaces, NetworkNamespace};
 
 /// One entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,10 +47,10 @@ pub fn add(namespaces: &mut Namespaces, permit: &Permit<Add>) -> Result<bool, Er
         .map(|mac| NeighbourAttribute::LinkLayerAddress(mac.0.clone()));
     message.attributes.extend(mac);
     let flags = message.header.flags;
-    is_set(namespaces, link, *address, flags)
+    let namespace = namespaces.of(link.namespace)?;
+    is_set(namespace, link, *address, flags)
         .and_then(|was_set| {
-            let socket = namespaces.route(link.namespace)?;
-            socket.change(
+            namespace.route()?.change(
                 RouteNetlinkMessage::NewNeighbour(message),
                 NLM_F_CREATE | NLM_F_REPLACE,
             )?;
@@ -61,7 +61,7 @@ pub fn add(namespaces: &mut Namespaces, permit: &Permit<Add>) -> Result<bool, Er
 
 /// Whether somebody has set an entry of this address. `flags` say in which of the two tables.
 fn is_set(
-    namespaces: &mut Namespaces,
+    namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     address: IpAddr,
     flags: NeighbourFlags,
@@ -69,7 +69,7 @@ fn is_set(
     let mut question = about(link, address);
     question.header.flags = flags;
     let question = RouteNetlinkMessage::GetNeighbour(question);
-    let found = match namespaces.route(link.namespace)?.get(question) {
+    let found = match namespace.route()?.get(question) {
         Ok(RouteNetlinkMessage::NewNeighbour(message)) => read(message),
         Ok(_) => None,
         Err(error) if error.errno == Some(Errno::ENOENT) => None,
@@ -93,7 +93,7 @@ pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<()
         RouteNetlinkMessage::DelNeighbour(entry)
     };
     let (ordinary, proxied) = (NeighbourFlags::empty(), NeighbourFlags::Proxy);
-    let socket = namespaces.route(link.namespace)?;
+    let socket = namespaces.of(link.namespace)?.route()?;
     let deleted = match proxy {
         Some(true) => socket.change(remove(proxied), 0),
         Some(false) => socket.change(remove(ordinary), 0),
@@ -111,7 +111,7 @@ pub fn list(namespaces: &mut Namespaces, permit: &Permit<List>) -> Result<Vec<Ne
     let mut entries = Vec::new();
     // The kernel lists the two tables apart.
     for flags in [NeighbourFlags::empty(), NeighbourFlags::Proxy] {
-        let found = dump(namespaces, link, *family, flags)
+        let found = dump(namespaces.of(link.namespace)?, link, *family, flags)
             .map_err(|e| e.while_doing(format_args!("list the neighbours on {link}")))?;
         entries.extend(found);
     }
@@ -119,7 +119,7 @@ pub fn list(namespaces: &mut Namespaces, permit: &Permit<List>) -> Result<Vec<Ne
 }
 
 fn dump(
-    namespaces: &mut Namespaces,
+    namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     family: Option<Family>,
     flags: NeighbourFlags,
@@ -130,8 +130,8 @@ fn dump(
     question
         .attributes
         .push(NeighbourAttribute::IfIndex(link.index));
-    let answer = namespaces
-        .route(link.namespace)?
+    let answer = namespace
+        .route()?
         .dump(&RouteNetlinkMessage::GetNeighbour(question))?;
     let messages = answer.into_iter().filter_map(|object| match object {
         RouteNetlinkMessage::NewNeighbour(message) => Some(message),

@@ -19,7 +19,7 @@ use weir_grant::route::{
 
 use super::address::address_family;
 use super::error::{Code, Error};
-use super::namespace::Namespaces;
+use super::namespace::{Namespaces, NetworkNamespace};
 
 /// A route as the kernel reports it. Links are indexes in its namespace.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +66,7 @@ pub fn add(namespaces: &mut Namespaces, permit: &Permit<Add>) -> Result<(), Erro
         Namespace::Host => NLM_F_CREATE | NLM_F_EXCL,
         Namespace::Container => NLM_F_CREATE,
     };
-    put(namespaces, *namespace, route, flags)
+    put(namespaces.of(*namespace)?, route, flags)
         .map_err(|e| e.while_doing(Title("add", *namespace, route)))
 }
 
@@ -76,30 +76,28 @@ pub fn replace(namespaces: &mut Namespaces, permit: &Permit<Replace>) -> Result<
     let Replace {
         namespace, route, ..
     } = permit.operation();
-    let put = match put(namespaces, *namespace, route, NLM_F_CREATE | NLM_F_EXCL) {
-        Err(error) if error.errno == Some(Errno::EEXIST) => {
-            put(namespaces, *namespace, route, NLM_F_CREATE | NLM_F_REPLACE).map(|()| false)
-        }
+    let put = match put(namespaces.of(*namespace)?, route, NLM_F_CREATE | NLM_F_EXCL) {
+        Err(error) if error.errno == Some(Errno::EEXIST) => put(
+            namespaces.of(*namespace)?,
+            route,
+            NLM_F_CREATE | NLM_F_REPLACE,
+        )
+        .map(|()| false),
         made => made.map(|()| true),
     };
     put.map_err(|e| e.while_doing(Title("replace", *namespace, route)))
 }
 
-fn put(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
-    route: &Wanted,
-    flags: u16,
-) -> Result<(), Error> {
-    let mut message = message(namespace, route)?;
+fn put(namespace: &mut NetworkNamespace, route: &Wanted, flags: u16) -> Result<(), Error> {
+    let mut message = message(namespace.which(), route)?;
     message.header.scope = route
         .scope
         .map_or_else(|| default_scope(route), RouteScope::from);
     message.header.protocol = route
         .protocol
         .map_or(RouteProtocol::Boot, RouteProtocol::from);
-    namespaces
-        .route(namespace)?
+    namespace
+        .route()?
         .change(RouteNetlinkMessage::NewRoute(message), flags)
 }
 
@@ -122,7 +120,7 @@ pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<()
             // To the kernel, "nowhere" and "unspecified" are any scope and any protocol.
             message.header.scope = route.scope.map_or(RouteScope::NoWhere, RouteScope::from);
             message.header.protocol = RouteProtocol::from(route.protocol.unwrap_or(0));
-            let socket = namespaces.route(*namespace)?;
+            let socket = namespaces.of(*namespace)?.route()?;
             socket.change(RouteNetlinkMessage::DelRoute(message), 0)
         })
         .map_err(|e| e.while_doing(Title("remove", *namespace, route)))
@@ -263,7 +261,7 @@ pub fn list(namespaces: &mut Namespaces, permit: &Permit<List>) -> Result<Vec<Ro
     };
     let mut routes = Vec::new();
     for family in families {
-        let found = dump(namespaces, wanted, family)
+        let found = dump(namespaces.of(wanted.namespace)?, wanted, family)
             .map_err(|e| e.while_doing(format_args!("list the routes in {}", wanted.namespace)))?;
         routes.extend(found.into_iter().filter(|route| passes(wanted, route)));
     }
@@ -272,7 +270,7 @@ pub fn list(namespaces: &mut Namespaces, permit: &Permit<List>) -> Result<Vec<Ro
 
 /// The routes of one family, restricted by the kernel as far as it can.
 pub(crate) fn dump(
-    namespaces: &mut Namespaces,
+    namespace: &mut NetworkNamespace,
     wanted: &List,
     family: Family,
 ) -> Result<Vec<Route>, Error> {
@@ -285,7 +283,7 @@ pub(crate) fn dump(
         .map(|link| RouteAttribute::Oif(link.index));
     question.attributes.extend(table.into_iter().chain(link));
     let question = RouteNetlinkMessage::GetRoute(question);
-    match namespaces.route(wanted.namespace)?.dump(&question) {
+    match namespace.route()?.dump(&question) {
         Ok(answer) => Ok(answer.into_iter().filter_map(read).collect()),
         // A table comes into being with its first route.
         Err(error) if error.errno == Some(Errno::ENOENT) => Ok(Vec::new()),
@@ -326,7 +324,8 @@ pub fn get(namespaces: &mut Namespaces, permit: &Permit<Get>) -> Result<Route, E
         .attributes
         .push(RouteAttribute::Destination((*to).into()));
     let answer = namespaces
-        .route(*namespace)?
+        .of(*namespace)?
+        .route()?
         .get(RouteNetlinkMessage::GetRoute(question))
         .map_err(|error| match error.errno {
             Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH) => Error {

@@ -24,7 +24,7 @@ const DIRECTORY: &str = "/proc/sys/net";
 pub fn read(namespaces: &mut Namespaces, permit: &Permit<Read>) -> Result<String, Error> {
     let Read { namespace, key } = permit.operation();
     let path = path_of(key)?;
-    let value = namespaces.enter(*namespace, || read_value(&path))?;
+    let value = namespaces.of(*namespace)?.enter(|| read_value(&path))?;
     value.map_err(|e| explain(e, key).while_doing(format_args!("read {key} in {namespace}")))
 }
 
@@ -68,7 +68,7 @@ fn carry_out<T>(
     } = permit.operation();
     let path = path_of(key)?;
     check_value(key, value)?;
-    let written = namespaces.enter(*namespace, || act(&path, value))?;
+    let written = namespaces.of(*namespace)?.enter(|| act(&path, value))?;
     let failed = |e| explain_value(e, key, value);
     written.map_err(|e| failed(e).while_doing(format_args!("write {key} in {namespace}")))
 }

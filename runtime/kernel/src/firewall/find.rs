@@ -4,19 +4,18 @@ use weir_grant::firewall::{Apply, Element, Value};
 
 use super::{check, reader};
 use crate::error::Error;
-use crate::namespace::Namespaces;
+use crate::namespace::NetworkNamespace;
 
 /// One element of a set in the table of a transaction, for the gate; none where there is no such set.
 pub fn find_element(
-    namespaces: &mut Namespaces,
+    namespace: &mut NetworkNamespace,
     apply: &Apply,
     set: &str,
     key: &[Value],
 ) -> Result<Option<Element>, Error> {
     check::name(set)?;
-    let found = namespaces.netfilter(apply.namespace, |socket| {
-        reader(socket, apply.family, &apply.table).element(set, key)
-    });
+    let found =
+        namespace.netfilter(|socket| reader(socket, apply.family, &apply.table).element(set, key));
     match found {
         Err(error) if error.is_not_found() => Ok(None),
         found => found,

@@ -63,9 +63,9 @@ use super::netlink::NetfilterSocket;
 /// Errors: `Exists`, `NotFound`, `Busy`, `Invalid`, `Unsupported`, naming the command.
 pub fn apply(namespaces: &mut Namespaces, permit: &Permit<Apply>) -> Result<Vec<Apply>, Error> {
     let apply = permit.operation();
-    let created = namespaces.netfilter(apply.namespace, |socket| {
-        transaction::carry_out(socket, apply)
-    })?;
+    let created = namespaces
+        .of(apply.namespace)?
+        .netfilter(|socket| transaction::carry_out(socket, apply))?;
     Ok(created.undo(apply))
 }
 
@@ -75,9 +75,9 @@ pub fn list_chains(
     permit: &Permit<ListChains>,
 ) -> Result<Vec<Chain>, Error> {
     let list = permit.operation();
-    namespaces.netfilter(list.namespace, |socket| {
-        reader(socket, list.family, &list.table).chains()
-    })
+    namespaces
+        .of(list.namespace)?
+        .netfilter(|socket| reader(socket, list.family, &list.table).chains())
 }
 
 /// The names of a table's sets and maps; none when there is no table.
@@ -86,9 +86,9 @@ pub fn list_sets(
     permit: &Permit<ListSets>,
 ) -> Result<Vec<String>, Error> {
     let list = permit.operation();
-    namespaces.netfilter(list.namespace, |socket| {
-        reader(socket, list.family, &list.table).sets()
-    })
+    namespaces
+        .of(list.namespace)?
+        .netfilter(|socket| reader(socket, list.family, &list.table).sets())
 }
 
 /// The handles and comments of a chain's rules, in order. Errors: `NotFound`.
@@ -98,9 +98,9 @@ pub fn list_rules(
 ) -> Result<Vec<Rule>, Error> {
     let list = permit.operation();
     check::name(&list.chain)?;
-    namespaces.netfilter(list.namespace, |socket| {
-        reader(socket, list.family, &list.table).rules(&list.chain)
-    })
+    namespaces
+        .of(list.namespace)?
+        .netfilter(|socket| reader(socket, list.family, &list.table).rules(&list.chain))
 }
 
 /// One element by its key, or the range that the key is in. Errors: `NotFound` without the set.
@@ -110,9 +110,9 @@ pub fn get_element(
 ) -> Result<Option<Element>, Error> {
     let get = permit.operation();
     check::name(&get.set)?;
-    namespaces.netfilter(get.namespace, |socket| {
-        reader(socket, get.family, &get.table).element(&get.set, &get.key)
-    })
+    namespaces
+        .of(get.namespace)?
+        .netfilter(|socket| reader(socket, get.family, &get.table).element(&get.set, &get.key))
 }
 
 /// All elements of a set. Errors: `NotFound`.
@@ -122,9 +122,9 @@ pub fn list_elements(
 ) -> Result<Vec<Element>, Error> {
     let list = permit.operation();
     check::name(&list.set)?;
-    namespaces.netfilter(list.namespace, |socket| {
-        reader(socket, list.family, &list.table).elements(&list.set)
-    })
+    namespaces
+        .of(list.namespace)?
+        .netfilter(|socket| reader(socket, list.family, &list.table).elements(&list.set))
 }
 
 fn reader<'a>(socket: &'a mut NetfilterSocket, family: Family, table: &'a str) -> Reader<'a> {

@@ -4,7 +4,6 @@
 use netlink_bindings::nftables::TableAttrs;
 use nix::errno::Errno;
 use weir_gate::Permit;
-use weir_grant::Namespace;
 use weir_grant::firewall::{Apply, Command, Element, Family, Policy};
 
 use super::family::protocol_family;
@@ -14,7 +13,7 @@ use super::read::Reader;
 use super::set::malformed;
 use super::transaction::Transaction;
 use crate::error::{Code, Error};
-use crate::namespace::Namespaces;
+use crate::namespace::{Namespaces, NetworkNamespace};
 use crate::netlink::NetfilterSocket;
 
 /// What the names of the tables begin with; the plugin's name comes behind it.
@@ -58,8 +57,8 @@ pub struct OwnElement {
 }
 
 /// The tables of weir's plugins on the host. A kernel without nftables has none.
-pub fn own_tables(namespaces: &mut Namespaces) -> Result<Vec<OwnTable>, Error> {
-    namespaces.netfilter(Namespace::Host, |socket| {
+pub fn own_tables(host: &mut NetworkNamespace) -> Result<Vec<OwnTable>, Error> {
+    host.netfilter(|socket| {
         let mut tables = Vec::new();
         for family in FAMILIES {
             let names = match names(socket, family) {
@@ -84,10 +83,10 @@ fn names(socket: &mut NetfilterSocket, family: Family) -> Result<Vec<String>, Er
 
 /// The elements in a table that have an owner, in no order.
 pub fn own_elements(
-    namespaces: &mut Namespaces,
+    host: &mut NetworkNamespace,
     table: &OwnTable,
 ) -> Result<Vec<OwnElement>, Error> {
-    namespaces.netfilter(Namespace::Host, |socket| elements(socket, table))
+    host.netfilter(|socket| elements(socket, table))
 }
 
 fn elements(socket: &mut NetfilterSocket, table: &OwnTable) -> Result<Vec<OwnElement>, Error> {
@@ -114,11 +113,11 @@ fn elements(socket: &mut NetfilterSocket, table: &OwnTable) -> Result<Vec<OwnEle
 /// The chains of a table in which somebody else than weir's plugin has said something: a rule without a comment, which all
 /// of weir's have, any rule of a chain that is the administrator's, or the policy to drop.
 pub fn administrators(
-    namespaces: &mut Namespaces,
+    host: &mut NetworkNamespace,
     table: &OwnTable,
     is_administrators: impl Fn(&str) -> bool,
 ) -> Result<Vec<String>, Error> {
-    namespaces.netfilter(Namespace::Host, |socket| {
+    host.netfilter(|socket| {
         let mut found = Vec::new();
         for chain in reader(socket, table).chains()? {
             let drops = chain
@@ -150,7 +149,7 @@ pub fn remove_unused_table(
         family: apply.family,
         name: apply.table.clone(),
     };
-    namespaces.netfilter(apply.namespace, |socket| {
+    namespaces.of(apply.namespace)?.netfilter(|socket| {
         for _ in 0..MOST_ATTEMPTS {
             let generation = generation(socket)?;
             if !elements(socket, &table)?.is_empty() {

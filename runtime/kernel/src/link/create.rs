@@ -9,11 +9,11 @@ use weir_grant::Namespace;
 use weir_grant::link::{Create, LinkFacts, NewKind, NewPeer};
 
 use super::find::is_name_taken;
-use super::message::{attributes, discard, info, into_namespace, of_kind, refused_mac, set_up};
+use super::message::{attributes, info, into_namespace, of_kind, refused_mac, set_up};
 use super::read::Link;
-use super::{by_name, name, name_taken, request, tap, update};
+use super::{by_name, name, tap, update};
 use crate::error::{Code, Error};
-use crate::namespace::Namespaces;
+use crate::namespace::{Namespaces, NetworkNamespace};
 
 /// How often another random name is tried. Two names of 32 random bits do not meet twice.
 const NAME_ATTEMPTS: u32 = 4;
@@ -36,7 +36,7 @@ fn make(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {
     check(wanted)?;
     let made = match &wanted.kind {
         NewKind::Veth { peer } => veth(namespaces, wanted, peer)?,
-        NewKind::Tap(new) => tap::create(namespaces, wanted, new)?,
+        NewKind::Tap(new) => tap::create(namespaces.of(wanted.namespace)?, wanted, new)?,
         NewKind::Macvlan { lower, .. }
         | NewKind::Ipvlan { lower, .. }
         | NewKind::Vlan { lower, .. }
@@ -46,7 +46,7 @@ fn make(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {
         }
         _ => plain(namespaces, wanted)?,
     };
-    finish(namespaces, wanted, made)
+    finish(namespaces.of(wanted.namespace)?, wanted, made)
 }
 
 fn check(wanted: &Create) -> Result<(), Error> {
@@ -82,11 +82,11 @@ fn veth(namespaces: &mut Namespaces, wanted: &Create, peer: &NewPeer) -> Result<
         let peer_message = peer_end(namespaces, wanted.namespace, peer, &other)?;
         let data = InfoData::Veth(InfoVeth::Peer(peer_message));
         message.attributes.push(info(InfoKind::Veth, Some(data)));
-        match send_new(namespaces, wanted.namespace, message) {
+        match send_new(namespaces.of(wanted.namespace)?, message) {
             Ok(()) => return complete_pair(namespaces, (wanted.namespace, &this), peer, &other),
             Err(error) if error.errno == Some(Errno::EEXIST) => {
-                explain_taken(namespaces, (wanted.namespace, &wanted.name), &this)?;
-                explain_taken(namespaces, (peer.namespace, &peer.name), &other)?;
+                explain_taken(namespaces.of(wanted.namespace)?, &wanted.name, &this)?;
+                explain_taken(namespaces.of(peer.namespace)?, &peer.name, &other)?;
             }
             Err(error) => return Err(error),
         }
@@ -108,13 +108,14 @@ fn complete_pair(
     let completed = match (peer.up, &peer.owner) {
         (false, None) => Ok(()),
         (up, owner) => {
-            update::complete_by_name(namespaces, peer.namespace, other, up, owner.as_deref())
+            update::complete_by_name(namespaces.of(peer.namespace)?, other, up, owner.as_deref())
         }
     };
-    let pair = completed.and_then(|()| read_back(namespaces, namespace, this));
+    let namespace = namespaces.of(namespace)?;
+    let pair = completed.and_then(|()| namespace.link(by_name(this)));
     pair.inspect_err(|_| {
-        if let Ok(made) = read_back(namespaces, namespace, this) {
-            discard(namespaces, namespace, made.index);
+        if let Ok(made) = namespace.link(by_name(this)) {
+            namespace.discard_link(made.index);
         }
     })
 }
@@ -128,13 +129,9 @@ fn chosen(name: &str) -> String {
 }
 
 /// `Exists` if `asked` for a name that is taken. A taken name of our own choice is no error.
-fn explain_taken(
-    namespaces: &mut Namespaces,
-    (namespace, asked): (Namespace, &str),
-    name: &str,
-) -> Result<(), Error> {
-    if !asked.is_empty() && is_name_taken(namespaces, namespace, name)? {
-        return Err(name_taken(namespace, name));
+fn explain_taken(namespace: &mut NetworkNamespace, asked: &str, name: &str) -> Result<(), Error> {
+    if !asked.is_empty() && is_name_taken(namespace, name)? {
+        return Err(namespace.name_taken(name));
     }
     Ok(())
 }
@@ -150,7 +147,7 @@ fn peer_end(
     if peer.namespace != from {
         message
             .attributes
-            .push(into_namespace(namespaces, peer.namespace)?);
+            .push(into_namespace(namespaces.of(peer.namespace)?)?);
     }
     let mac = peer
         .mac
@@ -166,7 +163,7 @@ fn peer_end(
 fn plain(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {
     let mut message = common(wanted, &wanted.name);
     message.attributes.extend(of_kind(&wanted.kind));
-    create_named(namespaces, wanted.namespace, message, wanted)
+    create_named(namespaces.of(wanted.namespace)?, message, wanted)
 }
 
 /// A link over a lower device in the other namespace. The request goes to the lower's namespace and
@@ -183,29 +180,26 @@ fn from_other_namespace(
     message.attributes.extend(of_kind(&wanted.kind));
     message
         .attributes
-        .push(into_namespace(namespaces, wanted.namespace)?);
-    match send_new(namespaces, lower.namespace, message.clone()) {
-        Ok(()) => return read_back(namespaces, wanted.namespace, &wanted.name),
+        .push(into_namespace(namespaces.of(wanted.namespace)?)?);
+    let sent = send_new(namespaces.of(lower.namespace)?, message.clone());
+    let own = namespaces.of(wanted.namespace)?;
+    match sent {
+        Ok(()) => return own.link(by_name(&wanted.name)),
         Err(error) if error.errno != Some(Errno::EEXIST) => return Err(error),
-        Err(_) if is_name_taken(namespaces, wanted.namespace, &wanted.name)? => {
-            return Err(name_taken(wanted.namespace, &wanted.name));
+        Err(_) if is_name_taken(own, &wanted.name)? => {
+            return Err(own.name_taken(&wanted.name));
         }
         Err(_) => {}
     }
     let interim = name::random("weir");
     replace_name(&mut message, &interim);
     set_up(&mut message, false);
-    send_new(namespaces, lower.namespace, message)?;
-    let made = read_back(namespaces, wanted.namespace, &interim)?;
-    let named = update::rename(
-        namespaces,
-        wanted.namespace,
-        made.index,
-        &wanted.name,
-        wanted.up,
-    )
-    .and_then(|()| read_back(namespaces, wanted.namespace, &wanted.name));
-    named.inspect_err(|_| discard(namespaces, wanted.namespace, made.index))
+    send_new(namespaces.of(lower.namespace)?, message)?;
+    let own = namespaces.of(wanted.namespace)?;
+    let made = own.link(by_name(&interim))?;
+    let named = update::rename(own, made.index, &wanted.name, wanted.up)
+        .and_then(|()| own.link(by_name(&wanted.name)));
+    named.inspect_err(|_| own.discard_link(made.index))
 }
 
 fn replace_name(message: &mut LinkMessage, name: &str) {
@@ -217,46 +211,40 @@ fn replace_name(message: &mut LinkMessage, name: &str) {
 }
 
 fn create_named(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
+    namespace: &mut NetworkNamespace,
     message: LinkMessage,
     wanted: &Create,
 ) -> Result<Link, Error> {
-    match send_new(namespaces, namespace, message) {
-        Ok(()) => read_back(namespaces, namespace, &wanted.name),
+    match send_new(namespace, message) {
+        Ok(()) => namespace.link(by_name(&wanted.name)),
         // A macvlan answers so, too, when its lower device is taken in passthru mode.
         Err(error) if error.errno == Some(Errno::EEXIST) => {
-            explain_taken(namespaces, (namespace, &wanted.name), &wanted.name)?;
+            explain_taken(namespace, &wanted.name, &wanted.name)?;
             Err(error)
         }
         Err(error) => Err(error),
     }
 }
 
-fn send_new(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
-    message: LinkMessage,
-) -> Result<(), Error> {
-    let socket = namespaces.route(namespace)?;
-    socket.change(
+fn send_new(namespace: &mut NetworkNamespace, message: LinkMessage) -> Result<(), Error> {
+    namespace.route()?.change(
         RouteNetlinkMessage::NewLink(message),
         NLM_F_CREATE | NLM_F_EXCL,
     )
 }
 
-fn read_back(namespaces: &mut Namespaces, namespace: Namespace, name: &str) -> Result<Link, Error> {
-    request(namespaces.route(namespace)?, by_name(name)).map(Link::from)
-}
-
 /// What the kernel does not take in the first message, or accepts without doing it.
-fn finish(namespaces: &mut Namespaces, wanted: &Create, mut made: Link) -> Result<Link, Error> {
+fn finish(
+    namespace: &mut NetworkNamespace,
+    wanted: &Create,
+    mut made: Link,
+) -> Result<Link, Error> {
     let alias = wanted.owner.as_ref().or(wanted.alias.as_ref());
     let complete = check_bridge(wanted, &made).and_then(|()| match alias {
-        Some(alias) => update::set_alias(namespaces, wanted.namespace, made.index, alias),
+        Some(alias) => update::set_alias(namespace, made.index, alias),
         None => Ok(()),
     });
-    complete.inspect_err(|_| discard(namespaces, wanted.namespace, made.index))?;
+    complete.inspect_err(|_| namespace.discard_link(made.index))?;
     if let Some(alias) = alias {
         made.alias.clone_from(alias);
     }

@@ -18,7 +18,10 @@ const GROUP_ATTEMPTS: u32 = 4;
 /// cannot be deleted.
 pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<(), Error> {
     let link = &permit.operation().link;
-    by_its_index(namespaces.route(link.namespace)?, link.index)
+    namespaces
+        .of(link.namespace)?
+        .route()?
+        .change(RouteNetlinkMessage::DelLink(by_index(link.index)), 0)
         .map_err(|e| e.while_doing(format_args!("delete {link}")))
 }
 
@@ -28,7 +31,7 @@ pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<()
 /// Errors: as [`delete`], the first; all are tried.
 pub fn delete_all(namespaces: &mut Namespaces, permits: &[Permit<Delete>]) -> Result<(), Error> {
     if let [first, _, ..] = permits {
-        let socket = namespaces.route(first.operation().link.namespace)?;
+        let socket = namespaces.of(first.operation().link.namespace)?.route()?;
         if as_group(socket, permits).is_ok() {
             return Ok(());
         }
@@ -42,10 +45,6 @@ pub fn delete_all(namespaces: &mut Namespaces, permits: &[Permit<Delete>]) -> Re
         outcome = outcome.and(deleted);
     }
     outcome
-}
-
-pub(super) fn by_its_index(socket: &mut RouteSocket, index: u32) -> Result<(), Error> {
-    socket.change(RouteNetlinkMessage::DelLink(by_index(index)), 0)
 }
 
 fn as_group(socket: &mut RouteSocket, permits: &[Permit<Delete>]) -> Result<(), Error> {

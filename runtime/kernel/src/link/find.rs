@@ -3,12 +3,11 @@
 
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkMessage;
-use weir_grant::Namespace;
 use weir_grant::link::LinkFacts;
 
-use super::{Link, by_index, by_name, link_message, name, read, request, without_statistics};
+use super::{Link, by_index, by_name, link_message, name, read, without_statistics};
 use crate::error::Error;
-use crate::namespace::Namespaces;
+use crate::namespace::NetworkNamespace;
 use crate::netlink::RouteSocket;
 
 /// How a request names a link.
@@ -22,28 +21,23 @@ pub enum LinkReference {
 /// to a plugin.
 ///
 /// Errors: `NotFound`; `Invalid` for a name that no link can have, `NoNamespace`.
-pub fn find_link(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
-    link: &LinkReference,
-) -> Result<Link, Error> {
-    let socket = namespaces.route(namespace)?;
+pub fn find_link(namespace: &mut NetworkNamespace, link: &LinkReference) -> Result<Link, Error> {
     let message = match link {
-        LinkReference::Name(name) => find_by_name(socket, namespace, name)?,
-        LinkReference::Index(index) => find_by_index(socket, namespace, *index)?,
+        LinkReference::Name(name) => find_by_name(namespace, name)?,
+        LinkReference::Index(index) => find_by_index(namespace, *index)?,
     };
     Ok(message.into())
 }
 
 /// The link of that name. Alternative names are not looked up: a grant speaks of names.
 pub(super) fn find_by_name(
-    socket: &mut RouteSocket,
-    namespace: Namespace,
+    namespace: &mut NetworkNamespace,
     name: &str,
 ) -> Result<LinkMessage, Error> {
     name::check(name)?;
-    let missing = || format!("there is no link `{name}` in {namespace}");
-    match request(socket, by_name(name)) {
+    let which = namespace.which();
+    let missing = || format!("there is no link `{name}` in {which}");
+    match namespace.ask_link(by_name(name)) {
         Ok(found) if read::name(&found) == name => Ok(found),
         Ok(other) => Err(Error::not_found(format!(
             "{}; it is an alternative name of `{}`",
@@ -54,42 +48,39 @@ pub(super) fn find_by_name(
             message: missing(),
             ..error
         }),
-        Err(error) => Err(error.while_doing(format_args!("look for link `{name}` in {namespace}"))),
+        Err(error) => Err(error.while_doing(format_args!("look for link `{name}` in {which}"))),
     }
 }
 
-fn find_by_index(
-    socket: &mut RouteSocket,
-    namespace: Namespace,
-    index: u32,
-) -> Result<LinkMessage, Error> {
+fn find_by_index(namespace: &mut NetworkNamespace, index: u32) -> Result<LinkMessage, Error> {
+    let which = namespace.which();
     // The kernel's indexes are positive `int`s.
     if i32::try_from(index).is_ok_and(|index| index > 0) {
-        match request(socket, by_index(index)) {
+        match namespace.ask_link(by_index(index)) {
             Err(error) if error.is_not_found() => {}
             Ok(found) => return Ok(found),
             Err(error) => {
-                return Err(error.while_doing(format_args!("look for link {index} in {namespace}")));
+                return Err(error.while_doing(format_args!("look for link {index} in {which}")));
             }
         }
     }
     Err(Error::not_found(format!(
-        "there is no link with index {index} in {namespace}"
+        "there is no link with index {index} in {which}"
     )))
 }
 
 /// The links of a namespace with an alias that is meant. weir's own look, which no plugin sees; others may make and
 /// remove links meanwhile.
 pub fn marked_links(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
+    namespace: &mut NetworkNamespace,
     is_meant: impl Fn(&str) -> bool,
 ) -> Result<Vec<LinkFacts>, Error> {
-    let links = standing(namespaces.route(namespace)?)
-        .map_err(|e| e.while_doing(format_args!("list the links in {namespace}")))?;
+    let which = namespace.which();
+    let links = standing(namespace.route()?)
+        .map_err(|e| e.while_doing(format_args!("list the links in {which}")))?;
     let links = links.into_iter().map(Link::from);
     let meant = links.filter(|link| is_meant(&link.alias));
-    Ok(meant.map(|link| link.facts(namespace)).collect())
+    Ok(meant.map(|link| link.facts(which)).collect())
 }
 
 /// All links, while others may make and remove some.
@@ -102,12 +93,8 @@ pub(super) fn standing(socket: &mut RouteSocket) -> Result<Vec<LinkMessage>, Err
 
 /// Whether a name is taken, as a link's name or as an alternative one: the kernel gives it to no other link
 /// then. Errors: `NoNamespace`.
-pub fn is_name_taken(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
-    name: &str,
-) -> Result<bool, Error> {
-    match request(namespaces.route(namespace)?, by_name(name)) {
+pub fn is_name_taken(namespace: &mut NetworkNamespace, name: &str) -> Result<bool, Error> {
+    match namespace.ask_link(by_name(name)) {
         Ok(_) => Ok(true),
         Err(error) if error.is_not_found() => Ok(false),
         Err(error) => Err(error),

@@ -3,9 +3,9 @@
 use netlink_packet_route::link::LinkAttribute;
 use weir_grant::link::LinkFacts;
 
-use super::{by_index, request};
+use super::by_index;
 use crate::error::Error;
-use crate::namespace::Namespaces;
+use crate::namespace::NetworkNamespace;
 
 /// A link's addresses on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub struct LinkLayer {
 }
 
 /// Asks the kernel for it. Errors: `NotFound`.
-pub fn link_layer(namespaces: &mut Namespaces, link: &LinkFacts) -> Result<LinkLayer, Error> {
-    let message = request(namespaces.route(link.namespace)?, by_index(link.index))?;
+pub fn link_layer(namespace: &mut NetworkNamespace, link: &LinkFacts) -> Result<LinkLayer, Error> {
+    let message = namespace.ask_link(by_index(link.index))?;
     let mut layer = LinkLayer {
         mac: Vec::new(),
         broadcast: Vec::new(),

@@ -8,12 +8,11 @@ use netlink_packet_route::link::{
     VlanProtocol as KernelVlanProtocol,
 };
 use nix::errno::Errno;
-use weir_grant::Namespace;
 use weir_grant::link::{BridgeChanges, Create, IpvlanMode, MacvlanMode, NewKind, VlanProtocol};
 
-use super::{delete, name};
+use super::name;
 use crate::error::{Code, Error};
-use crate::namespace::Namespaces;
+use crate::namespace::NetworkNamespace;
 
 /// The attributes of a new link that do not depend on its kind.
 pub(super) fn attributes(wanted: &Create) -> impl Iterator<Item = LinkAttribute> {
@@ -44,11 +43,8 @@ pub(super) fn set_up(message: &mut LinkMessage, up: bool) {
 }
 
 /// `IFLA_NET_NS_FD`.
-pub(super) fn into_namespace(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
-) -> Result<LinkAttribute, Error> {
-    let descriptor = namespaces.descriptor(namespace)?;
+pub(super) fn into_namespace(namespace: &NetworkNamespace) -> Result<LinkAttribute, Error> {
+    let descriptor = namespace.descriptor()?;
     Ok(LinkAttribute::NetNsFd(descriptor.as_raw_fd()))
 }
 
@@ -134,12 +130,5 @@ pub(super) fn refused_mac(error: Error) -> Error {
             ..error
         },
         _ => error,
-    }
-}
-
-/// Deletes what was made half. There is nobody to tell if that fails, too: the first error counts.
-pub(super) fn discard(namespaces: &mut Namespaces, namespace: Namespace, index: u32) {
-    if let Ok(socket) = namespaces.route(namespace) {
-        let _ = delete::by_its_index(socket, index);
     }
 }

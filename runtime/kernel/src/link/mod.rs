@@ -17,7 +17,7 @@ mod wait;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkExtentMask, LinkInfo, LinkMessage};
 use weir_gate::Permit;
-use weir_grant::{Namespace, link};
+use weir_grant::link;
 
 pub use create::create;
 pub use delete::{delete, delete_all};
@@ -32,8 +32,7 @@ pub use vlan::{add_vlans, delete_vlans, list_vlans};
 pub use wait::wait_up;
 
 use super::error::{Code, Error};
-use super::namespace::Namespaces;
-use super::netlink::RouteSocket;
+use super::namespace::{Namespaces, NetworkNamespace};
 
 /// A link, as it was when it was found.
 pub fn get(permit: &Permit<link::Read>, found: Link) -> Link {
@@ -45,7 +44,8 @@ pub fn get(permit: &Permit<link::Read>, found: Link) -> Link {
 pub fn list(namespaces: &mut Namespaces, permit: &Permit<link::List>) -> Result<Vec<Link>, Error> {
     let wanted = permit.operation();
     let answer = namespaces
-        .route(wanted.namespace)?
+        .of(wanted.namespace)?
+        .route()?
         .dump(&RouteNetlinkMessage::GetLink(filter(wanted)))
         .map_err(|e| e.while_doing(format_args!("list the links in {}", wanted.namespace)))?;
     let links = answer.into_iter().filter_map(link_message).map(Link::from);
@@ -72,12 +72,40 @@ fn filter(wanted: &link::List) -> LinkMessage {
     message
 }
 
-/// `RTM_GETLINK` for one link.
-fn request(socket: &mut RouteSocket, mut which: LinkMessage) -> Result<LinkMessage, Error> {
-    which.attributes.push(without_statistics());
-    let answer = socket.get(RouteNetlinkMessage::GetLink(which))?;
-    let not_a_link = || Error::new(Code::Failed, "the kernel answered with something else");
-    link_message(answer).ok_or_else(not_a_link)
+impl NetworkNamespace {
+    /// The link that a message names, as the kernel sends it.
+    fn ask_link(&mut self, mut which: LinkMessage) -> Result<LinkMessage, Error> {
+        which.attributes.push(without_statistics());
+        let answer = self.route()?.get(RouteNetlinkMessage::GetLink(which))?;
+        let not_a_link = || Error::new(Code::Failed, "the kernel answered with something else");
+        link_message(answer).ok_or_else(not_a_link)
+    }
+
+    /// The link that a message names.
+    fn link(&mut self, which: LinkMessage) -> Result<Link, Error> {
+        self.ask_link(which).map(Link::from)
+    }
+
+    /// Changes the link that a message names.
+    fn change_link(&mut self, message: LinkMessage) -> Result<(), Error> {
+        self.route()?
+            .change(RouteNetlinkMessage::SetLink(message), 0)
+    }
+
+    /// Deletes what was made half. There is nobody to tell if that fails, too: the first error counts.
+    fn discard_link(&mut self, index: u32) {
+        let message = RouteNetlinkMessage::DelLink(by_index(index));
+        let _ = self.route().and_then(|socket| socket.change(message, 0));
+    }
+
+    /// That a name is taken.
+    fn name_taken(&self, name: &str) -> Error {
+        Error {
+            code: Code::Exists,
+            message: format!("a link named `{name}` exists already in {}", self.which()),
+            errno: Some(nix::errno::Errno::EEXIST),
+        }
+    }
 }
 
 fn link_message(answer: RouteNetlinkMessage) -> Option<LinkMessage> {
@@ -106,12 +134,4 @@ fn by_name(name: &str) -> LinkMessage {
         .attributes
         .push(LinkAttribute::IfName(name.to_owned()));
     message
-}
-
-fn name_taken(namespace: Namespace, name: &str) -> Error {
-    Error {
-        code: Code::Exists,
-        message: format!("a link named `{name}` exists already in {namespace}"),
-        errno: Some(nix::errno::Errno::EEXIST),
-    }
 }

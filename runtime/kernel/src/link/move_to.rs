@@ -1,6 +1,5 @@
 //! A link moves to the other namespace.
 
-use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkAttribute;
 use nix::errno::Errno;
 use weir_gate::Permit;
@@ -10,7 +9,7 @@ use super::find::is_name_taken;
 use super::message::into_namespace;
 use super::read::Link;
 use super::update::alias_attribute;
-use super::{by_index, by_name, name, name_taken, request};
+use super::{by_index, by_name, name};
 use crate::error::Error;
 use crate::namespace::Namespaces;
 
@@ -38,21 +37,21 @@ fn send(namespaces: &mut Namespaces, wanted: &Move) -> Result<Link, Error> {
     }
     // The kernel moves first and gives the name then: it would leave the link there under the old
     // one.
-    if is_name_taken(namespaces, *to, name)? {
-        return Err(name_taken(*to, name));
+    let target = namespaces.of(*to)?;
+    if is_name_taken(target, name)? {
+        return Err(target.name_taken(name));
     }
     let mut message = by_index(link.index);
-    message.attributes.push(into_namespace(namespaces, *to)?);
+    message.attributes.push(into_namespace(target)?);
     message.attributes.push(LinkAttribute::IfName(name.clone()));
     message
         .attributes
         .extend(alias.as_deref().map(alias_attribute));
-    let socket = namespaces.route(link.namespace)?;
-    socket
-        .change(RouteNetlinkMessage::SetLink(message), 0)
-        .map_err(|error| match error.errno {
-            Some(Errno::EEXIST) => name_taken(*to, name),
-            _ => error,
-        })?;
-    request(namespaces.route(*to)?, by_name(name)).map(Link::from)
+    let sent = namespaces.of(link.namespace)?.change_link(message);
+    let target = namespaces.of(*to)?;
+    sent.map_err(|error| match error.errno {
+        Some(Errno::EEXIST) => target.name_taken(name),
+        _ => error,
+    })?;
+    target.link(by_name(name))
 }

@@ -9,7 +9,7 @@ use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::link::GetPeer;
 
-use super::{by_index, request};
+use super::by_index;
 use crate::error::{Code, Error};
 use crate::namespace::Namespaces;
 
@@ -33,7 +33,7 @@ fn find(
     namespace: Namespace,
     index: u32,
 ) -> Result<(u32, Option<Namespace>), Error> {
-    let message = request(namespaces.route(namespace)?, by_index(index))?;
+    let message = namespaces.of(namespace)?.ask_link(by_index(index))?;
     let mut peer = None;
     let mut its_namespace = None;
     for attribute in &message.attributes {
@@ -64,13 +64,14 @@ fn known_as(
     if other == Namespace::Container && !namespaces.has_container() {
         return Ok(None);
     }
-    let descriptor = namespaces.descriptor(other)?.as_raw_fd();
+    let descriptor = namespaces.of(other)?.descriptor()?.as_raw_fd();
     let mut question = NsidMessage::default();
     question
         .attributes
         .push(NsidAttribute::Fd(descriptor.cast_unsigned()));
     let answer = namespaces
-        .route(from)?
+        .of(from)?
+        .route()?
         .get(RouteNetlinkMessage::GetNsId(question))?;
     let RouteNetlinkMessage::NewNsId(answer) = answer else {
         return Ok(None);

@@ -7,22 +7,20 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use netlink_packet_route::RouteNetlinkMessage;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::libc::{self, c_int};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::stat::Mode;
 use nix::unistd::write;
-use weir_grant::Namespace;
 use weir_grant::link::{Create, NewTap};
 
 use super::find::is_name_taken;
-use super::message::{attributes, discard, set_up};
+use super::message::{attributes, set_up};
 use super::read::Link;
-use super::{by_index, by_name, name_taken, request};
+use super::{by_index, by_name};
 use crate::error::{Code, Error};
-use crate::namespace::Namespaces;
+use crate::namespace::NetworkNamespace;
 
 const DEVICE: &CStr = c"/dev/net/tun";
 const SELINUX: &str = "/sys/fs/selinux";
@@ -38,19 +36,19 @@ nix::ioctl_write_int_bad!(tunsetgroup, 0x4004_54ce);
 
 /// Creates a TAP device that stays when nobody has it open.
 pub(super) fn create(
-    namespaces: &mut Namespaces,
+    namespace: &mut NetworkNamespace,
     wanted: &Create,
     new: &NewTap,
 ) -> Result<Link, Error> {
     let device = Request::new(&wanted.name, new);
     let made = match &new.selinux_context {
-        None => namespaces.enter(wanted.namespace, || device.carry_out())?,
-        Some(context) => labelled(namespaces, wanted.namespace, context, device)?,
+        None => namespace.enter(|| device.carry_out())?,
+        Some(context) => labelled(namespace, context, device)?,
     };
     match made {
         Ok(()) => {}
-        Err(Errno::EBUSY) if is_name_taken(namespaces, wanted.namespace, &wanted.name)? => {
-            return Err(name_taken(wanted.namespace, &wanted.name));
+        Err(Errno::EBUSY) if is_name_taken(namespace, &wanted.name)? => {
+            return Err(namespace.name_taken(&wanted.name));
         }
         Err(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => {
             return Err(Error::new(
@@ -69,22 +67,19 @@ pub(super) fn create(
         }
         Err(errno) => return Err(errno.into()),
     }
-    configure(namespaces, wanted)
+    configure(namespace, wanted)
 }
 
 /// Sets what the device file has no request for.
-fn configure(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {
-    let socket = namespaces.route(wanted.namespace)?;
-    let index = request(socket, by_name(&wanted.name))?.header.index;
+fn configure(namespace: &mut NetworkNamespace, wanted: &Create) -> Result<Link, Error> {
+    let index = namespace.link(by_name(&wanted.name))?.index;
     let mut message = by_index(index);
     message.attributes.extend(attributes(wanted));
     set_up(&mut message, wanted.up);
-    let configured = socket
-        .change(RouteNetlinkMessage::SetLink(message), 0)
-        .and_then(|()| request(socket, by_index(index)));
-    configured
-        .map(Link::from)
-        .inspect_err(|_| discard(namespaces, wanted.namespace, index))
+    namespace
+        .change_link(message)
+        .and_then(|()| namespace.link(by_index(index)))
+        .inspect_err(|_| namespace.discard_link(index))
 }
 
 /// Everything that the device is told, ready before a process is split: [`Request::carry_out`]
@@ -152,8 +147,7 @@ impl Request {
 /// The kernel labels a TAP's queue with the context of the task that makes it, and lets only a
 /// process of one thread change its context: a child does it, and ends.
 fn labelled(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
+    namespace: &NetworkNamespace,
     context: &str,
     request: Request,
 ) -> Result<nix::Result<()>, Error> {
@@ -164,7 +158,7 @@ fn labelled(
         ));
     }
     let context = Vec::from(context);
-    let inside = namespaces.descriptor(namespace)?.try_clone_to_owned()?;
+    let inside = namespace.descriptor()?.try_clone_to_owned()?;
     let made = in_child(move || {
         setns(&inside, CloneFlags::CLONE_NEWNET)?;
         let own = open(

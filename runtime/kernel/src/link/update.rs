@@ -11,10 +11,10 @@ use weir_grant::Namespace;
 use weir_grant::link::{BridgeChanges, LinkFacts, NewMaster, Update, UpdateBridge, UpdatePort};
 
 use super::message::{bridge_data, refused_mac, set_up};
-use super::read::{Details, Link};
-use super::{by_index, by_name, name, name_taken, request};
+use super::read::Details;
+use super::{by_index, by_name, name};
 use crate::error::{Code, Error};
-use crate::namespace::Namespaces;
+use crate::namespace::{Namespaces, NetworkNamespace};
 
 /// `IFLA_BRPORT_MODE`: hairpin.
 const PORT_HAIRPIN: u16 = 4;
@@ -31,11 +31,11 @@ pub fn update(namespaces: &mut Namespaces, permit: &Permit<Update>) -> Result<()
 }
 
 fn send_update(namespaces: &mut Namespaces, changes: &Update) -> Result<(), Error> {
-    let namespace = changes.link.namespace;
+    let namespace = namespaces.of(changes.link.namespace)?;
     let message = update_message(changes)?;
-    let sent = change(namespaces, namespace, message);
+    let sent = namespace.change_link(message);
     sent.map_err(|error| match &changes.name {
-        Some(name) if error.errno == Some(Errno::EEXIST) => name_taken(namespace, name),
+        Some(name) if error.errno == Some(Errno::EEXIST) => namespace.name_taken(name),
         _ => error,
     })
 }
@@ -96,28 +96,21 @@ pub(super) fn alias_attribute(alias: &str) -> LinkAttribute {
 
 /// Sets a link's address on the wire. Errors: `Busy` and `Unsupported` for a link that does not let
 /// it be set while it is up, or at all.
-pub fn set_address(namespaces: &mut Namespaces, link: &LinkFacts, mac: &[u8]) -> Result<(), Error> {
+pub fn set_address(
+    namespace: &mut NetworkNamespace,
+    link: &LinkFacts,
+    mac: &[u8],
+) -> Result<(), Error> {
     let mut message = by_index(link.index);
     message
         .attributes
         .push(LinkAttribute::Address(mac.to_vec()));
-    change(namespaces, link.namespace, message)
-}
-
-fn change(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
-    message: LinkMessage,
-) -> Result<(), Error> {
-    namespaces
-        .route(namespace)?
-        .change(RouteNetlinkMessage::SetLink(message), 0)
+    namespace.change_link(message)
 }
 
 /// Gives a link that is down another name, and sets it up where wanted.
 pub(super) fn rename(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
+    namespace: &mut NetworkNamespace,
     index: u32,
     name: &str,
     up: bool,
@@ -127,13 +120,12 @@ pub(super) fn rename(
         .attributes
         .push(LinkAttribute::IfName(name.to_owned()));
     set_up(&mut message, up);
-    change(namespaces, namespace, message)
+    namespace.change_link(message)
 }
 
 /// Sets a new link up, and its alias, in one message.
 pub(super) fn complete_by_name(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
+    namespace: &mut NetworkNamespace,
     name: &str,
     up: bool,
     alias: Option<&str>,
@@ -143,18 +135,17 @@ pub(super) fn complete_by_name(
         set_up(&mut message, true);
     }
     message.attributes.extend(alias.map(alias_attribute));
-    change(namespaces, namespace, message)
+    namespace.change_link(message)
 }
 
 pub(super) fn set_alias(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
+    namespace: &mut NetworkNamespace,
     index: u32,
     alias: &str,
 ) -> Result<(), Error> {
     let mut message = by_index(index);
     message.attributes.push(alias_attribute(alias));
-    change(namespaces, namespace, message)
+    namespace.change_link(message)
 }
 
 /// Changes a bridge port's flags. Errors: `NotFound`, `Invalid` when it is no bridge's port.
@@ -175,7 +166,8 @@ pub fn update_port(namespaces: &mut Namespaces, permit: &Permit<UpdatePort>) -> 
     message
         .attributes
         .push(LinkAttribute::ProtoInfoBridge(flags));
-    change(namespaces, link.namespace, message).map_err(|error| {
+    let changed = namespaces.of(link.namespace)?.change_link(message);
+    changed.map_err(|error| {
         let error = match error.code {
             Code::Unsupported => Error::invalid(format!("{link} is not a bridge's port")),
             _ => error,
@@ -200,19 +192,19 @@ pub fn update_bridge(
     let info = vec![LinkInfo::Kind(InfoKind::Bridge), LinkInfo::Data(data)];
     let mut message = by_index(link.index);
     message.attributes.push(LinkAttribute::LinkInfo(info));
-    namespaces
-        .route(link.namespace)?
+    let namespace = namespaces.of(link.namespace)?;
+    namespace
+        .route()?
         .change(RouteNetlinkMessage::NewLink(message), 0)
-        .and_then(|()| check_pvid_now(namespaces, permit.operation()))
+        .and_then(|()| check_pvid_now(namespace, permit.operation()))
         .map_err(|e| e.while_doing(format_args!("change {link}")))
 }
 
-fn check_pvid_now(namespaces: &mut Namespaces, wanted: &UpdateBridge) -> Result<(), Error> {
+fn check_pvid_now(namespace: &mut NetworkNamespace, wanted: &UpdateBridge) -> Result<(), Error> {
     if wanted.changes.default_pvid.is_none() {
         return Ok(());
     }
-    let socket = namespaces.route(wanted.link.namespace)?;
-    let now = Link::from(request(socket, by_index(wanted.link.index))?);
+    let now = namespace.link(by_index(wanted.link.index))?;
     check_pvid(&wanted.changes, &now.details)
 }
 

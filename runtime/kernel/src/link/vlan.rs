@@ -10,7 +10,7 @@ use weir_grant::link::{AddVlans, BridgeVlan, DeleteVlans, LinkFacts, ListVlans};
 
 use super::{by_index, link_message};
 use crate::error::Error;
-use crate::namespace::Namespaces;
+use crate::namespace::{Namespaces, NetworkNamespace};
 
 /// The highest VLAN id; 4095 is reserved (IEEE 802.1Q).
 const LAST_ID: u16 = 4094;
@@ -18,8 +18,13 @@ const LAST_ID: u16 = 4094;
 /// Adds VLANs. Errors: `NotFound`, `Unsupported`, `Invalid`.
 pub fn add_vlans(namespaces: &mut Namespaces, permit: &Permit<AddVlans>) -> Result<(), Error> {
     let AddVlans { link, vlans } = permit.operation();
-    change(namespaces, link, vlans, RouteNetlinkMessage::SetLink)
-        .map_err(|e| e.while_doing(format_args!("add VLANs to {link}")))
+    change(
+        namespaces.of(link.namespace)?,
+        link,
+        vlans,
+        RouteNetlinkMessage::SetLink,
+    )
+    .map_err(|e| e.while_doing(format_args!("add VLANs to {link}")))
 }
 
 /// Removes VLANs. Errors: `NotFound`, `Unsupported`, `Invalid`.
@@ -28,12 +33,17 @@ pub fn delete_vlans(
     permit: &Permit<DeleteVlans>,
 ) -> Result<(), Error> {
     let DeleteVlans { link, vlans } = permit.operation();
-    change(namespaces, link, vlans, RouteNetlinkMessage::DelLink)
-        .map_err(|e| e.while_doing(format_args!("remove VLANs from {link}")))
+    change(
+        namespaces.of(link.namespace)?,
+        link,
+        vlans,
+        RouteNetlinkMessage::DelLink,
+    )
+    .map_err(|e| e.while_doing(format_args!("remove VLANs from {link}")))
 }
 
 fn change(
-    namespaces: &mut Namespaces,
+    namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     vlans: &[BridgeVlan],
     request: fn(LinkMessage) -> RouteNetlinkMessage,
@@ -51,9 +61,7 @@ fn change(
     message
         .attributes
         .push(LinkAttribute::AfSpecBridge(specification));
-    namespaces
-        .route(link.namespace)?
-        .change(request(message), 0)
+    namespace.route()?.change(request(message), 0)
 }
 
 fn check(vlan: &BridgeVlan) -> Result<(), Error> {
@@ -101,7 +109,8 @@ pub fn list_vlans(
     let compressed = LinkAttribute::ExtMask(vec![LinkExtentMask::BrvlanCompressed]);
     question.attributes.push(compressed);
     let ports = namespaces
-        .route(link.namespace)?
+        .of(link.namespace)?
+        .route()?
         .dump(&RouteNetlinkMessage::GetLink(question))
         .map_err(|e| e.while_doing(format_args!("list the VLANs of {link}")))?;
     let mut messages = ports.into_iter().filter_map(link_message);

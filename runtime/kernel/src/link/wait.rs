@@ -6,10 +6,10 @@ use netlink_packet_route::RouteNetlinkMessage;
 use weir_gate::Permit;
 use weir_grant::link::{LinkFacts, WaitUp};
 
-use super::read::{Link, OperState};
-use super::{by_index, request};
+use super::by_index;
+use super::read::OperState;
 use crate::error::Error;
-use crate::namespace::Namespaces;
+use crate::namespace::{Namespaces, NetworkNamespace};
 use crate::netlink::{Group, Notifications, Wait};
 
 /// Waits until a link's operational state is `up`, as long as the operation says and until
@@ -21,18 +21,21 @@ pub fn wait_up(
 ) -> Result<(), Error> {
     let WaitUp { link, timeout_ms } = permit.operation();
     let wait = Wait::new(*timeout_ms, deadline);
-    wait_for_up(namespaces, link, &wait)
+    wait_for_up(namespaces.of(link.namespace)?, link, &wait)
         .map_err(|e| e.while_doing(format_args!("wait for {link} to be up")))
 }
 
-fn wait_for_up(namespaces: &mut Namespaces, link: &LinkFacts, wait: &Wait) -> Result<(), Error> {
-    if state(namespaces, link)? == OperState::Up {
+fn wait_for_up(
+    namespace: &mut NetworkNamespace,
+    link: &LinkFacts,
+    wait: &Wait,
+) -> Result<(), Error> {
+    if state(namespace, link)? == OperState::Up {
         return Ok(());
     }
-    let mut changes =
-        namespaces.enter(link.namespace, || Notifications::subscribe(Group::Link))??;
+    let mut changes = namespace.enter(|| Notifications::subscribe(Group::Link))??;
     loop {
-        let state = state(namespaces, link)?;
+        let state = state(namespace, link)?;
         if state == OperState::Up {
             return Ok(());
         }
@@ -42,9 +45,8 @@ fn wait_for_up(namespaces: &mut Namespaces, link: &LinkFacts, wait: &Wait) -> Re
     }
 }
 
-fn state(namespaces: &mut Namespaces, link: &LinkFacts) -> Result<OperState, Error> {
-    let socket = namespaces.route(link.namespace)?;
-    let now = Link::from(request(socket, by_index(link.index))?);
+fn state(namespace: &mut NetworkNamespace, link: &LinkFacts) -> Result<OperState, Error> {
+    let now = namespace.link(by_index(link.index))?;
     Ok(now.oper_state)
 }
 

@@ -54,7 +54,9 @@ impl<'a> Notes<'a> {
         let path = path_of(&write.key)?;
         check_value(&write.key, &write.value)?;
         let _lock = self.lock(write)?;
-        let before = namespaces.enter(write.namespace, || read_value(&path).ok())?;
+        let before = namespaces
+            .of(write.namespace)?
+            .enter(|| read_value(&path).ok())?;
         let is_own = self.is_noted(write);
         let is_other = |before: &str| !is_same(before, &write.value);
         if before.as_deref().is_some_and(is_other) {
@@ -63,7 +65,9 @@ impl<'a> Notes<'a> {
             // It is not the other's to set back any more.
             self.forget(write)?;
         }
-        let written = namespaces.enter(write.namespace, || replace_value(&path, &write.value))?;
+        let written = namespaces
+            .of(write.namespace)?
+            .enter(|| replace_value(&path, &write.value))?;
         let value = written.map_err(|e| {
             explain_value(e, &write.key, &write.value)
                 .while_doing(format_args!("write {} in {}", write.key, write.namespace))
@@ -83,7 +87,9 @@ impl<'a> Notes<'a> {
         let write = permit.operation();
         let path = path_of(&write.key)?;
         let _lock = self.lock(write)?;
-        let now = namespaces.enter(write.namespace, || read_value(&path).ok())?;
+        let now = namespaces
+            .of(write.namespace)?
+            .enter(|| read_value(&path).ok())?;
         let is_as_left = now.is_some_and(|now| is_same(&now, changed));
         if !self.is_noted(write) || !is_as_left {
             return Err(Error::new(
@@ -91,7 +97,9 @@ impl<'a> Notes<'a> {
                 format!("{} stays: another attachment has set it since", write.key),
             ));
         }
-        let written = namespaces.enter(write.namespace, || write_value(&path, &write.value))?;
+        let written = namespaces
+            .of(write.namespace)?
+            .enter(|| write_value(&path, &write.value))?;
         written.map_err(|e| explain_value(e, &write.key, &write.value))?;
         self.forget(write)
     }

@@ -31,7 +31,12 @@ fn track(lab: &mut Lab, namespace: Namespace) {
 }
 
 fn inside<T: Send>(lab: &mut Lab, namespace: Namespace, act: impl FnOnce() -> io::Result<T>) -> T {
-    lab.namespaces.enter(namespace, act).unwrap().unwrap()
+    lab.namespaces
+        .of(namespace)
+        .unwrap()
+        .enter(act)
+        .unwrap()
+        .unwrap()
 }
 
 /// Sends a datagram and returns the socket that did.

@@ -34,7 +34,7 @@ fn mac(text: &str) -> Mac {
 
 fn exists(lab: &mut Lab, namespace: weir_grant::Namespace, name: &str) -> bool {
     let reference = LinkReference::Name(name.to_owned());
-    find_link(&mut lab.namespaces, namespace, &reference).is_ok()
+    find_link(lab.namespaces.of(namespace).unwrap(), &reference).is_ok()
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn identify_tells_kinds_and_refuses_alternative_names() {
             ],
         );
         let reference = LinkReference::Name("another-name".to_owned());
-        let error = find_link(&mut lab.namespaces, Host, &reference).unwrap_err();
+        let error = find_link(lab.namespaces.of(Host).unwrap(), &reference).unwrap_err();
         assert_eq!(error.code, Code::NotFound);
         assert!(
             error.message.contains("alternative name of `host0`"),
@@ -208,11 +208,15 @@ fn identify_tells_kinds_and_refuses_alternative_names() {
         assert_eq!(shown.alternative_names, ["another-name"]);
 
         let index = lab.facts(Host, "host0").index;
-        let by_index = find_link(&mut lab.namespaces, Host, &LinkReference::Index(index)).unwrap();
+        let by_index = find_link(
+            lab.namespaces.of(Host).unwrap(),
+            &LinkReference::Index(index),
+        )
+        .unwrap();
         assert_eq!(by_index.name, "host0");
         for index in [0, 4_000, u32::MAX] {
             let reference = LinkReference::Index(index);
-            let error = find_link(&mut lab.namespaces, Host, &reference).unwrap_err();
+            let error = find_link(lab.namespaces.of(Host).unwrap(), &reference).unwrap_err();
             assert_eq!(error.code, Code::NotFound, "{error}");
         }
     });
@@ -464,7 +468,9 @@ fn wait_up_ends_when_the_other_end_is_set_up() {
 
         let inside = lab
             .namespaces
-            .descriptor(Container)
+            .of(Container)
+            .unwrap()
+            .descriptor()
             .unwrap()
             .try_clone_to_owned()
             .unwrap();

@@ -30,7 +30,7 @@ use weir_grant::{Capabilities, Invocation, Namespace, Operation};
 
 use super::link::find::find_link;
 use super::link::{Link, LinkReference, create, get};
-use super::{Error, Namespaces};
+use super::{Error, Namespaces, NetworkNamespace};
 
 /// Two namespaces, and a gate that allows everything in them.
 pub struct Lab {
@@ -96,18 +96,21 @@ impl Lab {
             .perform(operation, |permit| act(&mut self.namespaces, permit))
     }
 
+    fn namespace(&mut self, which: Namespace) -> &mut NetworkNamespace {
+        self.namespaces.of(which).expect("both are there")
+    }
+
     /// The facts about a link that is there.
     pub fn facts(&mut self, namespace: Namespace, name: &str) -> LinkFacts {
         let reference = LinkReference::Name(name.to_owned());
-        let found =
-            find_link(&mut self.namespaces, namespace, &reference).expect("the link is there");
+        let found = find_link(self.namespace(namespace), &reference).expect("the link is there");
         found.facts(namespace)
     }
 
     /// The link as it is now. Errors: `NotFound`.
     pub fn link(&mut self, link: &LinkFacts) -> Result<Link, Error> {
         let reference = LinkReference::Index(link.index);
-        let found = find_link(&mut self.namespaces, link.namespace, &reference)?;
+        let found = find_link(self.namespace(link.namespace), &reference)?;
         let link = found.facts(link.namespace);
         self.gate
             .perform(Read { link }, |permit| Ok(get(permit, found)))
@@ -159,10 +162,8 @@ impl Lab {
         let mut command = Command::new(program);
         command.args(arguments);
         let run = move || command.output();
-        let output = self
-            .namespaces
-            .enter(namespace, run)
-            .expect("the namespace is there");
+        let output = self.namespace(namespace).enter(run);
+        let output = output.expect("the thread enters it");
         let output = output.expect("iproute2 runs: install the package of that name");
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{program} {arguments:?}: {errors}");

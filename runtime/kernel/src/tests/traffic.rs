@@ -123,7 +123,7 @@ impl On<'_> {
     /// Removes what stands at a place, as the host does.
     fn remove(&mut self, parent: Handle) -> Result<(), Error> {
         let link = self.link.clone();
-        let standing = standing_discipline(&mut self.lab.namespaces, &link, parent)?;
+        let standing = standing_discipline(self.lab.namespaces.of(link.namespace)?, &link, parent)?;
         let delete = DeleteQdisc {
             link,
             parent,
@@ -862,9 +862,12 @@ fn packets_are_redirected() {
         ] {
             on.lab.ip(Container, add);
         }
-        let sent = on.lab.namespaces.enter(Container, || {
-            UdpSocket::bind("10.0.0.2:0")?.send_to(b"here", "10.0.0.1:9")
-        });
+        let sent = on
+            .lab
+            .namespaces
+            .of(Container)
+            .unwrap()
+            .enter(|| UdpSocket::bind("10.0.0.2:0")?.send_to(b"here", "10.0.0.1:9"));
         assert_eq!(sent.unwrap().unwrap(), 4);
         let deadline = Instant::now() + Duration::from_secs(10);
         let passed = |lab: &mut Lab| {

@@ -38,7 +38,7 @@ pub fn add_class(
     permit: &Permit<AddClass>,
 ) -> Result<DeleteClass, Error> {
     let AddClass { link, class } = permit.operation();
-    let socket = namespaces.route(link.namespace)?;
+    let socket = namespaces.of(link.namespace)?.route()?;
     make(socket, link, class)
         .map_err(|e| e.while_doing(format_args!("add class {} to {link}", class.handle)))?;
     Ok(DeleteClass {
@@ -117,7 +117,8 @@ pub fn delete_class(
     let DeleteClass { link, handle } = permit.operation();
     let message = about(link, Handle(0), handle.0);
     namespaces
-        .route(link.namespace)?
+        .of(link.namespace)?
+        .route()?
         .change(RouteNetlinkMessage::DelTrafficClass(message), 0)
         .map_err(|e| e.while_doing(format_args!("remove class {handle} from {link}")))
 }
@@ -128,7 +129,7 @@ pub fn list_classes(
     permit: &Permit<ListClasses>,
 ) -> Result<Vec<Class>, Error> {
     let ListClasses { link } = permit.operation();
-    let socket = namespaces.route(link.namespace)?;
+    let socket = namespaces.of(link.namespace)?.route()?;
     let question = about(link, Handle(0), 0);
     let found = dump(socket, RouteNetlinkMessage::GetTrafficClass(question))
         .map_err(|e| e.while_doing(format_args!("list the classes of {link}")))?;

@@ -64,7 +64,7 @@ pub fn add_filter(
     permit: &Permit<AddFilter>,
 ) -> Result<DeleteFilter, Error> {
     let AddFilter { link, filter } = permit.operation();
-    let socket = namespaces.route(link.namespace)?;
+    let socket = namespaces.of(link.namespace)?.route()?;
     let title = format_args!("add a filter to {} of {link}", filter.parent);
     let networks =
         Networks::new(filter.source, filter.destination).map_err(|e| e.while_doing(title))?;
@@ -215,7 +215,8 @@ pub fn delete_filter(
     let filter = permit.operation();
     let DeleteFilter { link, parent, .. } = filter;
     namespaces
-        .route(link.namespace)?
+        .of(link.namespace)?
+        .route()?
         .change(RouteNetlinkMessage::DelTrafficFilter(deletion(filter)), 0)
         .map_err(|error| match error.errno {
             // The discipline is gone.
@@ -246,7 +247,7 @@ pub fn list_filters(
     permit: &Permit<ListFilters>,
 ) -> Result<Vec<Filter>, Error> {
     let ListFilters { link, parent } = permit.operation();
-    let socket = namespaces.route(link.namespace)?;
+    let socket = namespaces.of(link.namespace)?.route()?;
     let question = about(link, *parent, 0);
     let found = dump(socket, RouteNetlinkMessage::GetTrafficFilter(question))
         .map_err(|e| e.while_doing(format_args!("list the filters of {parent} of {link}")))?;

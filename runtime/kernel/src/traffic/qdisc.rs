@@ -12,7 +12,7 @@ use weir_grant::traffic::{
 
 use super::{NEW, Object, about, dump, echo, new, option, rate};
 use crate::error::{Code, Error};
-use crate::namespace::Namespaces;
+use crate::namespace::{Namespaces, NetworkNamespace};
 use crate::netlink::RouteSocket;
 
 /// `TCA_TBF_…`
@@ -44,7 +44,7 @@ pub fn add_qdisc(
     permit: &Permit<AddQdisc>,
 ) -> Result<DeleteQdisc, Error> {
     let AddQdisc { link, qdisc } = permit.operation();
-    let socket = namespaces.route(link.namespace)?;
+    let socket = namespaces.of(link.namespace)?.route()?;
     let word = qdisc.discipline.word();
     let handle = make(socket, link, qdisc).map_err(|e| {
         e.while_doing(format_args!(
@@ -190,11 +190,11 @@ fn is_place(socket: &mut RouteSocket, link: &LinkFacts, parent: Handle) -> bool 
 ///
 /// Errors: `NotFound` for a link that is gone.
 pub fn standing_discipline(
-    namespaces: &mut Namespaces,
+    namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     parent: Handle,
 ) -> Result<Option<Standing>, Error> {
-    let socket = namespaces.route(link.namespace)?;
+    let socket = namespace.route()?;
     let found = found(at(socket, link, parent, 0)).map_err(|e| {
         e.while_doing(format_args!(
             "look for the discipline of {link} at {parent}"
@@ -226,7 +226,8 @@ pub fn delete_qdisc(
     let kind = TcAttribute::Kind(standing.discipline.clone());
     message.attributes.push(kind);
     namespaces
-        .route(link.namespace)?
+        .of(link.namespace)?
+        .route()?
         .change(RouteNetlinkMessage::DelQueueDiscipline(message), 0)
         .map_err(|error| match error.errno {
             // Another one stands there now, or none.
@@ -251,7 +252,7 @@ pub fn list_qdiscs(
     permit: &Permit<ListQdiscs>,
 ) -> Result<Vec<Qdisc>, Error> {
     let ListQdiscs { link } = permit.operation();
-    let socket = namespaces.route(link.namespace)?;
+    let socket = namespaces.of(link.namespace)?.route()?;
     list(socket, link).map_err(|e| e.while_doing(format_args!("list the disciplines of {link}")))
 }
 

@@ -8,20 +8,15 @@ use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrIn6, SockaddrLike, bind, setsockopt,
     socket, sockopt,
 };
-use weir_grant::Namespace;
 
 use crate::error::Error;
-use crate::namespace::Namespaces;
+use crate::namespace::NetworkNamespace;
 
 /// Whether a socket in the namespace listens at a port of TCP, or receives at one of UDP, at whatever address.
 ///
 /// The kernel is asked to bind one there, which it refuses: that takes a microsecond, however many sockets there are.
-pub fn is_port_taken(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
-    port: u16,
-) -> Result<bool, Error> {
-    namespaces.enter(namespace, || {
+pub fn is_port_taken(namespace: &NetworkNamespace, port: u16) -> Result<bool, Error> {
+    namespace.enter(|| {
         let families = [
             (AddressFamily::Inet, SockType::Stream),
             (AddressFamily::Inet, SockType::Datagram),
@@ -61,10 +56,17 @@ fn bind_to(socket: &impl AsRawFd, address: &dyn SockaddrLike) -> Result<(), Errn
 mod tests {
     use std::net::{TcpListener, UdpSocket};
 
+    use weir_grant::Namespace;
+
     use super::*;
+    use crate::Namespaces;
 
     fn is_taken_here(port: u16) -> bool {
-        is_port_taken(&mut Namespaces::new(None), Namespace::Host, port).expect("the host is there")
+        {
+            let mut namespaces = Namespaces::new(None);
+            let host = namespaces.of(Namespace::Host).expect("the host is there");
+            is_port_taken(host, port).expect("ports can be asked for")
+        }
     }
 
     #[test]

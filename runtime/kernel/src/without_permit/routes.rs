@@ -1,13 +1,12 @@
 //! What of the host's routes a new one overlaps: for the gate.
 
 use ipnet::IpNet;
-use weir_grant::Namespace;
 use weir_grant::address::Family;
 use weir_grant::pattern::contains;
 use weir_grant::route::{List, MAIN_TABLE};
 
 use crate::error::Error;
-use crate::namespace::Namespaces;
+use crate::namespace::NetworkNamespace;
 use crate::route::dump;
 
 /// The kernel's table of a namespace's own addresses.
@@ -18,21 +17,21 @@ const LOCAL_TABLE: u32 = 255;
 ///
 /// It takes as long as there are routes: it is asked for what is put on the host for the first time.
 pub fn overlapping_routes(
-    namespaces: &mut Namespaces,
+    host: &mut NetworkNamespace,
     network: IpNet,
 ) -> Result<Vec<(IpNet, u32)>, Error> {
     let family = Family::of(&network.addr());
     let mut found = Vec::new();
     for table in [MAIN_TABLE, LOCAL_TABLE] {
         let all = List {
-            namespace: Namespace::Host,
+            namespace: host.which(),
             family: Some(family),
             destination: None,
             link: None,
             gateway: None,
             table: Some(table),
         };
-        let routes = dump(namespaces, &all, family)
+        let routes = dump(host, &all, family)
             .map_err(|e| e.while_doing(format_args!("look for routes that overlap {network}")))?;
         for route in routes.into_iter().filter(|route| route.table == table) {
             if overlaps(network, route.destination) {

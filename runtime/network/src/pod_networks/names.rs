@@ -38,7 +38,7 @@ impl Names {
         } = self;
         let chosen = template.choose(|name| {
             let given_away = reserved.iter().any(|other| other == name);
-            Ok(given_away || is_name_taken(namespaces, Namespace::Container, name)?)
+            Ok(given_away || is_name_taken(namespaces.of(Namespace::Container)?, name)?)
         });
         let name = chosen.map_err(|why: Unnamed| why.explain(network, template))?;
         self.reserved.push(name.clone());

@@ -60,7 +60,9 @@ fn links(
     for (place, one) in made.iter().enumerate() {
         for name in names(one, &attachment.netns) {
             let reference = LinkReference::Name(name.to_owned());
-            let link = match find_link(namespaces, Namespace::Container, &reference) {
+            let container = namespaces.of(Namespace::Container);
+            let found = container.and_then(|container| find_link(container, &reference));
+            let link = match found {
                 Err(error) if error.is_not_found() => continue,
                 found => found.map_err(|e| failed(one, &e.to_string()))?,
             };

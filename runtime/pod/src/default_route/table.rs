@@ -130,7 +130,7 @@ impl Table {
             return Ok(Some(known.clone()));
         }
         let (there, reference) = (Namespace::Container, LinkReference::Index(index));
-        let found = kernel::without_permit::find_link(&mut self.namespaces, there, &reference)?;
+        let found = kernel::without_permit::find_link(self.namespaces.of(there)?, &reference)?;
         Ok(Some(found.facts(there)))
     }
 

@@ -18,14 +18,13 @@ mod nft;
 mod traces;
 
 use weir_gate::Permit;
-use weir_grant::Namespace;
 use weir_grant::firewall::RemoveReference;
 
 pub use self::traces::masquerade_chain;
 
 use self::traces::Traces;
 use crate::error::Error;
-use crate::namespace::Namespaces;
+use crate::namespace::{Namespaces, NetworkNamespace};
 
 /// Removes the rules and chains, and returns how many they were.
 ///
@@ -35,8 +34,9 @@ pub fn remove_reference(
     permit: &Permit<RemoveReference>,
 ) -> Result<u32, Error> {
     let traces = Traces::of(permit.operation())?;
-    let in_nftables =
-        namespaces.netfilter(Namespace::Host, |socket| nft::remove(socket, &traces))?;
+    let in_nftables = namespaces
+        .host()
+        .netfilter(|socket| nft::remove(socket, &traces))?;
     Ok(in_nftables + legacy::remove(&traces)?)
 }
 
@@ -44,11 +44,10 @@ pub fn remove_reference(
 ///
 /// Errors: as [`remove`].
 pub fn count_reference(
-    namespaces: &mut Namespaces,
+    host: &mut NetworkNamespace,
     sought: &RemoveReference,
 ) -> Result<u32, Error> {
     let traces = Traces::of(sought)?;
-    let in_nftables =
-        namespaces.netfilter(Namespace::Host, |socket| nft::count(socket, &traces))?;
+    let in_nftables = host.netfilter(|socket| nft::count(socket, &traces))?;
     Ok(in_nftables + legacy::count(&traces)?)
 }

@@ -12,7 +12,6 @@ use weir_cni::{
     validate_interface_name,
 };
 use weir_files::Paths;
-use weir_grant::Namespace;
 use weir_grant::firewall::RemoveReference;
 use weir_kernel::Namespaces;
 use weir_kernel::without_permit::marked_links;
@@ -138,7 +137,7 @@ impl Attached {
         if self.cached.netns.is_empty() {
             bail!("libcni's cache does not have its network namespace");
         }
-        let marked = marked_links(namespaces, Namespace::Host, |alias| alias == self.mark)
+        let marked = marked_links(namespaces.host(), |alias| alias == self.mark)
             .map_err(|e| anyhow!("{}", e.message))?;
         match marked.first() {
             None => Ok(()),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use weir_grant::link::Update;
-use weir_grant::{Invocation, Namespace};
+use weir_grant::Invocation;
 use weir_kernel::without_permit::marked_links;
 use weir_kernel::{self as kernel, Namespaces, link};
 use weir_sandbox::Sandbox;
@@ -23,7 +23,7 @@ pub fn release(
     invocation: &Invocation,
     mark: &str,
 ) -> Result<()> {
-    let marked = marked_links(namespaces, Namespace::Host, |alias| alias == mark);
+    let marked = marked_links(namespaces.host(), |alias| alias == mark);
     let marked = marked.map_err(|e| anyhow!("{}", e.message))?;
     for found in marked.into_iter().filter(|link| link.kind == KIND) {
         let mut gate = sandbox.handover_gate(invocation.clone()).map_err(show)?;

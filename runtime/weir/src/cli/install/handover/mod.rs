@@ -234,7 +234,7 @@ impl<'a> Handover<'a> {
             false => Way::Gone,
             true => self.way(&attached, plugin, &elements)?,
         };
-        let before = count_reference(&mut self.namespaces, &attached.made_by(plugin));
+        let before = count_reference(self.namespaces.host(), &attached.made_by(plugin));
         Ok(Item {
             plugin: plugin.to_owned(),
             before: before.map_err(|e| anyhow!("{}", e.message))?,
@@ -352,7 +352,7 @@ impl<'a> Handover<'a> {
                 masquerade::make(iptables, attached, config, networks, sandbox, around)?;
             }
         }
-        let now = count_reference(&mut self.namespaces, &made_by);
+        let now = count_reference(self.namespaces.host(), &made_by);
         let now = now.map_err(|e| anyhow!("{}", e.message))?;
         if now == 0 && !self.is_firewallds(&item.plugin) {
             bail!("it has made no rule that is known: is it a plugin of the reference set?");

@@ -25,7 +25,7 @@ pub type Owned = BTreeMap<(String, String), Vec<OwnElement>>;
 
 /// The tables that there are; none where this process may not look at them.
 pub fn standing(namespaces: &mut Namespaces) -> Result<Option<Vec<OwnTable>>> {
-    match own_tables(namespaces) {
+    match own_tables(namespaces.host()) {
         Err(error) if matches!(error.errno, Some(Errno::EPERM | Errno::EACCES)) => Ok(None),
         tables => tables.map(Some).map_err(|e| looking(&e)),
     }
@@ -35,7 +35,7 @@ pub fn standing(namespaces: &mut Namespaces) -> Result<Option<Vec<OwnTable>>> {
 pub fn owned(namespaces: &mut Namespaces, tables: &[OwnTable]) -> Result<Owned> {
     let mut owned = Owned::new();
     for table in tables {
-        let elements = own_elements(namespaces, table).map_err(|e| looking(&e))?;
+        let elements = own_elements(namespaces.host(), table).map_err(|e| looking(&e))?;
         for element in elements {
             let key = (element.mark.clone(), table.plugin().to_owned());
             owned.entry(key).or_default().push(element);
@@ -47,7 +47,7 @@ pub fn owned(namespaces: &mut Namespaces, tables: &[OwnTable]) -> Result<Owned> 
 /// The chains of a table in which an administrator has said something.
 pub fn administrators(namespaces: &mut Namespaces, table: &OwnTable) -> Result<Vec<String>> {
     let is_admins = |chain: &str| table.plugin() == "firewall" && !FIREWALL_CHAINS.contains(&chain);
-    without_permit::administrators(namespaces, table, is_admins).map_err(|e| looking(&e))
+    without_permit::administrators(namespaces.host(), table, is_admins).map_err(|e| looking(&e))
 }
 
 /// Removes elements in one transaction for each table. Returns how many were there: none where somebody has deleted the
