@@ -78,7 +78,7 @@ impl Contract for Host {
             addresses: addresses.into_iter().map(Into::into).collect(),
         };
         self.gate.perform(operation, |permit| {
-            kernel::announce::announce(&mut self.namespaces, permit)
+            kernel::neighbour::announce(&mut self.namespaces, permit)
         })
     }
 }

@@ -35,7 +35,6 @@
 //! [`Permit`]: weir_gate::Permit
 
 pub mod address;
-pub mod announce;
 pub mod conntrack;
 pub mod error;
 pub mod file;

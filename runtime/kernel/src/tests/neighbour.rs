@@ -13,8 +13,7 @@ use weir_grant::link::{LinkFacts, Mac};
 use weir_grant::neighbour::{Add, Announce, Delete, List, State};
 
 use super::{Lab, lab};
-use crate::announce::announce;
-use crate::neighbour::{self, Neighbour};
+use crate::neighbour::{self, Neighbour, announce};
 use crate::{Code, address};
 
 fn ip(text: &str) -> IpAddr {

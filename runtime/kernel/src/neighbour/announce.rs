@@ -13,11 +13,11 @@ use weir_gate::Permit;
 use weir_grant::link::LinkFacts;
 use weir_grant::neighbour::Announce;
 
-use super::address::{self, Address};
-use super::error::{Code, Error};
-use super::link::{LinkLayer, link_layer, set_address};
-use super::namespace::{Namespaces, NetworkNamespace};
-use super::sysctl;
+use crate::address::{self, Address};
+use crate::error::{Code, Error};
+use crate::link::{LinkLayer, link_layer, set_address};
+use crate::namespace::{Namespaces, NetworkNamespace};
+use crate::sysctl;
 
 /// RFC 4861 section 7.1.2: a receiver drops a neighbour advertisement with another hop limit.
 const HOP_LIMIT: i32 = 255;

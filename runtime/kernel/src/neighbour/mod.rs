@@ -1,4 +1,6 @@
-//! Capability `neighbour`: entries of the ARP and ND tables.
+//! Capability `neighbour`: entries of the ARP and ND tables, and announcements.
+
+mod announce;
 
 use std::net::IpAddr;
 
@@ -13,9 +15,11 @@ use weir_grant::address::Family;
 use weir_grant::link::{LinkFacts, Mac};
 use weir_grant::neighbour::{Add, Delete, List, State};
 
-use super::address::address_family;
-use super::error::Error;
-use super::namespace::{Namespaces, NetworkNamespace};
+pub use announce::announce;
+
+use crate::address::address_family;
+use crate::error::Error;
+use crate::namespace::{Namespaces, NetworkNamespace};
 
 /// One entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
