@@ -3,6 +3,7 @@
 
 mod address;
 mod conntrack;
+mod firewall;
 mod kinds;
 mod link;
 mod lock;

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use weir_grant::link::Update;
 use weir_grant::Invocation;
+use weir_grant::link::Update;
 use weir_kernel::without_permit::marked_links;
 use weir_kernel::{self as kernel, Namespaces, link};
 use weir_sandbox::Sandbox;

@@ -1,0 +1,436 @@
+//! Capability `firewall` on a real kernel: what is applied is what nft(8) would have made of the
+//! same words, and packets go where the rules say.
+//!
+//! Needs root and the package nftables, and iproute2 for the links of the traffic tests.
+
+mod kept;
+mod refusals;
+mod ruleset;
+mod traffic;
+mod transactions;
+
+use std::fs::File;
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::process::{Command as Process, Stdio};
+use std::thread;
+
+use nix::sched::{CloneFlags, setns, unshare};
+use serde_json::Value as Json;
+use weir_gate::{Audit, Gate, Subject};
+use weir_grant::firewall::*;
+use weir_grant::link::Mac;
+use weir_grant::{Capabilities, Invocation, Namespace};
+
+use crate::{Code, Error, Namespaces, firewall};
+
+/// Runs a test in a network namespace of its own, which is gone with the thread.
+pub(super) fn in_new_namespace<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
+    let thread = thread::spawn(|| {
+        unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace: this test needs root");
+        test()
+    });
+    match thread.join() {
+        Ok(value) => value,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+/// A network namespace beside the calling thread's.
+pub(super) struct Place(File);
+
+impl Place {
+    pub(super) fn new() -> Self {
+        Self(in_new_namespace(|| {
+            File::open("/proc/thread-self/ns/net").expect("the namespace")
+        }))
+    }
+
+    /// Runs something in the namespace.
+    pub(super) fn run<T: Send>(&self, act: impl FnOnce() -> T + Send) -> T {
+        let inside = || {
+            setns(&self.0, CloneFlags::CLONE_NEWNET).expect("enter the namespace");
+            act()
+        };
+        thread::scope(|scope| {
+            scope
+                .spawn(inside)
+                .join()
+                .expect("no panic in the namespace")
+        })
+    }
+
+    /// Moves a link of the calling thread's namespace here.
+    pub(super) fn take(&self, link: &str) {
+        use std::os::fd::AsRawFd;
+        let path = format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd());
+        ip(&format!("link set {link} netns {path}"));
+    }
+}
+
+pub(super) fn ip(arguments: &str) {
+    let status = Process::new("ip").args(arguments.split(' ')).status();
+    assert!(
+        status.expect("run ip: install iproute2").success(),
+        "ip {arguments}"
+    );
+}
+
+pub(super) fn nft(arguments: &[&str], input: &str) -> String {
+    let mut nft = Process::new("nft")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("run nft: install nftables");
+    nft.stdin
+        .take()
+        .expect("a pipe")
+        .write_all(input.as_bytes())
+        .expect("write to nft");
+    let output = nft.wait_with_output().expect("wait for nft");
+    assert!(output.status.success(), "nft {arguments:?} of:\n{input}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The ruleset as nft(8) tells it, without handles.
+pub(super) fn ruleset() -> Json {
+    let mut json: Json = serde_json::from_str(&nft(&["-j", "list", "ruleset"], "")).expect("JSON");
+    let list = json["nftables"].as_array_mut().expect("a list");
+    list.retain(|object| object.get("metainfo").is_none());
+    for object in list.iter_mut() {
+        for (_, content) in object.as_object_mut().expect("an object") {
+            content.as_object_mut().expect("an object").remove("handle");
+        }
+    }
+    json
+}
+
+/// Loads a text, in which nft(8) wants each brace of several on a line of its own.
+pub(super) fn load(text: &str) {
+    nft(&["-f", "-"], &text.replace("} }", "}\n}"));
+}
+
+/// What nft(8) makes of a text.
+pub(super) fn ruleset_of(text: &str) -> Json {
+    let text = text.to_owned();
+    in_new_namespace(move || {
+        load(&text);
+        ruleset()
+    })
+}
+
+/// An audit log that nobody reads.
+pub(super) struct Plugin {
+    gate: Gate,
+    namespaces: Namespaces,
+    family: Family,
+}
+
+impl Plugin {
+    pub(super) fn new(family: Family) -> Self {
+        let capabilities = Capabilities {
+            firewall: vec![FirewallRule::default()],
+            ..Capabilities::default()
+        };
+        let subject = Subject {
+            command: "ADD",
+            container_id: "c".to_owned(),
+            ifname: "eth0".to_owned(),
+            network: "n".to_owned(),
+            plugin: "bridge".to_owned(),
+            ..Subject::default()
+        };
+        Self {
+            gate: Gate::new(capabilities, Invocation::default(), Audit::nowhere(subject)),
+            namespaces: Namespaces::new(None),
+            family,
+        }
+    }
+
+    pub(super) fn apply(&mut self, commands: Vec<Command>) -> Result<Vec<Apply>, Error> {
+        let operation = Apply {
+            namespace: Namespace::Host,
+            family: self.family,
+            table: table(),
+            commands,
+            only_empty: false,
+            listening: Vec::new(),
+            removed: Vec::new(),
+        };
+        let namespaces = &mut self.namespaces;
+        self.gate
+            .perform(operation, |permit| firewall::apply(namespaces, permit))
+    }
+
+    pub(super) fn undo(&mut self, operations: Vec<Apply>) -> Vec<Result<Vec<Apply>, Error>> {
+        let namespaces = &mut self.namespaces;
+        let mut outcomes = Vec::new();
+        for operation in operations {
+            outcomes.push(
+                self.gate
+                    .undo(operation, |permit| firewall::apply(namespaces, permit)),
+            );
+        }
+        outcomes
+    }
+
+    pub(super) fn chains(&mut self) -> Vec<Chain> {
+        let operation = ListChains {
+            namespace: Namespace::Host,
+            family: self.family,
+            table: table(),
+        };
+        let namespaces = &mut self.namespaces;
+        let listed = self.gate.perform(operation, |permit| {
+            firewall::list_chains(namespaces, permit)
+        });
+        listed.expect("chains")
+    }
+
+    pub(super) fn rules(&mut self, chain: &str) -> Result<Vec<Rule>, Error> {
+        let operation = ListRules {
+            namespace: Namespace::Host,
+            family: self.family,
+            table: table(),
+            chain: chain.to_owned(),
+        };
+        let namespaces = &mut self.namespaces;
+        self.gate
+            .perform(operation, |permit| firewall::list_rules(namespaces, permit))
+    }
+
+    pub(super) fn element(&mut self, set: &str, key: Vec<Value>) -> Result<Option<Element>, Error> {
+        let operation = GetElement {
+            namespace: Namespace::Host,
+            family: self.family,
+            table: table(),
+            set: set.to_owned(),
+            key,
+        };
+        let namespaces = &mut self.namespaces;
+        self.gate.perform(operation, |permit| {
+            firewall::get_element(namespaces, permit)
+        })
+    }
+
+    pub(super) fn elements(&mut self, set: &str) -> Result<Vec<Element>, Error> {
+        let operation = ListElements {
+            namespace: Namespace::Host,
+            family: self.family,
+            table: table(),
+            set: set.to_owned(),
+        };
+        let namespaces = &mut self.namespaces;
+        self.gate.perform(operation, |permit| {
+            firewall::list_elements(namespaces, permit)
+        })
+    }
+}
+
+pub(super) fn table() -> String {
+    "weir_bridge".to_owned()
+}
+
+pub(super) fn s(text: &str) -> String {
+    text.to_owned()
+}
+
+pub(super) fn base(name: &str, chain_type: ChainType, hook: Hook, priority: i32) -> Chain {
+    Chain {
+        name: s(name),
+        base: Some(BaseChain {
+            chain_type,
+            hook,
+            priority,
+            policy: Policy::Accept,
+            device: None,
+        }),
+    }
+}
+
+pub(super) fn regular(name: &str) -> Chain {
+    Chain {
+        name: s(name),
+        base: None,
+    }
+}
+
+pub(super) fn rule(chain: &str, conditions: Vec<Condition>, statements: Vec<Statement>) -> Rule {
+    Rule {
+        chain: s(chain),
+        conditions,
+        statements,
+        ..Rule::default()
+    }
+}
+
+pub(super) fn append(
+    chain: &str,
+    conditions: Vec<Condition>,
+    statements: Vec<Statement>,
+) -> Command {
+    Command::AppendRule(rule(chain, conditions, statements))
+}
+
+pub(super) fn equals(field: Field, value: Value) -> Condition {
+    Condition::Equals {
+        field,
+        value,
+        negate: false,
+    }
+}
+
+pub(super) fn differs(field: Field, value: Value) -> Condition {
+    Condition::Equals {
+        field,
+        value,
+        negate: true,
+    }
+}
+
+pub(super) fn within(field: Field, network: &str) -> Condition {
+    Condition::Within {
+        field,
+        network: network.parse().expect("a network"),
+        negate: false,
+    }
+}
+
+pub(super) fn in_set(fields: &[Field], set: &str, negate: bool) -> Condition {
+    Condition::InSet {
+        fields: fields.to_vec(),
+        set: s(set),
+        negate,
+    }
+}
+
+pub(super) fn lookup(fields: &[Field], map: &str) -> MapLookup {
+    MapLookup {
+        fields: fields.to_vec(),
+        map: s(map),
+    }
+}
+
+pub(super) fn set(name: &str, key: &[DataType], data: &[DataType], interval: bool) -> Set {
+    Set {
+        name: s(name),
+        key: key.to_vec(),
+        data: data.to_vec(),
+        interval,
+    }
+}
+
+pub(super) fn address(text: &str) -> Value {
+    Value::Address(text.parse().expect("an address"))
+}
+
+pub(super) fn name(text: &str) -> Value {
+    Value::Name(s(text))
+}
+
+pub(super) fn mac(last: u8) -> Value {
+    Value::Mac(Mac(vec![2, 0, 0, 0, 0, last]))
+}
+
+pub(super) fn element(key: Vec<Value>, data: ElementData) -> Element {
+    Element {
+        key,
+        data,
+        ..Element::default()
+    }
+}
+
+pub(super) fn range(first: Vec<Value>, last: Vec<Value>) -> Element {
+    Element {
+        key: first,
+        key_end: Some(last),
+        ..Element::default()
+    }
+}
+
+pub(super) fn elements(set: &str, elements: Vec<Element>) -> Elements {
+    Elements {
+        set: s(set),
+        elements,
+    }
+}
+
+pub(super) fn jump(chain: &str) -> ElementData {
+    ElementData::Verdict(Verdict::Jump(s(chain)))
+}
+
+pub(super) fn assert_ruleset(text: &str) {
+    let expected = ruleset_of(text);
+    let found = ruleset();
+    assert_eq!(
+        found,
+        expected,
+        "\nfound {}\nexpected {}",
+        serde_json::to_string_pretty(&found).expect("JSON"),
+        serde_json::to_string_pretty(&expected).expect("JSON")
+    );
+}
+
+pub(super) fn assert_code<T: std::fmt::Debug>(
+    result: Result<T, Error>,
+    code: Code,
+    parts: &[&str],
+) {
+    let error = result.expect_err("an error");
+    assert_eq!(error.code, code, "{error}");
+    for part in parts {
+        assert!(error.message.contains(part), "`{part}` in: {error}");
+    }
+}
+
+const NO_OPTIONS: NatOptions = NatOptions {
+    random: false,
+    fully_random: false,
+    persistent: false,
+};
+
+/// The chains and sets of masquerade: one element per pod, one chain per network.
+pub(super) fn masquerade() -> Vec<Command> {
+    let daddr = Field::Ipv4Destination;
+    vec![
+        Command::AddChain(base("postrouting", ChainType::Nat, Hook::Postrouting, 100)),
+        Command::AddSet(set(
+            "pods4",
+            &[DataType::Ipv4Address],
+            &[DataType::Verdict],
+            false,
+        )),
+        Command::FlushChain(s("postrouting")),
+        append(
+            "postrouting",
+            vec![],
+            vec![Statement::VerdictMap(lookup(&[Field::Ipv4Source], "pods4"))],
+        ),
+        Command::AddChain(regular("net-a")),
+        Command::FlushChain(s("net-a")),
+        append(
+            "net-a",
+            vec![within(daddr, "10.1.0.0/16")],
+            vec![Statement::Return],
+        ),
+        append(
+            "net-a",
+            vec![within(daddr, "224.0.0.0/4")],
+            vec![Statement::Return],
+        ),
+        Command::AppendRule(Rule {
+            comment: Some(s("network a")),
+            ..rule("net-a", vec![], vec![Statement::Masquerade(NO_OPTIONS)])
+        }),
+    ]
+}
+
+pub(super) fn pod(last: &str) -> Elements {
+    let comment = Some(s("container c, eth0"));
+    let element = Element {
+        comment,
+        ..element(vec![address(last)], jump("net-a"))
+    };
+    elements("pods4", vec![element])
+}
