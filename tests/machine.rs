@@ -76,20 +76,26 @@ fn the_plugin_bridge() {
     run(&guest, &["--ignored"]);
 }
 
-/// The runtime's own tests of its kernel floor, among them those that no other kernel can run.
+/// The kernel layer's own tests against the kernel, among them those that no other kernel can run.
 #[test]
 fn the_kernel_floor() {
-    let program = test_program("weir", "kernel::tests::kinds::");
-    run(&guest(&program), &["kernel::tests::", "--include-ignored"]);
+    let others = ["tests::firewall::", "store::tests::", "program::tests::"];
+    let mut arguments = vec!["tests::", "--include-ignored"];
+    arguments.extend(others.iter().flat_map(|module| ["--skip", module]));
+    run(&guest(&kernel_tests()), &arguments);
 }
 
-/// The capability `firewall`, as `firewall.rs` tests it on this machine's kernel.
+/// The capability `firewall`, as the kernel layer's tests try it on this machine's kernel.
 #[test]
 fn the_capability_firewall() {
-    let program = test_program("firewall", "a_spoofed_mac_does_not_pass_the_bridge");
     // Its figure says nothing on a machine that is emulated.
     let without = ["--skip", "the_cost_of_an_element"];
-    run(&guest(&program), &without);
+    let arguments = [&["tests::firewall::"], &without[..]].concat();
+    run(&guest(&kernel_tests()), &arguments);
+}
+
+fn kernel_tests() -> PathBuf {
+    test_program("weir_kernel", "tests::kinds::")
 }
 
 fn guest(program: &Path) -> Vm {
