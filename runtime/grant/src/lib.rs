@@ -2,9 +2,8 @@
 //!
 //! Everything here is pure: an [`Operation`] comes in with the facts that it is about, and a [`Decision`] goes out. There
 //! is one file for each capability, and in it that capability's operations, its rule in a grant and how the two are
-//! matched. Documents are read by [`reading`], with the place of every mistake; the other modules answer questions
-//! about them: [`words`] says a grant in English, [`compare`] and [`width`] hold one against another, [`suggest`] makes
-//! one out of what was recorded, and [`named`] finds an operation by the name that a person types.
+//! matched. Documents are read by [`reading`], with the place of every mistake, and [`named`] finds an operation by the
+//! name that a person types.
 //!
 //! This crate must not open a file or a socket, read a clock, or know of the kernel, of processes or of WebAssembly. What
 //! it decides depends on its arguments alone, so that a decision can be tried, explained and fuzzed anywhere.
@@ -60,7 +59,6 @@
 
 pub mod address;
 pub mod asked;
-pub mod compare;
 pub mod conntrack;
 pub mod device;
 pub mod document;
@@ -77,7 +75,6 @@ mod namespace;
 pub mod native;
 pub mod neighbour;
 pub mod operation;
-pub mod outline;
 mod overlap;
 pub mod own;
 pub mod owner;
@@ -93,11 +90,8 @@ mod schema;
 pub mod section;
 pub mod size;
 pub mod store;
-pub mod suggest;
 pub mod sysctl;
 pub mod traffic;
-pub mod width;
-pub mod words;
 
 pub use document::{Capabilities, Document, Limits};
 pub use namespace::Namespace;

@@ -1,7 +1,6 @@
 //! The annotation's text: a JSON list with one map for each attachment.
 
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::ser::{PrettyFormatter, Serializer};
 
 use super::Status;
@@ -29,11 +28,4 @@ fn text(status: &Status) -> String {
         .serialize(&mut serializer)
         .expect("texts and numbers are JSON");
     String::from_utf8(text).expect("JSON is UTF-8")
-}
-
-/// The attachments that a text tells of, whoever wrote it. What is no status is passed over.
-pub fn read(text: &str) -> Vec<Status> {
-    let maps: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
-    let statuses = maps.into_iter().map(serde_json::from_value);
-    statuses.filter_map(Result::ok).collect()
 }

@@ -6,20 +6,20 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use weir_cni::Dns;
 
-pub use annotation::{annotation, read};
+pub use annotation::annotation;
 pub use source::{About, of};
 
 /// The pod's annotation with what its attachments came to.
 pub const NETWORK_STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
 
 /// One attachment's map (section 5.3), in the order in which its keys are written. A key with nothing to say
-/// is left out; what other programs wrote is read with keys missing, null or unknown.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", default)]
+/// is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Status {
     /// 5.3.1: `namespace/name` of a NetworkAttachmentDefinition, or the default network's name.
     pub name: String,
@@ -27,10 +27,7 @@ pub struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
     /// 5.3.3: that interface's addresses, without prefix lengths.
-    #[serde(
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "null_is_nothing"
-    )]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ips: Vec<String>,
     /// 5.3.4: that interface's hardware address.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,36 +36,17 @@ pub struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
     /// 5.3.5: whether this is the cluster-wide default network.
-    #[serde(deserialize_with = "null_is_nothing")]
     pub default: bool,
     /// 5.3.6.
-    #[serde(
-        skip_serializing_if = "Dns::is_empty",
-        deserialize_with = "null_is_nothing"
-    )]
+    #[serde(skip_serializing_if = "Dns::is_empty")]
     pub dns: Dns,
     /// The gateways of the pod's default routes that lead through the attachment.
-    #[serde(
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "null_is_nothing"
-    )]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub default_route: Vec<String>,
     /// The same, under the key in which clients of Multus look.
-    #[serde(
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "null_is_nothing"
-    )]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gateway: Vec<String>,
     /// What the device information of the attachment's device says, word for word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_info: Option<Value>,
-}
-
-/// Go's encoder writes null for an empty list.
-fn null_is_nothing<'de, T, D>(deserializer: D) -> Result<T, D::Error>
-where
-    T: Deserialize<'de> + Default,
-    D: Deserializer<'de>,
-{
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }

@@ -473,32 +473,3 @@ fn device_info_is_handed_on_word_for_word() {
         info
     );
 }
-
-#[test]
-fn what_other_programs_wrote_is_read() {
-    let statuses = read(
-        r#"[
-            {"name": "a", "interface": "eth0", "ips": ["10.0.0.2"], "mac": "02:00:00:00:00:01",
-             "default": true, "dns": {}, "gateway": ["\u003cnil\u003e"], "org.example.key": 1},
-            {"name": "b", "ips": null, "mtu": 1400, "dns": null, "default": null},
-            {"name": 7}, null, "c", {"device-info": {"type": "pci"}}
-        ]"#,
-    );
-    assert_eq!(statuses.len(), 3, "{statuses:#?}");
-    assert!(statuses[0].default && statuses[0].gateway == ["<nil>"]);
-    assert!(statuses[1].ips.is_empty() && statuses[1].mtu == Some(1400));
-    assert!(!statuses[1].default);
-    assert!(statuses[2].device_info.is_some());
-    for text in ["", "{}", "null", "[", "no JSON"] {
-        assert!(read(text).is_empty(), "{text}");
-    }
-}
-
-#[test]
-fn what_is_written_is_read_again() {
-    let statuses = [
-        of(&bridged("1.1.0"), &about("a", "eth0", true)),
-        of(&AddResult::default(), &about("ns/b", "net1", false)),
-    ];
-    assert_eq!(read(&annotation(&statuses)), statuses);
-}

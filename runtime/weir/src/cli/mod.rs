@@ -14,6 +14,7 @@ mod net;
 pub mod output;
 mod outside;
 mod plugin;
+mod policy;
 mod record;
 mod report;
 mod standard_output;

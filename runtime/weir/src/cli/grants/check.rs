@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::cli::policy::width::{Remark, Weight, remarks};
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 use weir_files::Paths;
 use weir_grant::mistake::Mistake;
-use weir_grant::width::{Remark, Weight, remarks};
 use weir_grant::{Capabilities, Document, Section};
 use weir_sandbox::{Catalogue, Invalid, Origin, not_read, read_grant};
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::cli::policy::compare::{Change, Difference, compare};
+use crate::cli::policy::words::subject;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use weir_files::Paths;
-use weir_grant::compare::{Change, Difference, compare};
-use weir_grant::words::subject;
 use weir_grant::{Capability, Document};
 use weir_sandbox::{Origin, Sandbox, parse_grant};
 

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use crate::cli::policy::outline::outlines;
+use crate::cli::policy::words::joined;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
@@ -11,9 +13,7 @@ use weir_files::Paths;
 use weir_grant::asked::Asked;
 use weir_grant::flow::flow;
 use weir_grant::named::named;
-use weir_grant::outline::outlines;
 use weir_grant::pattern::Pattern;
-use weir_grant::words::joined;
 use weir_grant::{Capabilities, Capability, Decision, Document, Invocation, Section, own};
 use weir_sandbox::{Loaded, Origin, read_grant};
 

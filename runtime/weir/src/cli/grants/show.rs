@@ -1,13 +1,13 @@
 //! `weir grants show`: what a plugin may do, in words.
 
+use crate::cli::policy::outline::{Outline, outlines};
+use crate::cli::policy::words::{joined, limits, sentence, subject};
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 use weir_files::Paths;
-use weir_grant::outline::{Outline, outlines};
 use weir_grant::pattern::Pattern;
 use weir_grant::section::Request;
-use weir_grant::words::{joined, limits, sentence, subject};
 use weir_grant::{Capabilities, Capability, Document, own};
 use weir_sandbox::{Catalogue, Origin};
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::BuildHasher;
 use std::path::PathBuf;
 
+use crate::cli::policy::suggest::{Recorded, WithoutRule, networks_given, suggest};
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use ipnet::IpNet;
@@ -13,7 +14,6 @@ use weir_files::Paths;
 use weir_grant::asked::Asked;
 use weir_grant::document::{API_VERSION, Digest, KIND, Metadata, PluginReference, Spec, Tenants};
 use weir_grant::pattern::Pattern;
-use weir_grant::suggest::{Recorded, WithoutRule, networks_given, suggest};
 use weir_grant::{Document, Limits, Section};
 use weir_sandbox::Catalogue;
 

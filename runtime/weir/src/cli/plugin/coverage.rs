@@ -1,9 +1,9 @@
 //! Whether the grants in force let a component run with all that it asks for.
 
+use crate::cli::policy::outline::{Outline, outlines};
 use serde::Serialize;
 use weir_grant::document::Spec;
 use weir_grant::named::function;
-use weir_grant::outline::{Outline, outlines};
 use weir_grant::{Capability, Verb};
 use weir_sandbox::{Catalogue, Fit, Inspection, Sandbox};
 

@@ -6,24 +6,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 use serde_json::{Map, Value, json};
-
-use super::address::AddressRule;
-use super::conntrack::ConntrackRule;
-use super::device::DeviceRule;
-use super::document::Capabilities;
-use super::firewall::FirewallRule;
-use super::firewalld::FirewalldRule;
-use super::link::LinkRule;
-use super::native::NativePlugin;
-use super::neighbour::NeighbourRule;
-use super::operation::{Capability, Rule, Verb};
-use super::packet::PacketRule;
-use super::pattern::contains;
-use super::route::RouteRule;
-use super::rule::RuleRule;
-use super::store::StoreRule;
-use super::sysctl::SysctlRule;
-use super::traffic::TrafficRule;
+use weir_grant::address::AddressRule;
+use weir_grant::conntrack::ConntrackRule;
+use weir_grant::device::DeviceRule;
+use weir_grant::firewall::FirewallRule;
+use weir_grant::firewalld::FirewalldRule;
+use weir_grant::link::LinkRule;
+use weir_grant::native::NativePlugin;
+use weir_grant::neighbour::NeighbourRule;
+use weir_grant::packet::PacketRule;
+use weir_grant::pattern::contains;
+use weir_grant::route::RouteRule;
+use weir_grant::rule::RuleRule;
+use weir_grant::store::StoreRule;
+use weir_grant::sysctl::SysctlRule;
+use weir_grant::traffic::TrafficRule;
+use weir_grant::{Capabilities, Capability, Rule, Verb};
 
 /// The values of a field, as they are written in a document. A scalar is one of them.
 pub type Values = BTreeSet<String>;

@@ -3,19 +3,18 @@
 use std::collections::BTreeSet;
 
 use ipnet::IpNet;
-
-use super::networks::network;
-use super::spell::{key, literal, spell};
-use crate::address::Family;
-use crate::asked::Need;
-use crate::namespace::Namespace;
-use crate::operation::{Capability, Invocation, Verb};
-use crate::outline::Outline;
-use crate::pattern::{DATA_DIR, RESOLV_CONF};
-use crate::{
+use weir_grant::address::Family;
+use weir_grant::asked::Need;
+use weir_grant::pattern::{DATA_DIR, RESOLV_CONF};
+use weir_grant::{Capability, Invocation, Namespace, Verb};
+use weir_grant::{
     address, conntrack, device, firewall, firewalld, ipam, link, native, neighbour, packet, route,
     rule, store, sysctl, traffic,
 };
+
+use super::networks::network;
+use super::spell::{key, literal, spell};
+use crate::cli::policy::outline::Outline;
 
 /// A rule for one object, and the fields that the object says nothing about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

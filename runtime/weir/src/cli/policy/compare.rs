@@ -1,13 +1,12 @@
 //! Two grants compared: what becomes possible with the second, and what stops being possible.
 
 use serde::Serialize;
+use weir_grant::document::Spec;
+use weir_grant::pattern::Pattern;
+use weir_grant::size::Exact;
+use weir_grant::{Capabilities, Capability, Document, Limits, Section};
 
-use super::document::{Capabilities, Document, Limits, Spec};
-use super::operation::Capability;
 use super::outline::{Outline, merge, network_covers, outlines};
-use super::pattern::Pattern;
-use super::section::Section;
-use super::size::Exact;
 use super::words::sentence;
 
 /// What is different.

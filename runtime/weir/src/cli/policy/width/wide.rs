@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::super::operation::{Capability, Verb};
+use weir_grant::{Capability, Verb};
+
 use super::super::outline::{Outline, Values, glob_covers, is_plain};
 use super::super::words::joined;
 use super::{Finding, note, warning};

@@ -19,14 +19,13 @@ mod tests;
 use std::collections::BTreeSet;
 
 use ipnet::IpNet;
-use serde::Serialize;
-
-use super::asked::{Asked, Need};
-use super::document::Capabilities;
-use super::operation::Invocation;
-use super::outline::{Outline, capabilities, merge};
 use networks::bound_networks;
 use part::Part;
+use serde::Serialize;
+use weir_grant::asked::{Asked, Need};
+use weir_grant::{Capabilities, Invocation};
+
+use super::outline::{Outline, capabilities, merge};
 
 pub use networks::networks_given;
 

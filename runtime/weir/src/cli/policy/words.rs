@@ -1,11 +1,10 @@
 //! A grant in words: what a person reads who never saw a rule.
 
 use bytesize::ByteSize;
+use weir_grant::size::Exact;
+use weir_grant::{Capability, Limits, Verb};
 
-use super::document::Limits;
-use super::operation::{Capability, Verb};
 use super::outline::{Outline, Values};
-use super::size::Exact;
 
 /// What a capability is about: "network interfaces".
 pub fn subject(capability: Capability) -> &'static str {

@@ -1,13 +1,12 @@
 //! What is suggested: enough for what was recorded, and no more.
 
 use serde_json::{Value, json};
+use weir_grant::named::{named, recorded};
+use weir_grant::{Decision, Namespace};
 
 use super::networks::{MOST_NETWORKS, few};
 use super::spell::spell;
 use super::*;
-use crate::named::{named, recorded};
-use crate::namespace::Namespace;
-use crate::operation::Decision;
 
 fn invocation(id: &str) -> Invocation {
     Invocation {

@@ -5,14 +5,12 @@ mod dead;
 mod tests;
 mod wide;
 
-use serde::Serialize;
-
-use super::document::{Capabilities, Document, Limits};
-use super::operation::Capability;
-use super::outline::{Outline, outlines};
-use super::section::Section;
 use dead::never_effective;
+use serde::Serialize;
+use weir_grant::{Capabilities, Capability, Document, Limits, Section};
 use wide::wide;
+
+use super::outline::{Outline, outlines};
 
 /// Something that the author of a grant may not have meant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

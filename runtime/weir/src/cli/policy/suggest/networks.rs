@@ -1,10 +1,10 @@
 //! The networks that addresses are allowed in, and few of them.
 
 use ipnet::IpNet;
+use weir_grant::asked::{Asked, Need};
+use weir_grant::pattern::contains;
 
-use crate::asked::{Asked, Need};
-use crate::outline::Outline;
-use crate::pattern::contains;
+use crate::cli::policy::outline::Outline;
 
 /// More networks than these in one rule become larger ones.
 pub(super) const MOST_NETWORKS: usize = 4;

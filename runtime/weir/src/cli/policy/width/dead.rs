@@ -1,6 +1,7 @@
 //! Rules, and parts of rules, that no operation can match.
 
-use super::super::operation::{Capability, Verb};
+use weir_grant::{Capability, Verb};
+
 use super::super::outline::{Outline, is_plain, verbs};
 use super::super::words::joined;
 use super::{Finding, warning};

@@ -1,7 +1,6 @@
 //! Names of links and keys of parameters as a grant would have them.
 
-use crate::namespace::Namespace;
-use crate::operation::Invocation;
+use weir_grant::{Invocation, Namespace};
 
 /// From here on a name's last hexadecimal digits are generated: weir and the reference plugins make
 /// eight and more. Names that people choose end in fewer, and some of those are words: `br-facade`.
