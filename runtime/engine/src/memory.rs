@@ -10,7 +10,7 @@ use wasmtime::{CustomCodeMemory, Result};
 const PAGE: usize = 4096;
 
 /// Changes the protection of pages in place; memory is never writable and executable at once.
-pub struct InPlace;
+pub(crate) struct InPlace;
 
 impl CustomCodeMemory for InPlace {
     fn required_alignment(&self) -> usize {

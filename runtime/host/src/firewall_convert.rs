@@ -44,7 +44,7 @@ same_names! {
 }
 
 /// Parts of a key. Errors: `Invalid` for a MAC address of another length.
-pub fn values(values: Vec<contract::Value>) -> Result<Vec<firewall::Value>, Error> {
+pub(crate) fn values(values: Vec<contract::Value>) -> Result<Vec<firewall::Value>, Error> {
     values.into_iter().map(TryInto::try_into).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Capability `ipam`: running the IPAM plugin that the configuration names.
 
-pub mod run;
+pub(crate) mod run;
 
 use weir_cni::{AddResult, Command, Error};
 use weir_gate::{self as gate, Refusal};

@@ -1,6 +1,6 @@
 //! Capability `log`: structured lines in weir's log, bounded and without control characters.
 
-pub mod lines;
+pub(crate) mod lines;
 
 use super::bindings::weir::cni::log::{Host as Contract, Level};
 use super::state::Host;

@@ -30,7 +30,7 @@ pub struct Left {
 
 /// ADD of each in order. When one fails, those before it are deleted again, the last first, and none after
 /// it is tried.
-pub fn add(members: &[Member], attachment: &Attachment) -> Result<Vec<AddResult>, Failed> {
+pub(crate) fn add(members: &[Member], attachment: &Attachment) -> Result<Vec<AddResult>, Failed> {
     let mut results = Vec::new();
     for (done, member) in members.iter().enumerate() {
         match member.network.add(&member.attachment(attachment)) {
@@ -42,7 +42,7 @@ pub fn add(members: &[Member], attachment: &Attachment) -> Result<Vec<AddResult>
 }
 
 /// DEL of each, the last first, past failures: they are returned with the places of their networks.
-pub fn del(members: &[Member], attachment: &Attachment) -> Vec<(usize, Error)> {
+pub(crate) fn del(members: &[Member], attachment: &Attachment) -> Vec<(usize, Error)> {
     let last_first = members.iter().enumerate().rev();
     last_first
         .filter_map(|(place, member)| {
@@ -53,7 +53,7 @@ pub fn del(members: &[Member], attachment: &Attachment) -> Vec<(usize, Error)> {
 }
 
 /// CHECK of each in order. Errors: the first failing network's.
-pub fn check(members: &[Member], attachment: &Attachment) -> Result<(), Error> {
+pub(crate) fn check(members: &[Member], attachment: &Attachment) -> Result<(), Error> {
     members
         .iter()
         .try_for_each(|member| member.network.check(&member.attachment(attachment)))

@@ -25,7 +25,10 @@ const LONGEST_WAIT: Duration = Duration::from_secs(45);
 ///
 /// Errors: see [`run`](super::run). Nothing stays attached behind one. Where something could not be torn down, or a
 /// native plugin failed, the record stays for the DEL that the runtime owes.
-pub fn attach(execution: &Execution<'_>, attachment: &Attachment) -> Result<AddResult, Error> {
+pub(crate) fn attach(
+    execution: &Execution<'_>,
+    attachment: &Attachment,
+) -> Result<AddResult, Error> {
     if let Some(file) = &execution.configuration.readiness_indicator {
         readiness::wait(file, LONGEST_WAIT)?;
     }

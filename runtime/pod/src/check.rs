@@ -6,7 +6,7 @@ use weir_network::Attachment;
 use super::execution::{Execution, own_attachment};
 
 /// Errors: code 3 for an attachment that is not known; the first failing plugin's, naming the network.
-pub fn check(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), Error> {
+pub(crate) fn check(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), Error> {
     let held = execution.records.take(attachment)?.ok_or_else(|| {
         Error::unknown_container(&attachment.container_id).with_details(format!(
             "interface `{}` was not attached to network `{}` by weir",

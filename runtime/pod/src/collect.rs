@@ -15,7 +15,7 @@ use super::record::{Record, Records};
 /// pods that stay, and for the default network. Goes on past failures.
 ///
 /// Errors: what failed, together.
-pub fn collect(execution: &Execution<'_>) -> Result<(), Error> {
+pub(crate) fn collect(execution: &Execution<'_>) -> Result<(), Error> {
     let valid = &execution.configuration.valid_attachments;
     let mut failures = Vec::new();
     for record in execution.records.all()? {

@@ -27,7 +27,7 @@ const SHORTLY: Limits = Limits {
 /// the API server may be gone.
 ///
 /// Errors: what could not be detached, together. The record stays then, for the next DEL.
-pub fn detach(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), Error> {
+pub(crate) fn detach(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), Error> {
     match take(execution, attachment)? {
         Some(held) => while_status_is_withdrawn(execution, held.record.pod.clone(), || {
             recorded(execution, attachment, held)
@@ -40,7 +40,7 @@ pub fn detach(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), 
 }
 
 /// Detaches everything that a record has, and forgets it.
-pub fn recorded(
+pub(crate) fn recorded(
     execution: &Execution<'_>,
     attachment: &Attachment,
     held: Held,
@@ -54,7 +54,7 @@ pub fn recorded(
 }
 
 /// Detaches some of a pod's attachments, the last one first. Returns the failures, with the places of the attachments.
-pub fn each(
+pub(crate) fn each(
     execution: &Execution<'_>,
     attachment: &Attachment,
     attachments: &[Recorded],

@@ -16,7 +16,7 @@ use super::plan::Circumstances;
 use super::record::{Recorded, Records};
 
 /// What a command is carried out with.
-pub struct Execution<'a> {
+pub(crate) struct Execution<'a> {
     pub sandbox: &'a Arc<Sandbox>,
     pub configuration: Configuration,
     pub journal: Journal,
@@ -29,7 +29,7 @@ pub struct Execution<'a> {
 
 impl<'a> Execution<'a> {
     /// Of what the runtime says. Errors: those of the configuration.
-    pub fn new(
+    pub(crate) fn new(
         sandbox: &'a Arc<Sandbox>,
         config: &PluginConfig,
         environment: &Environment,
@@ -53,7 +53,10 @@ impl<'a> Execution<'a> {
     }
 
     /// What a plan about no pod is made from.
-    pub fn circumstances<'b>(&'b self, cluster: Option<&'b Kubernetes>) -> Circumstances<'b> {
+    pub(crate) fn circumstances<'b>(
+        &'b self,
+        cluster: Option<&'b Kubernetes>,
+    ) -> Circumstances<'b> {
         Circumstances {
             configuration: &self.configuration,
             paths: self.sandbox.paths(),
@@ -66,26 +69,26 @@ impl<'a> Execution<'a> {
     }
 
     /// The cluster that the configuration, or the pod that weir runs in, leads to; none outside Kubernetes.
-    pub fn cluster(&self, limits: Limits) -> Option<Kubernetes> {
+    pub(crate) fn cluster(&self, limits: Limits) -> Option<Kubernetes> {
         let kubeconfig = self.configuration.kubeconfig.as_deref();
         let is_there = kubeconfig.is_some() || kubernetes::is_in_cluster();
         is_there.then(|| Kubernetes::connect(kubeconfig, self.sandbox.paths(), limits))
     }
 
     /// The cluster, where this call is about a pod of one.
-    pub fn cluster_of_pod(&self) -> Option<(Kubernetes, &PodName)> {
+    pub(crate) fn cluster_of_pod(&self) -> Option<(Kubernetes, &PodName)> {
         let pod = self.pod.as_ref()?;
         Some((self.cluster(Limits::default())?, pod))
     }
 
     /// A recorded attachment's network.
-    pub fn network(&self, recorded: &Recorded) -> Result<Network, Error> {
+    pub(crate) fn network(&self, recorded: &Recorded) -> Result<Network, Error> {
         let (list, args) = (recorded.list()?, recorded.capability_args.clone());
         Ok(self.network_of(list, args, recorded.source()))
     }
 
     /// A network with this call's native plugins.
-    pub fn network_of(
+    pub(crate) fn network_of(
         &self,
         list: NetworkConfigList,
         capability_args: Map<String, Value>,
@@ -98,7 +101,7 @@ impl<'a> Execution<'a> {
 
     /// Takes note of whether something could be told to the cluster. A failure is logged, and changes nothing:
     /// the work is done by then.
-    pub fn tell(&self, what: &str, told: Result<(), Error>) {
+    pub(crate) fn tell(&self, what: &str, told: Result<(), Error>) {
         if let Err(error) = told {
             self.journal.write(Level::Warn, &format!("{what}: {error}"));
         }
@@ -113,6 +116,6 @@ fn bin_dirs(configuration: &Configuration, environment: &Environment) -> Vec<Pat
 }
 
 /// The interface under which a recorded attachment is known.
-pub fn own_attachment(attachment: &Attachment, recorded: &Recorded) -> Attachment {
+pub(crate) fn own_attachment(attachment: &Attachment, recorded: &Recorded) -> Attachment {
     attachment.with_ifname(recorded.ifname.clone())
 }

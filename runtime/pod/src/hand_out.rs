@@ -26,7 +26,7 @@ const DEVICE_KEYS: [&str; 2] = ["deviceID", "pciBusID"];
 /// The network with what the element asks of its plugins, and the capability arguments.
 ///
 /// Errors: code 7, naming the network, the plugin and the key, where a plugin's own `args.cni` is no object.
-pub fn hand_out(
+pub(crate) fn hand_out(
     list: &NetworkConfigList,
     element: &Element,
     device_id: Option<&str>,
@@ -47,7 +47,10 @@ pub fn hand_out(
 }
 
 /// What of this a pod asks for. Capability arguments that it does not know of, such as a device's, it does not.
-pub fn asked(element: Option<&Element>, capability_args: &Map<String, Value>) -> Vec<Request> {
+pub(crate) fn asked(
+    element: Option<&Element>,
+    capability_args: &Map<String, Value>,
+) -> Vec<Request> {
     let args = element.map(args).unwrap_or_default();
     Request::of_keys(args.keys(), capability_args.keys())
 }

@@ -12,14 +12,14 @@ use weir_network::Attachment;
 use super::configuration::{Level, Logging};
 
 /// The log of one call.
-pub struct Journal {
+pub(crate) struct Journal {
     log: RefCell<Log>,
     logging: Logging,
 }
 
 impl Journal {
     /// A journal whose lines name the command and the attachment.
-    pub fn new(
+    pub(crate) fn new(
         paths: &Paths,
         logging: &Logging,
         command: Command,
@@ -40,7 +40,7 @@ impl Journal {
     }
 
     /// Writes a line where its level is told.
-    pub fn write(&self, level: Level, message: &str) {
+    pub(crate) fn write(&self, level: Level, message: &str) {
         if level > self.logging.level {
             return;
         }
@@ -52,7 +52,7 @@ impl Journal {
     }
 
     /// Tells of a file that cannot be understood, and where people find it now.
-    pub fn write_set_aside(&self, error: &Error, aside: &Path) {
+    pub(crate) fn write_set_aside(&self, error: &Error, aside: &Path) {
         let message = format!("{error}; it is now `{}`", aside.display());
         self.write(Level::Error, &message);
     }

@@ -29,7 +29,7 @@ const VERSION: u64 = 1;
 /// A pod's attachments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Record {
+pub(crate) struct Record {
     version: u64,
     /// The delegating plugin's network.
     pub network: String,
@@ -49,7 +49,7 @@ pub struct Record {
 /// One attachment, as its delegates are called for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Recorded {
+pub(crate) struct Recorded {
     /// What people know the network by.
     pub network: String,
     pub is_default: bool,
@@ -70,7 +70,7 @@ pub struct Recorded {
 
 /// A namespace, as long as the machine runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
+pub(crate) struct Identity {
     boot: String,
     device: u64,
     inode: u64,
@@ -92,7 +92,7 @@ impl Identity {
 
 impl Recorded {
     /// Of a plan's attachment.
-    pub fn of(planned: &Planned) -> Self {
+    pub(crate) fn of(planned: &Planned) -> Self {
         Self {
             network: planned.network.clone(),
             is_default: planned.is_default,
@@ -106,7 +106,7 @@ impl Recorded {
     }
 
     /// Where the network's configuration comes from.
-    pub fn source(&self) -> Source {
+    pub(crate) fn source(&self) -> Source {
         let text_of = self.definition.as_ref().filter(|_| !self.is_file);
         Source {
             definition: text_of.map(ToString::to_string),
@@ -115,7 +115,7 @@ impl Recorded {
     }
 
     /// The same of the first plugins of its list alone, for a DEL of no other. A list that cannot be read stays as it is.
-    pub fn of_first_plugins(self, count: usize) -> Self {
+    pub(crate) fn of_first_plugins(self, count: usize) -> Self {
         let list = self.list().map(|list| list.first_plugins(count));
         match list {
             Ok(list) => Self {
@@ -127,7 +127,7 @@ impl Recorded {
     }
 
     /// The network configuration list. Errors: those of the list, naming the network.
-    pub fn list(&self) -> Result<NetworkConfigList, Error> {
+    pub(crate) fn list(&self) -> Result<NetworkConfigList, Error> {
         NetworkConfigList::from_value(self.config.clone())
             .map_err(|e| e.with_prefix(format_args!("network `{}`, as recorded", self.network)))
     }
@@ -135,7 +135,7 @@ impl Recorded {
 
 impl Record {
     /// Of a pod that is attached so, or is about to be.
-    pub fn new(
+    pub(crate) fn new(
         network: &str,
         attachment: &Attachment,
         pod: Option<PodName>,
@@ -156,7 +156,7 @@ impl Record {
 
     /// The attachment, for GC, without its runtime. The namespace is taken only where it is the one that the
     /// pod had: another one may be at its path by now.
-    pub fn attachment(&self) -> Result<Attachment, Error> {
+    pub(crate) fn attachment(&self) -> Result<Attachment, Error> {
         let args: Args = self.args.parse().unwrap_or_default();
         let open = |netns: String| {
             let (id, ifname) = (self.container_id.clone(), self.ifname.clone());
@@ -169,7 +169,7 @@ impl Record {
     }
 
     /// Whether it is of one of these attachments.
-    pub fn is_of(&self, attachments: &[weir_cni::Attachment]) -> bool {
+    pub(crate) fn is_of(&self, attachments: &[weir_cni::Attachment]) -> bool {
         let is_this = |valid: &weir_cni::Attachment| {
             valid.container_id == self.container_id && valid.ifname == self.ifname
         };
@@ -201,7 +201,7 @@ impl From<Unusable> for Error {
 }
 
 /// A record, locked: no other process works on the pod meanwhile.
-pub struct Held {
+pub(crate) struct Held {
     path: PathBuf,
     pub record: Record,
     _lock: Flock<File>,
@@ -209,19 +209,19 @@ pub struct Held {
 
 impl Held {
     /// Writes the record anew, as it has become. Errors: code 5.
-    pub fn keep(self) -> Result<(), Error> {
+    pub(crate) fn keep(self) -> Result<(), Error> {
         write(&self.path, &self.record)
     }
 
     /// Forgets the pod. Errors: code 5.
-    pub fn remove(self) -> Result<(), Error> {
+    pub(crate) fn remove(self) -> Result<(), Error> {
         weir_files::remove(&self.path).map_err(|e| failed(&self.path, &e))
     }
 }
 
 /// The records of one delegating plugin's network.
 #[derive(Clone, Debug)]
-pub struct Records {
+pub(crate) struct Records {
     directory: PathBuf,
     /// Below which it is.
     root: PathBuf,
@@ -229,7 +229,7 @@ pub struct Records {
 
 impl Records {
     /// Those of a network.
-    pub fn of(paths: &Paths, network: &str) -> Self {
+    pub(crate) fn of(paths: &Paths, network: &str) -> Self {
         Self {
             directory: paths.pods().join(network),
             root: paths.root().to_owned(),
@@ -237,7 +237,7 @@ impl Records {
     }
 
     /// Those of every network. Errors: code 5.
-    pub fn everywhere(paths: &Paths) -> Result<Vec<Self>, Error> {
+    pub(crate) fn everywhere(paths: &Paths) -> Result<Vec<Self>, Error> {
         let directories = entries(&paths.pods())?;
         let networks = directories.into_iter().filter(|path| path.is_dir());
         let of_network = |directory| Self {
@@ -250,7 +250,7 @@ impl Records {
     /// Keeps a record, on disk before it returns.
     ///
     /// Errors: `codes::RECORD` where there is one of the attachment; code 5.
-    pub fn create(&self, record: Record) -> Result<Held, Error> {
+    pub(crate) fn create(&self, record: Record) -> Result<Held, Error> {
         let path = self.path(&record.container_id, &record.ifname);
         if path.exists() {
             return Err(attached_already(&record));
@@ -261,30 +261,30 @@ impl Records {
     }
 
     /// Whether there is one of the same attachment.
-    pub fn has(&self, record: &Record) -> bool {
+    pub(crate) fn has(&self, record: &Record) -> bool {
         self.path(&record.container_id, &record.ifname).exists()
     }
 
     /// The record of an attachment, when nobody else works on the pod any more; none where there is none. It decides
     /// what a DEL runs, and as which network: one that somebody else than root or weir's user can have written is refused.
-    pub fn take(&self, attachment: &Attachment) -> Result<Option<Held>, Unusable> {
+    pub(crate) fn take(&self, attachment: &Attachment) -> Result<Option<Held>, Unusable> {
         self.take_at(&self.path(&attachment.container_id, &attachment.ifname))
     }
 
     /// Removes what an ADD has left that was killed while it wrote the record. Errors: code 5.
-    pub fn clear_up(&self, attachment: &Attachment) -> Result<(), Error> {
+    pub(crate) fn clear_up(&self, attachment: &Attachment) -> Result<(), Error> {
         let path = self.path(&attachment.container_id, &attachment.ifname);
         weir_files::clear_up(&path).map_err(|e| failed(&path, &e))
     }
 
     /// Puts a damaged record out of the way. Returns where it is. Errors: code 5.
-    pub fn set_aside(&self, attachment: &Attachment) -> Result<PathBuf, Error> {
+    pub(crate) fn set_aside(&self, attachment: &Attachment) -> Result<PathBuf, Error> {
         let path = self.path(&attachment.container_id, &attachment.ifname);
         weir_files::set_aside(&path).map_err(|e| failed(&path, &e))
     }
 
     /// Every record that can be read, without waiting for anybody. Errors: code 5.
-    pub fn all(&self) -> Result<Vec<Record>, Error> {
+    pub(crate) fn all(&self) -> Result<Vec<Record>, Error> {
         let mut records = Vec::new();
         for path in entries(&self.directory)? {
             if path.extension() == Some(OsStr::new("json")) {

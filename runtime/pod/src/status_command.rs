@@ -31,7 +31,7 @@ const NO_POD: (&str, &str) = ("kube-system", "weir-asks-for-no-pod");
 
 /// Errors: code 50 where the default network is not ready, or cannot be found, or where the API server does not answer
 /// what an ADD asks it first; its plugins' own.
-pub fn status(execution: &Execution<'_>) -> Result<(), Error> {
+pub(crate) fn status(execution: &Execution<'_>) -> Result<(), Error> {
     let configuration = &execution.configuration;
     if let Some(file) = &configuration.readiness_indicator {
         readiness::wait(file, Duration::ZERO).map_err(not_available)?;

@@ -12,7 +12,7 @@ use super::codes;
 /// Errors: code [`codes::NOT_ASSIGNED`], with the key, what was asked for, what was assigned, and what to do.
 /// Results of versions before 0.3.0 name no interfaces, so that a `mac` cannot be seen to be assigned: an error,
 /// too.
-pub fn assigned(
+pub(crate) fn assigned(
     result: &AddResult,
     ifname: &str,
     ips: &[RequestedAddress],

@@ -74,17 +74,17 @@ fn inside() -> &'static Inside {
 }
 
 /// The built-in plugin of that name.
-pub fn find(name: &str) -> Option<&'static BuiltIn> {
+pub(crate) fn find(name: &str) -> Option<&'static BuiltIn> {
     all().iter().find(|plugin| plugin.name == name)
 }
 
 /// All of them, by name.
-pub fn all() -> &'static [BuiltIn] {
+pub(crate) fn all() -> &'static [BuiltIn] {
     inside().plugins
 }
 
 /// The program `weir-compiler`.
-pub fn compiler() -> Result<&'static [u8], Missing> {
+pub(crate) fn compiler() -> Result<&'static [u8], Missing> {
     inside().compiler.ok_or(Missing("the compiler of plugins"))
 }
 

@@ -10,7 +10,7 @@ use super::request::Request;
 /// A result whose interfaces are on the host, in this invocation's container, or where the previous
 /// result has them, and whose addresses the caller's version has room for. Errors: code 999, naming
 /// the interface; code 7.
-pub fn check(result: AddResult, request: &Request) -> Result<AddResult, Error> {
+pub(crate) fn check(result: AddResult, request: &Request) -> Result<AddResult, Error> {
     let version = request.config.get("cniVersion").and_then(Value::as_str);
     result.check_room(Version::from_document(version)?)?;
     let known = |sandbox: &str| {

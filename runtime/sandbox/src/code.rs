@@ -10,7 +10,7 @@ use super::codes;
 /// A plugin's code, ready to be instantiated.
 ///
 /// Errors: `codes::NO_PLUGIN` for code that is damaged or of another version of the engine.
-pub fn load(engine: &Engine, plugin: &Plugin) -> Result<Component, Error> {
+pub(crate) fn load(engine: &Engine, plugin: &Plugin) -> Result<Component, Error> {
     match &plugin.source {
         // SAFETY: the build compiled these bytes with this engine, and they are part of the binary.
         Source::BuiltIn(built_in) => unsafe { weir_engine::load_embedded(engine, built_in.code) }

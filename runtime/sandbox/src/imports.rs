@@ -81,7 +81,7 @@ pub struct Imported {
 }
 
 /// Reads a component's imports down to their functions.
-pub fn imported(engine: &Engine, component: &Component) -> Imported {
+pub(crate) fn imported(engine: &Engine, component: &Component) -> Imported {
     let mut imported = Imported::default();
     for (name, item) in component.component_type().imports(engine) {
         match (judge(name), item.ty) {
@@ -109,7 +109,7 @@ pub fn imported(engine: &Engine, component: &Component) -> Imported {
 
 /// Refuses a component with an import that no plugin may have. Errors: `codes::REFUSED_IMPORT`, about
 /// `subject`, which is the plugin or what else the component is known as.
-pub fn check(subject: &str, requested: &Requested) -> Result<(), Error> {
+pub(crate) fn check(subject: &str, requested: &Requested) -> Result<(), Error> {
     let Some(first) = requested.refused.first() else {
         return Ok(());
     };

@@ -32,7 +32,7 @@ pub struct Installed {
 /// What was installed, so that damage is noticed before code runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Manifest {
+pub(crate) struct Manifest {
     pub name: String,
     /// Of `component.wasm`.
     pub digest: Digest,

@@ -14,14 +14,14 @@ use weir_host::bindings::Plugin;
 
 /// A linker with the contract. Errors: when a name is defined twice, which only a mistake in this
 /// crate can cause.
-pub fn contract(engine: &Engine) -> Result<Linker<Host>> {
+pub(crate) fn contract(engine: &Engine) -> Result<Linker<Host>> {
     let mut linker = Linker::new(engine);
     Plugin::add_to_linker::<Host, HasSelf<Host>>(&mut linker, |host| host)?;
     Ok(linker)
 }
 
 /// A linker with the contract and the small part of WASI. Errors: as [`contract`].
-pub fn with_wasi(engine: &Engine) -> Result<Linker<Host>> {
+pub(crate) fn with_wasi(engine: &Engine) -> Result<Linker<Host>> {
     let mut linker = contract(engine)?;
     add_wasi(&mut linker)?;
     Ok(linker)

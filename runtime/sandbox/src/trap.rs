@@ -12,7 +12,7 @@ use weir_host::{Host, MOST_KEPT};
 use super::codes;
 
 /// Explains why a call of a plugin did not return.
-pub fn explain(host: &Host, error: &wasmtime::Error) -> Error {
+pub(crate) fn explain(host: &Host, error: &wasmtime::Error) -> Error {
     let (limits, usage) = (host.limits(), host.usage());
     let trap = error.downcast_ref::<Trap>();
     let out_of_time = || {

@@ -21,7 +21,7 @@ const SIGNAL: Signal = Signal::SIGALRM;
 static ENGINE: OnceLock<Engine> = OnceLock::new();
 
 /// Watches one invocation until it is dropped.
-pub struct Watchdog {
+pub(crate) struct Watchdog {
     timer: libc::timer_t,
 }
 
@@ -29,7 +29,7 @@ impl Watchdog {
     /// Advances the engine's epoch at `deadline`.
     ///
     /// Errors: what the kernel answers; `Unsupported` for a second engine in one process.
-    pub fn start(engine: &Engine, deadline: Instant) -> io::Result<Self> {
+    pub(crate) fn start(engine: &Engine, deadline: Instant) -> io::Result<Self> {
         if !Engine::same(listen(engine)?, engine) {
             return Err(io::ErrorKind::Unsupported.into());
         }

@@ -20,7 +20,7 @@ const DIRECTORY_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
 
 /// The directory of plugins, in which one process at a time writes.
-pub struct Workplace {
+pub(crate) struct Workplace {
     path: PathBuf,
     /// Locked until it is closed.
     directory: File,
@@ -28,7 +28,7 @@ pub struct Workplace {
 
 impl Workplace {
     /// Waits until nobody else writes, and clears away what one left that was interrupted.
-    pub fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         DirBuilder::new()
             .recursive(true)
             .mode(DIRECTORY_MODE)
@@ -45,7 +45,12 @@ impl Workplace {
     }
 
     /// Writes a plugin, to a disk that may lose its power next.
-    pub fn write(&self, manifest: &Manifest, component: &[u8], code: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(
+        &self,
+        manifest: &Manifest,
+        component: &[u8],
+        code: &[u8],
+    ) -> io::Result<()> {
         let new = self.path.join(NEW);
         DirBuilder::new().mode(DIRECTORY_MODE).create(&new)?;
         fs::set_permissions(&new, Permissions::from_mode(DIRECTORY_MODE))?;
@@ -67,7 +72,7 @@ impl Workplace {
     }
 
     /// Puts what was written at a plugin's place, which must be free.
-    pub fn take(&self, place: &str) -> io::Result<()> {
+    pub(crate) fn take(&self, place: &str) -> io::Result<()> {
         match rename::rename_new(&self.directory, NEW, place) {
             Err(Errno::EINVAL) if !self.path.join(place).exists() => {
                 fs::rename(self.path.join(NEW), self.path.join(place))?;
@@ -80,7 +85,7 @@ impl Workplace {
 
     /// The same in place of a plugin that may be there. Errors: also `Unsupported`, where the file system
     /// does not exchange two directories in one step: in between, an end of the process would leave neither.
-    pub fn replace(&self, place: &str) -> io::Result<()> {
+    pub(crate) fn replace(&self, place: &str) -> io::Result<()> {
         match rename::exchange(&self.directory, NEW, place) {
             Err(Errno::ENOENT) => return self.take(place),
             Err(Errno::EINVAL | Errno::ENOSYS) => return Err(self.no_exchange(place)),
@@ -102,7 +107,7 @@ impl Workplace {
     }
 
     /// Takes a plugin, or whatever stands in a plugin's place, away.
-    pub fn remove(&self, place: &str) -> io::Result<()> {
+    pub(crate) fn remove(&self, place: &str) -> io::Result<()> {
         fs::rename(self.path.join(place), self.path.join(OLD))?;
         self.directory.sync_all()?;
         self.clear(OLD)

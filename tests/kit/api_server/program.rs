@@ -11,14 +11,14 @@ use serde_json::Value;
 use super::super::program;
 
 /// It ends when this is dropped.
-pub struct Program {
+pub(super) struct Program {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
 impl Program {
-    pub fn start(name: &str, kubeconfig: Option<&OsString>) -> Result<Self> {
+    pub(super) fn start(name: &str, kubeconfig: Option<&OsString>) -> Result<Self> {
         let mut command = Command::new(program(name));
         if let Some(kubeconfig) = kubeconfig {
             command.arg(Path::new(kubeconfig));
@@ -33,12 +33,12 @@ impl Program {
         })
     }
 
-    pub fn write(&mut self, command: &Value) -> Result<()> {
+    pub(super) fn write(&mut self, command: &Value) -> Result<()> {
         let input = self.input.as_mut().context("it is running")?;
         writeln!(input, "{command}").context("write to the API server's program")
     }
 
-    pub fn read(&mut self) -> Result<Value> {
+    pub(super) fn read(&mut self) -> Result<Value> {
         let mut line = String::new();
         self.output.read_line(&mut line)?;
         ensure!(

@@ -16,14 +16,14 @@ use super::host;
 const HTTPS: u16 = 443;
 
 /// It lasts as long as this value; the connections that it has made end by themselves.
-pub struct Relay {
+pub(super) struct Relay {
     listener: TcpListener,
     address: SocketAddr,
 }
 
 impl Relay {
     /// Listens in the node's namespace, and connects in the caller's.
-    pub fn start(node: &Node, server: &str) -> Result<Self> {
+    pub(super) fn start(node: &Node, server: &str) -> Result<Self> {
         let listener = node.inside(|| Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?))?;
         let address = listener.local_addr()?;
         let server = authority(server);
@@ -35,7 +35,7 @@ impl Relay {
         Ok(Self { listener, address })
     }
 
-    pub fn address(&self) -> SocketAddr {
+    pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 }

@@ -22,7 +22,7 @@ const MOST_ANSWER: usize = 4 << 10;
 
 /// What stands once, before the first record of an invocation.
 #[derive(Serialize)]
-pub struct Head<'a, S: Serialize> {
+pub(super) struct Head<'a, S: Serialize> {
     pub time: Time,
     pub invocation: &'a str,
     pub node: &'a str,
@@ -32,7 +32,7 @@ pub struct Head<'a, S: Serialize> {
 
 /// One operation, or one event.
 #[derive(Serialize)]
-pub struct Record<'a, A: Serialize> {
+pub(super) struct Record<'a, A: Serialize> {
     time: Time,
     invocation: &'a str,
     seq: u64,
@@ -52,7 +52,7 @@ pub struct Record<'a, A: Serialize> {
 
 /// What an operation's record says of a denial.
 #[derive(Clone, Copy, Serialize)]
-pub struct Denial<'a> {
+pub(super) struct Denial<'a> {
     /// What was missing.
     pub requirement: &'a str,
     pub closest: Option<&'a Closest>,
@@ -60,7 +60,7 @@ pub struct Denial<'a> {
 
 /// What came of it.
 #[derive(Clone, Serialize)]
-pub struct Answer<'a> {
+pub(super) struct Answer<'a> {
     pub answer: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub microseconds: Option<u64>,
@@ -71,7 +71,7 @@ pub struct Answer<'a> {
 
 /// What came of records that stand in the log already.
 #[derive(Serialize)]
-pub struct Answered<'a> {
+pub(super) struct Answered<'a> {
     /// The first of the records.
     pub answered: u64,
     /// The last, where one answer is of several.
@@ -102,10 +102,10 @@ enum Arguments<'a, O> {
 }
 
 /// The time at which a line is written: RFC 3339, UTC, with microseconds.
-pub struct Time(SystemTime);
+pub(super) struct Time(SystemTime);
 
 impl Time {
-    pub fn now() -> Self {
+    pub(super) fn now() -> Self {
         Self(SystemTime::now())
     }
 }
@@ -117,7 +117,7 @@ impl Serialize for Time {
 }
 
 /// What is to be recorded.
-pub struct Entry<'a, A: Serialize> {
+pub(super) struct Entry<'a, A: Serialize> {
     pub operation: &'static str,
     pub arguments: &'a A,
     pub verdict: &'static str,
@@ -128,7 +128,7 @@ pub struct Entry<'a, A: Serialize> {
 
 impl<A: Serialize> Entry<'_, A> {
     /// Its line as an invocation's record of a number, shortened where it is too long.
-    pub fn write(self, invocation: &str, seq: u64, into: &mut Vec<u8>) -> io::Result<()> {
+    pub(super) fn write(self, invocation: &str, seq: u64, into: &mut Vec<u8>) -> io::Result<()> {
         let (answer, requirement);
         let mut record = Record {
             time: Time::now(),
@@ -163,7 +163,7 @@ impl<A: Serialize> Entry<'_, A> {
 
 impl Answered<'_> {
     /// Its line, shortened where it is too long.
-    pub fn write(self, into: &mut Vec<u8>) -> io::Result<()> {
+    pub(super) fn write(self, into: &mut Vec<u8>) -> io::Result<()> {
         let told = shorten::text(self.answer.answer, MOST_ANSWER);
         let mut previous = self.answer.previous.cloned();
         if let Some(previous) = &mut previous {
@@ -179,7 +179,7 @@ impl Answered<'_> {
 }
 
 /// Appends a line.
-pub fn write(line: &impl Serialize, into: &mut Vec<u8>) -> io::Result<()> {
+pub(super) fn write(line: &impl Serialize, into: &mut Vec<u8>) -> io::Result<()> {
     let text = text::escape(serde_json::to_string(line)?);
     into.extend_from_slice(text.as_bytes());
     into.push(b'\n');

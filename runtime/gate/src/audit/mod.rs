@@ -51,7 +51,7 @@ pub struct Audit {
 
 /// Records that stand in the log, and whose answer is due.
 #[must_use]
-pub struct Pending {
+pub(crate) struct Pending {
     first: u64,
     last: u64,
 }

@@ -9,19 +9,19 @@ use crate::text::misleads;
 
 /// The bytes that stay of arguments, as they stand in the log. What is outside of lists is bounded by
 /// [`MOST_TEXT`] and the number of an operation's fields, and is never left out.
-pub const MOST: usize = 8 << 10;
+pub(super) const MOST: usize = 8 << 10;
 
 /// The bytes that stay of one text, as they stand in the log.
 const MOST_TEXT: usize = 512;
 
 /// Shortens arguments, and leaves their shape.
-pub fn arguments(value: &mut Value) {
+pub(super) fn arguments(value: &mut Value) {
     let mut left = MOST.saturating_sub(shorten_texts(value));
     shorten_lists(value, &mut left);
 }
 
 /// The beginning of a text that has at most so many bytes in the log.
-pub fn text(text: &str, most: usize) -> String {
+pub(super) fn text(text: &str, most: usize) -> String {
     let mut left = most;
     for (at, c) in text.char_indices() {
         match left.checked_sub(length(c)) {

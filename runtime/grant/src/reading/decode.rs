@@ -13,7 +13,7 @@ use super::super::mistake::{Mistake, Position, choice, expected_one_of, nearest}
 use super::tree::{Entry, Node, Place};
 
 /// Reads a value. Errors: the first thing that is wrong.
-pub fn decode<T: DeserializeOwned>(root: &Place) -> Result<T, Failure> {
+pub(super) fn decode<T: DeserializeOwned>(root: &Place) -> Result<T, Failure> {
     T::deserialize(root).map_err(|failure| failure.at(root.position))
 }
 

@@ -38,7 +38,7 @@ pub struct Entry {
 }
 
 /// Parses one document. Errors: the first mistake of its syntax.
-pub fn parse(text: &str) -> Result<Place, Mistake> {
+pub(super) fn parse(text: &str) -> Result<Place, Mistake> {
     let root: Spanned<Node> =
         serde_saphyr::from_str_with_options(text, options()).map_err(|e| syntax(&e, text))?;
     Ok(root.into())

@@ -31,12 +31,12 @@ pub(super) struct Register(u32);
 
 impl Register {
     /// `NFT_REG_VERDICT`.
-    pub const VERDICT: Self = Self(0);
+    pub(super) const VERDICT: Self = Self(0);
     /// `NFT_REG32_00`.
-    pub const FIRST: Self = Self(8);
+    pub(super) const FIRST: Self = Self(8);
 
     /// The register behind a value of `length` bytes.
-    pub fn after(self, length: usize) -> Self {
+    pub(super) fn after(self, length: usize) -> Self {
         Self(self.0 + length.div_ceil(4) as u32)
     }
 }
@@ -63,7 +63,7 @@ pub(super) struct Expressions {
 }
 
 impl Expressions {
-    pub fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
@@ -80,14 +80,14 @@ impl Expressions {
         finalize_nested_header(expression.as_vec_mut(), start);
     }
 
-    pub fn load_meta(&mut self, key: MetaKeys, to: Register) {
+    pub(super) fn load_meta(&mut self, key: MetaKeys, to: Register) {
         self.next()
             .nested_data_meta()
             .push_key(key as u32)
             .push_dreg(to.0);
     }
 
-    pub fn load_connection(&mut self, key: CtKeys, to: Register) {
+    pub(super) fn load_connection(&mut self, key: CtKeys, to: Register) {
         self.next()
             .nested_data_ct()
             .push_key(key as u32)
@@ -95,7 +95,7 @@ impl Expressions {
     }
 
     /// As the connection's first packet had it, before any translation.
-    pub fn load_original_connection(&mut self, key: CtKeys, to: Register) {
+    pub(super) fn load_original_connection(&mut self, key: CtKeys, to: Register) {
         self.next()
             .nested_data_ct()
             .push_dreg(to.0)
@@ -103,7 +103,7 @@ impl Expressions {
             .push_direction(DIRECTION_ORIGINAL);
     }
 
-    pub fn load_payload(&mut self, position: Position, to: Register) {
+    pub(super) fn load_payload(&mut self, position: Position, to: Register) {
         self.next()
             .nested_data_payload()
             .push_dreg(to.0)
@@ -113,7 +113,7 @@ impl Expressions {
     }
 
     /// The type of the packet's source or destination address in the routing tables.
-    pub fn load_address_type(&mut self, of: FibFlags, to: Register) {
+    pub(super) fn load_address_type(&mut self, of: FibFlags, to: Register) {
         self.next()
             .nested_data_fib()
             .push_dreg(to.0)
@@ -122,7 +122,7 @@ impl Expressions {
     }
 
     /// `register = register & mask ^ xor`, all of one length.
-    pub fn mask(&mut self, register: Register, mask: &[u8], xor: &[u8]) {
+    pub(super) fn mask(&mut self, register: Register, mask: &[u8], xor: &[u8]) {
         self.next()
             .nested_data_bitwise()
             .push_sreg(register.0)
@@ -136,7 +136,7 @@ impl Expressions {
             .push_value(xor);
     }
 
-    pub fn compare(&mut self, register: Register, negate: bool, value: &[u8]) {
+    pub(super) fn compare(&mut self, register: Register, negate: bool, value: &[u8]) {
         let operator = if negate { CmpOps::Neq } else { CmpOps::Eq };
         self.next()
             .nested_data_cmp()
@@ -147,7 +147,7 @@ impl Expressions {
     }
 
     /// Whether the key is in the set, or not in it.
-    pub fn look_up(&mut self, key: Register, set: &str, negate: bool) {
+    pub(super) fn look_up(&mut self, key: Register, set: &str, negate: bool) {
         self.lookup(key, set, |data| {
             if negate {
                 push_number(data, LOOKUP_FLAGS, LookupFlags::Invert as u32);
@@ -156,7 +156,7 @@ impl Expressions {
     }
 
     /// What the map has for the key.
-    pub fn map(&mut self, key: Register, map: &str, to: Register) {
+    pub(super) fn map(&mut self, key: Register, map: &str, to: Register) {
         self.lookup(key, map, |data| push_number(data, LOOKUP_TO, to.0));
     }
 
@@ -170,7 +170,7 @@ impl Expressions {
         });
     }
 
-    pub fn load_value(&mut self, value: &[u8], to: Register) {
+    pub(super) fn load_value(&mut self, value: &[u8], to: Register) {
         self.next()
             .nested_data_immediate()
             .push_dreg(to.0)
@@ -178,24 +178,24 @@ impl Expressions {
             .push_value(value);
     }
 
-    pub fn verdict(&mut self, verdict: &Verdict) {
+    pub(super) fn verdict(&mut self, verdict: &Verdict) {
         let immediate = self.next().nested_data_immediate();
         let data = immediate.push_dreg(Register::VERDICT.0).nested_data();
         push_verdict(data, verdict);
     }
 
-    pub fn set_mark(&mut self, from: Register) {
+    pub(super) fn set_mark(&mut self, from: Register) {
         let meta = self.next().nested_data_meta();
         meta.push_key(MetaKeys::Mark as u32).push_sreg(from.0);
     }
 
-    pub fn set_connection_mark(&mut self, from: Register) {
+    pub(super) fn set_connection_mark(&mut self, from: Register) {
         let connection = self.next().nested_data_ct();
         connection.push_key(CtKeys::Mark as u32).push_sreg(from.0);
     }
 
     /// `flags` are those of `NF_NAT_RANGE_…`.
-    pub fn masquerade(&mut self, flags: u32) {
+    pub(super) fn masquerade(&mut self, flags: u32) {
         self.next_named(c"masq", |data| {
             if flags != 0 {
                 PushExprMasqAttrs::new(data).push_flags(flags);
@@ -204,7 +204,7 @@ impl Expressions {
     }
 
     /// `kind` is `NFT_NAT_SNAT` or `NFT_NAT_DNAT`, `family` an `NFPROTO_…`.
-    pub fn translate(&mut self, kind: u32, family: u8, to: NatRegisters, flags: u32) {
+    pub(super) fn translate(&mut self, kind: u32, family: u8, to: NatRegisters, flags: u32) {
         let mut nat = self
             .next()
             .nested_data_nat()
@@ -221,21 +221,21 @@ impl Expressions {
         }
     }
 
-    pub fn reject(&mut self, kind: u32, code: u8) {
+    pub(super) fn reject(&mut self, kind: u32, code: u8) {
         self.next()
             .nested_data_reject()
             .push_type(kind)
             .push_icmp_code(code);
     }
 
-    pub fn counter(&mut self) {
+    pub(super) fn counter(&mut self) {
         self.next()
             .nested_data_counter()
             .push_bytes(0)
             .push_packets(0);
     }
 
-    pub fn notrack(&mut self) {
+    pub(super) fn notrack(&mut self) {
         self.next().push_name(c"notrack");
     }
 }

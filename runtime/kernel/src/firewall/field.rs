@@ -97,13 +97,13 @@ pub(super) struct Known {
 
 impl Known {
     /// The rule itself compares the network protocol.
-    pub fn note_network(&mut self, protocol: u8) {
+    pub(super) fn note_network(&mut self, protocol: u8) {
         self.network = Some(protocol);
     }
 
     /// Adds the conditions that a field needs. Errors: `Invalid` for a field of a header that no
     /// packet of the family, or of the rule, has.
-    pub fn require(
+    pub(super) fn require(
         &mut self,
         expressions: &mut Expressions,
         family: Family,

@@ -27,7 +27,7 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     /// The table's chains. The kernel lists those of all tables of the family.
-    pub fn chains(&mut self) -> Result<Vec<Chain>, Error> {
+    pub(super) fn chains(&mut self) -> Result<Vec<Chain>, Error> {
         let objects = self.socket.dump(Kind::GetChain, self.protocol, |_| {})?;
         let mut chains = Vec::new();
         for object in &objects {
@@ -77,7 +77,7 @@ impl Reader<'_> {
     }
 
     /// Whether the table has a chain of that name.
-    pub fn has_chain(&mut self, chain: &str) -> Result<bool, Error> {
+    pub(super) fn has_chain(&mut self, chain: &str) -> Result<bool, Error> {
         let table = self.table;
         let found = self.socket.get(Kind::GetChain, self.protocol, |bytes| {
             let attributes = PushChainAttrs::new(bytes).push_table_bytes(table.as_bytes());
@@ -88,7 +88,7 @@ impl Reader<'_> {
     }
 
     /// Handles and comments of a chain's rules, in order. Errors: `NotFound`.
-    pub fn rules(&mut self, chain: &str) -> Result<Vec<Rule>, Error> {
+    pub(super) fn rules(&mut self, chain: &str) -> Result<Vec<Rule>, Error> {
         let table = self.table;
         let objects = self.socket.dump(Kind::GetRule, self.protocol, |bytes| {
             let attributes = PushRuleAttrs::new(bytes).push_table_bytes(table.as_bytes());
@@ -111,7 +111,7 @@ impl Reader<'_> {
     }
 
     /// The names of the table's sets and maps, in no order.
-    pub fn sets(&mut self) -> Result<Vec<String>, Error> {
+    pub(super) fn sets(&mut self) -> Result<Vec<String>, Error> {
         let table = self.table;
         let objects = self.socket.dump(Kind::GetSet, self.protocol, |bytes| {
             PushSetAttrs::new(bytes).push_table_bytes(table.as_bytes());
@@ -128,7 +128,7 @@ impl Reader<'_> {
     }
 
     /// What the elements of a set look like. Errors: `NotFound`.
-    pub fn schema(&mut self, set: &str) -> Result<Schema, Error> {
+    pub(super) fn schema(&mut self, set: &str) -> Result<Schema, Error> {
         let table = self.table;
         let found = self.socket.get(Kind::GetSet, self.protocol, |bytes| {
             let attributes = PushSetAttrs::new(bytes).push_table_bytes(table.as_bytes());
@@ -141,7 +141,7 @@ impl Reader<'_> {
 
     /// The element with a key; of an interval set, the range that the key is in. Errors:
     /// `NotFound` without the set.
-    pub fn element(&mut self, set: &str, key: &[Value]) -> Result<Option<Element>, Error> {
+    pub(super) fn element(&mut self, set: &str, key: &[Value]) -> Result<Option<Element>, Error> {
         let schema = self.schema(set)?;
         let Some((first, element)) = self.entry(&schema, set, key, false)? else {
             return Ok(None);
@@ -181,7 +181,7 @@ impl Reader<'_> {
     }
 
     /// All elements of a set. Errors: `NotFound`.
-    pub fn elements(&mut self, set: &str) -> Result<Vec<Element>, Error> {
+    pub(super) fn elements(&mut self, set: &str) -> Result<Vec<Element>, Error> {
         let schema = self.schema(set)?;
         let table = self.table;
         let objects = self

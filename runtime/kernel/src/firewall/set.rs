@@ -61,7 +61,7 @@ pub(super) struct Entry {
 impl Schema {
     /// Of a set to be made. Errors: `Invalid` for types that do not go together; `Unsupported` for
     /// ranges of values that have no order in a packet.
-    pub fn new(set: &Set) -> Result<Self, Error> {
+    pub(super) fn new(set: &Set) -> Result<Self, Error> {
         let key = Parts::new(&set.key)?;
         check_size("key", &set.key, &key)?;
         let data = match set.data[..] {
@@ -92,7 +92,7 @@ impl Schema {
 
     /// Of a set as the kernel describes it. Errors: `Unsupported` for one that is not of this
     /// interface's making.
-    pub fn read(set: &IterableSetAttrs<'_>) -> Result<Self, Error> {
+    pub(super) fn read(set: &IterableSetAttrs<'_>) -> Result<Self, Error> {
         let flags = set.get_flags().unwrap_or_default();
         let key = unpack(set.get_key_type().map_err(malformed)?)?;
         let data = match set.get_data_type() {
@@ -109,12 +109,12 @@ impl Schema {
     }
 
     /// Whether a range has two entries.
-    pub fn has_end_entries(&self) -> bool {
+    pub(super) fn has_end_entries(&self) -> bool {
         self.interval && !self.key.is_concatenation()
     }
 
     /// The entries to add or to delete for an element. Errors: `Invalid`.
-    pub fn entries(&self, element: &Element) -> Result<Vec<Entry>, Error> {
+    pub(super) fn entries(&self, element: &Element) -> Result<Vec<Entry>, Error> {
         let key = self.encode_key(&element.key)?;
         let last = element
             .key_end
@@ -147,7 +147,7 @@ impl Schema {
     }
 
     /// The entry that a look for a key asks for. Errors: `Invalid`.
-    pub fn entry_of(&self, key: &[Value], is_end: bool) -> Result<Entry, Error> {
+    pub(super) fn entry_of(&self, key: &[Value], is_end: bool) -> Result<Entry, Error> {
         let key = self.encode_key(key)?;
         Ok(Entry {
             key,
@@ -187,7 +187,7 @@ impl Schema {
 
     /// Checks that an element has the data that the set asks for, and encodes it into `attributes`
     /// together with its entry. Errors: `Invalid`.
-    pub fn push<P: Pusher>(
+    pub(super) fn push<P: Pusher>(
         &self,
         list: PushSetelemListElemAttrs<P>,
         entry: &Entry,
@@ -231,7 +231,7 @@ impl Schema {
     }
 
     /// An element as the kernel describes it, and whether it is the entry behind a range.
-    pub fn read_element(
+    pub(super) fn read_element(
         &self,
         attributes: &IterableSetelemAttrs<'_>,
     ) -> Result<(Vec<u8>, bool, Element), Error> {
@@ -277,7 +277,7 @@ impl Schema {
 
     /// Puts the last key of a range in place, from the entry behind it: none means that the range
     /// reaches to the highest key. A range of one key has no last one.
-    pub fn close_range(
+    pub(super) fn close_range(
         &self,
         first: &[u8],
         mut element: Element,

@@ -19,7 +19,7 @@ pub(super) struct Created {
 
 impl Created {
     /// Follows a command that was carried out. `handles` are those of its new rules, each with its chain.
-    pub fn note(&mut self, command: &Command, handles: &[RuleHandle]) {
+    pub(super) fn note(&mut self, command: &Command, handles: &[RuleHandle]) {
         match command {
             Command::CreateChain(chain) => self.chains.push(chain.name.clone()),
             Command::AddChain(chain) if self.table_is_new => self.note_once(chain),
@@ -96,7 +96,7 @@ impl Created {
     /// The transactions that take it back, to be carried out in order. Those of elements and rules
     /// stand alone, so that one that is gone already does not keep the others; chains, sets and
     /// the table go together or not at all, and only while nobody else uses them.
-    pub fn undo(self, applied: &Apply) -> Vec<Apply> {
+    pub(super) fn undo(self, applied: &Apply) -> Vec<Apply> {
         let transaction = |commands| Apply {
             commands,
             only_empty: true,

@@ -28,7 +28,7 @@ pub(super) enum Format {
 
 impl Format {
     /// In bytes.
-    pub fn length(self) -> usize {
+    pub(super) fn length(self) -> usize {
         match self {
             Self::Byte => 1,
             Self::Short => 2,
@@ -39,12 +39,12 @@ impl Format {
     }
 
     /// Whether the order of the bytes is that of the values, as ranges need it.
-    pub fn has_order(self) -> bool {
+    pub(super) fn has_order(self) -> bool {
         !matches!(self, Self::Word | Self::LinkName)
     }
 
     /// Encodes a value. Errors: `Invalid` for a value of another type.
-    pub fn encode(self, value: &Value) -> Result<Vec<u8>, Error> {
+    pub(super) fn encode(self, value: &Value) -> Result<Vec<u8>, Error> {
         match (self, value) {
             (Self::Ipv4, Value::Address(IpAddr::V4(address))) => Ok(address.octets().to_vec()),
             (Self::Ipv6, Value::Address(IpAddr::V6(address))) => Ok(address.octets().to_vec()),
@@ -114,22 +114,22 @@ pub(super) struct Parts(Vec<Format>);
 
 impl Parts {
     /// Errors: `Invalid` for a verdict among them.
-    pub fn new(types: &[DataType]) -> Result<Self, Error> {
+    pub(super) fn new(types: &[DataType]) -> Result<Self, Error> {
         let formats: Option<_> = types.iter().map(|part| format_of(*part)).collect();
         let verdict = || Error::invalid("a verdict stands alone, and only as the data of a map");
         formats.map(Self).ok_or_else(verdict)
     }
 
-    pub fn formats(&self) -> &[Format] {
+    pub(super) fn formats(&self) -> &[Format] {
         &self.0
     }
 
-    pub fn is_concatenation(&self) -> bool {
+    pub(super) fn is_concatenation(&self) -> bool {
         self.0.len() > 1
     }
 
     /// In bytes.
-    pub fn length(&self) -> usize {
+    pub(super) fn length(&self) -> usize {
         self.0.iter().map(|format| self.room(*format)).sum()
     }
 
@@ -141,7 +141,7 @@ impl Parts {
     }
 
     /// Errors: `Invalid` for another number of values, and for values of other types.
-    pub fn encode(&self, values: &[Value]) -> Result<Vec<u8>, Error> {
+    pub(super) fn encode(&self, values: &[Value]) -> Result<Vec<u8>, Error> {
         if values.len() != self.0.len() {
             return Err(Error::invalid(format!(
                 "{} parts where the set has {}",
@@ -159,7 +159,7 @@ impl Parts {
     }
 
     /// Errors: `Failed` when there are fewer bytes than the parts have.
-    pub fn decode(&self, mut bytes: &[u8]) -> Result<Vec<Value>, Error> {
+    pub(super) fn decode(&self, mut bytes: &[u8]) -> Result<Vec<Value>, Error> {
         let short = || {
             Error::new(
                 Code::Failed,

@@ -9,7 +9,7 @@ use crate::namespace::NetworkNamespace;
 
 /// A link's addresses on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinkLayer {
+pub(crate) struct LinkLayer {
     pub mac: Vec<u8>,
     pub broadcast: Vec<u8>,
     /// `ARPHRD_*`, which are ARP's hardware types.
@@ -17,7 +17,10 @@ pub struct LinkLayer {
 }
 
 /// Asks the kernel for it. Errors: `NotFound`.
-pub fn link_layer(namespace: &mut NetworkNamespace, link: &LinkFacts) -> Result<LinkLayer, Error> {
+pub(crate) fn link_layer(
+    namespace: &mut NetworkNamespace,
+    link: &LinkFacts,
+) -> Result<LinkLayer, Error> {
     let message = namespace.ask_link(by_index(link.index))?;
     let mut layer = LinkLayer {
         mac: Vec::new(),

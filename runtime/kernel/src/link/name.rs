@@ -7,7 +7,7 @@ use weir_grant::link::flaw_of_name;
 use crate::error::Error;
 
 /// Checks a name before it goes to the kernel. Errors: `Invalid`.
-pub fn check(name: &str) -> Result<(), Error> {
+pub(super) fn check(name: &str) -> Result<(), Error> {
     flaw_of_name(name).map_or(Ok(()), |why| Err(Error::invalid(why)))
 }
 
@@ -15,7 +15,7 @@ pub fn check(name: &str) -> Result<(), Error> {
 ///
 /// The kernel's own choice, `vethN`, would have to be searched for afterwards, and costs it a walk
 /// over all names.
-pub fn random(prefix: &str) -> String {
+pub(super) fn random(prefix: &str) -> String {
     // `RandomState` is seeded by the kernel's random numbers; each one of a thread differs.
     let number = RandomState::new().hash_one(std::process::id());
     format!("{prefix}{:08x}", number as u32)
@@ -23,7 +23,7 @@ pub fn random(prefix: &str) -> String {
 
 /// A random MAC address, locally administered (IEEE 802: the second bit of the first byte is set, the
 /// first is not).
-pub fn random_mac() -> Vec<u8> {
+pub(super) fn random_mac() -> Vec<u8> {
     let number = RandomState::new().hash_one(std::process::id());
     let mut mac = number.to_be_bytes()[..6].to_vec();
     mac[0] = mac[0] & 0xfc | 0x02;

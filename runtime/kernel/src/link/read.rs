@@ -161,7 +161,7 @@ impl Link {
 }
 
 /// `IFLA_IFNAME`.
-pub fn name(message: &LinkMessage) -> String {
+pub(super) fn name(message: &LinkMessage) -> String {
     let name = message.attributes.iter().find_map(|a| match a {
         LinkAttribute::IfName(name) => Some(name.clone()),
         _ => None,
@@ -170,7 +170,7 @@ pub fn name(message: &LinkMessage) -> String {
 }
 
 /// `IFLA_INFO_KIND`; `loopback` and `physical` for devices that have none.
-pub fn kind(message: &LinkMessage) -> String {
+pub(super) fn kind(message: &LinkMessage) -> String {
     let info = message.attributes.iter().find_map(|a| match a {
         LinkAttribute::LinkInfo(info) => Some(info),
         _ => None,

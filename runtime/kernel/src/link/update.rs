@@ -96,7 +96,7 @@ pub(super) fn alias_attribute(alias: &str) -> LinkAttribute {
 
 /// Sets a link's address on the wire. Errors: `Busy` and `Unsupported` for a link that does not let
 /// it be set while it is up, or at all.
-pub fn set_address(
+pub(crate) fn set_address(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     mac: &[u8],

@@ -13,7 +13,7 @@ const END: MessageType = MessageType(0x11);
 const GENERATION: u16 = 1;
 
 /// Messages to one subsystem.
-pub struct Batch {
+pub(crate) struct Batch {
     subsystem: u8,
     family: u8,
     bytes: Vec<u8>,
@@ -24,7 +24,7 @@ pub struct Batch {
 impl Batch {
     /// `subsystem` is an `NFNL_SUBSYS_…`, `family` an `NFPROTO_…`. With a generation, the kernel refuses the
     /// batch with `ERESTART` where the subsystem has come to another one meanwhile.
-    pub fn new(subsystem: u8, family: u8, generation: Option<u32>) -> Self {
+    pub(crate) fn new(subsystem: u8, family: u8, generation: Option<u32>) -> Self {
         let mut bytes = Vec::with_capacity(1 << 10);
         let start = push_header(&mut bytes, BEGIN, NLM_F_REQUEST, 0);
         push_family_header(&mut bytes, 0, subsystem.into());
@@ -42,7 +42,7 @@ impl Batch {
     }
 
     /// Adds a message and returns its sequence number. `flags` are added to `NLM_F_REQUEST`.
-    pub fn push<E>(
+    pub(crate) fn push<E>(
         &mut self,
         kind: impl Into<MessageType>,
         flags: u16,
@@ -58,12 +58,12 @@ impl Batch {
         Ok(sequence)
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }
 
     /// In bytes.
-    pub fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         self.bytes.len()
     }
 
@@ -77,7 +77,7 @@ impl Batch {
     }
 
     /// A message and what follows it.
-    pub fn message(&self, sequence: u32) -> Option<&[u8]> {
+    pub(crate) fn message(&self, sequence: u32) -> Option<&[u8]> {
         let start = *self.starts.get((sequence as usize).checked_sub(1)?)?;
         self.bytes.get(start..)
     }

@@ -8,7 +8,7 @@ use netlink_packet_route::link::{LinkAttribute, LinkHeader, LinkMessage};
 use nix::libc;
 
 /// `RTM_NEWLINK`.
-pub const TYPE: u16 = libc::RTM_NEWLINK;
+pub(super) const TYPE: u16 = libc::RTM_NEWLINK;
 
 /// The bytes of `struct ifinfomsg`.
 const HEADER_LENGTH: usize = 16;
@@ -32,7 +32,7 @@ const READ: [u16; 11] = [
 const PROPERTIES: u16 = 52;
 
 /// Reads the payload of a message of [`TYPE`].
-pub fn parse(payload: &[u8]) -> Result<LinkMessage, DecodeError> {
+pub(super) fn parse(payload: &[u8]) -> Result<LinkMessage, DecodeError> {
     let header = LinkHeader::parse(payload)?;
     let family = header.interface_family;
     let mut attributes = Vec::with_capacity(READ.len());

@@ -8,7 +8,7 @@ use crate::error::Error;
 
 /// The bytes of `struct nlmsghdr` and of `struct nfgenmsg`.
 const HEADER: usize = 16;
-pub const FAMILY_HEADER: usize = 4;
+pub(crate) const FAMILY_HEADER: usize = 4;
 
 /// `NLMSG_NOOP`, `NLMSG_ERROR`, `NLMSG_DONE`, `NLMSG_OVERRUN`.
 const NOOP: u16 = 1;
@@ -22,10 +22,10 @@ const ATTRIBUTE_OFFSET: u16 = 2;
 
 /// What a message of nfnetlink is: the subsystem (`NFNL_SUBSYS_…`), and a number of the subsystem's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MessageType(pub u16);
+pub(crate) struct MessageType(pub u16);
 
 impl MessageType {
-    pub const fn new(subsystem: u8, number: u8) -> Self {
+    pub(crate) const fn new(subsystem: u8, number: u8) -> Self {
         Self((subsystem as u16) << 8 | number as u16)
     }
 }
@@ -60,7 +60,12 @@ impl From<Errno> for Refusal {
 }
 
 /// Begins a message and returns where it starts.
-pub fn push_header(bytes: &mut Vec<u8>, kind: MessageType, flags: u16, sequence: u32) -> usize {
+pub(super) fn push_header(
+    bytes: &mut Vec<u8>,
+    kind: MessageType,
+    flags: u16,
+    sequence: u32,
+) -> usize {
     let start = bytes.len();
     bytes.extend(0_u32.to_ne_bytes());
     bytes.extend(kind.0.to_ne_bytes());
@@ -71,13 +76,13 @@ pub fn push_header(bytes: &mut Vec<u8>, kind: MessageType, flags: u16, sequence:
 }
 
 /// `struct nfgenmsg`, which follows the header.
-pub fn push_family_header(bytes: &mut Vec<u8>, family: u8, resource: u16) {
+pub(super) fn push_family_header(bytes: &mut Vec<u8>, family: u8, resource: u16) {
     bytes.extend([family, 0]);
     bytes.extend(resource.to_be_bytes());
 }
 
 /// Pads a message and writes its length into its header.
-pub fn close(bytes: &mut Vec<u8>, start: usize) {
+pub(super) fn close(bytes: &mut Vec<u8>, start: usize) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
     let length = (bytes.len() - start) as u32;
     bytes[start..start + 4].copy_from_slice(&length.to_ne_bytes());

@@ -15,13 +15,13 @@ use crate::error::{Code, Error};
 
 /// Groups of notifications: `RTNLGRP_*`.
 #[derive(Clone, Copy, Debug)]
-pub enum Group {
+pub(crate) enum Group {
     Link = 1,
     Ipv6Address = 9,
 }
 
 /// A subscription to one group in one namespace.
-pub struct Notifications {
+pub(crate) struct Notifications {
     socket: Socket,
     buffer: Vec<u8>,
 }
@@ -32,7 +32,7 @@ const LARGEST: usize = 16 << 10;
 impl Notifications {
     /// Subscribes in the calling thread's network namespace. Whoever waits subscribes first and looks then, so that no
     /// change is missed.
-    pub fn subscribe(group: Group) -> Result<Self, Error> {
+    pub(crate) fn subscribe(group: Group) -> Result<Self, Error> {
         Ok(Self {
             socket: open(group)?,
             buffer: Vec::with_capacity(LARGEST),
@@ -43,7 +43,7 @@ impl Notifications {
     /// that counts as one.
     ///
     /// Returns false when the time was over first.
-    pub fn next(
+    pub(crate) fn next(
         &mut self,
         wait: &Wait,
         relevant: impl Fn(&RouteNetlinkMessage) -> bool,
@@ -103,14 +103,14 @@ fn open(group: Group) -> Result<Socket, Error> {
 
 /// How long to wait.
 #[derive(Clone, Copy, Debug)]
-pub struct Wait {
+pub(crate) struct Wait {
     start: Instant,
     until: Instant,
 }
 
 impl Wait {
     /// From now for that many milliseconds, and until `deadline` at the latest.
-    pub fn new(timeout_ms: u32, deadline: Instant) -> Self {
+    pub(crate) fn new(timeout_ms: u32, deadline: Instant) -> Self {
         let start = Instant::now();
         let until = start + Duration::from_millis(timeout_ms.into());
         Self {
@@ -120,7 +120,7 @@ impl Wait {
     }
 
     /// The error when it was in vain. `state` says how things are instead.
-    pub fn timed_out(&self, state: impl fmt::Display) -> Error {
+    pub(crate) fn timed_out(&self, state: impl fmt::Display) -> Error {
         let waited = self.until.saturating_duration_since(self.start).as_millis();
         Error::new(Code::TimedOut, format!("{state} after {waited} ms"))
     }

@@ -12,11 +12,11 @@ const HEADER_LENGTH: usize = 20;
 
 /// `TCA_KIND`, `TCA_OPTIONS`.
 const KIND: u16 = 1;
-pub const OPTIONS: u16 = 2;
+pub(crate) const OPTIONS: u16 = 2;
 
 /// Reads the payload of a message of that type, if it is about traffic control. The options are an
 /// attribute that is not looked into (`TcAttribute::Other`).
-pub fn parse(kind: u16, payload: &[u8]) -> Option<Result<RouteNetlinkMessage, DecodeError>> {
+pub(super) fn parse(kind: u16, payload: &[u8]) -> Option<Result<RouteNetlinkMessage, DecodeError>> {
     let object = match kind {
         libc::RTM_NEWQDISC => RouteNetlinkMessage::NewQueueDiscipline,
         libc::RTM_DELQDISC => RouteNetlinkMessage::DelQueueDiscipline,

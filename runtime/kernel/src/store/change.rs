@@ -18,7 +18,7 @@ struct Values {
 
 impl Journal {
     /// Notes a change that was made.
-    pub fn note(&mut self, key: &str, before: Option<Vec<u8>>, after: Option<Vec<u8>>) {
+    pub(super) fn note(&mut self, key: &str, before: Option<Vec<u8>>, after: Option<Vec<u8>>) {
         let length = |value: &Option<Vec<u8>>| value.as_ref().map_or(0, Vec::len);
         match self.changes.get_mut(key) {
             Some(values) => {
@@ -34,19 +34,19 @@ impl Journal {
     }
 
     /// What the changes take in memory, in bytes.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.size
     }
 
     /// Whether a key that existed at the start is gone.
-    pub fn has_removed(&self) -> bool {
+    pub(super) fn has_removed(&self) -> bool {
         self.changes
             .values()
             .any(|v| v.before.is_some() && v.after.is_none())
     }
 
     /// The changes as plain data, without keys that are as they were. The journal is empty then.
-    pub fn take(&mut self) -> Vec<Change> {
+    pub(super) fn take(&mut self) -> Vec<Change> {
         self.size = 0;
         std::mem::take(&mut self.changes)
             .into_iter()

@@ -55,7 +55,7 @@ impl Directory {
     /// Neither of the two may be a symbolic link; `name` must belong to the effective user, who
     /// alone may write in it; nobody else may be able to replace it in `parent`.
     /// Errors: `invalid`, `exhausted`.
-    pub fn open(parent: &Path, name: &str, missing: Missing) -> Result<Option<Self>, Error> {
+    pub(super) fn open(parent: &Path, name: &str, missing: Missing) -> Result<Option<Self>, Error> {
         let Some(parent_handle) = open_parent(parent, missing)? else {
             return Ok(None);
         };
@@ -71,22 +71,22 @@ impl Directory {
     }
 
     /// The directory as weir found it, for messages.
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Its device, inode and times.
-    pub fn metadata(&self) -> io::Result<fs::Metadata> {
+    pub(super) fn metadata(&self) -> io::Result<fs::Metadata> {
         self.handle.metadata()
     }
 
     /// Sets the time of its last modification.
-    pub fn set_modified(&self, time: SystemTime) -> io::Result<()> {
+    pub(super) fn set_modified(&self, time: SystemTime) -> io::Result<()> {
         self.handle.set_modified(time)
     }
 
     /// Makes every removal and creation so far survive a power failure.
-    pub fn sync(&self) -> Result<(), Error> {
+    pub(super) fn sync(&self) -> Result<(), Error> {
         self.handle
             .sync_all()
             .map_err(|e| Error::from(e).while_doing(format!("syncing `{}`", self.path.display())))
@@ -195,7 +195,7 @@ fn check_owner(path: &Path, handle: &File, place: Place) -> Result<(), Error> {
 /// Files.
 impl Directory {
     /// Opens the lock file, which is made where missing.
-    pub fn open_lock(&self, name: &str, mode: u32) -> io::Result<File> {
+    pub(super) fn open_lock(&self, name: &str, mode: u32) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options
             .read(true)
@@ -209,7 +209,7 @@ impl Directory {
     /// A key's value; none where there is no such key.
     ///
     /// Errors: `invalid` for what is not a regular file or too large.
-    pub fn read(&self, key: &str) -> Result<Option<Vec<u8>>, Error> {
+    pub(super) fn read(&self, key: &str) -> Result<Option<Vec<u8>>, Error> {
         let mut options = OpenOptions::new();
         options
             .read(true)
@@ -253,7 +253,11 @@ impl Directory {
     /// The value is written first and then gets its name, which fails where the name is taken. A
     /// process killed half-way so leaves either nothing or the whole lease, never an empty file that
     /// nobody owns.
-    pub fn claim<'k>(&self, keys: &'k [String], value: &[u8]) -> Result<Option<&'k str>, Error> {
+    pub(super) fn claim<'k>(
+        &self,
+        keys: &'k [String],
+        value: &[u8],
+    ) -> Result<Option<&'k str>, Error> {
         let Some(first) = keys.first() else {
             return Ok(None);
         };
@@ -291,7 +295,7 @@ impl Directory {
     }
 
     /// Sets a key's value in one step. `before` is the value that it has, if it exists.
-    pub fn set(&self, key: &str, before: Option<&[u8]>, value: &[u8]) -> Result<(), Error> {
+    pub(super) fn set(&self, key: &str, before: Option<&[u8]>, value: &[u8]) -> Result<(), Error> {
         let set = match before {
             Some(before) => self.overwrite(key, before, value),
             None => self
@@ -350,7 +354,7 @@ impl Directory {
     }
 
     /// Removes a key.
-    pub fn remove(&self, key: &str) -> Result<(), Error> {
+    pub(super) fn remove(&self, key: &str) -> Result<(), Error> {
         self.dir
             .remove_file(key)
             .map_err(|e| self.failed("removing", key, e))
@@ -358,7 +362,7 @@ impl Directory {
 
     /// Removes what a killed process may have left. To look for it first is faster, as it is rarely
     /// there.
-    pub fn sweep(&self) {
+    pub(super) fn sweep(&self) {
         if let Err(error) = self.dir.symlink_metadata(TEMPORARY)
             && error.kind() == ErrorKind::NotFound
         {
@@ -369,7 +373,7 @@ impl Directory {
     }
 
     /// All keys; nothing is read but names.
-    pub fn keys(&self) -> Result<Vec<String>, Error> {
+    pub(super) fn keys(&self) -> Result<Vec<String>, Error> {
         let failed = |e| {
             Error::from(e).while_doing(format!("listing the directory `{}`", self.path.display()))
         };
@@ -384,7 +388,7 @@ impl Directory {
     }
 
     /// An error with a file of this directory.
-    pub fn failed(&self, doing: &str, name: &str, error: io::Error) -> Error {
+    pub(super) fn failed(&self, doing: &str, name: &str, error: io::Error) -> Error {
         let path = self.path.join(name);
         let error = Error::from(error).while_doing(format!("{doing} `{}`", path.display()));
         match error.errno {
@@ -397,7 +401,7 @@ impl Directory {
     }
 
     /// An entry that is a directory, a symbolic link, a device or the like.
-    pub fn not_regular(&self, name: &str) -> Error {
+    pub(super) fn not_regular(&self, name: &str) -> Error {
         Error::invalid(format!(
             "`{}` is not a regular file, and a store has nothing else in it: move it away",
             self.path.join(name).display()

@@ -21,22 +21,22 @@ pub(super) struct Fingerprint([u8; LENGTH]);
 
 impl Fingerprint {
     /// The directory's present state.
-    pub fn of(directory: &Directory) -> io::Result<Self> {
+    pub(super) fn of(directory: &Directory) -> io::Result<Self> {
         Ok(Self::new(boot()?, &directory.metadata()?))
     }
 
     /// One that was recorded.
-    pub fn from_bytes(bytes: [u8; LENGTH]) -> Self {
+    pub(super) fn from_bytes(bytes: [u8; LENGTH]) -> Self {
         Self(bytes)
     }
 
-    pub fn bytes(&self) -> &[u8; LENGTH] {
+    pub(super) fn bytes(&self) -> &[u8; LENGTH] {
         &self.0
     }
 
     /// Marks the directory, and returns the mark; none where the file system keeps times too
     /// coarsely to tell the mark from a later change.
-    pub fn mark(directory: &Directory) -> io::Result<Option<Self>> {
+    pub(super) fn mark(directory: &Directory) -> io::Result<Option<Self>> {
         let now = SystemTime::now();
         directory.set_modified(now)?;
         let metadata = directory.metadata()?;

@@ -64,7 +64,7 @@ enum State {
 
 impl Index {
     /// Reads nothing yet. `place` is where all stores' indexes are.
-    pub fn new(place: PathBuf) -> Self {
+    pub(super) fn new(place: PathBuf) -> Self {
         Self {
             place,
             state: State::Unchecked,
@@ -75,13 +75,13 @@ impl Index {
 
     /// Must be called before each change of the directory: looks whether the index fits, as long as
     /// that can be told.
-    pub fn before_change(&mut self, directory: &Directory) {
+    pub(super) fn before_change(&mut self, directory: &Directory) {
         self.check(directory);
         self.spoilt = true;
     }
 
     /// Must be called after each change of a key.
-    pub fn note(&mut self, key: &str, before: Option<&[u8]>, after: Option<&[u8]>) {
+    pub(super) fn note(&mut self, key: &str, before: Option<&[u8]>, after: Option<&[u8]>) {
         let State::Usable(table) = &mut self.state else {
             return;
         };
@@ -99,7 +99,11 @@ impl Index {
     }
 
     /// The keys with this value.
-    pub fn find(&mut self, directory: &Directory, value: &[u8]) -> Result<Vec<String>, Error> {
+    pub(super) fn find(
+        &mut self,
+        directory: &Directory,
+        value: &[u8],
+    ) -> Result<Vec<String>, Error> {
         self.check(directory);
         let Some(candidates) = self.candidates(hash_of(value)) else {
             return self.build(directory, Some(value));
@@ -114,7 +118,7 @@ impl Index {
     }
 
     /// What all keys take, in bytes; see [`room_of`].
-    pub fn size(&mut self, directory: &Directory) -> Result<u64, Error> {
+    pub(super) fn size(&mut self, directory: &Directory) -> Result<u64, Error> {
         self.check(directory);
         if !matches!(self.state, State::Usable(_)) {
             self.build(directory, None)?;
@@ -128,7 +132,7 @@ impl Index {
 
     /// Writes what is pending and records the fingerprint: the last thing a transaction does. An
     /// index that cannot be written stays unusable, because its fingerprint is spoilt already.
-    pub fn settle(&mut self, directory: &Directory) {
+    pub(super) fn settle(&mut self, directory: &Directory) {
         let state = std::mem::replace(&mut self.state, State::Unchecked);
         let pending = std::mem::take(&mut self.pending);
         if let State::Usable(mut table) = state
@@ -140,7 +144,7 @@ impl Index {
 
     /// Whether the last look found the index complete.
     #[cfg(test)]
-    pub fn is_usable(&self) -> bool {
+    pub(super) fn is_usable(&self) -> bool {
         matches!(self.state, State::Usable(_))
     }
 

@@ -31,7 +31,7 @@ impl Lock {
     /// meanwhile: others lock another file now, and the store must be opened again.
     ///
     /// Errors: `busy`.
-    pub fn take(directory: &Directory, deadline: Instant) -> Result<Option<Self>, Error> {
+    pub(super) fn take(directory: &Directory, deadline: Instant) -> Result<Option<Self>, Error> {
         let file = match directory.open_lock(NAME, MODE) {
             Ok(file) => file,
             Err(error) => match error.raw_os_error().map(Errno::from_raw) {

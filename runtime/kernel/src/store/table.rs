@@ -133,7 +133,7 @@ pub(super) struct Table {
 /// Opening.
 impl Table {
     /// The recorded index, if it is of the directory's present state.
-    pub fn open(path: &Path, store: &Directory) -> io::Result<Option<Self>> {
+    pub(super) fn open(path: &Path, store: &Directory) -> io::Result<Option<Self>> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -148,7 +148,7 @@ impl Table {
     }
 
     /// A new index of these keys and hashes. It counts when it is recorded.
-    pub fn create(path: &Path, entries: &[(String, u64)], size: u64) -> io::Result<Self> {
+    pub(super) fn create(path: &Path, entries: &[(String, u64)], size: u64) -> io::Result<Self> {
         if let Some(place) = path.parent() {
             DirBuilder::new().recursive(true).create(place)?;
         }
@@ -238,7 +238,7 @@ impl Table {
 /// Using.
 impl Table {
     /// The keys that may have a value of this hash. Errors: `InvalidData` for a damaged bucket.
-    pub fn candidates(&self, hash: u64) -> io::Result<Vec<String>> {
+    pub(super) fn candidates(&self, hash: u64) -> io::Result<Vec<String>> {
         let content = self.read(bucket_of(hash))?;
         let entries = decoded(&content)?;
         let indexed = entries.iter().filter(|e| e.hash == hash);
@@ -249,7 +249,7 @@ impl Table {
 
     /// Brings the buckets and the loose entries up to date. A table that could not be brought up to
     /// date must not be used.
-    pub fn apply(&mut self, pending: &BTreeMap<String, Pending>) -> io::Result<()> {
+    pub(super) fn apply(&mut self, pending: &BTreeMap<String, Pending>) -> io::Result<()> {
         let mut changes: BTreeMap<usize, BucketChange<'_>> = BTreeMap::new();
         for (key, Pending { before, after }) in pending {
             if before == after || self.apply_to_loose(key, *after) {
@@ -271,7 +271,7 @@ impl Table {
     }
 
     /// Marks the directory and records that the table is of its present state.
-    pub fn record(&self, store: &Directory) -> io::Result<()> {
+    pub(super) fn record(&self, store: &Directory) -> io::Result<()> {
         match Fingerprint::mark(store)? {
             Some(fingerprint) => self.file.write_all_at(&self.encode(&fingerprint), 0),
             None => Ok(()),

@@ -34,13 +34,13 @@ use super::link::{Link, LinkReference, create, get};
 use super::{Error, Namespaces, NetworkNamespace};
 
 /// Two namespaces, and a gate that allows everything in them.
-pub struct Lab {
+pub(crate) struct Lab {
     pub namespaces: Namespaces,
     gate: Gate,
 }
 
 /// Runs a test in a lab. The namespaces go with the thread.
-pub fn lab(test: impl FnOnce(&mut Lab) + Send) {
+pub(crate) fn lab(test: impl FnOnce(&mut Lab) + Send) {
     thread::scope(|scope| {
         let thread = scope.spawn(|| {
             let container = thread::scope(|scope| scope.spawn(fresh_namespace).join());
@@ -88,7 +88,7 @@ fn permissive_gate() -> Gate {
 
 impl Lab {
     /// Carries out an operation through the gate.
-    pub fn perform<O: Operation, T>(
+    pub(crate) fn perform<O: Operation, T>(
         &mut self,
         operation: O,
         act: fn(&mut Namespaces, &Permit<O>) -> Result<T, Error>,
@@ -102,14 +102,14 @@ impl Lab {
     }
 
     /// The facts about a link that is there.
-    pub fn facts(&mut self, namespace: Namespace, name: &str) -> LinkFacts {
+    pub(crate) fn facts(&mut self, namespace: Namespace, name: &str) -> LinkFacts {
         let reference = LinkReference::Name(name.to_owned());
         let found = find_link(self.namespace(namespace), &reference).expect("the link is there");
         found.facts(namespace)
     }
 
     /// The link as it is now. Errors: `NotFound`.
-    pub fn link(&mut self, link: &LinkFacts) -> Result<Link, Error> {
+    pub(crate) fn link(&mut self, link: &LinkFacts) -> Result<Link, Error> {
         let reference = LinkReference::Index(link.index);
         let found = find_link(self.namespace(link.namespace), &reference)?;
         let link = found.facts(link.namespace);
@@ -118,7 +118,7 @@ impl Lab {
     }
 
     /// A veth `host0` with its peer `eth0` in the container, both up.
-    pub fn veth(&mut self) -> (LinkFacts, LinkFacts) {
+    pub(crate) fn veth(&mut self) -> (LinkFacts, LinkFacts) {
         let peer = NewPeer {
             owner: None,
             namespace: Namespace::Container,
@@ -140,7 +140,7 @@ impl Lab {
     }
 
     /// A bridge that is up.
-    pub fn bridge(&mut self, name: &str) -> LinkFacts {
+    pub(crate) fn bridge(&mut self, name: &str) -> LinkFacts {
         let wanted = Create {
             up: true,
             ..new_link(
@@ -154,12 +154,17 @@ impl Lab {
     }
 
     /// Runs `ip` in a namespace, which must succeed.
-    pub fn ip(&mut self, namespace: Namespace, arguments: &[&str]) -> String {
+    pub(crate) fn ip(&mut self, namespace: Namespace, arguments: &[&str]) -> String {
         self.run(namespace, "ip", arguments)
     }
 
     /// Runs a program of iproute2 in a namespace, which must succeed.
-    pub fn run(&mut self, namespace: Namespace, program: &str, arguments: &[&str]) -> String {
+    pub(crate) fn run(
+        &mut self,
+        namespace: Namespace,
+        program: &str,
+        arguments: &[&str],
+    ) -> String {
         let mut command = Command::new(program);
         command.args(arguments);
         let run = move || command.output();
@@ -172,14 +177,14 @@ impl Lab {
     }
 
     /// The one object that `ip -j -d ARGUMENTS` shows.
-    pub fn show(&mut self, namespace: Namespace, arguments: &[&str]) -> Value {
+    pub(crate) fn show(&mut self, namespace: Namespace, arguments: &[&str]) -> Value {
         let mut all = self.show_all(namespace, arguments);
         assert_eq!(all.len(), 1, "ip {arguments:?}: {all:?}");
         all.remove(0)
     }
 
     /// The objects that `ip -j -d ARGUMENTS` shows.
-    pub fn show_all(&mut self, namespace: Namespace, arguments: &[&str]) -> Vec<Value> {
+    pub(crate) fn show_all(&mut self, namespace: Namespace, arguments: &[&str]) -> Vec<Value> {
         let json = self.ip(namespace, &[&["-j", "-d"], arguments].concat());
         let Ok(Value::Array(all)) = serde_json::from_str(json.trim()) else {
             panic!("ip {arguments:?} printed {json}");
@@ -192,7 +197,7 @@ impl Lab {
 }
 
 /// A link with nothing but its name and kind.
-pub fn new_link(namespace: Namespace, name: &str, kind: NewKind) -> Create {
+pub(crate) fn new_link(namespace: Namespace, name: &str, kind: NewKind) -> Create {
     Create {
         namespace,
         name: name.to_owned(),

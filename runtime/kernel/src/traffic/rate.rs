@@ -16,11 +16,11 @@ const SECOND: u128 = 1_000_000_000;
 const ETHERNET: u8 = 1;
 
 /// The bytes of `struct tc_ratespec`, and where the rate stands in it.
-pub const SPECIFICATION: usize = 12;
+pub(super) const SPECIFICATION: usize = 12;
 const RATE_AT: usize = 8;
 
 /// `struct tc_ratespec`. A rate that has no room in it has an attribute of its own.
-pub fn specification(rate: u64) -> [u8; SPECIFICATION] {
+pub(super) fn specification(rate: u64) -> [u8; SPECIFICATION] {
     let mut bytes = [0; SPECIFICATION];
     bytes[1] = ETHERNET;
     let rate = u32::try_from(rate).unwrap_or(u32::MAX);
@@ -29,12 +29,12 @@ pub fn specification(rate: u64) -> [u8; SPECIFICATION] {
 }
 
 /// The rate as an attribute, where a specification has no room for it.
-pub fn large(rate: u64) -> Option<[u8; 8]> {
+pub(super) fn large(rate: u64) -> Option<[u8; 8]> {
     u32::try_from(rate).is_err().then(|| rate.to_ne_bytes())
 }
 
 /// The rate of a specification, or of the attribute beside it.
-pub fn read(specification: &[u8], large: Option<&[u8]>) -> Option<u64> {
+pub(super) fn read(specification: &[u8], large: Option<&[u8]>) -> Option<u64> {
     if let Some(bytes) = large.and_then(|bytes| bytes.first_chunk()) {
         return Some(u64::from_ne_bytes(*bytes));
     }
@@ -42,7 +42,7 @@ pub fn read(specification: &[u8], large: Option<&[u8]>) -> Option<u64> {
 }
 
 /// The number that stands in a structure at this place.
-pub fn number(structure: &[u8], at: usize) -> Option<u32> {
+pub(super) fn number(structure: &[u8], at: usize) -> Option<u32> {
     let bytes = structure.get(at..)?.first_chunk()?;
     Some(u32::from_ne_bytes(*bytes))
 }
@@ -51,7 +51,7 @@ pub fn number(structure: &[u8], at: usize) -> Option<u32> {
 ///
 /// Errors: `Invalid` for a rate or burst of 0, and for one that takes longer than can be written:
 /// 274 s.
-pub fn ticks(burst: u32, rate: u64) -> Result<u32, Error> {
+pub(super) fn ticks(burst: u32, rate: u64) -> Result<u32, Error> {
     if rate == 0 || burst == 0 {
         return Err(Error::invalid(format!(
             "{burst} bytes at {rate} bytes per second: neither may be 0"
@@ -66,7 +66,7 @@ pub fn ticks(burst: u32, rate: u64) -> Result<u32, Error> {
 }
 
 /// The bytes that so many ticks let through, to the nearest.
-pub fn burst(ticks: u32, rate: u64) -> u32 {
+pub(super) fn burst(ticks: u32, rate: u64) -> u32 {
     let bytes = u128::from(ticks) * TICK * u128::from(rate);
     u32::try_from((bytes + SECOND / 2) / SECOND).unwrap_or(u32::MAX)
 }

@@ -18,14 +18,14 @@ const WORD: usize = 4;
 
 /// Which packets: by both networks, where they are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Networks {
+pub(super) struct Networks {
     pub source: Option<IpNet>,
     pub destination: Option<IpNet>,
 }
 
 impl Networks {
     /// Errors: `Invalid` for networks of two families, and for one with bits behind its prefix.
-    pub fn new(source: Option<IpNet>, destination: Option<IpNet>) -> Result<Self, Error> {
+    pub(super) fn new(source: Option<IpNet>, destination: Option<IpNet>) -> Result<Self, Error> {
         if let (Some(source), Some(destination)) = (source, destination)
             && Family::of(&source.addr()) != Family::of(&destination.addr())
         {
@@ -55,7 +55,7 @@ impl Networks {
     }
 
     /// The Ethernet type of the packets.
-    pub fn protocol(&self) -> u16 {
+    pub(super) fn protocol(&self) -> u16 {
         match self.family() {
             Some(Family::Ipv4) => IPV4,
             Some(Family::Ipv6) => IPV6,
@@ -64,7 +64,7 @@ impl Networks {
     }
 
     /// What is compared. A packet that passes is done with.
-    pub fn selector(&self) -> TcU32Selector {
+    pub(super) fn selector(&self) -> TcU32Selector {
         let mut selector = TcU32Selector::default();
         selector.flags = TcU32SelectorFlags::Terminal;
         selector.keys = match self.family() {
@@ -88,7 +88,7 @@ impl Networks {
     }
 
     /// The networks that a selector compares with; none where it does something else as well.
-    pub fn read(protocol: u16, selector: &TcU32Selector) -> Option<Self> {
+    pub(super) fn read(protocol: u16, selector: &TcU32Selector) -> Option<Self> {
         if selector.flags != TcU32SelectorFlags::Terminal || selector.hmask != 0 {
             return None;
         }

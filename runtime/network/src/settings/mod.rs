@@ -17,7 +17,8 @@ use weir_grant::native::NativePlugin;
 use weir_grant::reading::{self, MOST_BYTES};
 use weir_sandbox::Invalid;
 
-pub use interface::{NoneFree, Template};
+pub(crate) use interface::NoneFree;
+pub use interface::Template;
 pub use pod_networks::{Interface, PodNetwork};
 
 use super::codes;

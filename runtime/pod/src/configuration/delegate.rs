@@ -9,7 +9,10 @@ use super::keys::Keys;
 /// or version of its own has the delegating plugin's.
 ///
 /// Errors: code 7, naming the delegate.
-pub fn read_all(config: &PluginConfig, keys: &Keys<'_>) -> Result<Vec<NetworkConfigList>, Error> {
+pub(super) fn read_all(
+    config: &PluginConfig,
+    keys: &Keys<'_>,
+) -> Result<Vec<NetworkConfigList>, Error> {
     let delegates = match keys.value("delegates") {
         None => return Ok(Vec::new()),
         Some(Value::Array(delegates)) => delegates,

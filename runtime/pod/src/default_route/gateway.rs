@@ -12,7 +12,7 @@ use weir_kernel::route::Route;
 use super::plan::everywhere;
 
 /// What an interface has by which a gateway is reached.
-pub struct Reach {
+pub(super) struct Reach {
     /// All of the interface, of both families.
     pub addresses: Vec<Address>,
     /// Where packets for its networks go, without a gateway between.
@@ -21,7 +21,7 @@ pub struct Reach {
 
 impl Reach {
     /// Of an interface with these addresses and these routes of the main table.
-    pub fn new(addresses: Vec<Address>, routes: &[Route]) -> Self {
+    pub(super) fn new(addresses: Vec<Address>, routes: &[Route]) -> Self {
         // The default route itself is going to be another one.
         let is_direct = |route: &&Route| {
             route.kind == RouteKind::Unicast
@@ -37,7 +37,7 @@ impl Reach {
     }
 
     /// Why an address cannot be the gateway, if it cannot.
-    pub fn fault(&self, gateway: IpAddr) -> Option<&'static str> {
+    pub(super) fn fault(&self, gateway: IpAddr) -> Option<&'static str> {
         if gateway.is_unspecified() || gateway.is_multicast() || gateway.is_loopback() {
             return Some("is the address of no router");
         }
@@ -49,7 +49,7 @@ impl Reach {
     }
 
     /// `10.1.0.2/24 and fd00::2/64`.
-    pub fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> String {
         let shown: Vec<String> = self.addresses.iter().map(shown).collect();
         match shown.is_empty() {
             true => "no address".to_owned(),

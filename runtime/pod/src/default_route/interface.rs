@@ -17,7 +17,7 @@ use super::Made;
 use crate::codes;
 
 /// One interface.
-pub struct Interface {
+pub(super) struct Interface {
     /// The place of its attachment among all.
     pub place: usize,
     pub link: LinkFacts,
@@ -26,7 +26,7 @@ pub struct Interface {
 }
 
 /// Those of all attachments. An attachment whose plugins made none has none.
-pub fn of_all(
+pub(super) fn of_all(
     sandbox: &Arc<Sandbox>,
     attachment: &Attachment,
     namespaces: &mut Namespaces,
@@ -89,7 +89,7 @@ fn names<'a>(made: &'a Made, netns: &str) -> Vec<&'a str> {
 }
 
 /// What cannot be done for an attachment.
-pub fn failed(made: &Made, why: &str) -> Error {
+pub(super) fn failed(made: &Made, why: &str) -> Error {
     let network = &made.network;
     Error::new(
         codes::DEFAULT_ROUTE,

@@ -11,7 +11,7 @@ use crate::codes;
 
 /// Where the default routes of one family lead from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Move {
+pub(super) struct Move {
     pub family: Family,
     /// None where no attachment is to have any.
     pub winner: Option<Winner>,
@@ -19,7 +19,7 @@ pub struct Move {
 
 /// The attachment through which they lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Winner {
+pub(super) struct Winner {
     /// Its place among the attachments.
     pub place: usize,
     /// At least one, none twice.
@@ -28,7 +28,7 @@ pub struct Winner {
 
 impl Move {
     /// Whether an attachment is the one that has them.
-    pub fn is_won_by(&self, place: usize) -> bool {
+    pub(super) fn is_won_by(&self, place: usize) -> bool {
         self.winner
             .as_ref()
             .is_some_and(|winner| winner.place == place)
@@ -36,7 +36,7 @@ impl Move {
 }
 
 /// `0.0.0.0/0` or `::/0`.
-pub fn everywhere(family: Family) -> IpNet {
+pub(super) fn everywhere(family: Family) -> IpNet {
     match family {
         Family::Ipv4 => Ipv4Net::default().into(),
         Family::Ipv6 => Ipv6Net::default().into(),
@@ -44,7 +44,7 @@ pub fn everywhere(family: Family) -> IpNet {
 }
 
 /// The families that the selection speaks of. Errors: `codes::SELECTION`.
-pub fn moves(made: &[Made]) -> Result<Vec<Move>, Error> {
+pub(super) fn moves(made: &[Made]) -> Result<Vec<Move>, Error> {
     let is_empty = |one: &Made| one.wanted.as_ref().is_some_and(Vec::is_empty);
     let takes_all = made.iter().any(is_empty);
     let mut moves = Vec::new();

@@ -8,7 +8,7 @@ use super::plan::{Move, everywhere};
 
 /// Takes the default routes out of the results, and puts the winner's in. Returns whether that changed
 /// any.
-pub fn amend(made: &mut [Made], moves: &[Move]) -> bool {
+pub(super) fn amend(made: &mut [Made], moves: &[Move]) -> bool {
     let mut changed = false;
     for (place, one) in made.iter_mut().enumerate() {
         let before = one.result.routes.clone();

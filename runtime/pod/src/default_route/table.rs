@@ -13,7 +13,7 @@ use super::interface::Interface;
 use super::plan::everywhere;
 
 /// The table, and what was done to it so far.
-pub struct Table {
+pub(super) struct Table {
     namespaces: Namespaces,
     interfaces: Vec<Interface>,
     done: Vec<Done>,
@@ -29,7 +29,7 @@ enum Done {
 
 impl Table {
     /// The table of a container with these interfaces.
-    pub fn new(namespaces: Namespaces, interfaces: Vec<Interface>) -> Self {
+    pub(super) fn new(namespaces: Namespaces, interfaces: Vec<Interface>) -> Self {
         Self {
             namespaces,
             interfaces,
@@ -38,23 +38,23 @@ impl Table {
     }
 
     /// The interfaces of all attachments.
-    pub fn interfaces(&self) -> &[Interface] {
+    pub(super) fn interfaces(&self) -> &[Interface] {
         &self.interfaces
     }
 
     /// Whether anything is other than it was.
-    pub fn has_changed(&self) -> bool {
+    pub(super) fn has_changed(&self) -> bool {
         !self.done.is_empty()
     }
 
     /// Why audit records are missing, where they could not be written.
-    pub fn audit_failure(&self) -> Option<&str> {
+    pub(super) fn audit_failure(&self) -> Option<&str> {
         let mut gates = self.interfaces.iter().map(|interface| &interface.gate);
         gates.find_map(|gate| gate.audit_failure())
     }
 
     /// What is on the link of an interface.
-    pub fn reach(&mut self, at: usize) -> Result<Reach, kernel::Error> {
+    pub(super) fn reach(&mut self, at: usize) -> Result<Reach, kernel::Error> {
         let list = address::List {
             link: self.interfaces[at].link.clone(),
             family: None,
@@ -66,7 +66,7 @@ impl Table {
     }
 
     /// The default routes of one family through an interface, whatever their metric.
-    pub fn default_routes(
+    pub(super) fn default_routes(
         &mut self,
         at: usize,
         family: Family,
@@ -136,7 +136,7 @@ impl Table {
 
     /// Makes the kernel take no default route over an interface from a router's advertisement: before the
     /// routes are looked at, so that none comes in between.
-    pub fn refuse_advertised(&mut self, at: usize) -> Result<(), kernel::Error> {
+    pub(super) fn refuse_advertised(&mut self, at: usize) -> Result<(), kernel::Error> {
         // A dot inside a name is a slash in a key.
         let name = self.interfaces[at].link.name.replace('.', "/");
         let write = sysctl::Write {
@@ -164,7 +164,7 @@ impl Table {
     }
 
     /// Removes a route.
-    pub fn delete(&mut self, at: usize, route: route::Route) -> Result<(), kernel::Error> {
+    pub(super) fn delete(&mut self, at: usize, route: route::Route) -> Result<(), kernel::Error> {
         let delete = route::Delete {
             namespace: Namespace::Container,
             route: route.clone(),
@@ -181,7 +181,7 @@ impl Table {
     }
 
     /// Adds a route.
-    pub fn add(&mut self, at: usize, route: route::Route) -> Result<(), kernel::Error> {
+    pub(super) fn add(&mut self, at: usize, route: route::Route) -> Result<(), kernel::Error> {
         let add = route::Add {
             overlap: None,
             namespace: Namespace::Container,
@@ -195,7 +195,7 @@ impl Table {
     }
 
     /// Undoes everything, the last first. Returns what could not be undone.
-    pub fn put_back(&mut self) -> Vec<String> {
+    pub(super) fn put_back(&mut self) -> Vec<String> {
         let mut failures = Vec::new();
         while let Some(done) = self.done.pop() {
             failures.extend(self.undo(done).err().map(|error| error.to_string()));

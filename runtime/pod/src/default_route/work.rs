@@ -22,13 +22,13 @@ const DEFAULT_PRIORITY_OF_IPV6: u32 = 1024;
 const FROM_ADVERTISEMENT: u8 = 9;
 
 /// What is done in one container.
-pub struct Work {
+pub(super) struct Work {
     table: Table,
 }
 
 impl Work {
     /// Looks which interfaces there are. Errors: code 8 without a namespace.
-    pub fn begin(
+    pub(super) fn begin(
         sandbox: &Arc<Sandbox>,
         attachment: &Attachment,
         made: &[Made],
@@ -49,7 +49,7 @@ impl Work {
     }
 
     /// Whether the winner reaches the gateways, before anything is changed.
-    pub fn check(&mut self, made: &[Made], one: &Move) -> Result<(), Error> {
+    pub(super) fn check(&mut self, made: &[Made], one: &Move) -> Result<(), Error> {
         let Some(winner) = &one.winner else {
             return Ok(());
         };
@@ -84,7 +84,7 @@ impl Work {
     /// Takes the default routes away, and gives the winner the one that is wanted.
     ///
     /// Errors: code 237; code 5 where what is to be done cannot be recorded.
-    pub fn carry_out(&mut self, made: &[Made], one: &Move) -> Result<(), Error> {
+    pub(super) fn carry_out(&mut self, made: &[Made], one: &Move) -> Result<(), Error> {
         let moved = self.move_routes(made, one);
         moved.map_err(|error| self.recorded().err().unwrap_or(error))
     }
@@ -117,7 +117,7 @@ impl Work {
     }
 
     /// Errors: code 5 where what was done is not in the audit log.
-    pub fn recorded(&self) -> Result<(), Error> {
+    pub(super) fn recorded(&self) -> Result<(), Error> {
         match self.table.audit_failure() {
             None => Ok(()),
             Some(why) => Err(Error::io_failure(format!(
@@ -127,12 +127,12 @@ impl Work {
     }
 
     /// Whether anything in the kernel is other than it was.
-    pub fn has_changed(&self) -> bool {
+    pub(super) fn has_changed(&self) -> bool {
         self.table.has_changed()
     }
 
     /// Puts everything back. Returns the error, with what is not back.
-    pub fn give_up(&mut self, error: Error) -> Error {
+    pub(super) fn give_up(&mut self, error: Error) -> Error {
         let mut details = vec![error.details.clone()];
         let left = self.table.put_back().into_iter();
         details.extend(left.map(|why| format!("not put back: {why}")));

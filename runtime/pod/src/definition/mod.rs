@@ -19,7 +19,7 @@ const DELEGATING: &str = "weir";
 ///
 /// Errors: code [`codes::NO_NETWORK`]. They name the object, and the key or the directory with what is
 /// there.
-pub fn list<'a>(
+pub(crate) fn list<'a>(
     definition: &Definition,
     conf_dir: impl Into<Place<'a>>,
 ) -> Result<NetworkConfigList, Error> {

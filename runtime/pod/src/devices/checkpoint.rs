@@ -15,7 +15,7 @@ const MOST_BYTES: u64 = 16 << 20;
 
 /// Why there is nothing to be learnt from it.
 #[derive(Debug)]
-pub enum Fault {
+pub(super) enum Fault {
     Missing,
     Unreadable(io::Error),
     /// Others could have written it.
@@ -39,7 +39,11 @@ impl fmt::Display for Fault {
 }
 
 /// The resource and the id of each device of a pod, in the order of the file.
-pub fn read(file: &Path, root: &Path, pod_uid: &str) -> Result<Vec<(String, String)>, Fault> {
+pub(super) fn read(
+    file: &Path,
+    root: &Path,
+    pod_uid: &str,
+) -> Result<Vec<(String, String)>, Fault> {
     let bytes = content(file, root)?;
     let checkpoint: Checkpoint<'_> =
         serde_json::from_slice(&bytes).map_err(Fault::NotUnderstood)?;

@@ -21,7 +21,7 @@ use crate::codes;
 use crate::reference::Reference;
 
 /// The capability of a plugin that takes the path of an attachment's file (section 5.1).
-pub const CAPABILITY: &str = "CNIDeviceInfoFile";
+pub(crate) const CAPABILITY: &str = "CNIDeviceInfoFile";
 
 /// Where device plugins write (section 4.1).
 const OF_DEVICES: &str = "/var/run/k8s.cni.cncf.io/devinfo/dp";
@@ -42,7 +42,7 @@ const LONGEST_NAME: usize = 255;
 const TYPES: [&str; 4] = ["pci", "vdpa", "vhost-user", "memif"];
 
 /// The path of an attachment's file, as its plugins know it: the value of [`CAPABILITY`].
-pub fn file_of_attachment(network: &Reference, container_id: &str, ifname: &str) -> PathBuf {
+pub(crate) fn file_of_attachment(network: &Reference, container_id: &str, ifname: &str) -> PathBuf {
     let attachment = format!("{container_id}_{ifname}");
     let network = format!("{}-{}-", network.namespace, network.name);
     // No other attachment has the second part; the first is for people.
@@ -56,7 +56,12 @@ pub fn file_of_attachment(network: &Reference, container_id: &str, ifname: &str)
 ///
 /// Errors: `codes::DEVICE` for what is not of the specification's form, code 5 where the file cannot be
 /// written.
-pub fn prepare(paths: &Paths, file: &Path, resource: &str, device: &str) -> Result<bool, Error> {
+pub(crate) fn prepare(
+    paths: &Paths,
+    file: &Path,
+    resource: &str,
+    device: &str,
+) -> Result<bool, Error> {
     // What is left of an attachment of the same name would be taken for this one's.
     remove(paths, file)?;
     let Some(told) = read(paths, &file_of_device(resource, device))? else {
@@ -73,7 +78,7 @@ pub fn prepare(paths: &Paths, file: &Path, resource: &str, device: &str) -> Resu
 /// What an attachment's file says; none where there is none.
 ///
 /// Errors: `codes::DEVICE` for what is not of the specification's form, and for what is no regular file.
-pub fn read(paths: &Paths, file: &Path) -> Result<Option<Value>, Error> {
+pub(crate) fn read(paths: &Paths, file: &Path) -> Result<Option<Value>, Error> {
     let bytes = match content(&paths.resolve(file)) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(invalid(file, &reason(&error))),
@@ -93,7 +98,7 @@ pub fn read(paths: &Paths, file: &Path) -> Result<Option<Value>, Error> {
 }
 
 /// Removes an attachment's file; one that is not there is no error. Errors: code 5.
-pub fn remove(paths: &Paths, file: &Path) -> Result<(), Error> {
+pub(crate) fn remove(paths: &Paths, file: &Path) -> Result<(), Error> {
     weir_files::remove(&paths.resolve(file)).map_err(|e| failed("cannot be removed", file, &e))
 }
 

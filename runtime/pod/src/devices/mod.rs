@@ -4,7 +4,7 @@
 //! one of the pod's devices of that resource for each attachment.
 
 mod checkpoint;
-pub mod info;
+pub(crate) mod info;
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use weir_files::Paths;
 use super::codes;
 
 /// The annotation of a NetworkAttachmentDefinition that names the resource.
-pub const RESOURCE_NAME: &str = "k8s.v1.cni.cncf.io/resourceName";
+pub(crate) const RESOURCE_NAME: &str = "k8s.v1.cni.cncf.io/resourceName";
 
 /// The devices of one pod that no attachment has taken yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Devices {
+pub(crate) struct Devices {
     pod_uid: String,
     of_resource: BTreeMap<String, OfResource>,
 }
@@ -35,7 +35,7 @@ impl Devices {
     /// The next device of a resource.
     ///
     /// Errors: `codes::DEVICE` when none is left.
-    pub fn take(&mut self, resource: &str) -> Result<String, Error> {
+    pub(crate) fn take(&mut self, resource: &str) -> Result<String, Error> {
         let Some(own) = self.of_resource.get_mut(resource) else {
             return Err(self.none_of(resource));
         };
@@ -80,7 +80,7 @@ fn none_left(pod: &str, resource: &str, had: usize) -> Error {
 /// Once kubelet restarts, their order may be another; who needs it later remembers it.
 ///
 /// Errors: `codes::DEVICE` when kubelet's checkpoint is not there or cannot be understood.
-pub fn of_pod(paths: &Paths, pod_uid: &str) -> Result<Devices, Error> {
+pub(crate) fn of_pod(paths: &Paths, pod_uid: &str) -> Result<Devices, Error> {
     let file = paths.kubelet_devices();
     let given = checkpoint::read(&file, paths.root(), pod_uid).map_err(|why| {
         let shown = file.display();

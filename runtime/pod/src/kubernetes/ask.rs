@@ -11,7 +11,7 @@ use super::super::codes;
 use super::super::reference::Reference;
 
 /// A kind of object, as URLs and RBAC rules have it.
-pub struct Resource {
+pub(super) struct Resource {
     /// The API group; empty for the core.
     pub group: &'static str,
     pub plural: &'static str,
@@ -22,7 +22,7 @@ pub struct Resource {
 }
 
 /// Of pods weir reads the metadata alone, and asks for no more.
-pub const PODS: Resource = Resource {
+pub(super) const PODS: Resource = Resource {
     group: "",
     plural: "pods",
     word: "pod",
@@ -30,13 +30,13 @@ pub const PODS: Resource = Resource {
 };
 
 /// A whole pod, to be written again: a write through `status` takes the place of all that stands there.
-pub const WHOLE_PODS: Resource = Resource {
+pub(super) const WHOLE_PODS: Resource = Resource {
     accept: "application/json",
     ..PODS
 };
 
 /// NetworkAttachmentDefinitions (section 3.1).
-pub const DEFINITIONS: Resource = Resource {
+pub(super) const DEFINITIONS: Resource = Resource {
     group: "k8s.cni.cncf.io",
     plural: "network-attachment-definitions",
     word: "network-attachment-definition",
@@ -64,7 +64,7 @@ impl Resource {
 }
 
 /// One request.
-pub struct Ask {
+pub(super) struct Ask {
     resource: &'static Resource,
     /// Of RBAC.
     verb: &'static str,
@@ -78,7 +78,7 @@ pub struct Ask {
 
 impl Ask {
     /// Reads an object.
-    pub fn get(resource: &'static Resource, object: &Reference) -> Self {
+    pub(super) fn get(resource: &'static Resource, object: &Reference) -> Self {
         Self {
             resource,
             verb: "get",
@@ -92,7 +92,11 @@ impl Ask {
 
     /// Changes an object through its `status`, by a merge patch (RFC 7386): what the patch does not name
     /// stays, whoever writes at the same time.
-    pub fn patch_status(resource: &'static Resource, object: &Reference, patch: &Value) -> Self {
+    pub(super) fn patch_status(
+        resource: &'static Resource,
+        object: &Reference,
+        patch: &Value,
+    ) -> Self {
         Self {
             resource,
             verb: "patch",
@@ -105,7 +109,11 @@ impl Ask {
     }
 
     /// Writes an object through its `status`, as it was read and changed: refused where somebody else wrote meanwhile.
-    pub fn update_status(resource: &'static Resource, object: &Reference, changed: &Value) -> Self {
+    pub(super) fn update_status(
+        resource: &'static Resource,
+        object: &Reference,
+        changed: &Value,
+    ) -> Self {
         Self {
             resource,
             verb: "update",
@@ -118,7 +126,7 @@ impl Ask {
     }
 
     /// Makes an event about a pod.
-    pub fn create_event(pod: &Reference, event: &Value) -> Self {
+    pub(super) fn create_event(pod: &Reference, event: &Value) -> Self {
         Self {
             resource: &EVENTS,
             verb: "create",
@@ -132,12 +140,12 @@ impl Ask {
 
     /// Whether the same request can be sent again after the server found that somebody else wrote
     /// meanwhile: it says nothing of what the others write.
-    pub fn survives_conflicts(&self) -> bool {
+    pub(super) fn survives_conflicts(&self) -> bool {
         self.verb == "patch"
     }
 
     /// For the wire.
-    pub fn request(&self) -> Result<Request<Body>, http::Error> {
+    pub(super) fn request(&self) -> Result<Request<Body>, http::Error> {
         let request = Request::builder()
             .method(self.method.clone())
             .uri(&self.path)
@@ -152,7 +160,7 @@ impl Ask {
     }
 
     /// The rule of a role that allows it.
-    pub fn rule(&self) -> String {
+    pub(super) fn rule(&self) -> String {
         let plural = self.resource.plural;
         let resource = match self.subresource {
             Some(subresource) => format!("{plural}/{subresource}"),
@@ -165,12 +173,12 @@ impl Ask {
     }
 
     /// The group and the plural of what is asked for, as the name of a CustomResourceDefinition has them.
-    pub fn definition(&self) -> String {
+    pub(super) fn definition(&self) -> String {
         format!("{}.{}", self.resource.plural, self.resource.group)
     }
 
     /// An answer that is not what the API server gives.
-    pub fn not_understood(&self, why: &str) -> Error {
+    pub(super) fn not_understood(&self, why: &str) -> Error {
         Error::new(codes::CLUSTER, format!("{self}: {why}"))
     }
 }

@@ -12,14 +12,14 @@ use rustls::pki_types::pem::PemObject;
 use weir_files::Paths;
 use weir_files::ownership::{self, Untrusted};
 
-pub const HOST: &str = "KUBERNETES_SERVICE_HOST";
+pub(super) const HOST: &str = "KUBERNETES_SERVICE_HOST";
 const PORT: &str = "KUBERNETES_SERVICE_PORT";
 
 /// Where Kubernetes mounts a service account's token and the API server's certificate authority.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// Where credentials are read.
-pub enum Source {
+pub(super) enum Source {
     /// At its place, and as the configuration has it.
     Kubeconfig { place: PathBuf, paths: Paths },
     /// The pod's environment and its service account.
@@ -28,20 +28,20 @@ pub enum Source {
 
 /// Where a pod finds the API server.
 #[derive(Default)]
-pub struct Service {
+pub(super) struct Service {
     host: Option<String>,
     port: Option<String>,
 }
 
 /// Who weir is to the API server.
-pub struct Credentials {
+pub(super) struct Credentials {
     pub config: Config,
     /// All of them, as text.
     identity: String,
 }
 
 impl Credentials {
-    pub fn are_those(&self, other: &Self) -> bool {
+    pub(super) fn are_those(&self, other: &Self) -> bool {
         self.identity == other.identity
     }
 
@@ -55,7 +55,7 @@ impl Credentials {
 
 impl Source {
     /// Nothing is read but the environment.
-    pub fn new(kubeconfig: Option<&Path>, paths: &Paths) -> Self {
+    pub(super) fn new(kubeconfig: Option<&Path>, paths: &Paths) -> Self {
         let paths = paths.clone();
         match kubeconfig {
             Some(path) => Self::Kubeconfig {
@@ -73,7 +73,7 @@ impl Source {
     }
 
     /// Reads them as they are now. Errors: where they should be, and what is wrong there.
-    pub fn read(&self) -> Result<Credentials, String> {
+    pub(super) fn read(&self) -> Result<Credentials, String> {
         let config = match self {
             Self::Kubeconfig { place, paths } => by_kubeconfig(place, paths),
             Self::ServiceAccount { service, paths } => by_service_account(service, paths),

@@ -17,14 +17,14 @@ const LONGEST_MESSAGE: usize = 1024;
 const LONGEST_NAME: usize = 253;
 
 /// Names of events that are about one pod: no other one has them.
-pub struct Names {
+pub(super) struct Names {
     pod: String,
     next: u128,
 }
 
 impl Names {
     /// By the time, as `kubectl` and the kubelet make them.
-    pub fn new(pod: &str) -> Self {
+    pub(super) fn new(pod: &str) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
             pod: pod.to_owned(),
@@ -32,7 +32,7 @@ impl Names {
         }
     }
 
-    pub fn next(&mut self) -> String {
+    pub(super) fn next(&mut self) -> String {
         let suffix = format!(".{:x}", self.next);
         self.next += 1;
         let pod = self.pod.get(..LONGEST_NAME - suffix.len());
@@ -42,7 +42,7 @@ impl Names {
 }
 
 /// The object that says it now.
-pub fn object(name: &str, pod: &PodName, event: &Event) -> Value {
+pub(super) fn object(name: &str, pod: &PodName, event: &Event) -> Value {
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let node = node();
     json!({

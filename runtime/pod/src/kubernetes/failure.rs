@@ -14,7 +14,7 @@ use super::credentials::Source;
 
 /// Why a request has no answer that helps.
 #[derive(Debug)]
-pub enum Failure {
+pub(super) enum Failure {
     /// There are no credentials, or they cannot be used.
     Credentials(String),
     /// No connection, or it ended too early.
@@ -27,7 +27,7 @@ pub enum Failure {
 
 /// A `Status` of the API, or whatever stands in its place.
 #[derive(Debug)]
-pub struct Refusal {
+pub(super) struct Refusal {
     status: u16,
     retry_after: Option<Duration>,
     answer: Status,
@@ -35,7 +35,7 @@ pub struct Refusal {
 
 /// The part of a `Status` that weir goes by.
 #[derive(Debug, Default, Deserialize)]
-pub struct Status {
+pub(super) struct Status {
     #[serde(default)]
     message: String,
     #[serde(default)]
@@ -88,12 +88,12 @@ fn shorten(text: &str) -> String {
 
 impl Failure {
     /// By the answer's status, its `Retry-After` in seconds, and its body.
-    pub fn refused(status: u16, retry_after: Option<u64>, body: &[u8]) -> Self {
+    pub(super) fn refused(status: u16, retry_after: Option<u64>, body: &[u8]) -> Self {
         Self::Refused(Box::new(Refusal::new(status, retry_after, body)))
     }
 
     /// An error of the client, whose causes are a chain.
-    pub fn of_connection(error: &(dyn StdError + 'static)) -> Self {
+    pub(super) fn of_connection(error: &(dyn StdError + 'static)) -> Self {
         let causes = causes(error);
         let mut texts: Vec<String> = causes.iter().map(ToString::to_string).collect();
         // An outer error often repeats the inner one's text.
@@ -106,28 +106,28 @@ impl Failure {
     }
 
     /// 401: the API server does not know who is asking.
-    pub fn is_unknown_user(&self) -> bool {
+    pub(super) fn is_unknown_user(&self) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.status == 401)
     }
 
     /// 403: whoever is asking may not do it.
-    pub fn is_forbidden(&self) -> bool {
+    pub(super) fn is_forbidden(&self) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.status == 403)
     }
 
     /// 404 for the object, and not for its kind, of which the answer names no object.
-    pub fn is_without_object(&self) -> bool {
+    pub(super) fn is_without_object(&self) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.status == 404 && refusal.names_object())
     }
 
     /// The object is not there any more, or another one has its name.
-    pub fn is_gone(&self) -> bool {
+    pub(super) fn is_gone(&self) -> bool {
         self.is_without_object() || self.is_another_object()
     }
 
     /// The patch was for an object of another uid. API servers tell so by 422, since a uid cannot change;
     /// by 409 where they take it for a precondition.
-    pub fn is_another_object(&self) -> bool {
+    pub(super) fn is_another_object(&self) -> bool {
         let Self::Refused(refusal) = self else {
             return false;
         };
@@ -142,19 +142,19 @@ impl Failure {
     }
 
     /// 409 for a name that is taken.
-    pub fn is_existing(&self) -> bool {
+    pub(super) fn is_existing(&self) -> bool {
         matches!(self, Self::Refused(refusal)
             if refusal.status == 409 && refusal.answer.reason == "AlreadyExists")
     }
 
     /// 409 for a write of somebody else.
-    pub fn is_conflict(&self) -> bool {
+    pub(super) fn is_conflict(&self) -> bool {
         let is_conflict = matches!(self, Self::Refused(refusal) if refusal.status == 409);
         is_conflict && !self.is_existing() && !self.is_another_object()
     }
 
     /// Whether the same request may be answered later.
-    pub fn is_passing(&self) -> bool {
+    pub(super) fn is_passing(&self) -> bool {
         match self {
             Self::Credentials(_) => false,
             Self::Connection { is_passing, .. } => *is_passing,
@@ -164,17 +164,17 @@ impl Failure {
     }
 
     /// Whether the API server answered at all.
-    pub fn is_answer(&self) -> bool {
+    pub(super) fn is_answer(&self) -> bool {
         matches!(self, Self::Refused(_))
     }
 
     /// The request's time was over.
-    pub fn is_timeout(&self) -> bool {
+    pub(super) fn is_timeout(&self) -> bool {
         matches!(self, Self::Timeout(_))
     }
 
     /// When the API server wants to be asked again.
-    pub fn retry_after(&self) -> Option<Duration> {
+    pub(super) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused(refusal) => refusal.retry_after,
             _ => None,
@@ -247,7 +247,7 @@ impl fmt::Display for Failure {
 
 /// A failure after which nothing more was tried.
 #[derive(Debug)]
-pub struct GivenUp {
+pub(super) struct GivenUp {
     pub failure: Failure,
     /// What the last try came to, where `failure` is what an earlier one was answered.
     pub last_try: Option<String>,
@@ -257,7 +257,7 @@ pub struct GivenUp {
 
 impl GivenUp {
     /// As a CNI error: code 11 (section 5, "Error") where the same may be answered later.
-    pub fn explain(&self, ask: &Ask, source: &Source) -> Error {
+    pub(super) fn explain(&self, ask: &Ask, source: &Source) -> Error {
         let code = match self.failure.is_passing() || self.failure.is_conflict() {
             true => Code::TRY_AGAIN_LATER,
             false => Code(codes::CLUSTER),

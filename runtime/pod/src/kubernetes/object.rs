@@ -33,7 +33,7 @@ struct Spec {
 }
 
 /// A pod. Errors: what is wrong with the answer.
-pub fn pod(answer: &[u8]) -> Result<Pod, String> {
+pub(super) fn pod(answer: &[u8]) -> Result<Pod, String> {
     let Object { metadata, .. } = read(answer)?;
     Ok(Pod {
         namespace: metadata.namespace,
@@ -44,7 +44,7 @@ pub fn pod(answer: &[u8]) -> Result<Pod, String> {
 }
 
 /// A NetworkAttachmentDefinition. Errors: what is wrong with the answer.
-pub fn definition(answer: &[u8], reference: &Reference) -> Result<Definition, String> {
+pub(super) fn definition(answer: &[u8], reference: &Reference) -> Result<Definition, String> {
     let Object { metadata, spec } = read(answer)?;
     let config = match spec.config {
         Value::Null => None,
@@ -83,7 +83,7 @@ fn kind(value: &Value) -> &'static str {
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// Whether a pod is the one that the runtime names: by the uid that the kubelet knows it by.
-pub fn is_named(pod: &Pod, name: &PodName) -> bool {
+pub(super) fn is_named(pod: &Pod, name: &PodName) -> bool {
     match &name.uid {
         None => true,
         Some(uid) => *uid == pod.uid || pod.annotations.get(MIRROR) == Some(uid),
@@ -92,7 +92,7 @@ pub fn is_named(pod: &Pod, name: &PodName) -> bool {
 
 /// The merge patch that sets one annotation or removes it. With a uid it fails where another object has
 /// the name by now.
-pub fn annotation(uid: Option<&str>, key: &str, value: Option<&str>) -> Value {
+pub(super) fn annotation(uid: Option<&str>, key: &str, value: Option<&str>) -> Value {
     let mut metadata = Map::new();
     if let Some(uid) = uid {
         metadata.insert("uid".into(), uid.into());
@@ -103,7 +103,7 @@ pub fn annotation(uid: Option<&str>, key: &str, value: Option<&str>) -> Value {
 
 /// A whole object with one annotation set or removed; none where that changes nothing, or where another object has the
 /// name by now. Errors: what is wrong with the answer.
-pub fn annotated(
+pub(super) fn annotated(
     answer: &[u8],
     uid: Option<&str>,
     key: &str,

@@ -66,7 +66,7 @@ impl BackOff {
 }
 
 /// The tries of one call.
-pub struct Repetitions {
+pub(super) struct Repetitions {
     limits: Limits,
     begun: Instant,
     deadline: Instant,
@@ -78,7 +78,7 @@ pub struct Repetitions {
 }
 
 impl Repetitions {
-    pub fn new(limits: Limits, deadline: Instant) -> Self {
+    pub(super) fn new(limits: Limits, deadline: Instant) -> Self {
         Self {
             limits,
             begun: Instant::now(),
@@ -91,7 +91,7 @@ impl Repetitions {
     }
 
     /// How long the next request may take.
-    pub fn time_for_one(&mut self) -> Duration {
+    pub(super) fn time_for_one(&mut self) -> Duration {
         self.tries += 1;
         let left = self.deadline.saturating_duration_since(Instant::now());
         self.limits.request.min(left)
@@ -99,7 +99,7 @@ impl Repetitions {
 
     /// Waits before the next try. Errors: `failure`, or what the server said before it, where no other try
     /// is worth it or none is left.
-    pub fn pause_after(&mut self, ask: &Ask, failure: Failure) -> Result<(), GivenUp> {
+    pub(super) fn pause_after(&mut self, ask: &Ask, failure: Failure) -> Result<(), GivenUp> {
         match self.pause(ask, &failure) {
             Some(pause) => thread::sleep(pause),
             None => return Err(self.give_up(failure)),
@@ -112,7 +112,7 @@ impl Repetitions {
 
     /// Waits before what was written is read and written anew, after somebody else wrote meanwhile. Errors: as
     /// [`Repetitions::pause_after`].
-    pub fn pause_after_conflict(&mut self, conflict: Failure) -> Result<(), GivenUp> {
+    pub(super) fn pause_after_conflict(&mut self, conflict: Failure) -> Result<(), GivenUp> {
         let pause = self.conflicts.next();
         match pause.filter(|pause| Instant::now() + *pause < self.deadline) {
             Some(pause) => thread::sleep(pause),

@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::repeat::Limits;
 
 /// What calls share.
-pub struct Session {
+pub(super) struct Session {
     /// None only while it is dropped.
     runtime: Option<Runtime>,
     client: Client,
@@ -23,7 +23,7 @@ pub struct Session {
 
 impl Session {
     /// Reads the credentials. Nobody is asked yet.
-    pub fn open(source: &Source, limits: Limits) -> Result<Self, Failure> {
+    pub(super) fn open(source: &Source, limits: Limits) -> Result<Self, Failure> {
         // Where somebody was first, it is the same one: weir is built with no other.
         let _ = ring::default_provider().install_default();
         let runtime = Builder::new_current_thread().enable_all().build();
@@ -38,7 +38,7 @@ impl Session {
     }
 
     /// Reads the credentials anew. Whether there are others now, which are used from here on.
-    pub fn renew(&mut self, source: &Source) -> Result<bool, Failure> {
+    pub(super) fn renew(&mut self, source: &Source) -> Result<bool, Failure> {
         let credentials = source.read().map_err(Failure::Credentials)?;
         if credentials.are_those(&self.credentials) {
             return Ok(false);
@@ -49,7 +49,7 @@ impl Session {
     }
 
     /// Sends one request, and waits for the whole answer.
-    pub fn send(&self, ask: &Ask, limit: Duration) -> Result<Vec<u8>, Failure> {
+    pub(super) fn send(&self, ask: &Ask, limit: Duration) -> Result<Vec<u8>, Failure> {
         let answered = async { timeout(limit, self.exchange(ask)).await };
         let answered = self.runtime().block_on(answered);
         answered.unwrap_or(Err(Failure::Timeout(limit)))

@@ -13,7 +13,7 @@ use super::definitions::Definitions;
 use super::{Circumstances, Wanted, request};
 
 /// The networks, the default one first.
-pub fn networks(
+pub(super) fn networks(
     of: Circumstances<'_>,
     definitions: &mut Definitions<'_>,
 ) -> Result<Vec<Wanted>, Error> {
@@ -30,7 +30,7 @@ pub fn networks(
 }
 
 /// The cluster-wide default network alone, as STATUS asks for it.
-pub fn cluster_network(
+pub(super) fn cluster_network(
     of: Circumstances<'_>,
     definitions: &mut Definitions<'_>,
 ) -> Result<Wanted, Error> {

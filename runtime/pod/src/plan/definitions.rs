@@ -15,14 +15,14 @@ use super::Wanted;
 const RESOURCE_NAME: &str = "k8s.v1.cni.cncf.io/resourceName";
 
 /// What was asked for, and what there was.
-pub struct Definitions<'a> {
+pub(super) struct Definitions<'a> {
     cluster: Option<&'a dyn Cluster>,
     known: HashMap<Reference, Option<Definition>>,
 }
 
 impl<'a> Definitions<'a> {
     /// None is known at first.
-    pub fn new(cluster: Option<&'a dyn Cluster>) -> Self {
+    pub(super) fn new(cluster: Option<&'a dyn Cluster>) -> Self {
         Self {
             cluster,
             known: HashMap::new(),
@@ -30,7 +30,7 @@ impl<'a> Definitions<'a> {
     }
 
     /// The network of a definition; none where there is no such definition, or no cluster.
-    pub fn find(
+    pub(super) fn find(
         &mut self,
         reference: &Reference,
         conf_dir: Place<'_>,
@@ -50,7 +50,7 @@ impl<'a> Definitions<'a> {
     /// The networks that a pod selects, in order.
     ///
     /// Errors: `codes::NO_NETWORK` for one that does not exist.
-    pub fn of_elements(
+    pub(super) fn of_elements(
         &mut self,
         elements: Vec<Element>,
         conf_dir: Place<'_>,
@@ -62,7 +62,11 @@ impl<'a> Definitions<'a> {
     }
 
     /// The network that one element of a selection names.
-    pub fn of_element(&mut self, element: Element, conf_dir: Place<'_>) -> Result<Wanted, Error> {
+    pub(super) fn of_element(
+        &mut self,
+        element: Element,
+        conf_dir: Place<'_>,
+    ) -> Result<Wanted, Error> {
         let wanted = self.find(&element.reference, conf_dir)?;
         let wanted = wanted.ok_or_else(|| missing(&element.reference))?;
         Ok(Wanted {

@@ -13,7 +13,7 @@ const LOOPBACK: &str = "lo";
 /// does not change with the names that others ask for, or the next number that nobody has.
 ///
 /// Errors: `codes::SELECTION` where a requested name is taken by a network before.
-pub fn names(ifname: &str, networks: &[Wanted]) -> Result<Vec<String>, Error> {
+pub(super) fn names(ifname: &str, networks: &[Wanted]) -> Result<Vec<String>, Error> {
     let requested: Vec<Option<&str>> = networks.iter().map(requested).collect();
     let mut taken: Vec<String> = vec![LOOPBACK.to_owned()];
     let mut names = Vec::with_capacity(networks.len());

@@ -25,7 +25,7 @@ use definitions::Definitions;
 
 /// One attachment to be made.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Planned {
+pub(crate) struct Planned {
     /// What people know the network by: `namespace/name` of its NetworkAttachmentDefinition, or its name.
     pub network: String,
     /// Whether it is the cluster-wide default network, or the one in its place.
@@ -47,14 +47,14 @@ pub struct Planned {
 
 impl Planned {
     /// What the pod asks for, in its annotation or through the runtime.
-    pub fn asked(&self) -> Vec<Request> {
+    pub(crate) fn asked(&self) -> Vec<Request> {
         hand_out::asked(self.element.as_ref(), &self.capability_args)
     }
 }
 
 /// A device that the kubelet gave the pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Device {
+pub(crate) struct Device {
     /// Such as `intel.com/sriov`.
     pub resource: String,
     pub id: String,
@@ -62,7 +62,7 @@ pub struct Device {
 
 /// All attachments of a pod, the default network's first.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Plan {
+pub(crate) struct Plan {
     pub attachments: Vec<Planned>,
     /// What the pod's owner should know.
     pub events: Vec<Event>,
@@ -70,7 +70,7 @@ pub struct Plan {
 
 /// What a plan is made from.
 #[derive(Clone, Copy)]
-pub struct Circumstances<'a> {
+pub(crate) struct Circumstances<'a> {
     pub configuration: &'a Configuration,
     pub paths: &'a Paths,
     /// None outside Kubernetes.
@@ -96,7 +96,7 @@ impl Plan {
     ///
     /// Errors: those of [`codes`](super::codes), and those of the networks' configurations. Each names the
     /// network, and what of the pod or of the configuration leads to it.
-    pub fn make(of: Circumstances<'_>) -> Result<Self, Error> {
+    pub(crate) fn make(of: Circumstances<'_>) -> Result<Self, Error> {
         let mut events = Vec::new();
         let mut definitions = Definitions::new(of.cluster);
         let mut networks = defaults::networks(of, &mut definitions)?;
@@ -122,7 +122,7 @@ impl Plan {
 /// The cluster-wide default network alone, and where its configuration comes from.
 ///
 /// Errors: as of [`Plan::make`].
-pub fn cluster_network(of: Circumstances<'_>) -> Result<(NetworkConfigList, Source), Error> {
+pub(crate) fn cluster_network(of: Circumstances<'_>) -> Result<(NetworkConfigList, Source), Error> {
     let mut definitions = Definitions::new(of.cluster);
     let network = defaults::cluster_network(of, &mut definitions)?;
     let source = Source {

@@ -11,7 +11,7 @@ use super::restrict;
 ///
 /// Errors: of an invalid selection, where the standard does not say to ignore it; of a network that the pod
 /// may not select.
-pub fn selected(
+pub(super) fn selected(
     pod: &Pod,
     configuration: &Configuration,
     events: &mut Vec<Event>,
@@ -40,7 +40,10 @@ pub fn selected(
 }
 
 /// The network in place of the cluster-wide default one.
-pub fn default_network(pod: &Pod, configuration: &Configuration) -> Result<Option<Element>, Error> {
+pub(super) fn default_network(
+    pod: &Pod,
+    configuration: &Configuration,
+) -> Result<Option<Element>, Error> {
     let Some(text) = annotation(pod, DEFAULT_NETWORK) else {
         return Ok(None);
     };

@@ -9,7 +9,11 @@ use super::super::configuration::Configuration;
 use super::super::reference::Reference;
 
 /// Errors: `codes::RESTRICTED`, naming the network, the pod's namespace and what would allow it.
-pub fn check(pod: &Pod, network: &Reference, configuration: &Configuration) -> Result<(), Error> {
+pub(super) fn check(
+    pod: &Pod,
+    network: &Reference,
+    configuration: &Configuration,
+) -> Result<(), Error> {
     let isolation = &configuration.isolation;
     let is_own = network.namespace == pod.namespace;
     if !isolation.is_on || is_own || isolation.global.contains(&network.namespace) {

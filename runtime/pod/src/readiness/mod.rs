@@ -24,7 +24,7 @@ use super::codes;
 /// already. A link is what it leads to.
 ///
 /// Errors: `codes::NOT_READY` when it is not there after `bound`, and when it cannot be waited for.
-pub fn wait(file: &Path, bound: Duration) -> Result<(), Error> {
+pub(crate) fn wait(file: &Path, bound: Duration) -> Result<(), Error> {
     Waiting::new(file, bound, &mut || {}).until_there()
 }
 

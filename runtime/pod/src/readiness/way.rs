@@ -18,7 +18,7 @@ use super::leads_nowhere;
 const MOST_LINKS: usize = 40;
 
 /// A way that is watched.
-pub struct Way {
+pub(super) struct Way {
     /// The names that are looked up on it.
     names: BTreeSet<OsString>,
     /// The directory that it has come to.
@@ -31,7 +31,7 @@ pub struct Way {
 impl Way {
     /// Watches the way to `file`, which is absolute, as far as it leads now. What changes on it from the
     /// moment of each look is told.
-    pub fn watch(inotify: &Inotify, file: &Path) -> io::Result<Self> {
+    pub(super) fn watch(inotify: &Inotify, file: &Path) -> io::Result<Self> {
         let mut way = Self {
             names: BTreeSet::new(),
             at: PathBuf::from("/"),
@@ -50,13 +50,13 @@ impl Way {
     }
 
     /// The directory that it has come to: what it leads to next is not there yet.
-    pub fn end(&self) -> &Path {
+    pub(super) fn end(&self) -> &Path {
         &self.at
     }
 
     /// Whether what the kernel tells may be a step further: a name on the way, what was under a file system
     /// that is gone, or more than the kernel keeps.
-    pub fn is_on_it(&self, event: &InotifyEvent) -> bool {
+    pub(super) fn is_on_it(&self, event: &InotifyEvent) -> bool {
         let anything = AddWatchFlags::IN_UNMOUNT | AddWatchFlags::IN_Q_OVERFLOW;
         let name = event.name.as_ref();
         event.mask.intersects(anything) || name.is_some_and(|name| self.names.contains(name))

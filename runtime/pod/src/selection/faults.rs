@@ -35,7 +35,7 @@ pub(super) struct Faults {
 
 impl Faults {
     /// None yet.
-    pub fn of(annotation: &'static str) -> Self {
+    pub(super) fn of(annotation: &'static str) -> Self {
         Self {
             annotation,
             told: Vec::new(),
@@ -45,22 +45,22 @@ impl Faults {
 
     /// Notes a fault. Where one has the selection ignored, no other can fail the pod: there is nothing
     /// left that could.
-    pub fn add(&mut self, consequence: Consequence, fault: impl Into<String>) {
+    pub(super) fn add(&mut self, consequence: Consequence, fault: impl Into<String>) {
         self.told.push(fault.into());
         self.ignored |= consequence == Consequence::SelectionIgnored;
     }
 
     /// Notes a fault that fails the pod.
-    pub fn fatal(&mut self, fault: impl Into<String>) {
+    pub(super) fn fatal(&mut self, fault: impl Into<String>) {
         self.add(Consequence::PodFails, fault);
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.told.is_empty()
     }
 
     /// All faults as one error.
-    pub fn refusal(self) -> Refused {
+    pub(super) fn refusal(self) -> Refused {
         let untold = self.told.len().saturating_sub(MOST_TOLD);
         let mut told = self.told.into_iter().take(MOST_TOLD);
         let first = told.next().unwrap_or_default();

@@ -10,7 +10,7 @@ const INDENT: &[u8] = b"    ";
 
 /// The text for these attachments, in this order. Only one may be the default network's (section 5.3.5): the
 /// first that says so.
-pub fn annotation(statuses: &[Status]) -> String {
+pub(crate) fn annotation(statuses: &[Status]) -> String {
     let default = statuses.iter().position(|status| status.default);
     let maps = statuses.iter().enumerate().map(|(index, status)| {
         let mut status = status.clone();

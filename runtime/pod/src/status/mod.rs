@@ -10,17 +10,17 @@ use serde::Serialize;
 use serde_json::Value;
 use weir_cni::Dns;
 
-pub use annotation::annotation;
-pub use source::{About, of};
+pub(crate) use annotation::annotation;
+pub(crate) use source::{About, of};
 
 /// The pod's annotation with what its attachments came to.
-pub const NETWORK_STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
+pub(crate) const NETWORK_STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
 
 /// One attachment's map (section 5.3), in the order in which its keys are written. A key with nothing to say
 /// is left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Status {
+pub(crate) struct Status {
     /// 5.3.1: `namespace/name` of a NetworkAttachmentDefinition, or the default network's name.
     pub name: String,
     /// 5.3.2: the interface in the pod's network namespace.

@@ -12,7 +12,7 @@ const MAIN_TABLE: u32 = 254;
 
 /// What of a status no result says.
 #[derive(Clone, Debug, PartialEq)]
-pub struct About {
+pub(crate) struct About {
     /// `namespace/name` of the NetworkAttachmentDefinition, or the default network's name.
     pub name: String,
     /// The attachment's `CNI_IFNAME`.
@@ -28,7 +28,7 @@ pub struct About {
 /// Its interface is the first one of the result that is in a sandbox. A result that names no interfaces at all,
 /// as those before 0.3.0, has that of `CNI_IFNAME`, and all addresses are its; one that has nothing makes the
 /// minimal status.
-pub fn of(result: &AddResult, about: &About) -> Status {
+pub(crate) fn of(result: &AddResult, about: &About) -> Status {
     let sandboxed = result.interfaces.iter().position(is_sandboxed);
     let interface = sandboxed.map(|index| &result.interfaces[index]);
     let ips: Vec<&IpConfig> = result

@@ -47,14 +47,14 @@ impl fmt::Display for Family {
 }
 
 impl Family {
-    pub fn domain(self) -> i32 {
+    pub(super) fn domain(self) -> i32 {
         match self {
             Self::Ipv4 => libc::AF_INET,
             Self::Ipv6 => libc::AF_INET6,
         }
     }
 
-    pub fn level(self) -> i32 {
+    pub(super) fn level(self) -> i32 {
         match self {
             Self::Ipv4 => libc::SOL_IP,
             Self::Ipv6 => libc::SOL_IPV6,
@@ -126,15 +126,15 @@ pub(super) struct Less {
 
 impl Table {
     /// The bytes of `struct ipt_getinfo`: name, hooks, entries and underflows of each hook, number and size of entries.
-    pub const INFO: usize = 84;
+    pub(super) const INFO: usize = 84;
 
     /// The bytes of all entries, as `struct ipt_getinfo` has it.
-    pub fn size_in(info: &[u8]) -> usize {
+    pub(super) fn size_in(info: &[u8]) -> usize {
         word(info, 80) as usize
     }
 
     /// Reads the entries. Errors: `Failed` where they do not make sense.
-    pub fn parse(family: Family, info: &[u8], bytes: Vec<u8>) -> Result<Self, Error> {
+    pub(super) fn parse(family: Family, info: &[u8], bytes: Vec<u8>) -> Result<Self, Error> {
         let mut table = Self {
             family,
             name: [0; 32],
@@ -187,13 +187,13 @@ impl Table {
     }
 
     /// How many entries it has.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.entries.len()
     }
 
     /// The table without what there is of an attachment; none where there is nothing. Errors: `Busy` where a rule
     /// of others leads to what is to be removed.
-    pub fn without(&self, traces: &Traces) -> Result<Option<Less>, Error> {
+    pub(super) fn without(&self, traces: &Traces) -> Result<Option<Less>, Error> {
         let is_gone: Vec<bool> = self.entries.iter().map(|e| self.is_of(e, traces)).collect();
         if !is_gone.contains(&true) {
             return Ok(None);
@@ -300,7 +300,7 @@ impl Table {
     }
 
     /// `struct ipt_replace`, with the address of where the kernel puts the counters of the table before.
-    pub fn replacement(&self, counters: usize, address: usize) -> Vec<u8> {
+    pub(super) fn replacement(&self, counters: usize, address: usize) -> Vec<u8> {
         let mut message = self.name.to_vec();
         let count = self.entries.len();
         for number in [self.valid_hooks, count as u32, self.bytes.len() as u32] {

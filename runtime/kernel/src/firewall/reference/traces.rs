@@ -53,7 +53,7 @@ pub(super) enum Comment {
 }
 
 impl Comment {
-    pub fn is(&self, comment: &str) -> bool {
+    pub(super) fn is(&self, comment: &str) -> bool {
         match self {
             Self::Whole(whole) => comment == whole,
             Self::Beginning(beginning) => comment.starts_with(beginning),
@@ -66,7 +66,7 @@ const INET: u8 = 1;
 
 impl Traces {
     /// Where a name is empty, nothing is known by it. Errors: `Unsupported` for a plugin that leaves nothing.
-    pub fn of(operation: &RemoveReference) -> Result<Self, Error> {
+    pub(super) fn of(operation: &RemoveReference) -> Result<Self, Error> {
         let RemoveReference {
             plugin,
             network,
