@@ -56,7 +56,7 @@ impl LinkFacts {
     }
 
     /// The mark of a link that is there.
-    pub fn known_owner(&self) -> Option<String> {
+    pub(crate) fn known_owner(&self) -> Option<String> {
         (!self.is_absent()).then(|| self.owner.clone())
     }
 

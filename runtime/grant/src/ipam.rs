@@ -21,7 +21,7 @@ pub struct Run {
 type Word = &'static str;
 
 /// What an IPAM plugin is run for.
-pub const COMMANDS: [Word; 5] = ["ADD", "DEL", "CHECK", "STATUS", "GC"];
+pub(crate) const COMMANDS: [Word; 5] = ["ADD", "DEL", "CHECK", "STATUS", "GC"];
 
 fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D::Error> {
     let text = String::deserialize(deserializer)?;

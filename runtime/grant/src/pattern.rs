@@ -34,7 +34,7 @@ impl Pattern {
     }
 
     /// Whether a key matches segment by segment: no wildcard reaches over a dot.
-    pub fn matches_key(&self, key: &str, invocation: &Invocation) -> bool {
+    pub(crate) fn matches_key(&self, key: &str, invocation: &Invocation) -> bool {
         let wanted: Vec<&str> = self.text.split('.').collect();
         let given: Vec<&str> = key.split('.').collect();
         wanted.len() == given.len()
@@ -46,7 +46,7 @@ impl Pattern {
 
     /// Whether a network's name matches, or `namespace/name` of a NetworkAttachmentDefinition: no wildcard
     /// reaches over the slash, and no placeholder stands for anything.
-    pub fn matches_network(&self, network: &str) -> bool {
+    pub(crate) fn matches_network(&self, network: &str) -> bool {
         if !is_glob(&self.text) {
             return self.text == network;
         }
@@ -172,7 +172,7 @@ impl Directory {
     }
 
     /// Whether it stands for what the node's own configuration names.
-    pub fn is_of_configuration(&self) -> bool {
+    pub(crate) fn is_of_configuration(&self) -> bool {
         self.path == Path::new(DATA_DIR)
     }
 }
@@ -191,7 +191,7 @@ impl File {
     }
 
     /// Whether it stands for what the node's own configuration names.
-    pub fn is_of_configuration(&self) -> bool {
+    pub(crate) fn is_of_configuration(&self) -> bool {
         self.path == Path::new(RESOLV_CONF)
     }
 }

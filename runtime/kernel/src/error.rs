@@ -65,7 +65,7 @@ impl Error {
     }
 
     /// Says what was being done.
-    pub fn while_doing(mut self, what: impl fmt::Display) -> Self {
+    pub(crate) fn while_doing(mut self, what: impl fmt::Display) -> Self {
         self.message = format!("{what}: {}", self.message);
         self
     }

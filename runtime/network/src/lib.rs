@@ -33,7 +33,7 @@
 mod attachment;
 mod cache;
 mod caller;
-pub mod codes;
+mod codes;
 mod failures;
 mod files;
 mod list;

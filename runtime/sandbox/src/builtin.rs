@@ -44,7 +44,7 @@ impl BuiltIn {
     }
 
     /// The shipped grant as far as it concerns the node's own networks: to parse the rest takes as long again.
-    pub fn grant_without_tenants(&self) -> Document {
+    pub(crate) fn grant_without_tenants(&self) -> Document {
         serde_json::from_str(self.grant).expect(CHECKED)
     }
 }

@@ -261,7 +261,7 @@ impl Plugin {
     /// nobody's; code that is inside the binary takes none.
     ///
     /// Errors: `codes::NO_PLUGIN` where it cannot be read.
-    pub fn memory_of_code(&self) -> Result<usize, Error> {
+    pub(crate) fn memory_of_code(&self) -> Result<usize, Error> {
         const NOBODYS: usize = 16 << 20;
         match &self.source {
             Source::BuiltIn(_) => Ok(0),

@@ -48,7 +48,7 @@ pub struct Loaded {
 
 /// What a grant gives a plugin for one request.
 #[derive(Clone, Debug)]
-pub struct Granted {
+pub(crate) struct Granted {
     /// The section of the rules about a capability.
     pub section: fn(Capability) -> Section,
     pub capabilities: Capabilities,
@@ -128,7 +128,7 @@ impl Grants {
     ///
     /// Errors: as [`covering`](Self::covering); `codes::NO_GRANT` where the grant has nothing for tenants, and the
     /// request is one of theirs.
-    pub fn for_plugin(&self, plugin: &Plugin, request: &Request) -> Result<Granted, Error> {
+    pub(crate) fn for_plugin(&self, plugin: &Plugin, request: &Request) -> Result<Granted, Error> {
         let network = request.granted_as();
         let section = Section::of(network);
         let shipped = match section == Section::Node && request.asked_by_pod.is_empty() {

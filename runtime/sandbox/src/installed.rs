@@ -119,7 +119,7 @@ impl Installed {
     }
 
     /// The weir that compiled the code.
-    pub fn compiled_by(&self) -> &str {
+    pub(crate) fn compiled_by(&self) -> &str {
         &self.manifest.compiled_by
     }
 

@@ -69,7 +69,7 @@ impl Apply {
     }
 
     /// Whether something is removed that may be anybody's: a rule, all of a set, a chain or a table.
-    pub fn removes_shared(&self) -> bool {
+    pub(crate) fn removes_shared(&self) -> bool {
         self.commands.iter().any(|command| {
             matches!(
                 command,

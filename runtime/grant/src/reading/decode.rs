@@ -58,7 +58,7 @@ impl Failure {
     }
 
     /// Whether nothing is wrong but that a key is missing which was taken out before, as it was or misspelled.
-    pub fn follows_from_another(&self, root: &Place) -> bool {
+    pub(crate) fn follows_from_another(&self, root: &Place) -> bool {
         let What::MissingKey(missing) = self.what else {
             return false;
         };

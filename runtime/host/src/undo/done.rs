@@ -24,7 +24,7 @@ impl Done {
     }
 
     /// Notes what a transaction of a store has changed. Transactions of one store, one after another, are one step.
-    pub fn push_changes(&mut self, location: &Location, changes: Vec<Change>) {
+    pub(crate) fn push_changes(&mut self, location: &Location, changes: Vec<Change>) {
         let changes = match self.steps.last_mut() {
             Some(Undo::Store(revert)) if revert.location == *location => {
                 let before = revert.size();
@@ -65,7 +65,7 @@ impl Done {
 
     /// Takes the links out that were made, where nothing done since may have given them another index, and that are
     /// removed whatever else they have: all but bridges, which others may use.
-    pub fn take_links(&mut self) -> Vec<Delete> {
+    pub(crate) fn take_links(&mut self) -> Vec<Delete> {
         let is_move = |step: &Undo| matches!(step, Undo::Move { .. });
         let after = self.steps.iter().rposition(is_move).map_or(0, |at| at + 1);
         let taken = self.steps.extract_if(

@@ -25,7 +25,7 @@ use weir_grant::native::Execute;
 pub use sealed::{Sealed, Unfit};
 
 /// What a program may print, in bytes; a CNI result has some hundred.
-pub const MOST_OUTPUT: usize = 4 << 20;
+pub(crate) const MOST_OUTPUT: usize = 4 << 20;
 
 /// How much of what a program says on standard error is kept, in bytes.
 pub const MOST_MESSAGES: usize = 64 << 10;

@@ -152,7 +152,7 @@ impl Configuration {
     }
 
     /// Whether `clusterNetwork` or `defaultNetworks` names a path, and not a network.
-    pub fn is_path(name: &str) -> bool {
+    pub(crate) fn is_path(name: &str) -> bool {
         Path::new(name).is_absolute()
     }
 }

@@ -29,7 +29,7 @@ use super::cluster::{Cluster, Definition, Event, Pod, PodName};
 use super::reference::Reference;
 
 /// Whether weir runs in a pod of a cluster, and so has a service account.
-pub fn is_in_cluster() -> bool {
+pub(crate) fn is_in_cluster() -> bool {
     std::env::var_os(credentials::HOST).is_some()
 }
 

@@ -31,7 +31,7 @@ pub const LARGEST: usize = 256 << 10;
 
 /// The most attachments of a pod. One takes some tens of milliseconds, and they come one after another
 /// (section 7.3).
-pub const MOST_ELEMENTS: usize = 64;
+pub(crate) const MOST_ELEMENTS: usize = 64;
 
 /// One attachment that a pod asks for (section 4.1.2.1).
 #[derive(Clone, Debug, PartialEq)]
