@@ -171,7 +171,7 @@ fn redirect_host_packets(_: &str) -> Result<(), OperationError> {
 fn break_connections(_: &str) -> Result<(), OperationError> {
     let local: IpAddr = "127.0.0.1".parse().expect("an address");
     let all = conntrack::Filter::new(IpFamily::Ipv4, conntrack::TCP).to(local);
-    conntrack::delete(Namespace::Host, all).map(drop)
+    conntrack::delete(Namespace::Host, all)
 }
 
 fn read_leases(_: &str) -> Result<(), OperationError> {

@@ -8,7 +8,7 @@ use super::bindings::weir::cni::types::Namespace;
 use super::state::Host;
 
 impl Contract for Host {
-    fn delete(&mut self, namespace: Namespace, filter: Filter) -> Result<u32, Error> {
+    fn delete(&mut self, namespace: Namespace, filter: Filter) -> Result<(), Error> {
         let operation = conntrack::Delete {
             namespace: namespace.into(),
             filter: filter.try_into()?,

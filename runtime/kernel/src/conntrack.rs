@@ -1,13 +1,15 @@
 //! Capability `conntrack`: entries of the connection tracking table, over ctnetlink.
 //!
-//! The kernel has no look-up by what translations are made of, so that a deletion costs one walk
-//! through the namespace's table. Kernels since 5.8 compare on the way, and send little but what
-//! passes; older ones send all entries of the family.
+//! The kernel has no look-up by what translations are made of. Since Linux 6.11 it deletes what passes a filter
+//! itself, in one request that passes over the empty parts of the table. Older kernels are asked for a list, which locks
+//! each of the table's buckets, however few have entries: since 5.8 they compare on the way and send little but what
+//! passes, before that all entries of the family.
 
 use std::net::IpAddr;
 
 use netlink_bindings::conntrack::{ConntrackAttrs, IterableTupleAttrs, PushConntrackAttrs};
 use netlink_bindings::traits::Pusher;
+use netlink_packet_core::NlasIterator;
 use nix::errno::Errno;
 use nix::libc;
 use weir_gate::Permit;
@@ -18,10 +20,14 @@ use super::error::{Code, Error};
 use super::namespace::{Namespaces, NetworkNamespace};
 use super::netlink::{MessageType, NetfilterSocket};
 
-/// `NFNL_SUBSYS_CTNETLINK`, `IPCTNL_MSG_CT_GET`, `IPCTNL_MSG_CT_DELETE`.
+/// `NFNL_SUBSYS_CTNETLINK`, `IPCTNL_MSG_CT_GET`, `IPCTNL_MSG_CT_DELETE`, `IPCTNL_MSG_CT_GET_STATS`.
 const SUBSYSTEM: u8 = 1;
 const GET: MessageType = MessageType::new(SUBSYSTEM, 1);
 const DELETE: MessageType = MessageType::new(SUBSYSTEM, 2);
+const GET_STATISTICS: MessageType = MessageType::new(SUBSYSTEM, 5);
+
+/// `CTA_STATS_GLOBAL_ENTRIES`.
+const ENTRIES: u16 = 1;
 
 /// `CTA_FILTER_F_…`: which parts of a tuple the kernel is to compare.
 const BY_SOURCE: u32 = 1 << 0;
@@ -29,12 +35,11 @@ const BY_DESTINATION: u32 = 1 << 1;
 const BY_PROTOCOL: u32 = 1 << 3;
 const BY_DESTINATION_PORT: u32 = 1 << 5;
 
-/// Deletes the entries that pass a filter and returns how many they were. One that is gone meanwhile
-/// does not count.
+/// Deletes the entries that pass a filter. None is no error.
 ///
 /// Errors: `Invalid` for a filter by nothing but the protocol, and for addresses of another family;
 /// `Unsupported` where the kernel has no connection tracking.
-pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<u32, Error> {
+pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<(), Error> {
     let Delete { namespace, filter } = permit.operation();
     delete_all(namespaces.of(*namespace)?, filter).map_err(|e| {
         e.while_doing(format_args!(
@@ -44,14 +49,16 @@ pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<u3
     })
 }
 
-fn delete_all(namespace: &mut NetworkNamespace, filter: &Filter) -> Result<u32, Error> {
+fn delete_all(namespace: &mut NetworkNamespace, filter: &Filter) -> Result<(), Error> {
     check(filter)?;
     namespace.netfilter(|socket| {
-        let mut deleted = 0;
-        for entry in find(socket, filter)? {
-            deleted += u32::from(delete_one(socket, filter.family, &entry)?);
+        if delete_in_kernel(socket, filter)? || is_empty(socket) {
+            return Ok(());
         }
-        Ok(deleted)
+        for entry in find(socket, filter)? {
+            delete_one(socket, filter.family, &entry)?;
+        }
+        Ok(())
     })
 }
 
@@ -75,6 +82,35 @@ fn check(filter: &Filter) -> Result<(), Error> {
         ))),
         None => Ok(()),
     }
+}
+
+/// Has the kernel delete what passes the filter, and returns whether it can. A kernel before 6.11 takes the request for
+/// one about the entry with exactly these ends, which are too few to be any.
+fn delete_in_kernel(socket: &mut NetfilterSocket, filter: &Filter) -> Result<bool, Error> {
+    if compares_ipv6(filter) {
+        return Ok(false);
+    }
+    let asked = |bytes: &mut Vec<u8>| ask_for(filter, bytes);
+    match socket.change(DELETE, number(filter.family), asked) {
+        Ok(()) => Ok(true),
+        Err(refusal) => match refusal.errno {
+            Errno::EINVAL | Errno::EOPNOTSUPP => Ok(false),
+            _ => Err(refusal.into()),
+        },
+    }
+}
+
+fn compares_ipv6(filter: &Filter) -> bool {
+    let mut addresses = filter.destination.iter().chain(&filter.reply_source);
+    addresses.any(IpAddr::is_ipv6)
+}
+
+/// Whether the namespace has no entry at all. A kernel that does not tell may have some.
+fn is_empty(socket: &mut NetfilterSocket) -> bool {
+    let told = socket.get(GET_STATISTICS, 0, |_| Ok::<_, Error>(()));
+    let told = told.ok().flatten().unwrap_or_default();
+    let mut attributes = NlasIterator::new(&told).flatten();
+    attributes.any(|attribute| attribute.kind() == ENTRIES && attribute.value() == [0; 4])
 }
 
 /// What the kernel needs to find one entry again, and no other.
@@ -109,7 +145,7 @@ fn is_refused<T>(outcome: &Result<T, Error>) -> bool {
 }
 
 /// The filter in the kernel's words. Kernels before 5.8 skip it. IPv6 addresses are not in it: of
-/// those, the kernel sends the entries that do *not* have them.
+/// those, the kernel takes the entries that do *not* have them.
 fn ask_for(filter: &Filter, bytes: &mut Vec<u8>) {
     let original = PushConntrackAttrs::new(bytes).nested_tuple_orig();
     let mut flags = BY_PROTOCOL;
@@ -178,8 +214,8 @@ fn ends(tuple: &IterableTupleAttrs<'_>) -> Option<(IpAddr, IpAddr)> {
     source.ok().zip(destination.ok())
 }
 
-/// Returns whether the entry was still there.
-fn delete_one(socket: &mut NetfilterSocket, family: Family, entry: &Entry) -> Result<bool, Error> {
+/// Deletes an entry that may be gone meanwhile.
+fn delete_one(socket: &mut NetfilterSocket, family: Family, entry: &Entry) -> Result<(), Error> {
     let outcome = socket.change(DELETE, number(family), |bytes| {
         let mut original = PushConntrackAttrs::new(bytes).nested_tuple_orig();
         original.as_vec_mut().extend(&entry.original);
@@ -192,9 +228,8 @@ fn delete_one(socket: &mut NetfilterSocket, family: Family, entry: &Entry) -> Re
         }
     });
     match outcome {
-        Ok(()) => Ok(true),
-        Err(refusal) if refusal.errno == Errno::ENOENT => Ok(false),
-        Err(refusal) => Err(refusal.into()),
+        Err(refusal) if refusal.errno != Errno::ENOENT => Err(refusal.into()),
+        _ => Ok(()),
     }
 }
 

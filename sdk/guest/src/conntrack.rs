@@ -6,7 +6,7 @@
 //! use weir_sdk::conntrack::{self, Filter};
 //! use weir_sdk::{IpFamily, Namespace, OperationError};
 //!
-//! fn forget_port(port: u16) -> Result<u32, OperationError> {
+//! fn forget_port(port: u16) -> Result<(), OperationError> {
 //!     let filter = Filter::new(IpFamily::Ipv4, conntrack::UDP).to_port(port);
 //!     conntrack::delete(Namespace::Host, filter)
 //! }
@@ -76,9 +76,8 @@ impl Filter {
     }
 }
 
-/// Deletes the entries that pass the filter and returns how many they were. It costs one walk through
-/// the table, however few they are. Errors: `invalid`, `unsupported`.
-pub fn delete(namespace: Namespace, filter: Filter) -> Result<u32, OperationError> {
+/// Deletes the entries that pass the filter. It costs one walk through the table, however few they are. Errors: `invalid`, `unsupported`.
+pub fn delete(namespace: Namespace, filter: Filter) -> Result<(), OperationError> {
     let filter = raw::Filter {
         family: filter.family,
         protocol: filter.protocol,
