@@ -136,23 +136,20 @@ fn headlines(measured: &Measured) -> Vec<Figure> {
 
 fn bridge(samples: &Samples) -> Vec<Figure> {
     use Unit::{MoreMilliseconds, Ratio};
-    let first = ratio(samples, Quantity::AddFirst);
+    let share = |quantity| share(samples, quantity);
+    let ratio = |quantity| ratio(samples, quantity);
+    let del = over_floor(samples, Quantity::Del);
     vec![
-        Figure::asked(
-            "ADD, weir to reference",
+        Figure::asked("ADD, share", Ratio, share(Quantity::Add), 0.15, 0.10),
+        Figure::beside("  weir to reference", Ratio, ratio(Quantity::Add)),
+        Figure::beside(
+            "  where it makes the bridge, share",
             Ratio,
-            ratio(samples, Quantity::Add),
-            0.35,
-            0.25,
+            share(Quantity::AddFirst),
         ),
-        Figure::beside("  the same where it makes the bridge", Ratio, first),
-        Figure::asked(
-            "DEL, weir over floor",
-            MoreMilliseconds,
-            over_floor(samples),
-            3.0,
-            2.0,
-        ),
+        Figure::asked("CHECK, share", Ratio, share(Quantity::Check), 0.20, 0.12),
+        Figure::beside("  weir to reference", Ratio, ratio(Quantity::Check)),
+        Figure::asked("DEL, weir over floor", MoreMilliseconds, del, 2.0, 1.0),
     ]
 }
 
@@ -165,17 +162,29 @@ fn gate(measured: &Measured) -> Vec<Figure> {
 }
 
 fn list(samples: &Samples) -> Vec<Figure> {
-    use Unit::Ratio;
+    use Unit::{MoreMilliseconds, Ratio};
     vec![
         Figure::asked(
-            "ADD of the list, weir to reference",
+            "ADD of the list, share",
+            Ratio,
+            share(samples, Quantity::ListAdd),
+            0.12,
+            0.08,
+        ),
+        Figure::asked(
+            "  weir to reference",
             Ratio,
             ratio(samples, Quantity::ListAdd),
             0.15,
             0.10,
         ),
+        Figure::beside(
+            "DEL of the list, weir over floor",
+            MoreMilliseconds,
+            over_floor(samples, Quantity::ListDel),
+        ),
         Figure::asked(
-            "DEL of the list, weir to reference",
+            "  weir to reference",
             Ratio,
             ratio(samples, Quantity::ListDel),
             0.25,
@@ -285,13 +294,18 @@ fn of_rounds(one: &Series, other: &Series) -> f64 {
     one.pairwise(other, |one, other| one / other).median()
 }
 
+/// What weir takes over the floor, of what the reference takes over it: what is the kernel's is in neither.
+fn share(samples: &Samples, quantity: Quantity) -> f64 {
+    let [floor, reference, weir] =
+        Contender::ALL.map(|contender| samples.time(quantity, contender).median());
+    (weir - floor) / (reference - floor)
+}
+
 /// The median of the rounds' differences.
-fn over_floor(samples: &Samples) -> f64 {
-    let weir = samples.time(Quantity::Del, Weir);
-    weir.pairwise(&samples.time(Quantity::Del, Floor), |weir, floor| {
-        weir - floor
-    })
-    .median()
+fn over_floor(samples: &Samples, quantity: Quantity) -> f64 {
+    let weir = samples.time(quantity, Weir);
+    let differences = weir.pairwise(&samples.time(quantity, Floor), |weir, floor| weir - floor);
+    differences.median()
 }
 
 /// How much slower it is with much than with little, where not every round had both.

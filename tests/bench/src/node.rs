@@ -143,7 +143,10 @@ impl Node {
         container_id: &str,
         configuration: &Value,
     ) -> Result<Answer> {
-        let program = self.search_path.join(plugin);
+        let program = match self.contender {
+            Contender::Floor => self.program.clone(),
+            _ => self.search_path.join(plugin),
+        };
         self.run_program(&program, command, container_id, configuration)
             .with_context(|| plugin.to_owned())
     }

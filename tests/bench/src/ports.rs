@@ -1,6 +1,7 @@
-//! The list that most nodes run, of weir and of the reference: `bridge` with masquerading and
-//! `host-local`, then `portmap` with one port of TCP and one of UDP. And weir's once more, on a node
-//! with the mappings of many others.
+//! The list that most nodes run: `bridge` with masquerading and `host-local`, then `portmap` with one port of TCP and
+//! one of UDP. And weir's once more, on a node with the mappings of many others.
+//!
+//! The floor is one program for all of the list, called once.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use crate::outside::{Outside, Port};
 use crate::samples::{Quantity, Samples};
 use crate::scratch::Scratch;
 use crate::table::grouped;
-use crate::turns::{WARM_UP, order};
+use crate::turns::{WARM_UP, order_of_four};
 
 /// The reference takes a quarter of a second for an ADD and a DEL.
 const RUNS: usize = 50;
@@ -28,7 +29,7 @@ const UDP: Port = Port {
     container: 53,
 };
 
-/// A node where ports are mapped: one of the three that take turns.
+/// A node where ports are mapped: one of the four that take turns.
 struct Mapped {
     contender: Contender,
     quantities: Quantities,
@@ -65,7 +66,7 @@ pub fn measure(
         grouped(crowd::MAPPINGS)
     );
     let mut nodes = nodes(contenders, scratch)?;
-    let [reference, _, among_others] = &mut nodes;
+    let [_, reference, _, among_others] = &mut nodes;
     let backend = reference.backend()?;
     among_others.gather()?;
     for round in 0..WARM_UP {
@@ -77,20 +78,21 @@ pub fn measure(
     Ok(backend)
 }
 
-fn nodes(contenders: &Contenders, scratch: &Scratch) -> Result<[Mapped; 3]> {
+fn nodes(contenders: &Contenders, scratch: &Scratch) -> Result<[Mapped; 4]> {
     let create = |contender, name, quantities| {
         let node = Node::create(contender, contenders, scratch, name)?;
         Mapped::new(contender, node, quantities)
     };
     Ok([
+        create(Contender::Floor, "list", ALONE)?,
         create(Contender::Reference, "list", ALONE)?,
         create(Contender::Weir, "list", ALONE)?,
         create(Contender::Weir, "mapped", AMONG_OTHERS)?,
     ])
 }
 
-fn take_turns(nodes: &mut [Mapped; 3], round: usize, samples: &mut Samples) -> Result<()> {
-    for place in order(round) {
+fn take_turns(nodes: &mut [Mapped; 4], round: usize, samples: &mut Samples) -> Result<()> {
+    for place in order_of_four(round) {
         let node = &mut nodes[place];
         let name = node.contender.name();
         node.add_and_del(samples).context(name)?;
@@ -101,7 +103,10 @@ fn take_turns(nodes: &mut [Mapped; 3], round: usize, samples: &mut Samples) -> R
 impl Mapped {
     fn new(contender: Contender, node: Node, quantities: Quantities) -> Result<Self> {
         let outside = Outside::connect(&node, TCP, UDP)?;
-        let plugins = vec![bridge(&node), portmap()];
+        let plugins = match contender {
+            Contender::Floor => vec![with_ports(bridge(&node))],
+            _ => vec![bridge(&node), portmap()],
+        };
         Ok(Self {
             contender,
             quantities,
@@ -121,7 +126,9 @@ impl Mapped {
 
     fn record(&self, [whole, portmap]: [Quantity; 2], calls: &Calls, samples: &mut Samples) {
         samples.record(whole, self.contender, &calls.whole());
-        samples.record(portmap, self.contender, calls.last());
+        if self.contender != Contender::Floor {
+            samples.record(portmap, self.contender, calls.last());
+        }
     }
 
     /// What shows how ports are mapped, while one is.
@@ -153,13 +160,17 @@ fn bridge(node: &Node) -> Value {
 }
 
 fn portmap() -> Value {
-    json!({
+    with_ports(json!({
         "type": "portmap",
         "backend": BACKEND,
         "capabilities": {"portMappings": true},
-        "runtimeConfig": {"portMappings": [
-            {"hostPort": TCP.host, "containerPort": TCP.container, "protocol": "tcp"},
-            {"hostPort": UDP.host, "containerPort": UDP.container, "protocol": "udp"},
-        ]},
-    })
+    }))
+}
+
+fn with_ports(mut plugin: Value) -> Value {
+    plugin["runtimeConfig"] = json!({"portMappings": [
+        {"hostPort": TCP.host, "containerPort": TCP.container, "protocol": "tcp"},
+        {"hostPort": UDP.host, "containerPort": UDP.container, "protocol": "udp"},
+    ]});
+    plugin
 }

@@ -45,6 +45,7 @@ fn heading(surroundings: &Surroundings, measured: &Measured) -> String {
         "\nbridge with host-local, {} runs of each in turn, medians\n\
          {}\n\
          crowded node: {} addresses taken, {} links on the host\n\
+         share: what weir takes over the floor, of what the reference takes over it\n\
          the list: bridge with ipMasq and host-local, then portmap with two mappings, {} runs;\n\
          among {} mappings of others; the reference's with {}\n\
          a pod: bridge as the default network and one NetworkAttachmentDefinition, API server over TLS beside it;\n\

@@ -1,4 +1,4 @@
-//! Rounds in which three take turns.
+//! Rounds in which contenders take turns.
 //!
 //! Their order changes from round to round: none has always the same predecessor, and the machine's moods meet
 //! all of them.
@@ -6,13 +6,21 @@
 /// Rounds that are thrown away first: files come into memory, bridges are made.
 pub const WARM_UP: usize = 3;
 
-/// The places of the three in the order of a round. Six rounds go through all orders.
+/// The places of three in the order of a round. Six rounds go through all orders.
 pub fn order(round: usize) -> [usize; 3] {
-    let mut order = [0, 1, 2];
-    if round / 3 % 2 == 1 {
+    rotated([0, 1, 2], round)
+}
+
+/// The places of four. Each comes at each place, and after each of its neighbours.
+pub fn order_of_four(round: usize) -> [usize; 4] {
+    rotated([0, 1, 2, 3], round)
+}
+
+fn rotated<const N: usize>(mut order: [usize; N], round: usize) -> [usize; N] {
+    if round / N % 2 == 1 {
         order.reverse();
     }
-    order.rotate_left(round % 3);
+    order.rotate_left(round % N);
     order
 }
 

@@ -1,4 +1,5 @@
-//! `weir-floor`: the least a bridge plugin with host-local addresses can do.
+//! `weir-floor`: the least a bridge plugin with host-local addresses can do, and what `portmap` and masquerading take
+//! where the request has mappings.
 //!
 //! It sends the kernel the requests of one attachment and writes the lease, with no policy, no
 //! validation, no undoing and no record. What a plugin takes longer than this is the plugin's own.
@@ -6,8 +7,10 @@
 
 mod lease;
 mod messages;
+mod netfilter;
 mod netlink;
 mod request;
+mod translation;
 
 use std::fs::{self, File};
 use std::net::Ipv4Addr;
@@ -57,6 +60,12 @@ fn add(request: &Request) -> Result<Value> {
     let namespace = File::open(&request.namespace).context("CNI_NETNS")?;
     host.create(messages::veth(request, bridge.index, &namespace))?;
     let host_end = host.link(&request.host_interface)?;
+    if !request.mappings.is_empty() {
+        let bridge = &request.bridge;
+        let route_localnet = format!("/proc/sys/net/ipv4/conf/{bridge}/route_localnet");
+        fs::write(route_localnet, "1").context("route_localnet")?;
+        translation::add(request, address)?;
+    }
 
     setns(&namespace, CloneFlags::CLONE_NEWNET).context("enter CNI_NETNS")?;
     let mut container = Netlink::open()?;
@@ -128,6 +137,9 @@ fn check(request: &Request) -> Result<Value> {
 
 fn del(request: &Request) -> Result<Value> {
     let address = request.assigned.context("prevResult has no address")?;
+    if !request.mappings.is_empty() {
+        translation::remove(request, address)?;
+    }
     lease::release(request, address)?;
     enter(request)?;
     Netlink::open()?.delete(messages::named(&request.interface))?;

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 /// One request, with what follows from it.
@@ -21,6 +21,16 @@ pub struct Request {
     pub store: PathBuf,
     /// The address in `prevResult`.
     pub assigned: Option<Ipv4Addr>,
+    /// `portMappings` of `runtimeConfig`.
+    pub mappings: Vec<Mapping>,
+}
+
+/// A port of the host, and that of the container.
+pub struct Mapping {
+    /// `IPPROTO_…`
+    pub protocol: u8,
+    pub host_port: u16,
+    pub container_port: u16,
 }
 
 impl Request {
@@ -44,6 +54,7 @@ impl Request {
             gateway: Ipv4Addr::from_bits(network.to_bits() + 1),
             prefix: prefix.parse().context("subnet")?,
             store: PathBuf::from(text("/ipam/dataDir")?).join(text("/name")?),
+            mappings: mappings(&configuration)?,
             assigned: text("/prevResult/ips/0/address").ok().and_then(address),
             container_id,
         })
@@ -52,6 +63,29 @@ impl Request {
 
 fn variable(name: &str) -> Result<String> {
     std::env::var(name).with_context(|| name.to_owned())
+}
+
+fn mappings(configuration: &Value) -> Result<Vec<Mapping>> {
+    let mappings = configuration.pointer("/runtimeConfig/portMappings");
+    let mappings = mappings.and_then(Value::as_array).into_iter().flatten();
+    let port = |mapping: &Value, key: &str| {
+        let port = mapping[key]
+            .as_u64()
+            .and_then(|port| u16::try_from(port).ok());
+        port.with_context(|| key.to_owned())
+    };
+    let mapping = |mapping: &Value| {
+        Ok(Mapping {
+            protocol: match mapping["protocol"].as_str() {
+                Some("tcp") => 6,
+                Some("udp") => 17,
+                other => bail!("protocol {other:?}"),
+            },
+            host_port: port(mapping, "hostPort")?,
+            container_port: port(mapping, "containerPort")?,
+        })
+    };
+    mappings.map(mapping).collect()
 }
 
 fn address(with_prefix: &str) -> Option<Ipv4Addr> {
