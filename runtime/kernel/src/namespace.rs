@@ -3,6 +3,7 @@
 //! What must happen inside the container's namespace, such as opening its socket, is done in a short
 //! visit; between visits every thread of the process is in the host's.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -88,8 +89,7 @@ fn is_network_namespace(file: &File) -> Result<bool, Error> {
 }
 
 fn is_own_namespace(file: &File) -> Result<bool, Error> {
-    let (file, own) = (file.metadata()?, File::from(own()?).metadata()?);
-    Ok((file.dev(), file.ino()) == (own.dev(), own.ino()))
+    Ok(is_same(file.try_clone()?.into(), own()?)?)
 }
 
 /// The namespace of the calling thread, which is the process's. A socket knows it; `/proc` does,
@@ -104,13 +104,28 @@ fn own() -> Result<OwnedFd, Error> {
             SockFlag::SOCK_CLOEXEC,
             None,
         )?;
-        // SAFETY: the request takes no argument and the descriptor is open.
-        unsafe { siocgskns(socket.as_raw_fd()) }
+        of_socket(&socket)
     };
-    let descriptor =
-        asked().map_err(|e| Error::from(e).while_doing("open the process's network namespace"))?;
+    asked().map_err(|e| Error::from(e).while_doing("open the process's network namespace"))
+}
+
+/// The namespace that a socket is in.
+fn of_socket(socket: &impl AsRawFd) -> nix::Result<OwnedFd> {
+    // SAFETY: the request takes no argument and the descriptor is open.
+    let descriptor = unsafe { siocgskns(socket.as_raw_fd()) }?;
     // SAFETY: the kernel made the descriptor for this call, close-on-exec.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+fn is_same(a: OwnedFd, b: OwnedFd) -> io::Result<bool> {
+    let (a, b) = (File::from(a).metadata()?, File::from(b).metadata()?);
+    Ok((a.dev(), a.ino()) == (b.dev(), b.ino()))
+}
+
+thread_local! {
+    /// The host's nfnetlink socket between two invocations. To close one takes the kernel 10 to 20 ms where elements of
+    /// nftables were deleted, so the plugins of a list, which come one after another, have one between them.
+    static KEPT: RefCell<Option<NetfilterSocket>> = const { RefCell::new(None) };
 }
 
 /// The two network namespaces of one invocation.
@@ -158,6 +173,18 @@ impl Namespaces {
         match namespace {
             Namespace::Host => Ok(&mut self.host),
             Namespace::Container => self.container.as_mut().ok_or_else(no_namespace),
+        }
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        if cfg!(fuzzing) {
+            return;
+        }
+        if let Some(socket) = self.host.netfilter.take() {
+            // Where the thread ends there is no next invocation.
+            let _ = KEPT.try_with(|kept| kept.replace(Some(socket)));
         }
     }
 }
@@ -223,19 +250,31 @@ impl NetworkNamespace {
     /// Runs `act` with the nfnetlink socket.
     ///
     /// The socket stays open for the next time, unless something was refused: what the kernel still
-    /// says of a refused batch is not for another. To close it takes the kernel ten milliseconds where
-    /// elements of nftables were deleted, in which an invocation has better to do.
+    /// says of a refused batch is not for another.
     pub(crate) fn netfilter<T>(
         &mut self,
         act: impl FnOnce(&mut NetfilterSocket) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let mut socket = match self.netfilter.take() {
             Some(socket) => socket,
-            None => self.enter(NetfilterSocket::open)??,
+            None => self.open_netfilter()?,
         };
         let done = act(&mut socket)?;
         self.netfilter = Some(socket);
         Ok(done)
+    }
+
+    fn open_netfilter(&self) -> Result<NetfilterSocket, Error> {
+        let kept = match self.opened {
+            None => KEPT.take(),
+            Some(_) => None,
+        };
+        if let Some(socket) = kept
+            && is_same(of_socket(&socket)?, own()?)?
+        {
+            return Ok(socket);
+        }
+        self.enter(NetfilterSocket::open)?
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
+use std::os::fd::{AsRawFd, RawFd};
 
 use netlink_sys::SocketAddr;
 use nix::errno::Errno;
@@ -53,7 +54,7 @@ impl<P: Protocol> Socket<P> {
     }
 
     /// A socket whose other end somebody else holds, and not the kernel.
-    #[cfg(fuzzing)]
+    #[cfg(any(fuzzing, test))]
     pub(crate) fn with_peer(socket: std::os::fd::OwnedFd) -> Self {
         use std::os::fd::{FromRawFd, IntoRawFd};
         // SAFETY: the descriptor is open, and nobody else's from here on.
@@ -155,6 +156,12 @@ impl<P: Protocol> Socket<P> {
             Code::Busy,
             "the list keeps changing while it is read",
         ))
+    }
+}
+
+impl<P> AsRawFd for Socket<P> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
     }
 }
 

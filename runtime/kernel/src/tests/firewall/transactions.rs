@@ -254,3 +254,19 @@ fn the_cost_of_an_element_does_not_grow_with_the_elements() {
         );
     });
 }
+
+#[test]
+fn a_socket_that_is_kept_for_the_next_invocation_is_of_its_namespace() {
+    in_new_namespace(|| {
+        let apply = || {
+            let mut plugin = Plugin::new(Family::Inet);
+            let added = plugin.apply(vec![Command::AddChain(regular("c"))]);
+            added.expect("a chain");
+        };
+        apply();
+        unshare(CloneFlags::CLONE_NEWNET).expect("another network namespace");
+        assert_eq!(ruleset()["nftables"], Json::Array(vec![]));
+        apply();
+        assert_ne!(ruleset()["nftables"], Json::Array(vec![]));
+    });
+}
