@@ -1,8 +1,9 @@
 //! A gate that lets everything through: the kernel layer's functions want a permit.
 
-use weir_gate::{Audit, Gate, Outcome, Permit, Refusal, Subject};
-use weir_grant::{Capabilities, Invocation, Operation};
+use weir_gate::{Outcome, Permit, Refusal};
+use weir_grant::Operation;
 use weir_kernel as kernel;
+use weir_kit::gate;
 
 /// What can come of an operation here.
 #[derive(Debug)]
@@ -37,18 +38,5 @@ pub fn permitted<O: Operation, T>(
     operation: O,
     act: impl FnOnce(&Permit<O>) -> Result<T, kernel::Error>,
 ) -> Result<T, Failure> {
-    everything().perform(operation, |permit| act(permit).map_err(Failure::Kernel))
-}
-
-/// A gate with a rule for each capability that matches all of it, and no log.
-fn everything() -> Gate {
-    let all = r#"{"link": [{}], "address": [{}], "route": [{}], "neighbour": [{}], "traffic": [{}],
-        "firewall": [{}], "conntrack": [{}]}"#;
-    let capabilities: Capabilities = serde_json::from_str(all).expect("rules without keys");
-    let subject = Subject {
-        command: "ADD",
-        ..Subject::default()
-    };
-    let audit = Audit::nowhere(subject);
-    Gate::new(capabilities, Invocation::default(), audit)
+    gate::everything().perform(operation, |permit| act(permit).map_err(Failure::Kernel))
 }

@@ -1,6 +1,7 @@
 //! The house's rules that neither Cargo nor the compiler checks.
 
 mod circles;
+mod guests;
 mod permits;
 mod source;
 
@@ -44,4 +45,12 @@ fn what_a_plugin_can_reach_in_the_kernel_takes_a_permit() {
         .filter(|name| !permits::PURE.contains(name))
         .collect();
     assert!(without.is_empty(), "take no permit: {without:?}");
+}
+
+#[test]
+fn each_guest_program_has_a_test() {
+    let (names, strings) = (guests::names(), guests::strings());
+    assert!(!names.is_empty());
+    let unused: Vec<&String> = names.difference(&strings).collect();
+    assert!(unused.is_empty(), "no test uses {unused:?}");
 }

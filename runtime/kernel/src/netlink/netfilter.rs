@@ -157,3 +157,55 @@ impl NetfilterSocket {
 fn attributes<'a>(object: &Object<'a>) -> &'a [u8] {
     object.content.get(FAMILY_HEADER..).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_core::{NLM_F_DUMP_INTR, NLM_F_MULTIPART};
+    use weir_kit::kernel_peer::saying;
+
+    use super::*;
+    use crate::error::Code;
+
+    /// `NLMSG_DONE`.
+    const DONE: MessageType = MessageType(3);
+    const SETS: MessageType = MessageType::new(10, 9);
+
+    /// A part of the answer to the socket's first question, or a later one.
+    fn part(kind: MessageType, flags: u16, question: u32, content: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let start = push_header(&mut bytes, kind, NLM_F_MULTIPART | flags, question);
+        push_family_header(&mut bytes, 0, 0);
+        bytes.extend(content);
+        close(&mut bytes, start);
+        bytes
+    }
+
+    fn listed(said: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Error> {
+        let (socket, _peer) = saying(&said.concat());
+        NetfilterSocket::with_peer(socket).dump(SETS, 0, |_| {})
+    }
+
+    #[test]
+    fn a_list_that_changed_meanwhile_is_asked_for_again() {
+        let old = part(SETS, NLM_F_DUMP_INTR, 1, b"old!");
+        let new = part(SETS, 0, 2, b"new!");
+        let said = [old, part(DONE, 0, 1, &[]), new, part(DONE, 0, 2, &[])];
+        assert_eq!(listed(&said).expect("a list"), [b"new!"]);
+    }
+
+    #[test]
+    fn a_list_that_ends_as_interrupted_is_asked_for_again() {
+        let said = [
+            part(SETS, 0, 1, b"old!"),
+            part(DONE, NLM_F_DUMP_INTR, 1, &[]),
+            part(DONE, 0, 2, &[]),
+        ];
+        assert!(listed(&said).expect("a list").is_empty());
+    }
+
+    #[test]
+    fn a_list_that_breaks_off_is_no_list() {
+        let error = listed(&[part(SETS, 0, 1, b"half")]).expect_err("no end");
+        assert_eq!(error.code, Code::Exhausted, "{error}");
+    }
+}

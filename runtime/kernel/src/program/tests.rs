@@ -3,9 +3,10 @@
 use std::fs::{self, File};
 
 use tempfile::{NamedTempFile, TempPath};
-use weir_gate::{Audit, Gate, Refusal, Subject};
+use weir_gate::Refusal;
+use weir_grant::Capabilities;
 use weir_grant::document::Digest;
-use weir_grant::{Capabilities, Invocation};
+use weir_kit::gate;
 
 use super::*;
 
@@ -67,14 +68,7 @@ fn run_as(program: &Sealed, permitted: &Digest, call: &Call) -> Result<Ended, Ou
         native: vec![serde_json::from_value(entry).expect("an entry")],
         ..Capabilities::default()
     };
-    let subject = Subject {
-        command: "ADD",
-        network: "net".to_owned(),
-        plugin: "test".to_owned(),
-        ..Subject::default()
-    };
-    let audit = Audit::nowhere(subject);
-    let mut gate = Gate::new(capabilities, Invocation::default(), audit);
+    let mut gate = gate::granting(capabilities);
     let operation = Execute {
         plugin: "test".to_owned(),
         digest: permitted.clone(),

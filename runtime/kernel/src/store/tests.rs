@@ -16,9 +16,10 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::geteuid;
 use tempfile::TempDir;
 use weir_files::rename;
-use weir_gate::{Audit, Gate, Subject};
+use weir_gate::Gate;
+use weir_grant::Capabilities;
 use weir_grant::store::StoreRule;
-use weir_grant::{Capabilities, Invocation};
+use weir_kit::gate;
 
 use super::table::{HEADER, LEAST_ROOM, SUM};
 use super::*;
@@ -190,15 +191,7 @@ fn gate() -> Gate {
         ],
         ..Capabilities::default()
     };
-    let subject = Subject {
-        command: "ADD",
-        container_id: "c1".into(),
-        ifname: "eth0".into(),
-        network: NETWORK.into(),
-        plugin: "host-local".into(),
-        ..Subject::default()
-    };
-    Gate::new(capabilities, Invocation::default(), Audit::nowhere(subject))
+    gate::granting(capabilities)
 }
 
 fn data() -> Location {

@@ -476,7 +476,7 @@ fn wait_up_ends_when_the_other_end_is_set_up() {
             .unwrap();
         let setter = std::thread::spawn(move || {
             let mut namespaces = Namespaces::new(Some(inside));
-            let mut gate = super::permissive_gate();
+            let mut gate = weir_kit::gate::everything();
             let up = Update {
                 up: Some(true),
                 ..Update::nothing_of(container)

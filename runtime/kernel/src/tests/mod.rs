@@ -19,15 +19,10 @@ use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
 use serde_json::Value;
-use weir_gate::{Audit, Gate, Permit, Subject};
-use weir_grant::address::AddressRule;
-use weir_grant::conntrack::ConntrackRule;
-use weir_grant::link::{BridgeChanges, Create, LinkFacts, LinkRule, NewKind, NewPeer, Read};
-use weir_grant::neighbour::NeighbourRule;
-use weir_grant::route::RouteRule;
-use weir_grant::sysctl::SysctlRule;
-use weir_grant::traffic::TrafficRule;
-use weir_grant::{Capabilities, Invocation, Namespace, Operation};
+use weir_gate::{Gate, Permit};
+use weir_grant::link::{BridgeChanges, Create, LinkFacts, NewKind, NewPeer, Read};
+use weir_grant::{Namespace, Operation};
+use weir_kit::gate;
 
 use super::link::find::find_link;
 use super::link::{Link, LinkReference, create, get};
@@ -47,7 +42,7 @@ pub(crate) fn lab(test: impl FnOnce(&mut Lab) + Send) {
             fresh_namespace();
             test(&mut Lab {
                 namespaces: Namespaces::new(Some(container.expect("a namespace"))),
-                gate: permissive_gate(),
+                gate: gate::everything(),
             });
         });
         if let Err(panic) = thread.join() {
@@ -62,28 +57,6 @@ fn fresh_namespace() -> OwnedFd {
         .expect("a new network namespace: run the tests as root, or with `unshare -Urn`");
     let namespace = File::open("/proc/thread-self/ns/net").expect("the thread's namespace");
     namespace.into()
-}
-
-fn permissive_gate() -> Gate {
-    let capabilities = Capabilities {
-        link: vec![LinkRule::default()],
-        address: vec![AddressRule::default()],
-        route: vec![RouteRule::default()],
-        neighbour: vec![NeighbourRule::default()],
-        traffic: vec![TrafficRule::default()],
-        conntrack: vec![ConntrackRule::default()],
-        sysctl: vec![SysctlRule::default()],
-        ..Capabilities::default()
-    };
-    let subject = Subject {
-        command: "ADD",
-        container_id: "one".to_owned(),
-        ifname: "eth0".to_owned(),
-        network: "pods".to_owned(),
-        plugin: "test".to_owned(),
-        ..Subject::default()
-    };
-    Gate::new(capabilities, Invocation::default(), Audit::nowhere(subject))
 }
 
 impl Lab {

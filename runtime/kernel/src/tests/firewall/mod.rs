@@ -17,10 +17,11 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
 use serde_json::Value as Json;
-use weir_gate::{Audit, Gate, Subject};
+use weir_gate::Gate;
+use weir_grant::Namespace;
 use weir_grant::firewall::*;
 use weir_grant::link::Mac;
-use weir_grant::{Capabilities, Invocation, Namespace};
+use weir_kit::gate;
 
 use crate::{Code, Error, Namespaces, firewall};
 
@@ -129,20 +130,8 @@ pub(super) struct Plugin {
 
 impl Plugin {
     pub(super) fn new(family: Family) -> Self {
-        let capabilities = Capabilities {
-            firewall: vec![FirewallRule::default()],
-            ..Capabilities::default()
-        };
-        let subject = Subject {
-            command: "ADD",
-            container_id: "c".to_owned(),
-            ifname: "eth0".to_owned(),
-            network: "n".to_owned(),
-            plugin: "bridge".to_owned(),
-            ..Subject::default()
-        };
         Self {
-            gate: Gate::new(capabilities, Invocation::default(), Audit::nowhere(subject)),
+            gate: gate::everything(),
             namespaces: Namespaces::new(None),
             family,
         }

@@ -1,5 +1,7 @@
 //! What is not done, and why: the kernel's reasons, impossible commands, and the grant.
 
+use weir_grant::Capabilities;
+
 use super::*;
 
 #[test]
@@ -201,7 +203,6 @@ fn impossible_commands_are_invalid() {
 fn what_the_grant_does_not_say_is_denied() {
     in_new_namespace(|| {
         let mut plugin = Plugin::new(Family::Inet);
-        let subject = plugin.gate.invocation().clone();
         let grant = FirewallRule {
             statements: Some(vec![StatementKind::Accept]),
             ..FirewallRule::default()
@@ -210,15 +211,7 @@ fn what_the_grant_does_not_say_is_denied() {
             firewall: vec![grant],
             ..Capabilities::default()
         };
-        let audit = Audit::nowhere(Subject {
-            command: "ADD",
-            container_id: s("c"),
-            ifname: s("eth0"),
-            network: s("n"),
-            plugin: s("bridge"),
-            ..Subject::default()
-        });
-        plugin.gate = Gate::new(capabilities, subject, audit);
+        plugin.gate = gate::granting(capabilities);
         let denied = plugin.apply(vec![
             Command::AddChain(regular("c")),
             append("c", vec![], vec![Statement::Drop]),
