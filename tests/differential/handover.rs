@@ -80,7 +80,10 @@ impl Switch {
     }
 
     fn cached(&self, container: usize) -> PathBuf {
-        let id = &self.side.containers[container].id;
+        self.cached_as(&self.side.containers[container].id)
+    }
+
+    fn cached_as(&self, id: &str) -> PathBuf {
         self.results().join(format!("net-{id}-eth0"))
     }
 
@@ -92,6 +95,10 @@ impl Switch {
     }
 
     fn cache(&self, container: usize, known: &Value) -> Result<()> {
+        self.cache_as(&self.side.containers[container].id, container, known)
+    }
+
+    fn cache_as(&self, id: &str, container: usize, known: &Value) -> Result<()> {
         let Self { side, .. } = self;
         let mut list = known.clone();
         list.as_object_mut().context("a list")?.remove("prevResult");
@@ -104,12 +111,12 @@ impl Switch {
             }
         }
         let document = json!({
-            "kind": "cniCacheV1", "containerId": side.containers[container].id, "ifName": "eth0",
+            "kind": "cniCacheV1", "containerId": id, "ifName": "eth0",
             "networkName": "net", "netns": side.containers[container].netns(),
             "config": BASE64_STANDARD.encode(list.to_string()), "capabilityArgs": args,
             "result": known["prevResult"],
         });
-        fs::write(self.cached(container), document.to_string()).context("the cache")
+        fs::write(self.cached_as(id), document.to_string()).context("the cache")
     }
 
     fn command(&self, words: &str) -> Command {
@@ -317,16 +324,19 @@ fn a_kill_can_be_repeated() -> Result<()> {
     Ok(())
 }
 
-/// As a container runtime does it, with the plugins that are there at the moment.
-fn come_and_go(switch: &Switch, config: &Value) -> Result<()> {
+/// As a container runtime does it, with the plugins that are there at the moment. No container has the id of one before:
+/// what one left may still be taken back.
+fn come_and_go(switch: &Switch, config: &Value, round: usize) -> Result<()> {
     let node = &switch.side.node;
     let container = &switch.side.containers[COMES];
+    let id = format!("{}-{round}", container.id);
     let plugins = config["plugins"].as_array().context("plugins")?;
     let call = |command: &str, plugin: &Value, previous: Option<&Value>| {
         let config = execution(config, plugin, previous);
         let name = plugin["type"].as_str().context("a type")?;
         let mut call = weir(node, name, command, container, &config);
         call.set("DBUS_SYSTEM_BUS_ADDRESS", node.system_bus_address());
+        call.set("CNI_CONTAINERID", &id);
         node.run(&call)
     };
     let mut previous = None;
@@ -334,14 +344,14 @@ fn come_and_go(switch: &Switch, config: &Value) -> Result<()> {
         previous = Some(call("ADD", plugin, previous.as_ref())?.result());
     }
     let known = with_previous(config, previous.as_ref());
-    switch.cache(COMES, &known)?;
+    switch.cache_as(&id, COMES, &known)?;
     for plugin in plugins.iter().rev() {
         // The reference's fails once where its own chain is not there, and a runtime repeats it.
         let mut deletions = (0..3).map(|_| call("DEL", plugin, previous.as_ref()));
         let is_done = deletions.any(|done| done.is_ok_and(|done| done.succeeded()));
         ensure!(is_done, "DEL of {plugin}");
     }
-    fs::remove_file(switch.cached(COMES)).context("the cache")
+    fs::remove_file(switch.cached_as(&id)).context("the cache")
 }
 
 /// Whatever was under way when weir went leaves nothing, of either.
@@ -354,25 +364,29 @@ fn containers_come_and_go_meanwhile() -> Result<()> {
         "type": "static", "addresses": [{"address": "10.1.0.50/24"}], "routes": [{"dst": "0.0.0.0/0"}],
     });
     let is_over = AtomicBool::new(false);
-    let (tries, rounds) = thread::scope(|scope| -> Result<(usize, usize)> {
+    let (tries, rounds) = thread::scope(|scope| -> Result<(Vec<String>, usize)> {
         let others = scope.spawn(|| -> Result<usize> {
             let mut rounds = 0;
             while !is_over.load(Ordering::Relaxed) {
-                come_and_go(&switch, &config).with_context(|| format!("round {rounds}"))?;
+                come_and_go(&switch, &config, rounds).with_context(|| format!("round {rounds}"))?;
                 rounds += 1;
             }
-            come_and_go(&switch, &config).context("the last round")?;
+            come_and_go(&switch, &config, rounds).context("the last round")?;
             Ok(rounds)
         });
         // What is not in the cache yet is not handed over.
-        let mut tries = 1;
-        while !switch.run("")?.status.success() && tries < 100 {
-            tries += 1;
+        let mut tries = Vec::new();
+        loop {
+            let tried = switch.run("")?;
+            tries.push(String::from_utf8_lossy(&tried.stderr).into_owned());
+            if tried.status.success() || tries.len() == 100 {
+                break;
+            }
         }
         is_over.store(true, Ordering::Relaxed);
         Ok((tries, others.join().expect("a runtime")?))
     })?;
-    let context = || format!("after {tries} tries and {rounds} rounds");
+    let context = || format!("after {rounds} rounds and the tries {tries:#?}");
     ensure!(!switch.side.node.bin_dir().join("weir").exists(), context());
     ensure!(
         switch.own_tables()?.is_empty(),
