@@ -1,4 +1,22 @@
 //! Ahead-of-time compilation of a component, with the settings of [`weir_engine`].
+//!
+//! Two programs use it: `weir-compiler`, which is inside the installed binary and reads what strangers wrote, and
+//! `weir-aot`, which builds the standard plugins. This crate must not open a file or a socket: the first of them is killed
+//! by the kernel for it ([`confine`]).
+//!
+//! # Example
+//!
+//! ```
+//! # fn main() -> wasmtime::Result<()> {
+//! let compiler = weir_compiler::Compiler::new()?;
+//! // The smallest component there is.
+//! let code = compiler.compile(b"\0asm\x0d\0\x01\0")?;
+//! assert!(!code.is_empty());
+//!
+//! assert!(compiler.compile(b"no component").is_err());
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod confine;
 

@@ -3,6 +3,23 @@
 //! Code is compiled when weir is built (the standard plugins) or when a plugin is installed, never
 //! while a container waits, and by another program (`weir-compiler`). Both must agree about the
 //! engine's settings, which is why they stand here, in a crate of their own below everything else.
+//!
+//! This crate must not know what a plugin is, link anything, or have a compiler: what runs plugins is also what starts for
+//! each container.
+//!
+//! # Example
+//!
+//! ```
+//! use wasmtime::component::Component;
+//!
+//! # fn main() -> wasmtime::Result<()> {
+//! let engine = weir_engine::runner()?;
+//! // SAFETY: these bytes are no code, which the engine sees before it looks at anything else.
+//! let loaded = unsafe { Component::deserialize(&engine, b"no code") };
+//! assert!(loaded.is_err());
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod bounds;
 mod memory;
