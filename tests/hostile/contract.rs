@@ -62,6 +62,7 @@ fn in_namespace(inside: bool, link: &str) -> Vec<Value> {
         { "do": "link.create", "kind": "vlan", "name": "made0", "other": link, "otherInside": inside },
         { "do": "link.get" },
         { "do": "link.delete" },
+        { "do": "link.delete-all" },
         { "do": "link.update", "alias": "mine" },
         { "do": "link.update-port" },
         { "do": "link.update-bridge" },

@@ -82,6 +82,44 @@ fn a_link_that_changes_kind_is_judged_as_what_it_is() -> Result<()> {
     Ok(())
 }
 
+/// Property: of several links that are to go in one step none goes where one of them is somebody else's, and what
+/// may go leaves no trace but its records.
+#[test]
+fn of_links_that_go_together_each_is_judged() -> Result<()> {
+    let puppet = puppet(r#"{ link: [ { namespace: host, names: ["own*"] } ] }"#)?;
+    let create = |name: &str| json!({ "do": "link.create", "kind": "bridge", "name": name });
+    puppet.assert_each(vec![create("own0"), create("own1")], "ok")?;
+    let together =
+        |link: &str, other: &str| json!({ "do": "link.delete-all", "link": link, "other": other });
+    puppet.assert_denied(vec![together("own0", "nic0"), together("cni0", "own1")])?;
+
+    let deleted = vec![together("own0", "own1"), together("own0", "own1")];
+    puppet.assert_each(deleted, "ok")?;
+    let left = puppet.place.node.ip("link")?;
+    assert!(!left.contains("own") && left.contains("nic0"), "{left}");
+    let records = puppet.place.records("link.delete");
+    let done = records.iter().filter(|record| record["answer"] == "ok");
+    let names: Vec<_> = done
+        .map(|record| record["arguments"]["link"]["name"].clone())
+        .collect();
+    assert_eq!(names, ["own0", "own1"]);
+    Ok(())
+}
+
+/// Property: what goes together is bounded in one call, and counted over all of them.
+#[test]
+fn links_that_go_together_are_counted() -> Result<()> {
+    let capabilities = r#"{ link: [ { namespace: host, names: ["own*"] } ] }"#;
+    let puppet = Puppet::limited(capabilities, "{ calls: 500 }")?;
+    let absent = |many: usize| json!({ "do": "link.delete-all", "link": "own0", "many": many });
+    puppet.assert_each(vec![absent(257)], "invalid")?;
+    puppet.assert_each(vec![absent(256)], "ok")?;
+    let outcome = puppet.run(vec![absent(256), absent(256)], "")?;
+    let limit = "made more than its 500 calls of host functions";
+    puppet.place.assert_ended(&outcome, 213, &[limit]);
+    Ok(())
+}
+
 /// Property: each end of a pair needs a rule in the namespace that gets it.
 #[test]
 fn a_veth_has_no_end_where_none_is_granted() -> Result<()> {

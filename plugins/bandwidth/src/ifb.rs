@@ -117,12 +117,9 @@ pub fn check<C>(request: &Request<C>, previous: &AddResult, host: &Link) -> Resu
     }
 }
 
-/// Removes an ifb.
-pub fn remove(ifb: &Link) -> Result<(), Error> {
-    let deleted = link::delete(Namespace::Host, ifb).found();
-    deleted
-        .map(drop)
-        .context(format!("could not delete \"{}\"", ifb.name))
+/// Removes ifbs, which are some of the host's.
+pub fn remove<'a>(ifbs: impl IntoIterator<Item = &'a Link>) -> Result<(), Error> {
+    link::delete_all(Namespace::Host, ifbs).context("could not delete the ifbs")
 }
 
 /// Removes the ifbs of attachments that are not valid. One without an owner stays: whose it is only
@@ -130,8 +127,7 @@ pub fn remove(ifb: &Link) -> Result<(), Error> {
 pub fn retain<C>(request: &GcRequest<C>) -> Result<(), Error> {
     let all = link::list(Namespace::Host, Some(KIND), None).context("could not list ifbs")?;
     let valid = Valid::of(request);
-    let mut garbage = all.iter().filter(|link| valid.is_garbage(&link.alias));
-    garbage.try_for_each(remove)
+    remove(all.iter().filter(|link| valid.is_garbage(&link.alias)))
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ impl Plugin for Bandwidth {
             redirect::remove(&host, &ifbs)?;
             root::remove(&host)?;
         }
-        ifbs.iter().try_for_each(ifb::remove)
+        ifb::remove(&ifbs)
     }
 
     fn check(request: Request<Config>) -> Result<(), Error> {

@@ -73,6 +73,30 @@ impl Gate {
         }
     }
 
+    /// The same for several that are carried out in one step, each of which is authorised before any is carried out.
+    /// Those of links that are not there are left out; where none is left, nothing is done.
+    ///
+    /// Errors: the first [`Refusal`], and whatever `act` answers.
+    pub fn perform_all<O, E>(
+        &mut self,
+        operations: Vec<O>,
+        act: impl FnOnce(&[Permit<O>]) -> Result<(), E>,
+    ) -> Result<(), E>
+    where
+        O: Operation,
+        E: Outcome,
+    {
+        let mut authorised = Vec::with_capacity(operations.len());
+        for operation in operations {
+            match self.authorise(&operation) {
+                Ok(rules) => authorised.push((operation, rules)),
+                Err(Refusal::NotFound(_)) => {}
+                Err(refusal) => return Err(refusal.into()),
+            }
+        }
+        self.act_all(authorised, "allowed", act)
+    }
+
     /// Carries out the inverse of an operation that this gate allowed: what the host does when an
     /// `add` fails half-way. Needs no rule; is always recorded.
     pub fn undo<O, T, E>(
@@ -97,18 +121,10 @@ impl Gate {
         O: Operation,
         E: Outcome,
     {
-        if operations.is_empty() {
-            return Ok(());
-        }
-        let all: Vec<&O> = operations.iter().collect();
-        let intended = self.audit.intend(&all, "undo", &[]);
-        let pending = intended.map_err(Refusal::Unrecorded)?;
-        let start = Instant::now();
-        let permits: Vec<_> = operations.into_iter().map(Permit::new).collect();
-        let outcome = act(&permits);
-        let (answer, took) = (answer_of(&outcome), start.elapsed());
-        self.audit.answer(&pending, &answer, false, took, None);
-        outcome
+        let operations = operations
+            .into_iter()
+            .map(|operation| (operation, Vec::new()));
+        self.act_all(operations.collect(), "undo", act)
     }
 
     /// The rules that allow an operation. Errors: why it is not carried out, which is recorded.
@@ -281,7 +297,7 @@ impl Gate {
         O: Operation,
         E: Outcome,
     {
-        let intended = self.audit.intend(&[&operation], verdict, rules);
+        let intended = self.audit.intend(&[(&operation, rules)], verdict);
         let pending = intended.map_err(Refusal::Unrecorded)?;
         let start = Instant::now();
         let outcome = act(&Permit::new(operation));
@@ -290,6 +306,38 @@ impl Gate {
         let previous = outcome.as_ref().ok().and_then(previous);
         self.audit
             .answer(&pending, &answer, is_refused, took, previous.as_ref());
+        outcome
+    }
+
+    /// The same for several, each with the rules that allow it, in one step; nothing where there are none.
+    fn act_all<O, E>(
+        &mut self,
+        operations: Vec<(O, Vec<String>)>,
+        verdict: &'static str,
+        act: impl FnOnce(&[Permit<O>]) -> Result<(), E>,
+    ) -> Result<(), E>
+    where
+        O: Operation,
+        E: Outcome,
+    {
+        if operations.is_empty() {
+            return Ok(());
+        }
+        let all: Vec<(&O, &[String])> = operations
+            .iter()
+            .map(|(operation, rules)| (operation, rules.as_slice()))
+            .collect();
+        let intended = self.audit.intend(&all, verdict);
+        let pending = intended.map_err(Refusal::Unrecorded)?;
+        let start = Instant::now();
+        let operations = operations.into_iter();
+        let permits: Vec<_> = operations
+            .map(|(operation, _)| Permit::new(operation))
+            .collect();
+        let outcome = act(&permits);
+        let (answer, took) = (answer_of(&outcome), start.elapsed());
+        let is_refused = matches!(&outcome, Err(error) if error.is_refusal());
+        self.audit.answer(&pending, &answer, is_refused, took, None);
         outcome
     }
 }

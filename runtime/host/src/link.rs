@@ -2,7 +2,7 @@
 
 use weir_cni::owner::{is_mark, mark_of_attachment, mark_of_network};
 use weir_grant::{self as grant, Invocation, link};
-use weir_kernel::{self as kernel, Error};
+use weir_kernel::{self as kernel, Code, Error};
 
 use super::bindings::weir::cni::link::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
@@ -10,6 +10,9 @@ use super::convert::mac;
 use super::inverse::{previous, previous_port};
 use super::state::Host;
 use super::undo::Undo;
+
+/// The most links that are deleted in one step: their records are written together, before it.
+const MOST_DELETED: usize = 256;
 
 impl Contract for Host {
     fn create(&mut self, new: contract::NewLink) -> Result<contract::Link, Error> {
@@ -73,6 +76,23 @@ impl Contract for Host {
         self.forget_links();
         self.gate.perform(operation, |permit| {
             kernel::link::delete(&mut self.namespaces, permit)
+        })
+    }
+
+    fn delete_all(&mut self, namespace: Namespace, links: Vec<LinkReference>) -> Result<(), Error> {
+        if links.len() > MOST_DELETED {
+            let why = format!("{} links at once, more than {MOST_DELETED}", links.len());
+            return Err(Error::new(Code::Invalid, why));
+        }
+        self.count_more_calls(links.len());
+        let identified = links.iter().map(|link| {
+            let link = self.identify(namespace, link)?;
+            Ok(link::Delete { link })
+        });
+        let operations = identified.collect::<Result<Vec<_>, Error>>()?;
+        self.forget_links();
+        self.gate.perform_all(operations, |permits| {
+            kernel::link::delete_all(&mut self.namespaces, permits)
         })
     }
 

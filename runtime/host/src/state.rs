@@ -178,6 +178,11 @@ impl Host {
         }
     }
 
+    /// Counts what one call has others do, one for each of `all`: the call itself was counted as one.
+    pub(super) fn count_more_calls(&mut self, all: usize) {
+        self.usage.calls += (all as u64).saturating_sub(1);
+    }
+
     /// Bytes that the host keeps to undo what the plugin did.
     pub(super) fn kept(&self) -> usize {
         self.done.size() + self.uncommitted

@@ -29,6 +29,9 @@ pub use raw::{
     NewMacvlan, NewMaster, NewTap, NewVlan, OperState, Peer, Port, PortChanges, VlanProtocol,
 };
 
+/// The most links that the contract lets be deleted in one step.
+const DELETED_AT_ONCE: usize = 256;
+
 /// One link, as the kernel reports it.
 #[derive(Clone, Debug)]
 pub struct Link {
@@ -374,6 +377,19 @@ pub fn list(
 /// Deletes a link, and with a veth its peer. Errors: `not-found`.
 pub fn delete(namespace: Namespace, link: impl Into<LinkReference>) -> Result<(), OperationError> {
     Ok(raw::delete(namespace, &link.into())?)
+}
+
+/// Deletes several links of one namespace, 256 in each step, and with a veth its peer. A step takes the kernel as
+/// long as one link. Those that are not there are left out.
+pub fn delete_all<L: Into<LinkReference>>(
+    namespace: Namespace,
+    links: impl IntoIterator<Item = L>,
+) -> Result<(), OperationError> {
+    let links: Vec<LinkReference> = links.into_iter().map(Into::into).collect();
+    for step in links.chunks(DELETED_AT_ONCE) {
+        raw::delete_all(namespace, step)?;
+    }
+    Ok(())
 }
 
 /// Changes attributes in one message. Errors: `not-found`, `exists`, `invalid`, `busy`.

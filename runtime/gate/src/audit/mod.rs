@@ -112,15 +112,14 @@ impl Audit {
     /// Records what is about to be done. Errors: why it cannot be, where it must not be done then.
     pub(super) fn intend<O: Operation>(
         &mut self,
-        operations: &[&O],
+        operations: &[(&O, &[String])],
         verdict: &'static str,
-        rules: &[String],
     ) -> Result<Pending, String> {
         // DEL and GC go on, as undoing does: what they left would be nobody's.
         let must = verdict == "allowed" && self.is_add();
         let first = self.next;
         let mut lines = Vec::with_capacity(512 * operations.len());
-        for arguments in operations {
+        for &(arguments, rules) in operations {
             let entry = Entry {
                 operation: O::NAME,
                 arguments,

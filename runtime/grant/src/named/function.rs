@@ -9,6 +9,8 @@ use super::table::OPERATIONS;
 /// `[method]transaction.get` is one of a resource.
 pub fn verbs(capability: Capability, function: &str) -> Vec<Verb> {
     let own = function.rsplit('.').next().unwrap_or(function);
+    // Several at once are so many operations.
+    let own = own.strip_suffix("-all").unwrap_or(own);
     let name = match capability {
         // Whatever it is that the IPAM plugin is run for.
         Capability::Ipam => format!("{capability}.run"),
@@ -63,6 +65,7 @@ mod tests {
         for (capability, function, expected) in [
             (Link, "update-port", &[Verb::Update][..]),
             (Link, "get", &[Verb::Read]),
+            (Link, "delete-all", &[Verb::Delete]),
             (Store, "open", &[Verb::Read, Verb::Write]),
             (Store, "[method]transaction.put", &[Verb::Write]),
             (Ipam, "del", &[Verb::Run]),

@@ -38,48 +38,67 @@ pub fn delete_all(namespaces: &mut Namespaces, permits: &[Permit<Delete>]) -> Re
     }
     let mut outcome = Ok(());
     for permit in permits {
-        let deleted = match delete(namespaces, permit) {
-            Err(error) if error.is_not_found() => Ok(()),
-            deleted => deleted,
-        };
-        outcome = outcome.and(deleted);
+        let deleted = delete(namespaces, permit);
+        outcome = outcome.and(deleted.or_else(unless_gone));
     }
     outcome
 }
 
 fn as_group(socket: &mut RouteSocket, permits: &[Permit<Delete>]) -> Result<(), Error> {
-    let group = free_group(socket)?;
-    for permit in permits {
-        let mut message = by_index(permit.operation().link.index);
-        message.attributes.push(LinkAttribute::Group(group));
-        match socket.change(RouteNetlinkMessage::SetLink(message), 0) {
-            Err(error) if error.is_not_found() => {}
-            set => set?,
+    let links = standing(socket)?;
+    let group = free_group(&links)?;
+    let indexes = permits.iter().map(|permit| permit.operation().link.index);
+    let deleted = delete_group(socket, indexes.clone(), group);
+    if deleted.is_err() {
+        for index in indexes {
+            let former = links.iter().find(|link| link.header.index == index);
+            if let Some(former) = former.and_then(group_of) {
+                // One that is gone has no group.
+                let _ = put_into(socket, index, former);
+            }
         }
     }
+    deleted
+}
+
+fn delete_group(
+    socket: &mut RouteSocket,
+    mut indexes: impl Iterator<Item = u32>,
+    group: u32,
+) -> Result<(), Error> {
+    indexes.try_for_each(|index| put_into(socket, index, group).or_else(unless_gone))?;
     let mut all = LinkMessage::default();
     all.attributes.push(LinkAttribute::Group(group));
-    match socket.change(RouteNetlinkMessage::DelLink(all), 0) {
-        // They were gone before.
-        Err(error) if error.is_not_found() => Ok(()),
-        deleted => deleted,
+    // They may all be gone.
+    let deleted = socket.change(RouteNetlinkMessage::DelLink(all), 0);
+    deleted.or_else(unless_gone)
+}
+
+fn put_into(socket: &mut RouteSocket, index: u32, group: u32) -> Result<(), Error> {
+    let mut message = by_index(index);
+    message.attributes.push(LinkAttribute::Group(group));
+    socket.change(RouteNetlinkMessage::SetLink(message), 0)
+}
+
+fn unless_gone(error: Error) -> Result<(), Error> {
+    match error.is_not_found() {
+        true => Ok(()),
+        false => Err(error),
     }
 }
 
-/// The number of a group in which no link is.
-fn free_group(socket: &mut RouteSocket) -> Result<u32, Error> {
-    let taken: Vec<u32> = standing(socket)?
-        .into_iter()
-        .flat_map(|link| link.attributes)
-        .filter_map(|attribute| match attribute {
-            LinkAttribute::Group(group) => Some(group),
-            _ => None,
-        })
-        .collect();
+/// The number of a group in which none of these links is.
+fn free_group(links: &[LinkMessage]) -> Result<u32, Error> {
+    let is_taken = |group| {
+        links
+            .iter()
+            .filter_map(group_of)
+            .any(|taken| taken == group)
+    };
     for _ in 0..GROUP_ATTEMPTS {
         // People take small numbers.
         let group = random()? | 1 << 31;
-        if !taken.contains(&group) {
+        if !is_taken(group) {
             return Ok(group);
         }
     }
@@ -87,6 +106,15 @@ fn free_group(socket: &mut RouteSocket) -> Result<u32, Error> {
         Code::Exists,
         "every group that was tried is taken",
     ))
+}
+
+fn group_of(link: &LinkMessage) -> Option<u32> {
+    link.attributes
+        .iter()
+        .find_map(|attribute| match attribute {
+            LinkAttribute::Group(group) => Some(*group),
+            _ => None,
+        })
 }
 
 fn random() -> Result<u32, Error> {

@@ -14,7 +14,7 @@ pub(super) const TYPE: u16 = libc::RTM_NEWLINK;
 const HEADER_LENGTH: usize = 16;
 
 /// Those of any link.
-const READ: [u16; 11] = [
+const READ: [u16; 12] = [
     libc::IFLA_ADDRESS,
     libc::IFLA_BROADCAST,
     libc::IFLA_IFNAME,
@@ -25,6 +25,7 @@ const READ: [u16; 11] = [
     libc::IFLA_OPERSTATE,
     libc::IFLA_LINKINFO,
     libc::IFLA_IFALIAS,
+    libc::IFLA_GROUP,
     libc::IFLA_LINK_NETNSID,
 ];
 

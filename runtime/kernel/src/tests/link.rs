@@ -374,6 +374,20 @@ fn deleting_one_end_of_a_veth_deletes_both() {
 }
 
 #[test]
+fn a_link_that_cannot_be_deleted_with_others_stays_as_it_was() {
+    lab(|lab| {
+        let links = [lab.bridge("br0"), lab.bridge("br1"), lab.facts(Host, "lo")];
+        lab.ip(Host, &["link", "set", "lo", "group", "7"]);
+        let deletes = links.map(|link| Delete { link }).to_vec();
+        let error = lab.perform_all(deletes, link::delete_all).unwrap_err();
+        assert_eq!(error.code, Code::Unsupported);
+        assert!(error.message.contains("`lo`"), "{error}");
+        assert!(!exists(lab, Host, "br0") && !exists(lab, Host, "br1"));
+        assert_eq!(lab.show(Host, &["link", "show", "lo"])["group"], "7");
+    });
+}
+
+#[test]
 fn a_link_moves_under_a_new_name_or_not_at_all() {
     lab(|lab| {
         lab.bridge("br0");

@@ -70,6 +70,16 @@ impl Lab {
             .perform(operation, |permit| act(&mut self.namespaces, permit))
     }
 
+    /// The same for several in one step.
+    pub(crate) fn perform_all<O: Operation>(
+        &mut self,
+        operations: Vec<O>,
+        act: fn(&mut Namespaces, &[Permit<O>]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.gate
+            .perform_all(operations, |permits| act(&mut self.namespaces, permits))
+    }
+
     fn namespace(&mut self, which: Namespace) -> &mut NetworkNamespace {
         self.namespaces.of(which).expect("both are there")
     }

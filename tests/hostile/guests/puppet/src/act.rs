@@ -1,5 +1,7 @@
 //! The functions of the contract by their names.
 
+use std::iter;
+
 use weir_sdk::bindings::weir::cni::cni::Failure;
 use weir_sdk::bindings::weir::cni::store::{Access, Location, Transaction};
 use weir_sdk::bindings::weir::cni::traffic::{
@@ -127,6 +129,7 @@ fn of_link(function: &str, order: &Order) -> Answer {
                 .join(" "))
         }
         "delete" => done(link::delete(there, &link)),
+        "delete-all" => done(link::delete_all(there, &links(order))),
         "update" => done(link::update(there, &link, &changes(order))),
         "update-port" => {
             let changes = link::PortChanges {
@@ -153,6 +156,15 @@ fn of_link(function: &str, order: &Order) -> Answer {
         "wait-up" => done(link::wait_up(there, &link, 10)),
         _ => unknown(order),
     }
+}
+
+/// The link that is named and the other one, so many times.
+fn links(order: &Order) -> Vec<LinkReference> {
+    let mut links = vec![order.reference()];
+    if !order.other.is_empty() {
+        links.push(LinkReference::Name(order.other.clone()));
+    }
+    iter::repeat_n(links, order.many.max(1)).flatten().collect()
 }
 
 fn new_link(order: &Order) -> link::NewLink {
