@@ -17,9 +17,10 @@ use crate::Error;
 /// yet is where it would be made.
 /// Errors: `invalid`.
 pub(super) fn check(paths: &Paths, directory: &Path) -> Result<(), Error> {
-    let real = resolve(directory)?;
+    let mut walked = Walked::default();
+    let real = resolve(directory, &mut walked)?;
     for own in paths.own() {
-        let own_real = resolve(&own)?;
+        let own_real = resolve(&own, &mut walked)?;
         let relation = match () {
             () if real == own_real => "is",
             () if real.starts_with(&own_real) => "is in",
@@ -41,7 +42,7 @@ pub(super) fn check(paths: &Paths, directory: &Path) -> Result<(), Error> {
 ///
 /// Errors: `invalid`.
 pub(super) fn check_links(paths: &Paths, directory: &Path) -> Result<(), Error> {
-    let real = resolve(directory)?;
+    let real = resolve(directory, &mut Walked::default())?;
     let (named, led) = (paths.on_node(directory), paths.on_node(&real));
     match is_systems(&led) && !is_systems(&named) {
         true => Err(Error::invalid(format!(
@@ -53,13 +54,14 @@ pub(super) fn check_links(paths: &Paths, directory: &Path) -> Result<(), Error> 
     }
 }
 
-fn resolve(path: &Path) -> Result<PathBuf, Error> {
-    real(path).map_err(|e| Error::from(e).while_doing(format!("looking for `{}`", path.display())))
+fn resolve(path: &Path, walked: &mut Walked) -> Result<PathBuf, Error> {
+    real(path, walked)
+        .map_err(|e| Error::from(e).while_doing(format!("looking for `{}`", path.display())))
 }
 
 /// The path without symbolic links, of as much of it as exists.
-fn real(path: &Path) -> io::Result<PathBuf> {
-    if is_real(path) {
+fn real(path: &Path, walked: &mut Walked) -> io::Result<PathBuf> {
+    if walked.is_real(path) {
         return Ok(path.to_owned());
     }
     let error = match path.canonicalize() {
@@ -68,23 +70,50 @@ fn real(path: &Path) -> io::Result<PathBuf> {
     };
     let missing = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
     match path.parent().zip(path.file_name()) {
-        Some((parent, name)) if missing => Ok(real(parent)?.join(name)),
+        Some((parent, name)) if missing => Ok(real(parent, walked)?.join(name)),
         _ => Err(error),
     }
 }
 
-/// Whether there is no symbolic link in what exists of a path. Most often there is none, and to have one call of
-/// the kernel say so takes less than to ask about each directory.
-fn is_real(path: &Path) -> bool {
-    if path.components().any(|part| part == Component::ParentDir) {
-        return false;
+/// What is known of paths that were looked at together, most of which have the first directories in common.
+#[derive(Default)]
+struct Walked {
+    /// Exist, without a symbolic link on the way.
+    real: Vec<PathBuf>,
+    /// Do not exist, in directories that are real.
+    missing: Vec<PathBuf>,
+}
+
+impl Walked {
+    /// Whether there is no symbolic link in what exists of a path. Most often there is none, and to have one call of
+    /// the kernel say so takes less than to ask about each directory.
+    fn is_real(&mut self, path: &Path) -> bool {
+        if path.components().any(|part| part == Component::ParentDir) {
+            return false;
+        }
+        if self.missing.iter().any(|missing| path.starts_with(missing)) {
+            return true;
+        }
+        let how = OpenHow::new()
+            .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
+            .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
+        let mut missing = None;
+        for place in path.ancestors() {
+            let is_known = self.real.iter().any(|real| real.starts_with(place));
+            let there = match is_known {
+                true => Ok(()),
+                false => openat2(AT_FDCWD, place, how).map(drop),
+            };
+            match there {
+                Ok(()) => {
+                    self.real.push(place.to_owned());
+                    self.missing.extend(missing.map(Path::to_owned));
+                    return true;
+                }
+                Err(Errno::ENOENT) => missing = Some(place),
+                Err(_) => return false,
+            }
+        }
+        false
     }
-    let how = OpenHow::new()
-        .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
-        .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
-    let first_there = path
-        .ancestors()
-        .map(|place| openat2(AT_FDCWD, place, how))
-        .find(|opened| !matches!(opened, Err(Errno::ENOENT)));
-    matches!(first_there, Some(Ok(_)))
 }
