@@ -12,9 +12,11 @@ use weir_cni::{
     validate_interface_name,
 };
 use weir_files::Paths;
+use weir_grant::Namespace::Container;
 use weir_grant::firewall::RemoveReference;
 use weir_kernel::Namespaces;
-use weir_kernel::without_permit::marked_links;
+use weir_kernel::link::LinkReference;
+use weir_kernel::without_permit::{find_link, marked_links};
 use weir_network::{Attachment, Cache, Cached, is_of_node};
 
 use crate::cli::output::show;
@@ -168,12 +170,12 @@ impl Attached {
         self.attachment.namespace().is_some()
     }
 
-    /// Whether it is there now: its namespace, and the runtime's word of it.
+    /// Whether it is there now: the runtime's word of it, its namespace, and its interface. A DEL that is under way removes
+    /// the interface before it looks for what else there is to remove, and the runtime takes its word back at the end.
     pub fn is_still_there(&self, paths: &Paths) -> bool {
         let cached = Cache::new(paths).get(&self.list.name, &self.attachment);
         let is_cached = !matches!(cached, Ok(None));
-        let opened = open(&self.cached);
-        is_cached && opened.is_ok_and(|attachment| attachment.namespace().is_some())
+        is_cached && open(&self.cached).is_ok_and(|attachment| has_interface(&attachment))
     }
 
     /// The configurations of the list's plugins of a type.
@@ -210,6 +212,19 @@ impl Attached {
             addresses: self.result.ips.iter().map(|ip| ip.address.addr()).collect(),
         }
     }
+}
+
+/// Whether the container has the interface; also where that cannot be told.
+fn has_interface(attachment: &Attachment) -> bool {
+    let Some(namespace) = attachment.namespace() else {
+        return false;
+    };
+    let name = LinkReference::Name(attachment.ifname.clone());
+    let found = namespace.try_clone().map(|namespace| {
+        let mut namespaces = Namespaces::new(Some(namespace));
+        find_link(namespaces.of(Container)?, &name)
+    });
+    !matches!(found, Ok(Err(error)) if error.is_not_found())
 }
 
 /// A namespace that is gone is no error.
