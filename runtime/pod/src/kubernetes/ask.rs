@@ -1,14 +1,15 @@
 //! One request of the API server: what is asked, of which object, and how people call it.
 
 use std::fmt;
+use std::io::Cursor;
 
 use http::{Method, Request};
-use kube::client::Body;
 use serde_json::Value;
 use weir_cni::Error;
 
 use super::super::codes;
 use super::super::reference::Reference;
+use super::connection::Body;
 
 /// A kind of object, as URLs and RBAC rules have it.
 pub(super) struct Resource {
@@ -154,8 +155,8 @@ impl Ask {
         match &self.body {
             Some((kind, body)) => request
                 .header(http::header::CONTENT_TYPE, *kind)
-                .body(Body::from(body.clone())),
-            None => request.body(Body::empty()),
+                .body(Body::new(Cursor::new(body.clone()))),
+            None => request.body(Body::default()),
         }
     }
 

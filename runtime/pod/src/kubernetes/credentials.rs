@@ -5,12 +5,16 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use http::HeaderMap;
 use kube::Config;
 use kube::config::{AuthInfo, Cluster, Kubeconfig};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use weir_files::Paths;
 use weir_files::ownership::{self, Untrusted};
+
+use super::tls::Identity;
+use super::user;
 
 pub(super) const HOST: &str = "KUBERNETES_SERVICE_HOST";
 const PORT: &str = "KUBERNETES_SERVICE_PORT";
@@ -36,20 +40,27 @@ pub(super) struct Service {
 /// Who weir is to the API server.
 pub(super) struct Credentials {
     pub config: Config,
+    /// What each request has.
+    pub headers: HeaderMap,
+    pub identity: Option<Identity>,
     /// All of them, as text.
-    identity: String,
+    text: String,
 }
 
 impl Credentials {
     pub(super) fn are_those(&self, other: &Self) -> bool {
-        self.identity == other.identity
+        self.text == other.text
     }
 
-    fn new(config: Config) -> Result<Self, String> {
+    fn new(config: Config, paths: &Paths) -> Result<Self, String> {
         let user = serde_json::to_value(&config.auth_info).map_err(|error| error.to_string())?;
-        expect_sendable(user["token"].as_str().unwrap_or_default())?;
-        let identity = format!("{} {:?} {user}", config.cluster_url, config.root_cert);
-        Ok(Self { config, identity })
+        let identity = user::identity(&config.auth_info, |file| read(Path::new(file), paths))?;
+        Ok(Self {
+            headers: user::headers(&config.auth_info)?,
+            text: format!("{} {:?} {user}", config.cluster_url, config.root_cert),
+            identity,
+            config,
+        })
     }
 }
 
@@ -74,11 +85,11 @@ impl Source {
 
     /// Reads them as they are now. Errors: where they should be, and what is wrong there.
     pub(super) fn read(&self) -> Result<Credentials, String> {
-        let config = match self {
-            Self::Kubeconfig { place, paths } => by_kubeconfig(place, paths),
-            Self::ServiceAccount { service, paths } => by_service_account(service, paths),
+        let (config, paths) = match self {
+            Self::Kubeconfig { place, paths } => (by_kubeconfig(place, paths), paths),
+            Self::ServiceAccount { service, paths } => (by_service_account(service, paths), paths),
         };
-        let credentials = config.and_then(Credentials::new);
+        let credentials = config.and_then(|config| Credentials::new(config, paths));
         credentials.map_err(|wrong| format!("{self}: {wrong}"))
     }
 }
@@ -169,7 +180,7 @@ impl Files<'_> {
         self.place("client-key", &mut user.client_key)
     }
 
-    /// The client reads it: nobody can change it after it was looked at.
+    /// It is read later: nobody can change it after it was looked at.
     fn place(&self, key: &str, file: &mut Option<String>) -> Result<(), String> {
         let Some(path) = file.as_deref().map(Path::new) else {
             return Ok(());
@@ -209,16 +220,6 @@ fn read_token(user: &mut AuthInfo, paths: &Paths) -> Result<(), String> {
         read(Path::new(&file), paths).map_err(|error| format!("tokenFile {file}: {error}"))?;
     user.token = Some(token.trim().to_owned().into());
     Ok(())
-}
-
-/// The client expects that a token fits into the head of a request.
-fn expect_sendable(token: &str) -> Result<(), String> {
-    match http::HeaderValue::from_str(token) {
-        Ok(_) => Ok(()),
-        Err(_) => {
-            Err("the token has a character that no token has, such as a line's end".to_owned())
-        }
-    }
 }
 
 fn by_service_account(service: &Service, paths: &Paths) -> Result<Config, String> {

@@ -1,15 +1,18 @@
 //! The Kubernetes API server, as weir speaks to it: five kinds of request, and a bound for everything.
 //!
-//! The crate `kube` brings connections, TLS and credentials. What is asked is in `ask`, how often in
-//! `repeat`, what the objects look like in `object`, and what is said of a failure in `failure`.
+//! The crate `kube` reads kubeconfigs, `rustls` and `hyper` bring TLS and HTTP (docs/decisions/kube.md). What is asked is
+//! in `ask`, how often in `repeat`, what the objects look like in `object`, and what is said of a failure in `failure`.
 
 mod ask;
+mod connection;
 mod credentials;
 mod event;
 mod failure;
 mod object;
 mod repeat;
 mod session;
+mod tls;
+mod user;
 
 use std::cell::RefCell;
 use std::path::Path;

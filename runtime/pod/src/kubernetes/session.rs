@@ -1,22 +1,25 @@
 //! A connection to the API server, with the credentials that it was opened with.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use kube::Client;
+use http_body_util::BodyExt;
 use rustls::crypto::ring;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use super::ask::Ask;
+use super::connection::Connection;
 use super::credentials::{Credentials, Source};
 use super::failure::Failure;
 use super::repeat::Limits;
+use super::tls;
 
 /// What calls share.
 pub(super) struct Session {
     /// None only while it is dropped.
     runtime: Option<Runtime>,
-    client: Client,
+    connection: Connection,
     credentials: Credentials,
     limits: Limits,
 }
@@ -24,13 +27,11 @@ pub(super) struct Session {
 impl Session {
     /// Reads the credentials. Nobody is asked yet.
     pub(super) fn open(source: &Source, limits: Limits) -> Result<Self, Failure> {
-        // Where somebody was first, it is the same one: weir is built with no other.
-        let _ = ring::default_provider().install_default();
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::of_connection(&error))?;
         let credentials = source.read().map_err(Failure::Credentials)?;
         Ok(Self {
-            client: client(&runtime, &credentials, limits)?,
+            connection: connection(&runtime, &credentials, limits)?,
             runtime: Some(runtime),
             credentials,
             limits,
@@ -43,7 +44,7 @@ impl Session {
         if credentials.are_those(&self.credentials) {
             return Ok(false);
         }
-        self.client = client(self.runtime(), &credentials, self.limits)?;
+        self.connection = connection(self.runtime(), &credentials, self.limits)?;
         self.credentials = credentials;
         Ok(true)
     }
@@ -58,11 +59,12 @@ impl Session {
     async fn exchange(&self, ask: &Ask) -> Result<Vec<u8>, Failure> {
         let request = ask.request();
         let request = request.map_err(|error| Failure::of_connection(&error))?;
-        let response = self.client.send(request).await;
+        let response = self.connection.send(request).await;
         let response = response.map_err(|error| Failure::of_connection(&error))?;
         let (head, body) = response.into_parts();
-        let body = body.collect_bytes().await;
+        let body = body.collect().await;
         let body = body.map_err(|error| Failure::of_connection(&error))?;
+        let body = body.to_bytes();
         if head.status.is_success() {
             return Ok(body.into());
         }
@@ -85,12 +87,22 @@ impl Drop for Session {
     }
 }
 
-fn client(runtime: &Runtime, credentials: &Credentials, limits: Limits) -> Result<Client, Failure> {
-    let mut config = credentials.config.clone();
-    config.connect_timeout = Some(limits.request);
-    // `repeat` has the bounds.
-    config.default_retry = false;
+fn connection(
+    runtime: &Runtime,
+    credentials: &Credentials,
+    limits: Limits,
+) -> Result<Connection, Failure> {
     let _inside = runtime.enter();
-    Client::try_from(config)
+    let provider = Arc::new(ring::default_provider());
+    let tls = tls::of(
+        &credentials.config,
+        credentials.identity.as_ref(),
+        &provider,
+    );
+    let connection = tls.and_then(|tls| {
+        let headers = credentials.headers.clone();
+        Connection::new(&credentials.config, tls, headers, limits.request)
+    });
+    connection
         .map_err(|error| Failure::Credentials(format!("the credentials cannot be used: {error}")))
 }
