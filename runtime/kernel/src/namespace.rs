@@ -269,13 +269,16 @@ impl NetworkNamespace {
             None => KEPT.take(),
             Some(_) => None,
         };
-        if let Some(socket) = kept
-            && is_same(of_socket(&socket)?, own()?)?
-        {
-            return Ok(socket);
+        match kept {
+            Some(socket) if is_of_own(&socket).unwrap_or(false) => Ok(socket),
+            _ => self.enter(NetfilterSocket::open)?,
         }
-        self.enter(NetfilterSocket::open)?
     }
+}
+
+/// Whether a socket is of the namespace that the process is in.
+fn is_of_own(socket: &NetfilterSocket) -> Result<bool, Error> {
+    Ok(is_same(of_socket(socket)?, own()?)?)
 }
 
 /// The namespace that the process is in: opened once, by whichever of the two namespaces needs it first.

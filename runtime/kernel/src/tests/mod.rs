@@ -7,6 +7,7 @@ mod firewall;
 mod kinds;
 mod link;
 mod lock;
+mod namespace;
 mod neighbour;
 mod route;
 mod sysctl;
