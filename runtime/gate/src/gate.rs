@@ -1,6 +1,6 @@
 //! The gate of one invocation: what the grant allows, and what is recorded of it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use weir_grant::link::{LinkFacts, Read};
@@ -8,7 +8,7 @@ use weir_grant::{
     Capabilities, Capability, Decision, Invocation, Namespace, Operation, Rule, Section, decide,
 };
 
-use crate::audit::Audit;
+use crate::audit::{Audit, Pending};
 use crate::outcome::{Outcome, answer_of};
 use crate::permit::Permit;
 use crate::refusal::{Denied, Refusal};
@@ -301,11 +301,9 @@ impl Gate {
         let pending = intended.map_err(Refusal::Unrecorded)?;
         let start = Instant::now();
         let outcome = act(&Permit::new(operation));
-        let (answer, took) = (answer_of(&outcome), start.elapsed());
-        let is_refused = matches!(&outcome, Err(error) if error.is_refusal());
+        let took = start.elapsed();
         let previous = outcome.as_ref().ok().and_then(previous);
-        self.audit
-            .answer(&pending, &answer, is_refused, took, previous.as_ref());
+        self.answer(&pending, &outcome, took, previous);
         outcome
     }
 
@@ -335,10 +333,22 @@ impl Gate {
             .map(|(operation, _)| Permit::new(operation))
             .collect();
         let outcome = act(&permits);
-        let (answer, took) = (answer_of(&outcome), start.elapsed());
-        let is_refused = matches!(&outcome, Err(error) if error.is_refusal());
-        self.audit.answer(&pending, &answer, is_refused, took, None);
+        self.answer(&pending, &outcome, start.elapsed(), None);
         outcome
+    }
+
+    /// Records what came of what was about to be done.
+    fn answer<T, E: Outcome>(
+        &mut self,
+        pending: &Pending,
+        outcome: &Result<T, E>,
+        took: Duration,
+        previous: Option<Value>,
+    ) {
+        let answer = answer_of(outcome);
+        let is_refused = matches!(outcome, Err(error) if error.is_refusal());
+        self.audit
+            .answer(pending, &answer, is_refused, took, previous.as_ref());
     }
 }
 
