@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use nix::sys::mman::{MmapAdvise, ProtFlags, madvise, mprotect};
+use nix::sys::mman::{ProtFlags, mprotect};
 use wasmtime::{CustomCodeMemory, Result};
 
 /// Linux's page size on every architecture that the engine compiles for, or a divisor of it.
@@ -18,21 +18,11 @@ impl CustomCodeMemory for InPlace {
     }
 
     fn publish_executable(&self, ptr: *const u8, len: usize) -> Result<()> {
-        populate(ptr, len);
         protect(ptr, len, ProtFlags::PROT_READ | ProtFlags::PROT_EXEC)
     }
 
     fn unpublish_executable(&self, ptr: *const u8, len: usize) -> Result<()> {
         protect(ptr, len, ProtFlags::PROT_READ)
-    }
-}
-
-/// Has the kernel map the pages in one step: they are read all over, with a fault for each sixteen of them. A kernel
-/// before 5.14 does not know how.
-fn populate(ptr: *const u8, len: usize) {
-    if let Some(start) = NonNull::new(ptr.cast_mut().cast::<c_void>()) {
-        // SAFETY: the pages are there to be read, and reading is all that happens to them.
-        let _ = unsafe { madvise(start, len, MmapAdvise::MADV_POPULATE_READ) };
     }
 }
 
