@@ -30,13 +30,14 @@ SANDBOXED_ONLY := $(addprefix weir-example-,hostile labels) $(addprefix weir-hos
 # always the same, and no library is built twice.
 ALL := --workspace $(addprefix --exclude ,$(SANDBOXED_ONLY))
 
-# The toolchain's own linker, which is faster than the system's, puts functions that call each other side by side, and
-# those that a profile says are never called by an ADD into a section of their own.
+# The toolchain's own linker, which is faster than the system's, and puts functions that a profile says are never called
+# by an ADD into a section of their own.
 LLD := $(wildcard $(shell command -v rustc >/dev/null && rustc --print sysroot)/lib/rustlib/$(ARCH)-unknown-linux-gnu/bin/gcc-ld)
 rustflags-of = CARGO_TARGET_$(shell echo $(1) | tr a-z- A-Z_)_RUSTFLAGS
 RUSTFLAGS_OF_TARGET := $(call rustflags-of,$(TARGET))
-export $(RUSTFLAGS_OF_TARGET) := $(if $(LLD),-C link-arg=-B$(LLD) -C link-arg=-fuse-ld=lld \
-	-C link-arg=-zkeep-text-section-prefix)
+# The binary has a fixed address: a start costs no relocations (docs/decisions/fixed-address.md).
+export $(RUSTFLAGS_OF_TARGET) := -C relocation-model=static $(if $(LLD),-C link-arg=-B$(LLD) \
+	-C link-arg=-fuse-ld=lld -C link-arg=-zkeep-text-section-prefix)
 
 # A profile of what an ADD runs, by which the installed binary is optimised. It is an input of a release, published
 # beside it with its digest: with that file here the same binary is built again (docs/decisions/speed.md).
