@@ -42,8 +42,12 @@ export $(RUSTFLAGS_OF_TARGET) := -C relocation-model=static $(if $(LLD),-C link-
 # A profile of what an ADD runs, by which the installed binary is optimised. It is an input of a release, published
 # beside it with its digest: with that file here the same binary is built again (docs/decisions/speed.md).
 PROFILE  ?= target/$(ARCH).profdata
+# Cargo does not build a registry's crate again when a file changes that its flags name: the cfg, which nothing reads,
+# is another one with every profile. What runs once in an ADD is not cold, as the two thresholds would have it.
 PROFILED := $(if $(wildcard $(PROFILE)),-C profile-use=$(abspath $(PROFILE)) \
-	-C llvm-args=-no-pgo-warn-mismatch -C llvm-args=-enable-split-machine-functions)
+	--cfg profile_$(shell sha256sum $(PROFILE) | cut -c1-16) -C llvm-args=-no-pgo-warn-mismatch \
+	-C llvm-args=-profile-summary-cold-count=0 \
+	-C llvm-args=-enable-split-machine-functions -C llvm-args=-mfs-psi-cutoff=0)
 
 # A plugin without optimisation is built no sooner, and takes three times as long to compile ahead of time.
 SMALL := -C opt-level=s -C codegen-units=1 -C debug-assertions=off -C overflow-checks=off
