@@ -38,6 +38,8 @@ RUSTFLAGS_OF_TARGET := $(call rustflags-of,$(TARGET))
 # The binary has a fixed address: a start costs no relocations (docs/decisions/fixed-address.md).
 export $(RUSTFLAGS_OF_TARGET) := -C relocation-model=static $(if $(LLD),-C link-arg=-B$(LLD) \
 	-C link-arg=-fuse-ld=lld -C link-arg=-zkeep-text-section-prefix)
+# The examples in the documentation are linked with what was built so.
+export $(RUSTFLAGS_OF_TARGET:FLAGS=DOCFLAGS) := -C relocation-model=static
 
 # A profile of what an ADD runs, by which the installed binary is optimised. It is an input of a release, published
 # beside it with its digest: with that file here the same binary is built again (docs/decisions/speed.md).
