@@ -8,6 +8,9 @@ use crate::source::{Crate, below};
 /// Functions of the kernel layer that touch nothing.
 pub const PURE: [&str; 1] = ["firewall::masquerade_chain"];
 
+/// What stands for the gate's consent: its permit, or the gate itself, which is asked.
+const CONSENT: [&str; 2] = ["Permit", "Gate"];
+
 #[derive(Debug)]
 pub struct Function {
     /// Where users find it.
@@ -62,12 +65,12 @@ fn describe(module: &str, function: &ItemFn) -> Function {
     }
 }
 
-/// Whether an argument is a `Permit`, or several.
+/// Whether an argument is of one of the types in [`CONSENT`], or several of them.
 fn is_permit(argument: &FnArg) -> bool {
     struct Sought(bool);
     impl<'ast> Visit<'ast> for Sought {
         fn visit_path_segment(&mut self, segment: &'ast syn::PathSegment) {
-            self.0 |= segment.ident == "Permit";
+            self.0 |= CONSENT.iter().any(|consent| segment.ident == consent);
             syn::visit::visit_path_segment(self, segment);
         }
     }

@@ -1,9 +1,11 @@
 //! The gate of one invocation: what the grant allows, and what is recorded of it.
 
+mod disclosure;
+
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use weir_grant::link::{LinkFacts, Read};
+use weir_grant::link::LinkFacts;
 use weir_grant::{
     Capabilities, Capability, Decision, Invocation, Namespace, Operation, Rule, Section, decide,
 };
@@ -12,6 +14,7 @@ use crate::audit::{Audit, Pending};
 use crate::outcome::{Outcome, answer_of};
 use crate::permit::Permit;
 use crate::refusal::{Denied, Refusal};
+use disclosure::not_found;
 
 /// Stands between one invocation of one plugin and the kernel.
 pub struct Gate {
@@ -52,24 +55,24 @@ impl Gate {
         O: Operation,
         E: Outcome,
     {
-        self.perform_noting(operation, |_| None, act)
+        self.perform_noting(operation, |permit, _| act(permit))
     }
 
-    /// The same for what changes a value: `previous` tells which one it had.
+    /// The same where `act` may note the value that something had before, for the record.
     pub fn perform_noting<O, T, E>(
         &mut self,
         operation: O,
-        previous: impl FnOnce(&T) -> Option<Value>,
-        act: impl FnOnce(&Permit<O>) -> Result<T, E>,
+        act: impl FnOnce(&Permit<O>, &mut Option<Value>) -> Result<T, E>,
     ) -> Result<T, E>
     where
         O: Operation,
         E: Outcome,
     {
         let rules = self.authorise(&operation)?;
-        match self.audit.is_recorded::<O>() {
-            true => self.act(operation, "allowed", &rules, previous, act),
-            false => act(&Permit::new(operation)),
+        if self.audit.is_recorded::<O>() {
+            self.act(operation, "allowed", &rules, act)
+        } else {
+            act(&Permit::new(operation), &mut None)
         }
     }
 
@@ -108,7 +111,7 @@ impl Gate {
         O: Operation,
         E: Outcome,
     {
-        self.act(operation, "undo", &[], |_| None, act)
+        self.act(operation, "undo", &[], |permit, _| act(permit))
     }
 
     /// The same for several that are carried out in one step; nothing where there are none.
@@ -170,41 +173,6 @@ impl Gate {
                 closest: closest.map(|closest| closest.of(section)),
             }),
         }
-    }
-
-    /// What a plugin is told of a denial. Of a link of the host that is hidden from it, it is told what it would be told if
-    /// there were no such link.
-    fn told<O: Operation>(&self, operation: &O, denied: &Denied) -> Refusal {
-        let blind = self.without_hidden_links(operation);
-        let told = blind.and_then(|blind| match self.decide(&blind) {
-            Ok(_) => not_found(&blind),
-            Err(denied) => Some(Refusal::Denied(denied)),
-        });
-        told.unwrap_or_else(|| Refusal::Denied(denied.clone()))
-    }
-
-    /// An operation as if the links that are hidden from the plugin were not there; none where it names no such link.
-    fn without_hidden_links<O: Operation>(&self, operation: &O) -> Option<O> {
-        let mut blind = operation.clone();
-        let mut is_blind = false;
-        for link in blind.links_mut() {
-            if self.is_hidden(link) {
-                *link = link.absent();
-                is_blind = true;
-            }
-        }
-        is_blind.then_some(blind)
-    }
-
-    /// Whether a plugin must not learn that there is a link: one of the host that it may not look at. Where it may create
-    /// one of that name, it finds out by that.
-    fn is_hidden(&self, link: &LinkFacts) -> bool {
-        let mut rules = self.capabilities.link.iter();
-        let mut may_create = || rules.any(|rule| rule.may_create_named(link, &self.invocation));
-        link.namespace == Namespace::Host
-            && !link.is_absent()
-            && !self.allows(&Read { link: link.clone() })
-            && (link.by_index || !may_create())
     }
 
     /// Whether `operation` would be allowed. Nothing is done, and nothing recorded.
@@ -290,8 +258,7 @@ impl Gate {
         operation: O,
         verdict: &'static str,
         rules: &[String],
-        previous: impl FnOnce(&T) -> Option<Value>,
-        act: impl FnOnce(&Permit<O>) -> Result<T, E>,
+        act: impl FnOnce(&Permit<O>, &mut Option<Value>) -> Result<T, E>,
     ) -> Result<T, E>
     where
         O: Operation,
@@ -300,10 +267,15 @@ impl Gate {
         let intended = self.audit.intend(&[(&operation, rules)], verdict);
         let pending = intended.map_err(Refusal::Unrecorded)?;
         let start = Instant::now();
-        let outcome = act(&Permit::new(operation));
+        let mut previous = None;
+        let outcome = act(&Permit::new(operation), &mut previous);
         let took = start.elapsed();
-        let previous = outcome.as_ref().ok().and_then(previous);
-        self.answer(&pending, &outcome, took, previous);
+        self.answer(
+            &pending,
+            &outcome,
+            took,
+            previous.filter(|_| outcome.is_ok()),
+        );
         outcome
     }
 
@@ -350,10 +322,4 @@ impl Gate {
         self.audit
             .answer(pending, &answer, is_refused, took, previous.as_ref());
     }
-}
-
-/// That a link that it names is not there; none where all are.
-fn not_found<O: Operation>(operation: &O) -> Option<Refusal> {
-    let absent = operation.links().into_iter().find(|link| link.is_absent());
-    absent.map(|link| Refusal::NotFound(link.not_found()))
 }

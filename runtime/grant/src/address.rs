@@ -71,6 +71,20 @@ impl Family {
     }
 }
 
+/// One address of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    pub address: IpNet,
+    /// The other end of a point-to-point address.
+    pub peer: Option<IpAddr>,
+    /// IPv4 only.
+    pub broadcast: Option<IpAddr>,
+    /// IPv6: duplicate address detection is still under way.
+    pub tentative: bool,
+    /// IPv6: duplicate address detection found the address taken.
+    pub duplicate: bool,
+}
+
 impl Operation for Add {
     type Rule = AddressRule;
     const NAME: &'static str = "address.add";

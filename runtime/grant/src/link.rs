@@ -1,9 +1,12 @@
 //! Capability `link`: network devices.
 
+mod state;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::state::{Details, Link, LinkReference, OperState, Peer, Port};
 pub use super::facts::LinkFacts;
 use super::facts::names_links;
 use super::fields::Verbs;

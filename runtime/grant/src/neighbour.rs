@@ -66,6 +66,16 @@ pub struct Announce {
     pub addresses: Vec<IpAddr>,
 }
 
+/// One entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    pub address: IpAddr,
+    pub mac: Option<Mac>,
+    pub state: State,
+    /// A proxy entry (`NTF_PROXY`).
+    pub proxy: bool,
+}
+
 impl Operation for Add {
     type Rule = NeighbourRule;
     const NAME: &'static str = "neighbour.add";

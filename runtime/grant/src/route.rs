@@ -30,14 +30,15 @@ pub enum RouteKind {
     Throw,
 }
 
-/// A route of one namespace.
+/// A route of one namespace. A plugin names its links; the kernel tells their indexes (`Route<u32>`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Route {
+#[serde(bound(deserialize = "L: Deserialize<'de>"))]
+pub struct Route<L = LinkFacts> {
     pub destination: IpNet,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub link: Option<LinkFacts>,
+    pub link: Option<L>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<IpAddr>,
     pub table: u32,
@@ -54,7 +55,7 @@ pub struct Route {
     pub kind: RouteKind,
     pub on_link: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub next_hops: Vec<NextHop>,
+    pub next_hops: Vec<NextHop<L>>,
 }
 
 impl Route {
@@ -78,13 +79,43 @@ impl Route {
     }
 }
 
+impl<L> Route<L> {
+    /// The same route with its links named in another way. Errors: the first of `name`.
+    pub fn with_links<M, E>(self, mut name: impl FnMut(L) -> Result<M, E>) -> Result<Route<M>, E> {
+        let mut next_hops = Vec::with_capacity(self.next_hops.len());
+        for hop in self.next_hops {
+            next_hops.push(NextHop {
+                gateway: hop.gateway,
+                link: hop.link.map(&mut name).transpose()?,
+                weight: hop.weight,
+                on_link: hop.on_link,
+            });
+        }
+        Ok(Route {
+            destination: self.destination,
+            gateway: self.gateway,
+            link: self.link.map(&mut name).transpose()?,
+            source: self.source,
+            table: self.table,
+            scope: self.scope,
+            priority: self.priority,
+            mtu: self.mtu,
+            advmss: self.advmss,
+            protocol: self.protocol,
+            kind: self.kind,
+            on_link: self.on_link,
+            next_hops,
+        })
+    }
+}
+
 /// One of several equal-cost next hops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NextHop {
+pub struct NextHop<L = LinkFacts> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub link: Option<LinkFacts>,
+    pub link: Option<L>,
     /// 1 to 256.
     pub weight: u16,
     pub on_link: bool,

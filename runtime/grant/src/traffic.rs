@@ -154,14 +154,14 @@ pub struct Class {
 /// What happens to a packet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Action {
-    /// It goes out of another link.
-    Redirect(LinkFacts),
+pub enum Action<L = LinkFacts> {
+    /// It goes out of another link. The kernel tells its index, or 0 when that is gone.
+    Redirect(L),
     /// It is put into a class.
     Classify(Handle),
 }
 
-impl Action {
+impl<L> Action<L> {
     /// The word of a grant for it.
     pub fn word(&self) -> &'static str {
         match self {
@@ -173,7 +173,7 @@ impl Action {
 
 /// A filter of a discipline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Filter {
+pub struct Filter<L = LinkFacts> {
     pub parent: Handle,
     /// Lower is earlier; 0: the kernel chooses.
     pub priority: u16,
@@ -181,7 +181,7 @@ pub struct Filter {
     pub source: Option<IpNet>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<IpNet>,
-    pub action: Action,
+    pub action: Action<L>,
 }
 
 /// Adds a discipline to a link.

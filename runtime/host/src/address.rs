@@ -2,15 +2,14 @@
 
 use ipnet::IpNet;
 use weir_grant::address;
-use weir_kernel::{self as kernel, Error};
+use weir_kernel::{Broker, Error};
 
 use super::bindings::weir::cni::address::{Address, Host as Contract, NewAddress};
 use super::bindings::weir::cni::types::{IpFamily, IpNetwork, LinkReference, Namespace};
 use super::convert::network;
-use super::state::Host;
-use super::undo::Undo;
+use super::facts::{identify, overlap};
 
-impl Contract for Host {
+impl Contract for Broker {
     fn add(
         &mut self,
         namespace: Namespace,
@@ -18,7 +17,7 @@ impl Contract for Host {
         new: NewAddress,
     ) -> Result<(), Error> {
         let mut operation = address::Add {
-            link: self.identify(namespace, &link)?,
+            link: identify(self, namespace, &link)?,
             address: network(new.address)?,
             peer: new.peer.map(Into::into),
             broadcast: new.broadcast.map(Into::into),
@@ -26,16 +25,8 @@ impl Contract for Host {
             no_prefix_route: new.no_prefix_route,
             overlap: None,
         };
-        operation.overlap = self.overlap(namespace, operation.address)?;
-        let undo = Undo::Address(address::Delete {
-            link: operation.link.clone(),
-            address: operation.address,
-        });
-        self.gate.perform(operation, |permit| {
-            kernel::address::add(&mut self.namespaces, permit)
-        })?;
-        self.done.push(undo);
-        Ok(())
+        operation.overlap = overlap(self, namespace, operation.address)?;
+        self.perform(operation)
     }
 
     fn delete(
@@ -45,12 +36,10 @@ impl Contract for Host {
         address: IpNetwork,
     ) -> Result<(), Error> {
         let operation = address::Delete {
-            link: self.identify(namespace, &link)?,
+            link: identify(self, namespace, &link)?,
             address: network(address)?,
         };
-        self.gate.perform(operation, |permit| {
-            kernel::address::delete(&mut self.namespaces, permit)
-        })
+        self.perform(operation)
     }
 
     fn list(
@@ -60,12 +49,10 @@ impl Contract for Host {
         family: Option<IpFamily>,
     ) -> Result<Vec<Address>, Error> {
         let operation = address::List {
-            link: self.identify(namespace, &link)?,
+            link: identify(self, namespace, &link)?,
             family: family.map(Into::into),
         };
-        let addresses = self.gate.perform(operation, |permit| {
-            kernel::address::list(&mut self.namespaces, permit)
-        })?;
+        let addresses = self.perform(operation)?;
         Ok(addresses.into_iter().map(Into::into).collect())
     }
 
@@ -76,18 +63,15 @@ impl Contract for Host {
         timeout: u32,
     ) -> Result<(), Error> {
         let operation = address::Settle {
-            link: self.identify(namespace, &link)?,
+            link: identify(self, namespace, &link)?,
             timeout_ms: timeout,
         };
-        let deadline = self.deadline;
-        self.gate.perform(operation, |permit| {
-            kernel::address::settle(&mut self.namespaces, permit, deadline)
-        })
+        self.perform(operation)
     }
 }
 
-impl From<kernel::address::Address> for Address {
-    fn from(address: kernel::address::Address) -> Self {
+impl From<address::Address> for Address {
+    fn from(address: address::Address) -> Self {
         Self {
             address: IpNet::into(address.address),
             peer: address.peer.map(Into::into),

@@ -1,21 +1,18 @@
 //! Capability `conntrack`: from the contract to the gate and the kernel.
 
 use weir_grant::conntrack::{self, Protocol};
-use weir_kernel::{self as kernel, Error};
+use weir_kernel::{Broker, Error};
 
 use super::bindings::weir::cni::conntrack::{Filter, Host as Contract};
 use super::bindings::weir::cni::types::Namespace;
-use super::state::Host;
 
-impl Contract for Host {
+impl Contract for Broker {
     fn delete(&mut self, namespace: Namespace, filter: Filter) -> Result<(), Error> {
         let operation = conntrack::Delete {
             namespace: namespace.into(),
             filter: filter.try_into()?,
         };
-        self.gate.perform(operation, |permit| {
-            kernel::conntrack::delete(&mut self.namespaces, permit)
-        })
+        self.perform(operation)
     }
 }
 

@@ -10,11 +10,10 @@ use weir_kernel::{Code, Error};
 
 use super::bindings::weir::cni::cni;
 use super::bindings::weir::cni::types;
-use super::state::Host;
 
-impl types::Host for Host {
-    fn convert_error(&mut self, error: Error) -> wasmtime::Result<types::Error> {
-        Ok(types::Error {
+impl From<Error> for types::Error {
+    fn from(error: Error) -> Self {
+        Self {
             code: match error.code {
                 Code::Denied => types::ErrorCode::Denied,
                 Code::NotFound => types::ErrorCode::NotFound,
@@ -29,13 +28,7 @@ impl types::Host for Host {
             },
             message: error.message,
             errno: error.errno.map(|e| e as i32),
-        })
-    }
-}
-
-impl cni::Host for Host {
-    fn convert_failure(&mut self, error: weir_cni::Error) -> wasmtime::Result<cni::Failure> {
-        Ok(error.into())
+        }
     }
 }
 

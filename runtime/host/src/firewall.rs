@@ -2,18 +2,28 @@
 
 use std::net::IpAddr;
 
-use weir_grant::firewall;
-use weir_kernel::{self as kernel, Error};
+use weir_cni::AddResult;
+use weir_grant::link::LinkReference;
+use weir_grant::{Namespace, firewall};
+use weir_kernel::{Broker, Error};
 
 use super::bindings::weir::cni::firewall::{self as contract, Host as Contract};
-use super::bindings::weir::cni::types::Namespace;
-use super::state::Host;
-use super::undo::Undo;
+use super::bindings::weir::cni::types;
 
-impl Contract for Host {
+/// What the capability needs of an invocation.
+pub(crate) struct FirewallView<'a> {
+    pub broker: &'a mut Broker,
+    pub plugin: &'a str,
+    /// The network's name in its configuration.
+    pub network: &'a str,
+    /// What ADD returned, for the commands that come after it.
+    pub previous: Option<&'a AddResult>,
+}
+
+impl Contract for FirewallView<'_> {
     fn apply(
         &mut self,
-        namespace: Namespace,
+        namespace: types::Namespace,
         family: contract::Family,
         commands: Vec<contract::Command>,
     ) -> Result<(), Error> {
@@ -27,21 +37,15 @@ impl Contract for Host {
             listening: Vec::new(),
             removed: Vec::new(),
         };
-        if self.gate.asks_about_elements() {
+        if self.broker.gate().asks_about_elements() {
             self.look_at_elements(&mut operation)?;
         }
-        let inverses = self.gate.perform(operation, |permit| {
-            kernel::firewall::apply(&mut self.namespaces, permit)
-        })?;
-        // They are carried out from the end of `done`, and in their own order.
-        self.done
-            .extend(inverses.into_iter().rev().map(Undo::Firewall));
-        Ok(())
+        self.broker.perform(operation)
     }
 
     fn list_chains(
         &mut self,
-        namespace: Namespace,
+        namespace: types::Namespace,
         family: contract::Family,
     ) -> Result<Vec<contract::Chain>, Error> {
         let operation = firewall::ListChains {
@@ -49,15 +53,13 @@ impl Contract for Host {
             family: family.into(),
             table: self.table_name(),
         };
-        let chains = self.gate.perform(operation, |permit| {
-            kernel::firewall::list_chains(&mut self.namespaces, permit)
-        })?;
+        let chains = self.broker.perform(operation)?;
         Ok(chains.into_iter().map(Into::into).collect())
     }
 
     fn list_sets(
         &mut self,
-        namespace: Namespace,
+        namespace: types::Namespace,
         family: contract::Family,
     ) -> Result<Vec<String>, Error> {
         let operation = firewall::ListSets {
@@ -65,14 +67,12 @@ impl Contract for Host {
             family: family.into(),
             table: self.table_name(),
         };
-        self.gate.perform(operation, |permit| {
-            kernel::firewall::list_sets(&mut self.namespaces, permit)
-        })
+        self.broker.perform(operation)
     }
 
     fn list_rules(
         &mut self,
-        namespace: Namespace,
+        namespace: types::Namespace,
         family: contract::Family,
         chain: String,
     ) -> Result<Vec<contract::Rule>, Error> {
@@ -82,15 +82,13 @@ impl Contract for Host {
             table: self.table_name(),
             chain,
         };
-        let rules = self.gate.perform(operation, |permit| {
-            kernel::firewall::list_rules(&mut self.namespaces, permit)
-        })?;
+        let rules = self.broker.perform(operation)?;
         Ok(rules.into_iter().map(Into::into).collect())
     }
 
     fn get_element(
         &mut self,
-        namespace: Namespace,
+        namespace: types::Namespace,
         family: contract::Family,
         set: String,
         key: Vec<contract::Value>,
@@ -102,15 +100,13 @@ impl Contract for Host {
             set,
             key: super::firewall_convert::values(key)?,
         };
-        let element = self.gate.perform(operation, |permit| {
-            kernel::firewall::get_element(&mut self.namespaces, permit)
-        })?;
+        let element = self.broker.perform(operation)?;
         Ok(element.map(Into::into))
     }
 
     fn list_elements(
         &mut self,
-        namespace: Namespace,
+        namespace: types::Namespace,
         family: contract::Family,
         set: String,
     ) -> Result<Vec<contract::Element>, Error> {
@@ -120,40 +116,36 @@ impl Contract for Host {
             table: self.table_name(),
             set,
         };
-        let elements = self.gate.perform(operation, |permit| {
-            kernel::firewall::list_elements(&mut self.namespaces, permit)
-        })?;
+        let elements = self.broker.perform(operation)?;
         Ok(elements.into_iter().map(Into::into).collect())
     }
 
     fn remove_reference_rules(&mut self) -> Result<u32, Error> {
         let addresses = self.addresses_by_reference()?;
-        let invocation = self.gate.invocation();
+        let invocation = self.broker.gate().invocation();
         let operation = firewall::RemoveReference {
-            plugin: self.plugin.clone(),
-            network: self.network.clone(),
+            plugin: self.plugin.to_owned(),
+            network: self.network.to_owned(),
             container_id: invocation.container_id.clone(),
             ifname: invocation.ifname.clone(),
             addresses,
         };
-        self.gate.perform(operation, |permit| {
-            kernel::firewall::remove_reference(&mut self.namespaces, permit)
-        })
+        self.broker.perform(operation)
     }
 }
 
-impl Host {
+impl FirewallView<'_> {
     /// The container's addresses, where the reference has attached it: rules that accept an address do not say whose it
     /// is, and weir may have given the same to another container. A veth of the host's in the previous result tells:
     /// those that weir makes have the mark of their attachment, which nobody in a container can take away.
     fn addresses_by_reference(&mut self) -> Result<Vec<IpAddr>, Error> {
-        let Some(previous) = self.previous.clone() else {
+        let Some(previous) = self.previous else {
             return Ok(Vec::new());
         };
         let on_host = previous.interfaces.iter().filter(|i| i.sandbox.is_none());
         for interface in on_host {
-            let name = kernel::link::LinkReference::Name(interface.name.clone());
-            match kernel::without_permit::find_link(self.namespaces.host(), &name) {
+            let name = LinkReference::Name(interface.name.clone());
+            match self.broker.kernel().find_link(Namespace::Host, &name) {
                 Ok(link) if link.kind == "veth" && link.alias.is_empty() => {
                     return Ok(previous.ips.iter().map(|ip| ip.address.addr()).collect());
                 }
@@ -168,18 +160,13 @@ impl Host {
     fn look_at_elements(&mut self, apply: &mut firewall::Apply) -> Result<(), Error> {
         let ports = apply.translated().into_iter().flatten();
         for port in ports {
-            if kernel::without_permit::is_port_taken(self.namespaces.of(apply.namespace)?, port)? {
+            if self.broker.kernel().is_port_taken(apply.namespace, port)? {
                 apply.listening.push(port);
             }
         }
         let mut removed = Vec::new();
         for (set, key) in apply.removed_keys() {
-            let found = kernel::without_permit::find_element(
-                self.namespaces.of(apply.namespace)?,
-                apply,
-                set,
-                key,
-            )?;
+            let found = self.broker.kernel().find_element(apply, set, key)?;
             removed.extend(found.map(|element| element.comment.unwrap_or_default()));
         }
         apply.removed = removed;

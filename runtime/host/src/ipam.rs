@@ -2,74 +2,104 @@
 
 pub(crate) mod run;
 
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
 use weir_cni::{AddResult, Command, Error};
-use weir_gate::{self as gate, Refusal};
+use weir_gate::{self as gate, Gate, Permit, Refusal};
 use weir_grant::ipam::Run;
+use weir_kernel::{Broker, Code, DynKernel, Inverse, UndoLog};
 
 use super::bindings::weir::cni::cni::AttachmentResult;
 use super::bindings::weir::cni::ipam::Host as Contract;
-use super::state::Host;
-use super::undo::Undo;
 pub use run::RunIpam;
 
 /// CNI error code of what a grant does not allow.
 pub const DENIED: u32 = 220;
 
-impl Contract for Host {
+/// Who runs the IPAM plugin of an invocation: the calls of its plugin and, when they are taken back, the undo log.
+#[derive(Clone)]
+pub struct SharedIpam(Arc<Mutex<dyn RunIpam>>);
+
+impl SharedIpam {
+    /// To be used by both.
+    pub fn new(ipam: impl RunIpam + 'static) -> Self {
+        Self(Arc::new(Mutex::new(ipam)))
+    }
+
+    /// Runs a command of the IPAM plugin, if `authorise` lets it.
+    fn run(&self, command: Command, gate: &mut Gate, way: Way) -> Result<Option<AddResult>, Error> {
+        let mut ipam = self.0.lock().expect("no thread panicked with it");
+        let operation = Run {
+            plugin: ipam.plugin()?,
+            command: command.as_str(),
+        };
+        let act = |_: &Permit<Run>| ipam.run(command).map_err(Outcome);
+        let outcome = match way {
+            Way::Perform => gate.perform(operation, act),
+            Way::Undo => gate.undo(operation, act),
+        };
+        outcome.map_err(|e| e.0)
+    }
+}
+
+/// Whether the plugin asks for a command, or the undo log.
+enum Way {
+    Perform,
+    Undo,
+}
+
+/// What the capability needs of an invocation.
+pub(crate) struct IpamView<'a> {
+    pub broker: &'a mut Broker,
+    pub ipam: &'a SharedIpam,
+}
+
+impl Contract for IpamView<'_> {
     fn add(&mut self) -> Result<AttachmentResult, Error> {
-        let result = self.run_ipam(Command::Add)?;
-        self.done.push(Undo::Ipam);
+        let result = self.run(Command::Add)?;
+        self.broker.note(Box::new(GiveBack(self.ipam.clone())));
         let result = result.ok_or_else(|| Error::internal("the IPAM plugin returned no result"))?;
         Ok(result.into())
     }
 
     fn del(&mut self) -> Result<(), Error> {
-        self.run_ipam(Command::Del).map(drop)
+        self.run(Command::Del).map(drop)
     }
 
     fn check(&mut self) -> Result<(), Error> {
-        self.run_ipam(Command::Check).map(drop)
+        self.run(Command::Check).map(drop)
     }
 
     fn status(&mut self) -> Result<(), Error> {
-        self.run_ipam(Command::Status).map(drop)
+        self.run(Command::Status).map(drop)
     }
 
     fn gc(&mut self) -> Result<(), Error> {
-        self.run_ipam(Command::Gc).map(drop)
+        self.run(Command::Gc).map(drop)
     }
 }
 
-impl Host {
-    fn run_ipam(&mut self, command: Command) -> Result<Option<AddResult>, Error> {
-        let Some(ipam) = self.ipam.as_mut() else {
-            return Err(Error::new(
-                DENIED,
-                "an IPAM plugin cannot run an IPAM plugin",
-            ));
-        };
-        let operation = Run {
-            plugin: ipam.plugin()?,
-            command: command.as_str(),
-        };
-        self.gate
-            .perform(operation, |_| ipam.run(command).map_err(Outcome))
-            .map_err(|e| e.0)
+impl IpamView<'_> {
+    fn run(&mut self, command: Command) -> Result<Option<AddResult>, Error> {
+        self.ipam.run(command, self.broker.gate_mut(), Way::Perform)
     }
+}
 
-    /// Gives back what the IPAM plugin assigned.
-    pub(super) fn undo_ipam(&mut self) -> Result<(), Error> {
-        let Some(ipam) = self.ipam.as_mut() else {
-            return Ok(());
-        };
-        let operation = Run {
-            plugin: ipam.plugin()?,
-            command: Command::Del.as_str(),
-        };
-        self.gate
-            .undo(operation, |_| ipam.run(Command::Del).map_err(Outcome))
+/// Gives back what the IPAM plugin assigned, by its DEL.
+struct GiveBack(SharedIpam);
+
+impl Inverse for GiveBack {
+    fn undo(
+        self: Box<Self>,
+        gate: &mut Gate,
+        _: &mut DynKernel,
+        _: &mut UndoLog,
+    ) -> Result<(), weir_kernel::Error> {
+        let given = self.0.run(Command::Del, gate, Way::Undo);
+        given
             .map(drop)
-            .map_err(|e| e.0)
+            .map_err(|e| weir_kernel::Error::new(Code::Failed, e.to_string()))
     }
 }
 
@@ -94,8 +124,8 @@ impl gate::Outcome for Outcome {
     }
 }
 
-impl std::fmt::Display for Outcome {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }

@@ -1,49 +1,37 @@
 //! Capability `link`: from the contract to the gate and the kernel.
 
 use weir_cni::owner::{is_mark, mark_of_attachment, mark_of_network};
+use weir_grant::link::LinkFacts;
 use weir_grant::{self as grant, Invocation, link};
-use weir_kernel::{self as kernel, Code, Error};
+use weir_kernel::{Broker, Code, Error};
 
 use super::bindings::weir::cni::link::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
 use super::convert::mac;
-use super::inverse::{previous, previous_port};
-use super::state::Host;
-use super::undo::Undo;
+use super::facts::identify;
 
 /// The most links that are deleted in one step: their records are written together, before it.
 const MOST_DELETED: usize = 256;
 
-impl Contract for Host {
+/// What the capability needs of an invocation.
+pub(crate) struct LinkView<'a> {
+    pub broker: &'a mut Broker,
+    /// The calls that the invocation has made: to delete several links counts as many.
+    pub calls: &'a mut u64,
+}
+
+impl Contract for LinkView<'_> {
     fn create(&mut self, new: contract::NewLink) -> Result<contract::Link, Error> {
         let mut operation = self.new_link(new)?;
         self.mark(&mut operation);
-        let namespace = operation.namespace;
-        let peer = match &operation.kind {
-            link::NewKind::Veth { peer } => Some(peer.namespace),
-            _ => None,
-        };
-        let link = self.gate.perform(operation, |permit| {
-            kernel::link::create(&mut self.namespaces, permit)
-        })?;
-        self.done.push(Undo::Link(link::Delete {
-            link: link.facts(namespace),
-        }));
-        self.made.push((namespace, link.index));
-        self.made.extend(peer.map(|peer| (peer, peer_of(&link))));
-        self.meet(namespace, link.clone());
+        let link = self.broker.perform(operation)?;
         Ok(link.into())
     }
 
     fn get(&mut self, namespace: Namespace, link: LinkReference) -> Result<contract::Link, Error> {
-        let operation = link::Read {
-            link: self.look_up(namespace, &link)?,
-        };
-        let met = self.met(&operation.link);
-        let link = self.gate.perform(operation, |permit| match met {
-            Some(link) => Ok(kernel::link::get(permit, link)),
-            None => Err(Error::not_found(permit.operation().link.not_found())),
-        })?;
+        let kernel = self.broker.kernel();
+        let link = kernel.look_up(namespace.into(), &link.into())?;
+        let link = self.broker.perform(link::Read { link })?;
         Ok(link.into())
     }
 
@@ -58,25 +46,15 @@ impl Contract for Host {
             kind,
             master,
         };
-        let mut links = self.gate.perform(operation, |permit| {
-            kernel::link::list(&mut self.namespaces, permit)
-        })?;
-        links.retain(|link| {
-            self.gate.allows(&link::Read {
-                link: link.facts(namespace.into()),
-            })
-        });
+        let mut links = self.broker.perform(operation)?;
+        let gate = self.broker.gate();
+        links.retain(|link| gate.shows(link.facts(namespace.into())));
         Ok(links.into_iter().map(Into::into).collect())
     }
 
     fn delete(&mut self, namespace: Namespace, link: LinkReference) -> Result<(), Error> {
-        let operation = link::Delete {
-            link: self.identify(namespace, &link)?,
-        };
-        self.forget_links();
-        self.gate.perform(operation, |permit| {
-            kernel::link::delete(&mut self.namespaces, permit)
-        })
+        let link = self.identify(namespace, &link)?;
+        self.broker.perform(link::Delete { link })
     }
 
     fn delete_all(&mut self, namespace: Namespace, links: Vec<LinkReference>) -> Result<(), Error> {
@@ -84,16 +62,14 @@ impl Contract for Host {
             let why = format!("{} links at once, more than {MOST_DELETED}", links.len());
             return Err(Error::new(Code::Invalid, why));
         }
-        self.count_more_calls(links.len());
+        // The call itself was counted as one.
+        *self.calls += (links.len() as u64).saturating_sub(1);
         let identified = links.iter().map(|link| {
             let link = self.identify(namespace, link)?;
             Ok(link::Delete { link })
         });
-        let operations = identified.collect::<Result<Vec<_>, Error>>()?;
-        self.forget_links();
-        self.gate.perform_all(operations, |permits| {
-            kernel::link::delete_all(&mut self.namespaces, permits)
-        })
+        let deletes = identified.collect::<Result<Vec<_>, Error>>()?;
+        self.broker.delete_links(deletes)
     }
 
     fn update(
@@ -102,10 +78,8 @@ impl Contract for Host {
         link: LinkReference,
         changes: contract::Changes,
     ) -> Result<(), Error> {
-        let link = self.identify(namespace, &link)?;
-        let before = self.met(&link);
         let operation = link::Update {
-            link,
+            link: self.identify(namespace, &link)?,
             name: changes.name,
             up: changes.up,
             mac: changes.mac.map(mac).transpose()?,
@@ -117,16 +91,7 @@ impl Contract for Host {
             master: self.new_master(namespace, changes.master)?,
             owner: None,
         };
-        let previous = before.as_ref().and_then(|link| previous(&operation, link));
-        let outcome = self.gate.perform_noting(
-            operation.clone(),
-            |()| previous,
-            |permit| kernel::link::update(&mut self.namespaces, permit),
-        );
-        if let Some(before) = before {
-            self.note_update(&operation, &before, &outcome);
-        }
-        outcome
+        self.broker.perform(operation)
     }
 
     fn update_port(
@@ -135,25 +100,12 @@ impl Contract for Host {
         link: LinkReference,
         changes: contract::PortChanges,
     ) -> Result<(), Error> {
-        let link = self.identify(namespace, &link)?;
-        let before = self.met(&link);
         let operation = link::UpdatePort {
-            link,
+            link: self.identify(namespace, &link)?,
             hairpin: changes.hairpin,
             isolated: changes.isolated,
         };
-        let previous = before
-            .as_ref()
-            .and_then(|link| previous_port(&operation, link));
-        let outcome = self.gate.perform_noting(
-            operation.clone(),
-            |()| previous,
-            |permit| kernel::link::update_port(&mut self.namespaces, permit),
-        );
-        if let Some(before) = before {
-            self.note_port(&operation, &before, &outcome);
-        }
-        outcome
+        self.broker.perform(operation)
     }
 
     fn update_bridge(
@@ -169,9 +121,7 @@ impl Contract for Host {
                 default_pvid: changes.default_pvid,
             },
         };
-        self.gate.perform(operation, |permit| {
-            kernel::link::update_bridge(&mut self.namespaces, permit)
-        })
+        self.broker.perform(operation)
     }
 
     fn add_vlans(
@@ -184,9 +134,7 @@ impl Contract for Host {
             link: self.identify(namespace, &link)?,
             vlans: vlans.into_iter().map(Into::into).collect(),
         };
-        self.gate.perform(operation, |permit| {
-            kernel::link::add_vlans(&mut self.namespaces, permit)
-        })
+        self.broker.perform(operation)
     }
 
     fn delete_vlans(
@@ -199,9 +147,7 @@ impl Contract for Host {
             link: self.identify(namespace, &link)?,
             vlans: vlans.into_iter().map(Into::into).collect(),
         };
-        self.gate.perform(operation, |permit| {
-            kernel::link::delete_vlans(&mut self.namespaces, permit)
-        })
+        self.broker.perform(operation)
     }
 
     fn list_vlans(
@@ -212,9 +158,7 @@ impl Contract for Host {
         let operation = link::ListVlans {
             link: self.identify(namespace, &link)?,
         };
-        let vlans = self.gate.perform(operation, |permit| {
-            kernel::link::list_vlans(&mut self.namespaces, permit)
-        })?;
+        let vlans = self.broker.perform(operation)?;
         Ok(vlans.into_iter().map(Into::into).collect())
     }
 
@@ -226,9 +170,9 @@ impl Contract for Host {
         new_name: Option<String>,
     ) -> Result<contract::Link, Error> {
         let link = self.identify(namespace, &link)?;
-        let before = self.met(&link);
         // Whoever is in a container can write a mark, and is nobody's owner by that.
-        let has_mark = before.as_ref().is_some_and(|link| is_mark(&link.alias));
+        let known = self.broker.kernel().known_link(&link);
+        let has_mark = known.is_some_and(|link| is_mark(&link.alias));
         let is_cleared = to == Namespace::Host && has_mark;
         let operation = link::Move {
             name: new_name.unwrap_or_else(|| link.name.clone()),
@@ -236,14 +180,7 @@ impl Contract for Host {
             to: to.into(),
             alias: is_cleared.then(String::new),
         };
-        self.forget_links();
-        let moved = self.gate.perform(operation, |permit| {
-            kernel::link::move_to(&mut self.namespaces, permit)
-        })?;
-        if let Some(before) = before {
-            let facts = moved.facts(to.into());
-            self.note_move(namespace.into(), &before, &facts, is_cleared);
-        }
+        let moved = self.broker.perform(operation)?;
         Ok(moved.into())
     }
 
@@ -255,12 +192,10 @@ impl Contract for Host {
         let operation = link::GetPeer {
             link: self.identify(namespace, &link)?,
         };
-        let (index, namespace) = self.gate.perform(operation, |permit| {
-            kernel::link::peer(&mut self.namespaces, permit)
-        })?;
+        let peer = self.broker.perform(operation)?;
         Ok(contract::Peer {
-            index,
-            namespace: namespace.map(Into::into),
+            index: peer.index,
+            namespace: peer.namespace.map(Into::into),
         })
     }
 
@@ -274,14 +209,15 @@ impl Contract for Host {
             link: self.identify(namespace, &link)?,
             timeout_ms: timeout,
         };
-        let deadline = self.deadline;
-        self.gate.perform(operation, |permit| {
-            kernel::link::wait_up(&mut self.namespaces, permit, deadline)
-        })
+        self.broker.perform(operation)
     }
 }
 
-impl Host {
+impl LinkView<'_> {
+    fn identify(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error> {
+        identify(self.broker, namespace, link)
+    }
+
     /// Has a new link of the host carry the mark of its owner.
     ///
     /// A bridge, and a pair of veths that stays on the host, are shared by all attachments to the network.
@@ -290,7 +226,7 @@ impl Host {
             container_id,
             ifname,
             network,
-        } = self.gate.invocation();
+        } = self.broker.gate().invocation();
         let host = grant::Namespace::Host;
         let mut ends = vec![(new.namespace, &mut new.owner)];
         let mut is_shared = matches!(new.kind, link::NewKind::Bridge(_)) || container_id.is_empty();
@@ -379,9 +315,4 @@ impl Host {
             }
         })
     }
-}
-
-/// The index of a veth's other end. The kernel may leave it out where it is the same.
-fn peer_of(link: &kernel::link::Link) -> u32 {
-    link.lower.unwrap_or(link.index)
 }

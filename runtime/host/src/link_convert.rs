@@ -1,13 +1,12 @@
 //! Links between the contract and the kernel layer.
 
 use weir_grant::link;
-use weir_kernel::link as kernel;
 
 use super::bindings::weir::cni::link as contract;
 use super::bindings::weir::cni::types::Namespace;
 
-impl From<kernel::Link> for contract::Link {
-    fn from(link: kernel::Link) -> Self {
+impl From<link::Link> for contract::Link {
+    fn from(link: link::Link) -> Self {
         Self {
             index: link.index,
             name: link.name,
@@ -29,41 +28,41 @@ impl From<kernel::Link> for contract::Link {
     }
 }
 
-impl From<kernel::OperState> for contract::OperState {
-    fn from(state: kernel::OperState) -> Self {
+impl From<link::OperState> for contract::OperState {
+    fn from(state: link::OperState) -> Self {
         match state {
-            kernel::OperState::Unknown => Self::Unknown,
-            kernel::OperState::NotPresent => Self::NotPresent,
-            kernel::OperState::Down => Self::Down,
-            kernel::OperState::LowerLayerDown => Self::LowerLayerDown,
-            kernel::OperState::Testing => Self::Testing,
-            kernel::OperState::Dormant => Self::Dormant,
-            kernel::OperState::Up => Self::Up,
+            link::OperState::Unknown => Self::Unknown,
+            link::OperState::NotPresent => Self::NotPresent,
+            link::OperState::Down => Self::Down,
+            link::OperState::LowerLayerDown => Self::LowerLayerDown,
+            link::OperState::Testing => Self::Testing,
+            link::OperState::Dormant => Self::Dormant,
+            link::OperState::Up => Self::Up,
         }
     }
 }
 
-impl From<kernel::Details> for contract::Details {
-    fn from(details: kernel::Details) -> Self {
+impl From<link::Details> for contract::Details {
+    fn from(details: link::Details) -> Self {
         match details {
-            kernel::Details::None => Self::None,
-            kernel::Details::Bridge {
+            link::Details::None => Self::None,
+            link::Details::Bridge {
                 vlan_filtering,
                 default_pvid,
             } => Self::Bridge(contract::Bridge {
                 vlan_filtering,
                 default_pvid,
             }),
-            kernel::Details::Macvlan(mode) => Self::Macvlan(mode.into()),
-            kernel::Details::Ipvlan(mode) => Self::Ipvlan(mode.into()),
-            kernel::Details::Vlan(id) => Self::Vlan(id),
-            kernel::Details::Vrf(table) => Self::Vrf(table),
+            link::Details::Macvlan(mode) => Self::Macvlan(mode.into()),
+            link::Details::Ipvlan(mode) => Self::Ipvlan(mode.into()),
+            link::Details::Vlan(id) => Self::Vlan(id),
+            link::Details::Vrf(table) => Self::Vrf(table),
         }
     }
 }
 
-impl From<kernel::Port> for contract::Port {
-    fn from(port: kernel::Port) -> Self {
+impl From<link::Port> for contract::Port {
+    fn from(port: link::Port) -> Self {
         Self {
             hairpin: port.hairpin,
             isolated: port.isolated,

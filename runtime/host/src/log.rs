@@ -3,10 +3,9 @@
 pub(crate) mod lines;
 
 use super::bindings::weir::cni::log::{Host as Contract, Level};
-use super::state::Host;
 pub use lines::{Log, printable};
 
-impl Contract for Host {
+impl Contract for Log {
     fn write(
         &mut self,
         level: Level,
@@ -19,7 +18,7 @@ impl Contract for Host {
             Level::Warn => "warn",
             Level::Error => "error",
         };
-        self.log().write(level, &message, &fields);
+        Log::write(self, level, &message, &fields);
         Ok(())
     }
 }

@@ -1,15 +1,14 @@
 //! Capability `neighbour`: from the contract to the gate and the kernel.
 
 use weir_grant::neighbour;
-use weir_kernel::{self as kernel, Error};
+use weir_kernel::{Broker, Error};
 
 use super::bindings::weir::cni::neighbour::{Host as Contract, Neighbour, State};
 use super::bindings::weir::cni::types::{IpAddress, IpFamily, LinkReference, Namespace};
 use super::convert::mac;
-use super::state::Host;
-use super::undo::Undo;
+use super::facts::identify;
 
-impl Contract for Host {
+impl Contract for Broker {
     fn add(
         &mut self,
         namespace: Namespace,
@@ -17,22 +16,13 @@ impl Contract for Host {
         entry: Neighbour,
     ) -> Result<(), Error> {
         let operation = neighbour::Add {
-            link: self.identify(namespace, &link)?,
+            link: identify(self, namespace, &link)?,
             address: entry.address.into(),
             mac: entry.mac.map(mac).transpose()?,
             state: entry.state.into(),
             proxy: entry.proxy,
         };
-        let undo = Undo::Neighbour(neighbour::Delete {
-            link: operation.link.clone(),
-            address: operation.address,
-            proxy: Some(operation.proxy),
-        });
-        let is_new = self.gate.perform(operation, |permit| {
-            kernel::neighbour::add(&mut self.namespaces, permit)
-        })?;
-        self.done.extend(is_new.then_some(undo));
-        Ok(())
+        self.perform(operation)
     }
 
     fn delete(
@@ -42,13 +32,11 @@ impl Contract for Host {
         address: IpAddress,
     ) -> Result<(), Error> {
         let operation = neighbour::Delete {
-            link: self.identify(namespace, &link)?,
+            link: identify(self, namespace, &link)?,
             address: address.into(),
             proxy: None,
         };
-        self.gate.perform(operation, |permit| {
-            kernel::neighbour::delete(&mut self.namespaces, permit)
-        })
+        self.perform(operation)
     }
 
     fn list(
@@ -58,12 +46,10 @@ impl Contract for Host {
         family: Option<IpFamily>,
     ) -> Result<Vec<Neighbour>, Error> {
         let operation = neighbour::List {
-            link: self.identify(namespace, &link)?,
+            link: identify(self, namespace, &link)?,
             family: family.map(Into::into),
         };
-        let entries = self.gate.perform(operation, |permit| {
-            kernel::neighbour::list(&mut self.namespaces, permit)
-        })?;
+        let entries = self.perform(operation)?;
         Ok(entries.into_iter().map(Into::into).collect())
     }
 
@@ -74,12 +60,10 @@ impl Contract for Host {
         addresses: Vec<IpAddress>,
     ) -> Result<(), Error> {
         let operation = neighbour::Announce {
-            link: self.identify(namespace, &link)?,
+            link: identify(self, namespace, &link)?,
             addresses: addresses.into_iter().map(Into::into).collect(),
         };
-        self.gate.perform(operation, |permit| {
-            kernel::neighbour::announce(&mut self.namespaces, permit)
-        })
+        self.perform(operation)
     }
 }
 
@@ -113,8 +97,8 @@ impl From<neighbour::State> for State {
     }
 }
 
-impl From<kernel::neighbour::Neighbour> for Neighbour {
-    fn from(entry: kernel::neighbour::Neighbour) -> Self {
+impl From<neighbour::Neighbour> for Neighbour {
+    fn from(entry: neighbour::Neighbour) -> Self {
         Self {
             address: entry.address.into(),
             mac: entry.mac.map(|mac| mac.0),

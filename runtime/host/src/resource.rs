@@ -1,11 +1,11 @@
 //! What stands behind the contract's resources: the bindings are generated over these types.
 
 use weir_grant::store::Location;
-use weir_kernel::store::Store;
+use weir_kernel::DynTransaction;
 
 /// An open store, and where it is.
 pub struct Transaction {
-    pub(crate) store: Store,
+    pub(crate) store: Box<DynTransaction>,
     pub(crate) location: Location,
     /// Bytes of its changes that count as kept.
     pub(crate) counted: usize,

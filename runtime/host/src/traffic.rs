@@ -1,15 +1,14 @@
 //! Capability `traffic`: from the contract to the gate and the kernel.
 
 use weir_grant::traffic::{self, Handle};
-use weir_kernel::{self as kernel, Error};
+use weir_kernel::{Broker, Error};
 
 use super::bindings::weir::cni::traffic::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
 use super::convert::network;
-use super::state::Host;
-use super::undo::Undo;
+use super::facts::identify;
 
-impl Contract for Host {
+impl Contract for Broker {
     fn add_qdisc(
         &mut self,
         namespace: Namespace,
@@ -17,14 +16,10 @@ impl Contract for Host {
         qdisc: contract::Qdisc,
     ) -> Result<(), Error> {
         let operation = traffic::AddQdisc {
-            link: self.identify(namespace, &link)?,
+            link: identify(self, namespace, &link)?,
             qdisc: qdisc.into(),
         };
-        let undo = self.gate.perform(operation, |permit| {
-            kernel::traffic::add_qdisc(&mut self.namespaces, permit)
-        })?;
-        self.done.push(Undo::Qdisc(undo));
-        Ok(())
+        self.perform(operation)
     }
 
     fn delete_qdisc(
@@ -33,24 +28,18 @@ impl Contract for Host {
         link: LinkReference,
         parent: contract::Handle,
     ) -> Result<(), Error> {
-        let link = self.identify(namespace, &link)?;
+        let link = identify(self, namespace, &link)?;
         let parent = Handle(parent);
         let standing = match link.is_absent() {
             true => None,
-            false => kernel::without_permit::standing_discipline(
-                self.namespaces.of(link.namespace)?,
-                &link,
-                parent,
-            )?,
+            false => self.kernel().standing_discipline(&link, parent)?,
         };
         let operation = traffic::DeleteQdisc {
             link,
             parent,
             standing,
         };
-        self.gate.perform(operation, |permit| {
-            kernel::traffic::delete_qdisc(&mut self.namespaces, permit)
-        })
+        self.perform(operation)
     }
 
     fn list_qdiscs(
@@ -59,11 +48,9 @@ impl Contract for Host {
         link: LinkReference,
     ) -> Result<Vec<contract::Qdisc>, Error> {
         let operation = traffic::ListQdiscs {
-            link: self.identify(namespace, &link)?,
+            link: identify(self, namespace, &link)?,
         };
-        let qdiscs = self.gate.perform(operation, |permit| {
-            kernel::traffic::list_qdiscs(&mut self.namespaces, permit)
-        })?;
+        let qdiscs = self.perform(operation)?;
         Ok(qdiscs.into_iter().map(Into::into).collect())
     }
 
@@ -74,14 +61,10 @@ impl Contract for Host {
         class: contract::Class,
     ) -> Result<(), Error> {
         let operation = traffic::AddClass {
-            link: self.identify(namespace, &link)?,
+            link: identify(self, namespace, &link)?,
             class: class.into(),
         };
-        let undo = self.gate.perform(operation, |permit| {
-            kernel::traffic::add_class(&mut self.namespaces, permit)
-        })?;
-        self.done.push(Undo::Class(undo));
-        Ok(())
+        self.perform(operation)
     }
 
     fn list_classes(
@@ -90,11 +73,9 @@ impl Contract for Host {
         link: LinkReference,
     ) -> Result<Vec<contract::Class>, Error> {
         let operation = traffic::ListClasses {
-            link: self.identify(namespace, &link)?,
+            link: identify(self, namespace, &link)?,
         };
-        let classes = self.gate.perform(operation, |permit| {
-            kernel::traffic::list_classes(&mut self.namespaces, permit)
-        })?;
+        let classes = self.perform(operation)?;
         Ok(classes.into_iter().map(Into::into).collect())
     }
 
@@ -105,14 +86,10 @@ impl Contract for Host {
         filter: contract::Filter,
     ) -> Result<(), Error> {
         let operation = traffic::AddFilter {
-            link: self.identify(namespace, &link)?,
-            filter: self.filter(namespace, filter)?,
+            link: identify(self, namespace, &link)?,
+            filter: wanted(self, namespace, filter)?,
         };
-        let undo = self.gate.perform(operation, |permit| {
-            kernel::traffic::add_filter(&mut self.namespaces, permit)
-        })?;
-        self.done.push(Undo::Filter(undo));
-        Ok(())
+        self.perform(operation)
     }
 
     fn list_filters(
@@ -122,37 +99,33 @@ impl Contract for Host {
         parent: contract::Handle,
     ) -> Result<Vec<contract::Filter>, Error> {
         let operation = traffic::ListFilters {
-            link: self.identify(namespace, &link)?,
+            link: identify(self, namespace, &link)?,
             parent: Handle(parent),
         };
-        let filters = self.gate.perform(operation, |permit| {
-            kernel::traffic::list_filters(&mut self.namespaces, permit)
-        })?;
+        let filters = self.perform(operation)?;
         Ok(filters.into_iter().map(Into::into).collect())
     }
 }
 
-impl Host {
-    /// The target of a redirect is a link of the same namespace.
-    fn filter(
-        &mut self,
-        namespace: Namespace,
-        filter: contract::Filter,
-    ) -> Result<traffic::Filter, Error> {
-        let action = match filter.action {
-            contract::Action::Redirect(target) => {
-                traffic::Action::Redirect(self.identify(namespace, &target)?)
-            }
-            contract::Action::Classify(class) => traffic::Action::Classify(Handle(class)),
-        };
-        Ok(traffic::Filter {
-            parent: Handle(filter.parent),
-            priority: filter.priority,
-            source: filter.source.map(network).transpose()?,
-            destination: filter.destination.map(network).transpose()?,
-            action,
-        })
-    }
+/// The target of a redirect is a link of the same namespace.
+fn wanted(
+    broker: &mut Broker,
+    namespace: Namespace,
+    filter: contract::Filter,
+) -> Result<traffic::Filter, Error> {
+    let action = match filter.action {
+        contract::Action::Redirect(target) => {
+            traffic::Action::Redirect(identify(broker, namespace, &target)?)
+        }
+        contract::Action::Classify(class) => traffic::Action::Classify(Handle(class)),
+    };
+    Ok(traffic::Filter {
+        parent: Handle(filter.parent),
+        priority: filter.priority,
+        source: filter.source.map(network).transpose()?,
+        destination: filter.destination.map(network).transpose()?,
+        action,
+    })
 }
 
 impl From<contract::Qdisc> for traffic::Qdisc {
@@ -245,18 +218,18 @@ impl From<traffic::Class> for contract::Class {
     }
 }
 
-impl From<kernel::traffic::Filter> for contract::Filter {
-    fn from(filter: kernel::traffic::Filter) -> Self {
+impl From<traffic::Filter<u32>> for contract::Filter {
+    fn from(filter: traffic::Filter<u32>) -> Self {
         Self {
             parent: filter.parent.0,
             priority: filter.priority,
             source: filter.source.map(Into::into),
             destination: filter.destination.map(Into::into),
             action: match filter.action {
-                kernel::traffic::Action::Redirect(index) => {
+                traffic::Action::Redirect(index) => {
                     contract::Action::Redirect(LinkReference::Index(index))
                 }
-                kernel::traffic::Action::Classify(class) => contract::Action::Classify(class.0),
+                traffic::Action::Classify(class) => contract::Action::Classify(class.0),
             },
         }
     }

@@ -4,14 +4,13 @@
 
 use wasmtime::component::Resource;
 use weir_grant::{Capability, Operation, Rule, device, packet, rule};
-use weir_kernel::{Code, Error};
+use weir_kernel::{Broker, Code, Error};
 
 use super::bindings::weir::cni::rule as rule_contract;
 use super::bindings::weir::cni::types::{IpFamily, MacAddress, Namespace};
 use super::bindings::weir::cni::{device as device_contract, packet as packet_contract};
 use super::convert::network;
 use super::resource::Socket;
-use super::state::Host;
 
 fn unsupported(capability: Capability) -> Error {
     let version = env!("CARGO_PKG_VERSION");
@@ -21,27 +20,31 @@ fn unsupported(capability: Capability) -> Error {
     )
 }
 
-impl Host {
-    /// Asks the gate, and does nothing. Errors: `Denied`, `Unsupported`.
-    fn refuse<O: Operation, T>(&mut self, operation: O) -> Result<T, Error> {
-        let refused = |_: &_| Err(unsupported(O::Rule::CAPABILITY));
-        self.gate.perform(operation, refused)
-    }
+/// Asks the gate, and does nothing. Errors: `Denied`, `Unsupported`.
+fn refuse<O: Operation, T>(broker: &mut Broker, operation: O) -> Result<T, Error> {
+    let refused = |_: &_| Err(unsupported(O::Rule::CAPABILITY));
+    broker.gate_mut().perform(operation, refused)
 }
 
-impl rule_contract::Host for Host {
+impl rule_contract::Host for Broker {
     fn add(&mut self, namespace: Namespace, new: rule_contract::Rule) -> Result<(), Error> {
-        self.refuse(rule::Add {
-            namespace: namespace.into(),
-            rule: new.try_into()?,
-        })
+        refuse(
+            self,
+            rule::Add {
+                namespace: namespace.into(),
+                rule: new.try_into()?,
+            },
+        )
     }
 
     fn delete(&mut self, namespace: Namespace, old: rule_contract::Rule) -> Result<(), Error> {
-        self.refuse(rule::Delete {
-            namespace: namespace.into(),
-            rule: old.try_into()?,
-        })
+        refuse(
+            self,
+            rule::Delete {
+                namespace: namespace.into(),
+                rule: old.try_into()?,
+            },
+        )
     }
 
     fn list(
@@ -49,10 +52,13 @@ impl rule_contract::Host for Host {
         namespace: Namespace,
         family: Option<IpFamily>,
     ) -> Result<Vec<rule_contract::Rule>, Error> {
-        self.refuse(rule::List {
-            namespace: namespace.into(),
-            family: family.map(Into::into),
-        })
+        refuse(
+            self,
+            rule::List {
+                namespace: namespace.into(),
+                family: family.map(Into::into),
+            },
+        )
     }
 }
 
@@ -75,41 +81,44 @@ impl TryFrom<rule_contract::Rule> for rule::PolicyRule {
     }
 }
 
-impl device_contract::Host for Host {
+impl device_contract::Host for Broker {
     fn by_link(&mut self, name: String) -> Result<device_contract::Device, Error> {
-        self.refuse(device::ByLink { link: name })
+        refuse(self, device::ByLink { link: name })
     }
 
     fn by_pci_address(&mut self, address: String) -> Result<device_contract::Device, Error> {
-        self.refuse(device::ByPciAddress { address })
+        refuse(self, device::ByPciAddress { address })
     }
 
     fn by_kernel_path(&mut self, path: String) -> Result<device_contract::Device, Error> {
-        self.refuse(device::ByKernelPath { path })
+        refuse(self, device::ByKernelPath { path })
     }
 }
 
-impl packet_contract::Host for Host {
+impl packet_contract::Host for Broker {
     fn open_udp(
         &mut self,
         link: String,
         local_port: u16,
         broadcast: bool,
     ) -> Result<Resource<Socket>, Error> {
-        self.refuse(packet::OpenUdp {
-            link,
-            local_port,
-            broadcast,
-        })
+        refuse(
+            self,
+            packet::OpenUdp {
+                link,
+                local_port,
+                broadcast,
+            },
+        )
     }
 
     fn open_raw(&mut self, link: String, ether_type: u16) -> Result<Resource<Socket>, Error> {
-        self.refuse(packet::OpenRaw { link, ether_type })
+        refuse(self, packet::OpenRaw { link, ether_type })
     }
 }
 
 /// No plugin has a socket to call these with.
-impl packet_contract::HostUdpSocket for Host {
+impl packet_contract::HostUdpSocket for Broker {
     fn send(&mut self, _: Resource<Socket>, _: packet_contract::Datagram) -> Result<(), Error> {
         Err(unsupported(Capability::Packet))
     }
@@ -124,7 +133,7 @@ impl packet_contract::HostUdpSocket for Host {
 }
 
 /// No plugin has a socket to call these with.
-impl packet_contract::HostRawSocket for Host {
+impl packet_contract::HostRawSocket for Broker {
     fn send(&mut self, _: Resource<Socket>, _: MacAddress, _: Vec<u8>) -> Result<(), Error> {
         Err(unsupported(Capability::Packet))
     }

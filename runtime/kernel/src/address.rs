@@ -1,7 +1,6 @@
 //! Capability `address`: IP addresses of links.
 
 use std::net::IpAddr;
-use std::time::Instant;
 
 use ipnet::IpNet;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
@@ -9,40 +8,37 @@ use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessa
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
 use weir_gate::Permit;
-use weir_grant::address::{Add, Delete, Family, List, Settle};
+use weir_grant::address::{Add, Address, Delete, Family, List, Settle};
 use weir_grant::link::LinkFacts;
 
 use super::error::{Code, Error};
-use super::namespace::{Namespaces, NetworkNamespace};
+use super::namespace::NetworkNamespace;
 use super::netlink::{Group, Notifications, Wait};
-
-/// One address of a link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
-    pub address: IpNet,
-    /// The other end of a point-to-point address.
-    pub peer: Option<IpAddr>,
-    /// IPv4 only.
-    pub broadcast: Option<IpAddr>,
-    /// IPv6: duplicate address detection is still under way.
-    pub tentative: bool,
-    /// IPv6: duplicate address detection found the address taken.
-    pub duplicate: bool,
-}
+use crate::linux::Linux;
+use crate::perform::{Changes, Perform};
 
 /// Adds an address. Errors: `Exists`, `NotFound` for a link that is gone, `Invalid`.
-pub fn add(namespaces: &mut Namespaces, permit: &Permit<Add>) -> Result<(), Error> {
-    let wanted = permit.operation();
-    let Add { link, address, .. } = wanted;
-    new_address(wanted)
-        .and_then(|message| {
-            let socket = namespaces.of(link.namespace)?.route()?;
-            socket.change(
-                RouteNetlinkMessage::NewAddress(message),
-                NLM_F_CREATE | NLM_F_EXCL,
-            )
-        })
-        .map_err(|e| e.while_doing(format_args!("add {address} to {link}")))
+impl Perform<Add> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<(), Error> {
+        let wanted = permit.operation();
+        let Add { link, address, .. } = wanted;
+        new_address(wanted)
+            .and_then(|message| {
+                let socket = self.namespaces.of(link.namespace)?.route()?;
+                socket.change(
+                    RouteNetlinkMessage::NewAddress(message),
+                    NLM_F_CREATE | NLM_F_EXCL,
+                )
+            })
+            .map_err(|e| e.while_doing(format_args!("add {address} to {link}")))?;
+        changes.undo_with(Delete {
+            link: link.clone(),
+            address: *address,
+        });
+        Ok(())
+    }
 }
 
 fn new_address(wanted: &Add) -> Result<AddressMessage, Error> {
@@ -82,20 +78,24 @@ fn new_address(wanted: &Add) -> Result<AddressMessage, Error> {
 }
 
 /// Removes an address. Errors: `NotFound` for the link or the address.
-pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<(), Error> {
-    let Delete { link, address } = permit.operation();
-    let namespace = namespaces.of(link.namespace)?;
-    let deleted = match delete_exactly(namespace, link, *address, address.addr()) {
-        // To the kernel, the prefix of a point-to-point address belongs to the peer.
-        Err(error) if error.errno == Some(Errno::EADDRNOTAVAIL) && address.addr().is_ipv4() => {
-            match peer_of(namespace, link, *address)? {
-                Some(peer) => delete_exactly(namespace, link, *address, peer),
-                None => Err(error),
+impl Perform<Delete> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let Delete { link, address } = permit.operation();
+        let namespace = self.namespaces.of(link.namespace)?;
+        let deleted = match delete_exactly(namespace, link, *address, address.addr()) {
+            // To the kernel, the prefix of a point-to-point address belongs to the peer.
+            Err(error) if error.errno == Some(Errno::EADDRNOTAVAIL) && address.addr().is_ipv4() => {
+                match peer_of(namespace, link, *address)? {
+                    Some(peer) => delete_exactly(namespace, link, *address, peer),
+                    None => Err(error),
+                }
             }
-        }
-        other => other,
-    };
-    deleted.map_err(|e| e.while_doing(format_args!("remove {address} from {link}")))
+            other => other,
+        };
+        deleted.map_err(|e| e.while_doing(format_args!("remove {address} from {link}")))
+    }
 }
 
 fn delete_exactly(
@@ -129,9 +129,17 @@ fn peer_of(
 }
 
 /// The addresses of one link. Errors: `NotFound` for the link.
-pub fn list(namespaces: &mut Namespaces, permit: &Permit<List>) -> Result<Vec<Address>, Error> {
-    let List { link, family } = permit.operation();
-    of_link(namespaces.of(link.namespace)?, link, *family)
+impl Perform<List> for Linux {
+    type Answer = Vec<Address>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<List>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<Address>, Error> {
+        let List { link, family } = permit.operation();
+        of_link(self.namespaces.of(link.namespace)?, link, *family)
+    }
 }
 
 /// The addresses of one link, filtered by the kernel.
@@ -161,18 +169,18 @@ pub(super) fn of_link(
 /// `deadline` at the latest.
 ///
 /// Errors: `Exists` naming an address that another host has, `TimedOut`, `NotFound`.
-pub fn settle(
-    namespaces: &mut Namespaces,
-    permit: &Permit<Settle>,
-    deadline: Instant,
-) -> Result<(), Error> {
-    let Settle { link, timeout_ms } = permit.operation();
-    wait_until_settled(
-        namespaces.of(link.namespace)?,
-        link,
-        &Wait::new(*timeout_ms, deadline),
-    )
-    .map_err(|e| e.while_doing(format_args!("wait for the IPv6 addresses of {link}")))
+impl Perform<Settle> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Settle>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let Settle { link, timeout_ms } = permit.operation();
+        wait_until_settled(
+            self.namespaces.of(link.namespace)?,
+            link,
+            &Wait::new(*timeout_ms, self.deadline),
+        )
+        .map_err(|e| e.while_doing(format_args!("wait for the IPv6 addresses of {link}")))
+    }
 }
 
 fn wait_until_settled(

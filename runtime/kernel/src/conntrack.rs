@@ -17,8 +17,10 @@ use weir_grant::address::Family;
 use weir_grant::conntrack::{Delete, Filter};
 
 use super::error::{Code, Error};
-use super::namespace::{Namespaces, NetworkNamespace};
+use super::namespace::NetworkNamespace;
 use super::netlink::{MessageType, NetfilterSocket};
+use crate::linux::Linux;
+use crate::perform::{Changes, Perform};
 
 /// `NFNL_SUBSYS_CTNETLINK`, `IPCTNL_MSG_CT_GET`, `IPCTNL_MSG_CT_DELETE`, `IPCTNL_MSG_CT_GET_STATS`.
 const SUBSYSTEM: u8 = 1;
@@ -39,14 +41,18 @@ const BY_DESTINATION_PORT: u32 = 1 << 5;
 ///
 /// Errors: `Invalid` for a filter by nothing but the protocol, and for addresses of another family;
 /// `Unsupported` where the kernel has no connection tracking.
-pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<(), Error> {
-    let Delete { namespace, filter } = permit.operation();
-    delete_all(namespaces.of(*namespace)?, filter).map_err(|e| {
-        e.while_doing(format_args!(
-            "delete {} connections in {namespace}",
-            filter.protocol
-        ))
-    })
+impl Perform<Delete> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let Delete { namespace, filter } = permit.operation();
+        delete_all(self.namespaces.of(*namespace)?, filter).map_err(|e| {
+            e.while_doing(format_args!(
+                "delete {} connections in {namespace}",
+                filter.protocol
+            ))
+        })
+    }
 }
 
 fn delete_all(namespace: &mut NetworkNamespace, filter: &Filter) -> Result<(), Error> {

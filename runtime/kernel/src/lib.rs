@@ -1,9 +1,10 @@
-//! The kernel, the file system and firewalld: what host functions really do.
+//! The kernel, the file system and firewalld: where operations are carried out.
 //!
-//! Every function that a plugin can reach takes a [`Permit`] and reads its arguments from the operation inside, so that
-//! what was authorised is what is done. There is a module for each capability, `address` to `traffic`; they speak to the
-//! kernel through the sockets of an invocation's [`Namespaces`], by netlink and never by a program. An [`Error`] has the
-//! kernel's own words where it gave any.
+//! A [`Kernel`] performs each operation that there is, as its permit says, and notes what takes it back ([`Perform`],
+//! [`Inverse`]). [`Linux`] is the one that weir runs on: there is a module for each capability, `address` to `traffic`,
+//! which speaks to the kernel through the sockets of an invocation's [`Namespaces`], by netlink and never by a program. A
+//! [`Broker`] has the order of every privileged act: the gate authorises and records it, the kernel carries it out, its
+//! answer is recorded, and its inverse goes into the [`UndoLog`]. An [`Error`] has the kernel's own words where it gave any.
 //!
 //! What weir does on its own behalf, and shows no plugin, needs no permit, and all of it is in [`without_permit`]. No socket
 //! leaves this crate: who has one is past the gate.
@@ -14,46 +15,58 @@
 //! # Example
 //!
 //! ```
+//! use std::time::{Duration, Instant};
+//!
+//! use weir_files::Paths;
 //! use weir_gate::{Audit, Gate, Subject};
 //! use weir_grant::sysctl::{Read, SysctlRule};
 //! use weir_grant::{Capabilities, Invocation, Namespace};
-//! use weir_kernel::{Error, Namespaces, sysctl};
+//! use weir_kernel::{Broker, Error, Linux, Namespaces};
 //!
 //! # fn main() -> Result<(), Error> {
 //! let capabilities = Capabilities { sysctl: vec![SysctlRule::default()], ..Capabilities::default() };
-//! let mut gate = Gate::new(capabilities, Invocation::default(), Audit::nowhere(Subject::default()));
+//! let gate = Gate::new(capabilities, Invocation::default(), Audit::nowhere(Subject::default()));
 //!
 //! // The host's namespace alone: this invocation has no container.
-//! let mut namespaces = Namespaces::new(None);
-//! let read = Read { namespace: Namespace::Host, key: "net.ipv4.ip_forward".into() };
-//! let value = gate.perform(read, |permit| sysctl::read(&mut namespaces, permit))?;
+//! let deadline = Instant::now() + Duration::from_secs(1);
+//! let linux = Linux::new(Namespaces::new(None), Paths::below("/"), deadline);
+//! let mut broker = Broker::new(gate, Box::new(linux));
+//! let value = broker.perform(Read { namespace: Namespace::Host, key: "net.ipv4.ip_forward".into() })?;
 //! assert!(["0", "1"].contains(&value.as_str()));
 //! # Ok(())
 //! # }
 //! ```
-//!
-//! [`Permit`]: weir_gate::Permit
 
-pub mod address;
-pub mod conntrack;
-pub mod error;
-pub mod file;
+mod address;
+mod broker;
+mod conditions;
+mod conntrack;
+mod error;
+mod facts;
+mod file;
 pub mod firewall;
-pub mod firewalld;
-pub mod link;
+mod firewalld;
+mod link;
+mod linux;
 mod namespace;
-pub mod neighbour;
+mod neighbour;
 mod netlink;
+pub mod perform;
 pub mod program;
-pub mod route;
+mod route;
 pub mod store;
-pub mod sysctl;
-pub mod traffic;
+mod sysctl;
+mod traffic;
 mod visit;
 pub mod without_permit;
 
 #[cfg(test)]
 mod tests;
 
+pub use broker::Broker;
 pub use error::{Code, Error};
+pub use linux::Linux;
 pub use namespace::{Namespaces, NetworkNamespace};
+pub use perform::{
+    Changes, DynKernel, DynTransaction, Facts, Inverse, Kernel, Perform, Transaction, UndoLog,
+};

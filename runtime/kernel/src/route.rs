@@ -10,85 +10,79 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
-use weir_gate::Permit;
+use weir_gate::{Gate, Permit};
 use weir_grant::Namespace;
 use weir_grant::address::Family;
-use weir_grant::route::{
-    Add, Delete, Get, List, MAIN_TABLE, NextHop as WantedHop, Replace, Route as Wanted, RouteKind,
-};
+use weir_grant::route::{Add, Delete, Get, List, MAIN_TABLE, NextHop, Replace, Route, RouteKind};
 
 use super::address::address_family;
 use super::error::{Code, Error};
-use super::namespace::{Namespaces, NetworkNamespace};
+use super::namespace::NetworkNamespace;
+use crate::linux::Linux;
+use crate::perform::undo::undo_operation;
+use crate::perform::{Changes, DynKernel, Inverse, Perform, UndoLog};
 
-/// A route as the kernel reports it. Links are indexes in its namespace.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Route {
-    pub destination: IpNet,
-    pub gateway: Option<IpAddr>,
-    pub link: Option<u32>,
-    /// The preferred source address.
-    pub source: Option<IpAddr>,
-    pub table: u32,
-    pub scope: u8,
-    /// The metric.
-    pub priority: Option<u32>,
-    /// Bytes.
-    pub mtu: Option<u32>,
-    /// Bytes.
-    pub advmss: Option<u32>,
-    pub protocol: u8,
-    pub kind: RouteKind,
-    pub on_link: bool,
-    pub next_hops: Vec<NextHop>,
-}
-
-/// One of several equal-cost next hops.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NextHop {
-    pub gateway: Option<IpAddr>,
-    pub link: Option<u32>,
-    /// 1 to 256.
-    pub weight: u16,
-    pub on_link: bool,
-}
+/// `IP6_RT_PRIO_USER`.
+const DEFAULT_PRIORITY_OF_IPV6: u32 = 1024;
 
 /// Adds a route. In a container, where each attachment may have one to the same destination, it comes
 /// before those of its table and priority (IPv4), or is a further next hop beside theirs (IPv6).
 ///
 /// Errors: `Exists`, which in a container means this very route; `NotFound` for a link that is gone,
 /// `Invalid` with the kernel's reason.
-pub fn add(namespaces: &mut Namespaces, permit: &Permit<Add>) -> Result<(), Error> {
-    let Add {
-        namespace, route, ..
-    } = permit.operation();
-    let flags = match namespace {
-        Namespace::Host => NLM_F_CREATE | NLM_F_EXCL,
-        Namespace::Container => NLM_F_CREATE,
-    };
-    put(namespaces.of(*namespace)?, route, flags)
-        .map_err(|e| e.while_doing(Title("add", *namespace, route)))
+impl Perform<Add> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<(), Error> {
+        let Add {
+            namespace, route, ..
+        } = permit.operation();
+        let flags = match namespace {
+            Namespace::Host => NLM_F_CREATE | NLM_F_EXCL,
+            Namespace::Container => NLM_F_CREATE,
+        };
+        put(self.namespaces.of(*namespace)?, route, flags)
+            .map_err(|e| e.while_doing(Title("add", *namespace, route)))?;
+        changes.undo_with(RemoveRoute::new(*namespace, route));
+        Ok(())
+    }
 }
 
-/// Adds a route in place of one with the same destination, table and priority. Returns whether there was
-/// none. Errors: as [`add`], without `Exists`.
-pub fn replace(namespaces: &mut Namespaces, permit: &Permit<Replace>) -> Result<bool, Error> {
-    let Replace {
-        namespace, route, ..
-    } = permit.operation();
-    let put = match put(namespaces.of(*namespace)?, route, NLM_F_CREATE | NLM_F_EXCL) {
-        Err(error) if error.errno == Some(Errno::EEXIST) => put(
-            namespaces.of(*namespace)?,
-            route,
-            NLM_F_CREATE | NLM_F_REPLACE,
-        )
-        .map(|()| false),
-        made => made.map(|()| true),
-    };
-    put.map_err(|e| e.while_doing(Title("replace", *namespace, route)))
+/// Adds a route in place of one with the same destination, table and priority. Where this invocation had made that one,
+/// the new one is what goes with it; where somebody else had, the new one stays.
+///
+/// Errors: as for [`Add`], without `Exists`.
+impl Perform<Replace> for Linux {
+    type Answer = ();
+
+    fn perform(
+        &mut self,
+        permit: &Permit<Replace>,
+        changes: &mut Changes<'_>,
+    ) -> Result<(), Error> {
+        let Replace {
+            namespace, route, ..
+        } = permit.operation();
+        let there = self.namespaces.of(*namespace)?;
+        let removal = RemoveRoute::new(*namespace, route);
+        let failed = |e: Error| e.while_doing(Title("replace", *namespace, route));
+        match put(there, route, NLM_F_CREATE | NLM_F_EXCL) {
+            Err(error) if error.errno == Some(Errno::EEXIST) => {
+                put(there, route, NLM_F_CREATE | NLM_F_REPLACE).map_err(failed)?;
+                changes
+                    .log
+                    .amend(|made: &mut RemoveRoute| made.give_way_to(&removal));
+            }
+            made => {
+                made.map_err(failed)?;
+                changes.undo_with(removal);
+            }
+        }
+        Ok(())
+    }
 }
 
-fn put(namespace: &mut NetworkNamespace, route: &Wanted, flags: u16) -> Result<(), Error> {
+fn put(namespace: &mut NetworkNamespace, route: &Route, flags: u16) -> Result<(), Error> {
     let mut message = message(namespace.which(), route)?;
     message.header.scope = route
         .scope
@@ -102,7 +96,7 @@ fn put(namespace: &mut NetworkNamespace, route: &Wanted, flags: u16) -> Result<(
 }
 
 /// Universe with a gateway, link without, and host for an address of this host.
-fn default_scope(route: &Wanted) -> RouteScope {
+fn default_scope(route: &Route) -> RouteScope {
     match route.kind {
         RouteKind::Local => RouteScope::Host,
         RouteKind::Unicast if route.gateway.is_none() && route.next_hops.is_empty() => {
@@ -113,21 +107,25 @@ fn default_scope(route: &Wanted) -> RouteScope {
 }
 
 /// Removes a route. What the operation leaves out matches any. Errors: `NotFound`.
-pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<(), Error> {
-    let Delete { namespace, route } = permit.operation();
-    message(*namespace, route)
-        .and_then(|mut message| {
-            // To the kernel, "nowhere" and "unspecified" are any scope and any protocol.
-            message.header.scope = route.scope.map_or(RouteScope::NoWhere, RouteScope::from);
-            message.header.protocol = RouteProtocol::from(route.protocol.unwrap_or(0));
-            let socket = namespaces.of(*namespace)?.route()?;
-            socket.change(RouteNetlinkMessage::DelRoute(message), 0)
-        })
-        .map_err(|e| e.while_doing(Title("remove", *namespace, route)))
+impl Perform<Delete> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let Delete { namespace, route } = permit.operation();
+        message(*namespace, route)
+            .and_then(|mut message| {
+                // To the kernel, "nowhere" and "unspecified" are any scope and any protocol.
+                message.header.scope = route.scope.map_or(RouteScope::NoWhere, RouteScope::from);
+                message.header.protocol = RouteProtocol::from(route.protocol.unwrap_or(0));
+                let socket = self.namespaces.of(*namespace)?.route()?;
+                socket.change(RouteNetlinkMessage::DelRoute(message), 0)
+            })
+            .map_err(|e| e.while_doing(Title("remove", *namespace, route)))
+    }
 }
 
 /// What a route is, but for its scope and protocol.
-fn message(namespace: Namespace, route: &Wanted) -> Result<RouteMessage, Error> {
+fn message(namespace: Namespace, route: &Route) -> Result<RouteMessage, Error> {
     check(namespace, route)?;
     let to = route.destination;
     let mut message = RouteMessage::default();
@@ -159,7 +157,7 @@ fn message(namespace: Namespace, route: &Wanted) -> Result<RouteMessage, Error> 
 }
 
 /// What the kernel would refuse without a reason, or take for something else.
-fn check(namespace: Namespace, route: &Wanted) -> Result<(), Error> {
+fn check(namespace: Namespace, route: &Route) -> Result<(), Error> {
     let to = route.destination;
     if to.trunc() != to {
         return Err(Error::invalid(format!(
@@ -219,14 +217,14 @@ fn via(to: IpNet, gateway: IpAddr) -> RouteAttribute {
     }
 }
 
-fn metrics(route: &Wanted) -> Option<Vec<RouteMetric>> {
+fn metrics(route: &Route) -> Option<Vec<RouteMetric>> {
     let mtu = route.mtu.map(RouteMetric::Mtu);
     let advmss = route.advmss.map(RouteMetric::Advmss);
     let metrics: Vec<_> = mtu.into_iter().chain(advmss).collect();
     (!metrics.is_empty()).then_some(metrics)
 }
 
-fn next_hops(route: &Wanted) -> Option<Vec<RouteNextHop>> {
+fn next_hops(route: &Route) -> Option<Vec<RouteNextHop>> {
     let hops: Vec<_> = route
         .next_hops
         .iter()
@@ -235,7 +233,7 @@ fn next_hops(route: &Wanted) -> Option<Vec<RouteNextHop>> {
     (!hops.is_empty()).then_some(hops)
 }
 
-fn next_hop(route: &Wanted, wanted: &WantedHop) -> RouteNextHop {
+fn next_hop(route: &Route, wanted: &NextHop) -> RouteNextHop {
     let mut hop = RouteNextHop::default();
     hop.flags.set(RouteNextHopFlags::Onlink, wanted.on_link);
     // Checked above: 1 to 256, of which the kernel counts from 0.
@@ -252,20 +250,30 @@ fn next_hop(route: &Wanted, wanted: &WantedHop) -> RouteNextHop {
 /// Routes that pass a filter. Routes of kinds that a plugin cannot make are left out.
 ///
 /// Errors: `NotFound` for a link that is gone.
-pub fn list(namespaces: &mut Namespaces, permit: &Permit<List>) -> Result<Vec<Route>, Error> {
-    let wanted = permit.operation();
-    let destination = wanted.destination.map(|to| Family::of(&to.addr()));
-    let families = match wanted.family.or(destination) {
-        Some(family) => vec![family],
-        None => vec![Family::Ipv4, Family::Ipv6],
-    };
-    let mut routes = Vec::new();
-    for family in families {
-        let found = dump(namespaces.of(wanted.namespace)?, wanted, family)
-            .map_err(|e| e.while_doing(format_args!("list the routes in {}", wanted.namespace)))?;
-        routes.extend(found.into_iter().filter(|route| passes(wanted, route)));
+impl Perform<List> for Linux {
+    type Answer = Vec<Route<u32>>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<List>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<Route<u32>>, Error> {
+        let wanted = permit.operation();
+        let destination = wanted.destination.map(|to| Family::of(&to.addr()));
+        let families = match wanted.family.or(destination) {
+            Some(family) => vec![family],
+            None => vec![Family::Ipv4, Family::Ipv6],
+        };
+        let mut routes = Vec::new();
+        for family in families {
+            let found =
+                dump(self.namespaces.of(wanted.namespace)?, wanted, family).map_err(|e| {
+                    e.while_doing(format_args!("list the routes in {}", wanted.namespace))
+                })?;
+            routes.extend(found.into_iter().filter(|route| passes(wanted, route)));
+        }
+        Ok(routes)
     }
-    Ok(routes)
 }
 
 /// The routes of one family, restricted by the kernel as far as it can.
@@ -273,7 +281,7 @@ pub(crate) fn dump(
     namespace: &mut NetworkNamespace,
     wanted: &List,
     family: Family,
-) -> Result<Vec<Route>, Error> {
+) -> Result<Vec<Route<u32>>, Error> {
     let mut question = RouteMessage::default();
     question.header.address_family = address_family(family);
     let table = table(wanted).map(RouteAttribute::Table);
@@ -297,7 +305,7 @@ fn table(wanted: &List) -> Option<u32> {
     wanted.table.or(unrestricted.then_some(MAIN_TABLE))
 }
 
-fn passes(wanted: &List, route: &Route) -> bool {
+fn passes(wanted: &List, route: &Route<u32>) -> bool {
     let hops = || route.next_hops.iter();
     let over = |index: u32| route.link == Some(index) || hops().any(|hop| hop.link == Some(index));
     let by = |gateway: IpAddr| {
@@ -310,38 +318,43 @@ fn passes(wanted: &List, route: &Route) -> bool {
 }
 
 /// The route that the kernel would take. Errors: `NotFound` where there is none.
-pub fn get(namespaces: &mut Namespaces, permit: &Permit<Get>) -> Result<Route, Error> {
-    let Get { namespace, to } = permit.operation();
-    let mut question = RouteMessage::default();
-    let network = IpNet::from(*to);
-    question.header.address_family = address_family(Family::of(to));
-    question.header.destination_prefix_length = network.prefix_len();
-    if to.is_ipv4() {
-        // IPv6 always tells the table, and refuses the question for it.
-        question.header.flags = RouteFlags::LookupTable;
+impl Perform<Get> for Linux {
+    type Answer = Route<u32>;
+
+    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Route<u32>, Error> {
+        let Get { namespace, to } = permit.operation();
+        let mut question = RouteMessage::default();
+        let network = IpNet::from(*to);
+        question.header.address_family = address_family(Family::of(to));
+        question.header.destination_prefix_length = network.prefix_len();
+        if to.is_ipv4() {
+            // IPv6 always tells the table, and refuses the question for it.
+            question.header.flags = RouteFlags::LookupTable;
+        }
+        question
+            .attributes
+            .push(RouteAttribute::Destination((*to).into()));
+        let answer = self
+            .namespaces
+            .of(*namespace)?
+            .route()?
+            .get(RouteNetlinkMessage::GetRoute(question))
+            .map_err(|error| match error.errno {
+                Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH) => Error {
+                    code: Code::NotFound,
+                    ..error
+                },
+                _ => error,
+            });
+        answer
+            .and_then(|object| {
+                read(object).ok_or_else(|| Error::new(Code::Failed, "it is of an unknown kind"))
+            })
+            .map_err(|e| e.while_doing(format_args!("find the route to {to} in {namespace}")))
     }
-    question
-        .attributes
-        .push(RouteAttribute::Destination((*to).into()));
-    let answer = namespaces
-        .of(*namespace)?
-        .route()?
-        .get(RouteNetlinkMessage::GetRoute(question))
-        .map_err(|error| match error.errno {
-            Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH) => Error {
-                code: Code::NotFound,
-                ..error
-            },
-            _ => error,
-        });
-    answer
-        .and_then(|object| {
-            read(object).ok_or_else(|| Error::new(Code::Failed, "it is of an unknown kind"))
-        })
-        .map_err(|e| e.while_doing(format_args!("find the route to {to} in {namespace}")))
 }
 
-fn read(object: RouteNetlinkMessage) -> Option<Route> {
+fn read(object: RouteNetlinkMessage) -> Option<Route<u32>> {
     let RouteNetlinkMessage::NewRoute(message) = object else {
         return None;
     };
@@ -352,11 +365,11 @@ fn read(object: RouteNetlinkMessage) -> Option<Route> {
         link: None,
         source: None,
         table: header.table.into(),
-        scope: header.scope.into(),
+        scope: Some(header.scope.into()),
         priority: None,
         mtu: None,
         advmss: None,
-        protocol: header.protocol.into(),
+        protocol: Some(header.protocol.into()),
         kind: kind(header.kind)?,
         on_link: header.flags.contains(RouteFlags::Onlink),
         next_hops: Vec::new(),
@@ -393,7 +406,7 @@ fn everything(header: &RouteHeader) -> Option<IpNet> {
     IpNet::new(any, header.destination_prefix_length).ok()
 }
 
-fn read_metrics(route: &mut Route, metrics: &[RouteMetric]) {
+fn read_metrics(route: &mut Route<u32>, metrics: &[RouteMetric]) {
     for metric in metrics {
         match metric {
             RouteMetric::Mtu(bytes) => route.mtu = Some(*bytes),
@@ -403,7 +416,7 @@ fn read_metrics(route: &mut Route, metrics: &[RouteMetric]) {
     }
 }
 
-fn read_next_hop(hop: &RouteNextHop) -> NextHop {
+fn read_next_hop(hop: &RouteNextHop) -> NextHop<u32> {
     let gateway = hop.attributes.iter().find_map(|attribute| match attribute {
         RouteAttribute::Gateway(gateway) => address(gateway),
         RouteAttribute::Via(gateway) => via_address(gateway),
@@ -457,8 +470,54 @@ fn kind(kind: RouteType) -> Option<RouteKind> {
     }
 }
 
+/// Removes a route that an invocation made.
+struct RemoveRoute(Delete);
+
+impl RemoveRoute {
+    fn new(namespace: Namespace, route: &Route) -> Self {
+        Self(Delete {
+            namespace,
+            route: route.clone(),
+        })
+    }
+
+    /// Removes another route instead, if that has taken this one's place. False where it has not.
+    fn give_way_to(&mut self, other: &Self) -> bool {
+        let is_replaced = self.place() == other.place();
+        if is_replaced {
+            self.0 = other.0.clone();
+        }
+        is_replaced
+    }
+
+    /// What the kernel has one route of: another one with the same takes its place.
+    fn place(&self) -> (Namespace, IpNet, u32, u32) {
+        let Delete { namespace, route } = &self.0;
+        let default_priority = match route.destination {
+            IpNet::V4(_) => 0,
+            IpNet::V6(_) => DEFAULT_PRIORITY_OF_IPV6,
+        };
+        // The kernel takes 0 for "not given".
+        let given = |value: &u32| *value != 0;
+        let table = Some(route.table).filter(given).unwrap_or(MAIN_TABLE);
+        let priority = route.priority.filter(given).unwrap_or(default_priority);
+        (*namespace, route.destination, table, priority)
+    }
+}
+
+impl Inverse for RemoveRoute {
+    fn undo(
+        self: Box<Self>,
+        gate: &mut Gate,
+        kernel: &mut DynKernel,
+        _: &mut UndoLog,
+    ) -> Result<(), Error> {
+        undo_operation(gate, kernel, self.0)
+    }
+}
+
 /// What is done to which route, for error messages.
-struct Title<'a>(&'static str, Namespace, &'a Wanted);
+struct Title<'a>(&'static str, Namespace, &'a Route);
 
 impl std::fmt::Display for Title<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

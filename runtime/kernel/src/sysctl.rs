@@ -1,6 +1,6 @@
 //! Capability `sysctl`: kernel parameters below `net.`.
 
-pub mod shared;
+pub(crate) mod shared;
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::PathBuf;
@@ -9,11 +9,17 @@ use std::sync::OnceLock;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, OpenOptions};
 use nix::errno::Errno;
-use weir_gate::Permit;
+use serde_json::json;
+use weir_gate::{Gate, Permit};
+use weir_grant::Namespace;
 use weir_grant::sysctl::{Read, Write, flaw_of_key, flaw_of_value, segments};
 
+use self::shared::Notes;
 use super::error::{Code, Error};
 use super::namespace::Namespaces;
+use crate::linux::Linux;
+use crate::perform::undo::undo_operation;
+use crate::perform::{Changes, DynKernel, Inverse, Perform, UndoLog};
 
 /// The parameters of the reading thread's network namespace.
 const DIRECTORY: &str = "/proc/sys/net";
@@ -21,11 +27,18 @@ const DIRECTORY: &str = "/proc/sys/net";
 /// Reads a parameter, without the newline at its end.
 ///
 /// Errors: `NotFound`; `Invalid` for a key that is not below `net.` or has no value.
-pub fn read(namespaces: &mut Namespaces, permit: &Permit<Read>) -> Result<String, Error> {
-    let Read { namespace, key } = permit.operation();
-    let path = path_of(key)?;
-    let value = namespaces.of(*namespace)?.enter(|| read_value(&path))?;
-    value.map_err(|e| explain(e, key).while_doing(format_args!("read {key} in {namespace}")))
+impl Perform<Read> for Linux {
+    type Answer = String;
+
+    fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<String, Error> {
+        let Read { namespace, key } = permit.operation();
+        let path = path_of(key)?;
+        let value = self
+            .namespaces
+            .of(*namespace)?
+            .enter(|| read_value(&path))?;
+        value.map_err(|e| explain(e, key).while_doing(format_args!("read {key} in {namespace}")))
+    }
 }
 
 /// The value at a path below `/proc/sys/net`, as the calling thread's namespace has it.
@@ -36,28 +49,113 @@ pub(super) fn read_value(path: &PathBuf) -> io::Result<String> {
     Ok(value.strip_suffix('\n').unwrap_or(&value).to_owned())
 }
 
-/// Writes a parameter.
+/// Writes a parameter. What others may come to rely on gets its value back with a condition ([`shared`]); what goes with a
+/// link that the invocation made needs none.
 ///
-/// Errors: `NotFound`; `Invalid` for a key that is not below `net.`, or when the kernel refuses the
-/// value or lets nobody write the parameter.
-pub fn write(namespaces: &mut Namespaces, permit: &Permit<Write>) -> Result<(), Error> {
-    carry_out(namespaces, permit, write_value)
+/// Errors: `NotFound`; `Invalid` for a key that is not below `net.`, or when the kernel refuses the value or lets nobody
+/// write the parameter. One that the kernel refuses half-way is as before.
+impl Perform<Write> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Write>, changes: &mut Changes<'_>) -> Result<(), Error> {
+        let write = permit.operation();
+        let is_of_made_link =
+            (write.link()).is_some_and(|name| self.links.is_name_of_made(write.namespace, &name));
+        let before = match (write.namespace, self.notes()) {
+            _ if is_of_made_link => return carry_out(&mut self.namespaces, write, write_value),
+            (Namespace::Container, _) => {
+                let before = carry_out(&mut self.namespaces, write, replace_value)?;
+                note(write, before.as_deref(), None, changes);
+                before
+            }
+            (Namespace::Host, Some(notes)) => {
+                let before = notes.replace(&mut self.namespaces, write)?;
+                if !(before.is_own && is_noted(write, changes)) {
+                    let changed = Some(write.value.clone());
+                    note(write, before.value.as_deref(), changed, changes);
+                }
+                before.value
+            }
+            (Namespace::Host, None) => {
+                return carry_out(&mut self.namespaces, write, write_value);
+            }
+        };
+        let before = before.filter(|before| *before != write.value);
+        changes.previous = before.map(|before| json!({ "value": before }));
+        Ok(())
+    }
 }
 
-/// Writes a parameter and returns the value that it had; none where nobody can read it. One that the
-/// kernel refuses half-way is as before.
-///
-/// Errors: those of [`write`].
-pub fn replace(
-    namespaces: &mut Namespaces,
-    permit: &Permit<Write>,
-) -> Result<Option<String>, Error> {
-    carry_out(namespaces, permit, replace_value)
+impl Linux {
+    /// The notes of parameters of the host, for an ADD: what others write is not undone.
+    pub(crate) fn notes(&self) -> Option<Notes> {
+        let invocation = self.add.as_deref()?;
+        Some(Notes::new(&self.paths, invocation))
+    }
+}
+
+/// Notes what gives a parameter its value back, where it had another one that could be read.
+fn note(write: &Write, before: Option<&str>, changed: Option<String>, changes: &mut Changes<'_>) {
+    let before = before.filter(|before| !is_same(before, &write.value));
+    if let Some(before) = before {
+        let back = Write {
+            value: before.to_owned(),
+            ..write.clone()
+        };
+        changes.undo_with(SetBack { back, changed });
+    }
+}
+
+/// Has an inverse that was noted before know the value that the invocation has written now. False where there is none.
+fn is_noted(write: &Write, changes: &mut Changes<'_>) -> bool {
+    changes.log.amend(|noted: &mut SetBack| {
+        let is_it = noted.changed.is_some() && noted.back.key == write.key;
+        if is_it {
+            noted.changed = Some(write.value.clone());
+        }
+        is_it
+    })
+}
+
+/// Gives a parameter its value back.
+struct SetBack {
+    back: Write,
+    /// What the invocation wrote, where another may have written something else since.
+    changed: Option<String>,
+}
+
+impl Inverse for SetBack {
+    fn undo(
+        self: Box<Self>,
+        gate: &mut Gate,
+        kernel: &mut DynKernel,
+        _: &mut UndoLog,
+    ) -> Result<(), Error> {
+        let Some(changed) = self.changed else {
+            return undo_operation(gate, kernel, self.back);
+        };
+        match gate.undo(self.back, |permit| kernel.set_back(permit, &changed)) {
+            Err(error) if error.code == Code::Busy => Ok(()),
+            set => set,
+        }
+    }
+
+    fn keep(&self, kernel: &mut DynKernel) -> Result<(), Error> {
+        match self.changed {
+            Some(_) => kernel.keep_parameter(&self.back),
+            None => Ok(()),
+        }
+    }
+
+    fn size(&self) -> usize {
+        let changed = self.changed.as_ref().map_or(0, String::len);
+        self.back.key.len() + self.back.value.len() + changed
+    }
 }
 
 fn carry_out<T>(
     namespaces: &mut Namespaces,
-    permit: &Permit<Write>,
+    write: &Write,
     act: fn(&PathBuf, &str) -> io::Result<T>,
 ) -> Result<T, Error> {
     let Write {
@@ -65,12 +163,17 @@ fn carry_out<T>(
         key,
         value,
         ..
-    } = permit.operation();
+    } = write;
     let path = path_of(key)?;
     check_value(key, value)?;
     let written = namespaces.of(*namespace)?.enter(|| act(&path, value))?;
     let failed = |e| explain_value(e, key, value);
     written.map_err(|e| failed(e).while_doing(format_args!("write {key} in {namespace}")))
+}
+
+/// The kernel takes any white space between several numbers, and prints tabs.
+fn is_same(one: &str, other: &str) -> bool {
+    one.split_whitespace().eq(other.split_whitespace())
 }
 
 /// The kernel takes a value in one write, or of several numbers those before a wrong one.

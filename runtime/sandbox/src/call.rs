@@ -8,7 +8,7 @@ use wasmtime::{CallHook, Engine, Store, UpdateDeadline};
 use weir_cni::{AddResult, Command, Error, Version};
 use weir_host::bindings::PluginPre;
 use weir_host::bindings::weir::cni::cni;
-use weir_host::{Host, convert, printable};
+use weir_host::{State, convert, printable};
 
 use super::codes::unrecorded;
 use super::request::{About, Request};
@@ -18,13 +18,13 @@ use super::{claim, trap};
 /// A plugin's call under way.
 pub(super) struct Call {
     plugin: String,
-    store: Store<Host>,
+    store: Store<State>,
     _watchdog: Watchdog,
 }
 
 impl Call {
     /// Errors: code 999 when the kernel has no timer left.
-    pub(super) fn new(engine: &Engine, plugin: &str, host: Host) -> Result<Self, Error> {
+    pub(super) fn new(engine: &Engine, plugin: &str, host: State) -> Result<Self, Error> {
         let deadline = host.deadline();
         let transfer = usize::try_from(host.limits().transfer.as_u64()).unwrap_or(usize::MAX);
         let mut store = Store::new(engine, host);
@@ -55,7 +55,7 @@ impl Call {
     /// Instantiates the component and calls the function for the request's command.
     pub(super) fn invoke(
         &mut self,
-        plugin: &PluginPre<Host>,
+        plugin: &PluginPre<State>,
         request: &Request,
     ) -> Result<Option<AddResult>, Error> {
         let plugin = plugin
@@ -100,7 +100,7 @@ impl Call {
     }
 
     /// Asks the component about itself.
-    pub(super) fn describe(mut self, plugin: &PluginPre<Host>) -> Result<About, Error> {
+    pub(super) fn describe(mut self, plugin: &PluginPre<State>) -> Result<About, Error> {
         let plugin = plugin
             .instantiate(&mut self.store)
             .map_err(|e| self.explain(&e))?;
@@ -136,7 +136,7 @@ impl Call {
         }
         if command == Command::Add {
             let (what, failures) = match &outcome {
-                Ok(_) => ("not noted", host.settle()),
+                Ok(_) => ("not noted", host.keep()),
                 Err(_) => ("not undone", host.undo()),
             };
             for failure in failures {

@@ -11,8 +11,8 @@ use weir_gate::{Audit, Gate, Subject};
 use weir_grant::document::Digest;
 use weir_grant::store::Configured;
 use weir_grant::{Capabilities, Invocation, Limits};
-use weir_host::{Host, Log, Setup};
-use weir_kernel::Namespaces;
+use weir_host::{Log, Setup, SharedIpam, State};
+use weir_kernel::{Broker, Linux, Namespaces};
 
 use super::call::Call;
 use super::catalogue::Plugin;
@@ -21,6 +21,7 @@ use super::codes;
 use super::compiler::Compiled;
 use super::imports::{self, Imported, Requested, imported, requested};
 use super::installed::digest;
+use super::ipam::NoFurther;
 use super::request::About;
 use super::sandbox::Sandbox;
 
@@ -103,27 +104,26 @@ impl Sandbox {
     }
 
     /// A host that allows nothing.
-    fn nobody(&self) -> Host {
+    fn nobody(&self) -> State {
         let subject = Subject {
             command: "VERSION",
             ..Subject::default()
         };
         let audit = Audit::nowhere(subject);
-        Host::new(Setup {
+        let deadline = Instant::now() + limits().time;
+        let gate = Gate::new(Capabilities::default(), Invocation::default(), audit);
+        let kernel = Linux::new(Namespaces::new(None), self.paths().clone(), deadline);
+        State::new(Setup {
+            broker: Broker::new(gate, Box::new(kernel)),
             network: String::new(),
             previous: None,
-            gate: Gate::new(Capabilities::default(), Invocation::default(), audit),
-            namespaces: Namespaces::new(None),
-            paths: self.paths().clone(),
             plugin: String::new(),
-            former_network: None,
             configured: Configured::default(),
             limits: limits(),
-            deadline: Instant::now() + limits().time,
+            deadline,
             code: 0,
             log: Log::new(self.paths().log(), Value::Null, 0),
-            lock: None,
-            ipam: None,
+            ipam: SharedIpam::new(NoFurther::without_name()),
         })
     }
 }

@@ -75,6 +75,14 @@ impl NoFurther {
         let named = named_ipam(request);
         Self { named }
     }
+
+    /// For a component that is asked about itself.
+    pub(super) fn without_name() -> Self {
+        let named = Err(Error::invalid_config(
+            "there is no configuration to name an IPAM plugin",
+        ));
+        Self { named }
+    }
 }
 
 impl RunIpam for NoFurther {

@@ -1,6 +1,6 @@
 //! What a component's imports are connected to.
 
-use wasmtime::component::{HasData, HasSelf, Linker, Resource, ResourceTable};
+use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 use wasmtime::{Engine, Error, Result};
 use wasmtime_wasi::WasiView;
 use wasmtime_wasi::cli::{WasiCli, WasiCliView};
@@ -9,19 +9,18 @@ use wasmtime_wasi::p2::DynPollable;
 use wasmtime_wasi::p2::bindings::sync::io::poll;
 use wasmtime_wasi::p2::bindings::{cli, clocks, random, sync};
 use wasmtime_wasi::random::WasiRandom;
-use weir_host::Host;
-use weir_host::bindings::Plugin;
+use weir_host::State;
 
 /// A linker with the contract. Errors: when a name is defined twice, which only a mistake in this
 /// crate can cause.
-pub(crate) fn contract(engine: &Engine) -> Result<Linker<Host>> {
+pub(crate) fn contract(engine: &Engine) -> Result<Linker<State>> {
     let mut linker = Linker::new(engine);
-    Plugin::add_to_linker::<Host, HasSelf<Host>>(&mut linker, |host| host)?;
+    weir_host::add_to_linker(&mut linker)?;
     Ok(linker)
 }
 
 /// A linker with the contract and the small part of WASI. Errors: as [`contract`].
-pub(crate) fn with_wasi(engine: &Engine) -> Result<Linker<Host>> {
+pub(crate) fn with_wasi(engine: &Engine) -> Result<Linker<State>> {
     let mut linker = contract(engine)?;
     add_wasi(&mut linker)?;
     Ok(linker)
@@ -33,25 +32,25 @@ impl HasData for HasTable {
     type Data<'a> = &'a mut ResourceTable;
 }
 
-fn add_wasi(l: &mut Linker<Host>) -> Result<()> {
-    cli::environment::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
-    cli::exit::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
-    cli::stdin::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
-    cli::stdout::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
-    cli::stderr::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
-    cli::terminal_input::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
-    cli::terminal_output::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
-    cli::terminal_stdin::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
-    cli::terminal_stdout::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
-    cli::terminal_stderr::add_to_linker::<Host, WasiCli>(l, Host::cli)?;
-    clocks::wall_clock::add_to_linker::<Host, WasiClocks>(l, Host::clocks)?;
-    clocks::monotonic_clock::add_to_linker::<Host, WasiClocks>(l, Host::clocks)?;
-    random::random::add_to_linker::<Host, WasiRandom>(l, |h| h.ctx().ctx.random())?;
-    random::insecure::add_to_linker::<Host, WasiRandom>(l, |h| h.ctx().ctx.random())?;
-    random::insecure_seed::add_to_linker::<Host, WasiRandom>(l, |h| h.ctx().ctx.random())?;
-    sync::io::error::add_to_linker::<Host, HasTable>(l, |h| h.ctx().table)?;
-    sync::io::poll::add_to_linker::<Host, NoWaiting>(l, |h| Pollables(h.ctx().table))?;
-    sync::io::streams::add_to_linker::<Host, HasTable>(l, |h| h.ctx().table)
+fn add_wasi(l: &mut Linker<State>) -> Result<()> {
+    cli::environment::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::exit::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::stdin::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::stdout::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::stderr::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::terminal_input::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::terminal_output::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::terminal_stdin::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::terminal_stdout::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    cli::terminal_stderr::add_to_linker::<State, WasiCli>(l, State::cli)?;
+    clocks::wall_clock::add_to_linker::<State, WasiClocks>(l, State::clocks)?;
+    clocks::monotonic_clock::add_to_linker::<State, WasiClocks>(l, State::clocks)?;
+    random::random::add_to_linker::<State, WasiRandom>(l, |h| h.ctx().ctx.random())?;
+    random::insecure::add_to_linker::<State, WasiRandom>(l, |h| h.ctx().ctx.random())?;
+    random::insecure_seed::add_to_linker::<State, WasiRandom>(l, |h| h.ctx().ctx.random())?;
+    sync::io::error::add_to_linker::<State, HasTable>(l, |h| h.ctx().table)?;
+    sync::io::poll::add_to_linker::<State, NoWaiting>(l, |h| Pollables(h.ctx().table))?;
+    sync::io::streams::add_to_linker::<State, HasTable>(l, |h| h.ctx().table)
 }
 
 /// `wasi:io/poll` without waiting: a plugin that sleeps in WASI would sleep past its time, out of

@@ -9,11 +9,13 @@ use wasmtime::Engine;
 use weir_cni::{AddResult, Command, Error};
 use weir_files::Paths;
 use weir_gate::{Audit, Gate, Log as AuditLog, Subject};
+use weir_grant::section::in_one_part;
 use weir_grant::{Invocation, Limits};
 use weir_host::bindings::PluginPre;
-use weir_host::{Host, Log, RunIpam, Setup};
-use weir_kernel::Namespaces;
+use weir_host::{Log, Setup, SharedIpam, State};
+use weir_kernel::store::{Former, StoreOwner};
 use weir_kernel::without_permit::SharedLock;
+use weir_kernel::{Broker, Linux, Namespaces};
 
 use super::call::Call;
 use super::catalogue::{Catalogue, Plugin};
@@ -120,7 +122,7 @@ impl Sandbox {
         &self,
         plugin: &Plugin,
         request: &Request,
-    ) -> Result<(Granted, usize, PluginPre<Host>), Error> {
+    ) -> Result<(Granted, usize, PluginPre<State>), Error> {
         let grant = self.grants()?.for_plugin(plugin, request)?;
         let code = plugin.memory_of_code()?;
         check_code(&plugin.name, code, &grant.limits)?;
@@ -154,7 +156,7 @@ impl Sandbox {
         request: &Request,
         role: Role,
         deadline: Instant,
-    ) -> Result<Host, Error> {
+    ) -> Result<State, Error> {
         let subject = request.subject(&plugin.name, plugin.digest.to_string());
         // An IPAM plugin runs under its main plugin's.
         let lock = match (&role, request.command) {
@@ -175,21 +177,24 @@ impl Sandbox {
             ifname: request.ifname.clone(),
             network: request.granted_as().to_owned(),
         };
-        Ok(Host::new(Setup {
-            gate: Gate::new(capabilities, invocation, audit).of_sections(section),
-            namespaces: Namespaces::new(duplicate(request.container.as_deref())?),
-            paths: self.paths.clone(),
+        let namespaces = Namespaces::new(duplicate(request.container.as_deref())?);
+        let mut kernel = Linux::new(namespaces, self.paths.clone(), deadline)
+            .with_stores_of(store_owner(&plugin.name, request, &invocation));
+        let gate = Gate::new(capabilities, invocation, audit).of_sections(section);
+        if request.command == Command::Add {
+            kernel = kernel.for_add(gate.recorded_as(), lock);
+        }
+        Ok(State::new(Setup {
+            broker: Broker::new(gate, Box::new(kernel)),
             plugin: plugin.name.clone(),
             network: request.network.clone(),
             previous: request.previous.clone(),
-            former_network: request.former_network(),
             configured: request.configured(&plugin.name),
             limits,
             code,
             deadline,
             log,
-            lock,
-            ipam: Some(role.ipam(request, deadline)),
+            ipam: role.ipam(request, deadline),
         }))
     }
 }
@@ -208,6 +213,20 @@ fn check_code(name: &str, code: usize, limits: &Limits) -> Result<(), Error> {
     )))
 }
 
+/// Whose stores a plugin opens for a request.
+fn store_owner(plugin: &str, request: &Request, invocation: &Invocation) -> StoreOwner {
+    let former = request.former_network().map(|network| Former {
+        network,
+        container_id: invocation.container_id.clone(),
+        ifname: invocation.ifname.clone(),
+    });
+    StoreOwner {
+        plugin: plugin.to_owned(),
+        network: in_one_part(&invocation.network),
+        former,
+    }
+}
+
 /// Whether a plugin may run another.
 enum Role {
     Main { sandbox: Arc<Sandbox> },
@@ -215,14 +234,14 @@ enum Role {
 }
 
 impl Role {
-    fn ipam(self, request: &Request, deadline: Instant) -> Box<dyn RunIpam> {
+    fn ipam(self, request: &Request, deadline: Instant) -> SharedIpam {
         match self {
-            Self::Ipam => Box::new(NoFurther::new(request)),
+            Self::Ipam => SharedIpam::new(NoFurther::new(request)),
             Self::Main { sandbox } => {
                 let run = move |name: &str, request: &Request, latest| {
                     sandbox.run_as(name, request, Role::Ipam, latest)
                 };
-                Box::new(Ipam::new(request.clone(), deadline, run))
+                SharedIpam::new(Ipam::new(request.clone(), deadline, run))
             }
         }
     }

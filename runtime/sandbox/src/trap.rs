@@ -7,12 +7,12 @@ use bytesize::ByteSize;
 use wasmtime::Trap;
 use weir_cni::Error;
 use weir_gate::MOST_RECORDED;
-use weir_host::{Host, MOST_KEPT};
+use weir_host::{MOST_KEPT, State};
 
 use super::codes;
 
 /// Explains why a call of a plugin did not return.
-pub(crate) fn explain(host: &Host, error: &wasmtime::Error) -> Error {
+pub(crate) fn explain(host: &State, error: &wasmtime::Error) -> Error {
     let (limits, usage) = (host.limits(), host.usage());
     let trap = error.downcast_ref::<Trap>();
     let out_of_time = || {

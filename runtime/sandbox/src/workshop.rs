@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 use weir_cni::Error;
-use weir_host::Host;
+use weir_host::State;
 use weir_host::bindings::PluginPre;
 
 use super::catalogue::Plugin;
@@ -15,9 +15,9 @@ use super::{code, codes, imports, linker};
 /// The plugins that this process has made ready.
 pub(super) struct Workshop {
     engine: Engine,
-    contract: OnceLock<Linker<Host>>,
-    with_wasi: OnceLock<Linker<Host>>,
-    ready: Mutex<HashMap<String, PluginPre<Host>>>,
+    contract: OnceLock<Linker<State>>,
+    with_wasi: OnceLock<Linker<State>>,
+    ready: Mutex<HashMap<String, PluginPre<State>>>,
 }
 
 impl Workshop {
@@ -42,7 +42,7 @@ impl Workshop {
     /// not checked for imports that no plugin may have: a test does that.
     ///
     /// Errors: `codes::NO_PLUGIN`, `codes::REFUSED_IMPORT`.
-    pub(super) fn prepare(&self, plugin: &Plugin) -> Result<PluginPre<Host>, Error> {
+    pub(super) fn prepare(&self, plugin: &Plugin) -> Result<PluginPre<State>, Error> {
         let made = || self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ready) = made().get(&plugin.name) {
             return Ok(ready.clone());
@@ -62,20 +62,20 @@ impl Workshop {
     }
 
     /// A component that is no plugin yet. Errors: `codes::NO_PLUGIN`.
-    pub(super) fn connect(&self, component: &Component) -> Result<PluginPre<Host>, Error> {
+    pub(super) fn connect(&self, component: &Component) -> Result<PluginPre<State>, Error> {
         connect(self.with_wasi()?, component)
     }
 
-    fn contract(&self) -> Result<&Linker<Host>, Error> {
+    fn contract(&self) -> Result<&Linker<State>, Error> {
         made(&self.contract, || linker::contract(&self.engine))
     }
 
-    fn with_wasi(&self) -> Result<&Linker<Host>, Error> {
+    fn with_wasi(&self) -> Result<&Linker<State>, Error> {
         made(&self.with_wasi, || linker::with_wasi(&self.engine))
     }
 }
 
-fn connect(linker: &Linker<Host>, component: &Component) -> Result<PluginPre<Host>, Error> {
+fn connect(linker: &Linker<State>, component: &Component) -> Result<PluginPre<State>, Error> {
     let connected = linker.instantiate_pre(component).and_then(PluginPre::new);
     connected.map_err(|e| {
         let why = format!("is not of this weir's contract, `weir:cni`: {e:#}");
@@ -84,9 +84,9 @@ fn connect(linker: &Linker<Host>, component: &Component) -> Result<PluginPre<Hos
 }
 
 fn made(
-    linker: &OnceLock<Linker<Host>>,
-    make: impl FnOnce() -> wasmtime::Result<Linker<Host>>,
-) -> Result<&Linker<Host>, Error> {
+    linker: &OnceLock<Linker<State>>,
+    make: impl FnOnce() -> wasmtime::Result<Linker<State>>,
+) -> Result<&Linker<State>, Error> {
     if let Some(linker) = linker.get() {
         return Ok(linker);
     }

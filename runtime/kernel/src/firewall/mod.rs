@@ -35,7 +35,7 @@ mod refusal;
 mod rule;
 mod set;
 mod transaction;
-mod undo;
+pub(crate) mod undo;
 mod value;
 
 use weir_gate::Permit;
@@ -43,88 +43,122 @@ use weir_grant::firewall::{
     Apply, Chain, Element, Family, GetElement, ListChains, ListElements, ListRules, ListSets, Rule,
 };
 
-pub use self::own::remove_unused_table;
-pub use self::reference::{masquerade_chain, remove_reference};
+pub use self::reference::masquerade_chain;
 
 use self::family::protocol_family;
 use self::read::Reader;
+use self::undo::RemoveCreated;
 use super::error::Error;
-use super::namespace::Namespaces;
 use super::netlink::NetfilterSocket;
+use crate::linux::Linux;
+use crate::perform::{Changes, Perform};
 
-/// Carries out commands as one transaction, and returns the transactions that take back what it
-/// created, in the order in which they are to be carried out. What another invocation has put
-/// something into meanwhile stays: `Busy` and `NotFound` are then no failures.
+/// Carries out commands as one transaction. What it created is taken back by transactions of their own; what another
+/// invocation has put something into meanwhile stays.
 ///
 /// What counts as created: what a `create-…` command made, a rule that was appended or inserted
 /// (unless the same commands flushed its chain), and everything where the table itself is new.
 /// What `add-…` commands put into a table that was there is shared, and stays.
 ///
 /// Errors: `Exists`, `NotFound`, `Busy`, `Invalid`, `Unsupported`, naming the command.
-pub fn apply(namespaces: &mut Namespaces, permit: &Permit<Apply>) -> Result<Vec<Apply>, Error> {
-    let apply = permit.operation();
-    let created = namespaces
-        .of(apply.namespace)?
-        .netfilter(|socket| transaction::carry_out(socket, apply))?;
-    Ok(created.undo(apply))
+impl Perform<Apply> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Apply>, changes: &mut Changes<'_>) -> Result<(), Error> {
+        let apply = permit.operation();
+        let created = self
+            .namespaces
+            .of(apply.namespace)?
+            .netfilter(|socket| transaction::carry_out(socket, apply))?;
+        // The last that is noted is carried out first, and these are in their own order.
+        for inverse in created.undo(apply).into_iter().rev() {
+            changes.undo_with(RemoveCreated(inverse));
+        }
+        Ok(())
+    }
 }
 
 /// The chains of a table; none when there is no table.
-pub fn list_chains(
-    namespaces: &mut Namespaces,
-    permit: &Permit<ListChains>,
-) -> Result<Vec<Chain>, Error> {
-    let list = permit.operation();
-    namespaces
-        .of(list.namespace)?
-        .netfilter(|socket| reader(socket, list.family, &list.table).chains())
+impl Perform<ListChains> for Linux {
+    type Answer = Vec<Chain>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<ListChains>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<Chain>, Error> {
+        let list = permit.operation();
+        self.namespaces
+            .of(list.namespace)?
+            .netfilter(|socket| reader(socket, list.family, &list.table).chains())
+    }
 }
 
 /// The names of a table's sets and maps; none when there is no table.
-pub fn list_sets(
-    namespaces: &mut Namespaces,
-    permit: &Permit<ListSets>,
-) -> Result<Vec<String>, Error> {
-    let list = permit.operation();
-    namespaces
-        .of(list.namespace)?
-        .netfilter(|socket| reader(socket, list.family, &list.table).sets())
+impl Perform<ListSets> for Linux {
+    type Answer = Vec<String>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<ListSets>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<String>, Error> {
+        let list = permit.operation();
+        self.namespaces
+            .of(list.namespace)?
+            .netfilter(|socket| reader(socket, list.family, &list.table).sets())
+    }
 }
 
 /// The handles and comments of a chain's rules, in order. Errors: `NotFound`.
-pub fn list_rules(
-    namespaces: &mut Namespaces,
-    permit: &Permit<ListRules>,
-) -> Result<Vec<Rule>, Error> {
-    let list = permit.operation();
-    check::name(&list.chain)?;
-    namespaces
-        .of(list.namespace)?
-        .netfilter(|socket| reader(socket, list.family, &list.table).rules(&list.chain))
+impl Perform<ListRules> for Linux {
+    type Answer = Vec<Rule>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<ListRules>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<Rule>, Error> {
+        let list = permit.operation();
+        check::name(&list.chain)?;
+        self.namespaces
+            .of(list.namespace)?
+            .netfilter(|socket| reader(socket, list.family, &list.table).rules(&list.chain))
+    }
 }
 
 /// One element by its key, or the range that the key is in. Errors: `NotFound` without the set.
-pub fn get_element(
-    namespaces: &mut Namespaces,
-    permit: &Permit<GetElement>,
-) -> Result<Option<Element>, Error> {
-    let get = permit.operation();
-    check::name(&get.set)?;
-    namespaces
-        .of(get.namespace)?
-        .netfilter(|socket| reader(socket, get.family, &get.table).element(&get.set, &get.key))
+impl Perform<GetElement> for Linux {
+    type Answer = Option<Element>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<GetElement>,
+        _: &mut Changes<'_>,
+    ) -> Result<Option<Element>, Error> {
+        let get = permit.operation();
+        check::name(&get.set)?;
+        self.namespaces
+            .of(get.namespace)?
+            .netfilter(|socket| reader(socket, get.family, &get.table).element(&get.set, &get.key))
+    }
 }
 
 /// All elements of a set. Errors: `NotFound`.
-pub fn list_elements(
-    namespaces: &mut Namespaces,
-    permit: &Permit<ListElements>,
-) -> Result<Vec<Element>, Error> {
-    let list = permit.operation();
-    check::name(&list.set)?;
-    namespaces
-        .of(list.namespace)?
-        .netfilter(|socket| reader(socket, list.family, &list.table).elements(&list.set))
+impl Perform<ListElements> for Linux {
+    type Answer = Vec<Element>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<ListElements>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<Element>, Error> {
+        let list = permit.operation();
+        check::name(&list.set)?;
+        self.namespaces
+            .of(list.namespace)?
+            .netfilter(|socket| reader(socket, list.family, &list.table).elements(&list.set))
+    }
 }
 
 fn reader<'a>(socket: &'a mut NetfilterSocket, family: Family, table: &'a str) -> Reader<'a> {

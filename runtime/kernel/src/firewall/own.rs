@@ -13,7 +13,8 @@ use super::read::Reader;
 use super::set::malformed;
 use super::transaction::Transaction;
 use crate::error::{Code, Error};
-use crate::namespace::{Namespaces, NetworkNamespace};
+use crate::linux::Linux;
+use crate::namespace::NetworkNamespace;
 use crate::netlink::NetfilterSocket;
 
 /// What the names of the tables begin with; the plugin's name comes behind it.
@@ -134,37 +135,36 @@ pub fn administrators(
     })
 }
 
-/// Removes a table with its chains, rules and sets while no element in it is an attachment's. Whether it did.
-///
-/// Errors: `Invalid` for a permit that says something else; `Busy` where others change the ruleset all the time.
-pub fn remove_unused_table(
-    namespaces: &mut Namespaces,
-    permit: &Permit<Apply>,
-) -> Result<bool, Error> {
-    let apply = permit.operation();
-    if apply.commands != [Command::DeleteTable] {
-        return Err(Error::invalid("only a whole table is removed so"));
-    }
-    let table = OwnTable {
-        family: apply.family,
-        name: apply.table.clone(),
-    };
-    namespaces.of(apply.namespace)?.netfilter(|socket| {
-        for _ in 0..MOST_ATTEMPTS {
-            let generation = generation(socket)?;
-            if !elements(socket, &table)?.is_empty() {
-                return Ok(false);
-            }
-            let mut transaction = Transaction::new(socket, apply, Some(generation));
-            transaction.push(&Command::DeleteTable)?;
-            match transaction.commit() {
-                Ok(None) => {}
-                Err(error) if error.errno == Some(Errno::ENOENT) => return Ok(true),
-                done => return done.map(|_| true),
-            }
+impl Linux {
+    /// Removes a table with its chains, rules and sets while no element in it is an attachment's. Whether it did.
+    ///
+    /// Errors: `Invalid` for a permit that says something else; `Busy` where others change the ruleset all the time.
+    pub fn remove_unused_table(&mut self, permit: &Permit<Apply>) -> Result<bool, Error> {
+        let apply = permit.operation();
+        if apply.commands != [Command::DeleteTable] {
+            return Err(Error::invalid("only a whole table is removed so"));
         }
-        Err(Error::new(Code::Busy, "the ruleset changes all the time"))
-    })
+        let table = OwnTable {
+            family: apply.family,
+            name: apply.table.clone(),
+        };
+        self.namespaces.of(apply.namespace)?.netfilter(|socket| {
+            for _ in 0..MOST_ATTEMPTS {
+                let generation = generation(socket)?;
+                if !elements(socket, &table)?.is_empty() {
+                    return Ok(false);
+                }
+                let mut transaction = Transaction::new(socket, apply, Some(generation));
+                transaction.push(&Command::DeleteTable)?;
+                match transaction.commit() {
+                    Ok(None) => {}
+                    Err(error) if error.errno == Some(Errno::ENOENT) => return Ok(true),
+                    done => return done.map(|_| true),
+                }
+            }
+            Err(Error::new(Code::Busy, "the ruleset changes all the time"))
+        })
+    }
 }
 
 fn reader<'a>(socket: &'a mut NetfilterSocket, table: &'a OwnTable) -> Reader<'a> {

@@ -1,6 +1,32 @@
 //! What a transaction created, and how to take it back.
 
+use weir_gate::Gate;
 use weir_grant::firewall::{Apply, Chain, Command, Elements, RuleHandle};
+
+use crate::error::{Code, Error};
+use crate::perform::undo::undo_operation;
+use crate::perform::{DynKernel, Inverse, UndoLog};
+
+/// Removes what a transaction created, unless others have put something into it meanwhile.
+pub(crate) struct RemoveCreated(pub Apply);
+
+impl Inverse for RemoveCreated {
+    fn undo(
+        self: Box<Self>,
+        gate: &mut Gate,
+        kernel: &mut DynKernel,
+        _: &mut UndoLog,
+    ) -> Result<(), Error> {
+        match undo_operation(gate, kernel, self.0) {
+            Err(error) if error.code == Code::Busy => Ok(()),
+            removed => removed,
+        }
+    }
+
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+}
 
 /// What a transaction created, as far as that is certain: what `create-…` made, rules by their
 /// handles, and, where the table is new, everything in it. What `add-…` puts into a table that

@@ -6,14 +6,16 @@ use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, Li
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::Namespace;
-use weir_grant::link::{Create, LinkFacts, NewKind, NewPeer};
+use weir_grant::link::{Create, Delete, Link, LinkFacts, NewKind, NewPeer};
 
 use super::find::is_name_taken;
 use super::message::{attributes, info, into_namespace, of_kind, refused_mac, set_up};
-use super::read::Link;
+use super::undo::RemoveLink;
 use super::{by_name, name, tap, update};
 use crate::error::{Code, Error};
+use crate::linux::Linux;
 use crate::namespace::{Namespaces, NetworkNamespace};
+use crate::perform::{Changes, Perform};
 
 /// How often another random name is tried. Two names of 32 random bits do not meet twice.
 const NAME_ATTEMPTS: u32 = 4;
@@ -27,9 +29,29 @@ const ONE_QUEUE: [LinkAttribute; 2] =
 ///
 /// Errors: `Exists`, saying where the name is taken; `NotFound` for a lower or a master that is
 /// gone; `Unsupported` where the kernel lacks the kind; `Invalid` with the kernel's reason.
-pub fn create(namespaces: &mut Namespaces, permit: &Permit<Create>) -> Result<Link, Error> {
-    let wanted = permit.operation();
-    make(namespaces, wanted).map_err(|e| refused_mac(e).while_doing(Title(wanted)))
+impl Perform<Create> for Linux {
+    type Answer = Link;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<Create>,
+        changes: &mut Changes<'_>,
+    ) -> Result<Link, Error> {
+        let wanted = permit.operation();
+        let link = make(&mut self.namespaces, wanted)
+            .map_err(|e| refused_mac(e).while_doing(Title(wanted)))?;
+        changes.undo_with(RemoveLink(Delete {
+            link: link.facts(wanted.namespace),
+        }));
+        self.links.note_made(wanted.namespace, link.index);
+        if let NewKind::Veth { peer } = &wanted.kind {
+            // The kernel may leave the peer's index out where it is the same.
+            self.links
+                .note_made(peer.namespace, link.lower.unwrap_or(link.index));
+        }
+        self.links.meet(wanted.namespace, link.clone());
+        Ok(link)
+    }
 }
 
 fn make(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {

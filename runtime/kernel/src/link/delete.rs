@@ -8,15 +8,26 @@ use weir_grant::link::Delete;
 use super::by_index;
 use super::find::standing;
 use crate::error::{Code, Error};
+use crate::linux::Linux;
 use crate::namespace::Namespaces;
 use crate::netlink::RouteSocket;
+use crate::perform::{Changes, Perform};
 
 /// How often another number of a group is tried.
 const GROUP_ATTEMPTS: u32 = 4;
 
 /// Deletes a link, and with a veth its peer. Errors: `NotFound`, `Unsupported` for a link that
 /// cannot be deleted.
-pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<(), Error> {
+impl Perform<Delete> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+        self.links.forget_all();
+        delete(&mut self.namespaces, permit)
+    }
+}
+
+fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<(), Error> {
     let link = &permit.operation().link;
     namespaces
         .of(link.namespace)?
@@ -29,7 +40,10 @@ pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<()
 /// a group, in one step: each by itself would take it as long as all of them.
 ///
 /// Errors: as [`delete`], the first; all are tried.
-pub fn delete_all(namespaces: &mut Namespaces, permits: &[Permit<Delete>]) -> Result<(), Error> {
+pub(crate) fn delete_all(
+    namespaces: &mut Namespaces,
+    permits: &[Permit<Delete>],
+) -> Result<(), Error> {
     if let [first, _, ..] = permits {
         let socket = namespaces.of(first.operation().link.namespace)?.route()?;
         if as_group(socket, permits).is_ok() {

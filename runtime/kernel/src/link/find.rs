@@ -3,19 +3,12 @@
 
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkMessage;
-use weir_grant::link::LinkFacts;
+use weir_grant::link::{Link, LinkFacts, LinkReference};
 
-use super::{Link, by_index, by_name, link_message, name, read, without_statistics};
+use super::{by_index, by_name, link_message, name, read, without_statistics};
 use crate::error::Error;
 use crate::namespace::NetworkNamespace;
 use crate::netlink::RouteSocket;
-
-/// How a request names a link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LinkReference {
-    Name(String),
-    Index(u32),
-}
 
 /// Asks the kernel which link is meant. What it says is for the gate; [`get`](super::get) shows it
 /// to a plugin.
@@ -26,7 +19,7 @@ pub fn find_link(namespace: &mut NetworkNamespace, link: &LinkReference) -> Resu
         LinkReference::Name(name) => find_by_name(namespace, name)?,
         LinkReference::Index(index) => find_by_index(namespace, *index)?,
     };
-    Ok(message.into())
+    Ok(read::link(message))
 }
 
 /// The link of that name. Alternative names are not looked up: a grant speaks of names.
@@ -78,7 +71,7 @@ pub fn marked_links(
     let which = namespace.which();
     let links = standing(namespace.route()?)
         .map_err(|e| e.while_doing(format_args!("list the links in {which}")))?;
-    let links = links.into_iter().map(Link::from);
+    let links = links.into_iter().map(read::link);
     let meant = links.filter(|link| is_meant(&link.alias));
     Ok(meant.map(|link| link.facts(which)).collect())
 }

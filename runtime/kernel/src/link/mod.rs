@@ -8,8 +8,9 @@ mod message;
 mod move_to;
 mod name;
 mod peer;
-mod read;
+pub(crate) mod read;
 mod tap;
+pub(crate) mod undo;
 mod update;
 mod vlan;
 mod wait;
@@ -17,46 +18,54 @@ mod wait;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkExtentMask, LinkInfo, LinkMessage};
 use weir_gate::Permit;
-use weir_grant::link;
+use weir_grant::link::{self, Link};
 
-pub use create::create;
-pub use delete::{delete, delete_all};
-pub use find::LinkReference;
+pub(crate) use delete::delete_all;
 pub(crate) use layer::{LinkLayer, link_layer};
-pub use move_to::move_to;
-pub use peer::peer;
-pub use read::{Details, Link, OperState, Port};
 pub(crate) use update::set_address;
-pub use update::{update, update_bridge, update_port};
-pub use vlan::{add_vlans, delete_vlans, list_vlans};
-pub use wait::wait_up;
 
 use super::error::{Code, Error};
-use super::namespace::{Namespaces, NetworkNamespace};
+use super::namespace::NetworkNamespace;
+use crate::linux::Linux;
+use crate::perform::{Changes, Perform};
 
-/// A link, as it was when it was found.
-pub fn get(permit: &Permit<link::Read>, found: Link) -> Link {
-    debug_assert_eq!(permit.operation().link.index, found.index);
-    found
+/// Shows a link, as it was when it was looked up. Errors: `NotFound`.
+impl Perform<link::Read> for Linux {
+    type Answer = Link;
+
+    fn perform(&mut self, permit: &Permit<link::Read>, _: &mut Changes<'_>) -> Result<Link, Error> {
+        let wanted = &permit.operation().link;
+        let found = self.links.known(wanted).cloned();
+        found.ok_or_else(|| Error::not_found(wanted.not_found()))
+    }
 }
 
 /// Links of a kind, or the ports of a master, or all.
-pub fn list(namespaces: &mut Namespaces, permit: &Permit<link::List>) -> Result<Vec<Link>, Error> {
-    let wanted = permit.operation();
-    let answer = namespaces
-        .of(wanted.namespace)?
-        .route()?
-        .dump(&RouteNetlinkMessage::GetLink(filter(wanted)))
-        .map_err(|e| e.while_doing(format_args!("list the links in {}", wanted.namespace)))?;
-    let links = answer.into_iter().filter_map(link_message).map(Link::from);
-    // The kernel ignores a kind that it does not know.
-    let is_wanted = |link: &Link| {
-        wanted.kind.as_ref().is_none_or(|kind| *kind == link.kind)
-            && wanted
-                .master
-                .is_none_or(|master| Some(master) == link.master)
-    };
-    Ok(links.filter(is_wanted).collect())
+impl Perform<link::List> for Linux {
+    type Answer = Vec<Link>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<link::List>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<Link>, Error> {
+        let wanted = permit.operation();
+        let answer = self
+            .namespaces
+            .of(wanted.namespace)?
+            .route()?
+            .dump(&RouteNetlinkMessage::GetLink(filter(wanted)))
+            .map_err(|e| e.while_doing(format_args!("list the links in {}", wanted.namespace)))?;
+        let links = answer.into_iter().filter_map(link_message).map(read::link);
+        // The kernel ignores a kind that it does not know.
+        let is_wanted = |link: &Link| {
+            wanted.kind.as_ref().is_none_or(|kind| *kind == link.kind)
+                && wanted
+                    .master
+                    .is_none_or(|master| Some(master) == link.master)
+        };
+        Ok(links.filter(is_wanted).collect())
+    }
 }
 
 fn filter(wanted: &link::List) -> LinkMessage {
@@ -83,7 +92,7 @@ impl NetworkNamespace {
 
     /// The link that a message names.
     fn link(&mut self, which: LinkMessage) -> Result<Link, Error> {
-        self.ask_link(which).map(Link::from)
+        self.ask_link(which).map(read::link)
     }
 
     /// Changes the link that a message names.

@@ -3,25 +3,36 @@
 use netlink_packet_route::link::LinkAttribute;
 use nix::errno::Errno;
 use weir_gate::Permit;
-use weir_grant::link::Move;
+use weir_grant::link::{Link, Move};
 
 use super::find::is_name_taken;
 use super::message::into_namespace;
-use super::read::Link;
 use super::update::alias_attribute;
 use super::{by_index, by_name, name};
 use crate::error::Error;
+use crate::linux::Linux;
 use crate::namespace::Namespaces;
+use crate::perform::{Changes, Perform};
 
 /// Moves a link and returns it as it is there: down, and under another index.
 ///
 /// Errors: `NotFound`, `Exists` when the name is taken there, `Invalid` for a link that cannot
 /// move.
-pub fn move_to(namespaces: &mut Namespaces, permit: &Permit<Move>) -> Result<Link, Error> {
-    let wanted = permit.operation();
-    let Move { link, to, name, .. } = wanted;
-    send(namespaces, wanted)
-        .map_err(|e| e.while_doing(format_args!("move {link} to {to} as `{name}`")))
+impl Perform<Move> for Linux {
+    type Answer = Link;
+
+    fn perform(&mut self, permit: &Permit<Move>, changes: &mut Changes<'_>) -> Result<Link, Error> {
+        let wanted = permit.operation();
+        let Move { link, to, name, .. } = wanted;
+        let before = self.before(link);
+        self.links.forget_all();
+        let moved = send(&mut self.namespaces, wanted)
+            .map_err(|e| e.while_doing(format_args!("move {link} to {to} as `{name}`")))?;
+        if let Some(before) = before {
+            self.note_move(wanted, &before, &moved, changes);
+        }
+        Ok(moved)
+    }
 }
 
 fn send(namespaces: &mut Namespaces, wanted: &Move) -> Result<Link, Error> {

@@ -7,32 +7,31 @@ use netlink_packet_route::link::LinkAttribute;
 use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
 use weir_gate::Permit;
 use weir_grant::Namespace;
-use weir_grant::link::GetPeer;
+use weir_grant::link::{GetPeer, Peer};
 
 use super::by_index;
 use crate::error::{Code, Error};
+use crate::linux::Linux;
 use crate::namespace::Namespaces;
+use crate::perform::{Changes, Perform};
 
-/// The other end's index, and its namespace where it is one of the two.
+/// Finds the other end of a veth.
 ///
 /// Errors: `NotFound`, `Invalid` when it is no veth.
-pub fn peer(
-    namespaces: &mut Namespaces,
-    permit: &Permit<GetPeer>,
-) -> Result<(u32, Option<Namespace>), Error> {
-    let link = &permit.operation().link;
-    if link.kind != "veth" {
-        return Err(Error::invalid(format!("{link} is not a veth")));
+impl Perform<GetPeer> for Linux {
+    type Answer = Peer;
+
+    fn perform(&mut self, permit: &Permit<GetPeer>, _: &mut Changes<'_>) -> Result<Peer, Error> {
+        let link = &permit.operation().link;
+        if link.kind != "veth" {
+            return Err(Error::invalid(format!("{link} is not a veth")));
+        }
+        find(&mut self.namespaces, link.namespace, link.index)
+            .map_err(|e| e.while_doing(format_args!("find the peer of {link}")))
     }
-    find(namespaces, link.namespace, link.index)
-        .map_err(|e| e.while_doing(format_args!("find the peer of {link}")))
 }
 
-fn find(
-    namespaces: &mut Namespaces,
-    namespace: Namespace,
-    index: u32,
-) -> Result<(u32, Option<Namespace>), Error> {
+fn find(namespaces: &mut Namespaces, namespace: Namespace, index: u32) -> Result<Peer, Error> {
     let message = namespaces.of(namespace)?.ask_link(by_index(index))?;
     let mut peer = None;
     let mut its_namespace = None;
@@ -43,12 +42,12 @@ fn find(
             _ => {}
         }
     }
-    let peer = peer.ok_or_else(|| Error::new(Code::Failed, "the kernel does not tell it"))?;
-    let place = match its_namespace {
+    let index = peer.ok_or_else(|| Error::new(Code::Failed, "the kernel does not tell it"))?;
+    let namespace = match its_namespace {
         None => Some(namespace),
         Some(id) => known_as(namespaces, namespace, id)?,
     };
-    Ok((peer, place))
+    Ok(Peer { index, namespace })
 }
 
 /// Whether the id by which `from` knows some namespace is the id of the other one of the two.

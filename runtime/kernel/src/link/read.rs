@@ -1,161 +1,61 @@
 //! A link as the kernel reports it, in the words of the contract.
 
-use std::fmt;
-
 use netlink_packet_route::link::{
     InfoBridge, InfoBridgePort, InfoData, InfoIpVlan, InfoMacVlan, InfoPortData, InfoVlan, InfoVrf,
     IpVlanMode, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, MacVlanMode, Prop, State,
 };
-use weir_grant::Namespace;
-use weir_grant::link::{IpvlanMode, LinkFacts, Mac, MacvlanMode};
+use weir_grant::link::{Details, IpvlanMode, Link, Mac, MacvlanMode, OperState, Port};
 
-/// One link.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Link {
-    pub index: u32,
-    pub name: String,
-    pub alternative_names: Vec<String>,
-    /// `IFLA_INFO_KIND`; `loopback` and `physical` for devices that have none.
-    pub kind: String,
-    pub mac: Mac,
-    /// Bytes.
-    pub mtu: u32,
-    /// Packets.
-    pub txqlen: u32,
-    /// `IFF_UP`.
-    pub up: bool,
-    pub oper_state: OperState,
-    pub promiscuous: bool,
-    pub all_multicast: bool,
-    /// The index of the link that it is a port of.
-    pub master: Option<u32>,
-    /// `IFLA_LINK`: the lower device, or a veth's peer; an index where that one is.
-    pub lower: Option<u32>,
-    pub alias: String,
-    pub details: Details,
-    /// Of a bridge's port.
-    pub port: Option<Port>,
+/// A link that the kernel has described.
+pub(crate) fn link(message: LinkMessage) -> Link {
+    let flags = message.header.flags;
+    let mut link = Link {
+        index: message.header.index,
+        name: name(&message),
+        alternative_names: Vec::new(),
+        kind: kind(&message),
+        mac: Mac(Vec::new()),
+        mtu: 0,
+        txqlen: 0,
+        up: flags.contains(LinkFlags::Up),
+        oper_state: OperState::Unknown,
+        promiscuous: flags.contains(LinkFlags::Promisc),
+        all_multicast: flags.contains(LinkFlags::Allmulti),
+        master: None,
+        lower: None,
+        alias: String::new(),
+        details: Details::None,
+        port: None,
+    };
+    for attribute in message.attributes {
+        take(&mut link, attribute);
+    }
+    link
 }
 
-/// RFC 2863 operational state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OperState {
-    Unknown,
-    NotPresent,
-    Down,
-    LowerLayerDown,
-    Testing,
-    Dormant,
-    Up,
-}
-
-impl fmt::Display for OperState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unknown => "unknown",
-            Self::NotPresent => "not-present",
-            Self::Down => "down",
-            Self::LowerLayerDown => "lower-layer-down",
-            Self::Testing => "testing",
-            Self::Dormant => "dormant",
-            Self::Up => "up",
-        })
+fn take(link: &mut Link, attribute: LinkAttribute) {
+    match attribute {
+        LinkAttribute::Address(mac) => link.mac = Mac(mac),
+        LinkAttribute::Mtu(bytes) => link.mtu = bytes,
+        LinkAttribute::TxQueueLen(packets) => link.txqlen = packets,
+        LinkAttribute::OperState(state) => link.oper_state = oper_state(&state),
+        LinkAttribute::Controller(index) => link.master = Some(index).filter(|i| *i != 0),
+        LinkAttribute::Link(index) => link.lower = Some(index).filter(|i| *i != 0),
+        LinkAttribute::IfAlias(alias) => link.alias = alias,
+        LinkAttribute::PropList(properties) => link.alternative_names = names(properties),
+        LinkAttribute::LinkInfo(info) => take_info(link, info),
+        _ => {}
     }
 }
 
-/// What only links of one kind have.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Details {
-    None,
-    Bridge {
-        vlan_filtering: bool,
-        /// 0 for none.
-        default_pvid: u16,
-    },
-    Macvlan(MacvlanMode),
-    Ipvlan(IpvlanMode),
-    /// The VLAN's id.
-    Vlan(u16),
-    /// The VRF's routing table.
-    Vrf(u32),
-}
-
-/// A bridge port's flags.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Port {
-    pub hairpin: bool,
-    pub isolated: bool,
-}
-
-impl From<LinkMessage> for Link {
-    fn from(message: LinkMessage) -> Self {
-        let flags = message.header.flags;
-        let mut link = Self {
-            index: message.header.index,
-            name: name(&message),
-            alternative_names: Vec::new(),
-            kind: kind(&message),
-            mac: Mac(Vec::new()),
-            mtu: 0,
-            txqlen: 0,
-            up: flags.contains(LinkFlags::Up),
-            oper_state: OperState::Unknown,
-            promiscuous: flags.contains(LinkFlags::Promisc),
-            all_multicast: flags.contains(LinkFlags::Allmulti),
-            master: None,
-            lower: None,
-            alias: String::new(),
-            details: Details::None,
-            port: None,
-        };
-        for attribute in message.attributes {
-            link.take(attribute);
-        }
-        link
-    }
-}
-
-impl Link {
-    /// What the gate matches of a link in `namespace`.
-    pub fn facts(&self, namespace: Namespace) -> LinkFacts {
-        LinkFacts {
-            namespace,
-            index: self.index,
-            name: self.name.clone(),
-            kind: self.kind.clone(),
-            // What stands in a container is whoever's is in it.
-            by_index: false,
-            owner: match namespace {
-                Namespace::Host => self.alias.clone(),
-                Namespace::Container => String::new(),
-            },
-        }
-    }
-
-    fn take(&mut self, attribute: LinkAttribute) {
-        match attribute {
-            LinkAttribute::Address(mac) => self.mac = Mac(mac),
-            LinkAttribute::Mtu(bytes) => self.mtu = bytes,
-            LinkAttribute::TxQueueLen(packets) => self.txqlen = packets,
-            LinkAttribute::OperState(state) => self.oper_state = state.into(),
-            LinkAttribute::Controller(index) => self.master = Some(index).filter(|i| *i != 0),
-            LinkAttribute::Link(index) => self.lower = Some(index).filter(|i| *i != 0),
-            LinkAttribute::IfAlias(alias) => self.alias = alias,
-            LinkAttribute::PropList(properties) => self.alternative_names = names(properties),
-            LinkAttribute::LinkInfo(info) => self.take_info(info),
-            _ => {}
-        }
-    }
-
-    fn take_info(&mut self, info: Vec<LinkInfo>) {
-        for part in info {
-            match part {
-                LinkInfo::Data(data) => self.details = details(&data),
-                LinkInfo::PortData(InfoPortData::BridgePort(flags)) => {
-                    self.port = Some(port(&flags));
-                }
-                _ => {}
+fn take_info(link: &mut Link, info: Vec<LinkInfo>) {
+    for part in info {
+        match part {
+            LinkInfo::Data(data) => link.details = details(&data),
+            LinkInfo::PortData(InfoPortData::BridgePort(flags)) => {
+                link.port = Some(port(&flags));
             }
+            _ => {}
         }
     }
 }
@@ -270,16 +170,14 @@ fn vrf_table(data: &InfoVrf) -> Option<u32> {
     }
 }
 
-impl From<State> for OperState {
-    fn from(state: State) -> Self {
-        match state {
-            State::NotPresent => Self::NotPresent,
-            State::Down => Self::Down,
-            State::LowerLayerDown => Self::LowerLayerDown,
-            State::Testing => Self::Testing,
-            State::Dormant => Self::Dormant,
-            State::Up => Self::Up,
-            _ => Self::Unknown,
-        }
+fn oper_state(state: &State) -> OperState {
+    match state {
+        State::NotPresent => OperState::NotPresent,
+        State::Down => OperState::Down,
+        State::LowerLayerDown => OperState::LowerLayerDown,
+        State::Testing => OperState::Testing,
+        State::Dormant => OperState::Dormant,
+        State::Up => OperState::Up,
+        _ => OperState::Unknown,
     }
 }

@@ -13,11 +13,10 @@ use nix::libc::{self, c_int};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::stat::Mode;
 use nix::unistd::write;
-use weir_grant::link::{Create, NewTap};
+use weir_grant::link::{Create, Link, NewTap};
 
 use super::find::is_name_taken;
 use super::message::{attributes, set_up};
-use super::read::Link;
 use super::{by_index, by_name};
 use crate::error::{Code, Error};
 use crate::namespace::NetworkNamespace;

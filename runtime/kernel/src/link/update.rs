@@ -8,13 +8,16 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::Namespace;
-use weir_grant::link::{BridgeChanges, LinkFacts, NewMaster, Update, UpdateBridge, UpdatePort};
+use weir_grant::link::{
+    BridgeChanges, Details, LinkFacts, NewMaster, Update, UpdateBridge, UpdatePort,
+};
 
 use super::message::{bridge_data, refused_mac, set_up};
-use super::read::Details;
 use super::{by_index, by_name, name};
 use crate::error::{Code, Error};
+use crate::linux::Linux;
 use crate::namespace::{Namespaces, NetworkNamespace};
+use crate::perform::{Changes, Perform};
 
 /// `IFLA_BRPORT_MODE`: hairpin.
 const PORT_HAIRPIN: u16 = 4;
@@ -23,11 +26,20 @@ const PORT_ISOLATED: u16 = 33;
 
 /// Changes attributes. Errors: `NotFound`, `Exists` for a taken name, `Invalid`, `Busy` for a new
 /// name of a link that is up, on kernels before 6.2.
-pub fn update(namespaces: &mut Namespaces, permit: &Permit<Update>) -> Result<(), Error> {
-    let changes = permit.operation();
-    let link = &changes.link;
-    send_update(namespaces, changes)
-        .map_err(|e| refused_mac(e).while_doing(format_args!("update {link}")))
+impl Perform<Update> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Update>, changes: &mut Changes<'_>) -> Result<(), Error> {
+        let update = permit.operation();
+        let link = &update.link;
+        let before = self.before(link);
+        let outcome = send_update(&mut self.namespaces, update)
+            .map_err(|e| refused_mac(e).while_doing(format_args!("update {link}")));
+        if let Some(before) = before {
+            self.note_update(update, &before, &outcome, changes);
+        }
+        outcome
+    }
 }
 
 fn send_update(namespaces: &mut Namespaces, changes: &Update) -> Result<(), Error> {
@@ -149,15 +161,29 @@ pub(super) fn set_alias(
 }
 
 /// Changes a bridge port's flags. Errors: `NotFound`, `Invalid` when it is no bridge's port.
-pub fn update_port(namespaces: &mut Namespaces, permit: &Permit<UpdatePort>) -> Result<(), Error> {
-    let UpdatePort {
-        link,
-        hairpin,
-        isolated,
-    } = permit.operation();
+impl Perform<UpdatePort> for Linux {
+    type Answer = ();
+
+    fn perform(
+        &mut self,
+        permit: &Permit<UpdatePort>,
+        changes: &mut Changes<'_>,
+    ) -> Result<(), Error> {
+        let update = permit.operation();
+        let before = self.before(&update.link);
+        let outcome = send_port_update(&mut self.namespaces, update);
+        if let Some(before) = before {
+            self.note_port(update, &before, &outcome, changes);
+        }
+        outcome
+    }
+}
+
+fn send_port_update(namespaces: &mut Namespaces, update: &UpdatePort) -> Result<(), Error> {
+    let link = &update.link;
     let flag = |kind, on: bool| LinkProtoInfoBridge::Other(DefaultNla::new(kind, vec![on.into()]));
-    let hairpin = hairpin.map(|on| flag(PORT_HAIRPIN, on));
-    let isolated = isolated.map(|on| flag(PORT_ISOLATED, on));
+    let hairpin = update.hairpin.map(|on| flag(PORT_HAIRPIN, on));
+    let isolated = update.isolated.map(|on| flag(PORT_ISOLATED, on));
     let mut message = by_index(link.index);
     // The bridge's own request: one for any master's port would reach other kinds of masters, to
     // which these numbers mean something else.
@@ -178,26 +204,27 @@ pub fn update_port(namespaces: &mut Namespaces, permit: &Permit<UpdatePort>) -> 
 
 /// Changes a bridge's settings. Errors: `NotFound`, `Invalid` when it is no bridge, `Unsupported`
 /// where the kernel has no bridge VLAN filtering.
-pub fn update_bridge(
-    namespaces: &mut Namespaces,
-    permit: &Permit<UpdateBridge>,
-) -> Result<(), Error> {
-    let UpdateBridge { link, changes } = permit.operation();
-    if link.kind != "bridge" {
-        return Err(Error::invalid(format!("{link} is not a bridge")));
+impl Perform<UpdateBridge> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<UpdateBridge>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let UpdateBridge { link, changes } = permit.operation();
+        if link.kind != "bridge" {
+            return Err(Error::invalid(format!("{link} is not a bridge")));
+        }
+        let Some(data) = bridge_data(changes) else {
+            return Ok(());
+        };
+        let info = vec![LinkInfo::Kind(InfoKind::Bridge), LinkInfo::Data(data)];
+        let mut message = by_index(link.index);
+        message.attributes.push(LinkAttribute::LinkInfo(info));
+        let namespace = self.namespaces.of(link.namespace)?;
+        namespace
+            .route()?
+            .change(RouteNetlinkMessage::NewLink(message), 0)
+            .and_then(|()| check_pvid_now(namespace, permit.operation()))
+            .map_err(|e| e.while_doing(format_args!("change {link}")))
     }
-    let Some(data) = bridge_data(changes) else {
-        return Ok(());
-    };
-    let info = vec![LinkInfo::Kind(InfoKind::Bridge), LinkInfo::Data(data)];
-    let mut message = by_index(link.index);
-    message.attributes.push(LinkAttribute::LinkInfo(info));
-    let namespace = namespaces.of(link.namespace)?;
-    namespace
-        .route()?
-        .change(RouteNetlinkMessage::NewLink(message), 0)
-        .and_then(|()| check_pvid_now(namespace, permit.operation()))
-        .map_err(|e| e.while_doing(format_args!("change {link}")))
 }
 
 fn check_pvid_now(namespace: &mut NetworkNamespace, wanted: &UpdateBridge) -> Result<(), Error> {

@@ -10,36 +10,43 @@ use weir_grant::link::{AddVlans, BridgeVlan, DeleteVlans, LinkFacts, ListVlans};
 
 use super::{by_index, link_message};
 use crate::error::Error;
-use crate::namespace::{Namespaces, NetworkNamespace};
+use crate::linux::Linux;
+use crate::namespace::NetworkNamespace;
+use crate::perform::{Changes, Perform};
 
 /// The highest VLAN id; 4095 is reserved (IEEE 802.1Q).
 const LAST_ID: u16 = 4094;
 
 /// Adds VLANs. Errors: `NotFound`, `Unsupported`, `Invalid`.
-pub fn add_vlans(namespaces: &mut Namespaces, permit: &Permit<AddVlans>) -> Result<(), Error> {
-    let AddVlans { link, vlans } = permit.operation();
-    change(
-        namespaces.of(link.namespace)?,
-        link,
-        vlans,
-        RouteNetlinkMessage::SetLink,
-    )
-    .map_err(|e| e.while_doing(format_args!("add VLANs to {link}")))
+impl Perform<AddVlans> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<AddVlans>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let AddVlans { link, vlans } = permit.operation();
+        change(
+            self.namespaces.of(link.namespace)?,
+            link,
+            vlans,
+            RouteNetlinkMessage::SetLink,
+        )
+        .map_err(|e| e.while_doing(format_args!("add VLANs to {link}")))
+    }
 }
 
 /// Removes VLANs. Errors: `NotFound`, `Unsupported`, `Invalid`.
-pub fn delete_vlans(
-    namespaces: &mut Namespaces,
-    permit: &Permit<DeleteVlans>,
-) -> Result<(), Error> {
-    let DeleteVlans { link, vlans } = permit.operation();
-    change(
-        namespaces.of(link.namespace)?,
-        link,
-        vlans,
-        RouteNetlinkMessage::DelLink,
-    )
-    .map_err(|e| e.while_doing(format_args!("remove VLANs from {link}")))
+impl Perform<DeleteVlans> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<DeleteVlans>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let DeleteVlans { link, vlans } = permit.operation();
+        change(
+            self.namespaces.of(link.namespace)?,
+            link,
+            vlans,
+            RouteNetlinkMessage::DelLink,
+        )
+        .map_err(|e| e.while_doing(format_args!("remove VLANs from {link}")))
+    }
 }
 
 fn change(
@@ -99,25 +106,33 @@ fn entries(vlan: &BridgeVlan) -> Vec<BridgeVlanInfo> {
 /// The VLANs of a bridge port, or of a bridge itself, in ascending order.
 ///
 /// Errors: `NotFound`; `Invalid` when it is neither.
-pub fn list_vlans(
-    namespaces: &mut Namespaces,
-    permit: &Permit<ListVlans>,
-) -> Result<Vec<BridgeVlan>, Error> {
-    let link = &permit.operation().link;
-    let mut question = LinkMessage::default();
-    question.header.interface_family = AddressFamily::Bridge;
-    let compressed = LinkAttribute::ExtMask(vec![LinkExtentMask::BrvlanCompressed]);
-    question.attributes.push(compressed);
-    let ports = namespaces
-        .of(link.namespace)?
-        .route()?
-        .dump(&RouteNetlinkMessage::GetLink(question))
-        .map_err(|e| e.while_doing(format_args!("list the VLANs of {link}")))?;
-    let mut messages = ports.into_iter().filter_map(link_message);
-    let message = messages
-        .find(|m| m.header.index == link.index)
-        .ok_or_else(|| Error::invalid(format!("{link} is neither a bridge nor a bridge's port")))?;
-    Ok(ranges(&message))
+impl Perform<ListVlans> for Linux {
+    type Answer = Vec<BridgeVlan>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<ListVlans>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<BridgeVlan>, Error> {
+        let link = &permit.operation().link;
+        let mut question = LinkMessage::default();
+        question.header.interface_family = AddressFamily::Bridge;
+        let compressed = LinkAttribute::ExtMask(vec![LinkExtentMask::BrvlanCompressed]);
+        question.attributes.push(compressed);
+        let ports = self
+            .namespaces
+            .of(link.namespace)?
+            .route()?
+            .dump(&RouteNetlinkMessage::GetLink(question))
+            .map_err(|e| e.while_doing(format_args!("list the VLANs of {link}")))?;
+        let mut messages = ports.into_iter().filter_map(link_message);
+        let message = messages
+            .find(|m| m.header.index == link.index)
+            .ok_or_else(|| {
+                Error::invalid(format!("{link} is neither a bridge nor a bridge's port"))
+            })?;
+        Ok(ranges(&message))
+    }
 }
 
 fn ranges(message: &LinkMessage) -> Vec<BridgeVlan> {

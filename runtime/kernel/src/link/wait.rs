@@ -1,28 +1,27 @@
 //! Waits for a link's operational state.
 
-use std::time::Instant;
-
 use netlink_packet_route::RouteNetlinkMessage;
 use weir_gate::Permit;
-use weir_grant::link::{LinkFacts, WaitUp};
+use weir_grant::link::{LinkFacts, OperState, WaitUp};
 
 use super::by_index;
-use super::read::OperState;
 use crate::error::Error;
-use crate::namespace::{Namespaces, NetworkNamespace};
+use crate::linux::Linux;
+use crate::namespace::NetworkNamespace;
 use crate::netlink::{Group, Notifications, Wait};
+use crate::perform::{Changes, Perform};
 
 /// Waits until a link's operational state is `up`, as long as the operation says and until
 /// `deadline` at the latest. Errors: `TimedOut`, `NotFound`.
-pub fn wait_up(
-    namespaces: &mut Namespaces,
-    permit: &Permit<WaitUp>,
-    deadline: Instant,
-) -> Result<(), Error> {
-    let WaitUp { link, timeout_ms } = permit.operation();
-    let wait = Wait::new(*timeout_ms, deadline);
-    wait_for_up(namespaces.of(link.namespace)?, link, &wait)
-        .map_err(|e| e.while_doing(format_args!("wait for {link} to be up")))
+impl Perform<WaitUp> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<WaitUp>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let WaitUp { link, timeout_ms } = permit.operation();
+        let wait = Wait::new(*timeout_ms, self.deadline);
+        wait_for_up(self.namespaces.of(link.namespace)?, link, &wait)
+            .map_err(|e| e.while_doing(format_args!("wait for {link} to be up")))
+    }
 }
 
 fn wait_for_up(

@@ -10,13 +10,16 @@ use nix::sys::socket::{
     bind, sendto, setsockopt, socket, sockopt,
 };
 use weir_gate::Permit;
+use weir_grant::address::Address;
 use weir_grant::link::LinkFacts;
 use weir_grant::neighbour::Announce;
 
-use crate::address::{self, Address};
+use crate::address;
 use crate::error::{Code, Error};
 use crate::link::{LinkLayer, link_layer, set_address};
-use crate::namespace::{Namespaces, NetworkNamespace};
+use crate::linux::Linux;
+use crate::namespace::NetworkNamespace;
+use crate::perform::{Changes, Perform};
 use crate::sysctl;
 
 /// RFC 4861 section 7.1.2: a receiver drops a neighbour advertisement with another hop limit.
@@ -29,10 +32,14 @@ const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 ///
 /// Errors: `NotFound`; `Invalid` for an address that the link does not have, `Busy` for one that it has not yet;
 /// `Unsupported` for a link without Ethernet addresses.
-pub fn announce(namespaces: &mut Namespaces, permit: &Permit<Announce>) -> Result<(), Error> {
-    let Announce { link, addresses } = permit.operation();
-    announce_all(namespaces.of(link.namespace)?, link, addresses)
-        .map_err(|e| e.while_doing(format_args!("announce addresses of {link}")))
+impl Perform<Announce> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Announce>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let Announce { link, addresses } = permit.operation();
+        announce_all(self.namespaces.of(link.namespace)?, link, addresses)
+            .map_err(|e| e.while_doing(format_args!("announce addresses of {link}")))
+    }
 }
 
 fn announce_all(

@@ -13,54 +13,56 @@ use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::address::Family;
 use weir_grant::link::{LinkFacts, Mac};
-use weir_grant::neighbour::{Add, Delete, List, State};
-
-pub use announce::announce;
+use weir_grant::neighbour::{Add, Delete, List, Neighbour, State};
 
 use crate::address::address_family;
 use crate::error::Error;
-use crate::namespace::{Namespaces, NetworkNamespace};
+use crate::linux::Linux;
+use crate::namespace::NetworkNamespace;
+use crate::perform::{Changes, Perform};
 
-/// One entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Neighbour {
-    pub address: IpAddr,
-    pub mac: Option<Mac>,
-    pub state: State,
-    /// A proxy entry (`NTF_PROXY`).
-    pub proxy: bool,
-}
-
-/// Adds or replaces an entry. Returns whether it is new: none that somebody had set was replaced, but
-/// perhaps one that the kernel had learned, and learns again.
+/// Adds or replaces an entry. It is taken back where it is new: none that somebody had set was replaced, but perhaps one
+/// that the kernel had learned, and learns again.
 ///
 /// Errors: `NotFound` for a link that is gone, `Invalid`.
-pub fn add(namespaces: &mut Namespaces, permit: &Permit<Add>) -> Result<bool, Error> {
-    let Add {
-        link,
-        address,
-        mac,
-        state,
-        proxy,
-    } = permit.operation();
-    let mut message = about(link, *address);
-    message.header.state = kernel_state(*state);
-    message.header.flags.set(NeighbourFlags::Proxy, *proxy);
-    let mac = mac
-        .as_ref()
-        .map(|mac| NeighbourAttribute::LinkLayerAddress(mac.0.clone()));
-    message.attributes.extend(mac);
-    let flags = message.header.flags;
-    let namespace = namespaces.of(link.namespace)?;
-    is_set(namespace, link, *address, flags)
-        .and_then(|was_set| {
-            namespace.route()?.change(
-                RouteNetlinkMessage::NewNeighbour(message),
-                NLM_F_CREATE | NLM_F_REPLACE,
-            )?;
-            Ok(!was_set)
-        })
-        .map_err(|e| e.while_doing(format_args!("add neighbour {address} to {link}")))
+impl Perform<Add> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<(), Error> {
+        let Add {
+            link,
+            address,
+            mac,
+            state,
+            proxy,
+        } = permit.operation();
+        let mut message = about(link, *address);
+        message.header.state = kernel_state(*state);
+        message.header.flags.set(NeighbourFlags::Proxy, *proxy);
+        let mac = mac
+            .as_ref()
+            .map(|mac| NeighbourAttribute::LinkLayerAddress(mac.0.clone()));
+        message.attributes.extend(mac);
+        let flags = message.header.flags;
+        let namespace = self.namespaces.of(link.namespace)?;
+        let was_set = is_set(namespace, link, *address, flags)
+            .and_then(|was_set| {
+                namespace.route()?.change(
+                    RouteNetlinkMessage::NewNeighbour(message),
+                    NLM_F_CREATE | NLM_F_REPLACE,
+                )?;
+                Ok(was_set)
+            })
+            .map_err(|e| e.while_doing(format_args!("add neighbour {address} to {link}")))?;
+        if !was_set {
+            changes.undo_with(Delete {
+                link: link.clone(),
+                address: *address,
+                proxy: Some(*proxy),
+            });
+        }
+        Ok(())
+    }
 }
 
 /// Whether somebody has set an entry of this address. `flags` say in which of the two tables.
@@ -85,41 +87,55 @@ fn is_set(
 }
 
 /// Removes an entry. Errors: `NotFound`.
-pub fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<(), Error> {
-    let Delete {
-        link,
-        address,
-        proxy,
-    } = permit.operation();
-    let remove = |flags| {
-        let mut entry = about(link, *address);
-        entry.header.flags = flags;
-        RouteNetlinkMessage::DelNeighbour(entry)
-    };
-    let (ordinary, proxied) = (NeighbourFlags::empty(), NeighbourFlags::Proxy);
-    let socket = namespaces.of(link.namespace)?.route()?;
-    let deleted = match proxy {
-        Some(true) => socket.change(remove(proxied), 0),
-        Some(false) => socket.change(remove(ordinary), 0),
-        None => match socket.change(remove(ordinary), 0) {
-            Err(error) if error.errno == Some(Errno::ENOENT) => socket.change(remove(proxied), 0),
-            deleted => deleted,
-        },
-    };
-    deleted.map_err(|e| e.while_doing(format_args!("remove neighbour {address} from {link}")))
+impl Perform<Delete> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let Delete {
+            link,
+            address,
+            proxy,
+        } = permit.operation();
+        let remove = |flags| {
+            let mut entry = about(link, *address);
+            entry.header.flags = flags;
+            RouteNetlinkMessage::DelNeighbour(entry)
+        };
+        let (ordinary, proxied) = (NeighbourFlags::empty(), NeighbourFlags::Proxy);
+        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let deleted = match proxy {
+            Some(true) => socket.change(remove(proxied), 0),
+            Some(false) => socket.change(remove(ordinary), 0),
+            None => match socket.change(remove(ordinary), 0) {
+                Err(error) if error.errno == Some(Errno::ENOENT) => {
+                    socket.change(remove(proxied), 0)
+                }
+                deleted => deleted,
+            },
+        };
+        deleted.map_err(|e| e.while_doing(format_args!("remove neighbour {address} from {link}")))
+    }
 }
 
 /// The entries of one link. Errors: `NotFound` for the link.
-pub fn list(namespaces: &mut Namespaces, permit: &Permit<List>) -> Result<Vec<Neighbour>, Error> {
-    let List { link, family } = permit.operation();
-    let mut entries = Vec::new();
-    // The kernel lists the two tables apart.
-    for flags in [NeighbourFlags::empty(), NeighbourFlags::Proxy] {
-        let found = dump(namespaces.of(link.namespace)?, link, *family, flags)
-            .map_err(|e| e.while_doing(format_args!("list the neighbours on {link}")))?;
-        entries.extend(found);
+impl Perform<List> for Linux {
+    type Answer = Vec<Neighbour>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<List>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<Neighbour>, Error> {
+        let List { link, family } = permit.operation();
+        let mut entries = Vec::new();
+        // The kernel lists the two tables apart.
+        for flags in [NeighbourFlags::empty(), NeighbourFlags::Proxy] {
+            let found = dump(self.namespaces.of(link.namespace)?, link, *family, flags)
+                .map_err(|e| e.while_doing(format_args!("list the neighbours on {link}")))?;
+            entries.extend(found);
+        }
+        Ok(entries)
     }
-    Ok(entries)
 }
 
 fn dump(

@@ -9,14 +9,6 @@ use super::directory::Missing;
 use super::{OpenStore, StorePlace};
 use crate::Error;
 
-/// An attachment of a tenant's network, and the name by which its stores were called.
-#[derive(Clone, Copy, Debug)]
-pub struct Former<'a> {
-    pub network: &'a str,
-    pub container_id: &'a str,
-    pub ifname: &'a str,
-}
-
 /// Moves the leases that name the attachment, and nothing else: the former store may be another network's.
 ///
 /// What is moved is in both stores for a moment, and a kill then leaves it so: the next call goes on.
@@ -29,7 +21,7 @@ pub(super) fn adopt(
         return Ok(());
     };
     let before = StorePlace {
-        network: former.network,
+        network: &former.network,
         former: None,
         ..*place
     };

@@ -4,8 +4,8 @@
 //! `last_reserved_ip.<n>`, and `lock`. A plugin that names the same keys and values makes the same
 //! files with the same modes and takes the same lock, so that both programs can work side by side.
 //!
-//! A transaction is this: [`open_read`] or [`open_write`] takes the lock; each operation is carried
-//! out on disk at once and noted in a journal; [`Store::commit`] hands the journal out; dropping
+//! A transaction is this: [`OpenRead`] or [`OpenWrite`] takes the lock; each operation is carried
+//! out on disk at once and noted in a journal; [`Transaction::commit`] keeps what is in it; dropping
 //! the store undoes what was not committed, brings the index up to date and gives the lock back.
 //!
 //! What must survive a power failure: the removal of a key. Nobody would ask for it again, and a
@@ -19,11 +19,13 @@ mod fingerprint;
 mod former;
 mod index;
 mod lock;
+pub(crate) mod owner;
 mod reserved;
 mod spare;
 mod table;
 #[cfg(test)]
 mod tests;
+mod transaction;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -35,12 +37,14 @@ use weir_grant::store::{
     Change, Claim, Delete, Find, Get, Keys, Location, OpenRead, OpenWrite, Put, Revert,
 };
 
+use crate::linux::Linux;
+use crate::perform::{Changes, DynTransaction, Perform};
 use crate::{Code, Error};
 use change::Journal;
 use directory::{Directory, MOST_VALUE, Missing};
-pub use former::Former;
 use index::Index;
 use lock::Lock;
+pub use owner::{Former, StoreOwner};
 
 /// The most bytes of a key: what a file's name can have.
 const MOST_KEY: usize = 255;
@@ -54,14 +58,13 @@ fn room_of(length: usize) -> u64 {
     (length as u64).max(1).next_multiple_of(BLOCK)
 }
 
-/// Whose stores: the part of a store's place that the plugin does not choose.
-#[derive(Clone, Copy, Debug)]
-pub struct StorePlace<'a> {
-    pub paths: &'a Paths,
-    pub plugin: &'a str,
-    pub network: &'a str,
-    /// For an attachment that may have been made before the network had stores of its own.
-    pub former: Option<Former<'a>>,
+/// Where the stores of an owner are.
+#[derive(Clone, Copy)]
+struct StorePlace<'a> {
+    paths: &'a Paths,
+    plugin: &'a str,
+    network: &'a str,
+    former: Option<&'a Former>,
 }
 
 impl StorePlace<'_> {
@@ -114,7 +117,7 @@ fn check_component(what: &str, name: &str) -> Result<(), Error> {
 }
 
 /// An open store. Holds the lock until it is dropped.
-pub struct Store {
+struct Store {
     location: Location,
     writable: bool,
     /// None for a store that does not exist and is only read.
@@ -133,65 +136,100 @@ struct OpenStore {
 
 /// Opens a store for reading. One that does not exist is empty, and is not made.
 ///
-/// Errors: `busy` when the lock was not to be had until `deadline`; `invalid` for a directory that
-/// is a symbolic link, that somebody else can write, or that is weir's own.
-pub fn open_read(
-    permit: &Permit<OpenRead>,
-    place: &StorePlace<'_>,
-    deadline: Instant,
-) -> Result<Store, Error> {
-    let location = permit.operation().location.clone();
-    former::adopt(place, &location, deadline)?;
-    Ok(Store {
-        open: OpenStore::open(place, &location, Missing::Leave, deadline)?,
-        writable: false,
-        location,
-    })
+/// Errors: `busy` when the lock was not to be had in time; `invalid` for a directory that is a symbolic link, that
+/// somebody else can write, or that is weir's own.
+impl Perform<OpenRead> for Linux {
+    type Answer = Box<DynTransaction>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<OpenRead>,
+        _: &mut Changes<'_>,
+    ) -> Result<Box<DynTransaction>, Error> {
+        let store = self.open_store(&permit.operation().location, Missing::Leave)?;
+        Ok(Box::new(store))
+    }
 }
 
 /// Opens a store for reading and writing. It and its parents are made where missing.
 ///
-/// Errors: as [`open_read`]; `exhausted` on a full disk.
-pub fn open_write(
-    permit: &Permit<OpenWrite>,
-    place: &StorePlace<'_>,
-    deadline: Instant,
-) -> Result<Store, Error> {
-    let location = permit.operation().location.clone();
-    former::adopt(place, &location, deadline)?;
-    Ok(Store {
-        open: OpenStore::open(place, &location, Missing::Create, deadline)?,
-        writable: true,
-        location,
-    })
-}
+/// Errors: as for [`OpenRead`]; `exhausted` on a full disk.
+impl Perform<OpenWrite> for Linux {
+    type Answer = Box<DynTransaction>;
 
-/// Takes committed changes back: what the host does when an `add` fails after its `commit`. A key
-/// that somebody has changed again in between is left as it is.
-///
-/// Tries every key; returns the first error. Errors: as [`open_read`] and [`Store::put`].
-pub fn revert(
-    permit: &Permit<Revert>,
-    place: &StorePlace<'_>,
-    deadline: Instant,
-) -> Result<(), Error> {
-    let Revert { location, changes } = permit.operation();
-    let Some(mut open) = OpenStore::open(place, location, Missing::Leave, deadline)? else {
-        // The whole store is gone, and nothing is left to take back.
-        return Ok(());
-    };
-    let mut outcome = Ok(());
-    for change in changes {
-        outcome = outcome.and(open.revert(change));
+    fn perform(
+        &mut self,
+        permit: &Permit<OpenWrite>,
+        _: &mut Changes<'_>,
+    ) -> Result<Box<DynTransaction>, Error> {
+        let store = self.open_store(&permit.operation().location, Missing::Create)?;
+        Ok(Box::new(store))
     }
-    let kept = open.commit();
-    outcome.and(kept.map(drop))
 }
 
-impl Store {
-    /// The value of a key. Errors: `not-found`; `invalid` for what is no key, no regular file, or
-    /// larger than 64 KiB.
-    pub fn get(&self, permit: &Permit<Get>) -> Result<Vec<u8>, Error> {
+/// Takes committed changes back. A key that somebody has changed again in between is left as it is.
+///
+/// Tries every key; returns the first error. Errors: as for [`OpenRead`] and [`Put`].
+impl Perform<Revert> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Revert>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let Revert { location, changes } = permit.operation();
+        let place = StorePlace {
+            former: None,
+            ..self.store_place(location)
+        };
+        let opened = OpenStore::open(&place, location, Missing::Leave, self.deadline)?;
+        let Some(mut open) = opened else {
+            // The whole store is gone, and nothing is left to take back.
+            return Ok(());
+        };
+        let mut outcome = Ok(());
+        for change in changes {
+            outcome = outcome.and(open.revert(change));
+        }
+        let kept = open.commit();
+        outcome.and(kept.map(drop))
+    }
+}
+
+impl Linux {
+    fn open_store(&self, location: &Location, missing: Missing) -> Result<Store, Error> {
+        let place = self.store_place(location);
+        former::adopt(&place, location, self.deadline)?;
+        Ok(Store {
+            writable: matches!(missing, Missing::Create),
+            open: OpenStore::open(&place, location, missing, self.deadline)?,
+            location: location.clone(),
+        })
+    }
+
+    fn store_place(&self, location: &Location) -> StorePlace<'_> {
+        let StoreOwner {
+            plugin,
+            network,
+            former,
+        } = &self.stores;
+        // A plugin shares a directory that it names whole with whom it will.
+        let is_of_network = !matches!(
+            location,
+            Location::SharedDirectory(_) | Location::ConfiguredSharedDirectory(_)
+        );
+        StorePlace {
+            paths: &self.paths,
+            plugin,
+            network,
+            former: former.as_ref().filter(|_| is_of_network),
+        }
+    }
+}
+
+/// The value of a key. Errors: `not-found`; `invalid` for what is no key, no regular file, or
+/// larger than 64 KiB.
+impl Perform<Get> for Store {
+    type Answer = Vec<u8>;
+
+    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>, Error> {
         let Get { location, key } = permit.operation();
         self.check_location(location)?;
         check_key(key)?;
@@ -201,10 +239,14 @@ impl Store {
         };
         value.ok_or_else(|| self.no_key(key))
     }
+}
 
-    /// Sets a key's value in one step, whether or not it exists. Errors: `exhausted`; `invalid` as
-    /// for [`Self::get`].
-    pub fn put(&mut self, permit: &Permit<Put>) -> Result<(), Error> {
+/// Sets a key's value in one step, whether or not it exists. Errors: `exhausted`; `invalid` as
+/// for [`Get`].
+impl Perform<Put> for Store {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Put>, _: &mut Changes<'_>) -> Result<(), Error> {
         let Put {
             location,
             key,
@@ -217,10 +259,18 @@ impl Store {
         open.check_room(before.as_deref(), value)?;
         open.set(key, before, Some(value.clone()))
     }
+}
 
-    /// Creates the first of the keys that does not exist, and returns it; none when all exist.
-    /// Anything of that name counts, a directory too. Errors: `exhausted`; `invalid`.
-    pub fn claim(&mut self, permit: &Permit<Claim>) -> Result<Option<String>, Error> {
+/// Creates the first of the keys that does not exist, and returns it; none when all exist.
+/// Anything of that name counts, a directory too. Errors: `exhausted`; `invalid`.
+impl Perform<Claim> for Store {
+    type Answer = Option<String>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<Claim>,
+        _: &mut Changes<'_>,
+    ) -> Result<Option<String>, Error> {
         let Claim {
             location,
             keys,
@@ -237,9 +287,13 @@ impl Store {
         }
         Ok(claimed)
     }
+}
 
-    /// Removes a key. Errors: `not-found`; `invalid` as for [`Self::get`].
-    pub fn delete(&mut self, permit: &Permit<Delete>) -> Result<(), Error> {
+/// Removes a key. Errors: `not-found`; `invalid` as for [`Get`].
+impl Perform<Delete> for Store {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
         let Delete { location, key } = permit.operation();
         check_key(key)?;
         let open = self.writable(location)?;
@@ -248,19 +302,35 @@ impl Store {
             None => Err(self.no_key(key)),
         }
     }
+}
 
-    /// All keys, unordered. Reads names only: what is no regular file shows in [`Self::get`].
-    pub fn keys(&self, permit: &Permit<Keys>) -> Result<Vec<String>, Error> {
+/// All keys, unordered. Reads names only: what is no regular file shows in [`Get`].
+impl Perform<Keys> for Store {
+    type Answer = Vec<String>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<Keys>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<String>, Error> {
         self.check_location(&permit.operation().location)?;
         match &self.open {
             Some(open) => open.directory.keys(),
             None => Ok(Vec::new()),
         }
     }
+}
 
-    /// The keys whose value, without white space around it, is exactly this one, unordered. What is
-    /// no regular file, or larger than 64 KiB, has no value.
-    pub fn find(&mut self, permit: &Permit<Find>) -> Result<Vec<String>, Error> {
+/// The keys whose value, without white space around it, is exactly this one, unordered. What is
+/// no regular file, or larger than 64 KiB, has no value.
+impl Perform<Find> for Store {
+    type Answer = Vec<String>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<Find>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<String>, Error> {
         let Find { location, value } = permit.operation();
         self.check_location(location)?;
         match &mut self.open {
@@ -268,15 +338,11 @@ impl Store {
             None => Ok(Vec::new()),
         }
     }
+}
 
-    /// What the transaction's changes take in memory until they are committed, in bytes.
-    pub fn uncommitted(&self) -> usize {
-        self.open.as_ref().map_or(0, |open| open.journal.size())
-    }
-
-    /// Keeps what was done since opening or the last commit, and returns it for [`revert`].
-    /// Removals survive a power failure from here on.
-    pub fn commit(&mut self) -> Result<Vec<Change>, Error> {
+impl Store {
+    /// Keeps what was done since opening or the last commit, and returns it.
+    fn take_changes(&mut self) -> Result<Vec<Change>, Error> {
         match &mut self.open {
             Some(open) => open.commit(),
             None => Ok(Vec::new()),

@@ -17,12 +17,16 @@ use nix::unistd::geteuid;
 use tempfile::TempDir;
 use weir_files::rename;
 use weir_gate::Gate;
-use weir_grant::Capabilities;
 use weir_grant::store::StoreRule;
+use weir_grant::{Capabilities, Operation};
 use weir_kit::gate;
 
 use super::table::{HEADER, LEAST_ROOM, SUM};
+use super::transaction::RevertStore;
 use super::*;
+use crate::perform::perform;
+use crate::perform::undo::undo_operation;
+use crate::{Namespaces, UndoLog};
 
 const NETWORK: &str = "pods";
 /// Names a node's root for a test that runs as a process of its own.
@@ -60,13 +64,17 @@ impl Node {
         )
     }
 
-    fn place(&self) -> StorePlace<'_> {
-        StorePlace {
-            paths: &self.paths,
-            plugin: "host-local",
-            network: NETWORK,
+    fn linux(&self, deadline: Instant) -> Linux {
+        self.linux_of("host-local", NETWORK, deadline)
+    }
+
+    fn linux_of(&self, plugin: &str, network: &str, deadline: Instant) -> Linux {
+        let linux = Linux::new(Namespaces::new(None), self.paths.clone(), deadline);
+        linux.with_stores_of(StoreOwner {
+            plugin: plugin.to_owned(),
+            network: network.to_owned(),
             former: None,
-        }
+        })
     }
 
     fn directory(&self) -> PathBuf {
@@ -85,37 +93,36 @@ impl Node {
             .collect()
     }
 
-    fn open(&self) -> Transaction {
+    fn open(&self) -> Open {
         self.try_open().unwrap()
     }
 
-    fn try_open(&self) -> Result<Transaction, Error> {
+    fn try_open(&self) -> Result<Open, Error> {
         self.open_until(Instant::now() + Duration::from_secs(60))
     }
 
-    fn open_until(&self, deadline: Instant) -> Result<Transaction, Error> {
-        let mut gate = gate();
-        let operation = OpenWrite { location: data() };
-        let store = gate.perform(operation, |p| open_write(p, &self.place(), deadline))?;
-        Ok(Transaction { gate, store })
+    fn open_until(&self, deadline: Instant) -> Result<Open, Error> {
+        Open::new(
+            &mut self.linux(deadline),
+            OpenWrite { location: data() },
+            data(),
+        )
     }
 
-    fn open_to_read(&self) -> Transaction {
-        let mut gate = gate();
+    fn open_to_read(&self) -> Open {
         let deadline = Instant::now() + Duration::from_secs(60);
         let operation = OpenRead { location: data() };
-        let store = gate
-            .perform(operation, |p| open_read(p, &self.place(), deadline))
-            .unwrap();
-        Transaction { gate, store }
+        Open::new(&mut self.linux(deadline), operation, data()).unwrap()
     }
 
     fn revert(&self, changes: Vec<Change>) -> Result<(), Error> {
         let deadline = Instant::now() + Duration::from_secs(60);
         let location = data();
-        gate().undo(Revert { location, changes }, |p| {
-            revert(p, &self.place(), deadline)
-        })
+        undo_operation(
+            &mut gate(),
+            &mut self.linux(deadline),
+            Revert { location, changes },
+        )
     }
 
     /// Whether every file can be found by its value, and what is found has that value.
@@ -199,66 +206,83 @@ fn data() -> Location {
 }
 
 /// A store and the gate in front of it.
-struct Transaction {
+struct Open {
     gate: Gate,
-    store: Store,
+    store: Box<DynTransaction>,
+    location: Location,
+    log: UndoLog,
 }
 
-impl Transaction {
+impl Open {
+    fn new<O>(linux: &mut Linux, operation: O, location: Location) -> Result<Self, Error>
+    where
+        O: Operation,
+        Linux: Perform<O, Answer = Box<DynTransaction>>,
+    {
+        let (mut gate, mut log) = (gate(), UndoLog::default());
+        let store = perform(&mut gate, linux, &mut log, operation)?;
+        Ok(Self {
+            gate,
+            store,
+            location,
+            log,
+        })
+    }
+
+    fn perform<O, A>(&mut self, operation: O) -> Result<A, Error>
+    where
+        O: Operation,
+        DynTransaction: Perform<O, Answer = A>,
+    {
+        perform(&mut self.gate, &mut *self.store, &mut self.log, operation)
+    }
+
     fn get(&mut self, key: &str) -> Result<Vec<u8>, Error> {
-        let location = self.store.location.clone();
+        let location = self.location.clone();
         let key = key.into();
-        let store = &self.store;
-        self.gate.perform(Get { location, key }, |p| store.get(p))
+        self.perform(Get { location, key })
     }
 
     fn put(&mut self, key: &str, value: &[u8]) -> Result<(), Error> {
-        let operation = Put {
-            location: self.store.location.clone(),
+        self.perform(Put {
+            location: self.location.clone(),
             key: key.into(),
             value: value.into(),
-        };
-        let store = &mut self.store;
-        self.gate.perform(operation, |p| store.put(p))
+        })
     }
 
     fn claim(&mut self, keys: &[&str], value: &[u8]) -> Result<Option<String>, Error> {
-        let operation = Claim {
-            location: self.store.location.clone(),
+        self.perform(Claim {
+            location: self.location.clone(),
             keys: keys.iter().map(|k| (*k).to_owned()).collect(),
             value: value.into(),
-        };
-        let store = &mut self.store;
-        self.gate.perform(operation, |p| store.claim(p))
+        })
     }
 
     fn delete(&mut self, key: &str) -> Result<(), Error> {
-        let location = self.store.location.clone();
+        let location = self.location.clone();
         let key = key.into();
-        let store = &mut self.store;
-        self.gate
-            .perform(Delete { location, key }, |p| store.delete(p))
+        self.perform(Delete { location, key })
     }
 
     fn keys(&mut self) -> BTreeSet<String> {
-        let location = self.store.location.clone();
-        let store = &self.store;
-        let keys: Result<_, Error> = self.gate.perform(Keys { location }, |p| store.keys(p));
+        let location = self.location.clone();
+        let keys = self.perform(Keys { location });
         keys.unwrap().into_iter().collect()
     }
 
     fn find(&mut self, value: &[u8]) -> Vec<String> {
-        let location = self.store.location.clone();
+        let location = self.location.clone();
         let value = value.into();
-        let store = &mut self.store;
-        let found: Result<_, Error> = self
-            .gate
-            .perform(Find { location, value }, |p| store.find(p));
-        found.unwrap()
+        self.perform(Find { location, value }).unwrap()
     }
 
     fn commit(&mut self) -> Vec<Change> {
-        self.store.commit().unwrap()
+        self.store.commit(&mut Changes::new(&mut self.log)).unwrap();
+        let mut reverts = self.log.take::<RevertStore>();
+        reverts
+            .pop()
+            .map_or_else(Vec::new, |revert| revert.0.changes)
     }
 }
 
@@ -531,17 +555,12 @@ fn a_store_opened_for_reading_is_not_written() {
 #[test]
 fn a_private_store_is_the_plugins_and_the_networks() {
     let node = Node::new();
-    let mut gate = gate();
     let deadline = Instant::now() + Duration::from_secs(60);
+    let location = Location::Private;
     let open = OpenWrite {
-        location: Location::Private,
+        location: location.clone(),
     };
-    let store = gate.perform(open, |p| open_write(p, &node.place(), deadline));
-    let store: Result<Store, Error> = store;
-    let mut private = Transaction {
-        store: store.unwrap(),
-        gate,
-    };
+    let mut private = Open::new(&mut node.linux(deadline), open, location).unwrap();
     private.put("k", b"v").unwrap();
     private.commit();
     assert!(node.paths.stores().join("host-local/pods/k").exists());
@@ -551,19 +570,15 @@ fn a_private_store_is_the_plugins_and_the_networks() {
 fn a_network_or_plugin_name_leads_nowhere_else() {
     let node = Node::new();
     for name in ["", ".", "..", "a/b", "/etc", "a\0"] {
-        let network = StorePlace {
-            network: name,
-            ..node.place()
-        };
-        let plugin = StorePlace {
-            plugin: name,
-            ..node.place()
-        };
-        for (place, location) in [(network, data()), (plugin, Location::Private)] {
-            let opened: Result<Store, Error> = gate().perform(OpenWrite { location }, |p| {
-                open_write(p, &place, Instant::now())
-            });
-            assert_eq!(opened.err().unwrap().code, Code::Invalid, "{name:?}");
+        let now = Instant::now();
+        let network = node.linux_of("host-local", name, now);
+        let plugin = node.linux_of(name, NETWORK, now);
+        for (mut linux, location) in [(network, data()), (plugin, Location::Private)] {
+            let open = OpenWrite {
+                location: location.clone(),
+            };
+            let error = Open::new(&mut linux, open, location).err().unwrap();
+            assert_eq!(error.code, Code::Invalid, "{name:?}");
         }
     }
     assert!(names(&node.root).is_empty());
@@ -573,18 +588,16 @@ fn a_network_or_plugin_name_leads_nowhere_else() {
 fn a_permit_is_for_one_store() {
     let node = Node::new();
     let mut store = node.open();
-    let operation = Keys {
+    let keys = store.perform(Keys {
         location: Location::Private,
-    };
-    let keys: Result<_, Error> = store.gate.perform(operation, |p| store.store.keys(p));
+    });
     assert_eq!(keys.unwrap_err().code, Code::Denied);
 }
 
 /// Opening must fail as `invalid` with these words, for reading and for writing.
 fn assert_refused(node: &Node, words: &[&str]) {
-    let read: Result<Store, Error> = gate().perform(OpenRead { location: data() }, |p| {
-        open_read(p, &node.place(), Instant::now())
-    });
+    let open = OpenRead { location: data() };
+    let read = Open::new(&mut node.linux(Instant::now()), open, data());
     for error in [read.err().unwrap(), node.try_open().err().unwrap()] {
         assert_eq!(error.code, Code::Invalid, "{error}");
         for word in words {
@@ -944,14 +957,7 @@ fn two_indexes_of_one_directory_do_not_mistake_each_other() {
     // The same store for two nodes with indexes of their own, as two containers may see it.
     let other = Node::new();
     for n in 0..200 {
-        let writer = StorePlace {
-            paths: if n % 2 == 0 {
-                &other.paths
-            } else {
-                &node.paths
-            },
-            ..node.place()
-        };
+        let writer = if n % 2 == 0 { &other } else { &node };
         let parent = node.root.join("data");
         let directory = Directory::open(&parent, NETWORK, Missing::Leave)
             .unwrap()
@@ -1472,7 +1478,7 @@ fn process_with_a_full_disk() {
     store.commit();
     let ballast = data.join("ballast");
     fs::write(&ballast, vec![0; 1024 * 1024]).unwrap_err();
-    let attempts: [fn(&mut Transaction) -> Error; 3] = [
+    let attempts: [fn(&mut Open) -> Error; 3] = [
         |store| store.claim(&["b"], &lease("c2")).unwrap_err(),
         |store| store.put("b", b"2").unwrap_err(),
         |store| store.put("last", b"2").unwrap_err(),

@@ -15,42 +15,41 @@ use weir_files::{Durability, Paths, paths};
 use weir_gate::Permit;
 use weir_grant::sysctl::Write;
 
-use super::{check_value, explain_value, path_of, read_value, replace_value, write_value};
+use super::{check_value, explain_value, is_same, path_of, read_value, replace_value, write_value};
 use crate::error::{Code, Error};
 use crate::namespace::Namespaces;
 
 /// The notes of the node, and the invocation that writes parameters.
-pub struct Notes<'a> {
+pub(crate) struct Notes {
     directory: PathBuf,
-    invocation: &'a str,
+    invocation: String,
 }
 
 /// What a parameter had before it was written.
-pub struct Before {
+pub(crate) struct Before {
     /// None where nobody can read it.
     pub value: Option<String>,
     /// This invocation had changed it already, and no other has written it since.
     pub is_own: bool,
 }
 
-impl<'a> Notes<'a> {
+impl Notes {
     /// `invocation` is a name that no other has.
-    pub fn new(paths: &Paths, invocation: &'a str) -> Self {
+    pub(crate) fn new(paths: &Paths, invocation: &str) -> Self {
         Self {
             directory: paths.run().join("parameters"),
-            invocation,
+            invocation: invocation.to_owned(),
         }
     }
 
     /// Writes a parameter and notes the change as this invocation's. Returns what it had before.
     ///
-    /// Errors: those of [`write`](super::write); `Failed` where the note cannot be written, and nothing is changed then.
-    pub fn replace(
+    /// Errors: those of [`Write`]; `Failed` where the note cannot be written, and nothing is changed then.
+    pub(crate) fn replace(
         &self,
         namespaces: &mut Namespaces,
-        permit: &Permit<Write>,
+        write: &Write,
     ) -> Result<Before, Error> {
-        let write = permit.operation();
         let path = path_of(&write.key)?;
         check_value(&write.key, &write.value)?;
         let _lock = self.lock(write)?;
@@ -77,8 +76,8 @@ impl<'a> Notes<'a> {
 
     /// Sets a parameter back that this invocation changed to `changed`.
     ///
-    /// Errors: `Busy` where another has written it since, whose it is then; those of [`write`](super::write).
-    pub fn set_back(
+    /// Errors: `Busy` where another has written it since, whose it is then; those of [`Write`].
+    pub(crate) fn set_back(
         &self,
         namespaces: &mut Namespaces,
         permit: &Permit<Write>,
@@ -107,7 +106,7 @@ impl<'a> Notes<'a> {
     /// Takes the note of a change away that stands: its ADD has succeeded.
     ///
     /// Errors: `Failed`.
-    pub fn settle(&self, write: &Write) -> Result<(), Error> {
+    pub(crate) fn keep(&self, write: &Write) -> Result<(), Error> {
         let _lock = self.lock(write)?;
         match self.is_noted(write) {
             true => self.forget(write),
@@ -151,9 +150,4 @@ impl<'a> Notes<'a> {
             _ => Ok(()),
         }
     }
-}
-
-/// The kernel puts tabs between several numbers.
-fn is_same(one: &str, other: &str) -> bool {
-    one.split_whitespace().eq(other.split_whitespace())
 }

@@ -1,17 +1,15 @@
 //! Capability `address`.
 
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
-use weir_gate::Permit;
 use weir_grant::Namespace::{Container, Host};
 use weir_grant::address::{Add, Delete, Family, List, Settle};
 use weir_grant::link::LinkFacts;
 
 use super::{Lab, lab};
-use crate::address::{self, Address};
-use crate::{Code, Error, Namespaces};
+use crate::Code;
+use weir_grant::address::Address;
 
 fn net(text: &str) -> IpNet {
     text.parse().unwrap()
@@ -34,16 +32,15 @@ fn list(lab: &mut Lab, link: &LinkFacts, family: Option<Family>) -> Vec<Address>
         link: link.clone(),
         family,
     };
-    lab.perform(wanted, address::list).unwrap()
+    lab.perform(wanted).unwrap()
 }
 
 #[test]
 fn addresses_are_added_listed_and_removed() {
     lab(|lab| {
         let (host, eth0) = lab.veth();
-        lab.perform(new(&eth0, "10.1.2.3/24"), address::add)
-            .unwrap();
-        lab.perform(new(&eth0, "fd00::3/64"), address::add).unwrap();
+        lab.perform(new(&eth0, "10.1.2.3/24")).unwrap();
+        lab.perform(new(&eth0, "fd00::3/64")).unwrap();
         let v4 = list(lab, &eth0, Some(Family::Ipv4));
         let expected = Address {
             address: net("10.1.2.3/24"),
@@ -66,7 +63,7 @@ fn addresses_are_added_listed_and_removed() {
         assert!(shown["addr_info"][0].get("broadcast").is_none());
 
         for text in ["10.1.2.3/24", "fd00::3/64"] {
-            let error = lab.perform(new(&eth0, text), address::add).unwrap_err();
+            let error = lab.perform(new(&eth0, text)).unwrap_err();
             assert_eq!(error.code, Code::Exists, "{error}");
         }
         for text in ["10.1.2.3/24", "fd00::3/64"] {
@@ -74,8 +71,8 @@ fn addresses_are_added_listed_and_removed() {
                 link: eth0.clone(),
                 address: net(text),
             };
-            lab.perform(gone(), address::delete).unwrap();
-            let error = lab.perform(gone(), address::delete).unwrap_err();
+            lab.perform(gone()).unwrap();
+            let error = lab.perform(gone()).unwrap_err();
             assert_eq!(error.code, Code::NotFound, "{error}");
         }
         assert!(list(lab, &eth0, Some(Family::Ipv4)).is_empty());
@@ -86,13 +83,12 @@ fn addresses_are_added_listed_and_removed() {
 fn only_the_very_address_is_removed() {
     lab(|lab| {
         let (host, _) = lab.veth();
-        lab.perform(new(&host, "10.1.2.3/24"), address::add)
-            .unwrap();
+        lab.perform(new(&host, "10.1.2.3/24")).unwrap();
         let wrong = Delete {
             link: host.clone(),
             address: net("10.1.2.3/16"),
         };
-        let error = lab.perform(wrong, address::delete).unwrap_err();
+        let error = lab.perform(wrong).unwrap_err();
         assert_eq!(error.code, Code::NotFound);
         assert_eq!(list(lab, &host, Some(Family::Ipv4)).len(), 1);
     });
@@ -108,7 +104,7 @@ fn an_address_may_have_a_peer_and_a_broadcast_address() {
                 peer: Some(peer),
                 ..new(&host, text)
             };
-            lab.perform(wanted, address::add).unwrap();
+            lab.perform(wanted).unwrap();
             let found = list(lab, &host, None);
             let found = found.iter().find(|a| a.address == net(text)).expect(text);
             assert_eq!(found.peer, Some(peer));
@@ -116,7 +112,7 @@ fn an_address_may_have_a_peer_and_a_broadcast_address() {
                 link: host.clone(),
                 address: net(text),
             };
-            lab.perform(gone, address::delete).unwrap();
+            lab.perform(gone).unwrap();
         }
         let broadcast: IpAddr = "10.9.0.255".parse().unwrap();
         let wanted = Add {
@@ -124,7 +120,7 @@ fn an_address_may_have_a_peer_and_a_broadcast_address() {
             no_prefix_route: true,
             ..new(&host, "10.9.0.1/24")
         };
-        lab.perform(wanted, address::add).unwrap();
+        lab.perform(wanted).unwrap();
         assert_eq!(
             list(lab, &host, Some(Family::Ipv4))[0].broadcast,
             Some(broadcast)
@@ -149,14 +145,10 @@ fn impossible_addresses_are_invalid() {
             ..new(&host, "fd00::1/64")
         };
         for wanted in [mixed, broadcast] {
-            let error = lab.perform(wanted, address::add).unwrap_err();
+            let error = lab.perform(wanted).unwrap_err();
             assert_eq!(error.code, Code::Invalid, "{error}");
         }
     });
-}
-
-fn settle_soon(namespaces: &mut Namespaces, permit: &Permit<Settle>) -> Result<(), Error> {
-    address::settle(namespaces, permit, Instant::now() + Duration::from_secs(60))
 }
 
 #[test]
@@ -167,7 +159,7 @@ fn settle_waits_for_duplicate_address_detection() {
             no_duplicate_detection: false,
             ..new(&eth0, "fd00::5/64")
         };
-        lab.perform(tentative, address::add).unwrap();
+        lab.perform(tentative).unwrap();
         assert!(
             list(lab, &eth0, Some(Family::Ipv6))
                 .iter()
@@ -177,13 +169,13 @@ fn settle_waits_for_duplicate_address_detection() {
             link: eth0.clone(),
             timeout_ms,
         };
-        let error = lab.perform(settle(1), settle_soon).unwrap_err();
+        let error = lab.perform(settle(1)).unwrap_err();
         assert_eq!(error.code, Code::TimedOut);
         assert!(
             error.message.contains("is still tentative after 1 ms"),
             "{error}"
         );
-        lab.perform(settle(20_000), settle_soon).unwrap();
+        lab.perform(settle(20_000)).unwrap();
         assert!(
             !list(lab, &eth0, Some(Family::Ipv6))
                 .iter()
@@ -196,18 +188,18 @@ fn settle_waits_for_duplicate_address_detection() {
 fn settle_names_a_duplicate() {
     lab(|lab| {
         let (host, eth0) = lab.veth();
-        lab.perform(new(&host, "fd00::5/64"), address::add).unwrap();
+        lab.perform(new(&host, "fd00::5/64")).unwrap();
         let settle = |link: &LinkFacts| Settle {
             link: link.clone(),
             timeout_ms: 20_000,
         };
-        lab.perform(settle(&host), settle_soon).unwrap();
+        lab.perform(settle(&host)).unwrap();
         let twin = Add {
             no_duplicate_detection: false,
             ..new(&eth0, "fd00::5/64")
         };
-        lab.perform(twin, address::add).unwrap();
-        let error = lab.perform(settle(&eth0), settle_soon).unwrap_err();
+        lab.perform(twin).unwrap();
+        let error = lab.perform(settle(&eth0)).unwrap_err();
         assert_eq!(error.code, Code::Exists);
         assert!(error.message.contains("has fd00::5"), "{error}");
     });

@@ -8,7 +8,7 @@ use weir_grant::address::Family;
 use weir_grant::conntrack::{Delete, Filter, Protocol};
 
 use super::{Lab, lab};
-use crate::{Code, Error, conntrack};
+use crate::{Code, Error};
 
 /// Connections that are tracked in the namespace from now on, with ports that are translated to
 /// 5353 of the same address.
@@ -31,7 +31,8 @@ fn track(lab: &mut Lab, namespace: Namespace) {
 }
 
 fn inside<T: Send>(lab: &mut Lab, namespace: Namespace, act: impl FnOnce() -> io::Result<T>) -> T {
-    lab.namespaces
+    lab.linux
+        .namespaces
         .of(namespace)
         .unwrap()
         .enter(act)
@@ -61,7 +62,7 @@ fn ip(text: &str) -> Option<IpAddr> {
 }
 
 fn delete(lab: &mut Lab, namespace: Namespace, filter: Filter) -> Result<(), Error> {
-    lab.perform(Delete { namespace, filter }, conntrack::delete)
+    lab.perform(Delete { namespace, filter })
 }
 
 /// The namespace's table: for each connection, its protocol and the original direction's

@@ -10,12 +10,12 @@ use weir_grant::link::{
 
 use super::{Lab, lab, new_link};
 use crate::Code;
-use crate::link::{self, Details, Link, create};
+use weir_grant::link::{Details, Link};
 
 /// Creates a link and returns what iproute2 shows of it as well.
 fn made(lab: &mut Lab, wanted: Create) -> (Link, Value) {
     let (namespace, name) = (wanted.namespace, wanted.name.clone());
-    let made = lab.perform(wanted, create).unwrap();
+    let made = lab.perform(wanted).unwrap();
     assert_eq!(made.name, name);
     let shown = lab.show(namespace, &["link", "show", &name]);
     assert_eq!(shown["ifindex"], made.index);
@@ -45,7 +45,7 @@ fn links_without_a_lower_device() {
 fn a_port_of_a_vrf_is_no_port_of_a_bridge() {
     lab(|lab| {
         let (host, _) = lab.veth();
-        lab.perform(new_link(Host, "vrf7", NewKind::Vrf { table: 7 }), create)
+        lab.perform(new_link(Host, "vrf7", NewKind::Vrf { table: 7 }))
             .unwrap();
         let vrf = lab.facts(Host, "vrf7");
         enslave(lab, &host, &vrf);
@@ -54,7 +54,7 @@ fn a_port_of_a_vrf_is_no_port_of_a_bridge() {
             hairpin: Some(true),
             isolated: None,
         };
-        let error = lab.perform(update, link::update_port).unwrap_err();
+        let error = lab.perform(update).unwrap_err();
         assert_eq!(error.code, Code::Invalid, "{error}");
     });
 }
@@ -70,14 +70,14 @@ fn over_lower(lab: &mut Lab, kind: impl Fn(LinkFacts) -> NewKind, check: impl Fn
         let (link, shown) = made(lab, wanted.clone());
         assert_eq!((link.lower, link.up), (Some(lower.index), true));
         check(&link, &shown["linkinfo"]["info_data"]);
-        let error = lab.perform(wanted, create).unwrap_err();
+        let error = lab.perform(wanted).unwrap_err();
         assert_eq!(error.code, Code::Exists, "{error}");
         let place = format!("`{name}` exists already in {namespace}");
         assert!(error.message.ends_with(&place), "{error}");
         let delete = weir_grant::link::Delete {
             link: lab.facts(namespace, name),
         };
-        lab.perform(delete, link::delete).unwrap();
+        lab.perform(delete).unwrap();
     }
 }
 
@@ -140,7 +140,7 @@ fn enslave(lab: &mut Lab, port: &LinkFacts, master: &LinkFacts) {
         master: Some(NewMaster::Link(master.clone())),
         owner: None,
     };
-    lab.perform(update, link::update).unwrap();
+    lab.perform(update).unwrap();
 }
 
 fn vlan(first: u16, last: u16, pvid: bool, untagged: bool) -> BridgeVlan {
@@ -188,13 +188,13 @@ fn vlans_of_ports_and_of_the_bridge_itself() {
             default_pvid: None,
         };
         let wanted = new_link(Host, "br0", NewKind::Bridge(settings));
-        lab.perform(wanted, create).unwrap();
+        lab.perform(wanted).unwrap();
         let bridge = lab.facts(Host, "br0");
         let (port, _) = lab.veth();
         enslave(lab, &port, &bridge);
         for link in [port, bridge] {
             let list = |lab: &mut Lab| {
-                let found = lab.perform(ListVlans { link: link.clone() }, link::list_vlans);
+                let found = lab.perform(ListVlans { link: link.clone() });
                 let found = found.unwrap();
                 assert_eq!(found, shown(lab, Host, &link.name));
                 found
@@ -204,7 +204,7 @@ fn vlans_of_ports_and_of_the_bridge_itself() {
                 link: link.clone(),
                 vlans: vec![vlan(10, 10, true, true), vlan(20, 30, false, false)],
             };
-            lab.perform(added, link::add_vlans).unwrap();
+            lab.perform(added).unwrap();
             let expected = [
                 vlan(1, 1, false, true),
                 vlan(10, 10, true, true),
@@ -215,7 +215,7 @@ fn vlans_of_ports_and_of_the_bridge_itself() {
                 link: link.clone(),
                 vlans: vec![vlan(1, 1, false, false), vlan(22, 23, false, false)],
             };
-            lab.perform(deleted, link::delete_vlans).unwrap();
+            lab.perform(deleted).unwrap();
             let expected = [
                 vlan(10, 10, true, true),
                 vlan(20, 21, false, false),
@@ -232,14 +232,12 @@ fn vlans_of_ports_and_of_the_bridge_itself() {
                     link: link.clone(),
                     vlans: vec![wrong],
                 };
-                let error = lab.perform(wrong, link::add_vlans).unwrap_err();
+                let error = lab.perform(wrong).unwrap_err();
                 assert_eq!(error.code, Code::Invalid, "{error}");
             }
         }
         let link = lab.facts(Host, "lo");
-        let error = lab
-            .perform(ListVlans { link }, link::list_vlans)
-            .unwrap_err();
+        let error = lab.perform(ListVlans { link }).unwrap_err();
         assert_eq!(error.code, Code::Invalid, "{error}");
     });
 }
@@ -258,7 +256,7 @@ fn a_bridges_settings_change_one_by_one() {
                 link: link.clone(),
                 changes,
             };
-            lab.perform(update, link::update_bridge).unwrap();
+            lab.perform(update).unwrap();
             lab.link(&link).unwrap().details
         };
         let details = |vlan_filtering, default_pvid| Details::Bridge {

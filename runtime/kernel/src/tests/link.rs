@@ -1,8 +1,5 @@
 //! Capability `link`.
 
-use std::time::{Duration, Instant};
-
-use weir_gate::Permit;
 use weir_grant::Namespace::{Container, Host};
 use weir_grant::link::{
     BridgeChanges, Create, Delete, GetPeer, LinkFacts, List, Mac, MacvlanMode, Move, NewKind,
@@ -11,8 +8,9 @@ use weir_grant::link::{
 
 use super::{Lab, lab, new_link};
 use crate::link::find::find_link;
-use crate::link::{self, Details, LinkReference, OperState, Port, create, delete};
-use crate::{Code, Error, Namespaces};
+use crate::perform::perform;
+use crate::{Code, Namespaces, UndoLog};
+use weir_grant::link::{Details, LinkReference, OperState, Peer, Port};
 
 fn peer(name: &str) -> NewPeer {
     NewPeer {
@@ -34,7 +32,7 @@ fn mac(text: &str) -> Mac {
 
 fn exists(lab: &mut Lab, namespace: weir_grant::Namespace, name: &str) -> bool {
     let reference = LinkReference::Name(name.to_owned());
-    find_link(lab.namespaces.of(namespace).unwrap(), &reference).is_ok()
+    find_link(lab.linux.namespaces().of(namespace).unwrap(), &reference).is_ok()
 }
 
 #[test]
@@ -61,7 +59,7 @@ fn a_veth_has_all_it_was_asked_for_on_both_ends() {
                 },
             )
         };
-        let made = lab.perform(wanted, create).unwrap();
+        let made = lab.perform(wanted).unwrap();
         assert_eq!((made.name.as_str(), made.kind.as_str()), ("host0", "veth"));
         assert_eq!(made.mac, mac("02:00:00:00:00:01"));
         assert_eq!((made.mtu, made.txqlen, made.up), (1400, 77, true));
@@ -89,14 +87,14 @@ fn a_veth_has_all_it_was_asked_for_on_both_ends() {
 fn a_veth_without_a_name_gets_a_free_one() {
     lab(|lab| {
         let wanted = new_link(Host, "", NewKind::Veth { peer: peer("eth0") });
-        let made = lab.perform(wanted, create).unwrap();
+        let made = lab.perform(wanted).unwrap();
         assert!(
             made.name.starts_with("veth") && made.name.len() == 12,
             "{}",
             made.name
         );
         let wanted = new_link(Host, "", NewKind::Veth { peer: peer("") });
-        let other = lab.perform(wanted, create).unwrap();
+        let other = lab.perform(wanted).unwrap();
         assert_ne!(other.name, made.name);
     });
 }
@@ -106,7 +104,7 @@ fn a_taken_name_is_told_with_its_namespace() {
     lab(|lab| {
         lab.veth();
         let wanted = new_link(Host, "host0", NewKind::Veth { peer: peer("eth1") });
-        let error = lab.perform(wanted, create).unwrap_err();
+        let error = lab.perform(wanted).unwrap_err();
         assert_eq!(error.code, Code::Exists);
         assert!(
             error.message.ends_with("`host0` exists already in host"),
@@ -115,7 +113,7 @@ fn a_taken_name_is_told_with_its_namespace() {
 
         for name in ["", "host1"] {
             let wanted = new_link(Host, name, NewKind::Veth { peer: peer("eth0") });
-            let error = lab.perform(wanted, create).unwrap_err();
+            let error = lab.perform(wanted).unwrap_err();
             assert_eq!(error.code, Code::Exists);
             assert!(
                 error
@@ -127,7 +125,7 @@ fn a_taken_name_is_told_with_its_namespace() {
         assert!(!exists(lab, Host, "host1"));
 
         let wanted = new_link(Host, "host0", NewKind::Bridge(BridgeChanges::default()));
-        let error = lab.perform(wanted, create).unwrap_err();
+        let error = lab.perform(wanted).unwrap_err();
         assert_eq!(error.code, Code::Exists);
     });
 }
@@ -146,7 +144,7 @@ fn names_that_the_kernel_would_read_otherwise_are_refused() {
             "",
         ] {
             let wanted = new_link(Host, name, NewKind::Bridge(BridgeChanges::default()));
-            let error = lab.perform(wanted, create).unwrap_err();
+            let error = lab.perform(wanted).unwrap_err();
             assert_eq!(error.code, Code::Invalid, "{name:?}: {error}");
         }
         let wanted = new_link(
@@ -156,7 +154,7 @@ fn names_that_the_kernel_would_read_otherwise_are_refused() {
                 peer: peer("eth%d"),
             },
         );
-        assert_eq!(lab.perform(wanted, create).unwrap_err().code, Code::Invalid);
+        assert_eq!(lab.perform(wanted).unwrap_err().code, Code::Invalid);
         assert_eq!(lab.show_all(Host, &["link"]).len(), 1);
     });
 }
@@ -168,7 +166,7 @@ fn a_refusal_carries_the_kernels_reason() {
             mtu: Some(1_000_000),
             ..new_link(Host, "br0", NewKind::Bridge(BridgeChanges::default()))
         };
-        let error = lab.perform(wanted, create).unwrap_err();
+        let error = lab.perform(wanted).unwrap_err();
         assert_eq!(error.code, Code::Invalid);
         assert!(
             error.message.contains("mtu greater than device maximum"),
@@ -197,7 +195,7 @@ fn identify_tells_kinds_and_refuses_alternative_names() {
             ],
         );
         let reference = LinkReference::Name("another-name".to_owned());
-        let error = find_link(lab.namespaces.of(Host).unwrap(), &reference).unwrap_err();
+        let error = find_link(lab.linux.namespaces().of(Host).unwrap(), &reference).unwrap_err();
         assert_eq!(error.code, Code::NotFound);
         assert!(
             error.message.contains("alternative name of `host0`"),
@@ -209,14 +207,15 @@ fn identify_tells_kinds_and_refuses_alternative_names() {
 
         let index = lab.facts(Host, "host0").index;
         let by_index = find_link(
-            lab.namespaces.of(Host).unwrap(),
+            lab.linux.namespaces().of(Host).unwrap(),
             &LinkReference::Index(index),
         )
         .unwrap();
         assert_eq!(by_index.name, "host0");
         for index in [0, 4_000, u32::MAX] {
             let reference = LinkReference::Index(index);
-            let error = find_link(lab.namespaces.of(Host).unwrap(), &reference).unwrap_err();
+            let error =
+                find_link(lab.linux.namespaces().of(Host).unwrap(), &reference).unwrap_err();
             assert_eq!(error.code, Code::NotFound, "{error}");
         }
     });
@@ -235,7 +234,7 @@ fn list_is_restricted_to_kind_and_master() {
                 kind,
                 master,
             };
-            let mut links = lab.perform(wanted, link::list).unwrap();
+            let mut links = lab.perform(wanted).unwrap();
             links.sort_by(|a, b| a.name.cmp(&b.name));
             links.into_iter().map(|l| l.name).collect::<Vec<_>>()
         };
@@ -248,13 +247,13 @@ fn list_is_restricted_to_kind_and_master() {
             master: Some(NewMaster::Link(bridge.clone())),
             ..Update::nothing_of(host)
         };
-        lab.perform(update, link::update).unwrap();
+        lab.perform(update).unwrap();
         let wanted = List {
             namespace: Host,
             kind: None,
             master: Some(bridge.index),
         };
-        let ports = lab.perform(wanted, link::list).unwrap();
+        let ports = lab.perform(wanted).unwrap();
         assert_eq!(ports.len(), 1);
         assert_eq!(ports[0].name, "host0");
     });
@@ -270,7 +269,7 @@ fn update_changes_what_it_is_told_to() {
             up: Some(false),
             ..Update::nothing_of(host.clone())
         };
-        lab.perform(down, link::update).unwrap();
+        lab.perform(down).unwrap();
         let update = Update {
             name: Some("renamed".to_owned()),
             up: None,
@@ -283,7 +282,7 @@ fn update_changes_what_it_is_told_to() {
             master: Some(NewMaster::Link(bridge)),
             ..Update::nothing_of(host)
         };
-        lab.perform(update, link::update).unwrap();
+        lab.perform(update).unwrap();
         let link = lab.facts(Host, "renamed");
         let now = lab.link(&link).unwrap();
         assert_eq!(
@@ -306,7 +305,7 @@ fn update_changes_what_it_is_told_to() {
             master: Some(NewMaster::None),
             ..Update::nothing_of(link.clone())
         };
-        lab.perform(update, link::update).unwrap();
+        lab.perform(update).unwrap();
         let now = lab.link(&link).unwrap();
         assert_eq!((now.master, now.port), (None, None));
         assert_eq!((now.promiscuous, now.all_multicast), (false, true));
@@ -315,10 +314,7 @@ fn update_changes_what_it_is_told_to() {
             name: Some("br0".to_owned()),
             ..Update::nothing_of(link)
         };
-        assert_eq!(
-            lab.perform(update, link::update).unwrap_err().code,
-            Code::Exists
-        );
+        assert_eq!(lab.perform(update).unwrap_err().code, Code::Exists);
     });
 }
 
@@ -332,9 +328,7 @@ fn port_flags_are_changed_one_by_one() {
             hairpin,
             isolated,
         };
-        let error = lab
-            .perform(change(Some(true), None), link::update_port)
-            .unwrap_err();
+        let error = lab.perform(change(Some(true), None)).unwrap_err();
         assert_eq!(error.code, Code::Invalid);
         assert!(error.message.contains("is not a bridge's port"), "{error}");
 
@@ -342,10 +336,9 @@ fn port_flags_are_changed_one_by_one() {
             master: Some(NewMaster::Link(bridge)),
             ..Update::nothing_of(host.clone())
         };
-        lab.perform(enslave, link::update).unwrap();
+        lab.perform(enslave).unwrap();
         let mut flags_after = |hairpin, isolated| {
-            lab.perform(change(hairpin, isolated), link::update_port)
-                .unwrap();
+            lab.perform(change(hairpin, isolated)).unwrap();
             lab.link(&host).unwrap().port.unwrap()
         };
         let port = |hairpin, isolated| Port { hairpin, isolated };
@@ -362,9 +355,9 @@ fn port_flags_are_changed_one_by_one() {
 fn deleting_one_end_of_a_veth_deletes_both() {
     lab(|lab| {
         let (host, container) = lab.veth();
-        lab.perform(Delete { link: host.clone() }, delete).unwrap();
+        lab.perform(Delete { link: host.clone() }).unwrap();
         assert!(!exists(lab, Host, "host0") && !exists(lab, Container, "eth0"));
-        let error = lab.perform(Delete { link: container }, delete).unwrap_err();
+        let error = lab.perform(Delete { link: container }).unwrap_err();
         assert_eq!(error.code, Code::NotFound);
         assert!(
             error.message.starts_with("delete veth `eth0` in container"),
@@ -379,7 +372,7 @@ fn a_link_that_cannot_be_deleted_with_others_stays_as_it_was() {
         let links = [lab.bridge("br0"), lab.bridge("br1"), lab.facts(Host, "lo")];
         lab.ip(Host, &["link", "set", "lo", "group", "7"]);
         let deletes = links.map(|link| Delete { link }).to_vec();
-        let error = lab.perform_all(deletes, link::delete_all).unwrap_err();
+        let error = lab.delete_links(deletes).unwrap_err();
         assert_eq!(error.code, Code::Unsupported);
         assert!(error.message.contains("`lo`"), "{error}");
         assert!(!exists(lab, Host, "br0") && !exists(lab, Host, "br1"));
@@ -393,7 +386,7 @@ fn a_link_moves_under_a_new_name_or_not_at_all() {
         lab.bridge("br0");
         lab.veth();
         let wanted = new_link(Host, "moving", NewKind::Veth { peer: peer("left") });
-        lab.perform(wanted, create).unwrap();
+        lab.perform(wanted).unwrap();
         let go = |link, name: &str| Move {
             alias: None,
             link,
@@ -401,20 +394,25 @@ fn a_link_moves_under_a_new_name_or_not_at_all() {
             name: name.to_owned(),
         };
         let moving = lab.facts(Host, "moving");
-        let error = lab
-            .perform(go(moving.clone(), "eth0"), link::move_to)
-            .unwrap_err();
+        let error = lab.perform(go(moving.clone(), "eth0")).unwrap_err();
         assert_eq!(error.code, Code::Exists);
         assert!(exists(lab, Host, "moving"));
 
-        let there = lab.perform(go(moving, "eth1"), link::move_to).unwrap();
+        let there = lab.perform(go(moving, "eth1")).unwrap();
         assert_eq!(there.name, "eth1");
         assert!(!exists(lab, Host, "moving") && exists(lab, Container, "eth1"));
 
         let bridge = lab.facts(Host, "br0");
-        let error = lab.perform(go(bridge, "br0"), link::move_to).unwrap_err();
+        let error = lab.perform(go(bridge, "br0")).unwrap_err();
         assert_eq!(error.code, Code::Invalid, "{error}");
     });
+}
+
+fn other_end(link: &LinkFacts) -> Peer {
+    Peer {
+        index: link.index,
+        namespace: Some(link.namespace),
+    }
 }
 
 #[test]
@@ -422,28 +420,22 @@ fn a_veth_tells_where_its_peer_is() {
     lab(|lab| {
         let (host, container) = lab.veth();
         let of = |link: &LinkFacts| GetPeer { link: link.clone() };
-        let found = lab.perform(of(&host), link::peer).unwrap();
-        assert_eq!(found, (container.index, Some(Container)));
-        let found = lab.perform(of(&container), link::peer).unwrap();
-        assert_eq!(found, (host.index, Some(Host)));
+        let found = lab.perform(of(&host)).unwrap();
+        assert_eq!(found, other_end(&container));
+        let found = lab.perform(of(&container)).unwrap();
+        assert_eq!(found, other_end(&host));
 
         let near = NewPeer {
             namespace: Host,
             ..peer("near")
         };
-        lab.perform(new_link(Host, "here", NewKind::Veth { peer: near }), create)
+        lab.perform(new_link(Host, "here", NewKind::Veth { peer: near }))
             .unwrap();
         let (here, near) = (lab.facts(Host, "here"), lab.facts(Host, "near"));
-        assert_eq!(
-            lab.perform(of(&here), link::peer).unwrap(),
-            (near.index, Some(Host))
-        );
+        assert_eq!(lab.perform(of(&here)).unwrap(), other_end(&near));
 
         let bridge = lab.bridge("br0");
-        assert_eq!(
-            lab.perform(of(&bridge), link::peer).unwrap_err().code,
-            Code::Invalid
-        );
+        assert_eq!(lab.perform(of(&bridge)).unwrap_err().code, Code::Invalid);
     });
 }
 
@@ -453,14 +445,14 @@ fn a_peer_in_a_third_namespace_has_no_namespace() {
         let (host, container) = lab.veth();
         let third = std::thread::scope(|scope| scope.spawn(super::fresh_namespace).join());
         let mut elsewhere = Namespaces::new(Some(third.unwrap()));
-        std::mem::swap(&mut lab.namespaces, &mut elsewhere);
-        let found = lab.perform(GetPeer { link: host }, link::peer).unwrap();
-        assert_eq!(found, (container.index, None));
+        std::mem::swap(lab.linux.namespaces(), &mut elsewhere);
+        let found = lab.perform(GetPeer { link: host }).unwrap();
+        let wanted = Peer {
+            index: container.index,
+            namespace: None,
+        };
+        assert_eq!(found, wanted);
     });
-}
-
-fn wait_up(namespaces: &mut Namespaces, permit: &Permit<WaitUp>) -> Result<(), Error> {
-    link::wait_up(namespaces, permit, Instant::now() + Duration::from_secs(60))
 }
 
 #[test]
@@ -470,18 +462,19 @@ fn wait_up_ends_when_the_other_end_is_set_up() {
             up: true,
             ..new_link(Host, "host0", NewKind::Veth { peer: peer("eth0") })
         };
-        lab.perform(wanted, create).unwrap();
+        lab.perform(wanted).unwrap();
         let (host, container) = (lab.facts(Host, "host0"), lab.facts(Container, "eth0"));
         let wait = |timeout_ms| WaitUp {
             link: host.clone(),
             timeout_ms,
         };
-        let error = lab.perform(wait(20), wait_up).unwrap_err();
+        let error = lab.perform(wait(20)).unwrap_err();
         assert_eq!(error.code, Code::TimedOut);
         assert!(error.message.contains("after 20 ms"), "{error}");
 
         let inside = lab
-            .namespaces
+            .linux
+            .namespaces()
             .of(Container)
             .unwrap()
             .descriptor()
@@ -489,16 +482,15 @@ fn wait_up_ends_when_the_other_end_is_set_up() {
             .try_clone_to_owned()
             .unwrap();
         let setter = std::thread::spawn(move || {
-            let mut namespaces = Namespaces::new(Some(inside));
+            let mut linux = super::linux(Namespaces::new(Some(inside)));
             let mut gate = weir_kit::gate::everything();
             let up = Update {
                 up: Some(true),
                 ..Update::nothing_of(container)
             };
-            gate.perform(up, |permit| link::update(&mut namespaces, permit))
-                .unwrap();
+            perform(&mut gate, &mut linux, &mut UndoLog::default(), up).unwrap();
         });
-        lab.perform(wait(10_000), wait_up).unwrap();
+        lab.perform(wait(10_000)).unwrap();
         setter.join().unwrap();
         let now = lab.link(&host).unwrap();
         assert_eq!(now.oper_state, OperState::Up);
@@ -519,7 +511,7 @@ fn a_macvlan_gets_its_name_even_where_the_lowers_namespace_has_one_like_it() {
             alias: Some("over".to_owned()),
             ..new_link(Container, "host0", kind())
         };
-        let made = lab.perform(wanted, create).unwrap();
+        let made = lab.perform(wanted).unwrap();
         assert_eq!(
             (made.name.as_str(), made.kind.as_str(), made.up),
             ("host0", "macvlan", true)
@@ -531,10 +523,10 @@ fn a_macvlan_gets_its_name_even_where_the_lowers_namespace_has_one_like_it() {
         assert_eq!(shown["ifalias"], "over");
 
         let error = lab
-            .perform(new_link(Container, "host0", kind()), create)
+            .perform(new_link(Container, "host0", kind()))
             .unwrap_err();
         assert_eq!(error.code, Code::Exists);
-        let made = lab.perform(new_link(Host, "mac0", kind()), create).unwrap();
+        let made = lab.perform(new_link(Host, "mac0", kind())).unwrap();
         assert_eq!(made.lower, Some(lower.index));
         assert_eq!(
             lab.show_all(Host, &["link", "show", "type", "macvlan"])
@@ -568,7 +560,7 @@ mod needs_root {
                 up: true,
                 ..new_link(Container, "tap0", NewKind::Tap(tap.clone()))
             };
-            let made = lab.perform(wanted(), create).unwrap();
+            let made = lab.perform(wanted()).unwrap();
             assert_eq!((made.kind.as_str(), made.mtu, made.up), ("tun", 1400, true));
             assert_eq!(made.mac, mac("02:00:00:00:00:09"));
             let shown = lab.show(Container, &["link", "show", "tap0"]);
@@ -578,7 +570,7 @@ mod needs_root {
                 (&"tap".into(), &true.into())
             );
             assert_eq!(info["multi_queue"], true, "{info}");
-            let error = lab.perform(wanted(), create).unwrap_err();
+            let error = lab.perform(wanted()).unwrap_err();
             assert_eq!(error.code, Code::Exists, "{error}");
             assert!(
                 error
@@ -597,7 +589,7 @@ fn a_tap_has_its_label_or_is_not_there() {
             selinux_context: Some("system_u:system_r:container_t:s0".to_owned()),
             ..NewTap::default()
         };
-        let made = lab.perform(new_link(Host, "tap0", NewKind::Tap(tap)), create);
+        let made = lab.perform(new_link(Host, "tap0", NewKind::Tap(tap)));
         assert_eq!(made.is_ok(), exists(lab, Host, "tap0"), "{made:?}");
         if !std::path::Path::new("/sys/fs/selinux/enforce").exists() {
             assert_eq!(made.unwrap_err().code, Code::Unsupported);
@@ -612,7 +604,7 @@ fn a_bridge_has_its_settings_or_is_not_there() {
             vlan_filtering: Some(true),
             default_pvid: Some(7),
         };
-        let made = lab.perform(new_link(Host, "br0", NewKind::Bridge(settings)), create);
+        let made = lab.perform(new_link(Host, "br0", NewKind::Bridge(settings)));
         match made {
             Ok(made) => {
                 let expected = Details::Bridge {
@@ -630,14 +622,14 @@ fn a_bridge_has_its_settings_or_is_not_there() {
                     default_pvid: Some(7),
                 };
                 let wanted = new_link(Host, "br0", NewKind::Bridge(only_pvid.clone()));
-                let error = lab.perform(wanted, create).unwrap_err();
+                let error = lab.perform(wanted).unwrap_err();
                 assert_eq!(error.code, Code::Unsupported, "{error}");
                 assert!(!exists(lab, Host, "br0"));
                 let update = UpdateBridge {
                     link: lab.bridge("br1"),
                     changes: only_pvid,
                 };
-                let error = lab.perform(update, link::update_bridge).unwrap_err();
+                let error = lab.perform(update).unwrap_err();
                 assert_eq!(error.code, Code::Unsupported, "{error}");
             }
         }

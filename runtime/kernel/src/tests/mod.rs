@@ -12,26 +12,34 @@ mod neighbour;
 mod route;
 mod sysctl;
 mod traffic;
+mod undo;
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, unshare};
 use serde_json::Value;
-use weir_gate::{Gate, Permit};
-use weir_grant::link::{BridgeChanges, Create, LinkFacts, NewKind, NewPeer, Read};
+use weir_files::Paths;
+use weir_gate::Gate;
+use weir_grant::link::{BridgeChanges, Create, Delete, LinkFacts, NewKind, NewPeer, Read};
 use weir_grant::{Namespace, Operation};
 use weir_kit::gate;
 
 use super::link::find::find_link;
-use super::link::{Link, LinkReference, create, get};
-use super::{Error, Namespaces, NetworkNamespace};
+use super::perform::perform;
+use super::{
+    Error, Facts as _, Inverse, Kernel as _, Linux, Namespaces, NetworkNamespace, Perform, UndoLog,
+};
+use weir_grant::link::{Link, LinkReference};
 
 /// Two namespaces, and a gate that allows everything in them.
 pub(crate) struct Lab {
-    pub namespaces: Namespaces,
+    pub linux: Linux,
+    pub log: UndoLog,
     gate: Gate,
 }
 
@@ -42,7 +50,8 @@ pub(crate) fn lab(test: impl FnOnce(&mut Lab) + Send) {
             let container = thread::scope(|scope| scope.spawn(fresh_namespace).join());
             fresh_namespace();
             test(&mut Lab {
-                namespaces: Namespaces::new(Some(container.expect("a namespace"))),
+                linux: linux(Namespaces::new(Some(container.expect("a namespace")))),
+                log: UndoLog::default(),
                 gate: gate::everything(),
             });
         });
@@ -50,6 +59,16 @@ pub(crate) fn lab(test: impl FnOnce(&mut Lab) + Send) {
             std::panic::resume_unwind(panic);
         }
     });
+}
+
+/// A kernel without state, that waits a minute.
+pub(crate) fn linux(namespaces: Namespaces) -> Linux {
+    let nowhere = Paths::below(Path::new("/nonexistent"));
+    Linux::new(
+        namespaces,
+        nowhere,
+        Instant::now() + Duration::from_secs(60),
+    )
 }
 
 /// Moves the calling thread to a new namespace.
@@ -62,27 +81,33 @@ fn fresh_namespace() -> OwnedFd {
 
 impl Lab {
     /// Carries out an operation through the gate.
-    pub(crate) fn perform<O: Operation, T>(
-        &mut self,
-        operation: O,
-        act: fn(&mut Namespaces, &Permit<O>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        self.gate
-            .perform(operation, |permit| act(&mut self.namespaces, permit))
+    pub(crate) fn perform<O, A>(&mut self, operation: O) -> Result<A, Error>
+    where
+        O: Operation,
+        Linux: Perform<O, Answer = A>,
+    {
+        perform(&mut self.gate, &mut self.linux, &mut self.log, operation)
     }
 
-    /// The same for several in one step.
-    pub(crate) fn perform_all<O: Operation>(
-        &mut self,
-        operations: Vec<O>,
-        act: fn(&mut Namespaces, &[Permit<O>]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    /// Deletes links in one step.
+    pub(crate) fn delete_links(&mut self, deletes: Vec<Delete>) -> Result<(), Error> {
+        let linux = &mut self.linux;
         self.gate
-            .perform_all(operations, |permits| act(&mut self.namespaces, permits))
+            .perform_all(deletes, |permits| linux.delete_links(permits))
+    }
+
+    /// What takes back what was done last.
+    pub(crate) fn inverse<I: Inverse>(&mut self) -> I {
+        self.log.take().remove(0)
+    }
+
+    /// Takes back what was done since the lab began. Returns what could not be.
+    pub(crate) fn undo(&mut self) -> Vec<String> {
+        self.log.undo(&mut self.gate, &mut self.linux)
     }
 
     fn namespace(&mut self, which: Namespace) -> &mut NetworkNamespace {
-        self.namespaces.of(which).expect("both are there")
+        self.linux.namespaces().of(which).expect("both are there")
     }
 
     /// The facts about a link that is there.
@@ -95,10 +120,10 @@ impl Lab {
     /// The link as it is now. Errors: `NotFound`.
     pub(crate) fn link(&mut self, link: &LinkFacts) -> Result<Link, Error> {
         let reference = LinkReference::Index(link.index);
-        let found = find_link(self.namespace(link.namespace), &reference)?;
-        let link = found.facts(link.namespace);
-        self.gate
-            .perform(Read { link }, |permit| Ok(get(permit, found)))
+        let found = self.linux.find_link(link.namespace, &reference)?;
+        self.perform(Read {
+            link: found.facts(link.namespace),
+        })
     }
 
     /// A veth `host0` with its peer `eth0` in the container, both up.
@@ -116,7 +141,7 @@ impl Lab {
             up: true,
             ..new_link(Namespace::Host, "host0", kind)
         };
-        self.perform(wanted, create).expect("a veth");
+        self.perform(wanted).expect("a veth");
         (
             self.facts(Namespace::Host, "host0"),
             self.facts(Namespace::Container, "eth0"),
@@ -133,7 +158,7 @@ impl Lab {
                 NewKind::Bridge(BridgeChanges::default()),
             )
         };
-        self.perform(wanted, create).expect("a bridge");
+        self.perform(wanted).expect("a bridge");
         self.facts(Namespace::Host, name)
     }
 

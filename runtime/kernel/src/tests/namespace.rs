@@ -21,13 +21,13 @@ fn socket(namespaces: &mut Namespaces) -> PathBuf {
 #[test]
 fn the_next_invocation_has_the_socket_of_the_last_where_it_is_of_its_namespace() {
     lab(|lab| {
-        let first = socket(&mut lab.namespaces);
-        lab.namespaces = Namespaces::new(None);
-        assert_eq!(socket(&mut lab.namespaces), first);
+        let first = socket(&mut lab.linux.namespaces);
+        lab.linux.namespaces = Namespaces::new(None);
+        assert_eq!(socket(&mut lab.linux.namespaces), first);
 
         // Gives the socket back, as the end of an invocation does.
-        lab.namespaces = Namespaces::new(None);
+        lab.linux.namespaces = Namespaces::new(None);
         unshare(CloneFlags::CLONE_NEWNET).expect("a namespace");
-        assert_ne!(socket(&mut lab.namespaces), first);
+        assert_ne!(socket(&mut lab.linux.namespaces), first);
     });
 }

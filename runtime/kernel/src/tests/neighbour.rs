@@ -13,8 +13,8 @@ use weir_grant::link::{LinkFacts, Mac};
 use weir_grant::neighbour::{Add, Announce, Delete, List, State};
 
 use super::{Lab, lab};
-use crate::neighbour::{self, Neighbour, announce};
-use crate::{Code, address};
+use crate::Code;
+use weir_grant::neighbour::Neighbour;
 
 fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
@@ -25,7 +25,7 @@ fn list(lab: &mut Lab, link: &LinkFacts, family: Option<Family>) -> Vec<Neighbou
         link: link.clone(),
         family,
     };
-    let mut found = lab.perform(wanted, neighbour::list).unwrap();
+    let mut found = lab.perform(wanted).unwrap();
     // The kernel's own entries for multicast groups.
     found.retain(|entry| entry.state != State::Noarp);
     found
@@ -45,7 +45,7 @@ fn entries_are_added_replaced_listed_and_removed() {
                     state,
                     proxy: false,
                 };
-                lab.perform(wanted, neighbour::add).unwrap();
+                lab.perform(wanted).unwrap();
                 let family = Family::of(&ip(address));
                 let expected = Neighbour {
                     address: ip(address),
@@ -66,8 +66,8 @@ fn entries_are_added_replaced_listed_and_removed() {
                 address: ip(address),
                 proxy: None,
             };
-            lab.perform(gone(), neighbour::delete).unwrap();
-            let error = lab.perform(gone(), neighbour::delete).unwrap_err();
+            lab.perform(gone()).unwrap();
+            let error = lab.perform(gone()).unwrap_err();
             assert_eq!(error.code, Code::NotFound, "{error}");
         }
     });
@@ -88,8 +88,7 @@ fn proxy_entries_are_entries_as_well() {
     lab(|lab| {
         let (host, _) = lab.veth();
         for address in ["10.0.0.9", "fd00::9"] {
-            lab.perform(new(&host, address, true), neighbour::add)
-                .unwrap();
+            lab.perform(new(&host, address, true)).unwrap();
             let found = list(lab, &host, Some(Family::of(&ip(address))));
             assert!(found.len() == 1 && found[0].proxy, "{found:?}");
             let gone = Delete {
@@ -97,7 +96,7 @@ fn proxy_entries_are_entries_as_well() {
                 address: ip(address),
                 proxy: None,
             };
-            lab.perform(gone, neighbour::delete).unwrap();
+            lab.perform(gone).unwrap();
         }
         assert!(list(lab, &host, None).is_empty());
     });
@@ -110,9 +109,11 @@ fn an_entry_and_a_proxy_entry_of_one_address_are_two() {
         let (host, _) = lab.veth();
         for address in ["10.0.0.9", "fd00::9"] {
             for proxy in [false, true] {
-                let add = |lab: &mut Lab| lab.perform(new(&host, address, proxy), neighbour::add);
-                assert!(add(lab).unwrap(), "{address}: it is new");
-                assert!(!add(lab).unwrap(), "{address}: it was there");
+                let before = lab.log.noted();
+                lab.perform(new(&host, address, proxy)).unwrap();
+                assert_eq!(lab.log.noted(), before + 1, "{address}: it is new");
+                lab.perform(new(&host, address, proxy)).unwrap();
+                assert_eq!(lab.log.noted(), before + 1, "{address}: it was there");
             }
             for proxy in [true, false] {
                 let gone = || Delete {
@@ -120,11 +121,11 @@ fn an_entry_and_a_proxy_entry_of_one_address_are_two() {
                     address: ip(address),
                     proxy: Some(proxy),
                 };
-                lab.perform(gone(), neighbour::delete).unwrap();
+                lab.perform(gone()).unwrap();
                 let left = list(lab, &host, Some(Family::of(&ip(address))));
                 assert!(left.iter().all(|entry| entry.proxy != proxy), "{left:?}");
                 assert_eq!(left.len(), usize::from(proxy), "{left:?}");
-                let error = lab.perform(gone(), neighbour::delete).unwrap_err();
+                let error = lab.perform(gone()).unwrap_err();
                 assert_eq!(error.code, Code::NotFound, "{error}");
             }
         }
@@ -141,10 +142,14 @@ fn an_entry_that_the_kernel_learned_is_replaced_by_a_new_one() {
                 state: State::Reachable,
                 ..new(&host, address, false)
             };
-            assert!(lab.perform(learned, neighbour::add).unwrap());
+            let before = lab.log.noted();
+            lab.perform(learned).unwrap();
+            assert_eq!(lab.log.noted(), before + 1);
             let set = new(&host, address, false);
-            assert!(lab.perform(set.clone(), neighbour::add).unwrap());
-            assert!(!lab.perform(set, neighbour::add).unwrap());
+            lab.perform(set.clone()).unwrap();
+            assert_eq!(lab.log.noted(), before + 2);
+            lab.perform(set).unwrap();
+            assert_eq!(lab.log.noted(), before + 2);
         }
     });
 }
@@ -190,7 +195,7 @@ fn announcements_are_heard_at_the_other_end() {
                 no_duplicate_detection: true,
                 no_prefix_route: false,
             };
-            lab.perform(wanted, address::add).unwrap();
+            lab.perform(wanted).unwrap();
         }
         let shown = lab.show(Container, &["link", "show", "eth0"]);
         let mac: Vec<u8> = shown["address"]
@@ -205,7 +210,7 @@ fn announcements_are_heard_at_the_other_end() {
             link: eth0.clone(),
             addresses: vec![ip("10.0.0.2"), ip("fd00::2")],
         };
-        lab.perform(wanted, announce).unwrap();
+        lab.perform(wanted).unwrap();
 
         // Hardware type 1, protocol IPv4, lengths 6 and 4, a request.
         let arp = hear(&ear, [0x08, 0x06], 14, &[0, 1, 8, 0, 6, 4, 0, 1]);
@@ -239,7 +244,7 @@ fn only_the_links_own_addresses_are_announced() {
             addresses: vec![address],
         };
         for address in ["10.0.0.2", "fd00::2"] {
-            let error = lab.perform(wanted(ip(address)), announce).unwrap_err();
+            let error = lab.perform(wanted(ip(address))).unwrap_err();
             assert_eq!(error.code, Code::Invalid);
             assert!(
                 error
@@ -257,8 +262,8 @@ fn only_the_links_own_addresses_are_announced() {
             no_duplicate_detection: false,
             no_prefix_route: false,
         };
-        lab.perform(tentative, address::add).unwrap();
-        let error = lab.perform(wanted(ip("fd00::2")), announce).unwrap_err();
+        lab.perform(tentative).unwrap();
+        let error = lab.perform(wanted(ip("fd00::2"))).unwrap_err();
         assert_eq!(error.code, Code::Busy);
         assert!(
             error.message.contains("duplicate address detection"),

@@ -7,8 +7,8 @@ use weir_grant::link::LinkFacts;
 use weir_grant::route::{Add, Delete, Get, List, NextHop, Replace, Route, RouteKind};
 
 use super::{Lab, lab};
-use crate::route::{self, Route as Found};
-use crate::{Code, address};
+use crate::Code;
+type Found = Route<u32>;
 
 fn net(text: &str) -> IpNet {
     text.parse().unwrap()
@@ -45,21 +45,18 @@ fn connected(lab: &mut Lab) -> LinkFacts {
             no_duplicate_detection: true,
             no_prefix_route: false,
         };
-        lab.perform(wanted, address::add).unwrap();
+        lab.perform(wanted).unwrap();
     }
     link
 }
 
 fn add(lab: &mut Lab, route: Route) -> Result<(), crate::Error> {
     let namespace = Container;
-    lab.perform(
-        Add {
-            namespace,
-            route,
-            overlap: None,
-        },
-        route::add,
-    )
+    lab.perform(Add {
+        namespace,
+        route,
+        overlap: None,
+    })
 }
 
 fn everything() -> List {
@@ -78,7 +75,7 @@ fn only(lab: &mut Lab, destination: &str) -> Found {
         destination: Some(net(destination)),
         ..everything()
     };
-    let mut found = lab.perform(wanted, route::list).unwrap();
+    let mut found = lab.perform(wanted).unwrap();
     assert_eq!(found.len(), 1, "{found:?}");
     found.remove(0)
 }
@@ -112,7 +109,7 @@ fn a_route_has_all_it_was_asked_for() {
             assert_eq!(found.source, Some(source.parse().unwrap()));
             assert_eq!((found.table, found.priority), (254, Some(77)));
             assert_eq!((found.mtu, found.advmss), (Some(1400), Some(1300)));
-            assert_eq!((found.protocol, found.scope), (4, 0));
+            assert_eq!((found.protocol, found.scope), (Some(4), Some(0)));
             assert_eq!(found.kind, RouteKind::Unicast);
         }
         let shown = lab.show(Container, &["route", "show", "192.0.2.0/24"]);
@@ -146,7 +143,7 @@ fn a_container_may_have_several_routes_to_one_destination() {
                 destination: Some(net(destination)),
                 ..everything()
             };
-            let found = lab.perform(wanted, route::list).unwrap();
+            let found = lab.perform(wanted).unwrap();
             let mut by = Vec::new();
             for route in &found {
                 by.extend(route.gateway);
@@ -161,8 +158,7 @@ fn a_container_may_have_several_routes_to_one_destination() {
             // Removing one leaves the other.
             let namespace = Container;
             let route = second;
-            lab.perform(Delete { namespace, route }, route::delete)
-                .unwrap();
+            lab.perform(Delete { namespace, route }).unwrap();
             assert_eq!(only(lab, destination).gateway, first.gateway);
         }
     });
@@ -178,14 +174,14 @@ fn scope_and_protocol_have_defaults() {
         };
         add(lab, direct).unwrap();
         let found = only(lab, "192.0.2.0/24");
-        assert_eq!((found.scope, found.protocol), (253, 3));
+        assert_eq!((found.scope, found.protocol), (Some(253), Some(3)));
         let over = Route {
             gateway: Some("10.0.0.1".parse().unwrap()),
             ..to("198.51.100.0/24")
         };
         add(lab, over).unwrap();
         let found = only(lab, "198.51.100.0/24");
-        assert_eq!((found.scope, found.link), (0, link.map(|l| l.index)));
+        assert_eq!((found.scope, found.link), (Some(0), link.map(|l| l.index)));
     });
 }
 
@@ -250,12 +246,12 @@ fn routes_of_all_kinds_and_tables() {
             table: Some(70_000),
             ..everything()
         };
-        assert_eq!(lab.perform(wanted, route::list).unwrap().len(), 4);
+        assert_eq!(lab.perform(wanted).unwrap().len(), 4);
         let wanted = List {
             table: Some(80_000),
             ..everything()
         };
-        assert!(lab.perform(wanted, route::list).unwrap().is_empty());
+        assert!(lab.perform(wanted).unwrap().is_empty());
     });
 }
 
@@ -290,7 +286,7 @@ fn several_next_hops() {
                 link: Some(link.clone()),
                 ..everything()
             };
-            assert_eq!(lab.perform(through, route::list).unwrap().len(), 1);
+            assert_eq!(lab.perform(through).unwrap().len(), 1);
         }
     });
 }
@@ -305,14 +301,11 @@ fn replace_takes_the_place_of_its_like() {
                 ..to("192.0.2.0/24")
             };
             let namespace = Container;
-            lab.perform(
-                Replace {
-                    namespace,
-                    route,
-                    overlap: None,
-                },
-                route::replace,
-            )
+            lab.perform(Replace {
+                namespace,
+                route,
+                overlap: None,
+            })
             .unwrap();
             let found = only(lab, "192.0.2.0/24");
             assert_eq!(found.gateway, Some(gateway.parse().unwrap()));
@@ -338,12 +331,10 @@ fn delete_removes_what_matches() {
                 ..to("192.0.2.0/24")
             };
             let delete = |route| Delete { namespace, route };
-            let error = lab.perform(delete(wrong), route::delete).unwrap_err();
+            let error = lab.perform(delete(wrong)).unwrap_err();
             assert_eq!(error.code, Code::NotFound, "{error}");
-            lab.perform(delete(to(destination)), route::delete).unwrap();
-            let error = lab
-                .perform(delete(to(destination)), route::delete)
-                .unwrap_err();
+            lab.perform(delete(to(destination))).unwrap();
+            let error = lab.perform(delete(to(destination))).unwrap_err();
             assert_eq!(error.code, Code::NotFound, "{error}");
         }
     });
@@ -358,7 +349,7 @@ fn list_filters_by_family_and_link() {
             link: Some(link.clone()),
             ..everything()
         };
-        let found = lab.perform(v4, route::list).unwrap();
+        let found = lab.perform(v4).unwrap();
         assert!(!found.is_empty());
         assert!(
             found
@@ -369,7 +360,7 @@ fn list_filters_by_family_and_link() {
             namespace: Host,
             ..everything()
         };
-        let found = lab.perform(host, route::list).unwrap();
+        let found = lab.perform(host).unwrap();
         assert!(
             !found.is_empty() && found.iter().all(|r| r.table == 254),
             "{found:?}"
@@ -386,7 +377,7 @@ fn get_is_the_kernels_own_choice() {
                 namespace: Container,
                 to: address.parse().unwrap(),
             };
-            let found = lab.perform(get, route::get).unwrap();
+            let found = lab.perform(get).unwrap();
             assert_eq!(found.link, Some(link.index));
             assert_eq!(found.source, Some(source.parse().unwrap()));
             assert_eq!(found.table, 254);
@@ -400,7 +391,7 @@ fn get_is_the_kernels_own_choice() {
                 namespace: Container,
                 to: address.parse().unwrap(),
             };
-            let error = lab.perform(get, route::get).unwrap_err();
+            let error = lab.perform(get).unwrap_err();
             assert_eq!(error.code, Code::NotFound, "{error}");
         }
     });

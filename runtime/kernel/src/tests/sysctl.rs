@@ -4,16 +4,15 @@ use weir_grant::Namespace::{self, Container, Host};
 use weir_grant::sysctl::{Read, Write};
 
 use super::{Lab, lab};
-use crate::sysctl::{read, replace, write};
 use crate::{Code, Error};
 
 fn get(lab: &mut Lab, namespace: Namespace, key: &str) -> Result<String, Error> {
     let key = key.to_owned();
-    lab.perform(Read { namespace, key }, read)
+    lab.perform(Read { namespace, key })
 }
 
 fn set(lab: &mut Lab, namespace: Namespace, key: &str, value: &str) -> Result<(), Error> {
-    lab.perform(writing(namespace, key, value), write)
+    lab.perform(writing(namespace, key, value))
 }
 
 fn writing(namespace: Namespace, key: &str, value: &str) -> Write {
@@ -109,17 +108,18 @@ fn a_parameter_for_reading_alone_is_told() {
 }
 
 #[test]
-fn a_value_is_replaced_and_told() {
+fn a_parameter_of_the_container_gets_its_value_back() {
     lab(|lab| {
         const KEY: &str = "net.ipv4.ip_default_ttl";
-        for namespace in [Host, Container] {
-            set(lab, namespace, KEY, "70").unwrap();
-            let operation = writing(namespace, KEY, "80");
-            assert_eq!(lab.perform(operation, replace).unwrap().unwrap(), "70");
-            assert_eq!(get(lab, namespace, KEY).unwrap(), "80");
+        let before = get(lab, Container, KEY).unwrap();
+        for value in ["70", "80"] {
+            set(lab, Container, KEY, value).unwrap();
+            assert_eq!(get(lab, Container, KEY).unwrap(), value);
         }
+        assert_eq!(lab.undo(), Vec::<String>::new());
+        assert_eq!(get(lab, Container, KEY).unwrap(), before);
         let nothing = writing(Container, "net.ipv4.no_such_parameter", "1");
-        let error = lab.perform(nothing, replace).unwrap_err();
+        let error = lab.perform(nothing).unwrap_err();
         assert_eq!(error.code, Code::NotFound);
     });
 }
@@ -129,7 +129,7 @@ fn what_cannot_be_read_is_written_all_the_same() {
     lab(|lab| {
         let flush = writing(Container, "net.ipv4.route.flush", "1");
         get(lab, Container, &flush.key).unwrap_err();
-        assert_eq!(lab.perform(flush, replace).unwrap(), None);
+        lab.perform(flush).unwrap();
         lab.veth();
         let secret = writing(
             Container,
@@ -137,7 +137,9 @@ fn what_cannot_be_read_is_written_all_the_same() {
             "2001:0db8:0000:0000:0000:0000:0000:0001",
         );
         get(lab, Container, &secret.key).unwrap_err();
-        assert_eq!(lab.perform(secret.clone(), replace).unwrap(), None);
+        let before = lab.log.noted();
+        lab.perform(secret.clone()).unwrap();
+        assert_eq!(lab.log.noted(), before);
         assert_eq!(get(lab, Container, &secret.key).unwrap(), secret.value);
     });
 }
@@ -150,7 +152,7 @@ fn a_value_that_is_refused_half_way_replaces_nothing() {
         const REFUSED: &str = "4097 90001 many";
         let before = get(lab, Container, KEY).unwrap();
         let operation = writing(Container, KEY, REFUSED);
-        let error = lab.perform(operation, replace).unwrap_err();
+        let error = lab.perform(operation).unwrap_err();
         assert_eq!(error.code, Code::Invalid, "{error}");
         assert!(error.message.contains(REFUSED), "{error}");
         assert_eq!(get(lab, Container, KEY).unwrap(), before);

@@ -9,18 +9,12 @@ use serde_json::Value;
 use weir_grant::Namespace::{self, Container, Host};
 use weir_grant::link::{LinkFacts, NewKind};
 use weir_grant::traffic::{
-    self, AddClass, AddFilter, AddQdisc, Class, DeleteClass, DeleteFilter, DeleteQdisc, Discipline,
-    Handle, ListClasses, ListFilters, ListQdiscs, Qdisc, Standing, TokenBucket,
+    Action, AddClass, AddFilter, AddQdisc, Class, DeleteClass, DeleteFilter, DeleteQdisc,
+    Discipline, Filter, Handle, ListClasses, ListFilters, ListQdiscs, Qdisc, Standing, TokenBucket,
 };
 
 use super::{Lab, lab, new_link};
-use crate::link::create;
-use crate::traffic::qdisc::standing_discipline;
-use crate::traffic::{
-    Action, Filter, add_class, add_filter, add_qdisc, delete_class, delete_filter, delete_qdisc,
-    list_classes, list_filters, list_qdiscs,
-};
-use crate::{Code, Error};
+use crate::{Code, Error, Facts as _};
 
 const FIRST: Handle = Handle(0x1_0000);
 const CLASS_30: Handle = Handle(0x1_0030);
@@ -63,8 +57,8 @@ fn class(handle: u32) -> Class {
     }
 }
 
-fn every_packet(parent: Handle, action: traffic::Action) -> traffic::Filter {
-    traffic::Filter {
+fn every_packet(parent: Handle, action: Action) -> Filter {
+    Filter {
         parent,
         priority: 0,
         source: None,
@@ -86,50 +80,50 @@ struct On<'a> {
 impl On<'_> {
     fn add(&mut self, qdisc: Qdisc) -> Result<DeleteQdisc, Error> {
         let link = self.link.clone();
-        self.lab.perform(AddQdisc { link, qdisc }, add_qdisc)
+        self.lab.perform(AddQdisc { link, qdisc })?;
+        Ok(self.lab.inverse())
     }
 
     fn add_class(&mut self, class: Class) -> Result<DeleteClass, Error> {
         let link = self.link.clone();
-        self.lab.perform(AddClass { link, class }, add_class)
+        self.lab.perform(AddClass { link, class })?;
+        Ok(self.lab.inverse())
     }
 
-    fn add_filter(&mut self, filter: traffic::Filter) -> Result<DeleteFilter, Error> {
+    fn add_filter(&mut self, filter: Filter) -> Result<DeleteFilter, Error> {
         let link = self.link.clone();
-        self.lab.perform(AddFilter { link, filter }, add_filter)
+        self.lab.perform(AddFilter { link, filter })?;
+        Ok(self.lab.inverse())
     }
 
     fn qdiscs(&mut self) -> Vec<Qdisc> {
         let link = self.link.clone();
-        self.lab.perform(ListQdiscs { link }, list_qdiscs).unwrap()
+        self.lab.perform(ListQdiscs { link }).unwrap()
     }
 
     fn classes(&mut self) -> Vec<Class> {
         let link = self.link.clone();
-        let mut classes = self
-            .lab
-            .perform(ListClasses { link }, list_classes)
-            .unwrap();
+        let mut classes = self.lab.perform(ListClasses { link }).unwrap();
         classes.sort_by_key(|class| class.handle.0);
         classes
     }
 
-    fn filters(&mut self, parent: Handle) -> Vec<Filter> {
+    fn filters(&mut self, parent: Handle) -> Vec<Filter<u32>> {
         let link = self.link.clone();
         let list = ListFilters { link, parent };
-        self.lab.perform(list, list_filters).unwrap()
+        self.lab.perform(list).unwrap()
     }
 
     /// Removes what stands at a place, as the host does.
     fn remove(&mut self, parent: Handle) -> Result<(), Error> {
         let link = self.link.clone();
-        let standing = standing_discipline(self.lab.namespaces.of(link.namespace)?, &link, parent)?;
+        let standing = self.lab.linux.standing_discipline(&link, parent)?;
         let delete = DeleteQdisc {
             link,
             parent,
             standing,
         };
-        self.lab.perform(delete, delete_qdisc)
+        self.lab.perform(delete)
     }
 
     /// What `tc -j -d WORDS dev LINK` shows.
@@ -156,7 +150,7 @@ fn on_host(test: impl FnOnce(On<'_>) + Send) {
 
 fn ifb(lab: &mut Lab, namespace: Namespace, name: &str) -> LinkFacts {
     let wanted = new_link(namespace, name, NewKind::Ifb);
-    lab.perform(wanted, create).unwrap();
+    lab.perform(wanted).unwrap();
     lab.ip(namespace, &["link", "set", name, "up"]);
     lab.facts(namespace, name)
 }
@@ -371,9 +365,9 @@ fn clsact_has_its_own_kind_and_hooks() {
         assert_eq!(on.qdiscs()[1..], [expected]);
         let target = ifb(on.lab, Host, "ifb7");
         for (priority, hook) in [(1, Handle(0xffff_fff2)), (2, Handle(0xffff_fff3))] {
-            let wanted = traffic::Filter {
+            let wanted = Filter {
                 priority,
-                ..every_packet(hook, traffic::Action::Redirect(target.clone()))
+                ..every_packet(hook, Action::Redirect(target.clone()))
             };
             on.add_filter(wanted).unwrap();
             let expected = Filter {
@@ -386,7 +380,7 @@ fn clsact_has_its_own_kind_and_hooks() {
             assert_eq!(on.filters(hook), [expected]);
         }
         on.remove(Handle::INGRESS).unwrap();
-        let wanted = every_packet(Handle(0xffff_fff2), traffic::Action::Redirect(target));
+        let wanted = every_packet(Handle(0xffff_fff2), Action::Redirect(target));
         assert_code(on.add_filter(wanted), Code::NotFound, "EINVAL");
     });
 }
@@ -427,14 +421,14 @@ fn another_discipline_is_not_removed() {
         };
         assert_eq!(made.standing.as_ref(), Some(&expected));
         on.run_tc("qdisc replace dev host0 root handle 2: tbf rate 8mbit burst 20000 latency 25ms");
-        let gone = on.lab.perform(made.clone(), delete_qdisc);
+        let gone = on.lab.perform(made.clone());
         assert_code(gone, Code::NotFound, "Invalid handle");
         on.run_tc("qdisc del dev host0 root");
         on.run_tc("qdisc add dev host0 root handle 1: htb");
-        let gone = on.lab.perform(made.clone(), delete_qdisc);
+        let gone = on.lab.perform(made.clone());
         assert_code(gone, Code::NotFound, "Invalid qdisc name");
         on.run_tc("qdisc del dev host0 root");
-        let gone = on.lab.perform(made, delete_qdisc);
+        let gone = on.lab.perform(made);
         assert_code(gone, Code::NotFound, "remove tbf 1: from veth `host0`");
     });
 }
@@ -450,27 +444,27 @@ fn the_kernel_chooses_handles_and_priorities() {
         let handle = made.standing.clone().unwrap().handle;
         assert_ne!(handle.major(), 0);
         assert_eq!(on.qdiscs()[0].handle, handle);
-        on.lab.perform(made, delete_qdisc).unwrap();
+        on.lab.perform(made).unwrap();
 
         on.add(ingress()).unwrap();
         let target = ifb(on.lab, Host, "ifb7");
-        let redirect = every_packet(INGRESS, traffic::Action::Redirect(target));
+        let redirect = every_packet(INGRESS, Action::Redirect(target));
         let first = on.add_filter(redirect.clone()).unwrap();
         let second = on.add_filter(redirect).unwrap();
         assert_ne!(first.priority, 0);
         assert_ne!(first.priority, second.priority);
         assert_eq!(on.filters(INGRESS).len(), 2);
-        on.lab.perform(first.clone(), delete_filter).unwrap();
+        on.lab.perform(first.clone()).unwrap();
         let left = on.filters(INGRESS);
         assert_eq!(left.len(), 1, "{left:?}");
         assert_eq!(left[0].priority, second.priority);
         let shown = on.tc(&["filter", "show", "ingress"]);
         let of_first = shown.iter().filter(|o| o["pref"] == first.priority);
         assert_eq!(of_first.count(), 0, "{shown:?}");
-        let gone = on.lab.perform(first, delete_filter);
+        let gone = on.lab.perform(first);
         assert_code(gone, Code::NotFound, "ENOENT");
         on.remove(Handle::INGRESS).unwrap();
-        let gone = on.lab.perform(second, delete_filter);
+        let gone = on.lab.perform(second);
         assert_code(gone, Code::NotFound, "remove a filter from ffff:");
     });
 }
@@ -577,13 +571,13 @@ fn classes_are_taken_back_alone() {
         on.run_tc("qdisc add dev host0 root handle 1: htb default 10");
         on.run_tc("class add dev host0 parent 1: classid 1:10 htb rate 8mbit burst 15000");
         let made = on.add_class(class(CLASS_30.0)).unwrap();
-        let to_class = every_packet(FIRST, traffic::Action::Classify(CLASS_30));
+        let to_class = every_packet(FIRST, Action::Classify(CLASS_30));
         let filter = on.add_filter(to_class).unwrap();
-        let in_use = on.lab.perform(made.clone(), delete_class);
+        let in_use = on.lab.perform(made.clone());
         assert_code(in_use, Code::Busy, "1:30");
-        on.lab.perform(filter, delete_filter).unwrap();
-        on.lab.perform(made.clone(), delete_class).unwrap();
-        let gone = on.lab.perform(made, delete_class);
+        on.lab.perform(filter).unwrap();
+        on.lab.perform(made.clone()).unwrap();
+        let gone = on.lab.perform(made);
         assert_code(gone, Code::NotFound, "1:30");
         let left: Vec<Handle> = on.classes().iter().map(|class| class.handle).collect();
         assert_eq!(left, [Handle(0x1_0010)]);
@@ -598,18 +592,18 @@ fn filters_are_taken_back_alone() {
     on_host(|mut on| {
         on.add(htb()).unwrap();
         on.add_class(class(CLASS_30.0)).unwrap();
-        let from = |source| traffic::Filter {
+        let from = |source| Filter {
             priority: 5,
             source: network(source),
-            ..every_packet(FIRST, traffic::Action::Classify(CLASS_30))
+            ..every_packet(FIRST, Action::Classify(CLASS_30))
         };
         let made = on.add_filter(from("10.0.0.0/8")).unwrap();
         on.add_filter(from("172.16.0.0/12")).unwrap();
-        on.lab.perform(made.clone(), delete_filter).unwrap();
+        on.lab.perform(made.clone()).unwrap();
         let left = on.filters(FIRST);
         assert_eq!(left.len(), 1, "{left:?}");
         assert_eq!(left[0].source, network("172.16.0.0/12"));
-        let gone = on.lab.perform(made, delete_filter);
+        let gone = on.lab.perform(made);
         assert_code(gone, Code::NotFound, "ENOENT");
         assert_eq!(on.filters(FIRST).len(), 1);
     });
@@ -620,12 +614,12 @@ fn filters_are_read_back_as_they_were_written() {
     on_host(|mut on| {
         on.add(htb()).unwrap();
         on.add_class(class(CLASS_30.0)).unwrap();
-        let filter = |priority, source, destination| traffic::Filter {
+        let filter = |priority, source, destination| Filter {
             parent: FIRST,
             priority,
             source,
             destination,
-            action: traffic::Action::Classify(CLASS_30),
+            action: Action::Classify(CLASS_30),
         };
         let wanted = [
             filter(1, network("10.1.0.0/16"), None),
@@ -671,66 +665,66 @@ fn filters_that_make_no_sense_are_refused() {
     on_host(|mut on| {
         on.add(htb()).unwrap();
         on.add_class(class(CLASS_30.0)).unwrap();
-        let whole = traffic::Filter {
+        let whole = Filter {
             priority: 5,
             source: network("10.0.0.0/8"),
-            ..every_packet(FIRST, traffic::Action::Classify(CLASS_30))
+            ..every_packet(FIRST, Action::Classify(CLASS_30))
         };
         on.add_filter(whole.clone()).unwrap();
         let eth0 = on.lab.facts(Container, "eth0");
         let invalid = [
             (
-                traffic::Filter {
+                Filter {
                     destination: network("fd00::/8"),
                     ..whole.clone()
                 },
                 "both from 10.0.0.0/8 and to fd00::/8",
             ),
             (
-                traffic::Filter {
+                Filter {
                     source: network("10.0.0.1/8"),
                     ..whole.clone()
                 },
                 "expected 10.0.0.0/8",
             ),
             (
-                traffic::Filter {
+                Filter {
                     source: network("fd00::/8"),
                     ..whole.clone()
                 },
                 "add a filter to 1: of veth `host0`",
             ),
             (
-                traffic::Filter {
+                Filter {
                     parent: Handle::ROOT,
                     ..whole.clone()
                 },
                 "not to root",
             ),
             (
-                traffic::Filter {
+                Filter {
                     parent: Handle(0),
                     ..whole.clone()
                 },
                 "by its handle",
             ),
             (
-                traffic::Filter {
-                    action: traffic::Action::Classify(Handle(0x2_0030)),
+                Filter {
+                    action: Action::Classify(Handle(0x2_0030)),
                     ..whole.clone()
                 },
                 "2:30 is no class of 1:",
             ),
             (
-                traffic::Filter {
-                    action: traffic::Action::Classify(FIRST),
+                Filter {
+                    action: Action::Classify(FIRST),
                     ..whole.clone()
                 },
                 "1: is no class of 1:",
             ),
             (
-                traffic::Filter {
-                    action: traffic::Action::Redirect(eth0),
+                Filter {
+                    action: Action::Redirect(eth0),
                     ..whole.clone()
                 },
                 "cannot be sent",
@@ -746,31 +740,31 @@ fn filters_that_make_no_sense_are_refused() {
         };
         let missing = [
             (
-                traffic::Filter {
+                Filter {
                     parent: Handle(0x2_0000),
-                    action: traffic::Action::Classify(Handle(0x2_0030)),
+                    action: Action::Classify(Handle(0x2_0030)),
                     ..whole.clone()
                 },
                 "there is no htb 2:",
             ),
             (
-                traffic::Filter {
+                Filter {
                     parent: Handle(0x2_0000),
-                    action: traffic::Action::Redirect(target.clone()),
+                    action: Action::Redirect(target.clone()),
                     ..whole.clone()
                 },
                 "EINVAL",
             ),
             (
-                traffic::Filter {
+                Filter {
                     parent: Handle(0x1_0077),
                     ..whole.clone()
                 },
                 "ENOENT",
             ),
             (
-                traffic::Filter {
-                    action: traffic::Action::Redirect(gone),
+                Filter {
+                    action: Action::Redirect(gone),
                     ..whole.clone()
                 },
                 "ENODEV",
@@ -783,7 +777,7 @@ fn filters_that_make_no_sense_are_refused() {
         assert!(on.filters(Handle(0x2_0000)).is_empty());
         // Classes are of no use to other disciplines.
         on.add(ingress()).unwrap();
-        let classify = every_packet(INGRESS, traffic::Action::Classify(Handle(0xffff_0030)));
+        let classify = every_packet(INGRESS, Action::Classify(Handle(0xffff_0030)));
         assert_code(on.add_filter(classify), Code::NotFound, "there is no htb");
     });
 }
@@ -834,9 +828,9 @@ fn packets_are_redirected() {
     on_host(|mut on| {
         let target = ifb(on.lab, Host, "ifb7");
         on.add(ingress()).unwrap();
-        let wanted = traffic::Filter {
+        let wanted = Filter {
             priority: 1,
-            ..every_packet(INGRESS, traffic::Action::Redirect(target.clone()))
+            ..every_packet(INGRESS, Action::Redirect(target.clone()))
         };
         on.add_filter(wanted).unwrap();
         let expected = Filter {
@@ -864,7 +858,8 @@ fn packets_are_redirected() {
         }
         let sent = on
             .lab
-            .namespaces
+            .linux
+            .namespaces()
             .of(Container)
             .unwrap()
             .enter(|| UdpSocket::bind("10.0.0.2:0")?.send_to(b"here", "10.0.0.1:9"));
@@ -894,7 +889,7 @@ fn a_link_that_is_gone_is_not_found() {
     on_host(|mut on| {
         let made = on.add(htb()).unwrap();
         let class_made = on.add_class(class(CLASS_30.0)).unwrap();
-        let to_class = every_packet(FIRST, traffic::Action::Classify(CLASS_30));
+        let to_class = every_packet(FIRST, Action::Classify(CLASS_30));
         let filter_made = on.add_filter(to_class.clone()).unwrap();
         on.lab.ip(Host, &["link", "delete", "host0"]);
 
@@ -903,15 +898,15 @@ fn a_link_that_is_gone_is_not_found() {
         assert_code(on.add_filter(to_class), Code::NotFound, "ENODEV");
         assert_code(on.remove(Handle::ROOT), Code::NotFound, "ENODEV");
         let link = on.link.clone();
-        let listed = on.lab.perform(ListQdiscs { link }, list_qdiscs);
+        let listed = on.lab.perform(ListQdiscs { link });
         assert_code(listed, Code::NotFound, "ENODEV");
         assert!(on.classes().is_empty());
         assert!(on.filters(FIRST).is_empty());
-        let undone = on.lab.perform(filter_made, delete_filter);
+        let undone = on.lab.perform(filter_made);
         assert_code(undone, Code::NotFound, "");
-        let undone = on.lab.perform(class_made, delete_class);
+        let undone = on.lab.perform(class_made);
         assert_code(undone, Code::NotFound, "");
-        let undone = on.lab.perform(made, delete_qdisc);
+        let undone = on.lab.perform(made);
         assert_code(undone, Code::NotFound, "");
     });
 }

@@ -10,8 +10,9 @@ use weir_grant::traffic::{AddClass, Class, DeleteClass, HTB, Handle, ListClasses
 use super::qdisc::is_there;
 use super::{NEW, Object, about, dump, echo, new, option, rate};
 use crate::error::Error;
-use crate::namespace::Namespaces;
+use crate::linux::Linux;
 use crate::netlink::RouteSocket;
+use crate::perform::{Changes, Perform};
 
 /// `TCA_HTB_…`
 const PARAMETERS: u16 = 1;
@@ -29,22 +30,28 @@ const QUANTUM_DIVISOR: u64 = 10;
 const LEAST_QUANTUM: u64 = 1000;
 const MOST_QUANTUM: u64 = 200_000;
 
-/// Adds a class, and returns what takes it back.
+/// Adds a class.
 ///
 /// Errors: `Exists`, `NotFound` for a link, an `htb` discipline or a parent that is not there,
 /// `Invalid`.
-pub fn add_class(
-    namespaces: &mut Namespaces,
-    permit: &Permit<AddClass>,
-) -> Result<DeleteClass, Error> {
-    let AddClass { link, class } = permit.operation();
-    let socket = namespaces.of(link.namespace)?.route()?;
-    make(socket, link, class)
-        .map_err(|e| e.while_doing(format_args!("add class {} to {link}", class.handle)))?;
-    Ok(DeleteClass {
-        link: link.clone(),
-        handle: class.handle,
-    })
+impl Perform<AddClass> for Linux {
+    type Answer = ();
+
+    fn perform(
+        &mut self,
+        permit: &Permit<AddClass>,
+        changes: &mut Changes<'_>,
+    ) -> Result<(), Error> {
+        let AddClass { link, class } = permit.operation();
+        let socket = self.namespaces.of(link.namespace)?.route()?;
+        make(socket, link, class)
+            .map_err(|e| e.while_doing(format_args!("add class {} to {link}", class.handle)))?;
+        changes.undo_with(DeleteClass {
+            link: link.clone(),
+            handle: class.handle,
+        });
+        Ok(())
+    }
 }
 
 fn make(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) -> Result<(), Error> {
@@ -110,30 +117,36 @@ fn options(class: &Class) -> Result<Vec<TcOption>, Error> {
 }
 
 /// Removes a class. Errors: `NotFound`; `Busy` while something belongs to it.
-pub fn delete_class(
-    namespaces: &mut Namespaces,
-    permit: &Permit<DeleteClass>,
-) -> Result<(), Error> {
-    let DeleteClass { link, handle } = permit.operation();
-    let message = about(link, Handle(0), handle.0);
-    namespaces
-        .of(link.namespace)?
-        .route()?
-        .change(RouteNetlinkMessage::DelTrafficClass(message), 0)
-        .map_err(|e| e.while_doing(format_args!("remove class {handle} from {link}")))
+impl Perform<DeleteClass> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<DeleteClass>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let DeleteClass { link, handle } = permit.operation();
+        let message = about(link, Handle(0), handle.0);
+        self.namespaces
+            .of(link.namespace)?
+            .route()?
+            .change(RouteNetlinkMessage::DelTrafficClass(message), 0)
+            .map_err(|e| e.while_doing(format_args!("remove class {handle} from {link}")))
+    }
 }
 
 /// The classes of a link's `htb` disciplines. None for a link that is gone.
-pub fn list_classes(
-    namespaces: &mut Namespaces,
-    permit: &Permit<ListClasses>,
-) -> Result<Vec<Class>, Error> {
-    let ListClasses { link } = permit.operation();
-    let socket = namespaces.of(link.namespace)?.route()?;
-    let question = about(link, Handle(0), 0);
-    let found = dump(socket, RouteNetlinkMessage::GetTrafficClass(question))
-        .map_err(|e| e.while_doing(format_args!("list the classes of {link}")))?;
-    Ok(found.iter().filter_map(read).collect())
+impl Perform<ListClasses> for Linux {
+    type Answer = Vec<Class>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<ListClasses>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<Class>, Error> {
+        let ListClasses { link } = permit.operation();
+        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let question = about(link, Handle(0), 0);
+        let found = dump(socket, RouteNetlinkMessage::GetTrafficClass(question))
+            .map_err(|e| e.while_doing(format_args!("list the classes of {link}")))?;
+        Ok(found.iter().filter_map(read).collect())
+    }
 }
 
 /// None for a class of another discipline.

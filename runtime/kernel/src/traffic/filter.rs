@@ -1,6 +1,5 @@
 //! Filters of disciplines and classes: which packets (`u32`), and what happens to them.
 
-use ipnet::IpNet;
 use netlink_bindings::utils::{IterableChunks, find_attr};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{
@@ -11,14 +10,17 @@ use netlink_packet_route::tc::{
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::link::LinkFacts;
-use weir_grant::traffic::{self, AddFilter, DeleteFilter, HTB, Handle, ListFilters, MIRRED};
+use weir_grant::traffic::{
+    Action, AddFilter, DeleteFilter, Filter, HTB, Handle, ListFilters, MIRRED,
+};
 
 use super::qdisc::is_there;
 use super::selector::Networks;
 use super::{NEW, Object, about, dump, echo, new, rate};
 use crate::error::{Code, Error};
-use crate::namespace::Namespaces;
+use crate::linux::Linux;
 use crate::netlink::RouteSocket;
+use crate::perform::{Changes, Perform};
 
 /// `TCA_U32_…`
 const CLASS: u16 = 1;
@@ -33,25 +35,7 @@ const ACTION_KIND: u16 = 1;
 const ACTION_OPTIONS: u16 = 2;
 const MIRRED_PARAMETERS: u16 = 2;
 
-/// A filter as the kernel reports it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Filter {
-    pub parent: Handle,
-    pub priority: u16,
-    pub source: Option<IpNet>,
-    pub destination: Option<IpNet>,
-    pub action: Action,
-}
-
-/// What happens to a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// It goes out of the link of this index; 0 when that is gone.
-    Redirect(u32),
-    Classify(Handle),
-}
-
-/// Adds a filter, and returns what takes it back.
+/// Adds a filter.
 ///
 /// Whether the class of `Classify` is there is not looked at: packets for one that is not go into
 /// the default class.
@@ -59,30 +43,36 @@ pub enum Action {
 /// Errors: `NotFound` for a link, a discipline or a class that is not there, and for `Classify` also
 /// where the discipline is no `htb`; `Invalid`, also for a priority that has filters for packets of
 /// another family; `Unsupported` where the kernel has no `u32` or no `mirred`.
-pub fn add_filter(
-    namespaces: &mut Namespaces,
-    permit: &Permit<AddFilter>,
-) -> Result<DeleteFilter, Error> {
-    let AddFilter { link, filter } = permit.operation();
-    let socket = namespaces.of(link.namespace)?.route()?;
-    let title = format_args!("add a filter to {} of {link}", filter.parent);
-    let networks =
-        Networks::new(filter.source, filter.destination).map_err(|e| e.while_doing(title))?;
-    let made = make(socket, link, filter, &networks).map_err(|e| e.while_doing(title))?;
-    Ok(DeleteFilter {
-        link: link.clone(),
-        parent: filter.parent,
-        priority: priority(&made),
-        handle: (filter.priority != 0).then_some(made.handle),
-        protocol: networks.protocol(),
-        action: filter.action.clone(),
-    })
+impl Perform<AddFilter> for Linux {
+    type Answer = ();
+
+    fn perform(
+        &mut self,
+        permit: &Permit<AddFilter>,
+        changes: &mut Changes<'_>,
+    ) -> Result<(), Error> {
+        let AddFilter { link, filter } = permit.operation();
+        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let title = format_args!("add a filter to {} of {link}", filter.parent);
+        let networks =
+            Networks::new(filter.source, filter.destination).map_err(|e| e.while_doing(title))?;
+        let made = make(socket, link, filter, &networks).map_err(|e| e.while_doing(title))?;
+        changes.undo_with(DeleteFilter {
+            link: link.clone(),
+            parent: filter.parent,
+            priority: priority(&made),
+            handle: (filter.priority != 0).then_some(made.handle),
+            protocol: networks.protocol(),
+            action: filter.action.clone(),
+        });
+        Ok(())
+    }
 }
 
 fn make(
     socket: &mut RouteSocket,
     link: &LinkFacts,
-    filter: &traffic::Filter,
+    filter: &Filter,
     networks: &Networks,
 ) -> Result<Object, Error> {
     check(socket, link, filter)?;
@@ -101,11 +91,7 @@ fn make(
 }
 
 /// What the kernel would not refuse, although it makes no sense.
-fn check(
-    socket: &mut RouteSocket,
-    link: &LinkFacts,
-    filter: &traffic::Filter,
-) -> Result<(), Error> {
+fn check(socket: &mut RouteSocket, link: &LinkFacts, filter: &Filter) -> Result<(), Error> {
     let parent = filter.parent;
     if parent.major() == 0 || parent == Handle::ROOT || parent == Handle::INGRESS {
         return Err(Error::invalid(format!(
@@ -113,11 +99,11 @@ fn check(
         )));
     }
     match &filter.action {
-        traffic::Action::Redirect(target) if target.namespace != link.namespace => Err(
-            Error::invalid(format!("packets cannot be sent from {link} to {target}")),
-        ),
-        traffic::Action::Redirect(_) => Ok(()),
-        traffic::Action::Classify(class) => check_class(socket, link, parent, *class),
+        Action::Redirect(target) if target.namespace != link.namespace => Err(Error::invalid(
+            format!("packets cannot be sent from {link} to {target}"),
+        )),
+        Action::Redirect(_) => Ok(()),
+        Action::Classify(class) => check_class(socket, link, parent, *class),
     }
 }
 
@@ -139,10 +125,10 @@ fn check_class(
     Ok(())
 }
 
-fn action_option(action: &traffic::Action) -> TcFilterU32Option {
+fn action_option(action: &Action) -> TcFilterU32Option {
     match action {
-        traffic::Action::Classify(class) => TcFilterU32Option::ClassId(class.0.into()),
-        traffic::Action::Redirect(target) => TcFilterU32Option::Action(vec![redirect(target)]),
+        Action::Classify(class) => TcFilterU32Option::ClassId(class.0.into()),
+        Action::Redirect(target) => TcFilterU32Option::Action(vec![redirect(target)]),
     }
 }
 
@@ -177,12 +163,7 @@ fn protocol(object: &Object) -> u16 {
 
 /// The kernel has one number for a discipline that is not there and for arguments that are wrong,
 /// and another one for a class that is not there and for a module that it does not have.
-fn explain(
-    socket: &mut RouteSocket,
-    link: &LinkFacts,
-    filter: &traffic::Filter,
-    error: Error,
-) -> Error {
+fn explain(socket: &mut RouteSocket, link: &LinkFacts, filter: &Filter, error: Error) -> Error {
     let code = match error.errno {
         Some(Errno::EINVAL) if !has_parent(socket, link, filter.parent) => Code::NotFound,
         Some(Errno::ENOENT) if has_parent(socket, link, filter.parent) => Code::Unsupported,
@@ -208,25 +189,26 @@ fn has_parent(socket: &mut RouteSocket, link: &LinkFacts, parent: Handle) -> boo
 ///
 /// A priority that the kernel chose is removed whole. Another one stays, even without a filter, as
 /// long as the discipline has other filters: somebody else may be about to use it.
-pub fn delete_filter(
-    namespaces: &mut Namespaces,
-    permit: &Permit<DeleteFilter>,
-) -> Result<(), Error> {
-    let filter = permit.operation();
-    let DeleteFilter { link, parent, .. } = filter;
-    namespaces
-        .of(link.namespace)?
-        .route()?
-        .change(RouteNetlinkMessage::DelTrafficFilter(deletion(filter)), 0)
-        .map_err(|error| match error.errno {
-            // The discipline is gone.
-            Some(Errno::EINVAL) => Error {
-                code: Code::NotFound,
-                ..error
-            },
-            _ => error,
-        })
-        .map_err(|e| e.while_doing(format_args!("remove a filter from {parent} of {link}")))
+impl Perform<DeleteFilter> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<DeleteFilter>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let filter = permit.operation();
+        let DeleteFilter { link, parent, .. } = filter;
+        self.namespaces
+            .of(link.namespace)?
+            .route()?
+            .change(RouteNetlinkMessage::DelTrafficFilter(deletion(filter)), 0)
+            .map_err(|error| match error.errno {
+                // The discipline is gone.
+                Some(Errno::EINVAL) => Error {
+                    code: Code::NotFound,
+                    ..error
+                },
+                _ => error,
+            })
+            .map_err(|e| e.while_doing(format_args!("remove a filter from {parent} of {link}")))
+    }
 }
 
 fn deletion(filter: &DeleteFilter) -> TcMessage {
@@ -242,20 +224,25 @@ fn deletion(filter: &DeleteFilter) -> TcMessage {
 ///
 /// Left out are filters that [`Filter`] cannot express: of other kinds, by other fields, with other
 /// actions.
-pub fn list_filters(
-    namespaces: &mut Namespaces,
-    permit: &Permit<ListFilters>,
-) -> Result<Vec<Filter>, Error> {
-    let ListFilters { link, parent } = permit.operation();
-    let socket = namespaces.of(link.namespace)?.route()?;
-    let question = about(link, *parent, 0);
-    let found = dump(socket, RouteNetlinkMessage::GetTrafficFilter(question))
-        .map_err(|e| e.while_doing(format_args!("list the filters of {parent} of {link}")))?;
-    Ok(found.iter().filter_map(read).collect())
+impl Perform<ListFilters> for Linux {
+    type Answer = Vec<Filter<u32>>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<ListFilters>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<Filter<u32>>, Error> {
+        let ListFilters { link, parent } = permit.operation();
+        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let question = about(link, *parent, 0);
+        let found = dump(socket, RouteNetlinkMessage::GetTrafficFilter(question))
+            .map_err(|e| e.while_doing(format_args!("list the filters of {parent} of {link}")))?;
+        Ok(found.iter().filter_map(read).collect())
+    }
 }
 
 /// None for what no plugin can make, and for the tables that `u32` keeps its filters in.
-fn read(object: &Object) -> Option<Filter> {
+fn read(object: &Object) -> Option<Filter<u32>> {
     let options = &object.options;
     let does_more = MORE.iter().any(|more| find_attr(options, *more).is_some());
     let is_plain = object.kind == TcFilterU32::KIND && !does_more;
@@ -271,7 +258,7 @@ fn read(object: &Object) -> Option<Filter> {
     })
 }
 
-fn read_action(options: &[u8]) -> Option<Action> {
+fn read_action(options: &[u8]) -> Option<Action<u32>> {
     let actions = find_attr(options, ACTIONS).unwrap_or_default();
     let mut actions = IterableChunks::new(actions);
     match (actions.next(), actions.next()) {

@@ -23,10 +23,6 @@ use netlink_packet_route::tc::{TcAttribute, TcMessage, TcOption};
 use weir_grant::link::LinkFacts;
 use weir_grant::traffic::Handle;
 
-pub use class::{add_class, delete_class, list_classes};
-pub use filter::{Action, Filter, add_filter, delete_filter, list_filters};
-pub use qdisc::{add_qdisc, delete_qdisc, list_qdiscs};
-
 use super::error::Error;
 use super::netlink::OPTIONS;
 use super::netlink::RouteSocket;

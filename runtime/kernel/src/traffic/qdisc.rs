@@ -12,8 +12,10 @@ use weir_grant::traffic::{
 
 use super::{NEW, Object, about, dump, echo, new, option, rate};
 use crate::error::{Code, Error};
-use crate::namespace::{Namespaces, NetworkNamespace};
+use crate::linux::Linux;
+use crate::namespace::NetworkNamespace;
 use crate::netlink::RouteSocket;
+use crate::perform::{Changes, Perform};
 
 /// `TCA_TBF_…`
 const TBF_PARAMETERS: u16 = 1;
@@ -35,31 +37,37 @@ const TBF_BURST_AT: usize = TBF_LIMIT_AT + 4;
 
 const MICROSECONDS: u128 = 1_000_000;
 
-/// Adds a discipline, and returns what takes it back.
+/// Adds a discipline.
 ///
 /// Errors: `Exists` where one stands at the place already, `NotFound` for a link that is gone and a
 /// class that is not there, `Unsupported` where the kernel has no such discipline, `Invalid`.
-pub fn add_qdisc(
-    namespaces: &mut Namespaces,
-    permit: &Permit<AddQdisc>,
-) -> Result<DeleteQdisc, Error> {
-    let AddQdisc { link, qdisc } = permit.operation();
-    let socket = namespaces.of(link.namespace)?.route()?;
-    let word = qdisc.discipline.word();
-    let handle = make(socket, link, qdisc).map_err(|e| {
-        e.while_doing(format_args!(
-            "add {word} {} to {link} at {}",
-            qdisc.handle, qdisc.parent
-        ))
-    })?;
-    Ok(DeleteQdisc {
-        link: link.clone(),
-        parent: qdisc.parent,
-        standing: Some(Standing {
-            handle,
-            discipline: word.to_owned(),
-        }),
-    })
+impl Perform<AddQdisc> for Linux {
+    type Answer = ();
+
+    fn perform(
+        &mut self,
+        permit: &Permit<AddQdisc>,
+        changes: &mut Changes<'_>,
+    ) -> Result<(), Error> {
+        let AddQdisc { link, qdisc } = permit.operation();
+        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let word = qdisc.discipline.word();
+        let handle = make(socket, link, qdisc).map_err(|e| {
+            e.while_doing(format_args!(
+                "add {word} {} to {link} at {}",
+                qdisc.handle, qdisc.parent
+            ))
+        })?;
+        changes.undo_with(DeleteQdisc {
+            link: link.clone(),
+            parent: qdisc.parent,
+            standing: Some(Standing {
+                handle,
+                discipline: word.to_owned(),
+            }),
+        });
+        Ok(())
+    }
 }
 
 /// Returns the handle, which the kernel may have chosen.
@@ -208,52 +216,59 @@ pub fn standing_discipline(
 }
 
 /// Removes a discipline, if it is still the one that was found. Errors: `NotFound`.
-pub fn delete_qdisc(
-    namespaces: &mut Namespaces,
-    permit: &Permit<DeleteQdisc>,
-) -> Result<(), Error> {
-    let DeleteQdisc {
-        link,
-        parent,
-        standing,
-    } = permit.operation();
-    let Some(standing) = standing else {
-        return Err(Error::not_found(format!(
-            "there is no discipline to remove from {link} at {parent}"
-        )));
-    };
-    let mut message = about(link, *parent, standing.handle.0);
-    let kind = TcAttribute::Kind(standing.discipline.clone());
-    message.attributes.push(kind);
-    namespaces
-        .of(link.namespace)?
-        .route()?
-        .change(RouteNetlinkMessage::DelQueueDiscipline(message), 0)
-        .map_err(|error| match error.errno {
-            // Another one stands there now, or none.
-            Some(Errno::EINVAL) => Error {
-                code: Code::NotFound,
-                ..error
-            },
-            _ => error,
-        })
-        .map_err(|e| {
-            let Standing { handle, discipline } = standing;
-            e.while_doing(format_args!("remove {discipline} {handle} from {link}"))
-        })
+impl Perform<DeleteQdisc> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<DeleteQdisc>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let DeleteQdisc {
+            link,
+            parent,
+            standing,
+        } = permit.operation();
+        let Some(standing) = standing else {
+            return Err(Error::not_found(format!(
+                "there is no discipline to remove from {link} at {parent}"
+            )));
+        };
+        let mut message = about(link, *parent, standing.handle.0);
+        let kind = TcAttribute::Kind(standing.discipline.clone());
+        message.attributes.push(kind);
+        self.namespaces
+            .of(link.namespace)?
+            .route()?
+            .change(RouteNetlinkMessage::DelQueueDiscipline(message), 0)
+            .map_err(|error| match error.errno {
+                // Another one stands there now, or none.
+                Some(Errno::EINVAL) => Error {
+                    code: Code::NotFound,
+                    ..error
+                },
+                _ => error,
+            })
+            .map_err(|e| {
+                let Standing { handle, discipline } = standing;
+                e.while_doing(format_args!("remove {discipline} {handle} from {link}"))
+            })
+    }
 }
 
 /// The disciplines of a link: at the root, at the ingress hook, and in classes.
 ///
 /// Left out are those that the kernel made of its own accord below the root, such as one for each
 /// queue of a network card. Errors: `NotFound` for a link that is gone.
-pub fn list_qdiscs(
-    namespaces: &mut Namespaces,
-    permit: &Permit<ListQdiscs>,
-) -> Result<Vec<Qdisc>, Error> {
-    let ListQdiscs { link } = permit.operation();
-    let socket = namespaces.of(link.namespace)?.route()?;
-    list(socket, link).map_err(|e| e.while_doing(format_args!("list the disciplines of {link}")))
+impl Perform<ListQdiscs> for Linux {
+    type Answer = Vec<Qdisc>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<ListQdiscs>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<Qdisc>, Error> {
+        let ListQdiscs { link } = permit.operation();
+        let socket = self.namespaces.of(link.namespace)?.route()?;
+        list(socket, link)
+            .map_err(|e| e.while_doing(format_args!("list the disciplines of {link}")))
+    }
 }
 
 fn list(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Qdisc>, Error> {

@@ -14,7 +14,7 @@
 //! Every other function of this crate takes a permit, which a test of the house checks.
 
 mod inventory;
-mod lock;
+pub(crate) mod lock;
 mod loopback;
 mod ports;
 mod routes;

@@ -4,10 +4,10 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use weir_grant::address::Address;
 use weir_grant::address::Family;
+use weir_grant::route::Route;
 use weir_grant::route::RouteKind;
-use weir_kernel::address::Address;
-use weir_kernel::route::Route;
 
 use super::plan::everywhere;
 
@@ -21,9 +21,9 @@ pub(super) struct Reach {
 
 impl Reach {
     /// Of an interface with these addresses and these routes of the main table.
-    pub(super) fn new(addresses: Vec<Address>, routes: &[Route]) -> Self {
+    pub(super) fn new(addresses: Vec<Address>, routes: &[Route<u32>]) -> Self {
         // The default route itself is going to be another one.
-        let is_direct = |route: &&Route| {
+        let is_direct = |route: &&Route<u32>| {
             route.kind == RouteKind::Unicast
                 && route.gateway.is_none()
                 && route.next_hops.is_empty()
@@ -87,18 +87,18 @@ mod tests {
         }
     }
 
-    fn route(to: &str, gateway: Option<&str>) -> Route {
+    fn route(to: &str, gateway: Option<&str>) -> Route<u32> {
         Route {
             destination: to.parse().expect("a network"),
             gateway: gateway.map(|gateway| gateway.parse().expect("an address")),
             link: Some(2),
             source: None,
             table: 254,
-            scope: 0,
+            scope: Some(0),
             priority: None,
             mtu: None,
             advmss: None,
-            protocol: 2,
+            protocol: Some(2),
             kind: RouteKind::Unicast,
             on_link: false,
             next_hops: Vec::new(),

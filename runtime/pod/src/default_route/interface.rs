@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use weir_cni::{Command, Error};
 use weir_gate::Gate;
-use weir_grant::link::LinkFacts;
+use weir_grant::link::{Link, LinkFacts, LinkReference};
 use weir_grant::{Invocation, Namespace};
 use weir_kernel::Namespaces;
-use weir_kernel::link::{Link, LinkReference};
 use weir_kernel::without_permit::find_link;
 use weir_network::Attachment;
 use weir_sandbox::Sandbox;

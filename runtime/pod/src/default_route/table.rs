@@ -2,11 +2,13 @@
 //! is put back. An interface is named by its place among all.
 
 use ipnet::IpNet;
+use weir_gate::Gate;
 use weir_grant::address::Family;
-use weir_grant::link::LinkFacts;
-use weir_grant::{Namespace, address, route, sysctl};
-use weir_kernel::link::LinkReference;
-use weir_kernel::{self as kernel, Code, Namespaces};
+use weir_grant::link::{LinkFacts, LinkReference};
+use weir_grant::{Namespace, Operation, address, route, sysctl};
+use weir_kernel::perform::perform;
+use weir_kernel::perform::undo::undo_operation;
+use weir_kernel::{self as kernel, Code, DynKernel, Facts as _, Inverse, Linux, Perform, UndoLog};
 
 use super::gateway::Reach;
 use super::interface::Interface;
@@ -14,24 +16,17 @@ use super::plan::everywhere;
 
 /// The table, and what was done to it so far.
 pub(super) struct Table {
-    namespaces: Namespaces,
+    kernel: Linux,
     interfaces: Vec<Interface>,
-    done: Vec<Done>,
-}
-
-/// Something that was done through the gate of an interface.
-enum Done {
-    Deleted(usize, route::Route),
-    Added(usize, route::Route),
-    /// A parameter was written that had another value, which is in it here.
-    Written(usize, sysctl::Write),
+    /// What was done, each with the interface through whose gate it was.
+    done: Vec<(usize, UndoLog)>,
 }
 
 impl Table {
     /// The table of a container with these interfaces.
-    pub(super) fn new(namespaces: Namespaces, interfaces: Vec<Interface>) -> Self {
+    pub(super) fn new(kernel: Linux, interfaces: Vec<Interface>) -> Self {
         Self {
-            namespaces,
+            kernel,
             interfaces,
             done: Vec::new(),
         }
@@ -59,9 +54,7 @@ impl Table {
             link: self.interfaces[at].link.clone(),
             family: None,
         };
-        let spaces = &mut self.namespaces;
-        let gate = &mut self.interfaces[at].gate;
-        let addresses = gate.perform(list, |permit| kernel::address::list(spaces, permit))?;
+        let addresses = self.perform(at, list)?;
         Ok(Reach::new(addresses, &self.routes(at, None)?))
     }
 
@@ -72,14 +65,17 @@ impl Table {
         family: Family,
     ) -> Result<Vec<route::Route>, kernel::Error> {
         let found = self.routes(at, Some(everywhere(family)))?;
-        found.into_iter().map(|route| self.written(route)).collect()
+        let found = found.into_iter();
+        found
+            .map(|route| route.with_links(|link| self.facts(link)))
+            .collect()
     }
 
     fn routes(
         &mut self,
         at: usize,
         destination: Option<IpNet>,
-    ) -> Result<Vec<kernel::route::Route>, kernel::Error> {
+    ) -> Result<Vec<route::Route<u32>>, kernel::Error> {
         let list = route::List {
             namespace: Namespace::Container,
             family: None,
@@ -88,50 +84,32 @@ impl Table {
             gateway: None,
             table: Some(route::MAIN_TABLE),
         };
-        let spaces = &mut self.namespaces;
+        self.perform(at, list)
+    }
+
+    /// Carries out an operation through the gate of an interface.
+    fn perform<O, A>(&mut self, at: usize, operation: O) -> Result<A, kernel::Error>
+    where
+        O: Operation,
+        Linux: Perform<O, Answer = A>,
+    {
+        let mut log = UndoLog::default();
         let gate = &mut self.interfaces[at].gate;
-        gate.perform(list, |permit| kernel::route::list(spaces, permit))
-    }
-
-    /// A route as an operation speaks of it.
-    fn written(&mut self, found: kernel::route::Route) -> Result<route::Route, kernel::Error> {
-        let mut next_hops = Vec::with_capacity(found.next_hops.len());
-        for hop in found.next_hops {
-            next_hops.push(route::NextHop {
-                gateway: hop.gateway,
-                link: self.facts(hop.link)?,
-                weight: hop.weight,
-                on_link: hop.on_link,
-            });
+        let answer = perform(gate, &mut self.kernel, &mut log, operation);
+        if log.noted() > 0 {
+            self.done.push((at, log));
         }
-        Ok(route::Route {
-            destination: found.destination,
-            gateway: found.gateway,
-            link: self.facts(found.link)?,
-            source: found.source,
-            table: found.table,
-            scope: Some(found.scope),
-            priority: found.priority,
-            mtu: found.mtu,
-            advmss: found.advmss,
-            protocol: Some(found.protocol),
-            kind: found.kind,
-            on_link: found.on_link,
-            next_hops,
-        })
+        answer
     }
 
-    fn facts(&mut self, index: Option<u32>) -> Result<Option<LinkFacts>, kernel::Error> {
-        let Some(index) = index else {
-            return Ok(None);
-        };
+    fn facts(&mut self, index: u32) -> Result<LinkFacts, kernel::Error> {
         let mut known = self.interfaces.iter().map(|interface| &interface.link);
         if let Some(known) = known.find(|link| link.index == index) {
-            return Ok(Some(known.clone()));
+            return Ok(known.clone());
         }
         let (there, reference) = (Namespace::Container, LinkReference::Index(index));
-        let found = kernel::without_permit::find_link(self.namespaces.of(there)?, &reference)?;
-        Ok(Some(found.facts(there)))
+        let found = self.kernel.find_link(there, &reference)?;
+        Ok(found.facts(there))
     }
 
     /// Makes the kernel take no default route over an interface from a router's advertisement: before the
@@ -145,21 +123,10 @@ impl Table {
             key: format!("net.ipv6.conf.{name}.accept_ra_defrtr"),
             value: "0".to_owned(),
         };
-        let spaces = &mut self.namespaces;
-        let gate = &mut self.interfaces[at].gate;
-        let replaced = gate.perform(write.clone(), |permit| {
-            kernel::sysctl::replace(spaces, permit)
-        });
-        match replaced {
-            Ok(Some(value)) if value != write.value => {
-                self.done
-                    .push(Done::Written(at, sysctl::Write { value, ..write }));
-                Ok(())
-            }
-            Ok(_) => Ok(()),
+        match self.perform(at, write) {
             // The kernel, or the link, is without IPv6.
             Err(error) if error.is_not_found() => Ok(()),
-            Err(error) => Err(error),
+            written => written,
         }
     }
 
@@ -169,14 +136,14 @@ impl Table {
             namespace: Namespace::Container,
             route: route.clone(),
         };
-        let spaces = &mut self.namespaces;
-        let gate = &mut self.interfaces[at].gate;
-        match gate.perform(delete, |permit| kernel::route::delete(spaces, permit)) {
+        match self.perform(at, delete) {
             // An advertised one may have expired.
             Err(error) if error.is_not_found() => return Ok(()),
             deleted => deleted?,
         }
-        self.done.push(Done::Deleted(at, route));
+        let mut log = UndoLog::default();
+        log.note(Box::new(AddAgain(route)));
+        self.done.push((at, log));
         Ok(())
     }
 
@@ -185,52 +152,40 @@ impl Table {
         let add = route::Add {
             overlap: None,
             namespace: Namespace::Container,
-            route: route.clone(),
+            route,
         };
-        let spaces = &mut self.namespaces;
-        let gate = &mut self.interfaces[at].gate;
-        gate.perform(add, |permit| kernel::route::add(spaces, permit))?;
-        self.done.push(Done::Added(at, route));
-        Ok(())
+        self.perform(at, add)
     }
 
     /// Undoes everything, the last first. Returns what could not be undone.
     pub(super) fn put_back(&mut self) -> Vec<String> {
         let mut failures = Vec::new();
-        while let Some(done) = self.done.pop() {
-            failures.extend(self.undo(done).err().map(|error| error.to_string()));
+        while let Some((at, mut log)) = self.done.pop() {
+            failures.extend(log.undo(&mut self.interfaces[at].gate, &mut self.kernel));
         }
         failures
     }
+}
 
-    fn undo(&mut self, done: Done) -> Result<(), kernel::Error> {
-        let namespace = Namespace::Container;
-        let spaces = &mut self.namespaces;
-        let undone = match done {
-            Done::Deleted(at, route) => {
-                let add = route::Add {
-                    namespace,
-                    route,
-                    overlap: None,
-                };
-                let gate = &mut self.interfaces[at].gate;
-                // One that was before others of its metric is before them again.
-                gate.undo(add, |permit| kernel::route::add(spaces, permit))
-            }
-            Done::Added(at, route) => {
-                let delete = route::Delete { namespace, route };
-                let gate = &mut self.interfaces[at].gate;
-                gate.undo(delete, |permit| kernel::route::delete(spaces, permit))
-            }
-            Done::Written(at, back) => {
-                let gate = &mut self.interfaces[at].gate;
-                gate.undo(back, |permit| kernel::sysctl::write(spaces, permit))
-            }
+/// Adds a route again that was deleted. One that was before others of its metric is before them again.
+struct AddAgain(route::Route);
+
+impl Inverse for AddAgain {
+    fn undo(
+        self: Box<Self>,
+        gate: &mut Gate,
+        kernel: &mut DynKernel,
+        _: &mut UndoLog,
+    ) -> Result<(), kernel::Error> {
+        let add = route::Add {
+            namespace: Namespace::Container,
+            route: self.0,
+            overlap: None,
         };
-        match undone {
-            // It is as it was already.
-            Err(error) if matches!(error.code, Code::Exists | Code::NotFound) => Ok(()),
-            undone => undone,
+        match undo_operation(gate, kernel, add) {
+            // Whose it is has added it already.
+            Err(error) if error.code == Code::Exists => Ok(()),
+            added => added,
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The moves, one after another: what goes, and what comes in its place.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use ipnet::IpNet;
 use weir_cni::Error;
 use weir_grant::address::Family;
-use weir_grant::route;
-use weir_kernel::{self as kernel, Namespaces};
+use weir_grant::{Limits, route};
+use weir_kernel::{self as kernel, Linux, Namespaces};
 use weir_network::Attachment;
 use weir_sandbox::Sandbox;
 
@@ -41,10 +42,12 @@ impl Work {
         let namespace = namespace.try_clone();
         let namespace =
             namespace.map_err(|e| Error::internal(format!("no descriptor is left: {e}")))?;
-        let mut namespaces = Namespaces::new(Some(namespace));
-        let interfaces = interface::of_all(sandbox, attachment, &mut namespaces, made)?;
+        let deadline = Instant::now() + Limits::MOST_TIME;
+        let namespaces = Namespaces::new(Some(namespace));
+        let mut kernel = Linux::new(namespaces, sandbox.paths().clone(), deadline);
+        let interfaces = interface::of_all(sandbox, attachment, kernel.namespaces(), made)?;
         Ok(Self {
-            table: Table::new(namespaces, interfaces),
+            table: Table::new(kernel, interfaces),
         })
     }
 

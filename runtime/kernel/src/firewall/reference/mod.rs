@@ -24,20 +24,28 @@ pub use self::traces::masquerade_chain;
 
 use self::traces::Traces;
 use crate::error::Error;
-use crate::namespace::{Namespaces, NetworkNamespace};
+use crate::linux::Linux;
+use crate::namespace::NetworkNamespace;
+use crate::perform::{Changes, Perform};
 
 /// Removes the rules and chains, and returns how many they were.
 ///
 /// Errors: `Unsupported` for a plugin that leaves none, `Busy` where rules of others lead to a chain, or others change the tables all the time.
-pub fn remove_reference(
-    namespaces: &mut Namespaces,
-    permit: &Permit<RemoveReference>,
-) -> Result<u32, Error> {
-    let traces = Traces::of(permit.operation())?;
-    let in_nftables = namespaces
-        .host()
-        .netfilter(|socket| nft::remove(socket, &traces))?;
-    Ok(in_nftables + legacy::remove(&traces)?)
+impl Perform<RemoveReference> for Linux {
+    type Answer = u32;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<RemoveReference>,
+        _: &mut Changes<'_>,
+    ) -> Result<u32, Error> {
+        let traces = Traces::of(permit.operation())?;
+        let in_nftables = self
+            .namespaces
+            .host()
+            .netfilter(|socket| nft::remove(socket, &traces))?;
+        Ok(in_nftables + legacy::remove(&traces)?)
+    }
 }
 
 /// How many rules and chains there are. weir's own look, which no plugin sees.

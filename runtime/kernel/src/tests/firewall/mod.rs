@@ -18,12 +18,16 @@ use std::thread;
 use nix::sched::{CloneFlags, setns, unshare};
 use serde_json::Value as Json;
 use weir_gate::Gate;
-use weir_grant::Namespace;
 use weir_grant::firewall::*;
 use weir_grant::link::Mac;
+use weir_grant::{Namespace, Operation};
 use weir_kit::gate;
 
-use crate::{Code, Error, Namespaces, firewall};
+use super::linux;
+use crate::firewall::undo::RemoveCreated;
+use crate::perform::perform;
+use crate::perform::undo::undo_operation;
+use crate::{Code, Error, Linux, Namespaces, Perform, UndoLog};
 
 /// Runs a test in a network namespace of its own, which is gone with the thread.
 pub(super) fn in_new_namespace<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
@@ -121,10 +125,11 @@ pub(super) fn ruleset_of(text: &str) -> Json {
     })
 }
 
-/// An audit log that nobody reads.
+/// A plugin in the namespace of the calling thread.
 pub(super) struct Plugin {
     gate: Gate,
-    namespaces: Namespaces,
+    linux: Linux,
+    log: UndoLog,
     family: Family,
 }
 
@@ -132,13 +137,23 @@ impl Plugin {
     pub(super) fn new(family: Family) -> Self {
         Self {
             gate: gate::everything(),
-            namespaces: Namespaces::new(None),
+            linux: linux(Namespaces::new(None)),
+            log: UndoLog::default(),
             family,
         }
     }
 
+    fn perform<O, A>(&mut self, operation: O) -> Result<A, Error>
+    where
+        O: Operation,
+        Linux: Perform<O, Answer = A>,
+    {
+        perform(&mut self.gate, &mut self.linux, &mut self.log, operation)
+    }
+
+    /// Applies commands. Returns what takes them back, in order.
     pub(super) fn apply(&mut self, commands: Vec<Command>) -> Result<Vec<Apply>, Error> {
-        let operation = Apply {
+        self.perform(Apply {
             namespace: Namespace::Host,
             family: self.family,
             table: table(),
@@ -146,73 +161,52 @@ impl Plugin {
             only_empty: false,
             listening: Vec::new(),
             removed: Vec::new(),
-        };
-        let namespaces = &mut self.namespaces;
-        self.gate
-            .perform(operation, |permit| firewall::apply(namespaces, permit))
+        })?;
+        let removals = self.log.take::<RemoveCreated>().into_iter();
+        Ok(removals.map(|removal| removal.0).collect())
     }
 
-    pub(super) fn undo(&mut self, operations: Vec<Apply>) -> Vec<Result<Vec<Apply>, Error>> {
-        let namespaces = &mut self.namespaces;
-        let mut outcomes = Vec::new();
-        for operation in operations {
-            outcomes.push(
-                self.gate
-                    .undo(operation, |permit| firewall::apply(namespaces, permit)),
-            );
-        }
-        outcomes
+    pub(super) fn undo(&mut self, operations: Vec<Apply>) -> Vec<Result<(), Error>> {
+        let operations = operations.into_iter();
+        operations
+            .map(|operation| undo_operation(&mut self.gate, &mut self.linux, operation))
+            .collect()
     }
 
     pub(super) fn chains(&mut self) -> Vec<Chain> {
-        let operation = ListChains {
+        let listed = self.perform(ListChains {
             namespace: Namespace::Host,
             family: self.family,
             table: table(),
-        };
-        let namespaces = &mut self.namespaces;
-        let listed = self.gate.perform(operation, |permit| {
-            firewall::list_chains(namespaces, permit)
         });
         listed.expect("chains")
     }
 
     pub(super) fn rules(&mut self, chain: &str) -> Result<Vec<Rule>, Error> {
-        let operation = ListRules {
+        self.perform(ListRules {
             namespace: Namespace::Host,
             family: self.family,
             table: table(),
             chain: chain.to_owned(),
-        };
-        let namespaces = &mut self.namespaces;
-        self.gate
-            .perform(operation, |permit| firewall::list_rules(namespaces, permit))
+        })
     }
 
     pub(super) fn element(&mut self, set: &str, key: Vec<Value>) -> Result<Option<Element>, Error> {
-        let operation = GetElement {
+        self.perform(GetElement {
             namespace: Namespace::Host,
             family: self.family,
             table: table(),
             set: set.to_owned(),
             key,
-        };
-        let namespaces = &mut self.namespaces;
-        self.gate.perform(operation, |permit| {
-            firewall::get_element(namespaces, permit)
         })
     }
 
     pub(super) fn elements(&mut self, set: &str) -> Result<Vec<Element>, Error> {
-        let operation = ListElements {
+        self.perform(ListElements {
             namespace: Namespace::Host,
             family: self.family,
             table: table(),
             set: set.to_owned(),
-        };
-        let namespaces = &mut self.namespaces;
-        self.gate.perform(operation, |permit| {
-            firewall::list_elements(namespaces, permit)
         })
     }
 }

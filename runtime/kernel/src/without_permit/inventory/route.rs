@@ -14,8 +14,8 @@ use netlink_packet_route::rule::{RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::error::Error;
-use crate::link::Link;
 use crate::netlink::RouteSocket;
+use weir_grant::link::Link;
 
 /// The kernel keeps it itself: its routes follow from the addresses.
 const LOCAL_TABLE: u32 = 255;
@@ -59,7 +59,7 @@ pub(super) fn links(socket: &mut RouteSocket) -> Result<Vec<Link>, Error> {
     let question = RouteNetlinkMessage::GetLink(LinkMessage::default());
     let found = list(socket, "links", question)?;
     let links = found.into_iter().filter_map(|object| match object {
-        RouteNetlinkMessage::NewLink(message) => Some(Link::from(message)),
+        RouteNetlinkMessage::NewLink(message) => Some(crate::link::read::link(message)),
         _ => None,
     });
     Ok(links.collect())

@@ -14,8 +14,8 @@ use weir_cni::{
 use weir_files::Paths;
 use weir_grant::Namespace::Container;
 use weir_grant::firewall::RemoveReference;
+use weir_grant::link::LinkReference;
 use weir_kernel::Namespaces;
-use weir_kernel::link::LinkReference;
 use weir_kernel::without_permit::{find_link, marked_links};
 use weir_network::{Attachment, Cache, Cached, is_of_node};
 

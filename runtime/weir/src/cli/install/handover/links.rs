@@ -7,10 +7,11 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use weir_grant::Invocation;
 use weir_grant::link::Update;
+use weir_kernel::Linux;
 use weir_kernel::without_permit::marked_links;
-use weir_kernel::{self as kernel, Namespaces, link};
 use weir_sandbox::Sandbox;
 
+use super::carry_out;
 use crate::cli::output::show;
 
 /// The kind of link that has such a mark for a container.
@@ -18,12 +19,12 @@ const KIND: &str = "veth";
 
 /// Takes the mark off. A link that has just gone is no error.
 pub fn release(
-    namespaces: &mut Namespaces,
+    linux: &mut Linux,
     sandbox: &Arc<Sandbox>,
     invocation: &Invocation,
     mark: &str,
 ) -> Result<()> {
-    let marked = marked_links(namespaces.host(), |alias| alias == mark);
+    let marked = marked_links(linux.namespaces().host(), |alias| alias == mark);
     let marked = marked.map_err(|e| anyhow!("{}", e.message))?;
     for found in marked.into_iter().filter(|link| link.kind == KIND) {
         let mut gate = sandbox.handover_gate(invocation.clone()).map_err(show)?;
@@ -31,10 +32,7 @@ pub fn release(
             owner: Some(String::new()),
             ..Update::nothing_of(found)
         };
-        let updated: Result<(), kernel::Error> = gate.perform(operation, |permit| {
-            link::update(namespaces, permit).map(drop)
-        });
-        match updated {
+        match carry_out(&mut gate, linux, operation) {
             Err(error) if error.is_not_found() => {}
             updated => updated.map_err(|e| anyhow!("{}", e.message))?,
         }

@@ -25,15 +25,18 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use ipnet::IpNet;
 use weir_cni::{Command, PluginConfig};
 use weir_files::Paths;
-use weir_grant::Invocation;
+use weir_gate::Gate;
 use weir_grant::firewall::{Family, Value};
-use weir_kernel::Namespaces;
+use weir_grant::{Invocation, Limits, Operation};
+use weir_kernel::perform::perform;
 use weir_kernel::without_permit::{OwnElement, OwnTable, count_reference};
+use weir_kernel::{self as kernel, Linux, Namespaces, Perform, UndoLog};
 use weir_network::{Asked, SEARCH_PATH, Successor, Surroundings};
 use weir_sandbox::Sandbox;
 
@@ -50,7 +53,7 @@ pub struct Handover<'a> {
     force: bool,
     /// None until there is something to be done.
     sandbox: Option<Arc<Sandbox>>,
-    namespaces: Namespaces,
+    linux: Linux,
     successors: BTreeMap<String, Rc<Successor>>,
     done: Vec<Item>,
     /// What was complained of last.
@@ -82,6 +85,15 @@ struct Masquerade {
     networks: Vec<IpNet>,
 }
 
+/// Carries out an operation that is not taken back.
+fn carry_out<O, A>(gate: &mut Gate, linux: &mut Linux, operation: O) -> Result<A, kernel::Error>
+where
+    O: Operation,
+    Linux: Perform<O, Answer = A>,
+{
+    perform(gate, linux, &mut UndoLog::default(), operation)
+}
+
 impl<'a> Handover<'a> {
     /// To the plugins of this directory. With `force` what cannot be handed over stays as it is.
     pub fn new(paths: &'a Paths, bin_dir: &Path, force: bool) -> Self {
@@ -93,7 +105,11 @@ impl<'a> Handover<'a> {
             },
             force,
             sandbox: None,
-            namespaces: Namespaces::new(None),
+            linux: Linux::new(
+                Namespaces::new(None),
+                paths.clone(),
+                Instant::now() + Limits::MOST_TIME,
+            ),
             successors: BTreeMap::new(),
             done: Vec::new(),
             told: None,
@@ -111,7 +127,7 @@ impl<'a> Handover<'a> {
 
     /// Hands over what there is. Nothing is changed where something cannot be, unless it is forced.
     pub fn carry_out(&mut self) -> Result<()> {
-        let Some(tables) = tables::standing(&mut self.namespaces)? else {
+        let Some(tables) = tables::standing(&mut self.linux)? else {
             return self.without_rights();
         };
         let items = self.plan(&tables)?;
@@ -136,14 +152,14 @@ impl<'a> Handover<'a> {
                 self.take_back(&item)?;
             }
         }
-        let Some(tables) = tables::standing(&mut self.namespaces)? else {
+        let Some(tables) = tables::standing(&mut self.linux)? else {
             return Ok(());
         };
         if tables.is_empty() {
             return Ok(());
         }
         let sandbox = self.sandbox()?;
-        let (gone, left) = tables::remove_unused(&mut self.namespaces, &sandbox, tables)?;
+        let (gone, left) = tables::remove_unused(&mut self.linux, &sandbox, tables)?;
         for OwnTable { family, name } in gone {
             say!("removed table {family} {name}");
         }
@@ -171,12 +187,12 @@ impl<'a> Handover<'a> {
     }
 
     fn plan(&mut self, tables: &[OwnTable]) -> Result<Vec<Item>> {
-        let owned = tables::owned(&mut self.namespaces, tables)?;
+        let owned = tables::owned(&mut self.linux, tables)?;
         let mut refused = Vec::new();
         let mut kept = BTreeSet::new();
         for table in tables {
             let OwnTable { family, name } = table;
-            for chain in tables::administrators(&mut self.namespaces, table)? {
+            for chain in tables::administrators(&mut self.linux, table)? {
                 refused.push(format!(
                     "the administrator's rules, or policy, of the chain `{chain}` in table `{family} {name}`: have them \
                      elsewhere, and take them away there"
@@ -229,12 +245,12 @@ impl<'a> Handover<'a> {
         if !tables::PLUGINS.contains(&plugin) {
             bail!("no plugin that comes back takes its place");
         }
-        let attached = known.attached(mark, &mut self.namespaces, self.paths)?;
+        let attached = known.attached(mark, self.linux.namespaces(), self.paths)?;
         let way = match attached.is_alive() {
             false => Way::Gone,
             true => self.way(&attached, plugin, &elements)?,
         };
-        let before = count_reference(self.namespaces.host(), &attached.made_by(plugin));
+        let before = count_reference(self.linux.namespaces().host(), &attached.made_by(plugin));
         Ok(Item {
             plugin: plugin.to_owned(),
             before: before.map_err(|e| anyhow!("{}", e.message))?,
@@ -352,7 +368,7 @@ impl<'a> Handover<'a> {
                 masquerade::make(iptables, attached, config, networks, sandbox, around)?;
             }
         }
-        let now = count_reference(self.namespaces.host(), &made_by);
+        let now = count_reference(self.linux.namespaces().host(), &made_by);
         let now = now.map_err(|e| anyhow!("{}", e.message))?;
         if now == 0 && !self.is_firewallds(&item.plugin) {
             bail!("it has made no rule that is known: is it a plugin of the reference set?");
@@ -368,12 +384,12 @@ impl<'a> Handover<'a> {
     /// Removes weir's own.
     fn let_go(&mut self, item: &Item) -> Result<()> {
         let (sandbox, invocation) = (self.sandbox()?, item.invocation());
-        let spaces = &mut self.namespaces;
-        let removed = tables::remove(spaces, &sandbox, &invocation, &item.elements)?;
+        let linux = &mut self.linux;
+        let removed = tables::remove(linux, &sandbox, &invocation, &item.elements)?;
         let Attached { mark, .. } = &item.attached;
         let plugin = &item.plugin;
         if plugin == "firewall" {
-            links::release(spaces, &sandbox, &invocation, mark)?;
+            links::release(linux, &sandbox, &invocation, mark)?;
         }
         match &item.way {
             Way::Gone => say!("removed what {plugin} had of {mark}, whose container is gone"),
@@ -397,7 +413,7 @@ impl<'a> Handover<'a> {
         let others = Known::load(self.paths)?.addresses_of_others(&item.attached.mark);
         made.addresses.retain(|address| !others.contains(address));
         let (sandbox, invocation) = (self.sandbox()?, item.invocation());
-        tables::take_back(&mut self.namespaces, &sandbox, &invocation, made)
+        tables::take_back(&mut self.linux, &sandbox, &invocation, made)
     }
 }
 

@@ -7,11 +7,11 @@ use anyhow::{Result, anyhow};
 use nix::errno::Errno;
 use weir_grant::firewall::{Apply, Command, Element, Elements, RemoveReference};
 use weir_grant::{Invocation, Namespace};
-use weir_kernel::firewall::{self, remove_reference, remove_unused_table};
 use weir_kernel::without_permit::{self, OwnElement, OwnTable, own_elements, own_tables};
-use weir_kernel::{self as kernel, Code, Namespaces};
+use weir_kernel::{self as kernel, Code, Linux};
 use weir_sandbox::Sandbox;
 
+use super::carry_out;
 use crate::cli::output::show;
 
 /// The plugins that have a table each, and a successor in the reference set.
@@ -24,18 +24,18 @@ const FIREWALL_CHAINS: [&str; 2] = ["forward", "admins"];
 pub type Owned = BTreeMap<(String, String), Vec<OwnElement>>;
 
 /// The tables that there are; none where this process may not look at them.
-pub fn standing(namespaces: &mut Namespaces) -> Result<Option<Vec<OwnTable>>> {
-    match own_tables(namespaces.host()) {
+pub fn standing(linux: &mut Linux) -> Result<Option<Vec<OwnTable>>> {
+    match own_tables(linux.namespaces().host()) {
         Err(error) if matches!(error.errno, Some(Errno::EPERM | Errno::EACCES)) => Ok(None),
         tables => tables.map(Some).map_err(|e| looking(&e)),
     }
 }
 
 /// What is in them, by mark and plugin.
-pub fn owned(namespaces: &mut Namespaces, tables: &[OwnTable]) -> Result<Owned> {
+pub fn owned(linux: &mut Linux, tables: &[OwnTable]) -> Result<Owned> {
     let mut owned = Owned::new();
     for table in tables {
-        let elements = own_elements(namespaces.host(), table).map_err(|e| looking(&e))?;
+        let elements = own_elements(linux.namespaces().host(), table).map_err(|e| looking(&e))?;
         for element in elements {
             let key = (element.mark.clone(), table.plugin().to_owned());
             owned.entry(key).or_default().push(element);
@@ -45,27 +45,28 @@ pub fn owned(namespaces: &mut Namespaces, tables: &[OwnTable]) -> Result<Owned> 
 }
 
 /// The chains of a table in which an administrator has said something.
-pub fn administrators(namespaces: &mut Namespaces, table: &OwnTable) -> Result<Vec<String>> {
+pub fn administrators(linux: &mut Linux, table: &OwnTable) -> Result<Vec<String>> {
     let is_admins = |chain: &str| table.plugin() == "firewall" && !FIREWALL_CHAINS.contains(&chain);
-    without_permit::administrators(namespaces.host(), table, is_admins).map_err(|e| looking(&e))
+    without_permit::administrators(linux.namespaces().host(), table, is_admins)
+        .map_err(|e| looking(&e))
 }
 
 /// Removes elements in one transaction for each table. Returns how many were there: none where somebody has deleted the
 /// attachment since, fewer where another one has taken something of it.
 pub fn remove(
-    namespaces: &mut Namespaces,
+    linux: &mut Linux,
     sandbox: &Arc<Sandbox>,
     invocation: &Invocation,
     elements: &[OwnElement],
 ) -> Result<usize> {
     let mut removed = 0;
     for (table, commands) in deletions(elements) {
-        if apply(namespaces, sandbox, invocation, table, commands.clone())? {
+        if apply(linux, sandbox, invocation, table, commands.clone())? {
             removed += commands.len();
             continue;
         }
         for command in commands {
-            let was_there = apply(namespaces, sandbox, invocation, table, vec![command])?;
+            let was_there = apply(linux, sandbox, invocation, table, vec![command])?;
             removed += usize::from(was_there);
         }
     }
@@ -100,17 +101,14 @@ fn deletions(elements: &[OwnElement]) -> Vec<(&OwnTable, Vec<Command>)> {
 
 /// Whether all was there.
 fn apply(
-    namespaces: &mut Namespaces,
+    linux: &mut Linux,
     sandbox: &Arc<Sandbox>,
     invocation: &Invocation,
     table: &OwnTable,
     commands: Vec<Command>,
 ) -> Result<bool> {
     let mut gate = sandbox.handover_gate(invocation.clone()).map_err(show)?;
-    let applied = gate.perform(of(table, commands), |permit| {
-        firewall::apply(namespaces, permit).map(drop)
-    });
-    match applied {
+    match carry_out(&mut gate, linux, of(table, commands)) {
         Err(error) if error.code == Code::NotFound => Ok(false),
         applied => applied.map(|()| true).map_err(|e| changing(&e)),
     }
@@ -119,14 +117,14 @@ fn apply(
 /// Removes the tables in which nothing is any more, of an attachment or of an administrator. Returns those that are gone,
 /// and those that are left.
 pub fn remove_unused(
-    namespaces: &mut Namespaces,
+    linux: &mut Linux,
     sandbox: &Arc<Sandbox>,
     tables: Vec<OwnTable>,
 ) -> Result<(Vec<OwnTable>, Vec<OwnTable>)> {
     let (mut gone, mut left) = (Vec::new(), Vec::new());
     for table in tables {
         let is_ones = PLUGINS.contains(&table.plugin());
-        if !is_ones || !administrators(namespaces, &table)?.is_empty() {
+        if !is_ones || !administrators(linux, &table)?.is_empty() {
             left.push(table);
             continue;
         }
@@ -134,7 +132,7 @@ pub fn remove_unused(
         let mut gate = sandbox.handover_gate(invocation).map_err(show)?;
         let operation = of(&table, vec![Command::DeleteTable]);
         let removed: Result<bool, kernel::Error> =
-            gate.perform(operation, |permit| remove_unused_table(namespaces, permit));
+            gate.perform(operation, |permit| linux.remove_unused_table(permit));
         match removed.map_err(|e| changing(&e))? {
             true => gone.push(table),
             false => left.push(table),
@@ -145,14 +143,13 @@ pub fn remove_unused(
 
 /// Removes what a plugin that comes back has made.
 pub fn take_back(
-    namespaces: &mut Namespaces,
+    linux: &mut Linux,
     sandbox: &Arc<Sandbox>,
     invocation: &Invocation,
     made: RemoveReference,
 ) -> Result<()> {
     let mut gate = sandbox.handover_gate(invocation.clone()).map_err(show)?;
-    let removed: Result<u32, kernel::Error> =
-        gate.perform(made, |permit| remove_reference(namespaces, permit));
+    let removed: Result<u32, kernel::Error> = carry_out(&mut gate, linux, made);
     removed.map(drop).map_err(|e| changing(&e))
 }
 

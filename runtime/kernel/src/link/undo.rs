@@ -1,42 +1,141 @@
-//! What puts back what an `add` changes of the container: links, ports and parameters.
+//! What takes back what an invocation did to links.
 //!
-//! A link is remembered as it was met and as every change has left it: what is asked for and different
-//! from what was remembered is what comes back. So inverses cost no call of the kernel, but for the
-//! name of a master that a link leaves. What this invocation made has none, because it goes itself.
+//! A link is remembered as it was met and as every change has left it: what is asked for and different from what was
+//! remembered is what comes back. So inverses cost no call of the kernel, but for the name of a master that a link leaves.
+//! What the invocation made has none, because it goes itself; neither have links of the host, which stay as they were left.
 
 use serde_json::{Value, json};
+use weir_gate::Gate;
 use weir_grant::Namespace;
-use weir_grant::link::{LinkFacts, Move, NewMaster, Update, UpdatePort};
-use weir_grant::sysctl::Write;
-use weir_kernel::link::Link;
-use weir_kernel::sysctl::shared::Before;
-use weir_kernel::without_permit::find_link;
-use weir_kernel::{self as kernel, Code, Error};
+use weir_grant::link::{
+    Delete, Link, LinkFacts, LinkReference, List, Move, NewMaster, Update, UpdatePort,
+};
 
-use super::bindings::weir::cni::types::LinkReference;
-use super::state::Host;
-use super::undo::Undo;
+use crate::error::Error;
+use crate::linux::Linux;
+use crate::perform::Facts;
+use crate::perform::undo::undo_operation;
+use crate::perform::{Changes, DynKernel, Inverse, UndoLog};
 
-impl Host {
+/// Removes a link that the invocation made.
+pub(crate) struct RemoveLink(pub Delete);
+
+impl RemoveLink {
+    /// The deletion, where it has no condition: a bridge may be in use by others.
+    pub(crate) fn unconditional(&self) -> Option<&Delete> {
+        (self.0.link.kind != "bridge").then_some(&self.0)
+    }
+}
+
+impl Inverse for RemoveLink {
+    fn undo(
+        self: Box<Self>,
+        gate: &mut Gate,
+        kernel: &mut DynKernel,
+        _: &mut UndoLog,
+    ) -> Result<(), Error> {
+        let may_go = self.unconditional().is_some() || is_unused(gate, kernel, &self.0.link)?;
+        if may_go {
+            undo_operation(gate, kernel, self.0)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn removed_link(&self) -> Option<&Delete> {
+        self.unconditional()
+    }
+
+    fn link_that_stays(&mut self) -> Option<&mut LinkFacts> {
+        Some(&mut self.0.link)
+    }
+}
+
+/// Whether a bridge can go: no other ADD is under way that may be about to use it, and it has no ports.
+fn is_unused(gate: &mut Gate, kernel: &mut DynKernel, bridge: &LinkFacts) -> Result<bool, Error> {
+    if !kernel.is_alone()? {
+        return Ok(false);
+    }
+    let ports = List {
+        namespace: bridge.namespace,
+        kind: None,
+        master: Some(bridge.index),
+    };
+    let ports: Vec<Link> = undo_operation(gate, kernel, ports)?;
+    Ok(ports.is_empty())
+}
+
+/// Gives one attribute of a link the value back that it had.
+struct Restore(Box<Update>);
+
+impl Inverse for Restore {
+    fn undo(
+        self: Box<Self>,
+        gate: &mut Gate,
+        kernel: &mut DynKernel,
+        _: &mut UndoLog,
+    ) -> Result<(), Error> {
+        undo_operation(gate, kernel, *self.0)
+    }
+
+    fn link_that_stays(&mut self) -> Option<&mut LinkFacts> {
+        Some(&mut self.0.link)
+    }
+}
+
+/// Moves a link back. It may get another index than the one by which the inverses of what was done before name it.
+pub(crate) struct MoveBack {
+    back: Move,
+    /// The index that it had there.
+    index: u32,
+}
+
+impl Inverse for MoveBack {
+    fn undo(
+        self: Box<Self>,
+        gate: &mut Gate,
+        kernel: &mut DynKernel,
+        earlier: &mut UndoLog,
+    ) -> Result<(), Error> {
+        let there = self.back.to;
+        let moved: Link = undo_operation(gate, kernel, self.back)?;
+        earlier.renumber(there, self.index, moved.index);
+        Ok(())
+    }
+
+    fn moves_link(&self) -> bool {
+        true
+    }
+}
+
+impl Linux {
+    /// A link as it is before a change; none where there is none. Whoever identified it has looked it up.
+    pub(super) fn before(&mut self, link: &LinkFacts) -> Option<Link> {
+        if let Some(known) = self.links.known(link) {
+            return Some(known.clone());
+        }
+        let reference = LinkReference::Index(link.index);
+        self.find_link(link.namespace, &reference).ok()
+    }
+
     /// Remembers how an update has left a link, and notes its inverses.
     pub(super) fn note_update(
         &mut self,
         update: &Update,
         before: &Link,
         outcome: &Result<(), Error>,
+        changes: &mut Changes<'_>,
     ) {
         let namespace = update.link.namespace;
-        let Some(after) = self.after(&update.link, outcome, updated(before, update)) else {
-            return;
-        };
+        changes.previous = previous(update, before);
+        let after = self.after(&update.link, outcome, updated(before, update));
         if self.is_put_back(namespace, after.index) {
             let master = |index| self.master(namespace, index);
-            let inverse = of_update(update, before, &after, master);
-            let inverses = parts(inverse).into_iter();
-            self.done
-                .extend(inverses.map(|part| Undo::Update(Box::new(part))));
+            for part in parts(of_update(update, before, &after, master)) {
+                changes.undo_with(Restore(Box::new(part)));
+            }
         }
-        self.meet(namespace, after);
+        self.links.meet(namespace, after);
     }
 
     /// Remembers how an update has left a bridge's port, and notes its inverse.
@@ -45,102 +144,61 @@ impl Host {
         update: &UpdatePort,
         before: &Link,
         outcome: &Result<(), Error>,
+        changes: &mut Changes<'_>,
     ) {
         let namespace = update.link.namespace;
-        let Some(after) = self.after(&update.link, outcome, updated_port(before, update)) else {
-            return;
-        };
-        if self.is_put_back(namespace, after.index) {
-            let inverse = of_port(update, before, &after);
-            self.done.extend(inverse.map(Undo::Port));
+        changes.previous = previous_port(update, before);
+        let after = self.after(&update.link, outcome, updated_port(before, update));
+        if self.is_put_back(namespace, after.index)
+            && let Some(inverse) = of_port(update, before, &after)
+        {
+            changes.undo_with(inverse);
         }
-        self.meet(namespace, after);
+        self.links.meet(namespace, after);
     }
 
-    /// Notes the inverse of a move. The link comes back up, if it was: the kernel sets down what it
-    /// moves.
+    /// Notes the inverse of a move. The link comes back up, if it was: the kernel sets down what it moves.
     pub(super) fn note_move(
         &mut self,
-        from: Namespace,
+        done: &Move,
         before: &Link,
-        moved: &LinkFacts,
-        is_cleared: bool,
+        moved: &Link,
+        changes: &mut Changes<'_>,
     ) {
+        let from = done.link.namespace;
         let was = before.facts(from);
-        let is_it = |made: &&mut (Namespace, u32)| **made == (from, was.index);
-        match self.made.iter_mut().find(is_it) {
-            Some(made) => *made = (moved.namespace, moved.index),
-            None if before.up => self.done.push(Undo::Update(Box::new(Update {
+        let is_made = self
+            .links
+            .note_moved((from, was.index), (done.to, moved.index));
+        if before.up && !is_made {
+            changes.undo_with(Restore(Box::new(Update {
                 up: Some(true),
                 ..Update::nothing_of(was.clone())
-            }))),
-            None => {}
+            })));
         }
-        self.done.push(Undo::Move {
+        changes.undo_with(MoveBack {
             index: was.index,
             back: Move {
-                alias: is_cleared.then(|| before.alias.clone()),
-                link: moved.clone(),
+                alias: done.alias.as_ref().map(|_| before.alias.clone()),
+                link: moved.facts(done.to),
                 to: from,
                 name: was.name,
             },
         });
     }
 
-    /// Notes the inverse of a write, where the parameter had a value that can be read.
-    pub(super) fn note_write(&mut self, write: Write, before: Option<String>) {
-        let inverse = before.and_then(|before| of_write(write, before));
-        self.done.extend(inverse.map(Undo::Parameter));
-    }
-
-    /// The same where others may come to rely on the new value. However often it is written, a parameter gets back what it
-    /// had at first, or what another has set in between.
-    pub(super) fn note_shared_write(&mut self, write: Write, before: Before) {
-        let is_of_it = |back: &Write| back.key == write.key;
-        let first = self.done.iter_mut().rev().find_map(|step| match step {
-            Undo::SharedParameter { back, changed } if is_of_it(back) => Some(changed),
-            _ => None,
-        });
-        if let Some(known) = first.filter(|_| before.is_own) {
-            known.clone_from(&write.value);
-            return;
-        }
-        let changed = write.value.clone();
-        let inverse = before.value.and_then(|before| of_write(write, before));
-        let inverse = inverse.map(|back| Undo::SharedParameter { back, changed });
-        self.done.extend(inverse);
-    }
-
-    /// Whether a parameter goes with a link that this invocation has made.
-    pub(super) fn is_of_made_link(&self, write: &Write) -> bool {
-        let namespace = write.namespace;
-        let Some(name) = write.link() else {
-            return false;
-        };
-        let mut links = self.known_in(namespace).filter(|link| link.name == name);
-        links.any(|link| self.made.contains(&(namespace, link.index)))
-    }
-
     fn is_put_back(&self, namespace: Namespace, index: u32) -> bool {
-        namespace == Namespace::Container && !self.made.contains(&(namespace, index))
+        namespace == Namespace::Container && !self.links.is_made(namespace, index)
     }
 
-    /// A link after a change; none when nothing was tried. Of a message that the kernel refuses it
-    /// may have done what comes before the attribute that it refuses.
-    fn after(
-        &mut self,
-        link: &LinkFacts,
-        outcome: &Result<(), Error>,
-        wanted: Link,
-    ) -> Option<Link> {
-        let reference = kernel::link::LinkReference::Index(link.index);
+    /// A link after a change. Of a message that the kernel refuses it may have done what comes before the attribute that
+    /// it refuses.
+    fn after(&mut self, link: &LinkFacts, outcome: &Result<(), Error>, wanted: Link) -> Link {
         match outcome {
-            Ok(()) => Some(wanted),
-            Err(error) if error.code == Code::Denied || link.is_absent() => None,
+            Ok(()) => wanted,
             Err(_) => {
-                let namespace = self.namespaces.of(link.namespace);
-                let now = namespace.and_then(|namespace| find_link(namespace, &reference));
-                Some(now.unwrap_or(wanted))
+                let now = self.find_link(link.namespace, &LinkReference::Index(link.index));
+                now.unwrap_or(wanted)
             }
         }
     }
@@ -150,13 +208,13 @@ impl Host {
         let Some(index) = index else {
             return Some(NewMaster::None);
         };
-        let master = self.identify(namespace.into(), &LinkReference::Index(index));
+        let master = self.identify(namespace, &LinkReference::Index(index));
         master.ok().map(NewMaster::Link)
     }
 }
 
 /// What an update changes, with the values from before, for its record; none where it changes nothing.
-pub(super) fn previous(update: &Update, before: &Link) -> Option<Value> {
+fn previous(update: &Update, before: &Link) -> Option<Value> {
     let after = updated(before, update);
     let was = of_update(update, before, &after, |_| None);
     let master = (after.master != before.master).then_some(before.master);
@@ -168,7 +226,7 @@ pub(super) fn previous(update: &Update, before: &Link) -> Option<Value> {
 }
 
 /// The same of a bridge port's flags.
-pub(super) fn previous_port(update: &UpdatePort, before: &Link) -> Option<Value> {
+fn previous_port(update: &UpdatePort, before: &Link) -> Option<Value> {
     let was = of_port(update, before, &updated_port(before, update))?;
     values(json!({ "hairpin": was.hairpin, "isolated": was.isolated }))
 }
@@ -289,15 +347,6 @@ fn of_port(update: &UpdatePort, before: &Link, after: &Link) -> Option<UpdatePor
     (inverse.hairpin.is_some() || inverse.isolated.is_some()).then_some(inverse)
 }
 
-/// The kernel takes any white space between numbers, and prints tabs.
-fn of_write(write: Write, before: String) -> Option<Write> {
-    let is_same = write.value.split_whitespace().eq(before.split_whitespace());
-    (!is_same).then_some(Write {
-        value: before,
-        ..write
-    })
-}
-
 /// The value before, where one was asked for and it is another one now.
 fn back<A, T: Clone + PartialEq>(asked: &Option<A>, before: &T, after: &T) -> Option<T> {
     (asked.is_some() && before != after).then(|| before.clone())
@@ -306,9 +355,9 @@ fn back<A, T: Clone + PartialEq>(asked: &Option<A>, before: &T, after: &T) -> Op
 #[cfg(test)]
 mod tests {
     use weir_grant::link::Mac;
-    use weir_kernel::link::{Details, OperState, Port};
 
     use super::*;
+    use weir_grant::link::{Details, OperState, Port};
 
     fn link() -> Link {
         Link {
@@ -498,19 +547,5 @@ mod tests {
         assert_eq!(inverse(&updated_port(&port, &update)), None);
         // One that this invocation has made a port is none when its master is taken from it.
         assert_eq!(inverse(&link()), None);
-    }
-
-    #[test]
-    fn a_parameter_gets_its_value_back_where_it_was_another_one() {
-        let write = Write {
-            owner: String::new(),
-            namespace: Namespace::Container,
-            key: "net.ipv4.tcp_rmem".to_owned(),
-            value: "4096 90000  7000000".to_owned(),
-        };
-        let back = of_write(write.clone(), "4096\t131072\t6291456".to_owned()).unwrap();
-        assert_eq!(back.value, "4096\t131072\t6291456");
-        assert_eq!((back.namespace, &back.key), (write.namespace, &write.key));
-        assert_eq!(of_write(write, "4096\t90000\t7000000".to_owned()), None);
     }
 }

@@ -1,29 +1,22 @@
-//! Capability `firewalld`: the zones of firewalld, over the system's D-Bus.
-//!
-//! firewalld is a service and not the kernel, but as privileged: what it is asked for, it does to the
-//! kernel's packet filter. The bus is connected to when it is first needed, and no call starts firewalld.
+//! firewalld on the system's D-Bus.
 
 use std::future::Future;
 use std::io::{self, ErrorKind};
-use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ipnet::IpNet;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout_at;
-use weir_gate::Permit;
-use weir_grant::firewalld::{AddSource, IsRunning, RemoveSource, ZoneOfSource};
 use zbus::fdo::{self, DBusProxy};
 use zbus::names::BusName;
 
-use super::error::{Code, Error};
+use crate::error::{Code, Error};
 
 const SERVICE: &str = "org.fedoraproject.FirewallD1";
 
 /// firewalld, as one invocation speaks to it.
-pub struct Firewalld {
+pub(crate) struct Firewalld {
     socket: PathBuf,
     /// Until when an answer is waited for.
     deadline: Instant,
@@ -32,7 +25,7 @@ pub struct Firewalld {
 
 impl Firewalld {
     /// Behind the bus with this socket, not connected yet.
-    pub fn new(socket: PathBuf, deadline: Instant) -> Self {
+    pub(crate) fn new(socket: PathBuf, deadline: Instant) -> Self {
         Self {
             socket,
             deadline,
@@ -41,7 +34,7 @@ impl Firewalld {
     }
 
     /// Waits for answers until another time from now on.
-    pub fn wait_until(&mut self, deadline: Instant) {
+    pub(crate) fn wait_until(&mut self, deadline: Instant) {
         self.deadline = deadline;
     }
 
@@ -59,7 +52,7 @@ impl Firewalld {
     }
 
     /// Asks firewalld for something. Errors: `Unsupported` where it does not run.
-    fn ask<T>(
+    pub(super) fn ask<T>(
         &mut self,
         question: impl AsyncFnOnce(&ZonesProxy<'_>) -> zbus::Result<T>,
     ) -> Result<T, Error> {
@@ -67,81 +60,16 @@ impl Firewalld {
         let bus = self.bus()?.ok_or_else(does_not_run)?;
         wait(&bus.runtime, deadline, question(&bus.zones))?.map_err(|e| explain(&e))
     }
-}
 
-/// Whether firewalld runs. Errors: `TimedOut`; `Failed` for a bus that does not let weir in.
-pub fn is_running(firewalld: &mut Firewalld, _permit: &Permit<IsRunning>) -> Result<bool, Error> {
-    let deadline = firewalld.deadline;
-    let Some(bus) = firewalld.bus()? else {
-        return Ok(false);
-    };
-    let name = BusName::try_from(SERVICE).map_err(|e| explain(&e))?;
-    let answer = wait(&bus.runtime, deadline, bus.daemon.name_has_owner(name))?;
-    answer.map_err(|e| explain(&e.into()))
-}
-
-/// The zone that an address is bound to. Errors: `Unsupported` where firewalld does not run, `TimedOut`.
-pub fn zone_of_source(
-    firewalld: &mut Firewalld,
-    permit: &Permit<ZoneOfSource>,
-) -> Result<Option<String>, Error> {
-    let source = text(permit.operation().source);
-    let zone = firewalld
-        .ask(async |zones| zones.get_zone_of_source(&source).await)
-        .map_err(|e| e.while_doing(format_args!("find the zone of {source}")))?;
-    Ok(Some(zone).filter(|zone| !zone.is_empty()))
-}
-
-/// Binds an address to a zone. Errors: `Exists` when it is bound to one already, `NotFound` without
-/// such a zone, `Invalid` for what is no zone's name, `Unsupported`, `TimedOut`.
-pub fn add_source(firewalld: &mut Firewalld, permit: &Permit<AddSource>) -> Result<(), Error> {
-    let AddSource { zone, source } = permit.operation();
-    let source = text(*source);
-    check(zone)
-        .and_then(|()| firewalld.ask(async |zones| zones.add_source(zone, &source).await))
-        .map(drop)
-        .map_err(|e| e.while_doing(format_args!("bind {source} to zone `{zone}`")))
-}
-
-/// Takes an address out of a zone. Errors: `NotFound` when it is not in it, or there is no such zone;
-/// `Invalid`, `Unsupported`, `TimedOut`.
-pub fn remove_source(
-    firewalld: &mut Firewalld,
-    permit: &Permit<RemoveSource>,
-) -> Result<(), Error> {
-    let RemoveSource { zone, source } = permit.operation();
-    let source = text(*source);
-    let removed = check(zone)
-        .and_then(|()| firewalld.ask(async |zones| zones.remove_source(zone, &source).await));
-    match removed {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            Err(in_another_zone(error)
-                .while_doing(format_args!("take {source} out of zone `{zone}`")))
-        }
-    }
-}
-
-/// To firewalld, the removal from one zone conflicts with being in another.
-fn in_another_zone(error: Error) -> Error {
-    match error.code {
-        Code::Exists => Error {
-            code: Code::NotFound,
-            ..error
-        },
-        _ => error,
-    }
-}
-
-/// A source is a network to firewalld, and one written in another way is another one.
-fn text(source: IpAddr) -> String {
-    IpNet::from(source).to_string()
-}
-
-fn check(zone: &str) -> Result<(), Error> {
-    match zone.is_empty() || zone.contains(char::is_control) {
-        true => Err(Error::invalid("this cannot be a zone's name")),
-        false => Ok(()),
+    /// Whether firewalld runs. Errors: `TimedOut`; `Failed` for a bus that does not let weir in.
+    pub(super) fn is_running(&mut self) -> Result<bool, Error> {
+        let deadline = self.deadline;
+        let Some(bus) = self.bus()? else {
+            return Ok(false);
+        };
+        let name = BusName::try_from(SERVICE).map_err(|e| explain(&e))?;
+        let answer = wait(&bus.runtime, deadline, bus.daemon.name_has_owner(name))?;
+        answer.map_err(|e| explain(&e.into()))
     }
 }
 
@@ -157,7 +85,7 @@ struct Bus {
     default_service = "org.fedoraproject.FirewallD1",
     default_path = "/org/fedoraproject/FirewallD1"
 )]
-trait Zones {
+pub(super) trait Zones {
     #[zbus(name = "addSource", no_autostart)]
     fn add_source(&self, zone: &str, source: &str) -> zbus::Result<String>;
 

@@ -1,0 +1,135 @@
+//! What a link is, as the kernel tells it, and how a request names one.
+
+use std::fmt;
+
+use super::{IpvlanMode, LinkFacts, Mac, MacvlanMode};
+use crate::namespace::Namespace;
+
+/// One link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    pub index: u32,
+    pub name: String,
+    pub alternative_names: Vec<String>,
+    /// `IFLA_INFO_KIND`; `loopback` and `physical` for devices that have none.
+    pub kind: String,
+    pub mac: Mac,
+    /// Bytes.
+    pub mtu: u32,
+    /// Packets.
+    pub txqlen: u32,
+    /// `IFF_UP`.
+    pub up: bool,
+    pub oper_state: OperState,
+    pub promiscuous: bool,
+    pub all_multicast: bool,
+    /// The index of the link that it is a port of.
+    pub master: Option<u32>,
+    /// `IFLA_LINK`: the lower device, or a veth's peer; an index where that one is.
+    pub lower: Option<u32>,
+    pub alias: String,
+    pub details: Details,
+    /// Of a bridge's port.
+    pub port: Option<Port>,
+}
+
+/// RFC 2863 operational state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperState {
+    Unknown,
+    NotPresent,
+    Down,
+    LowerLayerDown,
+    Testing,
+    Dormant,
+    Up,
+}
+
+impl fmt::Display for OperState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unknown => "unknown",
+            Self::NotPresent => "not-present",
+            Self::Down => "down",
+            Self::LowerLayerDown => "lower-layer-down",
+            Self::Testing => "testing",
+            Self::Dormant => "dormant",
+            Self::Up => "up",
+        })
+    }
+}
+
+/// What only links of one kind have.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Details {
+    None,
+    Bridge {
+        vlan_filtering: bool,
+        /// 0 for none.
+        default_pvid: u16,
+    },
+    Macvlan(MacvlanMode),
+    Ipvlan(IpvlanMode),
+    /// The VLAN's id.
+    Vlan(u16),
+    /// The VRF's routing table.
+    Vrf(u32),
+}
+
+/// A bridge port's flags.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Port {
+    pub hairpin: bool,
+    pub isolated: bool,
+}
+
+impl Link {
+    /// What the gate matches of a link in `namespace`.
+    pub fn facts(&self, namespace: Namespace) -> LinkFacts {
+        LinkFacts {
+            namespace,
+            index: self.index,
+            name: self.name.clone(),
+            kind: self.kind.clone(),
+            // What stands in a container is whoever's is in it.
+            by_index: false,
+            owner: match namespace {
+                Namespace::Host => self.alias.clone(),
+                Namespace::Container => String::new(),
+            },
+        }
+    }
+}
+
+/// The other end of a veth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    pub index: u32,
+    /// None where it is in neither of the two namespaces.
+    pub namespace: Option<Namespace>,
+}
+
+/// How a request names a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkReference {
+    Name(String),
+    Index(u32),
+}
+
+impl LinkReference {
+    /// The facts about a link that is not there.
+    pub fn absent(&self, namespace: Namespace) -> LinkFacts {
+        let (index, name) = match self {
+            Self::Name(name) => (0, name.clone()),
+            Self::Index(index) => (*index, String::new()),
+        };
+        LinkFacts {
+            namespace,
+            index,
+            name,
+            kind: String::new(),
+            owner: String::new(),
+            by_index: matches!(self, Self::Index(_)),
+        }
+    }
+}

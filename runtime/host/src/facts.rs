@@ -1,0 +1,61 @@
+//! From what a guest refers to, the facts that the gate decides by.
+
+use ipnet::IpNet;
+use weir_grant::link::LinkFacts;
+use weir_grant::link::LinkReference;
+use weir_grant::owner::Owner;
+use weir_grant::{self as grant, Overlap};
+use weir_kernel::{Broker, Error};
+
+use super::bindings::weir::cni::types::{self, Namespace};
+
+/// The facts about a link, also where there is none: whether a plugin may learn that is for the gate to say. Errors:
+/// `Invalid`, `NoNamespace`.
+pub(super) fn identify(
+    broker: &mut Broker,
+    namespace: Namespace,
+    link: &types::LinkReference,
+) -> Result<LinkFacts, Error> {
+    broker
+        .kernel()
+        .identify(namespace.into(), &link.clone().into())
+}
+
+/// What of the host a network overlaps, where a rule asks: a route over a link that is not this network's, or else one
+/// over a link that is.
+pub(super) fn overlap(
+    broker: &mut Broker,
+    namespace: Namespace,
+    network: IpNet,
+) -> Result<Option<Overlap>, Error> {
+    if namespace == Namespace::Container || !broker.gate().asks_overlaps() {
+        return Ok(None);
+    }
+    let host = grant::Namespace::Host;
+    let mut own = None;
+    for (destination, link) in broker.kernel().overlapping_routes(network)? {
+        let link = LinkReference::Index(link);
+        let found = broker.kernel().find_link(host, &link)?;
+        let LinkFacts { name, owner, .. } = found.facts(host);
+        let is_own = Owner::Network.has(&owner, broker.gate().invocation());
+        let overlap = Overlap {
+            destination,
+            link: name,
+            owner,
+        };
+        if !is_own {
+            return Ok(Some(overlap));
+        }
+        own = Some(overlap);
+    }
+    Ok(own)
+}
+
+impl From<types::LinkReference> for LinkReference {
+    fn from(link: types::LinkReference) -> Self {
+        match link {
+            types::LinkReference::Name(name) => Self::Name(name),
+            types::LinkReference::Index(index) => Self::Index(index),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The contract's interfaces, each connected to the view that it needs of an invocation's state.
+
+use wasmtime::Result;
+use wasmtime::component::{HasData, HasSelf, Linker};
+use weir_kernel::{Broker, Error};
+
+use super::bindings::weir::cni::{
+    address, cni, conntrack, device, firewall, firewalld, ipam, link, log, neighbour, packet,
+    route, rule, store, sysctl, traffic, types,
+};
+use super::firewall::FirewallView;
+use super::ipam::IpamView;
+use super::link::LinkView;
+use super::log::Log;
+use super::state::State;
+use super::store::StoreView;
+
+/// Declares that an interface is implemented by a view.
+macro_rules! views {
+    ($($name:ident: $view:ident;)*) => {$(
+        struct $name;
+
+        impl HasData for $name {
+            type Data<'a> = $view<'a>;
+        }
+    )*};
+}
+
+views! {
+    Links: LinkView;
+    Firewall: FirewallView;
+    Stores: StoreView;
+    Ipam: IpamView;
+}
+
+/// Connects all interfaces of the contract. Errors: when a name is defined twice, which only a mistake in this crate can
+/// cause.
+pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
+    let broker: fn(&mut State) -> &mut Broker = |state| &mut state.broker;
+    types::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
+    cni::add_to_linker::<State, Ipam>(linker, State::ipam)?;
+    address::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
+    route::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
+    rule::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
+    neighbour::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
+    traffic::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
+    firewalld::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
+    conntrack::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
+    sysctl::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
+    device::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
+    packet::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
+    link::add_to_linker::<State, Links>(linker, State::links)?;
+    firewall::add_to_linker::<State, Firewall>(linker, State::firewall)?;
+    store::add_to_linker::<State, Stores>(linker, State::stores)?;
+    ipam::add_to_linker::<State, Ipam>(linker, State::ipam)?;
+    log::add_to_linker::<State, HasSelf<Log>>(linker, |state| &mut state.log)
+}
+
+/// Has what implements an interface answer with the contract's errors.
+macro_rules! convert_errors {
+    ($($view:ty),*) => {$(
+        impl types::Host for $view {
+            fn convert_error(&mut self, error: Error) -> wasmtime::Result<types::Error> {
+                Ok(error.into())
+            }
+        }
+    )*};
+}
+
+convert_errors!(Broker, LinkView<'_>, FirewallView<'_>, StoreView<'_>);
+
+impl cni::Host for IpamView<'_> {
+    fn convert_failure(&mut self, error: weir_cni::Error) -> wasmtime::Result<cni::Failure> {
+        Ok(error.into())
+    }
+}

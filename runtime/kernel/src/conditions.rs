@@ -1,0 +1,41 @@
+//! What is taken back, or let stand, under a condition.
+
+use std::time::Instant;
+
+use weir_gate::Permit;
+use weir_grant::link::Delete;
+use weir_grant::sysctl::Write;
+
+use super::error::Error;
+use super::link;
+use super::linux::Linux;
+use super::perform::Kernel;
+use super::without_permit::SharedLock;
+
+impl Kernel for Linux {
+    fn delete_links(&mut self, permits: &[Permit<Delete>]) -> Result<(), Error> {
+        self.links.forget_all();
+        link::delete_all(&mut self.namespaces, permits)
+    }
+
+    fn set_back(&mut self, permit: &Permit<Write>, changed: &str) -> Result<(), Error> {
+        match self.notes() {
+            Some(notes) => notes.set_back(&mut self.namespaces, permit, changed),
+            None => Ok(()),
+        }
+    }
+
+    fn keep_parameter(&mut self, write: &Write) -> Result<(), Error> {
+        self.notes().map_or(Ok(()), |notes| notes.keep(write))
+    }
+
+    fn is_alone(&mut self) -> Result<bool, Error> {
+        let alone = self.lock.as_mut().map(SharedLock::try_exclusive);
+        Ok(alone.transpose()? == Some(true))
+    }
+
+    fn wait_until(&mut self, deadline: Instant) {
+        self.deadline = self.deadline.max(deadline);
+        self.firewalld.wait_until(self.deadline);
+    }
+}

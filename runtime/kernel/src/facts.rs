@@ -1,0 +1,79 @@
+//! What the gate is told of the kernel that weir runs on.
+
+use ipnet::IpNet;
+use weir_grant::Namespace;
+use weir_grant::firewall::{Apply, Element, Value};
+use weir_grant::link::{Link, LinkFacts, LinkReference};
+use weir_grant::traffic::{Handle, Standing};
+
+use super::error::Error;
+use super::linux::Linux;
+use super::perform::Facts;
+use super::without_permit;
+
+impl Facts for Linux {
+    fn identify(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error> {
+        let known = match link {
+            LinkReference::Index(index) => self.links.get(namespace, *index),
+            // Somebody else may have given the name to another link.
+            LinkReference::Name(_) => None,
+        };
+        match known {
+            Some(known) => Ok(LinkFacts {
+                by_index: true,
+                ..known.facts(namespace)
+            }),
+            None => self.look_up(namespace, link),
+        }
+    }
+
+    fn look_up(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error> {
+        match self.find_link(namespace, link) {
+            Ok(found) => Ok(LinkFacts {
+                by_index: matches!(link, LinkReference::Index(_)),
+                ..found.facts(namespace)
+            }),
+            Err(error) if error.is_not_found() => Ok(link.absent(namespace)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn find_link(&mut self, namespace: Namespace, link: &LinkReference) -> Result<Link, Error> {
+        let found = without_permit::find_link(self.namespaces.of(namespace)?, link)?;
+        self.links.meet(namespace, found.clone());
+        Ok(found)
+    }
+
+    fn known_link(&self, link: &LinkFacts) -> Option<&Link> {
+        self.links.known(link)
+    }
+
+    fn marked_links(&mut self, is_meant: &dyn Fn(&str) -> bool) -> Result<Vec<LinkFacts>, Error> {
+        without_permit::marked_links(self.namespaces.host(), is_meant)
+    }
+
+    fn overlapping_routes(&mut self, network: IpNet) -> Result<Vec<(IpNet, u32)>, Error> {
+        without_permit::overlapping_routes(self.namespaces.host(), network)
+    }
+
+    fn is_port_taken(&mut self, namespace: Namespace, port: u16) -> Result<bool, Error> {
+        without_permit::is_port_taken(self.namespaces.of(namespace)?, port)
+    }
+
+    fn find_element(
+        &mut self,
+        apply: &Apply,
+        set: &str,
+        key: &[Value],
+    ) -> Result<Option<Element>, Error> {
+        without_permit::find_element(self.namespaces.of(apply.namespace)?, apply, set, key)
+    }
+
+    fn standing_discipline(
+        &mut self,
+        link: &LinkFacts,
+        parent: Handle,
+    ) -> Result<Option<Standing>, Error> {
+        without_permit::standing_discipline(self.namespaces.of(link.namespace)?, link, parent)
+    }
+}

@@ -1,0 +1,113 @@
+//! Capability `firewalld`: the zones of firewalld, over the system's D-Bus.
+//!
+//! firewalld is a service and not the kernel, but as privileged: what it is asked for, it does to the
+//! kernel's packet filter. The bus is connected to when it is first needed, and no call starts firewalld.
+
+pub(crate) mod bus;
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use weir_gate::Permit;
+use weir_grant::firewalld::{AddSource, IsRunning, RemoveSource, ZoneOfSource};
+
+use crate::error::{Code, Error};
+use crate::linux::Linux;
+use crate::perform::{Changes, Perform};
+
+/// Tells whether firewalld runs. Errors: `TimedOut`; `Failed` for a bus that does not let weir in.
+impl Perform<IsRunning> for Linux {
+    type Answer = bool;
+
+    fn perform(&mut self, _: &Permit<IsRunning>, _: &mut Changes<'_>) -> Result<bool, Error> {
+        self.firewalld.is_running()
+    }
+}
+
+/// The zone that an address is bound to. Errors: `Unsupported` where firewalld does not run, `TimedOut`.
+impl Perform<ZoneOfSource> for Linux {
+    type Answer = Option<String>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<ZoneOfSource>,
+        _: &mut Changes<'_>,
+    ) -> Result<Option<String>, Error> {
+        let source = text(permit.operation().source);
+        let zone = self
+            .firewalld
+            .ask(async |zones| zones.get_zone_of_source(&source).await)
+            .map_err(|e| e.while_doing(format_args!("find the zone of {source}")))?;
+        Ok(Some(zone).filter(|zone| !zone.is_empty()))
+    }
+}
+
+/// Binds an address to a zone. Errors: `Exists` when it is bound to one already, `NotFound` without
+/// such a zone, `Invalid` for what is no zone's name, `Unsupported`, `TimedOut`.
+impl Perform<AddSource> for Linux {
+    type Answer = ();
+
+    fn perform(
+        &mut self,
+        permit: &Permit<AddSource>,
+        changes: &mut Changes<'_>,
+    ) -> Result<(), Error> {
+        let AddSource { zone, source } = permit.operation();
+        let source = text(*source);
+        check(zone)
+            .and_then(|()| {
+                self.firewalld
+                    .ask(async |zones| zones.add_source(zone, &source).await)
+            })
+            .map(drop)
+            .map_err(|e| e.while_doing(format_args!("bind {source} to zone `{zone}`")))?;
+        changes.undo_with(RemoveSource {
+            zone: zone.clone(),
+            source: permit.operation().source,
+        });
+        Ok(())
+    }
+}
+
+/// Takes an address out of a zone. Errors: `NotFound` when it is not in it, or there is no such zone;
+/// `Invalid`, `Unsupported`, `TimedOut`.
+impl Perform<RemoveSource> for Linux {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<RemoveSource>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let RemoveSource { zone, source } = permit.operation();
+        let source = text(*source);
+        let removed = check(zone).and_then(|()| {
+            self.firewalld
+                .ask(async |zones| zones.remove_source(zone, &source).await)
+        });
+        match removed {
+            Ok(_) => Ok(()),
+            Err(error) => Err(in_another_zone(error)
+                .while_doing(format_args!("take {source} out of zone `{zone}`"))),
+        }
+    }
+}
+
+/// To firewalld, the removal from one zone conflicts with being in another.
+fn in_another_zone(error: Error) -> Error {
+    match error.code {
+        Code::Exists => Error {
+            code: Code::NotFound,
+            ..error
+        },
+        _ => error,
+    }
+}
+
+/// A source is a network to firewalld, and one written in another way is another one.
+fn text(source: IpAddr) -> String {
+    IpNet::from(source).to_string()
+}
+
+fn check(zone: &str) -> Result<(), Error> {
+    if zone.is_empty() || zone.contains(char::is_control) {
+        return Err(Error::invalid("this cannot be a zone's name"));
+    }
+    Ok(())
+}

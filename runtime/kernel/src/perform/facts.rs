@@ -1,0 +1,57 @@
+//! What the host must know of the kernel to say what an operation is about.
+//!
+//! The gate decides by these facts, so that it has not been asked when they are read. No plugin is shown one unless the
+//! gate agrees.
+
+use ipnet::IpNet;
+use weir_grant::Namespace;
+use weir_grant::firewall::{Apply, Element, Value};
+use weir_grant::link::{Link, LinkFacts, LinkReference};
+use weir_grant::traffic::{Handle, Standing};
+
+use crate::error::Error;
+
+/// Looks things up for the gate.
+pub trait Facts {
+    /// The link that a request names, as it was when it was first met, also where there is none. Errors: `Invalid`,
+    /// `NoNamespace`.
+    ///
+    /// The kernel gives an index to one link only, and no link another kind, so that a link which is named by its index is
+    /// looked up once in an invocation. One that is gone meanwhile is for the kernel to refuse, and one that somebody else
+    /// renames is judged by the name under which it was met.
+    fn identify(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error>;
+
+    /// The link that a request names, as it is now, also where there is none. Errors: those of
+    /// [`identify`](Self::identify).
+    fn look_up(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error>;
+
+    /// The link that a request names. Errors: `NotFound`, `Invalid`, `NoNamespace`.
+    fn find_link(&mut self, namespace: Namespace, link: &LinkReference) -> Result<Link, Error>;
+
+    /// A link that was identified, with what this invocation has changed of it since.
+    fn known_link(&self, link: &LinkFacts) -> Option<&Link>;
+
+    /// The links of the host with an alias that is meant. Errors: `Failed`.
+    fn marked_links(&mut self, is_meant: &dyn Fn(&str) -> bool) -> Result<Vec<LinkFacts>, Error>;
+
+    /// The routes of the host that overlap a network, each with its link's index. Errors: `Failed`.
+    fn overlapping_routes(&mut self, network: IpNet) -> Result<Vec<(IpNet, u32)>, Error>;
+
+    /// Whether something in a namespace listens at a port. Errors: `NoNamespace`.
+    fn is_port_taken(&mut self, namespace: Namespace, port: u16) -> Result<bool, Error>;
+
+    /// An element of a set of the table that a transaction is about. Errors: `NoNamespace`, `Failed`.
+    fn find_element(
+        &mut self,
+        apply: &Apply,
+        set: &str,
+        key: &[Value],
+    ) -> Result<Option<Element>, Error>;
+
+    /// The discipline that stands at a place of a link. Errors: `NotFound` for a link that is gone, `NoNamespace`.
+    fn standing_discipline(
+        &mut self,
+        link: &LinkFacts,
+        parent: Handle,
+    ) -> Result<Option<Standing>, Error>;
+}

@@ -1,0 +1,214 @@
+//! What takes back what an invocation did: one log, with one order and one bound.
+//!
+//! Each operation that changes something notes its inverse while it is carried out. When an `add` fails, traps or is
+//! stopped, the inverses are carried out in reverse order, each with a permit of the gate's and a record in the audit log.
+//! Most inverses are operations. What is none is a type of its own, next to the operation that it takes back: a removal
+//! with a condition, a move back, and what lies above the kernel.
+
+use std::any::Any;
+use std::time::{Duration, Instant};
+
+use weir_gate::Gate;
+use weir_grant::link::{Delete, LinkFacts};
+use weir_grant::{Namespace, Operation};
+
+use super::{Changes, DynKernel, Perform};
+use crate::error::Error;
+
+/// How long an undo waits for others when the invocation's own time is over.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a step takes in memory beside what it tells of itself, in bytes, about.
+const STEP_SIZE: usize = 512;
+
+/// Takes back what an operation did.
+pub trait Inverse: Any + Send {
+    /// Takes it back. `earlier` is what is due after it.
+    ///
+    /// Errors: why it stands; `NotFound` where it is gone already.
+    fn undo(
+        self: Box<Self>,
+        gate: &mut Gate,
+        kernel: &mut DynKernel,
+        earlier: &mut UndoLog,
+    ) -> Result<(), Error>;
+
+    /// Lets stand what the operation did. Errors: what of it could not be noted.
+    fn keep(&self, _kernel: &mut DynKernel) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// What it takes in memory beyond its fixed part, in bytes.
+    fn size(&self) -> usize {
+        0
+    }
+
+    /// The link that it removes, where that goes with others and whatever it has.
+    fn removed_link(&self) -> Option<&Delete> {
+        None
+    }
+
+    /// Whether a link may have another index after it.
+    fn moves_link(&self) -> bool {
+        false
+    }
+
+    /// The link that it is still about after the link has moved. All else that a link had, it has lost by moving.
+    fn link_that_stays(&mut self) -> Option<&mut LinkFacts> {
+        None
+    }
+}
+
+impl<O> Inverse for O
+where
+    O: Operation + Send + 'static,
+    DynKernel: Perform<O, Answer = ()>,
+{
+    fn undo(
+        self: Box<Self>,
+        gate: &mut Gate,
+        kernel: &mut DynKernel,
+        _: &mut UndoLog,
+    ) -> Result<(), Error> {
+        undo_operation(gate, kernel, *self)
+    }
+}
+
+/// Carries out an operation that takes something back.
+pub fn undo_operation<O, A>(
+    gate: &mut Gate,
+    kernel: &mut DynKernel,
+    operation: O,
+) -> Result<A, Error>
+where
+    O: Operation,
+    DynKernel: Perform<O, Answer = A>,
+{
+    let mut ignored = UndoLog::default();
+    gate.undo(operation, |permit| {
+        kernel.perform(permit, &mut Changes::new(&mut ignored))
+    })
+}
+
+/// The inverses of what an invocation did. The last is carried out first.
+#[derive(Default)]
+pub struct UndoLog {
+    steps: Vec<Box<dyn Inverse>>,
+    noted: u64,
+    size: usize,
+}
+
+impl UndoLog {
+    /// Notes the inverse of what was done just now.
+    pub fn note(&mut self, inverse: Box<dyn Inverse>) {
+        self.noted += 1;
+        self.size += STEP_SIZE + inverse.size();
+        self.steps.push(inverse);
+    }
+
+    /// Changes the last step of a type for which `change` says that it was meant. False where there is none.
+    pub(crate) fn amend<I: Inverse>(&mut self, mut change: impl FnMut(&mut I) -> bool) -> bool {
+        self.steps.iter_mut().rev().any(|step| {
+            let before = step.size();
+            let Some(inverse) = (&mut **step as &mut dyn Any).downcast_mut::<I>() else {
+                return false;
+            };
+            let is_meant = change(inverse);
+            self.size = self.size + step.size() - before;
+            is_meant
+        })
+    }
+
+    /// Changes the last step, if it is of a type. False where it is not, and where `change` says so.
+    pub(crate) fn amend_last<I: Inverse>(&mut self, change: impl FnOnce(&mut I) -> bool) -> bool {
+        let Some(step) = self.steps.last_mut() else {
+            return false;
+        };
+        let before = step.size();
+        let inverse = (&mut **step as &mut dyn Any).downcast_mut::<I>();
+        let is_changed = inverse.is_some_and(change);
+        self.size = self.size + step.size() - before;
+        is_changed
+    }
+
+    /// Takes the steps of a type out, the last first.
+    #[cfg(test)]
+    pub(crate) fn take<I: Inverse>(&mut self) -> Vec<I> {
+        let is_meant = |step: &mut Box<dyn Inverse>| (&**step as &dyn Any).is::<I>();
+        let taken: Vec<_> = self.steps.extract_if(.., is_meant).collect();
+        let taken = taken.into_iter().rev();
+        taken
+            .filter_map(|step| (step as Box<dyn Any>).downcast().ok())
+            .map(|inverse| *inverse)
+            .collect()
+    }
+
+    /// How many changes have been noted, as an invocation's limit counts them: what was amended is one.
+    pub fn noted(&self) -> u64 {
+        self.noted
+    }
+
+    /// What the steps take in memory, in bytes, about.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Takes everything back. Returns what could not be, for the log.
+    pub fn undo(&mut self, gate: &mut Gate, kernel: &mut DynKernel) -> Vec<String> {
+        kernel.wait_until(Instant::now() + PATIENCE);
+        let mut failures = self.undo_links(gate, kernel);
+        while let Some(step) = self.steps.pop() {
+            match step.undo(gate, kernel, self) {
+                Err(error) if !error.is_not_found() => failures.push(error.to_string()),
+                // A link's removal takes its addresses, routes and disciplines with it.
+                _ => {}
+            }
+        }
+        failures
+    }
+
+    /// Lets everything stand. Returns what could not be noted, for the log.
+    pub fn keep(&self, kernel: &mut DynKernel) -> Vec<String> {
+        let kept = self.steps.iter().map(|step| step.keep(kernel));
+        kept.filter_map(Result::err)
+            .map(|error| error.to_string())
+            .collect()
+    }
+
+    /// Gives another index to a link in all steps that are still about it.
+    pub(crate) fn renumber(&mut self, namespace: Namespace, from: u32, to: u32) {
+        let links = self
+            .steps
+            .iter_mut()
+            .filter_map(|step| step.link_that_stays());
+        for link in links.filter(|link| (link.namespace, link.index) == (namespace, from)) {
+            link.index = to;
+        }
+    }
+
+    /// Removes links that were made, each namespace's in one request: the kernel waits once for all of them. With them
+    /// go their addresses, routes and disciplines, so that nothing is lost by its order.
+    fn undo_links(&mut self, gate: &mut Gate, kernel: &mut DynKernel) -> Vec<String> {
+        let (host, container): (Vec<_>, Vec<_>) = (self.take_links().into_iter())
+            .partition(|delete| delete.link.namespace == Namespace::Host);
+        let mut failures = Vec::new();
+        for deletes in [container, host] {
+            let removed: Result<(), Error> =
+                gate.undo_all(deletes, |permits| kernel.delete_links(permits));
+            failures.extend(removed.err().map(|error| error.to_string()));
+        }
+        failures
+    }
+
+    /// Takes the links out that go together, where nothing done since may have given them another index.
+    fn take_links(&mut self) -> Vec<Delete> {
+        let last_move = self.steps.iter().rposition(|step| step.moves_link());
+        let after = last_move.map_or(0, |at| at + 1);
+        let taken = self
+            .steps
+            .extract_if(after.., |step| step.removed_link().is_some());
+        taken
+            .filter_map(|step| step.removed_link().cloned())
+            .collect()
+    }
+}

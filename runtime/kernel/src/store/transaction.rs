@@ -1,0 +1,59 @@
+//! The end of a transaction, and what takes it back.
+
+use weir_gate::Gate;
+use weir_grant::store::{Change, Location, Revert};
+
+use super::Store;
+use crate::error::Error;
+use crate::perform::undo::undo_operation;
+use crate::perform::{Changes, DynKernel, Inverse, Transaction, UndoLog};
+
+impl Transaction for Store {
+    fn commit(&mut self, changes: &mut Changes<'_>) -> Result<(), Error> {
+        let done = self.take_changes()?;
+        if !done.is_empty() {
+            note(&self.location, done, changes);
+        }
+        Ok(())
+    }
+
+    fn uncommitted(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.journal.size())
+    }
+}
+
+/// Notes what a transaction has changed. Transactions of one store, one after another, are taken back in one step.
+fn note(location: &Location, done: Vec<Change>, changes: &mut Changes<'_>) {
+    let mut left = Some(done);
+    let is_taken_in = changes.log.amend_last(|noted: &mut RevertStore| {
+        let is_of_it = noted.0.location == *location;
+        if let Some(done) = left.take_if(|_| is_of_it) {
+            left = noted.0.take_in(done).err();
+        }
+        left.is_none()
+    });
+    if let (false, Some(changes_left)) = (is_taken_in, left) {
+        changes.undo_with(RevertStore(Revert {
+            location: location.clone(),
+            changes: changes_left,
+        }));
+    }
+}
+
+/// Takes back what transactions of one store have changed, but for keys that others have changed since.
+pub(super) struct RevertStore(pub Revert);
+
+impl Inverse for RevertStore {
+    fn undo(
+        self: Box<Self>,
+        gate: &mut Gate,
+        kernel: &mut DynKernel,
+        _: &mut UndoLog,
+    ) -> Result<(), Error> {
+        undo_operation(gate, kernel, self.0)
+    }
+
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+}
