@@ -44,7 +44,7 @@ pub fn with_left(error: Error, left: &[Error]) -> Error {
 }
 
 /// Several failures as one: the first, with the others in its details.
-pub fn together(failures: Vec<Error>) -> Error {
+pub fn together(failures: impl IntoIterator<Item = Error>) -> Error {
     let mut failures = failures.into_iter();
     let first = failures
         .next()

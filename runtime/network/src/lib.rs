@@ -36,6 +36,7 @@ mod caller;
 mod codes;
 mod failures;
 mod files;
+pub mod in_order;
 mod list;
 mod native;
 mod plugin;
@@ -49,12 +50,13 @@ pub use cache::{Cache, Cached};
 pub use caller::{is_of_node, source_of_call};
 pub use failures::{together, with_left};
 pub use files::{Place, at, find, first, is_configuration, list_names};
-pub use list::{AddFailed, Network};
+pub use in_order::{AddFailed, Left, RolledBack};
+pub use list::Network;
 pub use native::{
     Asked, NativePlugins, SEARCH_PATH, Successor, Surroundings, inspect as inspect_native,
 };
 pub use plugin::run_plugin;
 pub use pod_networks::{Attached, Choice, PodNetworks};
 pub use settings::{Interface, PodNetwork, Settings, Template};
-pub use several::{Failed, Member};
+pub use several::Member;
 pub use source::Source;

@@ -13,36 +13,14 @@ use weir_sandbox::Sandbox;
 
 use super::attachment::Attachment;
 use super::cache::{Cache, Cached};
-use super::failures::{Failed, together, with_left};
+use super::failures::{Failed, together};
+use super::in_order::{self, AddFailed, RolledBack};
 use super::native::{Asked, NativePlugins};
 use super::plugin::run_plugin;
 use super::source::Source;
 
 /// The most bytes of what is told of one DEL.
 const MOST_TOLD: u64 = 4096;
-
-/// An ADD that failed.
-#[derive(Debug)]
-pub struct AddFailed {
-    /// The failing plugin's. What could not be taken back is in its details.
-    pub error: Error,
-    /// How many plugins of the list, from its first one on, the runtime's DEL must delete once more: up to a native
-    /// plugin that failed, or those before a component of which one could not be deleted. 0 where nothing is left.
-    pub owed: usize,
-}
-
-impl From<AddFailed> for Error {
-    fn from(failed: AddFailed) -> Self {
-        failed.error
-    }
-}
-
-impl From<Error> for AddFailed {
-    /// Of an ADD that has done nothing.
-    fn from(error: Error) -> Self {
-        Self { error, owed: 0 }
-    }
-}
 
 /// A network, and what carries it out.
 pub struct Network {
@@ -104,25 +82,29 @@ impl Network {
     ///
     /// Errors: the failing plugin's.
     pub fn add(&self, attachment: &Attachment) -> Result<AddResult, AddFailed> {
-        let mut previous: Option<AddResult> = None;
-        for (done, plugin) in self.list.plugins.iter().enumerate() {
-            match self.add_one(plugin, attachment, previous.as_ref()) {
-                Ok(result) => previous = with_mtus(result, previous.as_ref()),
-                Err(failed) => {
-                    return Err(self.give_up(attachment, done, previous.as_ref(), failed));
-                }
-            }
-        }
-        let result = previous.ok_or_else(|| {
+        let delete = |plugin: &PluginConfig, made: &[Option<AddResult>]| {
+            let (list, args) = (&self.list, &self.capability_args);
+            self.del_one(list, plugin, args, attachment, last(made))
+        };
+        let plugins = &self.list.plugins;
+        let made = in_order::attach(
+            plugins,
+            |plugin, made| self.add_one(plugin, attachment, last(made)),
+            delete,
+        );
+        let made = made.map_err(of_network)?;
+        let result = last(&made).ok_or_else(|| {
             Error::invalid_config(format!("network `{}` has no plugins", self.list.name))
         })?;
-        match self.remember(attachment, &result) {
-            Ok(()) => Ok(result),
-            Err(error) => {
-                let all = self.list.plugins.len();
-                Err(self.give_up(attachment, all, Some(&result), error.into()))
-            }
+        if let Err(error) = self.remember(attachment, result) {
+            let delete = |plugin: &PluginConfig| delete(plugin, &made);
+            return Err(of_network(in_order::roll_back(
+                plugins,
+                error.into(),
+                delete,
+            )));
         }
+        Ok(result.clone())
     }
 
     /// DEL: each plugin in reverse order, with the result that ADD had. Goes on past failures and
@@ -138,18 +120,19 @@ impl Network {
         let list = self.cached_list(cached.as_ref());
         let capability_args = self.cached_capability_args(cached.as_ref());
         let previous = cached.as_ref().and_then(|cached| cached.result_of(&list));
-        let plugins = &list.plugins;
-        let failures = self.del_each(
-            &list,
-            plugins,
-            &capability_args,
-            attachment,
-            previous.as_ref(),
-        );
+        let failures = in_order::detach(&list.plugins, |plugin| {
+            self.del_one(
+                &list,
+                plugin,
+                &capability_args,
+                attachment,
+                previous.as_ref(),
+            )
+        });
         if failures.is_empty() {
             return self.forget(attachment);
         }
-        Err(together(failures))
+        Err(together(failures.into_iter().map(|(_, error)| error)))
     }
 
     /// CHECK: each plugin in order, with the result that ADD had.
@@ -206,71 +189,44 @@ impl Network {
             let execution = Execution::Gc { valid_attachments };
             failures.extend(self.for_each_plugin(Command::Gc, execution).err());
         }
-        match failures.is_empty() {
-            true => Ok(()),
-            false => Err(together(failures)),
+        if failures.is_empty() {
+            return Ok(());
         }
+        Err(together(failures))
     }
 
+    /// ADD of one plugin, with the result of the one before.
     fn add_one(
         &self,
         plugin: &PluginConfig,
         attachment: &Attachment,
         prev_result: Option<&AddResult>,
-    ) -> Result<Option<AddResult>, Failed> {
+    ) -> Result<Option<AddResult>, AddFailed> {
         let execution = Execution::Add { prev_result };
         let config = self
             .list
             .execution_config(plugin, &self.capability_args, execution)?;
-        self.run(plugin, Command::Add, attachment, &config)
+        let added = self.run(plugin, Command::Add, attachment, &config);
+        let result = added.map_err(|Failed { error, owes_del }| AddFailed {
+            error,
+            owed: usize::from(owes_del),
+        })?;
+        Ok(with_mtus(result, prev_result))
     }
 
-    /// Deletes the first `done` plugins of a failed ADD. The one after them has had its DEL, where it owes one.
-    fn give_up(
-        &self,
-        attachment: &Attachment,
-        done: usize,
-        previous: Option<&AddResult>,
-        Failed { error, owes_del }: Failed,
-    ) -> AddFailed {
-        let plugins = &self.list.plugins[..done];
-        let left = self.del_each(
-            &self.list,
-            plugins,
-            &self.capability_args,
-            attachment,
-            previous,
-        );
-        AddFailed {
-            error: with_left(error, &left),
-            owed: match (owes_del, left.is_empty()) {
-                (true, _) => done + 1,
-                (false, false) => done,
-                (false, true) => 0,
-            },
-        }
-    }
-
-    /// DEL of some of a list's plugins, the last first. Returns the failures.
-    fn del_each(
+    /// DEL of one plugin.
+    fn del_one(
         &self,
         list: &NetworkConfigList,
-        plugins: &[PluginConfig],
+        plugin: &PluginConfig,
         capability_args: &Map<String, Value>,
         attachment: &Attachment,
         prev_result: Option<&AddResult>,
-    ) -> Vec<Error> {
-        let delete = |plugin: &PluginConfig| {
-            let execution = Execution::Del { prev_result };
-            let config = list.execution_config(plugin, capability_args, execution)?;
-            self.run(plugin, Command::Del, attachment, &config)
-                .map_err(Error::from)
-        };
-        plugins
-            .iter()
-            .rev()
-            .filter_map(|plugin| delete(plugin).err())
-            .collect()
+    ) -> Result<(), Error> {
+        let execution = Execution::Del { prev_result };
+        let config = list.execution_config(plugin, capability_args, execution)?;
+        self.run(plugin, Command::Del, attachment, &config)?;
+        Ok(())
     }
 
     fn for_each_plugin(&self, command: Command, execution: Execution<'_>) -> Result<(), Error> {
@@ -290,10 +246,10 @@ impl Network {
                 .and_then(|config| self.run(plugin, command, &nobody, &config));
             failures.extend(ran.err().map(Error::from));
         }
-        match failures.is_empty() {
-            true => Ok(()),
-            false => Err(together(failures)),
+        if failures.is_empty() {
+            return Ok(());
         }
+        Err(together(failures))
     }
 
     fn run(
@@ -418,6 +374,22 @@ impl Network {
             .collect::<Result<_, _>>()?;
         Ok((stale, unused))
     }
+}
+
+/// The result of the last plugin that has run.
+fn last(made: &[Option<AddResult>]) -> Option<&AddResult> {
+    made.last()?.as_ref()
+}
+
+/// What a list of which a plugin failed owes as a whole. Of a failing native plugin the runtime's DEL comes once more, and
+/// then for those before it as well.
+fn of_network(RolledBack { error, at, left }: RolledBack) -> AddFailed {
+    let owed = match left.last() {
+        None => 0,
+        Some(last) if last.place == at => at + 1,
+        Some(_) => at,
+    };
+    AddFailed { error, owed }
 }
 
 /// The attachment with the `CNI_ARGS` of its ADD, where the caller gives none.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use weir_cni::{AddResult, Error};
-use weir_network::{AddFailed, Attachment, Source, with_left};
+use weir_network::{AddFailed, Attachment, Left, RolledBack, Source, in_order, with_left};
 
 use super::cluster::{Cluster, Event, EventKind, Pod, PodName};
 use super::default_route::{self, Made};
@@ -51,7 +51,7 @@ pub(crate) fn attach(
     let held = execution.records.create(record)?;
     let made = match Attaching::new(execution, attachment, &plan.attachments).all() {
         Ok(made) => made,
-        Err(failure) => return Err(give_up(execution, attachment, held, failure)),
+        Err(rolled_back) => return Err(keep_left(held, rolled_back)),
     };
     if let (Some((cluster, _)), Some(name)) = (&cluster, &name) {
         publish(execution, cluster, name, &plan, &made);
@@ -82,32 +82,11 @@ fn name_of(pod: &Pod) -> PodName {
     }
 }
 
-/// Why a pod is not attached.
-struct Failure {
-    /// How many of its networks are made.
-    made: usize,
-    /// How many plugins of the one after these, from its first one on, are to be deleted once more.
-    owed: usize,
-    error: Error,
-}
-
-impl Failure {
-    /// Of what was done with the networks that are made.
-    fn after(made: usize, error: Error) -> Self {
-        Self {
-            made,
-            owed: 0,
-            error,
-        }
-    }
-}
-
 /// The networks of a plan being made.
 struct Attaching<'a> {
     execution: &'a Execution<'a>,
     attachment: &'a Attachment,
     plan: &'a [Planned],
-    made: Vec<Made>,
 }
 
 impl<'a> Attaching<'a> {
@@ -116,24 +95,40 @@ impl<'a> Attaching<'a> {
             execution,
             attachment,
             plan,
-            made: Vec::with_capacity(plan.len()),
         }
     }
 
-    fn all(mut self) -> Result<Vec<Made>, Failure> {
-        for (place, planned) in self.plan.iter().enumerate() {
-            let made = self.one(planned).map_err(|failed| Failure {
-                made: place,
-                owed: failed.owed,
-                error: failed.error,
-            })?;
-            self.made.push(made);
-            self.verify(planned)
-                .map_err(|error| Failure::after(self.made.len(), error))?;
+    fn all(self) -> Result<Vec<Made>, RolledBack> {
+        let mut made = in_order::attach(
+            self.plan,
+            |planned, _| self.verified(planned),
+            |planned, _| self.detach(planned),
+        )?;
+        match self.settle_default_routes(&mut made) {
+            Ok(()) => Ok(made),
+            Err(error) => Err(in_order::roll_back(self.plan, error.into(), |planned| {
+                self.detach(planned)
+            })),
         }
-        self.settle_default_routes()
-            .map_err(|error| Failure::after(self.plan.len(), error))?;
-        Ok(self.made)
+    }
+
+    /// Attaches one, and detaches it again where it has not what the pod asked for.
+    fn verified(&self, planned: &Planned) -> Result<Made, AddFailed> {
+        let made = self.one(planned)?;
+        let Err(error) = verify(planned, &made) else {
+            return Ok(made);
+        };
+        Err(match self.detach(planned) {
+            Ok(()) => error.into(),
+            Err(left) => AddFailed {
+                error: with_left(error, &[left]),
+                owed: planned.list.plugins.len(),
+            },
+        })
+    }
+
+    fn detach(&self, planned: &Planned) -> Result<(), Error> {
+        detach::one(self.execution, self.attachment, &Recorded::of(planned))
     }
 
     fn one(&self, planned: &Planned) -> Result<Made, AddFailed> {
@@ -175,27 +170,13 @@ impl<'a> Attaching<'a> {
         }
     }
 
-    /// What the pod asked for must have been assigned (sections 4.1.2.1.3.2 and 4.1.2.1.4.2).
-    fn verify(&self, planned: &Planned) -> Result<(), Error> {
-        let (Some(made), Some(element)) = (self.made.last(), &planned.element) else {
-            return Ok(());
-        };
-        verify::assigned(
-            &made.result,
-            &planned.ifname,
-            &element.ips,
-            element.mac.as_ref(),
-        )
-        .map_err(|e| e.with_prefix(format_args!("network `{}`", planned.network)))
-    }
-
     /// What CHECK and DEL will be told is what stands then.
-    fn settle_default_routes(&mut self) -> Result<(), Error> {
+    fn settle_default_routes(&self, made: &mut [Made]) -> Result<(), Error> {
         let sandbox = self.execution.sandbox;
-        if !default_route::settle(sandbox, self.attachment, &mut self.made)? {
+        if !default_route::settle(sandbox, self.attachment, made)? {
             return Ok(());
         }
-        for (planned, made) in self.plan.iter().zip(&self.made) {
+        for (planned, made) in self.plan.iter().zip(made) {
             let recorded = Recorded::of(planned);
             let attachment = own_attachment(self.attachment, &recorded);
             let network = self.execution.network(&recorded)?;
@@ -205,34 +186,38 @@ impl<'a> Attaching<'a> {
     }
 }
 
-/// Tears down what was made. The record stays with what could not be, and with the plugins that are to be deleted once
-/// more of the network that failed; with nothing else.
-fn give_up(
-    execution: &Execution<'_>,
-    attachment: &Attachment,
-    mut held: Held,
-    failure: Failure,
-) -> Error {
-    let Failure { made, owed, error } = failure;
-    let recorded = mem::take(&mut held.record.attachments);
-    let failures = detach::each(execution, attachment, &recorded[..made]);
-    let (places, mut left): (Vec<usize>, Vec<Error>) = failures.into_iter().unzip();
-    let kept = recorded
-        .into_iter()
-        .enumerate()
-        .filter_map(|(place, recorded)| {
-            if place == made && owed > 0 {
-                return Some(recorded.of_first_plugins(owed));
-            }
-            places.contains(&place).then_some(recorded)
-        });
-    held.record.attachments = kept.collect();
-    let kept = match held.record.attachments.is_empty() {
-        true => held.remove(),
-        false => held.keep(),
+/// What the pod asked for must have been assigned (sections 4.1.2.1.3.2 and 4.1.2.1.4.2).
+fn verify(planned: &Planned, made: &Made) -> Result<(), Error> {
+    let Some(element) = &planned.element else {
+        return Ok(());
     };
-    left.extend(kept.err());
-    with_left(error, &left)
+    let (ips, mac) = (&element.ips, element.mac.as_ref());
+    verify::assigned(&made.result, &planned.ifname, ips, mac)
+        .map_err(|e| e.with_prefix(format_args!("network `{}`", planned.network)))
+}
+
+/// Keeps the record of a pod that is not attached with what could not be torn down, and with the plugins that are to be
+/// deleted once more of the network that failed; with nothing else. Returns why it is not attached.
+fn keep_left(mut held: Held, rolled_back: RolledBack) -> Error {
+    let RolledBack { error, left, .. } = rolled_back;
+    let recorded = mem::take(&mut held.record.attachments);
+    let kept = left.into_iter().map(|Left { place, plugins }| {
+        let recorded = recorded[place].clone();
+        match plugins {
+            Some(count) => recorded.of_first_plugins(count),
+            None => recorded,
+        }
+    });
+    held.record.attachments = kept.collect();
+    let kept = if held.record.attachments.is_empty() {
+        held.remove()
+    } else {
+        held.keep()
+    };
+    match kept {
+        Ok(()) => error,
+        Err(left) => with_left(error, &[left]),
+    }
 }
 
 /// Tells the cluster what the pod's attachments came to. The standard lets an implementation publish it

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use weir_cni::Error;
-use weir_network::{Attachment, Source, together};
+use weir_network::{Attachment, Source, in_order, together};
 
 use super::cluster::{Cluster, PodName};
 use super::configuration::Level;
@@ -59,18 +59,21 @@ pub(crate) fn each(
     attachment: &Attachment,
     attachments: &[Recorded],
 ) -> Vec<(usize, Error)> {
-    let one = |recorded: &Recorded| {
-        let own = own_attachment(attachment, recorded);
-        execution.network(recorded)?.del(&own)?;
-        match &recorded.device_info {
-            Some(file) => info::remove(execution.sandbox.paths(), file),
-            None => Ok(()),
-        }
-    };
-    let last_first = attachments.iter().enumerate().rev();
-    last_first
-        .filter_map(|(place, recorded)| Some((place, one(recorded).err()?)))
-        .collect()
+    in_order::detach(attachments, |recorded| one(execution, attachment, recorded))
+}
+
+/// Detaches one of a pod's attachments.
+pub(crate) fn one(
+    execution: &Execution<'_>,
+    attachment: &Attachment,
+    recorded: &Recorded,
+) -> Result<(), Error> {
+    let own = own_attachment(attachment, recorded);
+    execution.network(recorded)?.del(&own)?;
+    match &recorded.device_info {
+        Some(file) => info::remove(execution.sandbox.paths(), file),
+        None => Ok(()),
+    }
 }
 
 /// The record; none where there is none. One that is damaged keeps no pod from being deleted: what can be done

@@ -19,9 +19,10 @@ use self::names::Names;
 use self::record::{Book, Entry};
 use super::attachment::Attachment;
 use super::failures::together;
+use super::in_order::Left;
 use super::list::Network;
 use super::settings::{Interface, PodNetwork, Settings};
-use super::several::{self, Left, Member};
+use super::several::{self, Member};
 
 /// Which networks are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -203,7 +204,10 @@ impl PodNetworks {
                 return Some(entry);
             };
             let left = left.iter().find(|left| left.place == own)?;
-            Some(entry.of_first_plugins(left.plugins))
+            Some(match left.plugins {
+                Some(count) => entry.of_first_plugins(count),
+                None => entry,
+            })
         };
         self.book.change(&container.container_id, |present| {
             *present = present.drain(..).filter_map(kept).collect();

@@ -1,0 +1,163 @@
+//! What is attached one after another, and detached again, the last first, when one of them fails.
+
+use weir_cni::Error;
+
+use super::failures::with_left;
+
+/// An attachment that failed.
+#[derive(Debug)]
+pub struct AddFailed {
+    /// Why. What could not be taken back is in its details.
+    pub error: Error,
+    /// How many of its plugins, from the first one on, the runtime's DEL must delete once more: up to a native plugin that
+    /// failed, or those before a component of which one could not be deleted. 0 where nothing is left.
+    pub owed: usize,
+}
+
+impl From<AddFailed> for Error {
+    fn from(failed: AddFailed) -> Self {
+        failed.error
+    }
+}
+
+impl From<Error> for AddFailed {
+    /// Of one that has done nothing.
+    fn from(error: Error) -> Self {
+        Self { error, owed: 0 }
+    }
+}
+
+/// Several attachments of which one failed, and those before it are detached.
+#[derive(Debug)]
+pub struct RolledBack {
+    /// Of the one that failed. What could not be taken back is in its details.
+    pub error: Error,
+    /// The place of the one that failed.
+    pub at: usize,
+    /// What is left for the next DEL, in order.
+    pub left: Vec<Left>,
+}
+
+/// What is left of one of several attachments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Its place among all.
+    pub place: usize,
+    /// How many of its plugins, from the first one on, are to be deleted once more; none where all are.
+    pub plugins: Option<usize>,
+}
+
+/// Attaches each in order. When one fails, those before it are detached, the last first, and none after it is tried. Both
+/// closures are told what came of those before.
+pub fn attach<T, R>(
+    all: &[T],
+    mut attach: impl FnMut(&T, &[R]) -> Result<R, AddFailed>,
+    mut detach: impl FnMut(&T, &[R]) -> Result<(), Error>,
+) -> Result<Vec<R>, RolledBack> {
+    let mut made = Vec::with_capacity(all.len());
+    for (place, one) in all.iter().enumerate() {
+        match attach(one, &made) {
+            Ok(result) => made.push(result),
+            Err(failed) => {
+                return Err(roll_back(&all[..place], failed, |one| detach(one, &made)));
+            }
+        }
+    }
+    Ok(made)
+}
+
+/// Detaches each, the last first, past failures: they are returned with the places of what could not be detached.
+pub fn detach<T>(
+    all: &[T],
+    mut detach: impl FnMut(&T) -> Result<(), Error>,
+) -> Vec<(usize, Error)> {
+    let last_first = all.iter().enumerate().rev();
+    last_first
+        .filter_map(|(place, one)| Some((place, detach(one).err()?)))
+        .collect()
+}
+
+/// Detaches what was made before something failed.
+pub fn roll_back<T>(
+    made: &[T],
+    failed: AddFailed,
+    detach: impl FnMut(&T) -> Result<(), Error>,
+) -> RolledBack {
+    let (mut places, errors): (Vec<usize>, Vec<Error>) =
+        self::detach(made, detach).into_iter().unzip();
+    places.reverse();
+    let whole = |place| Left {
+        place,
+        plugins: None,
+    };
+    let of_failed = (failed.owed > 0).then_some(Left {
+        place: made.len(),
+        plugins: Some(failed.owed),
+    });
+    RolledBack {
+        error: with_left(failed.error, &errors),
+        at: made.len(),
+        left: places.into_iter().map(whole).chain(of_failed).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// Attaches `a`, `b` and `c`, of which these fail, and tells what was called.
+    fn run(failing: &str, owed: usize, stuck: &[&str]) -> (Vec<String>, Option<RolledBack>) {
+        let calls = RefCell::new(Vec::new());
+        let note = |call: String| calls.borrow_mut().push(call);
+        let add = |one: &&str, made: &[usize]| {
+            note(format!("add {one} after {}", made.len()));
+            if *one == failing {
+                let error = Error::internal(format!("{one} fails"));
+                return Err(AddFailed { error, owed });
+            }
+            Ok(made.len())
+        };
+        let del = |one: &&str, made: &[usize]| {
+            note(format!("del {one} of {}", made.len()));
+            if stuck.contains(one) {
+                return Err(Error::internal(format!("{one} is stuck")));
+            }
+            Ok(())
+        };
+        let rolled_back = attach(&["a", "b", "c"], add, del).err();
+        (calls.into_inner(), rolled_back)
+    }
+
+    #[test]
+    fn all_are_attached_in_order() {
+        let (calls, failed) = run("none", 0, &[]);
+        assert_eq!(calls, ["add a after 0", "add b after 1", "add c after 2"]);
+        assert!(failed.is_none());
+    }
+
+    #[test]
+    fn those_before_the_one_that_fails_are_detached_the_last_first() {
+        let (calls, failed) = run("c", 0, &[]);
+        assert_eq!(calls[3..], ["del b of 2", "del a of 2"]);
+        let failed = failed.expect("c fails");
+        assert_eq!((failed.at, failed.left), (2, Vec::new()));
+        assert_eq!(failed.error.msg, "c fails");
+    }
+
+    #[test]
+    fn what_cannot_be_detached_is_left_and_told() {
+        let (calls, failed) = run("c", 3, &["a", "b"]);
+        assert_eq!(calls[3..], ["del b of 2", "del a of 2"]);
+        let failed = failed.expect("c fails");
+        let left = |place, plugins| Left { place, plugins };
+        assert_eq!(
+            failed.left,
+            [left(0, None), left(1, None), left(2, Some(3))]
+        );
+        for stuck in ["b is stuck", "a is stuck"] {
+            assert!(failed.error.details.contains(stuck), "{}", failed.error);
+        }
+    }
+}
