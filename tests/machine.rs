@@ -79,7 +79,7 @@ fn the_plugin_bridge() {
 /// The kernel layer's own tests against the kernel, among them those that no other kernel can run.
 #[test]
 fn the_kernel_floor() {
-    let others = ["tests::firewall::", "store::tests::", "program::tests::"];
+    let others = ["tests::firewall::", "store::tests::", "exec::tests::"];
     let mut arguments = vec!["tests::", "--include-ignored"];
     arguments.extend(others.iter().flat_map(|module| ["--skip", module]));
     run(&guest(&kernel_tests()), &arguments);

@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use std::io::Read;
-//! use weir_files::{Durability, Paths, ownership, replace};
+//! use weir_files::{Durability, Paths, file_trust, replace};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let root = tempfile::tempdir()?;
@@ -26,14 +26,14 @@
 //!
 //! // Opened only if nobody but weir's user and root could have written it or put it there.
 //! let mut text = String::new();
-//! ownership::open(&note, paths.root())?.read_to_string(&mut text)?;
+//! file_trust::open(&note, paths.root())?.read_to_string(&mut text)?;
 //! assert_eq!(text, "{}");
 //! # Ok(())
 //! # }
 //! ```
 
+pub mod file_trust;
 pub mod memory;
-pub mod ownership;
 pub mod paths;
 pub mod rename;
 mod replace;

@@ -42,6 +42,7 @@ mod broker;
 mod conditions;
 mod conntrack;
 mod error;
+pub mod exec;
 mod facts;
 mod file;
 pub mod firewall;
@@ -51,13 +52,12 @@ mod linux;
 mod namespace;
 mod neighbour;
 mod netlink;
+mod netns;
 pub mod perform;
-pub mod program;
 mod route;
 pub mod store;
 mod sysctl;
 mod traffic;
-mod visit;
 pub mod without_permit;
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use weir_grant::Namespace;
 use super::error::{Code, Error};
 use super::netlink::NetfilterSocket;
 use super::netlink::RouteSocket;
-use super::visit::visit;
+use super::netns::enter;
 
 nix::ioctl_none_bad!(ns_get_nstype, 0xb703);
 nix::ioctl_none_bad!(siocgskns, 0x894c);
@@ -227,7 +227,7 @@ impl NetworkNamespace {
     pub fn enter<T>(&self, act: impl FnOnce() -> T) -> Result<T, Error> {
         match &self.opened {
             None => Ok(act()),
-            Some(opened) => visit(opened.as_fd(), self.home.descriptor()?, act),
+            Some(opened) => enter(opened.as_fd(), self.home.descriptor()?, act),
         }
     }
 

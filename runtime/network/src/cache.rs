@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use weir_cni::{AddResult, Args, Error, NetworkConfigList, from_json_assuming};
-use weir_files::ownership::{self, Untrusted};
+use weir_files::file_trust::{self, Untrusted};
 use weir_files::{Durability, Paths};
 
 use super::attachment::Attachment;
@@ -183,7 +183,7 @@ impl Cache {
     }
 
     fn read(&self, path: &Path) -> Result<Option<Cached>, Error> {
-        match ownership::open(path, &self.root).map(io::read_to_string) {
+        match file_trust::open(path, &self.root).map(io::read_to_string) {
             Err(Untrusted::Exposed(exposed)) => {
                 let what = format!(
                     "result cache `{}` is not trusted: {exposed}",

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::getppid;
 use serde_json::{Map, Value};
 use weir_cni::{Args, Error, NetworkConfigList, PluginConfig};
-use weir_files::{Paths, ownership};
+use weir_files::{Paths, file_trust};
 use weir_grant::section::Request;
 
 use super::files::is_configuration;
@@ -113,7 +113,7 @@ fn names_delegating_plugin(file: &Path) -> bool {
 
 /// Whether a file that only root could write has the configuration of this call.
 fn is_written_in(paths: &Paths, file: &Path, config: &PluginConfig) -> bool {
-    let text = ownership::open(file, paths.root())
+    let text = file_trust::open(file, paths.root())
         .ok()
         .and_then(|file| io::read_to_string(file).ok());
     let Some(list) = text.and_then(|text| NetworkConfigList::parse(&text).ok()) else {

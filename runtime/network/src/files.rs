@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use weir_cni::{Error, NetworkConfigList, PluginConfig};
-use weir_files::ownership::{self, Untrusted};
+use weir_files::file_trust::{self, Untrusted};
 
 /// Extensions, the first first.
 const EXTENSIONS: [&str; 3] = ["conflist", "conf", "json"];
@@ -147,7 +147,7 @@ fn read(place: Place<'_>) -> Result<String, Error> {
     let Some(root) = place.root else {
         return fs::read_to_string(place.path).map_err(|e| failed(&e));
     };
-    let file = ownership::open(place.path, root).map_err(|untrusted| match untrusted {
+    let file = file_trust::open(place.path, root).map_err(|untrusted| match untrusted {
         Untrusted::Unreadable(error) => failed(&error),
         Untrusted::Exposed(exposed) => {
             Error::invalid_config(format!("`{shown}` is not trusted: {exposed}"))

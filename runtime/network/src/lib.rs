@@ -38,11 +38,11 @@ mod failures;
 mod files;
 pub mod in_order;
 mod list;
+mod multi_network;
 mod native;
 mod plugin;
 mod pod_networks;
 mod settings;
-mod several;
 mod source;
 
 pub use attachment::Attachment;
@@ -52,11 +52,11 @@ pub use failures::{together, with_left};
 pub use files::{Place, at, find, first, is_configuration, list_names};
 pub use in_order::{AddFailed, Left, RolledBack};
 pub use list::Network;
+pub use multi_network::Member;
 pub use native::{
     Asked, NativePlugins, SEARCH_PATH, Successor, Surroundings, inspect as inspect_native,
 };
 pub use plugin::run_plugin;
 pub use pod_networks::{Attached, Choice, PodNetworks};
 pub use settings::{Interface, PodNetwork, Settings, Template};
-pub use several::Member;
 pub use source::Source;

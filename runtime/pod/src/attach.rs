@@ -10,11 +10,11 @@ use weir_network::{AddFailed, Attachment, Left, RolledBack, Source, in_order, wi
 
 use super::cluster::{Cluster, Event, EventKind, Pod, PodName};
 use super::default_route::{self, Made};
+use super::delegating_call::{DelegatingCall, own_attachment};
 use super::devices::info;
-use super::execution::{Execution, own_attachment};
 use super::kubernetes::Kubernetes;
-use super::plan::{Circumstances, Plan, Planned};
-use super::record::{Held, Record, Recorded};
+use super::plan::{Plan, PlanContext, Planned};
+use super::record::{LockedRecord, Record, Recorded};
 use super::status::{self, About, NETWORK_STATUS, Status};
 use super::{codes, detach, readiness, report, verify};
 
@@ -26,35 +26,35 @@ const LONGEST_WAIT: Duration = Duration::from_secs(45);
 /// Errors: see [`run`](super::run). Nothing stays attached behind one. Where something could not be torn down, or a
 /// native plugin failed, the record stays for the DEL that the runtime owes.
 pub(crate) fn attach(
-    execution: &Execution<'_>,
+    call: &DelegatingCall<'_>,
     attachment: &Attachment,
 ) -> Result<AddResult, Error> {
-    if let Some(file) = &execution.configuration.readiness_indicator {
+    if let Some(file) = &call.configuration.readiness_indicator {
         readiness::wait(file, LONGEST_WAIT)?;
     }
-    let cluster = execution.cluster_of_pod();
+    let cluster = call.cluster_of_pod();
     let pod = match &cluster {
         Some((cluster, name)) => Some(existing(cluster, name)?),
         None => None,
     };
-    let plan = Plan::make(Circumstances {
+    let plan = Plan::new(PlanContext {
         pod: pod.as_ref(),
-        kubelet_uid: execution.pod.as_ref().and_then(|pod| pod.uid.as_deref()),
+        kubelet_uid: call.pod.as_ref().and_then(|pod| pod.uid.as_deref()),
         container_id: &attachment.container_id,
         ifname: &attachment.ifname,
-        ..execution.circumstances(cluster.as_ref().map(|(cluster, _)| cluster))
+        ..call.plan_context(cluster.as_ref().map(|(cluster, _)| cluster))
     })?;
     let name = pod.as_ref().map(name_of);
-    let network = &execution.configuration.name;
+    let network = &call.configuration.name;
     let attachments = plan.attachments.iter().map(Recorded::of).collect();
     let record = Record::new(network, attachment, name.clone(), attachments);
-    let held = execution.records.create(record)?;
-    let made = match Attaching::new(execution, attachment, &plan.attachments).all() {
+    let held = call.records.create(record)?;
+    let made = match Attaching::new(call, attachment, &plan.attachments).all() {
         Ok(made) => made,
         Err(rolled_back) => return Err(keep_left(held, rolled_back)),
     };
     if let (Some((cluster, _)), Some(name)) = (&cluster, &name) {
-        publish(execution, cluster, name, &plan, &made);
+        publish(call, cluster, name, &plan, &made);
     }
     let first = made.into_iter().next();
     first
@@ -84,15 +84,15 @@ fn name_of(pod: &Pod) -> PodName {
 
 /// The networks of a plan being made.
 struct Attaching<'a> {
-    execution: &'a Execution<'a>,
+    call: &'a DelegatingCall<'a>,
     attachment: &'a Attachment,
     plan: &'a [Planned],
 }
 
 impl<'a> Attaching<'a> {
-    fn new(execution: &'a Execution<'a>, attachment: &'a Attachment, plan: &'a [Planned]) -> Self {
+    fn new(call: &'a DelegatingCall<'a>, attachment: &'a Attachment, plan: &'a [Planned]) -> Self {
         Self {
-            execution,
+            call,
             attachment,
             plan,
         }
@@ -128,13 +128,13 @@ impl<'a> Attaching<'a> {
     }
 
     fn detach(&self, planned: &Planned) -> Result<(), Error> {
-        detach::one(self.execution, self.attachment, &Recorded::of(planned))
+        detach::one(self.call, self.attachment, &Recorded::of(planned))
     }
 
     fn one(&self, planned: &Planned) -> Result<Made, AddFailed> {
         let recorded = Recorded::of(planned);
         let attachment = own_attachment(self.attachment, &recorded);
-        let network = self.execution.network(&recorded)?;
+        let network = self.call.network(&recorded)?;
         let network = network.from_source(Source {
             asked_by_pod: planned.asked(),
             ..recorded.source()
@@ -157,7 +157,7 @@ impl<'a> Attaching<'a> {
         let (Some(device), Some(file)) = (&planned.device, &planned.device_info) else {
             return Ok(());
         };
-        let paths = self.execution.sandbox.paths();
+        let paths = self.call.sandbox.paths();
         info::prepare(paths, file, &device.resource, &device.id)
             .map(|_| ())
             .map_err(|e| e.with_prefix(format_args!("network `{}`", planned.network)))
@@ -165,21 +165,21 @@ impl<'a> Attaching<'a> {
 
     fn remove_device_info(&self, planned: &Planned) {
         if let Some(file) = &planned.device_info {
-            let removed = info::remove(self.execution.sandbox.paths(), file);
-            self.execution.tell("device-info is not removed", removed);
+            let removed = info::remove(self.call.sandbox.paths(), file);
+            self.call.tell("device-info is not removed", removed);
         }
     }
 
     /// What CHECK and DEL will be told is what stands then.
     fn settle_default_routes(&self, made: &mut [Made]) -> Result<(), Error> {
-        let sandbox = self.execution.sandbox;
+        let sandbox = self.call.sandbox;
         if !default_route::settle(sandbox, self.attachment, made)? {
             return Ok(());
         }
         for (planned, made) in self.plan.iter().zip(made) {
             let recorded = Recorded::of(planned);
             let attachment = own_attachment(self.attachment, &recorded);
-            let network = self.execution.network(&recorded)?;
+            let network = self.call.network(&recorded)?;
             network.remember(&attachment, &made.result)?;
         }
         Ok(())
@@ -198,7 +198,7 @@ fn verify(planned: &Planned, made: &Made) -> Result<(), Error> {
 
 /// Keeps the record of a pod that is not attached with what could not be torn down, and with the plugins that are to be
 /// deleted once more of the network that failed; with nothing else. Returns why it is not attached.
-fn keep_left(mut held: Held, rolled_back: RolledBack) -> Error {
+fn keep_left(mut held: LockedRecord, rolled_back: RolledBack) -> Error {
     let RolledBack { error, left, .. } = rolled_back;
     let recorded = mem::take(&mut held.record.attachments);
     let kept = left.into_iter().map(|Left { place, plugins }| {
@@ -223,7 +223,7 @@ fn keep_left(mut held: Held, rolled_back: RolledBack) -> Error {
 /// Tells the cluster what the pod's attachments came to. The standard lets an implementation publish it
 /// (section 5): a pod that has its networks is not failed for want of an annotation.
 fn publish(
-    execution: &Execution<'_>,
+    call: &DelegatingCall<'_>,
     cluster: &Kubernetes,
     pod: &PodName,
     plan: &Plan,
@@ -231,7 +231,7 @@ fn publish(
 ) {
     let statuses = plan.attachments.iter().zip(made);
     let statuses: Vec<Status> = statuses
-        .map(|(planned, made)| status_of(execution, planned, made))
+        .map(|(planned, made)| status_of(call, planned, made))
         .collect();
     let text = status::annotation(&statuses);
     let told = cluster.annotate(pod, NETWORK_STATUS, Some(&text));
@@ -249,31 +249,31 @@ fn publish(
             message: format!("annotation {NETWORK_STATUS}: {error}"),
         });
     }
-    execution.tell("the status of the pod's networks is not written", told);
-    let kubeconfig = execution.configuration.kubeconfig.as_deref();
+    call.tell("the status of the pod's networks is not written", told);
+    let kubeconfig = call.configuration.kubeconfig.as_deref();
     let reported = report::later(report::OWN_PROGRAM.as_ref(), kubeconfig, pod, &events);
     let reported = reported.map_err(|e| Error::io_failure(e.to_string()));
-    execution.tell("the pod's events are not told", reported);
+    call.tell("the pod's events are not told", reported);
 }
 
-fn status_of(execution: &Execution<'_>, planned: &Planned, made: &Made) -> Status {
+fn status_of(call: &DelegatingCall<'_>, planned: &Planned, made: &Made) -> Status {
     status::of(
         &made.result,
         &About {
             name: planned.network.clone(),
             ifname: planned.ifname.clone(),
             is_default: planned.is_default,
-            device_info: device_info(execution, planned),
+            device_info: device_info(call, planned),
         },
     )
 }
 
 /// What the attachment's plugins, or its device's, tell of its device.
-fn device_info(execution: &Execution<'_>, planned: &Planned) -> Option<Value> {
+fn device_info(call: &DelegatingCall<'_>, planned: &Planned) -> Option<Value> {
     let file = planned.device_info.as_ref()?;
-    let told = info::read(execution.sandbox.paths(), file);
+    let told = info::read(call.sandbox.paths(), file);
     told.unwrap_or_else(|error| {
-        execution.tell("device-info is left out of the status", Err(error));
+        call.tell("device-info is left out of the status", Err(error));
         None
     })
 }

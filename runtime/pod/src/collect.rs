@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use weir_cni::Error;
 use weir_network::{Network, together};
 
+use super::delegating_call::DelegatingCall;
 use super::detach;
-use super::execution::Execution;
 use super::kubernetes::Limits;
 use super::plan;
 use super::record::{Record, Records};
@@ -15,16 +15,16 @@ use super::record::{Record, Records};
 /// pods that stay, and for the default network. Goes on past failures.
 ///
 /// Errors: what failed, together.
-pub(crate) fn collect(execution: &Execution<'_>) -> Result<(), Error> {
-    let valid = &execution.configuration.valid_attachments;
+pub(crate) fn collect(call: &DelegatingCall<'_>) -> Result<(), Error> {
+    let valid = &call.configuration.valid_attachments;
     let mut failures = Vec::new();
-    for record in execution.records.all()? {
+    for record in call.records.all()? {
         if !record.is_of(valid) {
-            failures.extend(detach_stale(execution, &record).err());
+            failures.extend(detach_stale(call, &record).err());
         }
     }
-    let mut networks = recorded(execution)?;
-    failures.extend(add_default(execution, &mut networks).err());
+    let mut networks = recorded(call)?;
+    failures.extend(add_default(call, &mut networks).err());
     for attached in networks.values() {
         failures.extend(attached.network.gc(&valid_of(attached, &networks)).err());
     }
@@ -34,10 +34,10 @@ pub(crate) fn collect(execution: &Execution<'_>) -> Result<(), Error> {
     }
 }
 
-fn detach_stale(execution: &Execution<'_>, record: &Record) -> Result<(), Error> {
+fn detach_stale(call: &DelegatingCall<'_>, record: &Record) -> Result<(), Error> {
     let attachment = record.attachment()?;
-    match execution.records.take(&attachment)? {
-        Some(held) => detach::recorded(execution, &attachment, held),
+    match call.records.take(&attachment)? {
+        Some(held) => detach::recorded(call, &attachment, held),
         None => Ok(()),
     }
 }
@@ -62,12 +62,12 @@ fn valid_of(attached: &Attached, all: &Networks) -> Vec<weir_cni::Attachment> {
 type Networks = BTreeMap<String, Attached>;
 
 /// The networks of all pods on this node, whichever delegating plugin's they are.
-fn recorded(execution: &Execution<'_>) -> Result<Networks, Error> {
+fn recorded(call: &DelegatingCall<'_>) -> Result<Networks, Error> {
     let mut networks = Networks::new();
-    for records in Records::everywhere(execution.sandbox.paths())? {
+    for records in Records::everywhere(call.sandbox.paths())? {
         for record in records.all()? {
             for recorded in &record.attachments {
-                let network = execution.network(recorded)?;
+                let network = call.network(recorded)?;
                 let valid = weir_cni::Attachment::new(&record.container_id, &recorded.ifname);
                 add(&mut networks, network, [valid]);
             }
@@ -77,13 +77,13 @@ fn recorded(execution: &Execution<'_>) -> Result<Networks, Error> {
 }
 
 /// The runtime's valid attachments are the default network's.
-fn add_default(execution: &Execution<'_>, networks: &mut Networks) -> Result<(), Error> {
-    let cluster = execution.cluster(Limits::default());
-    let configuration = &execution.configuration;
-    let of = execution.circumstances(cluster.as_ref());
+fn add_default(call: &DelegatingCall<'_>, networks: &mut Networks) -> Result<(), Error> {
+    let cluster = call.cluster(Limits::default());
+    let configuration = &call.configuration;
+    let of = call.plan_context(cluster.as_ref());
     let (list, source) = plan::cluster_network(of)?;
     let args = configuration.capability_args.clone();
-    let network = execution.network_of(list, args, source);
+    let network = call.network_of(list, args, source);
     add(networks, network, configuration.valid_attachments.clone());
     Ok(())
 }

@@ -7,7 +7,7 @@ use weir_network::Attachment;
 use weir_sandbox::Sandbox;
 
 use super::configuration::Level;
-use super::execution::Execution;
+use super::delegating_call::DelegatingCall;
 use super::{attach, check, collect, detach, status_command};
 
 /// Carries out one command. Only ADD has a result: that of the cluster-wide default network (section 6).
@@ -19,25 +19,25 @@ pub fn run(
     environment: &Environment,
     attachment: &Attachment,
 ) -> Result<Option<AddResult>, Error> {
-    let execution = Execution::new(sandbox, config, environment, attachment)?;
-    let outcome = carry_out(&execution, environment.command, attachment);
+    let call = DelegatingCall::new(sandbox, config, environment, attachment)?;
+    let outcome = carry_out(&call, environment.command, attachment);
     if let Err(error) = &outcome {
-        execution.journal.write(Level::Error, &error.to_string());
+        call.journal.write(Level::Error, &error.to_string());
     }
     outcome
 }
 
 fn carry_out(
-    execution: &Execution<'_>,
+    call: &DelegatingCall<'_>,
     command: Command,
     attachment: &Attachment,
 ) -> Result<Option<AddResult>, Error> {
     match command {
-        Command::Add => attach::attach(execution, attachment).map(Some),
-        Command::Del => detach::detach(execution, attachment).map(|()| None),
-        Command::Check => check::check(execution, attachment).map(|()| None),
-        Command::Status => status_command::status(execution).map(|()| None),
-        Command::Gc => collect::collect(execution).map(|()| None),
+        Command::Add => attach::attach(call, attachment).map(Some),
+        Command::Del => detach::detach(call, attachment).map(|()| None),
+        Command::Check => check::check(call, attachment).map(|()| None),
+        Command::Status => status_command::status(call).map(|()| None),
+        Command::Gc => collect::collect(call).map(|()| None),
         Command::Version => Ok(None),
     }
 }

@@ -10,11 +10,11 @@ use weir_network::{Attachment, Source, in_order, together};
 
 use super::cluster::{Cluster, PodName};
 use super::configuration::Level;
+use super::delegating_call::{DelegatingCall, own_attachment};
 use super::devices::info;
-use super::execution::{Execution, own_attachment};
 use super::kubernetes::Limits;
 use super::plan;
-use super::record::{Held, Recorded, Unusable};
+use super::record::{LockedRecord, Recorded, Unusable};
 use super::status::NETWORK_STATUS;
 
 /// A pod that is detached waits no longer for what is said of it.
@@ -27,25 +27,25 @@ const SHORTLY: Limits = Limits {
 /// the API server may be gone.
 ///
 /// Errors: what could not be detached, together. The record stays then, for the next DEL.
-pub(crate) fn detach(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), Error> {
-    match take(execution, attachment)? {
-        Some(held) => while_status_is_withdrawn(execution, held.record.pod.clone(), || {
-            recorded(execution, attachment, held)
+pub(crate) fn detach(call: &DelegatingCall<'_>, attachment: &Attachment) -> Result<(), Error> {
+    match take(call, attachment)? {
+        Some(held) => while_status_is_withdrawn(call, held.record.pod.clone(), || {
+            recorded(call, attachment, held)
         }),
         None => {
-            execution.records.clear_up(attachment)?;
-            unknown(execution, attachment)
+            call.records.clear_up(attachment)?;
+            unknown(call, attachment)
         }
     }
 }
 
 /// Detaches everything that a record has, and forgets it.
 pub(crate) fn recorded(
-    execution: &Execution<'_>,
+    call: &DelegatingCall<'_>,
     attachment: &Attachment,
-    held: Held,
+    held: LockedRecord,
 ) -> Result<(), Error> {
-    let failures = each(execution, attachment, &held.record.attachments);
+    let failures = each(call, attachment, &held.record.attachments);
     let failures: Vec<Error> = failures.into_iter().map(|(_, error)| error).collect();
     match failures.is_empty() {
         true => held.remove(),
@@ -55,34 +55,34 @@ pub(crate) fn recorded(
 
 /// Detaches some of a pod's attachments, the last one first. Returns the failures, with the places of the attachments.
 pub(crate) fn each(
-    execution: &Execution<'_>,
+    call: &DelegatingCall<'_>,
     attachment: &Attachment,
     attachments: &[Recorded],
 ) -> Vec<(usize, Error)> {
-    in_order::detach(attachments, |recorded| one(execution, attachment, recorded))
+    in_order::detach(attachments, |recorded| one(call, attachment, recorded))
 }
 
 /// Detaches one of a pod's attachments.
 pub(crate) fn one(
-    execution: &Execution<'_>,
+    call: &DelegatingCall<'_>,
     attachment: &Attachment,
     recorded: &Recorded,
 ) -> Result<(), Error> {
     let own = own_attachment(attachment, recorded);
-    execution.network(recorded)?.del(&own)?;
+    call.network(recorded)?.del(&own)?;
     match &recorded.device_info {
-        Some(file) => info::remove(execution.sandbox.paths(), file),
+        Some(file) => info::remove(call.sandbox.paths(), file),
         None => Ok(()),
     }
 }
 
 /// The record; none where there is none. One that is damaged keeps no pod from being deleted: what can be done
 /// without it is done, and it is set aside for people.
-fn take(execution: &Execution<'_>, attachment: &Attachment) -> Result<Option<Held>, Error> {
-    match execution.records.take(attachment) {
+fn take(call: &DelegatingCall<'_>, attachment: &Attachment) -> Result<Option<LockedRecord>, Error> {
+    match call.records.take(attachment) {
         Err(Unusable::Damaged(error)) => {
-            let aside = execution.records.set_aside(attachment)?;
-            execution.journal.write_set_aside(&error, &aside);
+            let aside = call.records.set_aside(attachment)?;
+            call.journal.write_set_aside(&error, &aside);
             Ok(None)
         }
         taken => Ok(taken?),
@@ -91,19 +91,18 @@ fn take(execution: &Execution<'_>, attachment: &Attachment) -> Result<Option<Hel
 
 /// A pod that weir knows nothing of: it was attached before weir came, or is detached already. The default
 /// network's DEL does no harm, and needs no API server where the network is on this node.
-fn unknown(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), Error> {
-    let found = plan::cluster_network(execution.circumstances(None));
+fn unknown(call: &DelegatingCall<'_>, attachment: &Attachment) -> Result<(), Error> {
+    let found = plan::cluster_network(call.plan_context(None));
     match found {
         Ok((list, _)) => {
-            let args = execution.configuration.capability_args.clone();
-            execution
-                .network_of(list, args, Source::default())
+            let args = call.configuration.capability_args.clone();
+            call.network_of(list, args, Source::default())
                 .del(attachment)
         }
         Err(error) => {
             let message =
                 format!("nothing is recorded of the pod, and nothing is deleted: {error}");
-            execution.journal.write(Level::Info, &message);
+            call.journal.write(Level::Info, &message);
             Ok(())
         }
     }
@@ -112,11 +111,11 @@ fn unknown(execution: &Execution<'_>, attachment: &Attachment) -> Result<(), Err
 /// Detaches while the status is taken away, once: the kernel takes longer to remove a link than the API server
 /// to answer. The pod may be there still, with other networks soon, and what it says must not be untrue.
 fn while_status_is_withdrawn(
-    execution: &Execution<'_>,
+    call: &DelegatingCall<'_>,
     pod: Option<PodName>,
     detach: impl FnOnce() -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let (Some(pod), Some(cluster)) = (pod, execution.cluster(SHORTLY)) else {
+    let (Some(pod), Some(cluster)) = (pod, call.cluster(SHORTLY)) else {
         return detach();
     };
     let withdraw = move || cluster.annotate(&pod, NETWORK_STATUS, None);
@@ -126,6 +125,6 @@ fn while_status_is_withdrawn(
         Ok(joined) => joined.unwrap_or_else(|panic| resume_unwind(panic)),
         Err(error) => Err(Error::io_failure(format!("a thread: {error}"))),
     };
-    execution.tell("the status of the pod's networks is not removed", told);
+    call.tell("the status of the pod's networks is not removed", told);
     detached
 }

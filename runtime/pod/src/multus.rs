@@ -19,7 +19,7 @@ use weir_cni::{
     validate_interface_name,
 };
 use weir_files::Paths;
-use weir_files::ownership::{self, Untrusted};
+use weir_files::file_trust::{self, Untrusted};
 use weir_network::{Attachment, Cache, Cached};
 
 use super::cluster::PodName;
@@ -115,12 +115,12 @@ impl Multus {
     ///
     /// Errors: `codes::RECORD` where others than root can write in the directory; code 5.
     pub fn containers(&self) -> Result<BTreeSet<String>, Error> {
-        match ownership::check_directory(&self.directory, self.paths.root()) {
+        match file_trust::check_directory(&self.directory, self.paths.root()) {
             Err(error) if error.is_missing() => return Ok(BTreeSet::new()),
             checked => checked.map_err(|e| untrusted(&self.directory, &e))?,
         }
         let results = self.results();
-        match ownership::check_directory(&results, self.paths.root()) {
+        match file_trust::check_directory(&results, self.paths.root()) {
             Err(error) if !error.is_missing() => return Err(untrusted(&results, &error)),
             _ => {}
         }
@@ -322,7 +322,7 @@ impl Multus {
     }
 
     fn text(&self, path: &Path) -> Result<String, Untrusted> {
-        let file = ownership::open(path, self.paths.root())?;
+        let file = file_trust::open(path, self.paths.root())?;
         Ok(io::read_to_string(file)?)
     }
 

@@ -14,7 +14,7 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use weir_cni::{Args, Error, NetworkConfigList};
-use weir_files::ownership::{self, Untrusted};
+use weir_files::file_trust::{self, Untrusted};
 use weir_files::{Durability, Paths};
 use weir_network::{Attachment, Source};
 
@@ -201,13 +201,13 @@ impl From<Unusable> for Error {
 }
 
 /// A record, locked: no other process works on the pod meanwhile.
-pub(crate) struct Held {
+pub(crate) struct LockedRecord {
     path: PathBuf,
     pub record: Record,
     _lock: Flock<File>,
 }
 
-impl Held {
+impl LockedRecord {
     /// Writes the record anew, as it has become. Errors: code 5.
     pub(crate) fn keep(self) -> Result<(), Error> {
         write(&self.path, &self.record)
@@ -250,7 +250,7 @@ impl Records {
     /// Keeps a record, on disk before it returns.
     ///
     /// Errors: `codes::RECORD` where there is one of the attachment; code 5.
-    pub(crate) fn create(&self, record: Record) -> Result<Held, Error> {
+    pub(crate) fn create(&self, record: Record) -> Result<LockedRecord, Error> {
         let path = self.path(&record.container_id, &record.ifname);
         if path.exists() {
             return Err(attached_already(&record));
@@ -267,7 +267,7 @@ impl Records {
 
     /// The record of an attachment, when nobody else works on the pod any more; none where there is none. It decides
     /// what a DEL runs, and as which network: one that somebody else than root or weir's user can have written is refused.
-    pub(crate) fn take(&self, attachment: &Attachment) -> Result<Option<Held>, Unusable> {
+    pub(crate) fn take(&self, attachment: &Attachment) -> Result<Option<LockedRecord>, Unusable> {
         self.take_at(&self.path(&attachment.container_id, &attachment.ifname))
     }
 
@@ -298,7 +298,7 @@ impl Records {
         Ok(records)
     }
 
-    fn take_at(&self, path: &Path) -> Result<Option<Held>, Unusable> {
+    fn take_at(&self, path: &Path) -> Result<Option<LockedRecord>, Unusable> {
         loop {
             let file = match self.open(path) {
                 Err(error) if error.is_missing() => return Ok(None),
@@ -311,7 +311,7 @@ impl Records {
                 continue;
             }
             let text = io::read_to_string(&*lock).map_err(|e| failed(path, &e))?;
-            return Ok(Some(Held {
+            return Ok(Some(LockedRecord {
                 path: path.to_owned(),
                 record: parse(path, text.as_bytes())?,
                 _lock: lock,
@@ -320,7 +320,7 @@ impl Records {
     }
 
     fn open(&self, path: &Path) -> Result<File, Untrusted> {
-        ownership::open(path, &self.root)
+        file_trust::open(path, &self.root)
     }
 
     /// A colon stands in no container id and no interface name.

@@ -9,7 +9,7 @@ use weir_cni::Error;
 use weir_files::Durability;
 
 use super::cluster::{Cluster, PodName};
-use super::execution::Execution;
+use super::delegating_call::DelegatingCall;
 use super::kubernetes::{Kubernetes, Limits};
 use super::plan;
 use super::readiness;
@@ -31,18 +31,18 @@ const NO_POD: (&str, &str) = ("kube-system", "weir-asks-for-no-pod");
 
 /// Errors: code 50 where the default network is not ready, or cannot be found, or where the API server does not answer
 /// what an ADD asks it first; its plugins' own.
-pub(crate) fn status(execution: &Execution<'_>) -> Result<(), Error> {
-    let configuration = &execution.configuration;
+pub(crate) fn status(call: &DelegatingCall<'_>) -> Result<(), Error> {
+    let configuration = &call.configuration;
     if let Some(file) = &configuration.readiness_indicator {
         readiness::wait(file, Duration::ZERO).map_err(not_available)?;
     }
-    let cluster = execution.cluster(Limits::default());
-    if let Some(cluster) = execution.cluster(PATIENCE) {
-        reach(&cluster, &Answered::of(execution)).map_err(not_available)?;
+    let cluster = call.cluster(Limits::default());
+    if let Some(cluster) = call.cluster(PATIENCE) {
+        reach(&cluster, &Answered::of(call)).map_err(not_available)?;
     }
-    let of = execution.circumstances(cluster.as_ref());
+    let of = call.plan_context(cluster.as_ref());
     let (list, source) = plan::cluster_network(of).map_err(not_available)?;
-    execution.network_of(list, Map::new(), source).status()
+    call.network_of(list, Map::new(), source).status()
 }
 
 /// Asks the API server what every ADD asks first: for a pod. That there is none is an answer.
@@ -66,9 +66,9 @@ struct Answered(PathBuf);
 
 impl Answered {
     /// By this configuration's credentials.
-    fn of(execution: &Execution<'_>) -> Self {
-        let name = format!("{}.api-server", execution.configuration.name);
-        Self(execution.sandbox.paths().run().join(name))
+    fn of(call: &DelegatingCall<'_>) -> Self {
+        let name = format!("{}.api-server", call.configuration.name);
+        Self(call.sandbox.paths().run().join(name))
     }
 
     fn counts(&self) -> bool {

@@ -13,7 +13,7 @@ use weir_host::{State, convert, printable};
 use super::codes::unrecorded;
 use super::request::{About, Request};
 use super::watchdog::Watchdog;
-use super::{claim, trap};
+use super::{trap, validate_result};
 
 /// A plugin's call under way.
 pub(super) struct Call {
@@ -66,7 +66,9 @@ impl Call {
             Command::Add => {
                 let returned = plugin.call_add(store, &attachment(request));
                 return match returned.map_err(|e| self.explain(&e))? {
-                    Ok(result) => claim::check(convert::result(result)?, request).map(Some),
+                    Ok(result) => {
+                        validate_result::check(convert::result(result)?, request).map(Some)
+                    }
                     Err(failure) => Err(failure.into()),
                 };
             }

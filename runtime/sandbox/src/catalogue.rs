@@ -7,15 +7,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use weir_cni::Error;
-use weir_files::{Paths, ownership};
+use weir_files::{Paths, file_trust};
 use weir_grant::document::Digest;
 use weir_grant::mistake::nearest;
 use weir_grant::own;
 
 use super::compiler::Compiled;
 use super::installed::{Installed, Manifest, damaged, digest, untrusted};
+use super::plugin_store::PluginStore;
 use super::seal::Key;
-use super::workplace::Workplace;
 use super::{builtin, codes};
 
 /// A plugin that can be run.
@@ -64,7 +64,7 @@ impl Catalogue {
             return Ok(Plugin::built_in(plugin));
         }
         let plugins = self.paths.plugins();
-        match ownership::check_directory(&plugins, self.paths.root()) {
+        match file_trust::check_directory(&plugins, self.paths.root()) {
             Err(error) if !error.is_missing() => return Err(untrusted(name, &error)),
             _ => {}
         }
@@ -143,25 +143,25 @@ impl Catalogue {
 
     /// As [`install`](Self::install), of what is compiled already.
     pub fn install_compiled(&self, name: &str, compiled: &Compiled) -> Result<Digest, Error> {
-        self.put(name, compiled, Workplace::replace)
+        self.put(name, compiled, PluginStore::replace)
     }
 
     /// As [`install_compiled`](Self::install_compiled), where there is none of that name. Errors: also
     /// `codes::NO_PLUGIN` where there is one.
     pub fn install_new(&self, name: &str, compiled: &Compiled) -> Result<Digest, Error> {
-        self.put(name, compiled, Workplace::take)
+        self.put(name, compiled, PluginStore::take)
     }
 
     fn put(
         &self,
         name: &str,
         compiled: &Compiled,
-        place: impl FnOnce(&Workplace, &str) -> io::Result<()>,
+        place: impl FnOnce(&PluginStore, &str) -> io::Result<()>,
     ) -> Result<Digest, Error> {
         Self::check_name(name)?;
         let (component, code) = (compiled.component(), compiled.code());
         let digest = digest(component);
-        let written = Workplace::open(&self.paths.plugins()).and_then(|workplace| {
+        let written = PluginStore::open(&self.paths.plugins()).and_then(|plugin_store| {
             let key = Key::make(&self.paths).map_err(io::Error::other)?;
             let manifest = Manifest {
                 name: name.to_owned(),
@@ -169,8 +169,8 @@ impl Catalogue {
                 digest: digest.clone(),
                 compiled_by: env!("CARGO_PKG_VERSION").to_owned(),
             };
-            workplace.write(&manifest, component, code)?;
-            place(&workplace, name)
+            plugin_store.write(&manifest, component, code)?;
+            place(&plugin_store, name)
         });
         match written {
             Ok(()) => Ok(digest),
@@ -208,7 +208,7 @@ impl Catalogue {
         if !plugins.join(name).exists() {
             return Err(self.missing(name));
         }
-        match Workplace::open(&plugins).and_then(|workplace| workplace.remove(name)) {
+        match PluginStore::open(&plugins).and_then(|plugin_store| plugin_store.remove(name)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Err(self.missing(name)),
             removed => removed.map_err(|e| Error::io_failure(format!("remove `{name}`: {e}"))),
         }

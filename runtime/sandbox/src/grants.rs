@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use weir_cni::{Command, Error};
 use weir_files::Paths;
-use weir_files::ownership::{self, Untrusted};
+use weir_files::file_trust::{self, Untrusted};
 use weir_grant::document::{Digest, Spec};
 use weir_grant::mistake::Mistake;
 use weir_grant::reading::MOST_BYTES;
@@ -275,7 +275,7 @@ pub fn not_read(paths: &Paths) -> Result<Vec<PathBuf>, Error> {
 /// The administrator's documents, in a directory in which nobody else can put one or take one away.
 fn documents(paths: &Paths) -> Result<Vec<PathBuf>, Error> {
     let directory = paths.grants();
-    match ownership::check_directory(&directory, paths.root()) {
+    match file_trust::check_directory(&directory, paths.root()) {
         Err(error) if error.is_missing() => return Ok(Vec::new()),
         checked => checked.map_err(|e| untrusted(&directory, &e))?,
     }
@@ -352,7 +352,7 @@ pub fn read(path: &Path) -> Result<Loaded, Invalid> {
 
 /// Reads a document of this node's administrator. Returns also the digest of its bytes.
 fn read_trusted(path: &Path, paths: &Paths) -> Result<(Loaded, Digest), Error> {
-    let file = ownership::open(path, paths.root()).map_err(|e| untrusted(path, &e))?;
+    let file = file_trust::open(path, paths.root()).map_err(|e| untrusted(path, &e))?;
     let bytes = read_some(file).map_err(|e| unreadable(path, &e))?;
     Ok((read_bytes(path, &bytes)?, digest(&bytes)))
 }

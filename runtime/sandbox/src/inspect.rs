@@ -100,7 +100,7 @@ impl Sandbox {
 
     fn ask(&self, component: &Component) -> Result<About, Error> {
         let call = Call::new(self.engine(), "version", self.nobody())?;
-        call.describe(&self.workshop().connect(component)?)
+        call.describe(&self.components().connect(component)?)
     }
 
     /// A host that allows nothing.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use weir_cni::Error;
 use weir_files::Paths;
-use weir_files::ownership::{self, Exposed, Owner, Untrusted};
+use weir_files::file_trust::{self, Exposed, Owner, Untrusted};
 use weir_grant::document::Digest;
 
 use super::codes;
@@ -199,7 +199,7 @@ fn check_owner(name: &str, path: &Path, file: &File) -> Result<(), Error> {
     let metadata = file
         .metadata()
         .map_err(|e| damaged(name, &format!("{}: {e}", path.display())))?;
-    ownership::check(&metadata, Owner::UserOrRoot)
+    file_trust::check(&metadata, Owner::UserOrRoot)
         .map_err(|foreign| exposed(name, &Exposed::new(path, foreign)))
 }
 

@@ -20,16 +20,16 @@ use weir_kernel::{Broker, Linux, Namespaces};
 use super::call::Call;
 use super::catalogue::{Catalogue, Plugin};
 use super::codes;
+use super::component_cache::ComponentCache;
 use super::grants::{Granted, Grants};
 use super::ipam::{Ipam, NoFurther};
 use super::request::Request;
-use super::workshop::Workshop;
 
 /// Runs plugins. One for a process; cheap to share.
 pub struct Sandbox {
     paths: Paths,
     catalogue: Catalogue,
-    workshop: Workshop,
+    components: ComponentCache,
     grants: OnceLock<Result<Grants, Error>>,
     audit: OnceLock<Arc<AuditLog>>,
     audit_reads: bool,
@@ -43,7 +43,7 @@ impl Sandbox {
         Ok(Arc::new(Self {
             catalogue: Catalogue::new(&paths),
             paths,
-            workshop: Workshop::new()?,
+            components: ComponentCache::new()?,
             grants: OnceLock::new(),
             audit: OnceLock::new(),
             audit_reads,
@@ -57,11 +57,11 @@ impl Sandbox {
 
     /// The engine, for reading components.
     pub fn engine(&self) -> &Engine {
-        self.workshop.engine()
+        self.components.engine()
     }
 
-    pub(super) fn workshop(&self) -> &Workshop {
-        &self.workshop
+    pub(super) fn components(&self) -> &ComponentCache {
+        &self.components
     }
 
     /// Where everything is.
@@ -126,7 +126,7 @@ impl Sandbox {
         let grant = self.grants()?.for_plugin(plugin, request)?;
         let code = plugin.memory_of_code()?;
         check_code(&plugin.name, code, &grant.limits)?;
-        Ok((grant, code, self.workshop.prepare(plugin)?))
+        Ok((grant, code, self.components.prepare(plugin)?))
     }
 
     /// The audit log, for the operations of one subject.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use weir_files::Paths;
-use weir_files::ownership::{self, Untrusted};
+use weir_files::file_trust::{self, Untrusted};
 use weir_grant::document::Digest;
 
 /// Among the plugins' directories. No plugin has a name that begins with a dot.
@@ -40,7 +40,7 @@ impl Key {
     /// The key that was made before. Errors: there is none, or others could have read it.
     pub(super) fn of_node(paths: &Paths) -> Result<Self, NoKey> {
         let path = paths.plugins().join(KEY);
-        let file = ownership::open(&path, paths.root()).map_err(|error| match error {
+        let file = file_trust::open(&path, paths.root()).map_err(|error| match error {
             Untrusted::Unreadable(error) => NoKey::Unreadable(path.clone(), error),
             Untrusted::Exposed(found) => NoKey::Untrusted(path.clone(), found.to_string()),
         })?;

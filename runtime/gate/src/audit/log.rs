@@ -10,7 +10,7 @@ use std::sync::Once;
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, Flock, FlockArg, fallocate};
 use weir_files::Paths;
-use weir_files::ownership::{self, Exposed, Owner};
+use weir_files::file_trust::{self, Exposed, Owner};
 
 /// So many bytes of records are kept in memory for a log that cannot be written.
 const MOST_KEPT: u64 = 8 << 20;
@@ -101,7 +101,7 @@ impl Log {
         if !fs::metadata(spool).is_ok_and(|metadata| metadata.len() > 0) {
             return;
         }
-        let Ok(kept) = ownership::open_log(spool, 0o600) else {
+        let Ok(kept) = file_trust::open_log(spool, 0o600) else {
             return;
         };
         // Another process is at it.
@@ -122,10 +122,10 @@ fn say(why: &str, what: &str) {
 
 /// Opened for appending, in a directory that nobody else can write.
 fn open(path: &Path) -> Result<File, String> {
-    let file = ownership::open_log(path, 0o640).map_err(|e| e.to_string())?;
+    let file = file_trust::open_log(path, 0o640).map_err(|e| e.to_string())?;
     let directory = path.parent().unwrap_or(Path::new("/"));
     let metadata = fs::metadata(directory).map_err(|e| e.to_string())?;
-    let checked = ownership::check(&metadata, Owner::UserOrRoot);
+    let checked = file_trust::check(&metadata, Owner::UserOrRoot);
     checked.map_err(|foreign| {
         let exposed = Exposed::new(directory, foreign);
         format!("{exposed}: {}", exposed.remedy())
@@ -134,7 +134,7 @@ fn open(path: &Path) -> Result<File, String> {
 }
 
 fn keep(spool: &Path, lines: &[u8]) -> Result<(), String> {
-    let file = ownership::open_log(spool, 0o600).map_err(|e| e.to_string())?;
+    let file = file_trust::open_log(spool, 0o600).map_err(|e| e.to_string())?;
     // Not while another process writes what is kept to the log, and empties the file.
     let mut file = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, e)| e.to_string())?;
     let length = file.metadata().map_err(|e| e.to_string())?.len();

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use weir_files::ownership;
+use weir_files::file_trust;
 use weir_gate::misleads;
 
 /// Writes JSON Lines, one append each, until the grant's bound is used up.
@@ -92,7 +92,7 @@ impl Log {
     fn append(&mut self, line: &[u8]) {
         // A log that cannot be written must not keep a container from its network.
         if self.file.is_none() {
-            self.file = ownership::open_log(&self.path, 0o640).ok();
+            self.file = file_trust::open_log(&self.path, 0o640).ok();
         }
         if let Some(file) = &mut self.file {
             let _ = file.write_all(line);

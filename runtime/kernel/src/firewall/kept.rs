@@ -13,7 +13,7 @@ use crate::netlink::NetfilterSocket;
 
 /// Where a rule is put, with the handle of the one beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum RulePosition {
     First,
     Last,
     Before(u64),
@@ -30,7 +30,10 @@ pub(super) fn generation(socket: &mut NetfilterSocket) -> Result<u32, Error> {
 }
 
 /// The rules that are missing, in the order in which they are to be put in their places. A rule is known by its comment.
-pub(super) fn missing<'r>(wanted: Vec<&'r Rule>, present: &[Rule]) -> Vec<(&'r Rule, Place)> {
+pub(super) fn missing<'r>(
+    wanted: Vec<&'r Rule>,
+    present: &[Rule],
+) -> Vec<(&'r Rule, RulePosition)> {
     let found = find(&wanted, present);
     let mut missing = Vec::new();
     let mut start = 0;
@@ -42,9 +45,11 @@ pub(super) fn missing<'r>(wanted: Vec<&'r Rule>, present: &[Rule]) -> Vec<(&'r R
         let behind = found.get(end).copied().flatten();
         match (before, behind) {
             // The last one first: each comes right behind the same rule.
-            (Some(handle), _) => missing.extend(run.rev().map(|r| (r, Place::Behind(handle)))),
-            (None, Some(handle)) => missing.extend(run.map(|r| (r, Place::Before(handle)))),
-            (None, None) => missing.extend(run.map(|r| (r, Place::Last))),
+            (Some(handle), _) => {
+                missing.extend(run.rev().map(|r| (r, RulePosition::Behind(handle))))
+            }
+            (None, Some(handle)) => missing.extend(run.map(|r| (r, RulePosition::Before(handle)))),
+            (None, None) => missing.extend(run.map(|r| (r, RulePosition::Last))),
         }
         start = end + 1;
     }
@@ -84,10 +89,10 @@ mod tests {
         for (rule, place) in missing(wanted.iter().collect(), &chain.clone()) {
             let at = |handle| chain.iter().position(|rule| rule.handle == Some(handle));
             let at = match place {
-                Place::First => 0,
-                Place::Last => chain.len(),
-                Place::Before(handle) => at(handle).expect("a rule"),
-                Place::Behind(handle) => at(handle).expect("a rule") + 1,
+                RulePosition::First => 0,
+                RulePosition::Last => chain.len(),
+                RulePosition::Before(handle) => at(handle).expect("a rule"),
+                RulePosition::Behind(handle) => at(handle).expect("a rule") + 1,
             };
             let handle = None;
             chain.insert(

@@ -14,7 +14,7 @@ use weir_grant::firewall::{
 };
 
 use super::family::{CHAIN_TYPES, hooks, protocol_family};
-use super::kept::{self, Place};
+use super::kept::{self, RulePosition};
 use super::kind::{Kind, SUBSYSTEM};
 use super::read::Reader;
 use super::set::{self, Entry, Schema};
@@ -109,8 +109,8 @@ impl<'a> Transaction<'a> {
             Command::CreateChain(chain) => self.new_chain(chain, CREATE | EXCLUSIVE),
             Command::DeleteChain(name) => self.delete_chain(name),
             Command::FlushChain(name) => self.delete_rules(name, None),
-            Command::AppendRule(rule) => self.new_rule(rule, Place::Last),
-            Command::InsertRule(rule) => self.new_rule(rule, Place::First),
+            Command::AppendRule(rule) => self.new_rule(rule, RulePosition::Last),
+            Command::InsertRule(rule) => self.new_rule(rule, RulePosition::First),
             Command::KeepRules(rules) => self.keep_rules(rules),
             Command::DeleteRule(rule) => self.delete_rules(&rule.chain, Some(rule.handle)),
             Command::AddSet(set) => self.new_set(set, CREATE),
@@ -229,7 +229,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    fn new_rule(&mut self, rule: &Rule, place: Place) -> Result<(), Error> {
+    fn new_rule(&mut self, rule: &Rule, place: RulePosition) -> Result<(), Error> {
         self.ensure_table()?;
         let expressions = rule::expressions(self.apply.family, rule)?;
         self.rule_bytes += expressions.bytes().len();
@@ -240,8 +240,8 @@ impl<'a> Transaction<'a> {
         }
         let table = self.apply.table.as_bytes();
         let flags = match place {
-            Place::Last | Place::Behind(_) => CREATE | ECHO | APPEND,
-            Place::First | Place::Before(_) => CREATE | ECHO,
+            RulePosition::Last | RulePosition::Behind(_) => CREATE | ECHO | APPEND,
+            RulePosition::First | RulePosition::Before(_) => CREATE | ECHO,
         };
         self.message(Kind::NewRule, flags, |bytes| {
             let mut list = PushRuleAttrs::new(bytes)
@@ -250,7 +250,7 @@ impl<'a> Transaction<'a> {
                 .nested_expressions();
             list.as_vec_mut().extend(expressions.bytes());
             let mut attributes = list.end_nested();
-            if let Place::Behind(handle) | Place::Before(handle) = place {
+            if let RulePosition::Behind(handle) | RulePosition::Before(handle) = place {
                 push_position(attributes.as_vec_mut(), handle);
             }
             if let Some(text) = &rule.comment {

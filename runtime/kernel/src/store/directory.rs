@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use weir_files::ownership::{self, Foreign, Owner};
+use weir_files::file_trust::{self, Foreign, Owner};
 use weir_files::rename::{exchange, rename_new};
 
 use super::{is_key, spare};
@@ -59,13 +59,13 @@ impl Directory {
         let Some(parent_handle) = open_parent(parent, missing)? else {
             return Ok(None);
         };
-        check_owner(parent, &parent_handle, Place::Parent)?;
+        check_owner(parent, &parent_handle, Role::Parent)?;
         let path = parent.join(name);
         let parent = Dir::from_std_file(parent_handle);
         let Some(handle) = open_child(&parent, name, &path, missing)? else {
             return Ok(None);
         };
-        check_owner(&path, &handle, Place::Store)?;
+        check_owner(&path, &handle, Role::Store)?;
         let dir = Dir::from_std_file(handle.try_clone()?);
         Ok(Some(Self { path, dir, handle }))
     }
@@ -166,20 +166,20 @@ fn not_opened(path: &Path, error: io::Error) -> Error {
 
 /// What is checked of a directory depends on what it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Role {
     /// May be root's, and may be writable for others who cannot replace what is not theirs.
     Parent,
     Store,
 }
 
-fn check_owner(path: &Path, handle: &File, place: Place) -> Result<(), Error> {
+fn check_owner(path: &Path, handle: &File, place: Role) -> Result<(), Error> {
     let shown = path.display();
     let metadata = handle.metadata()?;
     let (owner, kept) = match place {
-        Place::Parent => (Owner::UserOrRoot, metadata.mode() & STICKY != 0),
-        Place::Store => (Owner::User, false),
+        Role::Parent => (Owner::UserOrRoot, metadata.mode() & STICKY != 0),
+        Role::Store => (Owner::User, false),
     };
-    match ownership::check(&metadata, owner) {
+    match file_trust::check(&metadata, owner) {
         Err(Foreign::Owner { owner, user }) => Err(Error::invalid(format!(
             "the directory `{shown}` belongs to user {owner}, and a store must belong to user \
              {user}, as whom weir runs: look at what is in it, then `chown {user} {shown}`"

@@ -68,7 +68,7 @@ impl Networks {
         let mut selector = TcU32Selector::default();
         selector.flags = TcU32SelectorFlags::Terminal;
         selector.keys = match self.family() {
-            Some(family) => self.keys(&Place::of(family)),
+            Some(family) => self.keys(&AddressFields::of(family)),
             // tc(8) writes "every packet" as a word of which no bit counts.
             None => vec![TcU32Key::default()],
         };
@@ -77,7 +77,7 @@ impl Networks {
         selector
     }
 
-    fn keys(&self, place: &Place) -> Vec<TcU32Key> {
+    fn keys(&self, place: &AddressFields) -> Vec<TcU32Key> {
         let source = self.source.iter().map(|network| (place.source, network));
         let destination = self.destination.iter();
         let destination = destination.map(|network| (place.destination, network));
@@ -93,8 +93,8 @@ impl Networks {
             return None;
         }
         let place = match protocol {
-            IPV4 => Place::of(Family::Ipv4),
-            IPV6 => Place::of(Family::Ipv6),
+            IPV4 => AddressFields::of(Family::Ipv4),
+            IPV6 => AddressFields::of(Family::Ipv6),
             ALL => return Self::everything(selector),
             _ => return None,
         };
@@ -124,13 +124,13 @@ impl Networks {
 }
 
 /// Where the addresses stand in an IP header, and how long they are, in bytes.
-struct Place {
+struct AddressFields {
     source: usize,
     destination: usize,
     length: usize,
 }
 
-impl Place {
+impl AddressFields {
     fn of(family: Family) -> Self {
         match family {
             Family::Ipv4 => Self {
@@ -184,7 +184,7 @@ struct Compared {
 
 impl Compared {
     /// Adds a word, if it is one of the address that begins at `start`.
-    fn add(&mut self, start: usize, place: &Place, key: &TcU32Key) -> bool {
+    fn add(&mut self, start: usize, place: &AddressFields, key: &TcU32Key) -> bool {
         let distance = usize::try_from(key.off)
             .ok()
             .and_then(|at| at.checked_sub(start));
@@ -199,7 +199,7 @@ impl Compared {
     }
 
     /// The network, if one is given; the outer none for a mask that is no prefix.
-    fn network(&self, place: &Place) -> Option<Option<IpNet>> {
+    fn network(&self, place: &AddressFields) -> Option<Option<IpNet>> {
         if !self.is_given {
             return Some(None);
         }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use weir_cni::{AddResult, Command, Error, PluginConfig, from_json_assuming};
 use weir_host::printable;
-use weir_kernel::program::Ended;
+use weir_kernel::exec::Ended;
 
 use super::codes;
 

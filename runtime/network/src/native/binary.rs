@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use nix::libc;
 use weir_cni::{Error, validate_plugin_type};
 use weir_grant::document::Digest;
-use weir_kernel::program::{Sealed, Unfit};
+use weir_kernel::exec::{Sealed, Unfit};
 
 use super::codes;
 

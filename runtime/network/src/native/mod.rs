@@ -19,7 +19,7 @@ use weir_gate::{Audit, Gate, Outcome, Permit, Refusal, Subject};
 use weir_grant::native::Execute;
 use weir_grant::{Capabilities, Invocation};
 use weir_host::Log;
-use weir_kernel::program::{self, Call, MOST_MESSAGES};
+use weir_kernel::exec::{self, Call, MOST_MESSAGES};
 use weir_sandbox::Sandbox;
 use weir_sandbox::codes::unrecorded;
 
@@ -301,11 +301,11 @@ impl Outcome for Failure {
     }
 }
 
-impl From<program::Error> for Failure {
-    fn from(error: program::Error) -> Self {
+impl From<exec::Error> for Failure {
+    fn from(error: exec::Error) -> Self {
         let what = error.to_string();
         match error {
-            program::Error::Killed { messages, .. } => {
+            exec::Error::Killed { messages, .. } => {
                 let said = answer::said("standard error", &messages).unwrap_or_default();
                 Self::Failed(Error::new(codes::KILLED, what).with_details(said))
             }
@@ -327,11 +327,11 @@ impl From<Failure> for Error {
 /// Runs it to its end; what it says on standard error is for the log.
 fn run(
     permit: &Permit<Execute>,
-    program: &program::Sealed,
+    program: &exec::Sealed,
     call: &Call,
     log: &mut Log,
-) -> Result<program::Ended, program::Error> {
-    let ran = program::run(permit, program, call);
+) -> Result<exec::Ended, exec::Error> {
+    let ran = exec::run(permit, program, call);
     let messages = match &ran {
         Ok(ended) => &ended.messages,
         Err(error) => error.messages(),

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use serde_json::json;
 use weir_cni::{Command, Error};
-use weir_files::ownership::{self, Untrusted};
+use weir_files::file_trust::{self, Untrusted};
 use weir_gate::{Audit, Gate, Subject};
 use weir_grant::native::{Execute, NativeLimits, NativePlugin};
 use weir_grant::pattern::Pattern;
 use weir_grant::{Capabilities, Invocation};
 use weir_host::Log;
-use weir_kernel::program::{Call, Ended, MOST_MESSAGES};
+use weir_kernel::exec::{Call, Ended, MOST_MESSAGES};
 use weir_sandbox::{Sandbox, own_digest};
 
 use super::answer;
@@ -43,7 +43,7 @@ impl Successor {
     /// The program of a plugin or a tool at this path. Errors: `codes::UNFIT` for one that others can have written, that
     /// is not a program, or that is weir itself.
     pub fn open(name: &str, path: &Path, root: &Path) -> Result<Self, Error> {
-        let file = ownership::open(path, root).map_err(|untrusted| match untrusted {
+        let file = file_trust::open(path, root).map_err(|untrusted| match untrusted {
             Untrusted::Unreadable(error) => unfit(name, path, &error),
             Untrusted::Exposed(exposed) => {
                 let what = format!("`{}` is not trusted: {exposed}", path.display());

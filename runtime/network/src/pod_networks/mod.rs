@@ -16,13 +16,13 @@ use weir_grant::mistake::expected_one_of;
 use weir_sandbox::Sandbox;
 
 use self::names::Names;
-use self::record::{Book, Entry};
+use self::record::{RecordedAttachment, Records};
 use super::attachment::Attachment;
 use super::failures::together;
 use super::in_order::Left;
 use super::list::Network;
+use super::multi_network::{self, Member};
 use super::settings::{Interface, PodNetwork, Settings};
-use super::several::{self, Member};
 
 /// Which networks are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct Attached {
 /// The named networks of a node.
 pub struct PodNetworks {
     sandbox: Arc<Sandbox>,
-    book: Book,
+    records: Records,
     /// For native plugins.
     bin_dirs: Vec<PathBuf>,
 }
@@ -53,7 +53,7 @@ impl PodNetworks {
     /// The node's. `bin_dirs` have native plugins; where there are none, no native plugin runs.
     pub fn new(sandbox: &Arc<Sandbox>, bin_dirs: Vec<PathBuf>) -> Self {
         Self {
-            book: Book::new(sandbox.paths()),
+            records: Records::new(sandbox.paths()),
             sandbox: Arc::clone(sandbox),
             bin_dirs,
         }
@@ -77,13 +77,13 @@ impl PodNetworks {
         capability_args: &Map<String, Value>,
     ) -> Result<Vec<Attached>, Error> {
         let networks = self.chosen(choice)?;
-        let entries = self.book.change(&container.container_id, |entries| {
+        let entries = self.records.change(&container.container_id, |entries| {
             let new = name_each(&networks, choice, container, entries, capability_args)?;
             entries.extend(new.iter().cloned());
             Ok(new)
         })?;
         let members = self.members(&entries)?;
-        match several::add(&members, container) {
+        match multi_network::add(&members, container) {
             Ok(results) => Ok(attached(members, results)),
             Err(failed) => {
                 self.keep_left(container, &entries, &failed.left)?;
@@ -99,7 +99,7 @@ impl PodNetworks {
     pub fn del(&self, choice: &Choice, container: &Attachment) -> Result<(), Error> {
         let entries = self.recorded(choice, container)?;
         let members = self.members(&entries)?;
-        let failures = several::del(&members, container);
+        let failures = multi_network::del(&members, container);
         let is_left = |at: usize| failures.iter().any(|(place, _)| *place == at);
         let gone = entries.iter().enumerate().filter(|(at, _)| !is_left(*at));
         self.forget(container, gone.map(|(_, entry)| entry).collect())?;
@@ -119,7 +119,7 @@ impl PodNetworks {
             return Err(Error::unknown_container(&container.container_id)
                 .with_details("it was attached to none of these networks with `weir net add`"));
         }
-        several::check(&self.members(&entries)?, container)
+        multi_network::check(&self.members(&entries)?, container)
     }
 
     fn chosen(&self, choice: &Choice) -> Result<Vec<PodNetwork>, Error> {
@@ -143,8 +143,12 @@ impl PodNetworks {
     }
 
     /// The attachments of a container to the chosen networks, in the order in which they were made.
-    fn recorded(&self, choice: &Choice, container: &Attachment) -> Result<Vec<Entry>, Error> {
-        let mut entries = self.book.entries(&container.container_id)?;
+    fn recorded(
+        &self,
+        choice: &Choice,
+        container: &Attachment,
+    ) -> Result<Vec<RecordedAttachment>, Error> {
+        let mut entries = self.records.entries(&container.container_id)?;
         match choice {
             Choice::Defaults => entries.retain(|entry| entry.default),
             Choice::Named(named) => {
@@ -170,11 +174,11 @@ impl PodNetworks {
         }
     }
 
-    fn members(&self, entries: &[Entry]) -> Result<Vec<Member>, Error> {
+    fn members(&self, entries: &[RecordedAttachment]) -> Result<Vec<Member>, Error> {
         entries.iter().map(|entry| self.member(entry)).collect()
     }
 
-    fn member(&self, entry: &Entry) -> Result<Member, Error> {
+    fn member(&self, entry: &RecordedAttachment) -> Result<Member, Error> {
         let network = Network::new(&self.sandbox, entry.list()?, entry.capability_args.clone());
         Ok(Member {
             network: network.with_native(self.bin_dirs.clone()),
@@ -182,11 +186,11 @@ impl PodNetworks {
         })
     }
 
-    fn forget(&self, container: &Attachment, gone: Vec<&Entry>) -> Result<(), Error> {
+    fn forget(&self, container: &Attachment, gone: Vec<&RecordedAttachment>) -> Result<(), Error> {
         if gone.is_empty() {
             return Ok(());
         }
-        self.book.change(&container.container_id, |entries| {
+        self.records.change(&container.container_id, |entries| {
             entries.retain(|entry| !gone.contains(&entry));
             Ok(())
         })
@@ -196,10 +200,10 @@ impl PodNetworks {
     fn keep_left(
         &self,
         container: &Attachment,
-        entries: &[Entry],
+        entries: &[RecordedAttachment],
         left: &[Left],
     ) -> Result<(), Error> {
-        let kept = |entry: Entry| {
+        let kept = |entry: RecordedAttachment| {
             let Some(own) = entries.iter().position(|own| *own == entry) else {
                 return Some(entry);
             };
@@ -209,7 +213,7 @@ impl PodNetworks {
                 None => entry,
             })
         };
-        self.book.change(&container.container_id, |present| {
+        self.records.change(&container.container_id, |present| {
             *present = present.drain(..).filter_map(kept).collect();
             Ok(())
         })
@@ -259,9 +263,9 @@ fn name_each(
     networks: &[PodNetwork],
     choice: &Choice,
     container: &Attachment,
-    present: &[Entry],
+    present: &[RecordedAttachment],
     capability_args: &Map<String, Value>,
-) -> Result<Vec<Entry>, Error> {
+) -> Result<Vec<RecordedAttachment>, Error> {
     let reserved = present.iter().map(|entry| entry.interface.clone());
     let mut names = Names::new(container, reserved.collect())?;
     let entry = |network: &PodNetwork| {
@@ -275,7 +279,7 @@ fn name_each(
                 twice.network
             )));
         }
-        Ok(Entry {
+        Ok(RecordedAttachment {
             network: network.name().to_owned(),
             interface,
             default: *choice == Choice::Defaults,

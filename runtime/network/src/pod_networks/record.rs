@@ -10,13 +10,13 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use weir_cni::{Error, NetworkConfigList};
-use weir_files::ownership::{self, Exposed, Untrusted};
+use weir_files::file_trust::{self, Exposed, Untrusted};
 use weir_files::{Durability, Paths};
 
 /// One attachment, which is there or is going to be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct Entry {
+pub(super) struct RecordedAttachment {
     pub(super) network: String,
     pub(super) interface: String,
     /// Whether it was attached as one of the defaults.
@@ -27,7 +27,7 @@ pub(super) struct Entry {
     pub(super) capability_args: Map<String, Value>,
 }
 
-impl Entry {
+impl RecordedAttachment {
     /// Whether it is the attachment of that network with that interface.
     pub(super) fn is(&self, network: &str, interface: &str) -> bool {
         self.network == network && self.interface == interface
@@ -55,17 +55,17 @@ impl Entry {
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    attachments: Vec<Entry>,
+    attachments: Vec<RecordedAttachment>,
 }
 
 /// The records of all containers.
-pub(super) struct Book {
+pub(super) struct Records {
     directory: PathBuf,
     /// Below which it is.
     root: PathBuf,
 }
 
-impl Book {
+impl Records {
     pub(super) fn new(paths: &Paths) -> Self {
         Self {
             directory: paths.net(),
@@ -75,18 +75,18 @@ impl Book {
 
     /// A container's attachments, in the order in which they were made. Errors: code 5, also for a record that somebody
     /// else than root or weir's user can have written; code 6 for one that is damaged.
-    pub(super) fn entries(&self, container_id: &str) -> Result<Vec<Entry>, Error> {
+    pub(super) fn entries(&self, container_id: &str) -> Result<Vec<RecordedAttachment>, Error> {
         read(&self.path(container_id), &self.root)
     }
 
     /// Changes a container's attachments, while nobody else does. They are on the disk when this returns,
     /// and as they were where `change` fails.
     ///
-    /// Errors: what `change` has; as [`Book::entries`].
+    /// Errors: what `change` has; as [`Records::entries`].
     pub(super) fn change<T>(
         &self,
         container_id: &str,
-        change: impl FnOnce(&mut Vec<Entry>) -> Result<T, Error>,
+        change: impl FnOnce(&mut Vec<RecordedAttachment>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let path = self.path(container_id);
         let _lock = lock(&self.directory).map_err(|e| failed(&self.directory, &e))?;
@@ -105,8 +105,8 @@ impl Book {
     }
 }
 
-fn read(path: &Path, root: &Path) -> Result<Vec<Entry>, Error> {
-    let file = match ownership::open(path, root) {
+fn read(path: &Path, root: &Path) -> Result<Vec<RecordedAttachment>, Error> {
+    let file = match file_trust::open(path, root) {
         Err(error) if error.is_missing() => return Ok(Vec::new()),
         Err(Untrusted::Unreadable(error)) => return Err(failed(path, &error)),
         Err(Untrusted::Exposed(exposed)) => return Err(untrusted(path, &exposed)),

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use weir_cni::Error;
 use weir_files::Paths;
-use weir_files::ownership::{self, Untrusted};
+use weir_files::file_trust::{self, Untrusted};
 use weir_grant::mistake::{Mistake, Position};
 use weir_grant::native::NativePlugin;
 use weir_grant::reading::{self, MOST_BYTES};
@@ -40,7 +40,7 @@ impl Settings {
     /// Errors: `codes::SETTINGS`, with file, line and column of all that is wrong with it.
     pub fn load(paths: &Paths) -> Result<Self, Error> {
         let path = paths.configuration();
-        let file = match ownership::open(&path, paths.root()) {
+        let file = match file_trust::open(&path, paths.root()) {
             Err(error) if error.is_missing() => return Ok(Self::default()),
             file => file.map_err(|e| unusable(&path, &e))?,
         };

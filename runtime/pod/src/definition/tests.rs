@@ -245,8 +245,8 @@ fn npwg_3_4_2_1_the_example_of_name_injection() {
         r#"{ "cniVersion": "0.3.0", "type": "awesome-plugin" }"#,
     )
     .unwrap();
-    let execution = weir_cni::Execution::Add { prev_result: None };
-    let sent = list.execution_config(&list.plugins[0], &Default::default(), execution);
+    let call = weir_cni::Execution::Add { prev_result: None };
+    let sent = list.execution_config(&list.plugins[0], &Default::default(), call);
     assert_eq!(
         sent.unwrap().into_value(),
         json!({

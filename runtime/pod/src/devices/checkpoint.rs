@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Deserialize;
-use weir_files::ownership::{self, Exposed, Untrusted};
+use weir_files::file_trust::{self, Exposed, Untrusted};
 
 /// Of a node with very many devices it has a tenth of that.
 const MOST_BYTES: u64 = 16 << 20;
@@ -58,7 +58,7 @@ pub(super) fn read(
 }
 
 fn content(file: &Path, root: &Path) -> Result<Vec<u8>, Fault> {
-    let file = match ownership::open(file, root) {
+    let file = match file_trust::open(file, root) {
         Err(error) if error.is_missing() => return Err(Fault::Missing),
         Err(Untrusted::Unreadable(error)) => return Err(Fault::Unreadable(error)),
         Err(Untrusted::Exposed(exposed)) => return Err(Fault::Exposed(exposed)),

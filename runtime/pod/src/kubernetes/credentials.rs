@@ -11,7 +11,7 @@ use kube::config::{AuthInfo, Cluster, Kubeconfig};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use weir_files::Paths;
-use weir_files::ownership::{self, Untrusted};
+use weir_files::file_trust::{self, Untrusted};
 
 use super::tls::Identity;
 use super::user;
@@ -134,7 +134,7 @@ fn by_kubeconfig(place: &Path, paths: &Paths) -> Result<Config, String> {
 ///
 /// Errors: where it cannot be read, or somebody else than root could have written it.
 fn read(path: &Path, paths: &Paths) -> Result<String, String> {
-    let file = ownership::open(path, paths.root()).map_err(|e| untrusted(&e))?;
+    let file = file_trust::open(path, paths.root()).map_err(|e| untrusted(&e))?;
     io::read_to_string(file).map_err(|error| error.to_string())
 }
 
@@ -189,7 +189,7 @@ impl Files<'_> {
             true => self.paths.resolve(path),
             false => self.directory.join(path),
         };
-        ownership::open(&place, self.paths.root())
+        file_trust::open(&place, self.paths.root())
             .map_err(|e| format!("{key} {}: {}", place.display(), untrusted(&e)))?;
         *file = Some(place.to_string_lossy().into_owned());
         Ok(())

@@ -10,19 +10,19 @@ use super::super::codes;
 use super::super::configuration::{ClusterNetwork, Configuration};
 use super::super::reference::Reference;
 use super::definitions::Definitions;
-use super::{Circumstances, Wanted, request};
+use super::{PlanContext, Wanted, request};
 
 /// The networks, the default one first.
 pub(super) fn networks(
-    of: Circumstances<'_>,
+    context: PlanContext<'_>,
     definitions: &mut Definitions<'_>,
 ) -> Result<Vec<Wanted>, Error> {
-    let mut networks = vec![default_network(of, definitions)?];
-    let delegates = of.configuration.delegates.iter().cloned();
+    let mut networks = vec![default_network(context, definitions)?];
+    let delegates = context.configuration.delegates.iter().cloned();
     networks.extend(delegates.map(Wanted::plain));
-    if !is_of_the_system(of) {
-        for name in &of.configuration.default_networks {
-            let network = named(name, "defaultNetworks", of, definitions)?;
+    if !is_of_the_system(context) {
+        for name in &context.configuration.default_networks {
+            let network = named(name, "defaultNetworks", context, definitions)?;
             networks.push(network);
         }
     }
@@ -31,34 +31,39 @@ pub(super) fn networks(
 
 /// The cluster-wide default network alone, as STATUS asks for it.
 pub(super) fn cluster_network(
-    of: Circumstances<'_>,
+    context: PlanContext<'_>,
     definitions: &mut Definitions<'_>,
 ) -> Result<Wanted, Error> {
-    match &of.configuration.cluster_network {
+    match &context.configuration.cluster_network {
         ClusterNetwork::Given(list) => Ok(Wanted::plain(list.clone())),
-        ClusterNetwork::Named(name) => named(name, "clusterNetwork", of, definitions),
+        ClusterNetwork::Named(name) => named(name, "clusterNetwork", context, definitions),
     }
 }
 
 /// The network in place of the default one that the pod names, or the default one.
 fn default_network(
-    of: Circumstances<'_>,
+    context: PlanContext<'_>,
     definitions: &mut Definitions<'_>,
 ) -> Result<Wanted, Error> {
-    let configuration = of.configuration;
-    let instead = match of.pod {
+    let configuration = context.configuration;
+    let instead = match context.pod {
         Some(pod) => request::default_network(pod, configuration)?,
         None => None,
     };
     match instead {
-        Some(element) => definitions.of_element(element, of.conf_dir()),
-        None => cluster_network(of, definitions),
+        Some(element) => definitions.of_element(element, context.conf_dir()),
+        None => cluster_network(context, definitions),
     }
 }
 
-fn is_of_the_system(of: Circumstances<'_>) -> bool {
-    let is_system = |pod: &Pod| of.configuration.system_namespaces.contains(&pod.namespace);
-    of.pod.is_some_and(is_system)
+fn is_of_the_system(context: PlanContext<'_>) -> bool {
+    let is_system = |pod: &Pod| {
+        context
+            .configuration
+            .system_namespaces
+            .contains(&pod.namespace)
+    };
+    context.pod.is_some_and(is_system)
 }
 
 /// A network as `clusterNetwork` and `defaultNetworks` name it: a path, a NetworkAttachmentDefinition in
@@ -66,25 +71,25 @@ fn is_of_the_system(of: Circumstances<'_>) -> bool {
 fn named(
     name: &str,
     key: &str,
-    of: Circumstances<'_>,
+    context: PlanContext<'_>,
     definitions: &mut Definitions<'_>,
 ) -> Result<Wanted, Error> {
-    let configuration = of.configuration;
+    let configuration = context.configuration;
     if Configuration::is_path(name) {
-        let path = of.paths.resolve(Path::new(name));
-        let list = at_path(Place::of_owner(&path, of.paths.root()), path.is_dir());
+        let path = context.paths.resolve(Path::new(name));
+        let list = at_path(Place::of_owner(&path, context.paths.root()), path.is_dir());
         return list.map(Wanted::plain).map_err(|e| within(e, key, name));
     }
     let reference = Reference::new(&configuration.namespace, name).ok();
     if let Some(reference) = &reference
-        && let Some(found) = definitions.find(reference, of.conf_dir())?
+        && let Some(found) = definitions.find(reference, context.conf_dir())?
     {
         return Ok(found);
     }
-    let on_disk = network::find(of.conf_dir(), name);
+    let on_disk = network::find(context.conf_dir(), name);
     on_disk.map(Wanted::plain).map_err(|error| {
         let error = within(error, key, name);
-        match (of.cluster, reference) {
+        match (context.cluster, reference) {
             (Some(_), Some(reference)) => also_no_definition(error, &reference),
             _ => error,
         }

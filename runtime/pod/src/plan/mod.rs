@@ -18,8 +18,8 @@ use weir_network::{Place, Source};
 use super::cluster::{Cluster, Event, Pod};
 use super::configuration::Configuration;
 use super::devices::{self, Devices, info};
-use super::hand_out::{self, hand_out};
 use super::reference::Reference;
+use super::runtime_config::{self, runtime_config};
 use super::selection::Element;
 use definitions::Definitions;
 
@@ -48,7 +48,7 @@ pub(crate) struct Planned {
 impl Planned {
     /// What the pod asks for, in its annotation or through the runtime.
     pub(crate) fn asked(&self) -> Vec<Request> {
-        hand_out::asked(self.element.as_ref(), &self.capability_args)
+        runtime_config::asked(self.element.as_ref(), &self.capability_args)
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Plan {
 
 /// What a plan is made from.
 #[derive(Clone, Copy)]
-pub(crate) struct Circumstances<'a> {
+pub(crate) struct PlanContext<'a> {
     pub configuration: &'a Configuration,
     pub paths: &'a Paths,
     /// None outside Kubernetes.
@@ -84,7 +84,7 @@ pub(crate) struct Circumstances<'a> {
     pub ifname: &'a str,
 }
 
-impl<'a> Circumstances<'a> {
+impl<'a> PlanContext<'a> {
     /// `confDir`, in which only what nobody but root can have written counts: it is the node's own.
     fn conf_dir(&self) -> Place<'a> {
         Place::of_owner(&self.configuration.conf_dir, self.paths.root())
@@ -96,21 +96,21 @@ impl Plan {
     ///
     /// Errors: those of [`codes`](super::codes), and those of the networks' configurations. Each names the
     /// network, and what of the pod or of the configuration leads to it.
-    pub(crate) fn make(of: Circumstances<'_>) -> Result<Self, Error> {
+    pub(crate) fn new(context: PlanContext<'_>) -> Result<Self, Error> {
         let mut events = Vec::new();
-        let mut definitions = Definitions::new(of.cluster);
-        let mut networks = defaults::networks(of, &mut definitions)?;
-        if let Some(pod) = of.pod {
-            let selected = request::selected(pod, of.configuration, &mut events)?;
-            networks.extend(definitions.of_elements(selected, of.conf_dir())?);
+        let mut definitions = Definitions::new(context.cluster);
+        let mut networks = defaults::networks(context, &mut definitions)?;
+        if let Some(pod) = context.pod {
+            let selected = request::selected(pod, context.configuration, &mut events)?;
+            networks.extend(definitions.of_elements(selected, context.conf_dir())?);
         }
-        let ifnames = interfaces::names(of.ifname, &networks)?;
+        let ifnames = interfaces::names(context.ifname, &networks)?;
         let mut devices = None;
         let mut attachments = Vec::with_capacity(networks.len());
         for (network, ifname) in networks.into_iter().zip(ifnames) {
             let is_default = attachments.is_empty();
-            let device = device(of, &network, &mut devices)?;
-            attachments.push(network.planned(of, ifname, is_default, device)?);
+            let device = device(context, &network, &mut devices)?;
+            attachments.push(network.planned(context, ifname, is_default, device)?);
         }
         Ok(Self {
             attachments,
@@ -121,10 +121,12 @@ impl Plan {
 
 /// The cluster-wide default network alone, and where its configuration comes from.
 ///
-/// Errors: as of [`Plan::make`].
-pub(crate) fn cluster_network(of: Circumstances<'_>) -> Result<(NetworkConfigList, Source), Error> {
-    let mut definitions = Definitions::new(of.cluster);
-    let network = defaults::cluster_network(of, &mut definitions)?;
+/// Errors: as of [`Plan::new`].
+pub(crate) fn cluster_network(
+    context: PlanContext<'_>,
+) -> Result<(NetworkConfigList, Source), Error> {
+    let mut definitions = Definitions::new(context.cluster);
+    let network = defaults::cluster_network(context, &mut definitions)?;
     let source = Source {
         definition: network.text_of().map(ToString::to_string),
         ..Source::default()
@@ -171,7 +173,7 @@ impl Wanted {
     /// The runtime's capability arguments are those of the network that the runtime knows.
     fn planned(
         self,
-        of: Circumstances<'_>,
+        context: PlanContext<'_>,
         ifname: String,
         is_default: bool,
         device: Option<Device>,
@@ -179,11 +181,11 @@ impl Wanted {
         let network = self.name();
         let (list, own_args) = self.handed_out(device.as_ref())?;
         let mut capability_args = match is_default {
-            true => of.configuration.capability_args.clone(),
+            true => context.configuration.capability_args.clone(),
             false => Map::new(),
         };
         capability_args.extend(own_args);
-        let device_info = self.device_info(of, &ifname, device.is_some());
+        let device_info = self.device_info(context, &ifname, device.is_some());
         if let Some(file) = &device_info {
             let file = file.to_string_lossy().into_owned();
             capability_args.insert(info::CAPABILITY.to_owned(), file.into());
@@ -209,8 +211,10 @@ impl Wanted {
     ) -> Result<(NetworkConfigList, Map<String, Value>), Error> {
         let id = device.map(|device| device.id.as_str());
         match (&self.element, &self.definition) {
-            (Some(element), _) => hand_out(&self.list, element, id),
-            (None, Some(definition)) => hand_out(&self.list, &Element::of(definition.clone()), id),
+            (Some(element), _) => runtime_config(&self.list, element, id),
+            (None, Some(definition)) => {
+                runtime_config(&self.list, &Element::of(definition.clone()), id)
+            }
             (None, None) => Ok((self.list.clone(), Map::new())),
         }
     }
@@ -218,7 +222,7 @@ impl Wanted {
     /// Where the plugins tell of the attachment's device: of one that it is of, and of one that they make.
     fn device_info(
         &self,
-        of: Circumstances<'_>,
+        context: PlanContext<'_>,
         ifname: &str,
         has_device: bool,
     ) -> Option<PathBuf> {
@@ -227,7 +231,7 @@ impl Wanted {
         let definition = self.definition.as_ref().filter(|_| is_asked)?;
         Some(info::file_of_attachment(
             definition,
-            of.container_id,
+            context.container_id,
             ifname,
         ))
     }
@@ -235,18 +239,18 @@ impl Wanted {
 
 /// The next device of the resource that a network is of. What the kubelet gave is looked up once.
 fn device(
-    of: Circumstances<'_>,
+    context: PlanContext<'_>,
     network: &Wanted,
     known: &mut Option<Devices>,
 ) -> Result<Option<Device>, Error> {
-    let (Some(pod), Some(resource)) = (of.pod, &network.resource) else {
+    let (Some(pod), Some(resource)) = (context.pod, &network.resource) else {
         return Ok(None);
     };
     let devices = match known {
         Some(devices) => devices,
         None => known.insert(devices::of_pod(
-            of.paths,
-            of.kubelet_uid.unwrap_or(&pod.uid),
+            context.paths,
+            context.kubelet_uid.unwrap_or(&pod.uid),
         )?),
     };
     let id = devices

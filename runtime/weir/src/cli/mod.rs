@@ -17,9 +17,9 @@ mod plugin;
 mod policy;
 mod record;
 mod report;
+mod scratch_node;
 mod standard_output;
 #[cfg(test)]
 mod static_inside;
-mod throwaway;
 
 pub use commands::run;

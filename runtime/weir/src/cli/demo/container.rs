@@ -4,17 +4,17 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::cli::throwaway::{self, Throwaway};
+use crate::cli::scratch_node::{self, ScratchNode};
 
 /// A network namespace at a path, as a container runtime makes it.
 pub struct Container {
     name: &'static str,
-    space: throwaway::Container,
+    space: scratch_node::Container,
 }
 
 impl Container {
     /// Makes a namespace.
-    pub fn create(node: &Throwaway, name: &'static str) -> Result<Self> {
+    pub fn create(node: &ScratchNode, name: &'static str) -> Result<Self> {
         let space = node.container(name)?;
         Ok(Self { name, space })
     }

@@ -12,22 +12,22 @@ use serde_json::Value;
 use weir_files::paths::{Paths, ROOT_VARIABLE};
 
 use super::container::Container;
-use crate::cli::throwaway::Throwaway;
+use crate::cli::scratch_node::ScratchNode;
 
 /// The throw-away node, and weir installed on it.
 pub struct World {
-    node: Throwaway,
+    node: ScratchNode,
 }
 
 impl World {
     /// Enters new namespaces. The process must have one thread.
     pub fn enter() -> Result<Self> {
-        let node = Throwaway::enter("weir demo")?;
+        let node = ScratchNode::enter("weir demo")?;
         Ok(Self { node })
     }
 
     /// The node itself.
-    pub fn node(&self) -> &Throwaway {
+    pub fn node(&self) -> &ScratchNode {
         &self.node
     }
 

@@ -13,7 +13,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use weir_files::rename;
 
-use super::kept;
+use super::replaced;
 use crate::OWN_NAME;
 
 /// The running program, also where its file was replaced or removed meanwhile.
@@ -89,24 +89,24 @@ impl BinDir {
             )),
             exchanged => Ok(exchanged?),
         }?;
-        fs::rename(new, self.path.join(kept::name_of(name)))
+        fs::rename(new, self.path.join(replaced::name_of(name)))
     }
 
     /// Puts back what stood there before, and removes weir's other links. The binary stays.
     pub fn restore(&self) -> Result<Restored> {
         let mut restored = Restored::default();
-        for name in kept::names(&self.path)? {
+        for name in replaced::names(&self.path)? {
             let place = self.path.join(&name);
             let is_free = standing(&place)?.is_none() || is_own_link(&place);
             match is_free {
                 true => {
-                    kept::put_back(&self.path, &name)?;
+                    replaced::put_back(&self.path, &name)?;
                     restored.put_back.push(name);
                 }
                 false => restored.kept.push(name),
             }
         }
-        for name in kept::file_names(&self.path)? {
+        for name in replaced::file_names(&self.path)? {
             if is_own_link(&self.path.join(&name)) {
                 self.remove(&name)?;
                 restored.removed.push(name);
@@ -139,7 +139,7 @@ impl BinDir {
     /// What an interrupted install left: of its own, which is removed, and what it had just taken out
     /// of its place, which is kept.
     fn clear_up(&self) -> Result<()> {
-        for file in kept::file_names(&self.path)? {
+        for file in replaced::file_names(&self.path)? {
             let name = file
                 .strip_prefix('.')
                 .and_then(|f| f.strip_suffix(NEW_SUFFIX));
@@ -149,7 +149,7 @@ impl BinDir {
             let path = self.path.join(&file);
             match name == OWN_NAME || is_own_link(&path) {
                 true => self.remove(&file)?,
-                false => fs::rename(&path, self.path.join(kept::name_of(name)))
+                false => fs::rename(&path, self.path.join(replaced::name_of(name)))
                     .with_context(|| format!("keep `{}`", path.display()))?,
             }
         }
@@ -188,7 +188,7 @@ pub fn has_binary(bin_dir: &Path) -> Result<bool> {
 /// What serves a plugin's name once weir's links are gone: what stands there, or is put back. None where there is nothing.
 pub fn successor(bin_dir: &Path, name: &str) -> Result<Option<PathBuf>> {
     let place = bin_dir.join(name);
-    let kept = bin_dir.join(kept::name_of(name));
+    let kept = bin_dir.join(replaced::name_of(name));
     let look = |path: &Path| {
         let found = standing(path).with_context(|| format!("look at `{}`", path.display()));
         found.map(|found| found.is_some())
@@ -201,8 +201,8 @@ pub fn successor(bin_dir: &Path, name: &str) -> Result<Option<PathBuf>> {
 
 /// The names of weir's links that took no other plugin's place.
 pub fn without_predecessor(bin_dir: &Path) -> Result<Vec<String>> {
-    let kept = kept::names(bin_dir)?;
-    let mut names = kept::file_names(bin_dir)?;
+    let kept = replaced::names(bin_dir)?;
+    let mut names = replaced::file_names(bin_dir)?;
     names.retain(|name| has_link(bin_dir, name) && !kept.contains(name));
     Ok(names)
 }

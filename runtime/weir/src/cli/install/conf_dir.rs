@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use weir_cni::NetworkConfigList;
-use weir_files::ownership::Untrusted;
+use weir_files::file_trust::Untrusted;
 use weir_network as network;
 
-use super::kept::file_names;
+use super::replaced::file_names;
 
 /// What was looked for, or why it is not there (yet).
 pub enum Search<T> {

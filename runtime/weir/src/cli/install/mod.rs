@@ -7,15 +7,15 @@
 mod arguments;
 mod bin_dir;
 mod conf_dir;
+mod config_file;
 mod configuration;
 mod default_network;
 mod handover;
-mod kept;
 mod kubeconfig;
 mod multus;
 mod needed;
 mod node;
-mod small;
+mod replaced;
 mod takeover;
 mod uninstall;
 mod watch;

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_cni::{NetworkConfigList, PluginConfig};
-use weir_files::{Paths, ownership};
+use weir_files::{Paths, file_trust};
 use weir_pod::configuration;
 use weir_pod::multus::Multus;
 
 use super::conf_dir::{Search, configurations, has_type, untrusted};
-use super::kept;
+use super::replaced;
 use crate::OWN_NAME;
 use crate::cli::output::show;
 
@@ -50,8 +50,8 @@ pub fn find(directory: &Path, own: &str, root: &Path) -> Result<Search<Source>> 
             }));
         }
     }
-    for name in kept::names(directory)? {
-        if let Some(text) = read_multus(&directory.join(kept::name_of(&name)), root)? {
+    for name in replaced::names(directory)? {
+        if let Some(text) = read_multus(&directory.join(replaced::name_of(&name)), root)? {
             let is_kept = true;
             return Ok(Search::Found(Source {
                 name,
@@ -72,7 +72,7 @@ fn read_multus(file: &Path, root: &Path) -> Result<Option<String>> {
     if !NetworkConfigList::parse(&text).is_ok_and(|network| is_multus(&network)) {
         return Ok(None);
     }
-    let trusted = ownership::open(file, root).map_err(|error| untrusted(file, error))?;
+    let trusted = file_trust::open(file, root).map_err(|error| untrusted(file, error))?;
     let text = io::read_to_string(trusted).with_context(|| format!("read `{}`", file.display()))?;
     Ok(Some(text))
 }

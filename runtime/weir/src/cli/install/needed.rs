@@ -9,7 +9,7 @@ use weir_network as network;
 
 use super::bin_dir;
 use super::conf_dir::{configurations, is_configuration};
-use super::kept;
+use super::replaced;
 
 /// What Flannel runs where its `delegate` does not say otherwise.
 const OF_FLANNEL: [&str; 2] = ["bridge", "host-local"];
@@ -44,9 +44,9 @@ pub fn check(conf_dir: &Path, own: &str, bin_dir: &Path) -> Result<()> {
 /// The configurations that are there afterwards: those that are not weir's, and those that are put back.
 fn staying(conf_dir: &Path, own: &str) -> Result<Vec<PathBuf>> {
     let mut names = configurations(conf_dir, own)?;
-    let kept = kept::names(conf_dir)?.into_iter();
+    let kept = replaced::names(conf_dir)?.into_iter();
     let comes_back = |name: &String| is_configuration(name) && !conf_dir.join(name).exists();
-    names.extend(kept.filter(comes_back).map(|name| kept::name_of(&name)));
+    names.extend(kept.filter(comes_back).map(|name| replaced::name_of(&name)));
     Ok(names.iter().map(|name| conf_dir.join(name)).collect())
 }
 

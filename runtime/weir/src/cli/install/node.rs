@@ -10,13 +10,13 @@ use weir_files::Paths;
 use super::arguments::{Arguments, DEFAULT_NETWORK};
 use super::bin_dir::{self, BinDir};
 use super::conf_dir::{Search, own_configurations};
+use super::config_file::{self, ConfigFile};
 use super::configuration::{self, NodePaths};
 use super::default_network;
-use super::kept;
 use super::kubeconfig;
 use super::multus;
 use super::plugin_names;
-use super::small::{self, SmallFile};
+use super::replaced;
 use super::takeover::Takeover;
 use crate::OWN_NAME;
 use crate::cli::output::{Answer, complain, say};
@@ -41,7 +41,7 @@ pub enum State {
 
 /// weir's configuration, and Multus' one that it replaces.
 struct Wanted {
-    configuration: SmallFile,
+    configuration: ConfigFile,
     set_aside: Option<String>,
     takeover: Option<Takeover>,
 }
@@ -64,9 +64,9 @@ impl<'a> Node<'a> {
         self.put_plugins(&bin_dir, &mut changes)?;
         fs::create_dir_all(&self.conf_dir)
             .with_context(|| format!("create `{}`", self.conf_dir.display()))?;
-        small::clear_up(&self.conf_dir)?;
+        config_file::clear_up(&self.conf_dir)?;
         if let Some(kubeconfig) = self.kubeconfig()? {
-            small::clear_up(kubeconfig.path.parent().unwrap_or(&self.conf_dir))?;
+            config_file::clear_up(kubeconfig.path.parent().unwrap_or(&self.conf_dir))?;
             changes.put(&kubeconfig)?;
         }
         let wanted = match self.wanted()? {
@@ -109,7 +109,7 @@ impl<'a> Node<'a> {
     fn remove_others(&self, wanted: &Wanted, changes: &mut Changes) -> Result<()> {
         if let Some(name) = &wanted.set_aside {
             let path = self.conf_dir.join(name);
-            fs::rename(&path, self.conf_dir.join(kept::name_of(name)))
+            fs::rename(&path, self.conf_dir.join(replaced::name_of(name)))
                 .with_context(|| format!("set `{}` aside", path.display()))?;
             changes.tell("set aside", &path);
         }
@@ -120,7 +120,7 @@ impl<'a> Node<'a> {
                 changes.tell("removed", &path);
             }
         }
-        small::sync(&self.conf_dir)
+        config_file::sync(&self.conf_dir)
     }
 
     /// Tells what is not as it is to be.
@@ -170,14 +170,14 @@ impl<'a> Node<'a> {
     }
 
     /// None where one that is there is used.
-    fn kubeconfig(&self) -> Result<Option<SmallFile>> {
+    fn kubeconfig(&self) -> Result<Option<ConfigFile>> {
         let node = &self.arguments.node;
         // Multus' configuration names one, but for the thick plugin's.
         let is_given = node.kubeconfig.is_some() || self.is_converted()?;
         if is_given && node.kubeconfig_path.is_none() {
             return Ok(None);
         }
-        Ok(Some(SmallFile {
+        Ok(Some(ConfigFile {
             path: self.kubeconfig_path(),
             content: kubeconfig::of_service_account(&node.service_account)?,
         }))
@@ -240,7 +240,7 @@ impl<'a> Node<'a> {
             ));
         }
         Ok(Search::Found(Wanted {
-            configuration: SmallFile {
+            configuration: ConfigFile {
                 path: self.conf_dir.join(source.converted_name(own)),
                 content: source.convert()?,
             },
@@ -289,7 +289,7 @@ impl<'a> Node<'a> {
             }),
         };
         Ok(Search::Found(Wanted {
-            configuration: SmallFile {
+            configuration: ConfigFile {
                 path: self.conf_dir.join(&node.conf_name),
                 content: configuration::render(&found.network, arguments, &paths),
             },
@@ -312,7 +312,7 @@ impl<'a> Node<'a> {
         ];
         directories.extend(self.kubeconfig_path().parent().map(Path::to_owned));
         // A network's plugins may stand in a directory of the network's name.
-        let names = kept::file_names(&self.conf_dir)?.into_iter();
+        let names = replaced::file_names(&self.conf_dir)?.into_iter();
         directories.extend(names.map(|name| self.conf_dir.join(name)));
         directories.retain(|directory| directory.is_dir());
         Ok(directories)
@@ -326,7 +326,7 @@ struct Changes {
 }
 
 impl Changes {
-    fn put(&mut self, file: &SmallFile) -> Result<()> {
+    fn put(&mut self, file: &ConfigFile) -> Result<()> {
         if file.put()? {
             self.tell("installed", &file.path);
         }

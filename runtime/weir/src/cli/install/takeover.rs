@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use weir_files::{Durability, Paths, ownership};
+use weir_files::{Durability, Paths, file_trust};
 use weir_pod::multus::Multus;
 
 use super::conf_dir::untrusted;
@@ -100,7 +100,7 @@ impl Takeover {
 
     fn read(&self) -> Result<Option<Progress>> {
         let place = &self.place;
-        let file = match ownership::open(place, &self.root) {
+        let file = match file_trust::open(place, &self.root) {
             Err(error) if error.is_missing() => return Ok(None),
             Err(error) => return Err(untrusted(place, error)),
             Ok(file) => file,

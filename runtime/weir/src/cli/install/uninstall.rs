@@ -14,7 +14,7 @@ use super::bin_dir::{BinDir, Restored};
 use super::conf_dir::{configurations, has_type, is_configuration, own_configurations};
 use super::handover::Handover;
 use super::node::KUBECONFIG;
-use super::{kept, needed, small};
+use super::{config_file, needed, replaced};
 use crate::OWN_NAME;
 use crate::cli::output::say;
 
@@ -89,10 +89,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn check_pods(paths: &Paths) -> Result<()> {
     let directory = paths.pods();
     let mut pods = 0;
-    for name in kept::file_names(&directory)? {
+    for name in replaced::file_names(&directory)? {
         let below = directory.join(&name);
         if below.is_dir() {
-            let records = kept::file_names(&below)?;
+            let records = replaced::file_names(&below)?;
             pods += records
                 .iter()
                 .filter(|name| name.ends_with(".json"))
@@ -128,12 +128,12 @@ fn check_configurations(conf_dir: &Path, own: &str) -> Result<()> {
 
 /// Multus' configuration comes back before weir's goes, so that one of both is in force at any moment.
 fn remove_configuration(conf_dir: &Path, own: &str) -> Result<()> {
-    let kept_names = kept::names(conf_dir)?;
+    let kept_names = replaced::names(conf_dir)?;
     for name in kept_names.iter().filter(|name| is_configuration(name)) {
         match conf_dir.join(name).exists() {
-            true => say!("left {}", conf_dir.join(kept::name_of(name)).display()),
+            true => say!("left {}", conf_dir.join(replaced::name_of(name)).display()),
             false => {
-                kept::put_back(conf_dir, name)?;
+                replaced::put_back(conf_dir, name)?;
                 say!("put back {}", conf_dir.join(name).display());
             }
         }
@@ -144,7 +144,7 @@ fn remove_configuration(conf_dir: &Path, own: &str) -> Result<()> {
         say!("removed {}", file.display());
     }
     match conf_dir.is_dir() {
-        true => small::sync(conf_dir),
+        true => config_file::sync(conf_dir),
         false => Ok(()),
     }
 }
@@ -160,7 +160,7 @@ fn remove_kubeconfig(conf_dir: &Path, given: Option<&Path>) -> Result<()> {
         }
     }
     if let Some(directory) = own.parent() {
-        small::clear_up(directory)?;
+        config_file::clear_up(directory)?;
         // Unless somebody else has something there, or it is gone.
         let _ = fs::remove_dir(directory);
     }
@@ -178,7 +178,7 @@ fn tell(bin_dir: &Path, restored: &Restored) {
     for name in &restored.kept {
         say!(
             "left {shown}/{name}, which was put there since, and {shown}/{}",
-            kept::name_of(name)
+            replaced::name_of(name)
         );
     }
 }

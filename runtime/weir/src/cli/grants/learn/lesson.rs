@@ -16,7 +16,7 @@ use weir_sandbox::{Catalogue, Sandbox};
 use super::places::Places;
 use crate::cli::output::show as show_error;
 use crate::cli::record::{self, Record, Verdict};
-use crate::cli::throwaway::{Container, Throwaway};
+use crate::cli::scratch_node::{Container, ScratchNode};
 
 /// How often the network is run, each time with the files and directories allowed that were asked for
 /// the time before: a plugin may learn from one file of the next.
@@ -33,7 +33,7 @@ pub(super) struct Part {
 
 /// What is run, where.
 pub(super) struct Lesson {
-    pub(super) node: Throwaway,
+    pub(super) node: ScratchNode,
     /// Two, so that what differs between attachments is seen to.
     pub(super) containers: [Container; 2],
     pub(super) list: NetworkConfigList,

@@ -25,7 +25,7 @@ use crate::cli::component::{Named, inspect, name_of, read};
 use crate::cli::config::{capability_args, read_network};
 use crate::cli::output::{Answer, StandardOutput, complain};
 use crate::cli::outside::refuse;
-use crate::cli::throwaway::Throwaway;
+use crate::cli::scratch_node::ScratchNode;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -65,7 +65,7 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
     let parts = parts(&paths, arguments, learner, &list)?;
     let mut output = open(&arguments.records)?;
 
-    let node = Throwaway::enter("weir grants learn")?;
+    let node = ScratchNode::enter("weir grants learn")?;
     let lesson = Lesson {
         containers: [node.container("one")?, node.container("two")?],
         node,

@@ -296,7 +296,7 @@ impl<'a> Handover<'a> {
             bail!(
                 "no other `{plugin}` comes back in `{}`: put one there as `{plugin}{}`",
                 directory.display(),
-                super::kept::SUFFIX
+                super::replaced::SUFFIX
             );
         };
         let root = match path.starts_with(self.paths.root()) {

@@ -1,9 +1,9 @@
 //! `weir plugin test`: a component run in throw-away namespaces, under its grant, and what it did and
 //! left there.
 
+mod node_state;
 mod plan;
 mod record;
-mod standing;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -17,12 +17,12 @@ use serde::Serialize;
 use weir_kernel::without_permit::set_loopback_up;
 use weir_sandbox::Sandbox;
 
+use self::node_state::{Residue, Standing};
 use self::plan::Plan;
-use self::standing::{Residue, Standing};
 use self::steps::{Runner, Step};
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, print_line, say};
-use crate::cli::throwaway::Throwaway;
+use crate::cli::scratch_node::ScratchNode;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -76,7 +76,7 @@ struct Report {
 /// No where an operation failed, was denied, or left something behind.
 pub fn run(arguments: &Arguments) -> Result<Answer> {
     let plan = Plan::read(arguments)?;
-    let node = Throwaway::enter("weir plugin test")?;
+    let node = ScratchNode::enter("weir plugin test")?;
     let sandbox = Sandbox::new(node.paths(), true).map_err(show)?;
     let digest = plan.install(&sandbox)?;
     let report = carry_out(arguments, plan, &node, &Runner::new(&sandbox), digest)?;
@@ -92,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
 fn carry_out(
     arguments: &Arguments,
     plan: Plan,
-    node: &Throwaway,
+    node: &ScratchNode,
     runner: &Runner<'_>,
     digest: String,
 ) -> Result<Report> {

@@ -14,7 +14,7 @@ use super::record::{Line, Logs, sentence};
 use crate::cli::output::show;
 use crate::cli::output::{print_line, say};
 use crate::cli::record::{Record, Verdict};
-use crate::cli::throwaway::{Container, Throwaway};
+use crate::cli::scratch_node::{Container, ScratchNode};
 
 const CONTAINER_ID: &str = "weir-plugin-test";
 
@@ -53,7 +53,12 @@ impl<'a> Runner<'a> {
 
     /// An attachment to a network of other plugins comes and goes, so that what they leave for the
     /// next one stands already. Whether they can do without the tested one is not the question.
-    pub fn warm_up(&self, node: &Throwaway, plan: &Plan, others: NetworkConfigList) -> Result<()> {
+    pub fn warm_up(
+        &self,
+        node: &ScratchNode,
+        plan: &Plan,
+        others: NetworkConfigList,
+    ) -> Result<()> {
         let container = node.container("before")?;
         let network = self.network(plan, others);
         let attachment = attachment(Command::Add, plan, &container)?;

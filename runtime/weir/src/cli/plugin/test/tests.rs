@@ -6,7 +6,7 @@ use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
 
-use super::standing::{Residue, Standing, inventory};
+use super::node_state::{Residue, Standing, inventory};
 
 /// The calling thread's namespace, as the one of a host.
 fn standing() -> Standing {

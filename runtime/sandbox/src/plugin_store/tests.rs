@@ -33,21 +33,21 @@ impl Node {
         Self { root, paths }
     }
 
-    fn workplace(&self) -> Workplace {
-        Workplace::open(&self.paths.plugins()).unwrap()
+    fn plugin_store(&self) -> PluginStore {
+        PluginStore::open(&self.paths.plugins()).unwrap()
     }
 
     /// Writes a plugin beside the others.
-    fn written(&self, component: &[u8]) -> Workplace {
-        let workplace = self.workplace();
+    fn written(&self, component: &[u8]) -> PluginStore {
+        let plugin_store = self.plugin_store();
         let manifest = Manifest {
             name: NAME.to_owned(),
             digest: digest(component),
             seal: String::new(),
             compiled_by: "somebody".to_owned(),
         };
-        workplace.write(&manifest, component, b"code").unwrap();
-        workplace
+        plugin_store.write(&manifest, component, b"code").unwrap();
+        plugin_store
     }
 
     fn install(&self, component: &[u8]) -> io::Result<()> {
@@ -88,7 +88,7 @@ fn one_takes_the_place_of_another() {
     let taken = node.written(b"three").take(NAME).unwrap_err();
     assert_eq!(taken.kind(), ErrorKind::AlreadyExists);
     assert_eq!(node.found().unwrap(), b"two");
-    node.workplace().remove(NAME).unwrap();
+    node.plugin_store().remove(NAME).unwrap();
     assert!(node.names().is_empty());
 }
 
@@ -99,7 +99,7 @@ fn a_file_in_a_plugins_place_is_removed() {
     let plugins = node.paths.plugins();
     fs::create_dir_all(&plugins).unwrap();
     fs::write(node.place(), "").unwrap();
-    node.workplace().remove(NAME).unwrap();
+    node.plugin_store().remove(NAME).unwrap();
     assert!(node.names().is_empty());
 
     fs::write(node.place(), "").unwrap();
@@ -108,7 +108,7 @@ fn a_file_in_a_plugins_place_is_removed() {
 
     for left in [NEW, OLD] {
         fs::write(plugins.join(left), "").unwrap();
-        node.workplace();
+        node.plugin_store();
         assert_eq!(node.names(), [NAME]);
     }
 }
@@ -155,7 +155,7 @@ fn nothing_is_replaced_in_two_steps() {
             assert!(refused.to_string().contains(words), "{refused}");
         }
         assert_eq!(node.found().unwrap(), b"one");
-        node.workplace().remove(NAME).unwrap();
+        node.plugin_store().remove(NAME).unwrap();
         node.written(b"two").take(NAME).unwrap();
     });
     assert_eq!(node.found().unwrap(), b"two");

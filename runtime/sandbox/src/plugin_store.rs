@@ -20,13 +20,13 @@ const DIRECTORY_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
 
 /// The directory of plugins, in which one process at a time writes.
-pub(crate) struct Workplace {
+pub(crate) struct PluginStore {
     path: PathBuf,
     /// Locked until it is closed.
     directory: File,
 }
 
-impl Workplace {
+impl PluginStore {
     /// Waits until nobody else writes, and clears away what one left that was interrupted.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         DirBuilder::new()
@@ -35,13 +35,13 @@ impl Workplace {
             .create(path)?;
         let directory = File::open(path)?;
         directory.lock()?;
-        let workplace = Self {
+        let plugin_store = Self {
             path: path.to_owned(),
             directory,
         };
-        workplace.clear(NEW)?;
-        workplace.clear(OLD)?;
-        Ok(workplace)
+        plugin_store.clear(NEW)?;
+        plugin_store.clear(OLD)?;
+        Ok(plugin_store)
     }
 
     /// Writes a plugin, to a disk that may lose its power next.

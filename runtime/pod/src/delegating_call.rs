@@ -12,11 +12,11 @@ use super::cluster::{Cluster, PodName};
 use super::configuration::{Configuration, Level};
 use super::journal::Journal;
 use super::kubernetes::{self, Kubernetes, Limits};
-use super::plan::Circumstances;
+use super::plan::PlanContext;
 use super::record::{Recorded, Records};
 
 /// What a command is carried out with.
-pub(crate) struct Execution<'a> {
+pub(crate) struct DelegatingCall<'a> {
     pub sandbox: &'a Arc<Sandbox>,
     pub configuration: Configuration,
     pub journal: Journal,
@@ -27,7 +27,7 @@ pub(crate) struct Execution<'a> {
     bin_dirs: Vec<PathBuf>,
 }
 
-impl<'a> Execution<'a> {
+impl<'a> DelegatingCall<'a> {
     /// Of what the runtime says. Errors: those of the configuration.
     pub(crate) fn new(
         sandbox: &'a Arc<Sandbox>,
@@ -53,11 +53,8 @@ impl<'a> Execution<'a> {
     }
 
     /// What a plan about no pod is made from.
-    pub(crate) fn circumstances<'b>(
-        &'b self,
-        cluster: Option<&'b Kubernetes>,
-    ) -> Circumstances<'b> {
-        Circumstances {
+    pub(crate) fn plan_context<'b>(&'b self, cluster: Option<&'b Kubernetes>) -> PlanContext<'b> {
+        PlanContext {
             configuration: &self.configuration,
             paths: self.sandbox.paths(),
             cluster: cluster.map(|cluster| cluster as &dyn Cluster),

@@ -11,7 +11,7 @@ use serde::Serialize;
 use weir_kernel::without_permit::Inventory;
 
 use crate::cli::output::{print_line, say};
-use crate::cli::throwaway::{Container, Throwaway};
+use crate::cli::scratch_node::{Container, ScratchNode};
 
 /// Below the node's root: what weir and the test themselves put there.
 const NOT_PLUGINS: [&str; 8] = [
@@ -45,7 +45,7 @@ pub struct Residue {
 }
 
 impl Standing {
-    pub fn of(node: &Throwaway, container: &Container) -> Result<Self> {
+    pub fn of(node: &ScratchNode, container: &Container) -> Result<Self> {
         let mut standing = Self::default();
         standing.add(files(node.root())?);
         standing.put("host", inventory()?);

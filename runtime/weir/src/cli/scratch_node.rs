@@ -2,7 +2,7 @@
 //! end with the process. Plugins run there for a demonstration, for a test, or to see what they do.
 //!
 //! ```ignore
-//! let node = Throwaway::enter("weir demo")?;      // from here on this process is on the node
+//! let node = ScratchNode::enter("weir demo")?;      // from here on this process is on the node
 //! let one = node.container("one")?;               // a network namespace with a path
 //! let sandbox = Sandbox::new(node.paths(), true)?; // or WEIR_ROOT=node.root() for a child
 //! one.enter(|| …)?;                               // a closure inside the container
@@ -24,11 +24,11 @@ use weir_files::Paths;
 
 /// The namespaces and the root directory. Dropping it removes the directory; the namespaces end with
 /// the process, and with what it started.
-pub struct Throwaway {
+pub struct ScratchNode {
     root: TempDir,
 }
 
-impl Throwaway {
+impl ScratchNode {
     /// Enters new namespaces for `command`, which errors name. The process must have one thread, and
     /// does not come back: it is on the throw-away node until it ends.
     ///
@@ -97,7 +97,7 @@ impl Throwaway {
     }
 }
 
-impl Drop for Throwaway {
+impl Drop for ScratchNode {
     fn drop(&mut self) {
         // The mount is this mount namespace's own; only the empty directory is anybody else's.
         let _ = umount2(self.root.path(), MntFlags::MNT_DETACH);

@@ -13,14 +13,14 @@ use super::catalogue::Plugin;
 use super::{code, codes, imports, linker};
 
 /// The plugins that this process has made ready.
-pub(super) struct Workshop {
+pub(super) struct ComponentCache {
     engine: Engine,
     contract: OnceLock<Linker<State>>,
     with_wasi: OnceLock<Linker<State>>,
     ready: Mutex<HashMap<String, PluginPre<State>>>,
 }
 
-impl Workshop {
+impl ComponentCache {
     /// Errors: code 999 when this machine cannot run the engine.
     pub(super) fn new() -> Result<Self, Error> {
         let engine = weir_engine::runner().map_err(|e| {

@@ -26,7 +26,7 @@ const DEVICE_KEYS: [&str; 2] = ["deviceID", "pciBusID"];
 /// The network with what the element asks of its plugins, and the capability arguments.
 ///
 /// Errors: code 7, naming the network, the plugin and the key, where a plugin's own `args.cni` is no object.
-pub(crate) fn hand_out(
+pub(crate) fn runtime_config(
     list: &NetworkConfigList,
     element: &Element,
     device_id: Option<&str>,
@@ -151,7 +151,7 @@ mod tests {
 
     /// The configurations that plugins without capabilities get, and the capability arguments.
     fn handed(plugins: Value, keys: Value) -> (Vec<Value>, Value) {
-        let (list, args) = hand_out(&list(plugins), &element(keys), None).unwrap();
+        let (list, args) = runtime_config(&list(plugins), &element(keys), None).unwrap();
         let plugins = list.plugins.into_iter().map(PluginConfig::into_value);
         (plugins.collect(), args.into())
     }
@@ -220,10 +220,10 @@ mod tests {
             { "type": "portmap", "capabilities": { "portMappings": true, "bandwidth": false } },
             { "type": "ib", "capabilities": { "infinibandGUID": true, "mac": true } },
         ]);
-        let (list, args) = hand_out(&list(plugins), &element(keys), None).unwrap();
-        let execution = Execution::Add { prev_result: None };
+        let (list, args) = runtime_config(&list(plugins), &element(keys), None).unwrap();
+        let call = DelegatingCall::Add { prev_result: None };
         let config = |index: usize| {
-            let config = list.execution_config(&list.plugins[index], &args, execution);
+            let config = list.execution_config(&list.plugins[index], &args, call);
             config.unwrap().into_value()
         };
         let mapping = json!({ "hostPort": 8080, "containerPort": 80, "protocol": "tcp" });
@@ -249,10 +249,10 @@ mod tests {
     fn npwg_7_1_each_plugin_of_a_list_has_its_name_and_version() {
         let plugins = json!([{ "type": "a" }, { "type": "b", "cniVersion": "0.3.0" }]);
         let keys = json!({ "mac": "02:00:00:00:00:01" });
-        let (list, args) = hand_out(&list(plugins), &element(keys), None).unwrap();
+        let (list, args) = runtime_config(&list(plugins), &element(keys), None).unwrap();
         for plugin in &list.plugins {
-            let execution = Execution::Add { prev_result: None };
-            let config = list.execution_config(plugin, &args, execution).unwrap();
+            let call = DelegatingCall::Add { prev_result: None };
+            let config = list.execution_config(plugin, &args, call).unwrap();
             assert_eq!(config.as_map()["name"], "net");
             assert_eq!(config.as_map()["cniVersion"], "1.1.0");
         }
@@ -261,7 +261,8 @@ mod tests {
     #[test]
     fn a_device_is_where_plugins_look_for_it() {
         let plugins = list(json!([{ "type": "a", "deviceID": "old" }, { "type": "b" }]));
-        let (list, args) = hand_out(&plugins, &element(json!({})), Some("0000:01:00.2")).unwrap();
+        let (list, args) =
+            runtime_config(&plugins, &element(json!({})), Some("0000:01:00.2")).unwrap();
         for plugin in &list.plugins {
             assert_eq!(plugin.as_map()["deviceID"], "0000:01:00.2");
             assert_eq!(plugin.as_map()["pciBusID"], "0000:01:00.2");
@@ -273,7 +274,7 @@ mod tests {
     #[test]
     fn an_element_that_asks_for_nothing_changes_nothing() {
         let before = list(json!([{ "type": "a", "args": { "cni": "whatever" } }]));
-        let (after, args) = hand_out(&before, &element(json!({})), None).unwrap();
+        let (after, args) = runtime_config(&before, &element(json!({})), None).unwrap();
         assert_eq!(after, before);
         assert!(args.is_empty());
     }
@@ -282,7 +283,8 @@ mod tests {
     #[test]
     fn what_is_handed_out_stands_in_the_list_itself() {
         let keys = json!({ "mac": "02:00:00:00:00:01" });
-        let (list, _) = hand_out(&list(json!([{ "type": "a" }])), &element(keys), None).unwrap();
+        let (list, _) =
+            runtime_config(&list(json!([{ "type": "a" }])), &element(keys), None).unwrap();
         let again = NetworkConfigList::from_value(list.as_map().clone().into()).unwrap();
         assert_eq!(again, list);
         assert_eq!(list.as_map()["own"], 1);
@@ -292,7 +294,7 @@ mod tests {
     fn args_that_cannot_be_added_to_are_refused() {
         let network = list(json!([{ "type": "a" }, { "type": "b", "args": { "cni": [] } }]));
         let element = element(json!({ "mac": "02:00:00:00:00:01" }));
-        let error = hand_out(&network, &element, None).unwrap_err();
+        let error = runtime_config(&network, &element, None).unwrap_err();
         assert_eq!(error.code, weir_cni::Code::INVALID_CONFIG);
         assert!(
             error

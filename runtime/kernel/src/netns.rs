@@ -13,7 +13,7 @@ use super::error::Error;
 /// Runs `act` in the namespace `there`. `home` is the one that the thread is in.
 ///
 /// Errors: `Failed` when the thread cannot enter.
-pub(crate) fn visit<T>(
+pub(crate) fn enter<T>(
     there: BorrowedFd<'_>,
     home: BorrowedFd<'_>,
     act: impl FnOnce() -> T,

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use weir_files::{Durability, is_temporary, replace};
 
-use super::kept::file_names;
+use super::replaced::file_names;
 
 /// Its place and its content; nobody but its owner may read it.
-pub struct SmallFile {
+pub struct ConfigFile {
     pub path: PathBuf,
     pub content: String,
 }
 
-impl SmallFile {
+impl ConfigFile {
     /// Puts it in place, unless it is there. Whether it was not.
     pub fn put(&self) -> Result<bool> {
         if self.is_there()? {
