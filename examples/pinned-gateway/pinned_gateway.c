@@ -12,7 +12,7 @@
 
 #include "plugin.h"
 
-typedef plugin_attachment_result_t result_t;
+typedef weir_cni_cni_attachment_result_t result_t;
 typedef weir_cni_cni_result_interface_t interface_t;
 typedef weir_cni_cni_result_ip_t result_ip_t;
 typedef weir_cni_types_ip_address_t address_t;
@@ -24,7 +24,7 @@ enum { MAC_BYTES = 6 };
 /* Error codes of the CNI specification and of this plugin. */
 enum { INVALID_CONFIG = 7, NO_MAC = 110, NOT_PINNED = 111, FAILED = 112 };
 
-static bool fail(plugin_failure_t *failure, uint32_t code, const char *msg)
+static bool fail(weir_cni_cni_failure_t *failure, uint32_t code, const char *msg)
 {
     failure->code = code;
     plugin_string_dup(&failure->msg, msg);
@@ -32,7 +32,7 @@ static bool fail(plugin_failure_t *failure, uint32_t code, const char *msg)
     return false;
 }
 
-static bool fail_with(plugin_failure_t *failure, const char *msg, const error_t *error)
+static bool fail_with(weir_cni_cni_failure_t *failure, const char *msg, const error_t *error)
 {
     fail(failure, FAILED, msg);
     failure->details = error->message;
@@ -89,7 +89,7 @@ static bool same_address(const address_t *a, const address_t *b)
 }
 
 /* The previous result, which a plugin that comes after another one has. */
-static const result_t *previous(const plugin_request_t *request, plugin_failure_t *failure)
+static const result_t *previous(const weir_cni_cni_request_t *request, weir_cni_cni_failure_t *failure)
 {
     if (request->previous.is_some)
         return &request->previous.val;
@@ -98,7 +98,7 @@ static const result_t *previous(const plugin_request_t *request, plugin_failure_
     return NULL;
 }
 
-bool exports_plugin_add(plugin_request_t *request, result_t *ret, plugin_failure_t *failure)
+bool exports_weir_cni_commands_add(weir_cni_cni_request_t *request, result_t *ret, weir_cni_cni_failure_t *failure)
 {
     const result_t *result = previous(request, failure);
     uint8_t mac[MAC_BYTES];
@@ -131,7 +131,7 @@ static bool is_gone(const error_t *error)
         || error->code == WEIR_CNI_TYPES_ERROR_CODE_NO_NAMESPACE;
 }
 
-bool exports_plugin_del(plugin_request_t *request, plugin_failure_t *failure)
+bool exports_weir_cni_commands_del(weir_cni_cni_request_t *request, weir_cni_cni_failure_t *failure)
 {
     weir_cni_types_link_reference_t link = by_name(request->ifname);
     const result_t *result = &request->previous.val;
@@ -161,7 +161,7 @@ static bool is_pinned(const weir_cni_neighbour_list_neighbour_t *entries, const 
     return false;
 }
 
-bool exports_plugin_check(plugin_request_t *request, plugin_failure_t *failure)
+bool exports_weir_cni_commands_check(weir_cni_cni_request_t *request, weir_cni_cni_failure_t *failure)
 {
     const result_t *result = previous(request, failure);
     uint8_t mac[MAC_BYTES];
@@ -184,20 +184,20 @@ bool exports_plugin_check(plugin_request_t *request, plugin_failure_t *failure)
     return true;
 }
 
-bool exports_plugin_status(plugin_status_request_t *request, plugin_failure_t *failure)
+bool exports_weir_cni_commands_status(weir_cni_cni_status_request_t *request, weir_cni_cni_failure_t *failure)
 {
     (void)request, (void)failure;
     return true;
 }
 
 /* What ADD makes goes with the container's interface. */
-bool exports_plugin_gc(plugin_gc_request_t *request, plugin_failure_t *failure)
+bool exports_weir_cni_commands_gc(weir_cni_cni_gc_request_t *request, weir_cni_cni_failure_t *failure)
 {
     (void)request, (void)failure;
     return true;
 }
 
-void exports_plugin_version(plugin_about_t *about)
+void exports_weir_cni_commands_version(weir_cni_cni_about_t *about)
 {
     plugin_string_dup(&about->name, "pinned-gateway");
     plugin_string_dup(&about->version, "0.1.0");

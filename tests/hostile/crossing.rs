@@ -11,10 +11,10 @@ const FOREVER: &str = "(loop $forever (br $forever))";
 
 /// `log.write` of what is at an address; the level is in range.
 const LOG: &str =
-    r#"(import "weir:cni/log@0.1.0" "write" (func $log (param i32 i32 i32 i32 i32)))"#;
+    r#"(import "weir:cni/log@0.2.0" "write" (func $log (param i32 i32 i32 i32 i32)))"#;
 
 const SYSCTL: &str =
-    r#"(import "weir:cni/sysctl@0.1.0" "read" (func $read (param i32 i32 i32 i32)))"#;
+    r#"(import "weir:cni/sysctl@0.2.0" "read" (func $read (param i32 i32 i32 i32)))"#;
 
 /// Property: a trap in whichever export is an error of that call, and of no other.
 #[test]
@@ -142,7 +142,7 @@ fn what_the_contract_does_not_have_ends_the_plugin() -> Result<()> {
         ..Text::default()
     };
     let in_a_link = Text {
-        imports: r#"(import "weir:cni/link@0.1.0" "delete"
+        imports: r#"(import "weir:cni/link@0.2.0" "delete"
             (func $delete (param i32 i32 i32 i32 i32)))"#,
         more: BYTES,
         add: "(call $delete (i32.const 0) (i32.const 0) (i32.const 64) (i32.const 12) (i32.const 2048))",
@@ -155,7 +155,7 @@ fn what_the_contract_does_not_have_ends_the_plugin() -> Result<()> {
         ..Text::default()
     };
     let a_handle_of_its_own = Text {
-        imports: r#"(import "weir:cni/store@0.1.0" "[method]transaction.commit"
+        imports: r#"(import "weir:cni/store@0.2.0" "[method]transaction.commit"
             (func $commit (param i32 i32)))"#,
         add: "(call $commit (i32.const 7) (i32.const 2048))",
         ..Text::default()

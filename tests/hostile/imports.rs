@@ -3,6 +3,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -11,7 +12,7 @@ use weir_files::Paths;
 use weir_kit::{Grant, Node, State, component, program, weir};
 use weir_sandbox::{digest, seal};
 
-use super::wat::{Text, other_contract};
+use super::wat::{Text, encode, other_contract};
 
 const REFUSED: [(&str, &str); 3] = [
     ("files", "wasi:filesystem/"),
@@ -107,36 +108,36 @@ fn contracts_that_only_look_like_ours_are_refused() -> Result<()> {
     };
     for (replaced, imports, word) in [
         (
-            ("weir:cni@0.1.0", "weir:cni@0.2.0"),
-            r#"(import "weir:cni/log@0.2.0" "write" (func $log (param i32 i32 i32 i32 i32)))"#,
-            "@0.2.0",
+            ("weir:cni@0.2.0", "weir:cni@0.3.0"),
+            r#"(import "weir:cni/log@0.3.0" "write" (func $log (param i32 i32 i32 i32 i32)))"#,
+            "@0.3.0",
         ),
         (
-            ("weir:cni@0.1.0", "weir:cni@1.0.0"),
+            ("weir:cni@0.2.0", "weir:cni@1.0.0"),
             r#"(import "weir:cni/log@1.0.0" "write" (func $log (param i32 i32 i32 i32 i32)))"#,
             "@1.0.0",
         ),
         (
-            ("weir:cni@0.1.0", "wear:cni@0.1.0"),
-            r#"(import "wear:cni/log@0.1.0" "write" (func $log (param i32 i32 i32 i32 i32)))"#,
+            ("weir:cni@0.2.0", "wear:cni@0.2.0"),
+            r#"(import "wear:cni/log@0.2.0" "write" (func $log (param i32 i32 i32 i32 i32)))"#,
             "wear:cni/",
         ),
         // An interface that the contract does not have.
         (
             ("interface log {", "interface shell {"),
-            r#"(import "weir:cni/shell@0.1.0" "write" (func $log (param i32 i32 i32 i32 i32)))"#,
-            "weir:cni/shell@0.1.0",
+            r#"(import "weir:cni/shell@0.2.0" "write" (func $log (param i32 i32 i32 i32 i32)))"#,
+            "weir:cni/shell@0.2.0",
         ),
         // A function that the interface does not have.
         (
             (LOG, "execute: func(level: level"),
-            r#"(import "weir:cni/log@0.1.0" "execute" (func $log (param i32 i32 i32 i32 i32)))"#,
+            r#"(import "weir:cni/log@0.2.0" "execute" (func $log (param i32 i32 i32 i32 i32)))"#,
             "execute",
         ),
         // A function of other arguments.
         (
             (LOG, "write: func(level: u32"),
-            r#"(import "weir:cni/log@0.1.0" "write" (func $log (param i32 i32 i32 i32 i32)))"#,
+            r#"(import "weir:cni/log@0.2.0" "write" (func $log (param i32 i32 i32 i32 i32)))"#,
             "write",
         ),
     ] {
@@ -145,7 +146,17 @@ fn contracts_that_only_look_like_ours_are_refused() -> Result<()> {
             replacements.push(("import log;", "import shell;"));
         }
         let wit = other_contract(&node, &replacements)?;
-        let file = calls(imports).component(&node, &wit)?;
+        let commands = match replaced {
+            (_, "weir:cni@0.3.0") => "weir:cni/commands@0.3.0",
+            (_, "weir:cni@1.0.0") => "weir:cni/commands@1.0.0",
+            (_, "wear:cni@0.2.0") => "wear:cni/commands@0.2.0",
+            _ => "weir:cni/commands@0.2.0",
+        };
+        let text = Text {
+            commands,
+            ..calls(imports)
+        };
+        let file = text.component(&node, &wit)?;
         let shown = file.to_str().context("text")?;
         let output = node.command(&["plugin", "add", shown, "--name", "text"])?;
         assert_eq!(output.status.code(), Some(1), "{word}: {output:?}");
@@ -155,4 +166,85 @@ fn contracts_that_only_look_like_ours_are_refused() -> Result<()> {
     }
     State::of(&node)?.assert_same(&before);
     Ok(())
+}
+
+/// Adds a component, which must be refused with all of these words.
+fn assert_not_added(node: &Node, component: &Path, words: &[&str]) -> Result<()> {
+    let shown = component.to_str().context("text")?;
+    let output = node.command(&["plugin", "add", shown, "--name", "text"])?;
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let printed = String::from_utf8([output.stdout, output.stderr].concat())?;
+    for word in words {
+        assert!(printed.contains(word), "{word}: {printed}");
+    }
+    Ok(())
+}
+
+/// wit/README.md: a component of version 0.1 is refused, with what to do, though it imports nothing.
+#[test]
+fn a_plugin_of_version_0_1_is_told_to_be_built_again() -> Result<()> {
+    let node = Node::create()?;
+    let wit = node.root().join("wit");
+    fs::create_dir_all(&wit)?;
+    let world = "package weir:cni@0.1.0;\n\nworld plugin { export add: func(); }\n";
+    fs::write(wit.join("world.wit"), world)?;
+    let module = r#"(module (func (export "add")))"#;
+    let file = encode(&node, &wit, module, None)?;
+    let words = [
+        "version 0.1",
+        "`weir:cni`",
+        "0.2",
+        "build it with this weir's SDK",
+    ];
+    assert_not_added(&node, &file, &words)
+}
+
+/// wit/README.md: what exports no commands is no plugin.
+#[test]
+fn a_component_without_commands_is_no_plugin() -> Result<()> {
+    let node = Node::create()?;
+    let wit = node.root().join("wit");
+    fs::create_dir_all(&wit)?;
+    let world = "package other:thing@1.0.0;\n\nworld plugin { export run: func(); }\n";
+    fs::write(wit.join("world.wit"), world)?;
+    let module = r#"(module (func (export "run")))"#;
+    let file = encode(&node, &wit, module, None)?;
+    assert_not_added(
+        &node,
+        &file,
+        &["exports no interface `weir:cni/commands@0.2.0`"],
+    )
+}
+
+/// wit/README.md: within a minor version a component runs where all that it imports is there, and is refused by the name
+/// of what is not.
+#[test]
+fn a_plugin_of_a_later_patch_runs_if_all_that_it_imports_is_there() -> Result<()> {
+    const LOG: &str = "write: func(level: level";
+    let later = ("weir:cni@0.2.0", "weir:cni@0.2.7");
+    let text = |imports| Text {
+        imports,
+        commands: "weir:cni/commands@0.2.7",
+        add: "(call $log (i32.const 1) (i32.const 64) (i32.const 1) (i32.const 0) (i32.const 0))",
+        ..Text::default()
+    };
+    let node = Node::create()?;
+    let wit = other_contract(&node, &[later])?;
+    let imports =
+        r#"(import "weir:cni/log@0.2.7" "write" (func $log (param i32 i32 i32 i32 i32)))"#;
+    let file = text(imports).component(&node, &wit)?;
+    node.weir(&[
+        "plugin",
+        "add",
+        file.to_str().context("text")?,
+        "--name",
+        "text",
+    ])?;
+
+    let node = Node::create()?;
+    let wit = other_contract(&node, &[later, (LOG, "execute: func(level: level")])?;
+    let imports =
+        r#"(import "weir:cni/log@0.2.7" "execute" (func $log (param i32 i32 i32 i32 i32)))"#;
+    let file = text(imports).component(&node, &wit)?;
+    assert_not_added(&node, &file, &["execute"])
 }

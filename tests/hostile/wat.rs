@@ -35,6 +35,8 @@ pub struct Text {
     pub realloc: &'static str,
     /// What is called after `add`.
     pub after: &'static str,
+    /// The interface that it exports.
+    pub commands: &'static str,
 }
 
 /// Never runs out of memory and never frees: what the host hands over.
@@ -60,6 +62,7 @@ impl Default for Text {
             version: "",
             realloc: REALLOC,
             after: "",
+            commands: "weir:cni/commands@0.2.0",
         }
     }
 }
@@ -76,6 +79,7 @@ impl Text {
             version,
             realloc,
             after,
+            commands,
         } = self;
         format!(
             r#"(module
@@ -84,13 +88,13 @@ impl Text {
     (global $next (mut i32) (i32.const 8192))
     {more}
     (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) {realloc})
-    (func (export "add") (param i32) (result i32) {add} {returns})
-    (func (export "cabi_post_add") (param i32) {after})
-    (func (export "del") (param i32) (result i32) {others} (i32.const 1024))
-    (func (export "check") (param i32) (result i32) {others} (i32.const 1024))
-    (func (export "status") (param i32 i32 i32 i32) (result i32) {others} (i32.const 1024))
-    (func (export "gc") (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32) {others} (i32.const 1024))
-    (func (export "version") (result i32) {version} (i32.const 1024))
+    (func (export "{commands}#add") (param i32) (result i32) {add} {returns})
+    (func (export "cabi_post_{commands}#add") (param i32) {after})
+    (func (export "{commands}#del") (param i32) (result i32) {others} (i32.const 1024))
+    (func (export "{commands}#check") (param i32) (result i32) {others} (i32.const 1024))
+    (func (export "{commands}#status") (param i32 i32 i32 i32) (result i32) {others} (i32.const 1024))
+    (func (export "{commands}#gc") (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32) {others} (i32.const 1024))
+    (func (export "{commands}#version") (result i32) {version} (i32.const 1024))
 )"#
         )
     }
@@ -102,28 +106,7 @@ impl Text {
 
     /// The same, with the component of this text inside.
     pub fn component_with(&self, node: &Node, wit: &Path, inside: Option<&str>) -> Result<PathBuf> {
-        let mut weir_wat = Command::new(program("weir-wat"));
-        if let Some(inside) = inside {
-            let file = node.root().join("inside.wat");
-            fs::write(&file, inside)?;
-            weir_wat.arg(wit).arg(file);
-        } else {
-            weir_wat.arg(wit);
-        }
-        let mut weir_wat = weir_wat
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        let mut input = weir_wat.stdin.take().context("piped above")?;
-        input.write_all(self.module().as_bytes())?;
-        drop(input);
-        let output = weir_wat.wait_with_output()?;
-        let errors = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "{errors}\n{}", self.module());
-        let file = node.root().join("text.wasm");
-        fs::write(&file, output.stdout)?;
-        Ok(file)
+        encode(node, wit, &self.module(), inside)
     }
 
     /// A place with the plugin in it.
@@ -152,6 +135,31 @@ impl Text {
             node,
         })
     }
+}
+
+/// Makes a module a component of a world `plugin`, in a file of its own, with the component of another text inside.
+pub fn encode(node: &Node, wit: &Path, module: &str, inside: Option<&str>) -> Result<PathBuf> {
+    let mut weir_wat = Command::new(program("weir-wat"));
+    weir_wat.arg(wit);
+    if let Some(inside) = inside {
+        let file = node.root().join("inside.wat");
+        fs::write(&file, inside)?;
+        weir_wat.arg(file);
+    }
+    let mut weir_wat = weir_wat
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut input = weir_wat.stdin.take().context("piped above")?;
+    input.write_all(module.as_bytes())?;
+    drop(input);
+    let output = weir_wat.wait_with_output()?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{errors}\n{module}");
+    let file = node.root().join("text.wasm");
+    fs::write(&file, output.stdout)?;
+    Ok(file)
 }
 
 /// Puts a grant of these capabilities and limits in force.

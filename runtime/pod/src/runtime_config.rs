@@ -221,9 +221,9 @@ mod tests {
             { "type": "ib", "capabilities": { "infinibandGUID": true, "mac": true } },
         ]);
         let (list, args) = runtime_config(&list(plugins), &element(keys), None).unwrap();
-        let call = DelegatingCall::Add { prev_result: None };
+        let execution = Execution::Add { prev_result: None };
         let config = |index: usize| {
-            let config = list.execution_config(&list.plugins[index], &args, call);
+            let config = list.execution_config(&list.plugins[index], &args, execution);
             config.unwrap().into_value()
         };
         let mapping = json!({ "hostPort": 8080, "containerPort": 80, "protocol": "tcp" });
@@ -251,8 +251,8 @@ mod tests {
         let keys = json!({ "mac": "02:00:00:00:00:01" });
         let (list, args) = runtime_config(&list(plugins), &element(keys), None).unwrap();
         for plugin in &list.plugins {
-            let call = DelegatingCall::Add { prev_result: None };
-            let config = list.execution_config(plugin, &args, call).unwrap();
+            let execution = Execution::Add { prev_result: None };
+            let config = list.execution_config(plugin, &args, execution).unwrap();
             assert_eq!(config.as_map()["name"], "net");
             assert_eq!(config.as_map()["cniVersion"], "1.1.0");
         }

@@ -61,10 +61,10 @@ impl Call {
         let plugin = plugin
             .instantiate(&mut self.store)
             .map_err(|e| self.explain(&e))?;
-        let store = &mut self.store;
+        let (commands, store) = (plugin.weir_cni_commands(), &mut self.store);
         let returned = match request.command {
             Command::Add => {
-                let returned = plugin.call_add(store, &attachment(request));
+                let returned = commands.call_add(store, &attachment(request));
                 return match returned.map_err(|e| self.explain(&e))? {
                     Ok(result) => {
                         validate_result::check(convert::result(result)?, request).map(Some)
@@ -72,10 +72,10 @@ impl Call {
                     Err(failure) => Err(failure.into()),
                 };
             }
-            Command::Del => plugin.call_del(store, &attachment(request)),
-            Command::Check => plugin.call_check(store, &attachment(request)),
-            Command::Status => plugin.call_status(store, &status(request)),
-            Command::Gc => plugin.call_gc(store, &gc(request)),
+            Command::Del => commands.call_del(store, &attachment(request)),
+            Command::Check => commands.call_check(store, &attachment(request)),
+            Command::Status => commands.call_status(store, &status(request)),
+            Command::Gc => commands.call_gc(store, &gc(request)),
             Command::Version => Ok(Ok(())),
         };
         match returned.map_err(|e| self.explain(&e))? {
@@ -107,6 +107,7 @@ impl Call {
             .instantiate(&mut self.store)
             .map_err(|e| self.explain(&e))?;
         let about = plugin
+            .weir_cni_commands()
             .call_version(&mut self.store)
             .map_err(|e| self.explain(&e))?;
         Ok(About {

@@ -10,7 +10,7 @@ use weir_host::State;
 use weir_host::bindings::PluginPre;
 
 use super::catalogue::Plugin;
-use super::{code, codes, imports, linker};
+use super::{code, codes, contract, imports, linker};
 
 /// The plugins that this process has made ready.
 pub(super) struct ComponentCache {
@@ -55,7 +55,7 @@ impl ComponentCache {
             imports::check(&format!("plugin `{}`", plugin.name), &requested)?;
             self.with_wasi()?
         };
-        let ready = connect(linker, &component)
+        let ready = connect(&self.engine, linker, &component)
             .map_err(|e| e.with_prefix(format_args!("plugin `{}`", plugin.name)))?;
         made().insert(plugin.name.clone(), ready.clone());
         Ok(ready)
@@ -63,7 +63,7 @@ impl ComponentCache {
 
     /// A component that is no plugin yet. Errors: `codes::NO_PLUGIN`.
     pub(super) fn connect(&self, component: &Component) -> Result<PluginPre<State>, Error> {
-        connect(self.with_wasi()?, component)
+        connect(&self.engine, self.with_wasi()?, component)
     }
 
     fn contract(&self) -> Result<&Linker<State>, Error> {
@@ -75,11 +75,16 @@ impl ComponentCache {
     }
 }
 
-fn connect(linker: &Linker<State>, component: &Component) -> Result<PluginPre<State>, Error> {
+fn connect(
+    engine: &Engine,
+    linker: &Linker<State>,
+    component: &Component,
+) -> Result<PluginPre<State>, Error> {
     let connected = linker.instantiate_pre(component).and_then(PluginPre::new);
     connected.map_err(|e| {
-        let why = format!("is not of this weir's contract, `weir:cni`: {e:#}");
-        Error::new(codes::NO_PLUGIN, why)
+        let mismatch = contract::mismatch(engine, component);
+        let unlike = || format!("is not of this weir's contract, `weir:cni`: {e:#}");
+        Error::new(codes::NO_PLUGIN, mismatch.unwrap_or_else(unlike))
     })
 }
 

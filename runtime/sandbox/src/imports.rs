@@ -8,11 +8,7 @@ use wasmtime::component::types::ComponentItem;
 use weir_cni::Error;
 use weir_grant::Capability;
 
-use super::codes;
-
-/// The contract's package and version.
-const CONTRACT: &str = "weir:cni/";
-const CONTRACT_VERSION: (u64, u64) = (0, 1);
+use super::{codes, contract};
 
 /// The interfaces of WASI that Rust's standard library needs to start, to print a panic and to
 /// exit. They lead nowhere: no files, no sockets, no environment, and waiting is refused.
@@ -128,7 +124,7 @@ pub(crate) fn check(subject: &str, requested: &Requested) -> Result<(), Error> {
 /// The capability that an import asks for, if it is one, or why it is refused.
 fn judge(import: &str) -> Result<Option<Capability>, &'static str> {
     let (interface, version) = import.split_once('@').unwrap_or((import, ""));
-    if let Some(word) = interface.strip_prefix(CONTRACT) {
+    if let Some(word) = interface.strip_prefix(contract::PACKAGE) {
         return judge_own(word, version);
     }
     if WASI.contains(&interface) || interface.starts_with(WASI_RANDOM) {
@@ -143,11 +139,10 @@ fn judge(import: &str) -> Result<Option<Capability>, &'static str> {
 }
 
 fn judge_own(word: &str, version: &str) -> Result<Option<Capability>, &'static str> {
-    let mut numbers = version.split('.').map(|n| n.parse::<u64>().ok());
-    if (numbers.next().flatten(), numbers.next().flatten())
-        != (Some(CONTRACT_VERSION.0), Some(CONTRACT_VERSION.1))
-    {
-        return Err("this weir carries out version 0.1 of the contract");
+    if !contract::is_run(version) {
+        return Err(
+            "this weir runs another version of the contract, 0.2: build it with this weir's SDK",
+        );
     }
     match Capability::from_word(word) {
         Some(capability) => Ok(Some(capability)),

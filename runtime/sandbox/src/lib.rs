@@ -49,6 +49,7 @@ mod code;
 pub mod codes;
 mod compiler;
 mod component_cache;
+mod contract;
 mod events;
 mod grants;
 mod imports;

@@ -1,10 +1,10 @@
-//! `weir-c WIT OUT`: writes the contract's bindings for a plugin in C. `plugin.h` has its types and
+//! `weir-c WIT OUT [WORLD]`: writes the contract's bindings for a plugin in C, of the world `plugin` or another one. `plugin.h` has its types and
 //! functions, `plugin.c` is compiled with the plugin, and `plugin_component_type.o` is linked with it,
 //! so that the module can be made a component.
 //!
 //! `examples/pinned-gateway` is such a plugin.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
@@ -12,15 +12,18 @@ use wit_bindgen_c::Opts;
 use wit_bindgen_core::Files;
 use wit_bindgen_core::wit_parser::Resolve;
 
-/// The contract's world.
+/// The world of a plugin that is none in particular.
 const WORLD: &str = "plugin";
 
 fn main() -> Result<()> {
-    let arguments: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();
-    let [wit, out] = arguments.as_slice() else {
-        bail!("usage: weir-c WIT OUT");
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (wit, out, world) = match arguments.as_slice() {
+        [wit, out] => (Path::new(wit), Path::new(out), WORLD),
+        [wit, out, world] => (Path::new(wit), Path::new(out), *world),
+        _ => bail!("usage: weir-c WIT OUT [WORLD]"),
     };
-    let files = bindings(wit).with_context(|| format!("read `{}`", wit.display()))?;
+    let files = bindings(wit, world).with_context(|| format!("read `{}`", wit.display()))?;
     fs::create_dir_all(out).with_context(|| format!("create `{}`", out.display()))?;
     for (name, content) in files.iter() {
         let path = out.join(name);
@@ -29,10 +32,10 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn bindings(wit: &Path) -> Result<Files> {
+fn bindings(wit: &Path, world: &str) -> Result<Files> {
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_path(wit)?;
-    let world = resolve.select_world(&[package], Some(WORLD))?;
+    let world = resolve.select_world(&[package], Some(world))?;
     let mut files = Files::default();
     let mut generator = Opts::default().build();
     generator.generate(&mut resolve, world, &mut files)?;

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use serde::de::DeserializeOwned;
 use weir_cni::{AddResult, Error};
 
-use crate::bindings::Guest;
+use crate::bindings::exports::weir::cni::commands::Guest;
 use crate::bindings::weir::cni::cni as raw;
 use crate::config::{self, Rules, Unknown};
 use crate::panic;

@@ -1,7 +1,7 @@
 //! A plugin whose results are false in the way that `FORGE` in `CNI_ARGS` says. It speaks the
 //! contract without the SDK's types, which would not let it.
 
-use weir_sdk::bindings::Guest;
+use weir_sdk::bindings::exports::weir::cni::commands::Guest;
 use weir_sdk::bindings::weir::cni::cni::{
     About, AttachmentResult, Dns, Failure, GcRequest, Request, ResultInterface, ResultIp,
     StatusRequest,

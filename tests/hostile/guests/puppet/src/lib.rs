@@ -8,7 +8,7 @@ mod order;
 
 use std::collections::BTreeMap;
 
-use weir_sdk::bindings::Guest;
+use weir_sdk::bindings::exports::weir::cni::commands::Guest;
 use weir_sdk::bindings::weir::cni::cni::{
     About, AttachmentResult, Dns, Failure, GcRequest, Request, StatusRequest,
 };
