@@ -468,9 +468,10 @@ fn a_gateway_that_is_not_on_the_link_leaves_all_as_it_was() -> Result<()> {
         ("0.0.0.0", "is the address of no router"),
     ] {
         // The other gateway would do.
-        let good = match gateway.contains(':') {
-            true => "10.130.2.1",
-            false => "fd00:130:2::1",
+        let good = if gateway.contains(':') {
+            "10.130.2.1"
+        } else {
+            "fd00:130:2::1"
         };
         let error = pod.settle([None, Some(&[good, gateway]), None])?;
         let error = error.expect_err(gateway);

@@ -258,9 +258,10 @@ fn what_is_no_component_is_not_installed() -> Result<()> {
 }
 
 fn entries(directory: &Path) -> Result<usize> {
-    match directory.exists() {
-        true => Ok(fs::read_dir(directory)?.count()),
-        false => Ok(0),
+    if directory.exists() {
+        Ok(fs::read_dir(directory)?.count())
+    } else {
+        Ok(0)
     }
 }
 

@@ -277,17 +277,16 @@ fn an_explanation_is_the_gates_verdict() -> Result<()> {
         let allowed = record["verdict"] == "allowed";
         assert_eq!(explained["allowed"], allowed, "{record:#}\n{explained:#}");
         let rules = explained["rules"].as_array().context("rules")?.iter();
-        let names: Vec<Value> = match allowed {
-            true => rules.map(|rule| rule["name"].clone()).collect(),
-            false => {
-                denied += 1;
-                let field = explained["field"].as_str().context("a field")?;
-                rules
-                    .map(|rule| {
-                        format!("{}: {field}", rule["name"].as_str().unwrap_or_default()).into()
-                    })
-                    .collect()
-            }
+        let names: Vec<Value> = if allowed {
+            rules.map(|rule| rule["name"].clone()).collect()
+        } else {
+            denied += 1;
+            let field = explained["field"].as_str().context("a field")?;
+            rules
+                .map(|rule| {
+                    format!("{}: {field}", rule["name"].as_str().unwrap_or_default()).into()
+                })
+                .collect()
         };
         let recorded = match &record["closest"] {
             Value::Null => record["rules"].clone(),
@@ -629,14 +628,13 @@ fn another_user_learns() -> Result<()> {
     // In a user namespace of a single user there is no other one, and this is not root's already.
     let users = fs::read_to_string("/proc/self/uid_map")?;
     let is_root = users.split_whitespace().nth(2) == Some("4294967295");
-    let mut command = match is_root {
-        true => {
-            let mut command = Command::new("setpriv");
-            command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
-            command.arg(binary());
-            command
-        }
-        false => Command::new(binary()),
+    let mut command = if is_root {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+        command.arg(binary());
+        command
+    } else {
+        Command::new(binary())
     };
     command.args(["grants", "learn", "bridge", "--config", &config]);
     command.env("WEIR_ROOT", node.root());

@@ -76,9 +76,10 @@ fn steady(text: &str) -> Vec<String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let steady = words.iter().enumerate().map(|(at, word)| {
             let is_time = words.get(at + 1).is_some_and(|unit| is_unit(unit));
-            match is_time || is_generated(word) {
-                true => "…",
-                false => word,
+            if is_time || is_generated(word) {
+                "…"
+            } else {
+                word
             }
         });
         steady.collect::<Vec<_>>().join(" ")

@@ -21,9 +21,10 @@ fn main() {
         .nth(2)
         .expect("the crate is in the house");
     let built = house.join("target/plugins").join(variable("PROFILE"));
-    let inside = match is_empty(&built) {
-        true => "Inside { plugins: &[], compiler: None, hostile: None }".to_owned(),
-        false => inside(house, &built),
+    let inside = if is_empty(&built) {
+        "Inside { plugins: &[], compiler: None, hostile: None }".to_owned()
+    } else {
+        inside(house, &built)
     };
     let source = format!("static INSIDE: Inside = {inside};\n");
     let out = PathBuf::from(variable("OUT_DIR"));

@@ -65,9 +65,10 @@ fn replaced(put: impl FnOnce(&Path) -> Result<()>, words: &[&str]) -> Result<()>
     fs::rename(&log, &old)?;
     put(&log)?;
     assert_stops_add(&place, words)?;
-    match log.is_dir() {
-        true => fs::remove_dir(&log)?,
-        false => fs::remove_file(&log)?,
+    if log.is_dir() {
+        fs::remove_dir(&log)?
+    } else {
+        fs::remove_file(&log)?
     }
     fs::rename(&old, &log)?;
     assert_comes_later(&place)

@@ -90,9 +90,10 @@ fn try_check_after(side: &Side, config: &Value, damage: &Damage, must_fail: bool
         side.containers[0].ip(line)?;
     }
     let after = side.call("CHECK", 0, &config, None)?;
-    match must_fail {
-        true => drop(after.error()),
-        false => ensure!(after.succeeded(), "CHECK after: {after:?}"),
+    if must_fail {
+        drop(after.error())
+    } else {
+        ensure!(after.succeeded(), "CHECK after: {after:?}")
     }
     for _ in 0..2 {
         let deleted = side.call("DEL", 0, &config, None)?;

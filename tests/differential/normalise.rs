@@ -124,9 +124,10 @@ fn without_chance(value: &Value, roles: &Roles) -> Value {
 
 /// A link-local address follows from its link's MAC.
 fn text_role(text: &str, roles: &Roles) -> String {
-    match text.starts_with("fe80::") && !text.contains('/') {
-        true => "{link-local}".to_owned(),
-        false => roles.of_name(text),
+    if text.starts_with("fe80::") && !text.contains('/') {
+        "{link-local}".to_owned()
+    } else {
+        roles.of_name(text)
     }
 }
 

@@ -186,9 +186,10 @@ fn the_memory_is_counted_to_the_last_page() -> Result<()> {
             &format!("{{ memory: {}KiB }}", 64 * pages),
         )?;
         let outcome = place.add(json!({}))?;
-        match fits {
-            true => drop(outcome.result()),
-            false => place.assert_ended(&outcome, 212, &["needed more memory than"]),
+        if fits {
+            drop(outcome.result())
+        } else {
+            place.assert_ended(&outcome, 212, &["needed more memory than"])
         }
     }
     Ok(())

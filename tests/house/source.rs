@@ -60,9 +60,10 @@ impl Crate {
             "self" => self.descend(from, rest, steps),
             "super" => {
                 let above = parent(from);
-                match rest.first().is_some_and(|next| next == "super") {
-                    true => self.follow(above, rest, steps),
-                    false => self.descend(above, rest, steps),
+                if rest.first().is_some_and(|next| next == "super") {
+                    self.follow(above, rest, steps)
+                } else {
+                    self.descend(above, rest, steps)
                 }
             }
             child if self.modules.contains_key(&below(from, child)) => {

@@ -54,9 +54,10 @@ impl<'a> Grant<'a> {
             limits,
             for_tenants,
         } = self;
-        let tenants = match for_tenants {
-            true => format!("\n  tenants: {{ capabilities: {capabilities} }}"),
-            false => String::new(),
+        let tenants = if *for_tenants {
+            format!("\n  tenants: {{ capabilities: {capabilities} }}")
+        } else {
+            String::new()
         };
         format!(
             "apiVersion: weir.dev/v1alpha1

@@ -67,9 +67,10 @@ fn sources() -> Result<Vec<PathBuf>> {
             {
                 continue;
             }
-            match entry.file_type()?.is_dir() {
-                true => directories.push(path),
-                false => files.push(path),
+            if entry.file_type()?.is_dir() {
+                directories.push(path)
+            } else {
+                files.push(path)
             }
         }
     }

@@ -180,9 +180,10 @@ fn an_invocation_meets_one_whole_plugin_while_others_replace_it() -> Result<()> 
         });
         let outcomes = call_until_both_were_met(|| {
             let outcome = node.run(&call)?;
-            Ok(match outcome.succeeded() {
-                true => 0,
-                false => outcome.code(),
+            Ok(if outcome.succeeded() {
+                0
+            } else {
+                outcome.code()
             })
         });
         over.store(true, Ordering::Relaxed);

@@ -166,9 +166,10 @@ fn bind(from: &Path, to: &Path, is_read_only: bool) -> Result<()> {
     mount(Some(from), to, none, MsFlags::MS_BIND, none)
         .with_context(|| format!("mount {}", from.display()))?;
     let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
-    match is_read_only {
-        true => mount(none, to, none, flags, none).context("mount it read-only"),
-        false => Ok(()),
+    if is_read_only {
+        mount(none, to, none, flags, none).context("mount it read-only")
+    } else {
+        Ok(())
     }
 }
 

@@ -58,12 +58,13 @@ impl Plugin for Labels {
     fn check(request: Request<Config>) -> Result<(), Error> {
         let interface = interface(&request.ifname)?.ok_or_else(|| missing(&request.ifname))?;
         let (expected, found) = (label(&request)?, &interface.alias);
-        match expected == *found {
-            true => Ok(()),
-            false => Err(check::wrong(format!(
+        if expected == *found {
+            Ok(())
+        } else {
+            Err(check::wrong(format!(
                 "\"{}\" has the alias \"{found}\", expected \"{expected}\"",
                 interface.name
-            ))),
+            )))
         }
     }
 }

@@ -149,11 +149,12 @@ fn limit(key: &str, rate: Option<u64>, burst: Option<u64>) -> Result<Option<Limi
 }
 
 fn at_least_a_byte(key: &str, bits: u64) -> Result<(), Error> {
-    match bits >= BYTE {
-        true => Ok(()),
-        false => Err(Error::invalid_config(format!(
+    if bits >= BYTE {
+        Ok(())
+    } else {
+        Err(Error::invalid_config(format!(
             "{key}: expected at least {BYTE}, for the kernel counts in bytes, found {bits}"
-        ))),
+        )))
     }
 }
 

@@ -10,12 +10,13 @@ pub fn find<C>(request: &Request<C>, previous: &AddResult) -> Result<Link, Error
     let ifname = request.ifname.as_str();
     let link = behind(ifname)?;
     let mut on_host = previous.interfaces.iter().filter(|i| i.sandbox.is_none());
-    match on_host.any(|interface| interface.name == link.name) {
-        true => Ok(link),
-        false => Err(none(format!(
+    if on_host.any(|interface| interface.name == link.name) {
+        Ok(link)
+    } else {
+        Err(none(format!(
             "\"{}\", the host's end of \"{ifname}\", is not among the interfaces of prevResult",
             link.name
-        ))),
+        )))
     }
 }
 

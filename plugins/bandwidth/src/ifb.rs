@@ -87,12 +87,13 @@ fn get(name: &str) -> Result<Option<Link>, OperationError> {
 fn of_attachment(found: Vec<Link>, owner: &Owner) -> Vec<Link> {
     let (own, others): (Vec<Link>, Vec<Link>) =
         found.into_iter().partition(|link| owner.has(&link.alias));
-    match own.is_empty() {
-        true => others
+    if own.is_empty() {
+        others
             .into_iter()
             .filter(|link| link.alias.is_empty())
-            .collect(),
-        false => own,
+            .collect()
+    } else {
+        own
     }
 }
 

@@ -48,12 +48,13 @@ pub fn check(host: &Link, ifb: &Link) -> Result<(), Error> {
 
 /// Removes what [`add`] or the reference plugin made for one of these ifbs. Another one stays.
 pub fn remove(host: &Link, ifbs: &[Link]) -> Result<(), Error> {
-    let removed = || match has_ingress(host)? && is_ours(host, ifbs)? {
-        true => {
+    let removed = || {
+        if has_ingress(host)? && is_ours(host, ifbs)? {
             let deleted = traffic::delete_qdisc(Namespace::Host, host, INGRESS_PLACE);
             deleted.found().map(drop)
+        } else {
+            Ok(())
         }
-        false => Ok(()),
     };
     removed().context(format!(
         "could not end the redirection from \"{}\"",
@@ -75,9 +76,10 @@ fn is_ours(host: &Link, ifbs: &[Link]) -> Result<bool, OperationError> {
     let is_own = |filter: &Filter| {
         leads_to(filter, GONE) || ifbs.iter().any(|ifb| leads_to(filter, ifb.index))
     };
-    Ok(match filters.is_empty() {
-        true => !ifbs.is_empty(),
-        false => filters.iter().all(is_own),
+    Ok(if filters.is_empty() {
+        !ifbs.is_empty()
+    } else {
+        filters.iter().all(is_own)
     })
 }
 

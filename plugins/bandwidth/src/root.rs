@@ -134,12 +134,13 @@ fn check_class(
     let found = found.ok_or_else(|| wrong(format!("{title} is missing")))?;
     let is_same_rate = found.rate == expected.rate;
     let is_same_burst = || is_same_burst(expected.rate, expected.burst, found.burst);
-    match is_same_rate && (!with_burst || is_same_burst()) {
-        true => Ok(()),
-        false => Err(wrong(format!(
+    if is_same_rate && (!with_burst || is_same_burst()) {
+        Ok(())
+    } else {
+        Err(wrong(format!(
             "{title}: expected {} bytes per second with a burst of {}, found {} with {}",
             expected.rate, expected.burst, found.rate, found.burst
-        ))),
+        )))
     }
 }
 

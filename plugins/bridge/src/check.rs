@@ -17,9 +17,10 @@ pub fn check(request: &Request<Config>) -> Result<(), Error> {
     let port = check_port(previous, &bridge, &container)?;
     check::addresses(&request.ifname, &previous.ips)?;
     check::routes(previous)?;
-    match veth::is_named_by_us(request, &port.name) {
-        true => check_filters(request, previous, &port, &container),
-        false => Ok(()),
+    if veth::is_named_by_us(request, &port.name) {
+        check_filters(request, previous, &port, &container)
+    } else {
+        Ok(())
     }
 }
 
@@ -34,9 +35,10 @@ fn check_filters(
     if request.config.ip_masq {
         masquerade::check(&owner, &previous.ips)?;
     }
-    match request.config.macspoofchk {
-        true => antispoof::check(&owner, port, container),
-        false => Ok(()),
+    if request.config.macspoofchk {
+        antispoof::check(&owner, port, container)
+    } else {
+        Ok(())
     }
 }
 

@@ -85,9 +85,10 @@ impl Plugin for Bridge {
         ];
         steps.into_iter().flatten().collect::<Result<(), Error>>()?;
         // Last, and only then: nobody may get the address while something is left that has it.
-        match config.ipam.is_configured() {
-            true => ipam::del(),
-            false => Ok(()),
+        if config.ipam.is_configured() {
+            ipam::del()
+        } else {
+            Ok(())
         }
     }
 
@@ -99,9 +100,10 @@ impl Plugin for Bridge {
     }
 
     fn status(request: StatusRequest<Config>) -> Result<(), Error> {
-        match request.config.ipam.is_configured() {
-            true => ipam::status(),
-            false => Ok(()),
+        if request.config.ipam.is_configured() {
+            ipam::status()
+        } else {
+            Ok(())
         }
     }
 

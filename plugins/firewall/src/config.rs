@@ -111,14 +111,15 @@ impl Config {
             && name.len() <= CHAIN_NAME_MAX
             && name.chars().all(allowed)
             && !OWN_CHAINS.contains(&name);
-        match is_name {
-            true => Ok(()),
-            false => Err(Error::invalid_config(format!(
+        if is_name {
+            Ok(())
+        } else {
+            Err(Error::invalid_config(format!(
                 "iptablesAdminChainName: \"{}\" cannot be the administrator's chain: expected a letter \
                  and at most 30 letters, digits, dots, dashes and underscores, other than {}",
                 name.escape_debug(),
                 OWN_CHAINS.join(" and ")
-            ))),
+            )))
         }
     }
 }

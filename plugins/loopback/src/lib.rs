@@ -48,12 +48,13 @@ impl Plugin for Loopback {
     }
 
     fn check(_request: Request<Config>) -> Result<(), Error> {
-        match link::get(Namespace::Container, LOOPBACK)?.up {
-            true => Ok(()),
-            false => Err(Error::new(
+        if link::get(Namespace::Container, LOOPBACK)?.up {
+            Ok(())
+        } else {
+            Err(Error::new(
                 NOT_LOOPBACK,
                 "loopback interface \"lo\" is down",
-            )),
+            ))
         }
     }
 }

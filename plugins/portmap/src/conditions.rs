@@ -22,9 +22,10 @@ pub fn parse(key: &str, list: &[String], family: IpFamily) -> Result<Vec<Conditi
         .is_some_and(|word| word == "!" || word.starts_with('-'));
     let mut conditions = Vec::new();
     while words.peek().is_some() {
-        match is_iptables {
-            true => conditions.extend(iptables::next(&mut words)?),
-            false => conditions.extend(nft::next(&mut words)?),
+        if is_iptables {
+            conditions.extend(iptables::next(&mut words)?)
+        } else {
+            conditions.extend(nft::next(&mut words)?)
         }
     }
     Ok(conditions)

@@ -180,13 +180,14 @@ fn check_target(set: &str, expected: &Element, found: &Element) -> Result<(), Er
             .collect::<Vec<_>>()
             .join(" . ")
     };
-    match expected == found {
-        true => Ok(()),
-        false => Err(wrong(format!(
+    if expected == found {
+        Ok(())
+    } else {
+        Err(wrong(format!(
             "map \"{set}\": expected {}, found {}",
             text(expected),
             text(found)
-        ))),
+        )))
     }
 }
 

@@ -72,9 +72,10 @@ impl Plugin for Ptp {
         }
         veth::delete(&request)?;
         // Last, and only then: nobody may get the address while something is left that has it.
-        match request.config.ipam.is_configured() {
-            true => ipam::del(),
-            false => Ok(()),
+        if request.config.ipam.is_configured() {
+            ipam::del()
+        } else {
+            Ok(())
         }
     }
 
@@ -84,9 +85,10 @@ impl Plugin for Ptp {
         let host_end = check_pair(&request, previous)?;
         check::addresses(&request.ifname, &previous.ips)?;
         check::routes(previous)?;
-        match request.config.ip_masq && veth::is_named_by_us(&request, &host_end.name) {
-            true => masquerade::check(&Owner::of(&request), &previous.ips),
-            false => Ok(()),
+        if request.config.ip_masq && veth::is_named_by_us(&request, &host_end.name) {
+            masquerade::check(&Owner::of(&request), &previous.ips)
+        } else {
+            Ok(())
         }
     }
 
@@ -98,9 +100,10 @@ impl Plugin for Ptp {
         if request.config.ip_masq {
             masquerade::retain(&request)?;
         }
-        match request.config.ipam.is_configured() {
-            true => ipam::gc(),
-            false => Ok(()),
+        if request.config.ipam.is_configured() {
+            ipam::gc()
+        } else {
+            Ok(())
         }
     }
 }

@@ -79,9 +79,12 @@ fn key(request: &Request<Config>) -> String {
 /// Neither a container's id nor an interface's name has a colon, so that no two become the same.
 fn escaped(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    let escaped = |byte: u8| match is_plain(byte) {
-        true => char::from(byte).to_string(),
-        false => format!(":{byte:02x}"),
+    let escaped = |byte: u8| {
+        if is_plain(byte) {
+            char::from(byte).to_string()
+        } else {
+            format!(":{byte:02x}")
+        }
     };
     name.bytes().map(escaped).collect()
 }

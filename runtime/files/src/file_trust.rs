@@ -53,9 +53,10 @@ pub fn check(metadata: &Metadata, expected: Owner) -> Result<(), Foreign> {
 
 fn check_owner(metadata: &Metadata, expected: Owner) -> Result<(), Foreign> {
     let (owner, user) = (metadata.uid(), geteuid().as_raw());
-    match owner != user && (expected == Owner::User || owner != 0) {
-        true => Err(Foreign::Owner { owner, user }),
-        false => Ok(()),
+    if owner != user && (expected == Owner::User || owner != 0) {
+        Err(Foreign::Owner { owner, user })
+    } else {
+        Ok(())
     }
 }
 

@@ -26,12 +26,12 @@ pub fn escape(json: String) -> String {
     }
     let mut escaped = String::with_capacity(json.len() + 64);
     for c in json.chars() {
-        match is_escaped(c) {
-            true => c
-                .encode_utf16(&mut [0; 2])
+        if is_escaped(c) {
+            c.encode_utf16(&mut [0; 2])
                 .iter()
-                .for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}"))),
-            false => escaped.push(c),
+                .for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")))
+        } else {
+            escaped.push(c)
         }
     }
     escaped

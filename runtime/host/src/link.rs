@@ -234,9 +234,10 @@ impl LinkView<'_> {
             is_shared |= (new.namespace, peer.namespace) == (host, host);
             ends.push((peer.namespace, &mut peer.owner));
         }
-        let mark = match is_shared {
-            true => mark_of_network(network),
-            false => mark_of_attachment(network, container_id, ifname),
+        let mark = if is_shared {
+            mark_of_network(network)
+        } else {
+            mark_of_attachment(network, container_id, ifname)
         };
         let on_host = ends.into_iter().filter(|(namespace, _)| *namespace == host);
         on_host.for_each(|(_, owner)| *owner = Some(mark.clone()));

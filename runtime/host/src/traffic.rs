@@ -30,9 +30,10 @@ impl Contract for Broker {
     ) -> Result<(), Error> {
         let link = identify(self, namespace, &link)?;
         let parent = Handle(parent);
-        let standing = match link.is_absent() {
-            true => None,
-            false => self.kernel().standing_discipline(&link, parent)?,
+        let standing = if link.is_absent() {
+            None
+        } else {
+            self.kernel().standing_discipline(&link, parent)?
         };
         let operation = traffic::DeleteQdisc {
             link,

@@ -190,9 +190,10 @@ fn missing(directory: &Path, name: &str, networks: &[Read]) -> Error {
             Err(error) => format!("{} is not usable: {}", path.display(), error.msg),
         });
     }
-    let seen = match seen.is_empty() {
-        true => "it has no network configuration".to_owned(),
-        false => format!("it has {}", seen.join(", ")),
+    let seen = if seen.is_empty() {
+        "it has no network configuration".to_owned()
+    } else {
+        format!("it has {}", seen.join(", "))
     };
     Error::invalid_config(format!(
         "there is no network `{name}` in `{}`",

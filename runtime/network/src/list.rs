@@ -327,9 +327,10 @@ impl Network {
     fn forget(&self, attachment: &Attachment) -> Result<(), Error> {
         let cached_as = self.cached_as();
         self.cache.remove(&cached_as, attachment)?;
-        match cached_as == self.list.name {
-            true => Ok(()),
-            false => self.cache.remove(&self.list.name, attachment),
+        if cached_as == self.list.name {
+            Ok(())
+        } else {
+            self.cache.remove(&self.list.name, attachment)
         }
     }
 

@@ -28,9 +28,10 @@ pub(crate) fn collect(call: &DelegatingCall<'_>) -> Result<(), Error> {
     for attached in networks.values() {
         failures.extend(attached.network.gc(&valid_of(attached, &networks)).err());
     }
-    match failures.is_empty() {
-        true => Ok(()),
-        false => Err(together(failures)),
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(together(failures))
     }
 }
 

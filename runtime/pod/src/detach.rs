@@ -47,9 +47,10 @@ pub(crate) fn recorded(
 ) -> Result<(), Error> {
     let failures = each(call, attachment, &held.record.attachments);
     let failures: Vec<Error> = failures.into_iter().map(|(_, error)| error).collect();
-    match failures.is_empty() {
-        true => held.remove(),
-        false => Err(together(failures)),
+    if failures.is_empty() {
+        held.remove()
+    } else {
+        Err(together(failures))
     }
 }
 

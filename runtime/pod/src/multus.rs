@@ -204,9 +204,10 @@ impl Multus {
                 Err(unusable) => damaged.push(unusable.into()),
             }
         }
-        match damaged.is_empty() {
-            true => weir_files::remove(&path).map(|()| None),
-            false => weir_files::set_aside(&path).map(Some),
+        if damaged.is_empty() {
+            weir_files::remove(&path).map(|()| None)
+        } else {
+            weir_files::set_aside(&path).map(Some)
         }
         .map_err(|e| failed(&path, &e))
     }

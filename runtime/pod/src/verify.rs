@@ -45,9 +45,10 @@ fn ips_fault(result: &AddResult, ifname: &str, ips: &[RequestedAddress]) -> Opti
         return None;
     }
     let assigned: Vec<String> = assigned.iter().map(RequestedAddress::to_string).collect();
-    let assigned = match assigned.is_empty() {
-        true => "has no address".to_owned(),
-        false => format!("has {}", assigned.join(", ")),
+    let assigned = if assigned.is_empty() {
+        "has no address".to_owned()
+    } else {
+        format!("has {}", assigned.join(", "))
     };
     let missing = missing.join(", ");
     Some(format!(

@@ -33,9 +33,10 @@ impl Call {
         store.set_epoch_deadline(1);
         // The epoch is the whole process's: another invocation's end must not be this one's.
         store.epoch_deadline_callback(|store| {
-            Ok(match Instant::now() >= store.data().deadline() {
-                true => UpdateDeadline::Interrupt,
-                false => UpdateDeadline::Continue(1),
+            Ok(if Instant::now() >= store.data().deadline() {
+                UpdateDeadline::Interrupt
+            } else {
+                UpdateDeadline::Continue(1)
             })
         });
         store.call_hook(|mut store, hook| match hook {

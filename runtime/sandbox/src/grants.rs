@@ -131,9 +131,10 @@ impl Grants {
     pub(crate) fn for_plugin(&self, plugin: &Plugin, request: &Request) -> Result<Granted, Error> {
         let network = request.granted_as();
         let section = Section::of(network);
-        let shipped = match section == Section::Node && request.asked_by_pod.is_empty() {
-            true => BuiltIn::grant_without_tenants,
-            false => BuiltIn::grant,
+        let shipped = if section == Section::Node && request.asked_by_pod.is_empty() {
+            BuiltIn::grant_without_tenants
+        } else {
+            BuiltIn::grant
         };
         let Loaded { document, origin } = self.covering_or(plugin, network, shipped)?;
         let spec = document.spec;

@@ -102,12 +102,11 @@ impl Installed {
         let code = read(&self.code).map_err(|e| damaged(name, &format!("{CODE}: {e}")))?;
         let key = Key::of_node(&self.paths)
             .map_err(|e| damaged(name, &format!("its seal cannot be checked: {e}")))?;
-        match key.is_on(seal, digest, &code) {
-            true => Ok(code),
-            false => {
-                let why = format!("{CODE} is not what was compiled from {digest} on this node");
-                Err(damaged(name, &why))
-            }
+        if key.is_on(seal, digest, &code) {
+            Ok(code)
+        } else {
+            let why = format!("{CODE} is not what was compiled from {digest} on this node");
+            Err(damaged(name, &why))
         }
     }
 

@@ -15,17 +15,19 @@ pub const MARK_MAX: usize = 128;
 /// The mark of an attachment's things. `network` is what grants know it by: a name, or a definition's `namespace/name`.
 pub fn mark_of_attachment(network: &str, container_id: &str, ifname: &str) -> String {
     let mark = format!("{network} {container_id} {ifname}");
-    match mark.len() > MARK_MAX {
-        true => format!("#{} {}", digest(network), attachment(container_id, ifname)),
-        false => mark,
+    if mark.len() > MARK_MAX {
+        format!("#{} {}", digest(network), attachment(container_id, ifname))
+    } else {
+        mark
     }
 }
 
 /// The mark of what all attachments to a network share.
 pub fn mark_of_network(network: &str) -> String {
-    match network.len() > MARK_MAX {
-        true => format!("#{}", digest(network)),
-        false => network.to_owned(),
+    if network.len() > MARK_MAX {
+        format!("#{}", digest(network))
+    } else {
+        network.to_owned()
     }
 }
 
@@ -40,9 +42,10 @@ pub fn is_of_attachment(mark: &str, container_id: &str, ifname: &str) -> bool {
     let Some((owner, own)) = mark.split_once(' ') else {
         return false;
     };
-    match owner.starts_with('#') {
-        true => own == attachment(container_id, ifname),
-        false => own.split_once(' ') == Some((container_id, ifname)),
+    if owner.starts_with('#') {
+        own == attachment(container_id, ifname)
+    } else {
+        own.split_once(' ') == Some((container_id, ifname))
     }
 }
 

@@ -60,14 +60,13 @@ pub fn mac(interface: &Interface, link: &Link) -> Result<(), Error> {
     let (Some(expected), found) = (&interface.mac, link.mac_text().unwrap_or_default()) else {
         return Ok(());
     };
-    match expected.eq_ignore_ascii_case(&found) {
-        true => Ok(()),
-        false => {
-            let name = &interface.name;
-            Err(wrong(format!(
-                "interface \"{name}\": expected MAC {expected}, found {found}"
-            )))
-        }
+    if expected.eq_ignore_ascii_case(&found) {
+        Ok(())
+    } else {
+        let name = &interface.name;
+        Err(wrong(format!(
+            "interface \"{name}\": expected MAC {expected}, found {found}"
+        )))
     }
 }
 

@@ -174,13 +174,14 @@ fn check_one(owner: &Owner, address: &IpNet) -> Result<(), Error> {
     let (set, pod) = pod(owner, address);
     owned::check(FAMILY, set, &pod.key, owner)?;
     let family = family_of(address.addr());
-    match networks::has(FAMILY, family.local, address)? {
-        true => Ok(()),
-        false => Err(check::wrong(format!(
+    if networks::has(FAMILY, family.local, address)? {
+        Ok(())
+    } else {
+        Err(check::wrong(format!(
             "network {} is missing in set \"{}\"",
             address.trunc(),
             family.local
-        ))),
+        )))
     }
 }
 

@@ -13,9 +13,10 @@ const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
 pub fn apply(route: &Route, kind: &str, patch: &[u8], object: &Value) -> Result<Value, Status> {
     // The API server has no schema for custom resources that tells how lists are merged.
     let is_custom = !route.resource.group.is_empty();
-    let accepted = match is_custom {
-        true => vec![JSON_PATCH, MERGE_PATCH],
-        false => vec![JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH],
+    let accepted = if is_custom {
+        vec![JSON_PATCH, MERGE_PATCH]
+    } else {
+        vec![JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH]
     };
     if !accepted.contains(&kind) {
         return Err(Status::unsupported_media_type(&accepted.join(", ")));

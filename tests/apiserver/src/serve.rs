@@ -126,9 +126,10 @@ impl Client {
 
     /// Answers as a test ordered. An error cuts the connection.
     async fn fail(&self, asked: &Asked, ordered: Ordered) -> Result<Response<Body>> {
-        let answered = match ordered.after {
-            true => Some(self.respond(asked)),
-            false => None,
+        let answered = if ordered.after {
+            Some(self.respond(asked))
+        } else {
+            None
         };
         match ordered.answer {
             Answer::Hang => std::future::pending().await,

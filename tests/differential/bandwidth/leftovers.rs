@@ -73,9 +73,10 @@ fn del_of_the_rest() -> Result<()> {
         attached.tool(gone)?;
         must_succeed(&attached.call("DEL")?)?;
         let after = attached.traffic()?;
-        match gone.contains("link delete {port}") {
-            true => assert_eq!(after["ifbs"], json!([])),
-            false => assert_eq!(after, before, "{gone}"),
+        if gone.contains("link delete {port}") {
+            assert_eq!(after["ifbs"], json!([]))
+        } else {
+            assert_eq!(after, before, "{gone}")
         }
     }
     Ok(())

@@ -126,9 +126,10 @@ impl Attached {
 
     /// A line of a tool, with the names of the two links filled in.
     fn tool(&self, line: &str) -> Result<String> {
-        let line = match line.contains("{ifb}") {
-            true => line.replace("{ifb}", self.ifb()?),
-            false => line.to_owned(),
+        let line = if line.contains("{ifb}") {
+            line.replace("{ifb}", self.ifb()?)
+        } else {
+            line.to_owned()
         };
         let line = line.replace("{port}", self.port()?);
         let (tool, words) = line.split_once(' ').context("a tool and its words")?;

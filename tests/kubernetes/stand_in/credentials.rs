@@ -354,9 +354,10 @@ fn files_of_a_kubeconfig_that_others_can_write_are_not_used() -> Result<()> {
         ("certificate-authority", false),
     ] {
         let named = json!({ key: "named" });
-        let with = match is_of_user {
-            true => With::user(|_| Ok(named))?,
-            false => With::cluster(|server| json!({ "server": server.url(), key: "named" }))?,
+        let with = if is_of_user {
+            With::user(|_| Ok(named))?
+        } else {
+            With::cluster(|server| json!({ "server": server.url(), key: "named" }))?
         };
         let path = with.scene.root.path().join("etc/named");
         fs::write(&path, "anything")?;

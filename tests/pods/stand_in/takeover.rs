@@ -265,12 +265,11 @@ fn kustomize(directory: &Path) -> Result<Vec<Value>> {
     let mut objects = Vec::new();
     for resource in items("resources") {
         let place = directory.join(resource.as_str().context("a resource")?);
-        match place.is_dir() {
-            true => objects.extend(kustomize(&place)?),
-            false => {
-                let text = fs::read_to_string(&place)?;
-                objects.extend(serde_saphyr::from_multiple::<Value>(&text)?);
-            }
+        if place.is_dir() {
+            objects.extend(kustomize(&place)?)
+        } else {
+            let text = fs::read_to_string(&place)?;
+            objects.extend(serde_saphyr::from_multiple::<Value>(&text)?);
         }
     }
     for image in items("images") {

@@ -54,9 +54,10 @@ pub fn next(words: &mut Words) -> Result<Option<Condition>, Error> {
 
 fn module(words: &mut Words, option: &str) -> Result<Option<Condition>, Error> {
     let module = words.take_after(option)?;
-    match MODULES.contains(&module.as_str()) {
-        true => Ok(None),
-        false => Err(words.unknown(&module, &format!("one of {}", MODULES.join(", ")))),
+    if MODULES.contains(&module.as_str()) {
+        Ok(None)
+    } else {
+        Err(words.unknown(&module, &format!("one of {}", MODULES.join(", "))))
     }
 }
 

@@ -127,9 +127,10 @@ impl Watched {
 
     fn read(&mut self) -> Result<(), Reason> {
         self.messages.read()?;
-        match self.output.read()? {
-            true => Ok(()),
-            false => Err(Reason::Output),
+        if self.output.read()? {
+            Ok(())
+        } else {
+            Err(Reason::Output)
         }
     }
 }

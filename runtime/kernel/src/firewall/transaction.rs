@@ -59,9 +59,10 @@ pub(super) fn carry_out(socket: &mut NetfilterSocket, apply: &Apply) -> Result<C
 /// None where something has changed that the messages rely on.
 fn attempt(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Option<Created>, Error> {
     let reads_rules = |command: &Command| matches!(command, Command::KeepRules(_));
-    let generation = match apply.commands.iter().any(reads_rules) {
-        true => Some(kept::generation(socket)?),
-        false => None,
+    let generation = if apply.commands.iter().any(reads_rules) {
+        Some(kept::generation(socket)?)
+    } else {
+        None
     };
     let mut transaction = Transaction::new(socket, apply, generation);
     for (index, command) in apply.commands.iter().enumerate() {

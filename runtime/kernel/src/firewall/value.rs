@@ -134,9 +134,10 @@ impl Parts {
     }
 
     fn room(&self, format: Format) -> usize {
-        match self.is_concatenation() {
-            true => format.length().next_multiple_of(4),
-            false => format.length(),
+        if self.is_concatenation() {
+            format.length().next_multiple_of(4)
+        } else {
+            format.length()
         }
     }
 

@@ -95,9 +95,10 @@ fn put_into(socket: &mut RouteSocket, index: u32, group: u32) -> Result<(), Erro
 }
 
 fn unless_gone(error: Error) -> Result<(), Error> {
-    match error.is_not_found() {
-        true => Ok(()),
-        false => Err(error),
+    if error.is_not_found() {
+        Ok(())
+    } else {
+        Err(error)
     }
 }
 

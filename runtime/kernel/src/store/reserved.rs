@@ -44,13 +44,14 @@ pub(super) fn check(paths: &Paths, directory: &Path) -> Result<(), Error> {
 pub(super) fn check_links(paths: &Paths, directory: &Path) -> Result<(), Error> {
     let real = resolve(directory, &mut Walked::default())?;
     let (named, led) = (paths.on_node(directory), paths.on_node(&real));
-    match is_systems(&led) && !is_systems(&named) {
-        true => Err(Error::invalid(format!(
+    if is_systems(&led) && !is_systems(&named) {
+        Err(Error::invalid(format!(
             "`{}` leads to `{}`, which is the system's: name a directory that only plugins use",
             directory.display(),
             real.display()
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
 }
 
@@ -100,9 +101,10 @@ impl Walked {
         let mut missing = None;
         for place in path.ancestors() {
             let is_known = self.real.iter().any(|real| real.starts_with(place));
-            let there = match is_known {
-                true => Ok(()),
-                false => openat2(AT_FDCWD, place, how).map(drop),
+            let there = if is_known {
+                Ok(())
+            } else {
+                openat2(AT_FDCWD, place, how).map(drop)
             };
             match there {
                 Ok(()) => {

@@ -108,9 +108,10 @@ impl Notes {
     /// Errors: `Failed`.
     pub(crate) fn keep(&self, write: &Write) -> Result<(), Error> {
         let _lock = self.lock(write)?;
-        match self.is_noted(write) {
-            true => self.forget(write),
-            false => Ok(()),
+        if self.is_noted(write) {
+            self.forget(write)
+        } else {
+            Ok(())
         }
     }
 

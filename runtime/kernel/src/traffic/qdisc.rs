@@ -178,12 +178,13 @@ fn htb_options(default: u32) -> Result<TcOption, Error> {
 /// have.
 fn explain(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc, error: Error) -> Error {
     let is_lacking = error.errno == Some(Errno::ENOENT) && is_place(socket, link, qdisc.parent);
-    match is_lacking {
-        true => Error {
+    if is_lacking {
+        Error {
             code: Code::Unsupported,
             ..error
-        },
-        false => error,
+        }
+    } else {
+        error
     }
 }
 

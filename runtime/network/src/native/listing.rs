@@ -86,9 +86,10 @@ impl Listing {
             .flat_map(|entry| &entry.networks)
             .map(|network| format!("`{network}`"))
             .collect();
-        let networks = match networks.is_empty() {
-            true => "none".to_owned(),
-            false => networks.join(", "),
+        let networks = if networks.is_empty() {
+            "none".to_owned()
+        } else {
+            networks.join(", ")
         };
         let what = format!("native plugin `{plugin}` is not listed for the network `{network}`");
         Error::new(codes::OTHER_NETWORK, what).with_details(format!(
@@ -105,9 +106,10 @@ impl Listing {
     fn addition(&self, plugin: &str, digest: &Digest, network: &str) -> String {
         let file = self.file.display();
         let entry = json!({ "name": plugin, "digest": digest, "networks": [network] });
-        match self.file.exists() {
-            true => format!("add to `nativePlugins` in `{file}`: {entry}"),
-            false => format!("write to `{file}`: {}", json!({ "nativePlugins": [entry] })),
+        if self.file.exists() {
+            format!("add to `nativePlugins` in `{file}`: {entry}")
+        } else {
+            format!("write to `{file}`: {}", json!({ "nativePlugins": [entry] }))
         }
     }
 }

@@ -104,9 +104,10 @@ impl PodNetworks {
         let gone = entries.iter().enumerate().filter(|(at, _)| !is_left(*at));
         self.forget(container, gone.map(|(_, entry)| entry).collect())?;
         let failures: Vec<Error> = failures.into_iter().map(|(_, error)| error).collect();
-        match failures.is_empty() {
-            true => Ok(()),
-            false => Err(together(failures)),
+        if failures.is_empty() {
+            Ok(())
+        } else {
+            Err(together(failures))
         }
     }
 
@@ -129,9 +130,10 @@ impl PodNetworks {
             Choice::Defaults => {
                 let defaults = all.iter().filter(|network| network.is_default);
                 let defaults: Vec<PodNetwork> = defaults.cloned().collect();
-                return match defaults.is_empty() {
-                    true => Err(self.no_defaults(&all)),
-                    false => Ok(defaults),
+                return if defaults.is_empty() {
+                    Err(self.no_defaults(&all))
+                } else {
+                    Ok(defaults)
                 };
             }
         };
@@ -168,9 +170,10 @@ impl PodNetworks {
     /// Fails for a name that nothing has: who deletes would think that it was deleted.
     fn check_name(&self, name: &str) -> Result<(), Error> {
         let all = self.list()?;
-        match all.iter().any(|network| network.name() == name) {
-            true => Ok(()),
-            false => Err(self.no_network(name, &all)),
+        if all.iter().any(|network| network.name() == name) {
+            Ok(())
+        } else {
+            Err(self.no_network(name, &all))
         }
     }
 
@@ -222,13 +225,14 @@ impl PodNetworks {
     fn no_network(&self, name: &str, all: &[PodNetwork]) -> Error {
         let file = self.sandbox.paths().configuration();
         let names: Vec<&str> = all.iter().map(PodNetwork::name).collect();
-        let details = match names.is_empty() {
-            true => format!("`podNetworks` in `{}` has none", file.display()),
-            false => format!(
+        let details = if names.is_empty() {
+            format!("`podNetworks` in `{}` has none", file.display())
+        } else {
+            format!(
                 "`podNetworks` in `{}`: {}",
                 file.display(),
                 expected_one_of(name, &names)
-            ),
+            )
         };
         Error::invalid_config(format!("there is no network `{name}`")).with_details(details)
     }
@@ -236,13 +240,14 @@ impl PodNetworks {
     fn no_defaults(&self, all: &[PodNetwork]) -> Error {
         let file = self.sandbox.paths().configuration();
         let names: Vec<String> = all.iter().map(|n| format!("`{}`", n.name())).collect();
-        let details = match names.is_empty() {
-            true => format!("`podNetworks` in `{}` has no network", file.display()),
-            false => format!(
+        let details = if names.is_empty() {
+            format!("`podNetworks` in `{}` has no network", file.display())
+        } else {
+            format!(
                 "`podNetworks` in `{}` has {}, none with `\"default\": true`",
                 file.display(),
                 names.join(", ")
-            ),
+            )
         };
         Error::invalid_config("there are no default networks").with_details(details)
     }

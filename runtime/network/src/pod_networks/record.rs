@@ -92,9 +92,10 @@ impl Records {
         let _lock = lock(&self.directory).map_err(|e| failed(&self.directory, &e))?;
         let mut attachments = read(&path, &self.root)?;
         let changed = change(&mut attachments)?;
-        let written = match attachments.is_empty() {
-            true => weir_files::remove(&path),
-            false => write(&path, Document { attachments }),
+        let written = if attachments.is_empty() {
+            weir_files::remove(&path)
+        } else {
+            write(&path, Document { attachments })
         };
         written.map_err(|e| failed(&path, &e))?;
         Ok(changed)

@@ -34,8 +34,9 @@ fn read_one(config: &PluginConfig, delegate: &Value) -> Result<NetworkConfigList
         }
     }
     let list = NetworkConfigList::from_value(delegate)?;
-    match list.plugins.is_empty() {
-        true => Err(Error::invalid_config("plugins: missing")),
-        false => Ok(list),
+    if list.plugins.is_empty() {
+        Err(Error::invalid_config("plugins: missing"))
+    } else {
+        Ok(list)
     }
 }

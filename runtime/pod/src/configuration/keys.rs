@@ -40,9 +40,10 @@ impl<'a> Keys<'a> {
             return Ok(None);
         };
         let path = PathBuf::from(text);
-        match path.is_absolute() {
-            true => Ok(Some(path)),
-            false => Err(self.wrong(key, "an absolute path")),
+        if path.is_absolute() {
+            Ok(Some(path))
+        } else {
+            Err(self.wrong(key, "an absolute path"))
         }
     }
 

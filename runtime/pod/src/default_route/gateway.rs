@@ -51,9 +51,10 @@ impl Reach {
     /// `10.1.0.2/24 and fd00::2/64`.
     pub(super) fn shown(&self) -> String {
         let shown: Vec<String> = self.addresses.iter().map(shown).collect();
-        match shown.is_empty() {
-            true => "no address".to_owned(),
-            false => shown.join(" and "),
+        if shown.is_empty() {
+            "no address".to_owned()
+        } else {
+            shown.join(" and ")
         }
     }
 }

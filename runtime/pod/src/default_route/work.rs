@@ -69,9 +69,10 @@ impl Work {
         let Some((gateway, fault)) = faulty else {
             return Ok(());
         };
-        let down = match self.table.interfaces()[at].up {
-            true => "",
-            false => " and is down",
+        let down = if self.table.interfaces()[at].up {
+            ""
+        } else {
+            " and is down"
         };
         let why = format!(
             "gateway {gateway} {fault}: `{}` has {}{down}",

@@ -29,12 +29,15 @@ pub(crate) fn list<'a>(
         None => find(conf_dir, &definition.reference.name)
             .map_err(|error| error.with_prefix("has no spec.config")),
     };
-    let checked = found.and_then(|list| match is_circle(&list) {
-        false => Ok(list),
-        true => Err(Error::invalid_config(format!(
-            "network `{}`: the plugin `{DELEGATING}` cannot be its own delegate",
-            list.name
-        ))),
+    let checked = found.and_then(|list| {
+        if is_circle(&list) {
+            Err(Error::invalid_config(format!(
+                "network `{}`: the plugin `{DELEGATING}` cannot be its own delegate",
+                list.name
+            )))
+        } else {
+            Ok(list)
+        }
     });
     checked.map_err(|error| Error {
         code: codes::NO_NETWORK.into(),
@@ -57,11 +60,12 @@ fn of_spec(object: &str, config: &str) -> Result<NetworkConfigList, Error> {
     }
     let list = NetworkConfigList::from_value(config)?;
     // Only networks on the disk have plugins in files beside them.
-    match list.plugins.is_empty() {
-        false => Ok(list),
-        true => Err(Error::invalid_config(
+    if list.plugins.is_empty() {
+        Err(Error::invalid_config(
             "neither has a plugin's `type` nor a list of `plugins`",
-        )),
+        ))
+    } else {
+        Ok(list)
     }
 }
 

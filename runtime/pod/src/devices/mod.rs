@@ -49,9 +49,10 @@ impl Devices {
 
     fn none_of(&self, resource: &str) -> Error {
         let others: Vec<&str> = self.of_resource.keys().map(String::as_str).collect();
-        let has = match others.is_empty() {
-            true => "it has no devices at all".to_owned(),
-            false => format!("it has devices of {}", others.join(", ")),
+        let has = if others.is_empty() {
+            "it has no devices at all".to_owned()
+        } else {
+            format!("it has devices of {}", others.join(", "))
         };
         let pod = &self.pod_uid;
         let what = format!("kubelet gave the pod {pod} no device of resource `{resource}`: {has}");

@@ -185,9 +185,10 @@ impl Files<'_> {
         let Some(path) = file.as_deref().map(Path::new) else {
             return Ok(());
         };
-        let place = match path.is_absolute() {
-            true => self.paths.resolve(path),
-            false => self.directory.join(path),
+        let place = if path.is_absolute() {
+            self.paths.resolve(path)
+        } else {
+            self.directory.join(path)
         };
         file_trust::open(&place, self.paths.root())
             .map_err(|e| format!("{key} {}: {}", place.display(), untrusted(&e)))?;

@@ -258,9 +258,10 @@ pub(super) struct GivenUp {
 impl GivenUp {
     /// As a CNI error: code 11 (section 5, "Error") where the same may be answered later.
     pub(super) fn explain(&self, ask: &Ask, source: &Source) -> Error {
-        let code = match self.failure.is_passing() || self.failure.is_conflict() {
-            true => Code::TRY_AGAIN_LATER,
-            false => Code(codes::CLUSTER),
+        let code = if self.failure.is_passing() || self.failure.is_conflict() {
+            Code::TRY_AGAIN_LATER
+        } else {
+            Code(codes::CLUSTER)
         };
         let mut msg = format!("{ask}: {}", self.failure);
         if self.tries > 1 {

@@ -98,9 +98,10 @@ fn named(
 
 /// The network of a file, or the first one of a directory.
 fn at_path(place: Place<'_>, is_directory: bool) -> Result<NetworkConfigList, Error> {
-    match is_directory {
-        true => network::first(place),
-        false => network::at(place),
+    if is_directory {
+        network::first(place)
+    } else {
+        network::at(place)
     }
 }
 
@@ -114,9 +115,10 @@ fn within(error: Error, key: &str, name: &str) -> Error {
 
 fn also_no_definition(error: Error, reference: &Reference) -> Error {
     let no_definition = format!("nor is there a NetworkAttachmentDefinition `{reference}`");
-    let details = match error.details.is_empty() {
-        true => no_definition,
-        false => format!("{}; {no_definition}", error.details),
+    let details = if error.details.is_empty() {
+        no_definition
+    } else {
+        format!("{}; {no_definition}", error.details)
     };
     error.with_details(details)
 }

@@ -180,9 +180,10 @@ impl Wanted {
     ) -> Result<Planned, Error> {
         let network = self.name();
         let (list, own_args) = self.handed_out(device.as_ref())?;
-        let mut capability_args = match is_default {
-            true => context.configuration.capability_args.clone(),
-            false => Map::new(),
+        let mut capability_args = if is_default {
+            context.configuration.capability_args.clone()
+        } else {
+            Map::new()
         };
         capability_args.extend(own_args);
         let device_info = self.device_info(context, &ifname, device.is_some());

@@ -19,9 +19,10 @@ pub(super) fn check(
     if !isolation.is_on || is_own || isolation.global.contains(&network.namespace) {
         return Ok(());
     }
-    let details = match isolation.global.is_empty() {
-        true => "no namespace is in globalNamespaces".to_owned(),
-        false => format!("globalNamespaces: {}", isolation.global.join(", ")),
+    let details = if isolation.global.is_empty() {
+        "no namespace is in globalNamespaces".to_owned()
+    } else {
+        format!("globalNamespaces: {}", isolation.global.join(", "))
     };
     Err(Error::new(
         codes::RESTRICTED,

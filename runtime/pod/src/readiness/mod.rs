@@ -49,9 +49,10 @@ impl<'a> Waiting<'a> {
 
     fn until_there(&mut self) -> Result<(), Error> {
         // On a node that has been up for a while there is nothing to be made for it.
-        match self.is_there().map_err(|e| self.cannot_wait(&e))? {
-            true => Ok(()),
-            false => self.follow_the_way(),
+        if self.is_there().map_err(|e| self.cannot_wait(&e))? {
+            Ok(())
+        } else {
+            self.follow_the_way()
         }
     }
 

@@ -52,9 +52,12 @@ fn parts<'i>(item: &'i str, namespace: &str) -> Result<(Reference, Option<&'i st
         Some((namespace, name)) => (namespace.trim(), name.trim()),
         None => (namespace, network),
     };
-    let reference = Reference::new(namespace, name).map_err(|fault| match item.contains('"') {
-        true => format!("{fault}; a selection in JSON is a list and begins with `[`"),
-        false => fault,
+    let reference = Reference::new(namespace, name).map_err(|fault| {
+        if item.contains('"') {
+            format!("{fault}; a selection in JSON is a list and begins with `[`")
+        } else {
+            fault
+        }
     })?;
     Ok((reference, interface))
 }

@@ -71,9 +71,10 @@ impl Faults {
         let msg = format!("annotation {}: {first}", self.annotation);
         Refused {
             error: Error::new(codes::SELECTION, msg).with_details(others.join("; ")),
-            consequence: match self.ignored {
-                true => Consequence::SelectionIgnored,
-                false => Consequence::PodFails,
+            consequence: if self.ignored {
+                Consequence::SelectionIgnored
+            } else {
+                Consequence::PodFails
             },
         }
     }

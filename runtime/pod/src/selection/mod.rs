@@ -136,12 +136,13 @@ fn read(mut faults: Faults, text: &str, namespace: &str) -> Result<Selection, Re
         Some(_) => comma::elements(text, namespace, &mut faults),
     };
     together::check(&elements, &mut faults);
-    match faults.is_empty() {
-        true => Ok(Selection {
+    if faults.is_empty() {
+        Ok(Selection {
             elements: elements.into_iter().flatten().collect(),
             notes,
-        }),
-        false => Err(faults.refusal()),
+        })
+    } else {
+        Err(faults.refusal())
     }
 }
 

@@ -22,10 +22,7 @@ pub(super) fn check(elements: &[Option<Element>], faults: &mut Faults) {
             }
         }
         for gateway in element.default_route.iter().flatten() {
-            let family = match gateway.is_ipv4() {
-                true => "IPv4",
-                false => "IPv6",
-            };
+            let family = if gateway.is_ipv4() { "IPv4" } else { "IPv6" };
             match routes.get(family) {
                 Some(other) => faults.fatal(format!(
                     "{own}: default-route: {gateway}: {other} has the {family} default route already"

@@ -17,9 +17,10 @@ pub fn read_network(file: &Path) -> Result<NetworkConfigList> {
     let text = String::from_utf8(bytes).with_context(|| format!("`{shown}` is not text"))?;
     let list = NetworkConfigList::parse(&text)
         .map_err(|e| show(e.with_prefix(format_args!("`{shown}`"))))?;
-    match list.plugins.is_empty() {
-        true => bail!("`{shown}` has no plugins"),
-        false => Ok(list),
+    if list.plugins.is_empty() {
+        bail!("`{shown}` has no plugins")
+    } else {
+        Ok(list)
     }
 }
 

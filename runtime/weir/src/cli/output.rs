@@ -52,14 +52,15 @@ pub fn complain(message: &str) {
 
 /// A CNI error for a person.
 pub(super) fn show(error: Error) -> anyhow::Error {
-    match error.details.is_empty() {
-        true => anyhow!("{} (CNI error {})", error.msg, error.code.0),
-        false => anyhow!(
+    if error.details.is_empty() {
+        anyhow!("{} (CNI error {})", error.msg, error.code.0)
+    } else {
+        anyhow!(
             "{} (CNI error {})\n  {}",
             error.msg,
             error.code.0,
             error.details
-        ),
+        )
     }
 }
 

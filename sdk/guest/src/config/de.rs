@@ -69,9 +69,10 @@ impl Fault {
 
     /// The same fault, at `path` if nothing below it is at fault.
     fn at(self, path: &Path<'_>) -> Self {
-        match self.is_placed {
-            true => self,
-            false => Fault::placed(path, self.message),
+        if self.is_placed {
+            self
+        } else {
+            Fault::placed(path, self.message)
         }
     }
 }

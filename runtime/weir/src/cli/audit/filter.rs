@@ -57,9 +57,10 @@ pub struct Filter {
 impl Filter {
     /// Whether a record is wanted.
     pub fn passes(&self, record: &Record) -> bool {
-        let verdict = match self.denied {
-            true => record.verdict == Verdict::Denied,
-            false => any(&self.verdict, |v| *v == record.verdict),
+        let verdict = if self.denied {
+            record.verdict == Verdict::Denied
+        } else {
+            any(&self.verdict, |v| *v == record.verdict)
         };
         verdict
             && self.since.is_none_or(|since| record.time >= since)
@@ -145,11 +146,12 @@ fn matches(wanted: &[Pattern], text: &str) -> bool {
 fn capability(word: &str) -> Result<String, String> {
     let known = Capability::RECORDED.map(Capability::word);
     let known = [&known[..], &EVENT_CAPABILITIES].concat();
-    match known.contains(&word) {
-        true => Ok(word.to_owned()),
-        false => Err(format!(
+    if known.contains(&word) {
+        Ok(word.to_owned())
+    } else {
+        Err(format!(
             "there is no such capability; expected one of {}",
             known.join(", ")
-        )),
+        ))
     }
 }

@@ -82,9 +82,10 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
         }
         None => print(arguments, &files)?,
     };
-    Ok(match denied && arguments.fail_on_denied {
-        true => Answer::No,
-        false => Answer::Yes,
+    Ok(if denied && arguments.fail_on_denied {
+        Answer::No
+    } else {
+        Answer::Yes
     })
 }
 
@@ -142,12 +143,11 @@ fn read(
         let Some(log) = open(path, !arguments.file.is_empty())? else {
             continue;
         };
-        let mut passing = |record: &Record| match arguments.filter.passes(record) {
-            true => {
+        let mut passing = |record: &Record| {
+            if arguments.filter.passes(record) {
                 passed = true;
                 take(record)
-            }
-            false => {
+            } else {
                 if !plugins.contains(&record.plugin) {
                     plugins.insert(record.plugin.clone());
                 }
@@ -221,17 +221,19 @@ impl Printer {
         Self {
             out: BufWriter::new(StandardOutput),
             json: arguments.format.is_json(),
-            detail: match arguments.arguments {
-                true => Detail::Arguments,
-                false => Detail::Words,
+            detail: if arguments.arguments {
+                Detail::Arguments
+            } else {
+                Detail::Words
             },
         }
     }
 
     fn print(&mut self, record: &Record) -> io::Result<()> {
-        match self.json {
-            true => writeln!(self.out, "{}", escape(serde_json::to_string(record)?)),
-            false => writeln!(self.out, "{}", text::sentence(record, self.detail)),
+        if self.json {
+            writeln!(self.out, "{}", escape(serde_json::to_string(record)?))
+        } else {
+            writeln!(self.out, "{}", text::sentence(record, self.detail))
         }
     }
 

@@ -63,14 +63,15 @@ fn needs(operation: &dyn Asked) -> String {
 
 /// Whose it is: `mynet k8s-pod-1/eth0`, or the network alone.
 fn subject(record: &Record) -> String {
-    match record.container_id.is_empty() {
-        true => record.granted_as().to_owned(),
-        false => format!(
+    if record.container_id.is_empty() {
+        record.granted_as().to_owned()
+    } else {
+        format!(
             "{} {}/{}",
             record.granted_as(),
             short_id(&record.container_id),
             record.ifname
-        ),
+        )
     }
 }
 

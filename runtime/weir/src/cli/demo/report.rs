@@ -24,9 +24,10 @@ impl Report {
 
     /// A heading.
     pub fn title(&self, title: &str) {
-        match self.colour {
-            true => print_line!("\n\x1b[1m{title}\x1b[0m\n"),
-            false => print_line!("\n{title}\n"),
+        if self.colour {
+            print_line!("\n\x1b[1m{title}\x1b[0m\n")
+        } else {
+            print_line!("\n{title}\n")
         }
     }
 

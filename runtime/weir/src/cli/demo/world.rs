@@ -88,9 +88,10 @@ impl World {
         let output = child
             .wait_with_output()
             .with_context(|| format!("wait for {plugin}"))?;
-        let printed: Option<Value> = match output.stdout.is_empty() {
-            true => None,
-            false => Some(serde_json::from_slice(&output.stdout).context("read its output")?),
+        let printed: Option<Value> = if output.stdout.is_empty() {
+            None
+        } else {
+            Some(serde_json::from_slice(&output.stdout).context("read its output")?)
         };
         match (output.status.success(), printed) {
             (true, printed) => Ok(printed),

@@ -254,8 +254,9 @@ fn namespace(text: &str) -> Result<String, String> {
 }
 
 fn indicator(text: &str) -> Result<String, String> {
-    match text == DEFAULT_NETWORK || text.starts_with('/') {
-        true => Ok(text.to_owned()),
-        false => Err(format!("expected an absolute path, or `{DEFAULT_NETWORK}`")),
+    if text == DEFAULT_NETWORK || text.starts_with('/') {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("expected an absolute path, or `{DEFAULT_NETWORK}`"))
     }
 }

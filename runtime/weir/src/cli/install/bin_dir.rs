@@ -98,12 +98,11 @@ impl BinDir {
         for name in replaced::names(&self.path)? {
             let place = self.path.join(&name);
             let is_free = standing(&place)?.is_none() || is_own_link(&place);
-            match is_free {
-                true => {
-                    replaced::put_back(&self.path, &name)?;
-                    restored.put_back.push(name);
-                }
-                false => restored.kept.push(name),
+            if is_free {
+                replaced::put_back(&self.path, &name)?;
+                restored.put_back.push(name);
+            } else {
+                restored.kept.push(name)
             }
         }
         for name in replaced::file_names(&self.path)? {
@@ -147,10 +146,11 @@ impl BinDir {
                 continue;
             };
             let path = self.path.join(&file);
-            match name == OWN_NAME || is_own_link(&path) {
-                true => self.remove(&file)?,
-                false => fs::rename(&path, self.path.join(replaced::name_of(name)))
-                    .with_context(|| format!("keep `{}`", path.display()))?,
+            if name == OWN_NAME || is_own_link(&path) {
+                self.remove(&file)?
+            } else {
+                fs::rename(&path, self.path.join(replaced::name_of(name)))
+                    .with_context(|| format!("keep `{}`", path.display()))?
             }
         }
         Ok(())

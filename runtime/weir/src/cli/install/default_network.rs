@@ -61,9 +61,10 @@ pub fn find(
         Some(wanted) => format!("`{}`", directory.join(wanted).display()),
         None => format!("the configuration of a default network in `{shown}`"),
     };
-    let why = match unusable.is_empty() {
-        true => String::new(),
-        false => format!("; not usable: {}", unusable.join("; ")),
+    let why = if unusable.is_empty() {
+        String::new()
+    } else {
+        format!("; not usable: {}", unusable.join("; "))
     };
     Ok(Search::Missing(format!("{what} is not there{why}")))
 }

@@ -41,9 +41,10 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
         return bare(arguments, &paths).map(|()| Answer::Yes);
     }
     let node = Node::new(arguments, paths);
-    match arguments.node.check {
-        true => node.check(),
-        false => watch::install(&node, &arguments.node).map(|()| Answer::Yes),
+    if arguments.node.check {
+        node.check()
+    } else {
+        watch::install(&node, &arguments.node).map(|()| Answer::Yes)
     }
 }
 

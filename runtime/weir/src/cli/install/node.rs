@@ -129,9 +129,10 @@ impl<'a> Node<'a> {
         for line in &amiss {
             say!("{line}");
         }
-        Ok(match amiss.is_empty() {
-            true => Answer::Yes,
-            false => Answer::No,
+        Ok(if amiss.is_empty() {
+            Answer::Yes
+        } else {
+            Answer::No
         })
     }
 
@@ -203,9 +204,10 @@ impl<'a> Node<'a> {
     }
 
     fn wanted(&self) -> Result<Search<Wanted>> {
-        let wanted = match self.arguments.node.from_multus {
-            true => self.converted()?,
-            false => self.generated(None)?,
+        let wanted = if self.arguments.node.from_multus {
+            self.converted()?
+        } else {
+            self.generated(None)?
         };
         if let Search::Found(wanted) = &wanted {
             let own = wanted.configuration.path.file_name().unwrap_or_default();

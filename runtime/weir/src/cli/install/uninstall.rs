@@ -130,12 +130,11 @@ fn check_configurations(conf_dir: &Path, own: &str) -> Result<()> {
 fn remove_configuration(conf_dir: &Path, own: &str) -> Result<()> {
     let kept_names = replaced::names(conf_dir)?;
     for name in kept_names.iter().filter(|name| is_configuration(name)) {
-        match conf_dir.join(name).exists() {
-            true => say!("left {}", conf_dir.join(replaced::name_of(name)).display()),
-            false => {
-                replaced::put_back(conf_dir, name)?;
-                say!("put back {}", conf_dir.join(name).display());
-            }
+        if conf_dir.join(name).exists() {
+            say!("left {}", conf_dir.join(replaced::name_of(name)).display())
+        } else {
+            replaced::put_back(conf_dir, name)?;
+            say!("put back {}", conf_dir.join(name).display());
         }
     }
     for name in own_configurations(conf_dir, own)? {
@@ -143,9 +142,10 @@ fn remove_configuration(conf_dir: &Path, own: &str) -> Result<()> {
         fs::remove_file(&file).with_context(|| format!("remove `{}`", file.display()))?;
         say!("removed {}", file.display());
     }
-    match conf_dir.is_dir() {
-        true => config_file::sync(conf_dir),
-        false => Ok(()),
+    if conf_dir.is_dir() {
+        config_file::sync(conf_dir)
+    } else {
+        Ok(())
     }
 }
 

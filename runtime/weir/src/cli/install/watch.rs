@@ -122,9 +122,10 @@ impl<'a> Progress<'a> {
             );
         }
         self.complain(reason);
-        Ok(Wait::at_most(match self.was_whole {
-            true => Some(IDLE),
-            false => left,
+        Ok(Wait::at_most(if self.was_whole {
+            Some(IDLE)
+        } else {
+            left
         }))
     }
 
@@ -138,12 +139,13 @@ impl<'a> Progress<'a> {
 
     /// A signal ended it.
     fn end(&self) -> Result<()> {
-        match self.was_whole || self.arguments.watch {
-            true => Ok(()),
-            false => bail!(
+        if self.was_whole || self.arguments.watch {
+            Ok(())
+        } else {
+            bail!(
                 "ended by a signal before all was in its place: {}",
                 self.told
-            ),
+            )
         }
     }
 }

@@ -36,9 +36,10 @@ pub(super) fn run(arguments: &AttachmentArguments, command: Command) -> Result<(
 }
 
 fn choice(arguments: &AttachmentArguments) -> Choice {
-    match arguments.defaults {
-        true => Choice::Defaults,
-        false => Choice::Named(arguments.networks.clone()),
+    if arguments.defaults {
+        Choice::Defaults
+    } else {
+        Choice::Named(arguments.networks.clone())
     }
 }
 

@@ -107,9 +107,10 @@ impl Coverage {
             say!("{title}none: it does not run without one");
         }
         for grant in &self.grants {
-            let networks = match grant.networks.is_empty() {
-                true => "no network".to_owned(),
-                false => format!("networks {}", grant.networks.join(", ")),
+            let networks = if grant.networks.is_empty() {
+                "no network".to_owned()
+            } else {
+                format!("networks {}", grant.networks.join(", "))
             };
             say!("{title}{} ({}), for {networks}", grant.name, grant.origin);
             for line in grant.remarks(plugin) {

@@ -97,9 +97,10 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let shown = shown(name, inspection, coverage);
     arguments.format.print(&shown, print)?;
     let is_wanting = arguments.granted && !shown.granted;
-    Ok(match shown.unusable.is_some() || is_wanting {
-        true => Answer::No,
-        false => Answer::Yes,
+    Ok(if shown.unusable.is_some() || is_wanting {
+        Answer::No
+    } else {
+        Answer::Yes
     })
 }
 

@@ -33,9 +33,10 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     arguments
         .format
         .print(&lines, |lines| lines.iter().for_each(print))?;
-    Ok(match lines.iter().all(|line| line.error.is_none()) {
-        true => Answer::Yes,
-        false => Answer::No,
+    Ok(if lines.iter().all(|line| line.error.is_none()) {
+        Answer::Yes
+    } else {
+        Answer::No
     })
 }
 

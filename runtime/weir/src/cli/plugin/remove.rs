@@ -40,12 +40,11 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let gone = sandbox.catalogue().remove(name);
     // What was not there was not removed either.
     let is_told = gone.is_ok() || sandbox.catalogue().is_installed(name);
-    let recorded = match is_told {
-        true => {
-            let outcome = gone.as_ref().copied();
-            sandbox.record(name, digest.as_ref(), &Event::Removed {}, outcome)
-        }
-        false => Ok(()),
+    let recorded = if is_told {
+        let outcome = gone.as_ref().copied();
+        sandbox.record(name, digest.as_ref(), &Event::Removed {}, outcome)
+    } else {
+        Ok(())
     };
     gone.map_err(show)?;
     recorded.map_err(|e| show(e.with_prefix(format_args!("plugin `{name}` is removed"))))?;

@@ -126,9 +126,10 @@ impl Record {
             closest: self.closest.clone(),
         };
         let why = denied.to_string();
-        Some(match why == answer {
-            true => why,
-            false => format!("{why}; the plugin was told: {answer}"),
+        Some(if why == answer {
+            why
+        } else {
+            format!("{why}; the plugin was told: {answer}")
         })
     }
 

@@ -109,9 +109,10 @@ fn location(order: &Order) -> Location {
 }
 
 fn access(order: &Order) -> Access {
-    match order.write {
-        true => Access::Write,
-        false => Access::Read,
+    if order.write {
+        Access::Write
+    } else {
+        Access::Read
     }
 }
 
@@ -459,9 +460,10 @@ fn base_chain(order: &Order) -> Result<Option<firewall::BaseChain>, Fault> {
         chain_type: firewall::ChainType::Filter,
         hook,
         priority: -300,
-        policy: match order.drops {
-            true => firewall::Policy::Drop,
-            false => firewall::Policy::Accept,
+        policy: if order.drops {
+            firewall::Policy::Drop
+        } else {
+            firewall::Policy::Accept
         },
         device: order.device.clone(),
     }))

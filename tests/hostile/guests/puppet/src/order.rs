@@ -108,9 +108,10 @@ impl Order {
 }
 
 fn namespace(inside: bool) -> Namespace {
-    match inside {
-        true => Namespace::Container,
-        false => Namespace::Host,
+    if inside {
+        Namespace::Container
+    } else {
+        Namespace::Host
     }
 }
 

@@ -81,16 +81,17 @@ impl Known {
             let why = self.unused.iter().map(|error| error.to_string());
             let why: Vec<String> = why.collect();
             let directory = paths.results();
-            match why.is_empty() {
-                true => bail!(
+            if why.is_empty() {
+                bail!(
                     "libcni's cache `{}` has nothing of it: a definition's network, or one that a program attached \
                      that keeps no cache there",
                     directory.display()
-                ),
-                false => bail!(
+                )
+            } else {
+                bail!(
                     "libcni's cache has nothing of it that is trusted: {}",
                     why.join("; ")
-                ),
+                )
             }
         };
         Attached::of(mark, cached, namespaces, paths)

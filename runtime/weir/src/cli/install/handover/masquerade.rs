@@ -43,9 +43,10 @@ impl Iptables {
     }
 
     fn of(&self, network: &IpNet) -> Result<&Successor> {
-        let program = match network.addr().is_ipv4() {
-            true => &self.ipv4,
-            false => &self.ipv6,
+        let program = if network.addr().is_ipv4() {
+            &self.ipv4
+        } else {
+            &self.ipv6
         };
         program
             .as_ref()
@@ -64,9 +65,10 @@ fn find(name: &str, around: &Surroundings, paths: &Paths) -> Result<Successor> {
 
 /// Programs of the system are not below weir's root.
 fn root<'a>(place: &Path, paths: &'a Paths) -> &'a Path {
-    match place.starts_with(paths.root()) {
-        true => paths.root(),
-        false => Path::new("/"),
+    if place.starts_with(paths.root()) {
+        paths.root()
+    } else {
+        Path::new("/")
     }
 }
 
@@ -122,9 +124,10 @@ impl Rules {
     fn of(attached: &Attached, network: &IpNet) -> Self {
         let (name, id) = (&attached.list.name, &attached.attachment.container_id);
         let chain = masquerade_chain(name, id);
-        let multicast = match network.addr().is_ipv4() {
-            true => "224.0.0.0/4",
-            false => "ff00::/8",
+        let multicast = if network.addr().is_ipv4() {
+            "224.0.0.0/4"
+        } else {
+            "ff00::/8"
         };
         // What the plugins look for: neither has a character that would have to be escaped.
         let comment = format!("name: \"{name}\" id: \"{id}\"");

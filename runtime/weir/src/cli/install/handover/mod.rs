@@ -246,9 +246,10 @@ impl<'a> Handover<'a> {
             bail!("no plugin that comes back takes its place");
         }
         let attached = known.attached(mark, self.linux.namespaces(), self.paths)?;
-        let way = match attached.is_alive() {
-            false => Way::Gone,
-            true => self.way(&attached, plugin, &elements)?,
+        let way = if attached.is_alive() {
+            self.way(&attached, plugin, &elements)?
+        } else {
+            Way::Gone
         };
         let before = count_reference(self.linux.namespaces().host(), &attached.made_by(plugin));
         Ok(Item {
@@ -299,9 +300,10 @@ impl<'a> Handover<'a> {
                 super::replaced::SUFFIX
             );
         };
-        let root = match path.starts_with(self.paths.root()) {
-            true => self.paths.root().to_owned(),
-            false => PathBuf::from("/"),
+        let root = if path.starts_with(self.paths.root()) {
+            self.paths.root().to_owned()
+        } else {
+            PathBuf::from("/")
         };
         let successor = Rc::new(Successor::open(plugin, &path, &root).map_err(show)?);
         self.successors

@@ -133,9 +133,10 @@ pub fn remove_unused(
         let operation = of(&table, vec![Command::DeleteTable]);
         let removed: Result<bool, kernel::Error> =
             gate.perform(operation, |permit| linux.remove_unused_table(permit));
-        match removed.map_err(|e| changing(&e))? {
-            true => gone.push(table),
-            false => left.push(table),
+        if removed.map_err(|e| changing(&e))? {
+            gone.push(table)
+        } else {
+            left.push(table)
         }
     }
     Ok((gone, left))

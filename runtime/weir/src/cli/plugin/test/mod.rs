@@ -83,9 +83,10 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     arguments
         .format
         .print(&report, |report| print(report, arguments.all))?;
-    Ok(match report.passed {
-        true => Answer::Yes,
-        false => Answer::No,
+    Ok(if report.passed {
+        Answer::Yes
+    } else {
+        Answer::No
     })
 }
 

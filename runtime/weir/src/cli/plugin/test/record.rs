@@ -24,15 +24,17 @@ pub struct Line {
 
 /// A record in one line, with whose it is where it is not `plugin`'s.
 pub fn sentence(record: &Record, plugin: &str) -> String {
-    let by = match record.rules.is_empty() {
-        true => String::new(),
-        false => format!("  [{}]", record.rules.join(", ")),
+    let by = if record.rules.is_empty() {
+        String::new()
+    } else {
+        format!("  [{}]", record.rules.join(", "))
     };
     let answer = record.remark().map(|remark| format!(" - {remark}"));
     let answer = answer.unwrap_or_default();
-    let whose = match record.plugin == plugin {
-        true => String::new(),
-        false => format!("{}: ", record.plugin),
+    let whose = if record.plugin == plugin {
+        String::new()
+    } else {
+        format!("{}: ", record.plugin)
     };
     format!(
         "{:<7} {whose}{} {}{by}{answer}",
@@ -48,9 +50,10 @@ impl Line {
     }
 
     pub fn sentence(&self) -> String {
-        let fields = match self.fields.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", arguments(&Value::Object(self.fields.clone()))),
+        let fields = if self.fields.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", arguments(&Value::Object(self.fields.clone())))
         };
         format!("log     {}: {}{fields}", self.level, self.message)
     }
