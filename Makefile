@@ -35,14 +35,14 @@ ALL := --workspace $(addprefix --exclude ,$(SANDBOXED_ONLY))
 LLD := $(wildcard $(shell command -v rustc >/dev/null && rustc --print sysroot)/lib/rustlib/$(ARCH)-unknown-linux-gnu/bin/gcc-ld)
 rustflags-of = CARGO_TARGET_$(shell echo $(1) | tr a-z- A-Z_)_RUSTFLAGS
 RUSTFLAGS_OF_TARGET := $(call rustflags-of,$(TARGET))
-# The binary has a fixed address: a start costs no relocations (docs/decisions/fixed-address.md).
+# The binary has a fixed address: a start costs no relocations (docs/decisions/0017-fixed-address.md).
 export $(RUSTFLAGS_OF_TARGET) := -C relocation-model=static $(if $(LLD),-C link-arg=-B$(LLD) \
 	-C link-arg=-fuse-ld=lld -C link-arg=-zkeep-text-section-prefix)
 # The examples in the documentation are linked with what was built so.
 export $(RUSTFLAGS_OF_TARGET:FLAGS=DOCFLAGS) := -C relocation-model=static
 
 # A profile of what an ADD runs, by which the installed binary is optimised. It is an input of a release, published
-# beside it with its digest: with that file here the same binary is built again (docs/decisions/speed.md).
+# beside it with its digest: with that file here the same binary is built again (docs/decisions/0016-speed.md).
 PROFILE  ?= target/$(ARCH).profdata
 # Cargo does not build a registry's crate again when a file changes that its flags name: the cfg, which nothing reads,
 # is another one with every profile. What runs once in an ADD is not cold, as the two thresholds would have it.
