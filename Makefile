@@ -59,8 +59,8 @@ build-dev = $(call rustflags-of,$(1))="$(SMALL)" $(CARGO) build --locked --targe
 # The components that cargo has built: $(call built,TARGET,PROFILE,NAMES).
 built = $(foreach name,$(3),target/$(1)/$(2)/$(subst -,_,$(name)).wasm)
 
-.PHONY: all help tools build profile demo plugins-dev dev test-build test test-fast test-cluster cluster test-image \
-	fuzz bench lint install image clean
+.PHONY: all help tools build profile demo plugins-dev dev test-build test test-some filter test-fast test-cluster cluster \
+	test-image fuzz bench lint install image clean
 
 all: build
 
@@ -129,6 +129,13 @@ test-build: plugins-dev
 test: test-build ## every test
 	@tests/setup test
 	@tests/run all $(DEV) $(ALL)
+
+test-some: filter test-build ## the tests that FILTER selects, in nextest's words: FILTER='test(route)'
+	@tests/setup test
+	@FILTER="$(FILTER)" tests/run some $(DEV) $(ALL)
+
+filter:
+	@test -n "$(FILTER)" || { echo "make test-some needs FILTER, such as FILTER='test(route)'" >&2; exit 1; }
 
 test-fast: tools ## the tests that need neither root nor VM nor containerd
 	@tests/setup fast
