@@ -177,10 +177,11 @@ bench: build ## measure against the reference plugins and the floor
 
 ## Style.
 
-lint: ## formatting, clippy, and dependencies
+lint: ## formatting, clippy, dependencies, and prose
+	@tests/setup lint
+	@tests/prose
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(DEV) --workspace --all-targets -- -D warnings
-	@tests/setup lint
 	PATH="$$PATH:$(CURDIR)/target/tools" $(CARGO) deny check bans licenses sources
 	@PATH="$$PATH:$(CURDIR)/target/tools" tests/advisories
 
