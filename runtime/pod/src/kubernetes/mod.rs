@@ -1,7 +1,7 @@
 //! The Kubernetes API server, as weir speaks to it: five kinds of request, and a bound for everything.
 //!
-//! The crate `kube` reads kubeconfigs, `rustls` and `hyper` bring TLS and HTTP (docs/decisions/0025-kube.md). What is asked is
-//! in `ask`, how often in `repeat`, what the objects look like in `object`, and what is said of a failure in `failure`.
+//! The crate `kube` reads kubeconfigs, `rustls` and `hyper` bring TLS and HTTP (docs/decisions/0025-kube.md). What is asked
+//! is in `ask`, how often in `repeat`, what the objects look like in `object`, and what is said of a failure in `failure`.
 
 mod ask;
 mod connection;
