@@ -47,6 +47,7 @@ mod facts;
 mod file;
 pub mod firewall;
 mod firewalld;
+pub mod inverses;
 mod link;
 mod linux;
 mod namespace;

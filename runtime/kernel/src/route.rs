@@ -1,5 +1,7 @@
 //! Capability `route`: routes.
 
+pub(crate) mod undo;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
@@ -10,7 +12,7 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
-use weir_gate::{Gate, Permit};
+use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::address::Family;
 use weir_grant::route::{Add, Delete, Get, List, MAIN_TABLE, NextHop, Replace, Route, RouteKind};
@@ -19,11 +21,8 @@ use super::address::address_family;
 use super::error::{Code, Error};
 use super::namespace::NetworkNamespace;
 use crate::linux::Linux;
-use crate::perform::undo::undo_operation;
-use crate::perform::{Changes, DynKernel, Inverse, Perform, UndoLog};
-
-/// `IP6_RT_PRIO_USER`.
-const DEFAULT_PRIORITY_OF_IPV6: u32 = 1024;
+use crate::perform::{Changes, Perform};
+use undo::RemoveRoute;
 
 /// Adds a route. In a container, where each attachment may have one to the same destination, it comes
 /// before those of its table and priority (IPv4), or is a further next hop beside theirs (IPv6).
@@ -43,7 +42,7 @@ impl Perform<Add> for Linux {
         };
         put(self.namespaces.of(*namespace)?, route, flags)
             .map_err(|e| e.while_doing(Title("add", *namespace, route)))?;
-        changes.undo_with(RemoveRoute::new(*namespace, route));
+        RemoveRoute::note(*namespace, route, changes);
         Ok(())
     }
 }
@@ -64,18 +63,15 @@ impl Perform<Replace> for Linux {
             namespace, route, ..
         } = permit.operation();
         let there = self.namespaces.of(*namespace)?;
-        let removal = RemoveRoute::new(*namespace, route);
         let failed = |e: Error| e.while_doing(Title("replace", *namespace, route));
         match put(there, route, NLM_F_CREATE | NLM_F_EXCL) {
             Err(error) if error.errno == Some(Errno::EEXIST) => {
                 put(there, route, NLM_F_CREATE | NLM_F_REPLACE).map_err(failed)?;
-                changes
-                    .log
-                    .amend(|made: &mut RemoveRoute| made.give_way_to(&removal));
+                RemoveRoute::note_replaced(*namespace, route, changes);
             }
             made => {
                 made.map_err(failed)?;
-                changes.undo_with(removal);
+                RemoveRoute::note(*namespace, route, changes);
             }
         }
         Ok(())
@@ -467,52 +463,6 @@ fn kind(kind: RouteType) -> Option<RouteKind> {
         RouteType::Prohibit => Some(RouteKind::Prohibit),
         RouteType::Throw => Some(RouteKind::Throw),
         _ => None,
-    }
-}
-
-/// Removes a route that an invocation made.
-struct RemoveRoute(Delete);
-
-impl RemoveRoute {
-    fn new(namespace: Namespace, route: &Route) -> Self {
-        Self(Delete {
-            namespace,
-            route: route.clone(),
-        })
-    }
-
-    /// Removes another route instead, if that has taken this one's place. False where it has not.
-    fn give_way_to(&mut self, other: &Self) -> bool {
-        let is_replaced = self.place() == other.place();
-        if is_replaced {
-            self.0 = other.0.clone();
-        }
-        is_replaced
-    }
-
-    /// What the kernel has one route of: another one with the same takes its place.
-    fn place(&self) -> (Namespace, IpNet, u32, u32) {
-        let Delete { namespace, route } = &self.0;
-        let default_priority = match route.destination {
-            IpNet::V4(_) => 0,
-            IpNet::V6(_) => DEFAULT_PRIORITY_OF_IPV6,
-        };
-        // The kernel takes 0 for "not given".
-        let given = |value: &u32| *value != 0;
-        let table = Some(route.table).filter(given).unwrap_or(MAIN_TABLE);
-        let priority = route.priority.filter(given).unwrap_or(default_priority);
-        (*namespace, route.destination, table, priority)
-    }
-}
-
-impl Inverse for RemoveRoute {
-    fn undo(
-        self: Box<Self>,
-        gate: &mut Gate,
-        kernel: &mut DynKernel,
-        _: &mut UndoLog,
-    ) -> Result<(), Error> {
-        undo_operation(gate, kernel, self.0)
     }
 }
 

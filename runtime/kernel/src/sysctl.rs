@@ -1,6 +1,7 @@
 //! Capability `sysctl`: kernel parameters below `net.`.
 
 pub(crate) mod shared;
+pub(crate) mod undo;
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, OpenOptions};
 use nix::errno::Errno;
 use serde_json::json;
-use weir_gate::{Gate, Permit};
+use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::sysctl::{Read, Write, flaw_of_key, flaw_of_value, segments};
 
@@ -18,8 +19,8 @@ use self::shared::Notes;
 use super::error::{Code, Error};
 use super::namespace::Namespaces;
 use crate::linux::Linux;
-use crate::perform::undo::undo_operation;
-use crate::perform::{Changes, DynKernel, Inverse, Perform, UndoLog};
+use crate::perform::{Changes, Perform};
+use undo::SetBack;
 
 /// The parameters of the reading thread's network namespace.
 const DIRECTORY: &str = "/proc/sys/net";
@@ -65,14 +66,14 @@ impl Perform<Write> for Linux {
             _ if is_of_made_link => return carry_out(&mut self.namespaces, write, write_value),
             (Namespace::Container, _) => {
                 let before = carry_out(&mut self.namespaces, write, replace_value)?;
-                note(write, before.as_deref(), None, changes);
+                SetBack::note(write, before.as_deref(), None, changes);
                 before
             }
             (Namespace::Host, Some(notes)) => {
                 let before = notes.replace(&mut self.namespaces, write)?;
-                if !(before.is_own && is_noted(write, changes)) {
+                if !(before.is_own && SetBack::note_again(write, changes)) {
                     let changed = Some(write.value.clone());
-                    note(write, before.value.as_deref(), changed, changes);
+                    SetBack::note(write, before.value.as_deref(), changed, changes);
                 }
                 before.value
             }
@@ -94,65 +95,6 @@ impl Linux {
     }
 }
 
-/// Notes what gives a parameter its value back, where it had another one that could be read.
-fn note(write: &Write, before: Option<&str>, changed: Option<String>, changes: &mut Changes<'_>) {
-    let before = before.filter(|before| !is_same(before, &write.value));
-    if let Some(before) = before {
-        let back = Write {
-            value: before.to_owned(),
-            ..write.clone()
-        };
-        changes.undo_with(SetBack { back, changed });
-    }
-}
-
-/// Has an inverse that was noted before know the value that the invocation has written now. False where there is none.
-fn is_noted(write: &Write, changes: &mut Changes<'_>) -> bool {
-    changes.log.amend(|noted: &mut SetBack| {
-        let is_it = noted.changed.is_some() && noted.back.key == write.key;
-        if is_it {
-            noted.changed = Some(write.value.clone());
-        }
-        is_it
-    })
-}
-
-/// Gives a parameter its value back.
-struct SetBack {
-    back: Write,
-    /// What the invocation wrote, where another may have written something else since.
-    changed: Option<String>,
-}
-
-impl Inverse for SetBack {
-    fn undo(
-        self: Box<Self>,
-        gate: &mut Gate,
-        kernel: &mut DynKernel,
-        _: &mut UndoLog,
-    ) -> Result<(), Error> {
-        let Some(changed) = self.changed else {
-            return undo_operation(gate, kernel, self.back);
-        };
-        match gate.undo(self.back, |permit| kernel.set_back(permit, &changed)) {
-            Err(error) if error.code == Code::Busy => Ok(()),
-            set => set,
-        }
-    }
-
-    fn keep(&self, kernel: &mut DynKernel) -> Result<(), Error> {
-        match self.changed {
-            Some(_) => kernel.keep_parameter(&self.back),
-            None => Ok(()),
-        }
-    }
-
-    fn size(&self) -> usize {
-        let changed = self.changed.as_ref().map_or(0, String::len);
-        self.back.key.len() + self.back.value.len() + changed
-    }
-}
-
 fn carry_out<T>(
     namespaces: &mut Namespaces,
     write: &Write,
@@ -169,11 +111,6 @@ fn carry_out<T>(
     let written = namespaces.of(*namespace)?.enter(|| act(&path, value))?;
     let failed = |e| explain_value(e, key, value);
     written.map_err(|e| failed(e).while_doing(format_args!("write {key} in {namespace}")))
-}
-
-/// The kernel takes any white space between several numbers, and prints tabs.
-fn is_same(one: &str, other: &str) -> bool {
-    one.split_whitespace().eq(other.split_whitespace())
 }
 
 /// The kernel takes a value in one write, or of several numbers those before a wrong one.

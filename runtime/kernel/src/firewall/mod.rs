@@ -47,7 +47,6 @@ pub use self::reference::masquerade_chain;
 
 use self::family::protocol_family;
 use self::read::Reader;
-use self::undo::RemoveCreated;
 use super::error::Error;
 use super::netlink::NetfilterSocket;
 use crate::linux::Linux;
@@ -70,10 +69,7 @@ impl Perform<Apply> for Linux {
             .namespaces
             .of(apply.namespace)?
             .netfilter(|socket| transaction::carry_out(socket, apply))?;
-        // The last that is noted is carried out first, and these are in their own order.
-        for inverse in created.undo(apply).into_iter().rev() {
-            changes.undo_with(RemoveCreated(inverse));
-        }
+        created.note_undo(apply, changes);
         Ok(())
     }
 }

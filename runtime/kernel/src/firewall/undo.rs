@@ -5,7 +5,7 @@ use weir_grant::firewall::{Apply, Chain, Command, Elements, RuleHandle};
 
 use crate::error::{Code, Error};
 use crate::perform::undo::undo_operation;
-use crate::perform::{DynKernel, Inverse, UndoLog};
+use crate::perform::{Changes, DynKernel, Inverse, UndoLog};
 
 /// Removes what a transaction created, unless others have put something into it meanwhile.
 pub(crate) struct RemoveCreated(pub Apply);
@@ -34,7 +34,8 @@ impl Inverse for RemoveCreated {
 /// `keep-rules`. Neither are rules in a chain that the same commands clear of rules: they stand for the ones
 /// before them.
 #[derive(Default)]
-pub(super) struct Created {
+pub struct Created {
+    /// The table came into being with the transaction.
     pub table_is_new: bool,
     elements: Vec<Elements>,
     rules: Vec<RuleHandle>,
@@ -45,7 +46,7 @@ pub(super) struct Created {
 
 impl Created {
     /// Follows a command that was carried out. `handles` are those of its new rules, each with its chain.
-    pub(super) fn note(&mut self, command: &Command, handles: &[RuleHandle]) {
+    pub fn note(&mut self, command: &Command, handles: &[RuleHandle]) {
         match command {
             Command::CreateChain(chain) => self.chains.push(chain.name.clone()),
             Command::AddChain(chain) if self.table_is_new => self.note_once(chain),
@@ -119,10 +120,18 @@ impl Created {
             .retain(|elements| !elements.elements.is_empty());
     }
 
+    /// Notes the transactions that take it back.
+    pub fn note_undo(self, applied: &Apply, changes: &mut Changes<'_>) {
+        // The last that is noted is carried out first, and these are in their own order.
+        for inverse in self.undo(applied).into_iter().rev() {
+            changes.undo_with(RemoveCreated(inverse));
+        }
+    }
+
     /// The transactions that take it back, to be carried out in order. Those of elements and rules
     /// stand alone, so that one that is gone already does not keep the others; chains, sets and
     /// the table go together or not at all, and only while nobody else uses them.
-    pub(super) fn undo(self, applied: &Apply) -> Vec<Apply> {
+    fn undo(self, applied: &Apply) -> Vec<Apply> {
         let transaction = |commands| Apply {
             commands,
             only_empty: true,

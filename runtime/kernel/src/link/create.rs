@@ -6,11 +6,11 @@ use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, Li
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::Namespace;
-use weir_grant::link::{Create, Delete, Link, LinkFacts, NewKind, NewPeer};
+use weir_grant::link::{Create, Link, LinkFacts, NewKind, NewPeer};
 
 use super::find::is_name_taken;
 use super::message::{attributes, info, into_namespace, of_kind, refused_mac, set_up};
-use super::undo::RemoveLink;
+use super::undo::LinkHistory as _;
 use super::{by_name, name, tap, update};
 use crate::error::{Code, Error};
 use crate::linux::Linux;
@@ -40,16 +40,7 @@ impl Perform<Create> for Linux {
         let wanted = permit.operation();
         let link = make(&mut self.namespaces, wanted)
             .map_err(|e| refused_mac(e).while_doing(Title(wanted)))?;
-        changes.undo_with(RemoveLink(Delete {
-            link: link.facts(wanted.namespace),
-        }));
-        self.links.note_made(wanted.namespace, link.index);
-        if let NewKind::Veth { peer } = &wanted.kind {
-            // The kernel may leave the peer's index out where it is the same.
-            self.links
-                .note_made(peer.namespace, link.lower.unwrap_or(link.index));
-        }
-        self.links.meet(wanted.namespace, link.clone());
+        self.note_created(wanted, &link, changes);
         Ok(link)
     }
 }

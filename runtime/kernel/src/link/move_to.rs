@@ -7,6 +7,7 @@ use weir_grant::link::{Link, Move};
 
 use super::find::is_name_taken;
 use super::message::into_namespace;
+use super::undo::LinkHistory as _;
 use super::update::alias_attribute;
 use super::{by_index, by_name, name};
 use crate::error::Error;

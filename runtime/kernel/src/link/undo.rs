@@ -8,21 +8,23 @@ use serde_json::{Value, json};
 use weir_gate::Gate;
 use weir_grant::Namespace;
 use weir_grant::link::{
-    Delete, Link, LinkFacts, LinkReference, List, Move, NewMaster, Update, UpdatePort,
+    Create, Delete, Link, LinkFacts, LinkReference, List, Move, NewKind, NewMaster, Update,
+    UpdatePort,
 };
 
 use crate::error::Error;
 use crate::linux::Linux;
 use crate::perform::Facts;
+use crate::perform::KnownLinks;
 use crate::perform::undo::undo_operation;
 use crate::perform::{Changes, DynKernel, Inverse, UndoLog};
 
 /// Removes a link that the invocation made.
-pub(crate) struct RemoveLink(pub Delete);
+struct RemoveLink(Delete);
 
 impl RemoveLink {
     /// The deletion, where it has no condition: a bridge may be in use by others.
-    pub(crate) fn unconditional(&self) -> Option<&Delete> {
+    fn unconditional(&self) -> Option<&Delete> {
         (self.0.link.kind != "bridge").then_some(&self.0)
     }
 }
@@ -84,7 +86,7 @@ impl Inverse for Restore {
 }
 
 /// Moves a link back. It may get another index than the one by which the inverses of what was done before name it.
-pub(crate) struct MoveBack {
+struct MoveBack {
     back: Move,
     /// The index that it had there.
     index: u32,
@@ -108,18 +110,36 @@ impl Inverse for MoveBack {
     }
 }
 
-impl Linux {
+/// A kernel that remembers what an invocation has done to links, and notes what takes it back.
+pub trait LinkHistory: Facts {
+    /// The links that the invocation has met and made.
+    fn known_links(&mut self) -> &mut KnownLinks;
+
     /// A link as it is before a change; none where there is none. Whoever identified it has looked it up.
-    pub(super) fn before(&mut self, link: &LinkFacts) -> Option<Link> {
-        if let Some(known) = self.links.known(link) {
+    fn before(&mut self, link: &LinkFacts) -> Option<Link> {
+        if let Some(known) = self.known_link(link) {
             return Some(known.clone());
         }
         let reference = LinkReference::Index(link.index);
         self.find_link(link.namespace, &reference).ok()
     }
 
+    /// Remembers a link that was created, and notes its removal.
+    fn note_created(&mut self, wanted: &Create, link: &Link, changes: &mut Changes<'_>) {
+        changes.undo_with(RemoveLink(Delete {
+            link: link.facts(wanted.namespace),
+        }));
+        let known = self.known_links();
+        known.note_made(wanted.namespace, link.index);
+        if let NewKind::Veth { peer } = &wanted.kind {
+            // The kernel may leave the peer's index out where it is the same.
+            known.note_made(peer.namespace, link.lower.unwrap_or(link.index));
+        }
+        known.meet(wanted.namespace, link.clone());
+    }
+
     /// Remembers how an update has left a link, and notes its inverses.
-    pub(super) fn note_update(
+    fn note_update(
         &mut self,
         update: &Update,
         before: &Link,
@@ -128,18 +148,18 @@ impl Linux {
     ) {
         let namespace = update.link.namespace;
         changes.previous = previous(update, before);
-        let after = self.after(&update.link, outcome, updated(before, update));
-        if self.is_put_back(namespace, after.index) {
-            let master = |index| self.master(namespace, index);
+        let after = after(self, &update.link, outcome, updated(before, update));
+        if is_put_back(self.known_links(), namespace, after.index) {
+            let master = |index| master(self, namespace, index);
             for part in parts(of_update(update, before, &after, master)) {
                 changes.undo_with(Restore(Box::new(part)));
             }
         }
-        self.links.meet(namespace, after);
+        self.known_links().meet(namespace, after);
     }
 
     /// Remembers how an update has left a bridge's port, and notes its inverse.
-    pub(super) fn note_port(
+    fn note_port(
         &mut self,
         update: &UpdatePort,
         before: &Link,
@@ -148,27 +168,21 @@ impl Linux {
     ) {
         let namespace = update.link.namespace;
         changes.previous = previous_port(update, before);
-        let after = self.after(&update.link, outcome, updated_port(before, update));
-        if self.is_put_back(namespace, after.index)
+        let after = after(self, &update.link, outcome, updated_port(before, update));
+        if is_put_back(self.known_links(), namespace, after.index)
             && let Some(inverse) = of_port(update, before, &after)
         {
             changes.undo_with(inverse);
         }
-        self.links.meet(namespace, after);
+        self.known_links().meet(namespace, after);
     }
 
     /// Notes the inverse of a move. The link comes back up, if it was: the kernel sets down what it moves.
-    pub(super) fn note_move(
-        &mut self,
-        done: &Move,
-        before: &Link,
-        moved: &Link,
-        changes: &mut Changes<'_>,
-    ) {
+    fn note_move(&mut self, done: &Move, before: &Link, moved: &Link, changes: &mut Changes<'_>) {
         let from = done.link.namespace;
         let was = before.facts(from);
         let is_made = self
-            .links
+            .known_links()
             .note_moved((from, was.index), (done.to, moved.index));
         if before.up && !is_made {
             changes.undo_with(Restore(Box::new(Update {
@@ -186,31 +200,46 @@ impl Linux {
             },
         });
     }
+}
 
-    fn is_put_back(&self, namespace: Namespace, index: u32) -> bool {
-        namespace == Namespace::Container && !self.links.is_made(namespace, index)
+impl LinkHistory for Linux {
+    fn known_links(&mut self) -> &mut KnownLinks {
+        &mut self.links
     }
+}
 
-    /// A link after a change. Of a message that the kernel refuses it may have done what comes before the attribute that
-    /// it refuses.
-    fn after(&mut self, link: &LinkFacts, outcome: &Result<(), Error>, wanted: Link) -> Link {
-        match outcome {
-            Ok(()) => wanted,
-            Err(_) => {
-                let now = self.find_link(link.namespace, &LinkReference::Index(link.index));
-                now.unwrap_or(wanted)
-            }
+fn is_put_back(known: &KnownLinks, namespace: Namespace, index: u32) -> bool {
+    namespace == Namespace::Container && !known.is_made(namespace, index)
+}
+
+/// A link after a change. Of a message that the kernel refuses it may have done what comes before the attribute that
+/// it refuses.
+fn after<K: Facts + ?Sized>(
+    kernel: &mut K,
+    link: &LinkFacts,
+    outcome: &Result<(), Error>,
+    wanted: Link,
+) -> Link {
+    match outcome {
+        Ok(()) => wanted,
+        Err(_) => {
+            let now = kernel.find_link(link.namespace, &LinkReference::Index(link.index));
+            now.unwrap_or(wanted)
         }
     }
+}
 
-    /// The master with that index, or none; nothing for one that is gone.
-    fn master(&mut self, namespace: Namespace, index: Option<u32>) -> Option<NewMaster> {
-        let Some(index) = index else {
-            return Some(NewMaster::None);
-        };
-        let master = self.identify(namespace, &LinkReference::Index(index));
-        master.ok().map(NewMaster::Link)
-    }
+/// The master with that index, or none; nothing for one that is gone.
+fn master<K: Facts + ?Sized>(
+    kernel: &mut K,
+    namespace: Namespace,
+    index: Option<u32>,
+) -> Option<NewMaster> {
+    let Some(index) = index else {
+        return Some(NewMaster::None);
+    };
+    let master = kernel.identify(namespace, &LinkReference::Index(index));
+    master.ok().map(NewMaster::Link)
 }
 
 /// What an update changes, with the values from before, for its record; none where it changes nothing.

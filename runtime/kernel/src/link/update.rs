@@ -13,6 +13,7 @@ use weir_grant::link::{
 };
 
 use super::message::{bridge_data, refused_mac, set_up};
+use super::undo::LinkHistory as _;
 use super::{by_index, by_name, name};
 use crate::error::{Code, Error};
 use crate::linux::Linux;

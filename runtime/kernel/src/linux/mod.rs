@@ -1,16 +1,14 @@
 //! The kernel that weir runs on, as one invocation uses it.
 
-mod known_links;
-
 use std::time::Instant;
 
 use weir_files::Paths;
 
 use super::firewalld::bus::Firewalld;
 use super::namespace::Namespaces;
+use super::perform::KnownLinks;
 use super::store::owner::StoreOwner;
 use super::without_permit::lock::SharedLock;
-use known_links::KnownLinks;
 
 /// The kernel, the file system and firewalld, as one invocation uses them.
 pub struct Linux {

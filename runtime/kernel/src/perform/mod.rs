@@ -1,6 +1,7 @@
 //! Carrying out an operation, and all the operations that a kernel carries out.
 
 mod facts;
+mod known_links;
 pub mod undo;
 
 use std::time::Instant;
@@ -13,6 +14,7 @@ use weir_grant::{
 };
 
 pub use self::facts::Facts;
+pub use self::known_links::KnownLinks;
 pub use self::undo::{Inverse, UndoLog};
 
 use super::error::Error;
@@ -72,7 +74,7 @@ impl<'a> Changes<'a> {
     }
 
     /// Notes what takes the operation back.
-    pub(crate) fn undo_with(&mut self, inverse: impl Inverse) {
+    pub fn undo_with(&mut self, inverse: impl Inverse) {
         self.log.note(Box::new(inverse));
     }
 }

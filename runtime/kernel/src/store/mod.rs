@@ -25,7 +25,7 @@ mod spare;
 mod table;
 #[cfg(test)]
 mod tests;
-mod transaction;
+pub(crate) mod transaction;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

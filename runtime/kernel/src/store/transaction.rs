@@ -12,7 +12,7 @@ impl Transaction for Store {
     fn commit(&mut self, changes: &mut Changes<'_>) -> Result<(), Error> {
         let done = self.take_changes()?;
         if !done.is_empty() {
-            note(&self.location, done, changes);
+            RevertStore::note(&self.location, done, changes);
         }
         Ok(())
     }
@@ -22,26 +22,28 @@ impl Transaction for Store {
     }
 }
 
-/// Notes what a transaction has changed. Transactions of one store, one after another, are taken back in one step.
-fn note(location: &Location, done: Vec<Change>, changes: &mut Changes<'_>) {
-    let mut left = Some(done);
-    let is_taken_in = changes.log.amend_last(|noted: &mut RevertStore| {
-        let is_of_it = noted.0.location == *location;
-        if let Some(done) = left.take_if(|_| is_of_it) {
-            left = noted.0.take_in(done).err();
+/// Takes back what transactions of one store have changed, but for keys that others have changed since.
+pub struct RevertStore(pub(super) Revert);
+
+impl RevertStore {
+    /// Notes what a transaction has changed. Transactions of one store, one after another, are taken back in one step.
+    pub fn note(location: &Location, done: Vec<Change>, changes: &mut Changes<'_>) {
+        let mut left = Some(done);
+        let is_taken_in = changes.log.amend_last(|noted: &mut Self| {
+            let is_of_it = noted.0.location == *location;
+            if let Some(done) = left.take_if(|_| is_of_it) {
+                left = noted.0.take_in(done).err();
+            }
+            left.is_none()
+        });
+        if let (false, Some(changes_left)) = (is_taken_in, left) {
+            changes.undo_with(Self(Revert {
+                location: location.clone(),
+                changes: changes_left,
+            }));
         }
-        left.is_none()
-    });
-    if let (false, Some(changes_left)) = (is_taken_in, left) {
-        changes.undo_with(RevertStore(Revert {
-            location: location.clone(),
-            changes: changes_left,
-        }));
     }
 }
-
-/// Takes back what transactions of one store have changed, but for keys that others have changed since.
-pub(super) struct RevertStore(pub Revert);
 
 impl Inverse for RevertStore {
     fn undo(

@@ -15,7 +15,8 @@ use weir_files::{Durability, Paths, paths};
 use weir_gate::Permit;
 use weir_grant::sysctl::Write;
 
-use super::{check_value, explain_value, is_same, path_of, read_value, replace_value, write_value};
+use super::undo::is_same;
+use super::{check_value, explain_value, path_of, read_value, replace_value, write_value};
 use crate::error::{Code, Error};
 use crate::namespace::Namespaces;
 

@@ -5,7 +5,7 @@ use weir_grant::link::{Link, LinkFacts};
 
 /// Links of both namespaces, each as the invocation last saw or left it.
 #[derive(Default)]
-pub(crate) struct KnownLinks {
+pub struct KnownLinks {
     known: Vec<(Namespace, Link)>,
     /// Those that the invocation made, by their index: they go with it.
     made: Vec<(Namespace, u32)>,
@@ -13,7 +13,7 @@ pub(crate) struct KnownLinks {
 
 impl KnownLinks {
     /// Remembers a link as it is now.
-    pub(crate) fn meet(&mut self, namespace: Namespace, link: Link) {
+    pub fn meet(&mut self, namespace: Namespace, link: Link) {
         let is_other =
             |known: &(Namespace, Link)| (known.0, known.1.index) != (namespace, link.index);
         self.known.retain(is_other);
@@ -21,29 +21,29 @@ impl KnownLinks {
     }
 
     /// The link with that index, if it has been met.
-    pub(crate) fn get(&self, namespace: Namespace, index: u32) -> Option<&Link> {
+    pub fn get(&self, namespace: Namespace, index: u32) -> Option<&Link> {
         let is_it = |known: &&(Namespace, Link)| (known.0, known.1.index) == (namespace, index);
         self.known.iter().find(is_it).map(|(_, link)| link)
     }
 
     /// A link that was identified; none where there was none.
-    pub(crate) fn known(&self, link: &LinkFacts) -> Option<&Link> {
+    pub fn known(&self, link: &LinkFacts) -> Option<&Link> {
         let found = self.get(link.namespace, link.index);
         found.filter(|_| !link.is_absent())
     }
 
     /// Forgets all links: before one is moved or deleted, with which others go.
-    pub(crate) fn forget_all(&mut self) {
+    pub fn forget_all(&mut self) {
         self.known.clear();
     }
 
     /// Remembers that the invocation made a link.
-    pub(crate) fn note_made(&mut self, namespace: Namespace, index: u32) {
+    pub fn note_made(&mut self, namespace: Namespace, index: u32) {
         self.made.push((namespace, index));
     }
 
     /// Remembers where a link is now that has moved. Returns whether the invocation made it.
-    pub(crate) fn note_moved(&mut self, from: (Namespace, u32), to: (Namespace, u32)) -> bool {
+    pub fn note_moved(&mut self, from: (Namespace, u32), to: (Namespace, u32)) -> bool {
         match self.made.iter_mut().find(|made| **made == from) {
             Some(made) => {
                 *made = to;
@@ -54,12 +54,12 @@ impl KnownLinks {
     }
 
     /// Whether the invocation made a link.
-    pub(crate) fn is_made(&self, namespace: Namespace, index: u32) -> bool {
+    pub fn is_made(&self, namespace: Namespace, index: u32) -> bool {
         self.made.contains(&(namespace, index))
     }
 
     /// Whether the invocation made the link that has this name.
-    pub(crate) fn is_name_of_made(&self, namespace: Namespace, name: &str) -> bool {
+    pub fn is_name_of_made(&self, namespace: Namespace, name: &str) -> bool {
         let mut known = self.known.iter();
         known.any(|(known_in, link)| {
             *known_in == namespace && link.name == name && self.is_made(namespace, link.index)

@@ -1,0 +1,79 @@
+//! What gives a parameter its value back.
+
+use weir_gate::Gate;
+use weir_grant::sysctl::Write;
+
+use crate::error::{Code, Error};
+use crate::perform::undo::undo_operation;
+use crate::perform::{Changes, DynKernel, Inverse, UndoLog};
+
+/// The kernel takes any white space between several numbers, and prints tabs.
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    one.split_whitespace().eq(other.split_whitespace())
+}
+
+/// Gives a parameter its value back.
+pub struct SetBack {
+    back: Write,
+    /// What the invocation wrote, where another may have written something else since.
+    changed: Option<String>,
+}
+
+impl SetBack {
+    /// Notes what gives a parameter its value back, where it had another one that could be read.
+    pub fn note(
+        write: &Write,
+        before: Option<&str>,
+        changed: Option<String>,
+        changes: &mut Changes<'_>,
+    ) {
+        let before = before.filter(|before| !is_same(before, &write.value));
+        if let Some(before) = before {
+            let back = Write {
+                value: before.to_owned(),
+                ..write.clone()
+            };
+            changes.undo_with(Self { back, changed });
+        }
+    }
+
+    /// Has an inverse that was noted before know the value that the invocation has written now. False where there is none.
+    pub fn note_again(write: &Write, changes: &mut Changes<'_>) -> bool {
+        changes.log.amend(|noted: &mut Self| {
+            let is_it = noted.changed.is_some() && noted.back.key == write.key;
+            if is_it {
+                noted.changed = Some(write.value.clone());
+            }
+            is_it
+        })
+    }
+}
+
+impl Inverse for SetBack {
+    fn undo(
+        self: Box<Self>,
+        gate: &mut Gate,
+        kernel: &mut DynKernel,
+        _: &mut UndoLog,
+    ) -> Result<(), Error> {
+        let Some(changed) = self.changed else {
+            return undo_operation(gate, kernel, self.back);
+        };
+        match gate.undo(self.back, |permit| kernel.set_back(permit, &changed)) {
+            Err(error) if error.code == Code::Busy => Ok(()),
+            set => set,
+        }
+    }
+
+    fn keep(&self, kernel: &mut DynKernel) -> Result<(), Error> {
+        match self.changed {
+            Some(_) => kernel.keep_parameter(&self.back),
+            None => Ok(()),
+        }
+    }
+
+    fn size(&self) -> usize {
+        let changed = self.changed.as_ref().map_or(0, String::len);
+        self.back.key.len() + self.back.value.len() + changed
+    }
+}
