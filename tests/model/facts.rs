@@ -1,0 +1,112 @@
+//! What the gate is told of the model.
+
+use ipnet::IpNet;
+use weir_grant::Namespace;
+use weir_grant::firewall::{Apply, Element, Value};
+use weir_grant::link::{Link, LinkFacts, LinkReference, flaw_of_name};
+use weir_grant::pattern::contains;
+use weir_grant::traffic::{Handle, Standing};
+use weir_kernel::{Error, Facts};
+
+use super::kernel::Model;
+use super::route::{LOCAL_TABLE, MAIN_TABLE};
+use super::{firewall, unsupported};
+
+impl Facts for Model {
+    fn identify(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error> {
+        let known = match link {
+            LinkReference::Index(index) => self.known.get(namespace, *index),
+            LinkReference::Name(_) => None,
+        };
+        match known {
+            Some(known) => Ok(LinkFacts {
+                by_index: true,
+                ..known.facts(namespace)
+            }),
+            None => self.look_up(namespace, link),
+        }
+    }
+
+    fn look_up(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error> {
+        match self.find_link(namespace, link) {
+            Ok(found) => Ok(LinkFacts {
+                by_index: matches!(link, LinkReference::Index(_)),
+                ..found.facts(namespace)
+            }),
+            Err(error) if error.is_not_found() => Ok(link.absent(namespace)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn find_link(&mut self, namespace: Namespace, link: &LinkReference) -> Result<Link, Error> {
+        if let LinkReference::Name(name) = link
+            && let Some(why) = flaw_of_name(name)
+        {
+            return Err(Error::invalid(why));
+        }
+        let is_it = |found: &Link| match link {
+            LinkReference::Name(name) => found.name == *name,
+            LinkReference::Index(index) => found.index == *index,
+        };
+        let found = self.look(|state| {
+            let mut links = state.of(namespace)?.links.iter().map(|d| &d.link);
+            let found = links.find(|link| is_it(link)).cloned();
+            found.ok_or_else(|| Error::not_found(link.absent(namespace).not_found()))
+        })?;
+        self.known.meet(namespace, found.clone());
+        Ok(found)
+    }
+
+    fn known_link(&self, link: &LinkFacts) -> Option<&Link> {
+        self.known.known(link)
+    }
+
+    fn marked_links(&mut self, is_meant: &dyn Fn(&str) -> bool) -> Result<Vec<LinkFacts>, Error> {
+        self.look(|state| {
+            let links = state.host.links.iter().map(|device| &device.link);
+            let meant = links.filter(|link| is_meant(&link.alias));
+            Ok(meant.map(|link| link.facts(Namespace::Host)).collect())
+        })
+    }
+
+    fn overlapping_routes(&mut self, network: IpNet) -> Result<Vec<(IpNet, u32)>, Error> {
+        self.look(|state| {
+            let routes = state.host.routes.iter();
+            let routes = routes.filter(|r| [MAIN_TABLE, LOCAL_TABLE].contains(&r.table));
+            let overlapping = routes.filter(|route| overlaps(network, route.destination));
+            let links = overlapping.flat_map(|route| {
+                let hops = route.next_hops.iter().map(|hop| hop.link);
+                let links = hops.chain([route.link]).flatten();
+                links.map(|link| (route.destination, link))
+            });
+            Ok(links.collect())
+        })
+    }
+
+    fn is_port_taken(&mut self, namespace: Namespace, port: u16) -> Result<bool, Error> {
+        self.look(|state| Ok(state.of(namespace)?.listening.contains(&port)))
+    }
+
+    fn find_element(
+        &mut self,
+        apply: &Apply,
+        set: &str,
+        key: &[Value],
+    ) -> Result<Option<Element>, Error> {
+        self.look(|state| {
+            let network = state.of(apply.namespace)?;
+            let elements = firewall::elements(network, apply.family, &apply.table, set);
+            let elements = elements.unwrap_or_default();
+            Ok(elements.into_iter().find(|element| element.key == key))
+        })
+    }
+
+    fn standing_discipline(&mut self, _: &LinkFacts, _: Handle) -> Result<Option<Standing>, Error> {
+        Err(unsupported::error("the discipline at a place of a link"))
+    }
+}
+
+fn overlaps(network: IpNet, destination: IpNet) -> bool {
+    destination.prefix_len() > 0
+        && (contains(&network.trunc(), &destination) || contains(&destination, &network))
+}

@@ -1,0 +1,91 @@
+//! Capability `firewalld`: zones and their sources, where firewalld runs.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use weir_gate::Permit;
+use weir_grant::firewalld::{AddSource, IsRunning, RemoveSource, ZoneOfSource};
+use weir_kernel::{Changes, Code, Error, Perform};
+
+use super::kernel::Model;
+use super::state::State;
+
+type Zones = BTreeMap<String, Vec<IpAddr>>;
+
+impl Perform<IsRunning> for Model {
+    type Answer = bool;
+
+    fn perform(&mut self, _: &Permit<IsRunning>, _: &mut Changes<'_>) -> Result<bool, Error> {
+        self.look(|state| Ok(state.zones.is_some()))
+    }
+}
+
+impl Perform<ZoneOfSource> for Model {
+    type Answer = Option<String>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<ZoneOfSource>,
+        _: &mut Changes<'_>,
+    ) -> Result<Option<String>, Error> {
+        self.look(|state| Ok(zone_of(zones(state)?, permit.operation().source)))
+    }
+}
+
+impl Perform<AddSource> for Model {
+    type Answer = ();
+
+    fn perform(
+        &mut self,
+        permit: &Permit<AddSource>,
+        changes: &mut Changes<'_>,
+    ) -> Result<(), Error> {
+        let AddSource { zone, source } = permit.operation();
+        self.change(|machine| {
+            let zones = zones(&mut machine.state)?;
+            if let Some(other) = zone_of(zones, *source) {
+                let why = format!("{source} is bound to zone `{other}`");
+                return Err(Error::new(Code::Exists, why));
+            }
+            sources(zones, zone)?.push(*source);
+            Ok(())
+        })?;
+        changes.undo_with(RemoveSource {
+            zone: zone.clone(),
+            source: *source,
+        });
+        Ok(())
+    }
+}
+
+impl Perform<RemoveSource> for Model {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<RemoveSource>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let RemoveSource { zone, source } = permit.operation();
+        self.change(|machine| {
+            let sources = sources(zones(&mut machine.state)?, zone)?;
+            let at = sources.iter().position(|bound| bound == source);
+            let at = at.ok_or_else(|| Error::not_found(format!("{source} is not in `{zone}`")))?;
+            sources.remove(at);
+            Ok(())
+        })
+    }
+}
+
+fn zones(state: &mut State) -> Result<&mut Zones, Error> {
+    let zones = state.zones.as_mut();
+    zones.ok_or_else(|| Error::new(Code::Unsupported, "firewalld does not run"))
+}
+
+fn sources<'a>(zones: &'a mut Zones, zone: &str) -> Result<&'a mut Vec<IpAddr>, Error> {
+    let sources = zones.get_mut(zone);
+    sources.ok_or_else(|| Error::not_found(format!("there is no zone `{zone}`")))
+}
+
+fn zone_of(zones: &Zones, source: IpAddr) -> Option<String> {
+    let mut bound = zones
+        .iter()
+        .filter(|(_, sources)| sources.contains(&source));
+    bound.next().map(|(zone, _)| zone.clone())
+}

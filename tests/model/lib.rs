@@ -1,0 +1,42 @@
+//! A model of the kernel: the second implementation of [`Kernel`](weir_kernel::Kernel), for tests that need no root.
+//!
+//! A [`Node`] is a machine with a host and, mostly, one container, as plain data. [`Node::kernel`] gives the kernel that
+//! one invocation uses; [`Node::state`] shows what came of it, to compare. Inverses are the real ones
+//! ([`weir_kernel::inverses`]), and errors have the real kernel's numbers.
+//!
+//! # What it does not have
+//!
+//! These operations answer `Unsupported` and name themselves: all of `traffic`; of `firewall`
+//! [`RemoveReference`](weir_grant::firewall::RemoveReference); of `route` a second gateway to an IPv6 destination with the
+//! same priority.
+//!
+//! Otherwise than in the kernel:
+//!
+//! - No packet is sent. Connections are never tracked: a deletion is recorded in [`State::forgotten`].
+//! - An index is not used again, and is no other link's in the other namespace either.
+//! - Duplicate address detection is over at once, and links have no addresses in `fe80::/10` of their own.
+//! - A wait that would be waited for is over its time at once.
+//! - An update of a link that is refused changes nothing, where the kernel may have changed a part.
+//! - Rules are not compiled, the types of elements are not checked, and ranges of a set may overlap.
+//! - Parameters are those of `sysctl/defaults.rs`, and any value is taken that is a number where the default is one.
+//! - A store is never full, and its directory needs no mode and no owner.
+
+mod address;
+mod conntrack;
+mod error;
+mod facts;
+mod firewall;
+mod firewalld;
+mod kernel;
+mod link;
+mod neighbour;
+mod node;
+mod route;
+mod state;
+mod store;
+mod sysctl;
+mod unsupported;
+
+pub use kernel::Model;
+pub use node::Node;
+pub use state::{Device, NetworkState, State, Table};

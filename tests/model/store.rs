@@ -1,0 +1,104 @@
+//! Capability `store`: keys and values, and files.
+
+mod transaction;
+
+use std::path::PathBuf;
+
+use nix::errno::Errno;
+use weir_gate::Permit;
+use weir_grant::store::{Location, OpenRead, OpenWrite, ReadFile, Revert};
+use weir_kernel::{Changes, Code, DynTransaction, Error, Perform};
+
+use super::error::refused;
+use super::kernel::Model;
+use transaction::Store;
+
+/// Where private stores are.
+const PRIVATE: &str = "/var/lib/weir/stores";
+
+impl Perform<ReadFile> for Model {
+    type Answer = Vec<u8>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<ReadFile>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<u8>, Error> {
+        let path = &permit.operation().path;
+        let doing = format_args!("read `{}`", path.display());
+        let found = self.look(|state| Ok(state.files.get(path).cloned()))?;
+        found.ok_or_else(|| refused(Errno::ENOENT, doing))
+    }
+}
+
+impl Perform<OpenRead> for Model {
+    type Answer = Box<DynTransaction>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<OpenRead>,
+        _: &mut Changes<'_>,
+    ) -> Result<Box<DynTransaction>, Error> {
+        Ok(Box::new(self.open(&permit.operation().location, false)?))
+    }
+}
+
+impl Perform<OpenWrite> for Model {
+    type Answer = Box<DynTransaction>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<OpenWrite>,
+        _: &mut Changes<'_>,
+    ) -> Result<Box<DynTransaction>, Error> {
+        Ok(Box::new(self.open(&permit.operation().location, true)?))
+    }
+}
+
+impl Perform<Revert> for Model {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Revert>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let Revert { location, changes } = permit.operation();
+        let mut store = self.open(location, true)?;
+        store.revert(changes);
+        store.settle();
+        Ok(())
+    }
+}
+
+impl Model {
+    /// Opens a store. Errors: `Busy` where it is open, as nobody gives it back meanwhile; `Invalid`.
+    fn open(&self, location: &Location, writable: bool) -> Result<Store, Error> {
+        let directory = self.directory(location)?;
+        let is_free = self.node.machine().locked.insert(directory.clone());
+        match is_free {
+            true => Ok(Store::new(
+                self.node.clone(),
+                location.clone(),
+                directory,
+                writable,
+            )),
+            false => {
+                let why = format!("the store `{}` is locked", directory.display());
+                Err(Error::new(Code::Busy, why))
+            }
+        }
+    }
+
+    fn directory(&self, location: &Location) -> Result<PathBuf, Error> {
+        let network = &self.owner.network;
+        match location {
+            Location::Private => Ok([PRIVATE, &self.owner.plugin, network].iter().collect()),
+            Location::Directory(path) | Location::ConfiguredDirectory(path) => {
+                Ok(path.join(network))
+            }
+            Location::SharedDirectory(path) | Location::ConfiguredSharedDirectory(path) => {
+                Ok(path.clone())
+            }
+            Location::File(_) | Location::ConfiguredFile(_) => {
+                Err(Error::invalid("a file is not a store"))
+            }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! An open store.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use weir_gate::Permit;
+use weir_grant::store::{CHANGE_SIZE, Change, Claim, Delete, Find, Get, Keys, Location, Put};
+use weir_kernel::inverses::RevertStore;
+use weir_kernel::{Changes, Code, Error, Perform, Transaction};
+
+use crate::node::Node;
+
+/// The most bytes of a key, and of a value.
+const MOST_KEY: usize = 255;
+const MOST_VALUE: usize = 64 << 10;
+
+type Values = BTreeMap<String, Vec<u8>>;
+
+/// A store that is open: locked until it is dropped, when what was not committed is undone.
+pub(super) struct Store {
+    node: Node,
+    location: Location,
+    directory: PathBuf,
+    writable: bool,
+    /// As it was when it was opened or last committed.
+    before: Values,
+    now: Values,
+}
+
+impl Store {
+    pub(super) fn new(node: Node, location: Location, directory: PathBuf, writable: bool) -> Self {
+        let stores = node.state().stores.into_iter();
+        let its = stores.filter(|((of, _), _)| *of == directory);
+        let values: Values = its.map(|((_, key), value)| (key, value)).collect();
+        Self {
+            node,
+            location,
+            directory,
+            writable,
+            before: values.clone(),
+            now: values,
+        }
+    }
+
+    /// Takes changes back, but for keys that are not as they left them.
+    pub(super) fn revert(&mut self, changes: &[Change]) {
+        for change in changes {
+            if self.now.get(&change.key) == change.after.as_ref() {
+                self.set(&change.key, change.before.clone());
+            }
+        }
+    }
+
+    /// Keeps what was done, and returns it.
+    pub(super) fn settle(&mut self) -> Vec<Change> {
+        let done = self.changes();
+        self.before.clone_from(&self.now);
+        done
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        let keys: BTreeSet<&String> = self.before.keys().chain(self.now.keys()).collect();
+        let changes = keys.into_iter().map(|key| Change {
+            key: key.clone(),
+            before: self.before.get(key).cloned(),
+            after: self.now.get(key).cloned(),
+        });
+        changes
+            .filter(|change| change.before != change.after)
+            .collect()
+    }
+
+    /// Changes a key, for others to see as well: a kill keeps what is on disk.
+    fn set(&mut self, key: &str, value: Option<Vec<u8>>) {
+        let place = (self.directory.clone(), key.to_owned());
+        let stores = &mut self.node.machine().state.stores;
+        match value {
+            Some(value) => {
+                stores.insert(place, value.clone());
+                self.now.insert(key.to_owned(), value);
+            }
+            None => {
+                stores.remove(&place);
+                self.now.remove(key);
+            }
+        }
+    }
+
+    fn check_writable(&self, location: &Location) -> Result<(), Error> {
+        self.check_location(location)?;
+        match self.writable {
+            true => Ok(()),
+            false => Err(Error::invalid("the store was opened for reading")),
+        }
+    }
+
+    fn check_location(&self, location: &Location) -> Result<(), Error> {
+        match *location == self.location {
+            true => Ok(()),
+            false => Err(Error::new(Code::Denied, "the permit is for another store")),
+        }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        let undone = self.changes();
+        self.revert(&undone);
+        self.node.machine().locked.remove(&self.directory);
+    }
+}
+
+impl Transaction for Store {
+    fn commit(&mut self, changes: &mut Changes<'_>) -> Result<(), Error> {
+        let done = self.settle();
+        if !done.is_empty() {
+            RevertStore::note(&self.location, done, changes);
+        }
+        Ok(())
+    }
+
+    fn uncommitted(&self) -> usize {
+        let length = |value: &Option<Vec<u8>>| value.as_ref().map_or(0, Vec::len);
+        let size = |c: &Change| CHANGE_SIZE + c.key.len() + length(&c.before) + length(&c.after);
+        self.changes().iter().map(size).sum()
+    }
+}
+
+impl Perform<Get> for Store {
+    type Answer = Vec<u8>;
+
+    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>, Error> {
+        let Get { location, key } = permit.operation();
+        self.check_location(location)?;
+        check_key(key)?;
+        self.now.get(key).cloned().ok_or_else(|| no_key(key))
+    }
+}
+
+impl Perform<Put> for Store {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Put>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let Put {
+            location,
+            key,
+            value,
+        } = permit.operation();
+        check_key(key)?;
+        check_value(value)?;
+        self.check_writable(location)?;
+        self.set(key, Some(value.clone()));
+        Ok(())
+    }
+}
+
+impl Perform<Claim> for Store {
+    type Answer = Option<String>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<Claim>,
+        _: &mut Changes<'_>,
+    ) -> Result<Option<String>, Error> {
+        let Claim {
+            location,
+            keys,
+            value,
+        } = permit.operation();
+        keys.iter().try_for_each(|key| check_key(key))?;
+        check_value(value)?;
+        self.check_writable(location)?;
+        let free = keys.iter().find(|key| !self.now.contains_key(*key));
+        if let Some(key) = free {
+            self.set(key, Some(value.clone()));
+        }
+        Ok(free.cloned())
+    }
+}
+
+impl Perform<Delete> for Store {
+    type Answer = ();
+
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+        let Delete { location, key } = permit.operation();
+        check_key(key)?;
+        self.check_writable(location)?;
+        match self.now.contains_key(key) {
+            true => {
+                self.set(key, None);
+                Ok(())
+            }
+            false => Err(no_key(key)),
+        }
+    }
+}
+
+impl Perform<Keys> for Store {
+    type Answer = Vec<String>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<Keys>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<String>, Error> {
+        self.check_location(&permit.operation().location)?;
+        Ok(self.now.keys().cloned().collect())
+    }
+}
+
+impl Perform<Find> for Store {
+    type Answer = Vec<String>;
+
+    fn perform(
+        &mut self,
+        permit: &Permit<Find>,
+        _: &mut Changes<'_>,
+    ) -> Result<Vec<String>, Error> {
+        let Find { location, value } = permit.operation();
+        self.check_location(location)?;
+        let has = |found: &[u8]| found.trim_ascii() == &**value;
+        let found = self.now.iter().filter(|(_, found)| has(found));
+        Ok(found.map(|(key, _)| key.clone()).collect())
+    }
+}
+
+fn no_key(key: &str) -> Error {
+    Error::not_found(format!("there is no key `{key}`"))
+}
+
+fn check_key(key: &str) -> Result<(), Error> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._:-".contains(&b);
+    let is_key = (1..=MOST_KEY).contains(&key.len()) && key.bytes().all(allowed);
+    match is_key && ![".", "..", "lock"].contains(&key) {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "`{}` is not a key",
+            key.escape_debug()
+        ))),
+    }
+}
+
+fn check_value(value: &[u8]) -> Result<(), Error> {
+    match value.len() <= MOST_VALUE {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "a value has at most {MOST_VALUE} bytes"
+        ))),
+    }
+}
