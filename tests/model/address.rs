@@ -1,5 +1,7 @@
 //! Capability `address`: addresses of links, and the routes that they bring.
 
+use std::net::{IpAddr, Ipv6Addr};
+
 use ipnet::IpNet;
 use nix::errno::Errno;
 use weir_gate::Permit;
@@ -11,6 +13,8 @@ use super::error::{refused, while_doing};
 use super::kernel::Model;
 use super::state::NetworkState;
 use super::{link, route, sysctl};
+
+const LOOPBACK: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
 impl Perform<Add> for Model {
     type Answer = ();
@@ -39,11 +43,9 @@ fn add(network: &mut NetworkState, wanted: &Add) -> Result<(), Error> {
         return Err(Errno::EEXIST.into());
     }
     let new = Address {
-        address: *address,
         peer: wanted.peer.filter(|peer| *peer != address.addr()),
         broadcast: wanted.broadcast,
-        tentative: false,
-        duplicate: false,
+        ..plain(*address)
     };
     route::of_new_address(network, index, &new, wanted.no_prefix_route);
     network.addresses.push((index, new));
@@ -74,11 +76,11 @@ fn is_same(other: &Address, wanted: &Add) -> bool {
     }
 }
 
-fn far_of(wanted: &Add) -> std::net::IpAddr {
+fn far_of(wanted: &Add) -> IpAddr {
     wanted.peer.unwrap_or(wanted.address.addr())
 }
 
-fn far(address: &Address) -> std::net::IpAddr {
+fn far(address: &Address) -> IpAddr {
     address.peer.unwrap_or(address.address.addr())
 }
 
@@ -134,6 +136,30 @@ fn delete(network: &mut NetworkState, of: &LinkFacts, address: IpNet) -> Result<
         route::of_gone_address(network, index, address);
     }
     Ok(())
+}
+
+/// Gives the loopback link the addresses that it does not have, as the kernel does when it is set up.
+pub(crate) fn add_loopback(network: &mut NetworkState, index: u32) {
+    let kind = link::by_index(network, index).map(|device| device.link.kind.clone());
+    if kind.is_ok_and(|kind| kind == "loopback") {
+        for address in [IpNet::new_assert([127, 0, 0, 1].into(), 8), LOOPBACK.into()] {
+            let new = plain(address);
+            if !of_link(network, index).any(|other| *other == new) {
+                route::of_new_address(network, index, &new, false);
+                network.addresses.push((index, new));
+            }
+        }
+    }
+}
+
+fn plain(address: IpNet) -> Address {
+    Address {
+        address,
+        peer: None,
+        broadcast: None,
+        tentative: false,
+        duplicate: false,
+    }
 }
 
 /// Removes all IPv6 addresses of a link with its IPv6 routes, as the kernel does when it is set down.

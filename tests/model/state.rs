@@ -140,8 +140,6 @@ pub struct Device {
     pub vlans: Vec<BridgeVlan>,
     /// Somebody has set its MTU: that of a bridge follows its ports otherwise.
     pub has_own_mtu: bool,
-    /// It has had a port: a bridge has a carrier until then.
-    pub had_port: bool,
 }
 
 /// An nftables table.

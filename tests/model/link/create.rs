@@ -188,7 +188,6 @@ fn new_device(wanted: &Create, lower: Option<&Device>) -> Device {
         lower: namespace.zip(lower.map(|lower| lower.link.index)),
         vlans: super::vlan::of_new(&wanted.kind),
         has_own_mtu: wanted.mtu.is_some(),
-        had_port: false,
     }
 }
 

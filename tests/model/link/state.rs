@@ -30,7 +30,6 @@ pub(crate) fn loopback() -> Device {
         lower: None,
         vlans: Vec::new(),
         has_own_mtu: true,
-        had_port: false,
     }
 }
 
@@ -75,7 +74,6 @@ fn oper_state(state: &mut State, namespace: Namespace, device: &Device) -> OperS
     }
     let under = device.peer.or(device.lower);
     match device.link.kind.as_str() {
-        "bridge" if !device.had_port => OperState::Unknown,
         "bridge" if has_live_port(state, namespace, device) => OperState::Up,
         "bridge" | "tun" => OperState::Down,
         "vrf" => OperState::Up,

@@ -152,9 +152,6 @@ pub(super) fn enslave(
     device.link.master = master;
     device.link.port = matches!(details, Some(Details::Bridge { .. })).then(Port::default);
     device.vlans = vlans;
-    if let Some(master) = master {
-        by_index_mut(network, master)?.had_port = true;
-    }
     Ok(())
 }
 
@@ -175,7 +172,10 @@ pub(super) fn set_up(network: &mut NetworkState, index: u32, up: bool) -> Result
     let device = by_index_mut(network, index)?;
     let was_up = std::mem::replace(&mut device.link.up, up);
     match (was_up, up) {
-        (false, true) => route::of_link_up(network, index),
+        (false, true) => {
+            address::add_loopback(network, index);
+            route::of_link_up(network, index);
+        }
         (true, false) => {
             route::drop_of_link(network, index);
             address::drop_ipv6(network, index);

@@ -147,7 +147,7 @@ fn reach(network: &NetworkState, link: Option<u32>, gateway: IpAddr) -> Result<u
         IpAddr::V4(_) => Errno::ENETUNREACH,
         IpAddr::V6(_) => Errno::EHOSTUNREACH,
     };
-    if is_own(network, gateway) {
+    if gateway.is_ipv6() && is_own(network, gateway) {
         return Err(Errno::EINVAL.into());
     }
     nearest

@@ -25,9 +25,8 @@ pub(crate) fn of_new_address(
     no_prefix_route: bool,
 ) {
     let is_up = link::by_index(network, index).is_ok_and(|device| device.link.up);
-    if address.address.addr().is_ipv4() || is_up {
-        put(network, local(index, address));
-    }
+    let route = local(network, index, address);
+    put(network, route);
     // Asked of what is there before the new one.
     let is_first = !of_link(network, index).any(|other| is_of_same_network(other, address));
     let is_first = is_first || address.address.addr().is_ipv6();
@@ -51,9 +50,10 @@ pub(crate) fn of_link_up(network: &mut NetworkState, index: u32) {
 }
 
 fn put_prefix(network: &mut NetworkState, index: u32, address: &Address) {
-    let to = network_of(address);
-    if to != IpNet::from(address.address.addr()) {
-        put(network, prefix(index, address));
+    let own = address.address.addr();
+    if (own.is_ipv6() && !own.is_loopback()) || network_of(address) != IpNet::from(own) {
+        let route = prefix(index, address);
+        put(network, route);
     }
 }
 
@@ -68,17 +68,25 @@ pub(crate) fn of_gone_address(network: &mut NetworkState, index: u32, gone: &Add
     let own = gone.address.addr();
     let left = of_link(network, index).filter(|a| is_of_same_network(a, gone));
     let is_network_left = left.count() > 0 && own.is_ipv6();
-    let (prefix, local) = (prefix(index, gone), local(index, gone));
+    let is_own_left = network
+        .addresses
+        .iter()
+        .any(|(_, a)| a.address.addr() == own);
+    let prefix = prefix(index, gone);
     network.routes.retain(|route| {
-        let is_own = *route == local || (*route == prefix && !is_network_left);
-        !is_own && route.source != Some(own)
+        let is_local = route.kind == RouteKind::Local && route.destination == IpNet::from(own);
+        let is_prefix = *route == prefix && !is_network_left;
+        is_own_left || !(is_prefix || is_local || route.source == Some(own))
     });
 }
 
-fn local(index: u32, address: &Address) -> Route<u32> {
+/// To the kernel, the source of packets from a further address of a network to itself is the first.
+fn local(network: &NetworkState, index: u32, address: &Address) -> Route<u32> {
     let own = address.address.addr();
+    let mut like = of_link(network, index).filter(|other| is_of_same_network(other, address));
+    let source = like.next().map_or(own, |first| first.address.addr());
     Route {
-        source: Some(own).filter(IpAddr::is_ipv4),
+        source: Some(source).filter(IpAddr::is_ipv4),
         table: LOCAL_TABLE,
         scope: Some(if own.is_ipv4() { HOST } else { UNIVERSE }),
         priority: own.is_ipv6().then_some(0),
@@ -89,11 +97,21 @@ fn local(index: u32, address: &Address) -> Route<u32> {
 
 fn prefix(index: u32, address: &Address) -> Route<u32> {
     let own = address.address.addr();
-    Route {
+    let is_loopback = own.is_loopback() && own.is_ipv4();
+    let route = Route {
         source: Some(own).filter(IpAddr::is_ipv4),
         scope: Some(if own.is_ipv4() { LINK } else { UNIVERSE }),
         priority: own.is_ipv6().then_some(PRIORITY_OF_PREFIX),
         ..by_kernel(network_of(address), index)
+    };
+    match is_loopback {
+        true => Route {
+            table: LOCAL_TABLE,
+            scope: Some(HOST),
+            kind: RouteKind::Local,
+            ..route
+        },
+        false => route,
     }
 }
 

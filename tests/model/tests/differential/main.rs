@@ -1,0 +1,12 @@
+//! The model against the kernel: the same operations on both, each in two fresh namespaces, must be answered alike, leave
+//! the same behind, and leave the same once they are undone. They run as root, or in a user namespace (`unshare -Urn`).
+
+mod address;
+mod firewall;
+mod link;
+mod neighbour;
+mod random;
+mod route;
+mod side;
+mod store;
+mod sysctl;
