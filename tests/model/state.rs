@@ -76,6 +76,26 @@ impl State {
         }
     }
 
+    /// What this has and another has not, and the other way round, line by line. Empty where they are the same.
+    pub fn difference(&self, other: &Self) -> Vec<String> {
+        let (own, others) = (format!("{self:#?}"), format!("{other:#?}"));
+        if own == others {
+            return Vec::new();
+        }
+        let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+        let (own, others) = (lines(&own), lines(&others));
+        let only_own = own.iter().filter(|line| !others.contains(line));
+        let only_others = others.iter().filter(|line| !own.contains(line));
+        let marked = only_own.map(|line| format!("+ {line}"));
+        let mut all: Vec<_> = marked
+            .chain(only_others.map(|line| format!("- {line}")))
+            .collect();
+        if all.is_empty() {
+            all.push("the same lines, in other places".to_owned());
+        }
+        all
+    }
+
     /// One of the namespaces. Errors: `NoNamespace`.
     pub(crate) fn of(&mut self, namespace: Namespace) -> Result<&mut NetworkState, Error> {
         let found = self.network(namespace);
@@ -138,7 +158,7 @@ pub struct Device {
     pub lower: Option<(Namespace, u32)>,
     /// Bridge VLANs.
     pub vlans: Vec<BridgeVlan>,
-    /// Somebody has set its MTU: that of a bridge follows its ports otherwise.
+    /// Of a bridge, that somebody has set its MTU: it follows its ports otherwise.
     pub has_own_mtu: bool,
 }
 

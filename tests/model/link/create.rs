@@ -187,7 +187,7 @@ fn new_device(wanted: &Create, lower: Option<&Device>) -> Device {
         peer: None,
         lower: namespace.zip(lower.map(|lower| lower.link.index)),
         vlans: super::vlan::of_new(&wanted.kind),
-        has_own_mtu: wanted.mtu.is_some(),
+        has_own_mtu: wanted.mtu.is_some() && matches!(wanted.kind, NewKind::Bridge(_)),
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn loopback() -> Device {
         peer: None,
         lower: None,
         vlans: Vec::new(),
-        has_own_mtu: true,
+        has_own_mtu: false,
     }
 }
 

@@ -103,7 +103,7 @@ pub(super) fn refused_mac(error: Error) -> Error {
 /// What has no consequences.
 fn set_plain(network: &mut NetworkState, index: u32, wanted: &Update) -> Result<(), Error> {
     let device = by_index_mut(network, index)?;
-    device.has_own_mtu |= wanted.mtu.is_some();
+    device.has_own_mtu |= wanted.mtu.is_some() && device.link.kind == "bridge";
     let link = &mut device.link;
     set(&mut link.mac, wanted.mac.as_ref());
     set(&mut link.mtu, wanted.mtu.as_ref());
