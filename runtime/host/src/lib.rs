@@ -14,25 +14,22 @@
 //! A call as a plugin makes it, without the plugin:
 //!
 //! ```
-//! use std::time::{Duration, Instant};
-//!
-//! use weir_files::Paths;
 //! use weir_gate::{Audit, Gate, Subject};
 //! use weir_grant::{Capabilities, Invocation};
 //! use weir_host::bindings::weir::cni::sysctl::Host as _;
 //! use weir_host::bindings::weir::cni::types::Namespace;
-//! use weir_kernel::{Broker, Code, Linux, Namespaces};
+//! use weir_kernel::{Broker, Code};
+//! use weir_model::Node;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let root = tempfile::tempdir()?;
 //! let rules = r#"{ "sysctl": [{ "namespace": "host", "keys": ["net.ipv4.ip_forward"], "verbs": ["read"] }] }"#;
 //! let capabilities: Capabilities = serde_json::from_str(rules)?;
 //! let gate = Gate::new(capabilities, Invocation::default(), Audit::nowhere(Subject::default()));
-//! let deadline = Instant::now() + Duration::from_secs(1);
-//! let kernel = Linux::new(Namespaces::new(None), Paths::below(root.path()), deadline);
+//! // A model of the kernel, as the tests of this crate use it. `weir_kernel::Linux` is the real one.
+//! let kernel = Node::new().kernel();
 //! let mut sysctl = Broker::new(gate, Box::new(kernel));
 //!
-//! assert!(sysctl.read(Namespace::Host, "net.ipv4.ip_forward".into()).is_ok());
+//! assert_eq!(sysctl.read(Namespace::Host, "net.ipv4.ip_forward".into())?, "0");
 //!
 //! let denied = sysctl.write(Namespace::Host, "net.ipv4.ip_forward".into(), "1".into());
 //! assert_eq!(denied.map_err(|error| error.code), Err(Code::Denied));
@@ -61,6 +58,8 @@ mod resource;
 mod route;
 mod store;
 mod sysctl;
+#[cfg(test)]
+mod tests;
 mod traffic;
 mod unsupported;
 mod usage;
