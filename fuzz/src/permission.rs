@@ -1,42 +1,37 @@
-//! A gate that lets everything through: the kernel layer's functions want a permit.
+//! A kernel layer behind a gate that lets everything through.
 
-use weir_gate::{Outcome, Permit, Refusal};
+use std::time::{Duration, Instant};
+
+use weir_files::Paths;
+use weir_gate::Gate;
 use weir_grant::Operation;
-use weir_kernel as kernel;
+use weir_kernel::perform::perform;
+use weir_kernel::{Linux, Namespaces, Perform, UndoLog};
 use weir_kit::gate;
 
-/// What can come of an operation here.
-#[derive(Debug)]
-pub enum Failure {
-    Denied(Refusal),
-    Kernel(kernel::Error),
+/// Carries out whatever operation it is given.
+pub struct Permitted {
+    pub linux: Linux,
+    gate: Gate,
+    log: UndoLog,
 }
 
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Denied(refusal) => refusal.fmt(f),
-            Self::Kernel(error) => error.fmt(f),
+impl Permitted {
+    /// On a host with these sockets, and without files.
+    pub fn on(host: Namespaces) -> Self {
+        let deadline = Instant::now() + Duration::from_secs(1);
+        Self {
+            linux: Linux::new(host, Paths::below("/nonexistent"), deadline),
+            gate: gate::everything(),
+            log: UndoLog::default(),
         }
     }
-}
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        Self::Denied(refusal)
+    /// Carries an operation out. Whatever comes of it is as good.
+    pub fn perform<O: Operation>(&mut self, operation: O)
+    where
+        Linux: Perform<O>,
+    {
+        let _ = perform(&mut self.gate, &mut self.linux, &mut self.log, operation);
     }
-}
-
-impl Outcome for Failure {
-    fn is_refusal(&self) -> bool {
-        false
-    }
-}
-
-/// Carries an operation out, whatever a grant may say of it.
-pub fn permitted<O: Operation, T>(
-    operation: O,
-    act: impl FnOnce(&Permit<O>) -> Result<T, kernel::Error>,
-) -> Result<T, Failure> {
-    gate::everything().perform(operation, |permit| act(permit).map_err(Failure::Kernel))
 }

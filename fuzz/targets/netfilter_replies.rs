@@ -9,8 +9,6 @@ use weir_grant::firewall::{
     Apply, Chain, Command, DataType, Family, GetElement, ListChains, ListElements, ListRules,
     ListSets, Rule, Set, Value,
 };
-use weir_kernel as kernel;
-use weir_fuzz::permission::permitted;
 use weir_fuzz::replies::kernel_that_says;
 
 const NAMESPACE: Namespace = Namespace::Host;
@@ -30,9 +28,7 @@ fuzz_target!(|input: &[u8]| {
                 family: FAMILY,
                 table: table(),
             };
-            drop(permitted(list, |permit| {
-                kernel::firewall::list_chains(host, permit)
-            }));
+            host.perform(list);
         }
         1 => {
             let list = ListSets {
@@ -40,9 +36,7 @@ fuzz_target!(|input: &[u8]| {
                 family: FAMILY,
                 table: table(),
             };
-            drop(permitted(list, |permit| {
-                kernel::firewall::list_sets(host, permit)
-            }));
+            host.perform(list);
         }
         2 => {
             let (namespace, family, chain) = (NAMESPACE, FAMILY, "c".to_owned());
@@ -52,9 +46,7 @@ fuzz_target!(|input: &[u8]| {
                 table: table(),
                 chain,
             };
-            drop(permitted(list, |permit| {
-                kernel::firewall::list_rules(host, permit)
-            }));
+            host.perform(list);
         }
         3 => {
             let (namespace, family, set) = (NAMESPACE, FAMILY, "s".to_owned());
@@ -66,9 +58,7 @@ fuzz_target!(|input: &[u8]| {
                 set,
                 key,
             };
-            drop(permitted(get, |permit| {
-                kernel::firewall::get_element(host, permit)
-            }));
+            host.perform(get);
         }
         4 => {
             let (namespace, family, set) = (NAMESPACE, FAMILY, "s".to_owned());
@@ -78,9 +68,7 @@ fuzz_target!(|input: &[u8]| {
                 table: table(),
                 set,
             };
-            drop(permitted(list, |permit| {
-                kernel::firewall::list_elements(host, permit)
-            }));
+            host.perform(list);
         }
         5 => {
             let delete = conntrack::Delete {
@@ -93,13 +81,9 @@ fuzz_target!(|input: &[u8]| {
                     reply_source: None,
                 },
             };
-            drop(permitted(delete, |permit| {
-                kernel::conntrack::delete(host, permit)
-            }));
+            host.perform(delete);
         }
-        _ => drop(permitted(transaction(), |permit| {
-            kernel::firewall::apply(host, permit)
-        })),
+        _ => host.perform(transaction()),
     }
 });
 

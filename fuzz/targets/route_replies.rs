@@ -5,13 +5,11 @@
 
 use ipnet::IpNet;
 use libfuzzer_sys::fuzz_target;
-use weir_grant::link::LinkFacts;
+use weir_grant::link::{LinkFacts, LinkReference};
 use weir_grant::traffic::{self, Discipline, Handle, Qdisc};
 use weir_grant::{address, link, neighbour, route, Namespace};
-use weir_kernel as kernel;
-use weir_kernel::link::LinkReference;
-use weir_fuzz::permission::permitted;
 use weir_fuzz::replies::kernel_that_says;
+use weir_kernel::Facts as _;
 
 fuzz_target!(|input: &[u8]| {
     let Some((question, replies)) = input.split_first() else {
@@ -20,36 +18,30 @@ fuzz_target!(|input: &[u8]| {
     let (mut host, _peers) = kernel_that_says(replies);
     let host = &mut host;
     match question % 16 {
-        0 => drop(kernel::without_permit::find_link(host.host(), &LinkReference::Index(2),
-        )),
-        1 => drop(kernel::without_permit::find_link(host.host(), &LinkReference::Name("eth0".into()),
-        )),
+        0 => drop(host.linux.find_link(Namespace::Host, &LinkReference::Index(2))),
+        1 => drop(host.linux.find_link(Namespace::Host, &LinkReference::Name("eth0".into()))),
         2 => {
             let list = link::List {
                 namespace: Namespace::Host,
                 kind: None,
                 master: None,
             };
-            drop(permitted(list, |permit| kernel::link::list(host, permit)));
+            host.perform(list);
         }
         3 => {
             let list = link::ListVlans { link: eth0() };
-            drop(permitted(list, |permit| {
-                kernel::link::list_vlans(host, permit)
-            }));
+            host.perform(list);
         }
         4 => {
             let peer = link::GetPeer { link: eth0() };
-            drop(permitted(peer, |permit| kernel::link::peer(host, permit)));
+            host.perform(peer);
         }
         5 => {
             let list = address::List {
                 link: eth0(),
                 family: None,
             };
-            drop(permitted(list, |permit| {
-                kernel::address::list(host, permit)
-            }));
+            host.perform(list);
         }
         6 => {
             // Whether the address was one with a peer is found out from the answer.
@@ -57,9 +49,7 @@ fuzz_target!(|input: &[u8]| {
                 link: eth0(),
                 address: network(),
             };
-            drop(permitted(delete, |permit| {
-                kernel::address::delete(host, permit)
-            }));
+            host.perform(delete);
         }
         7 => {
             let list = route::List {
@@ -70,45 +60,37 @@ fuzz_target!(|input: &[u8]| {
                 gateway: None,
                 table: None,
             };
-            drop(permitted(list, |permit| kernel::route::list(host, permit)));
+            host.perform(list);
         }
         8 => {
             let get = route::Get {
                 namespace: Namespace::Host,
                 to: network().addr(),
             };
-            drop(permitted(get, |permit| kernel::route::get(host, permit)));
+            host.perform(get);
         }
         9 => {
             let list = neighbour::List {
                 link: eth0(),
                 family: None,
             };
-            drop(permitted(list, |permit| {
-                kernel::neighbour::list(host, permit)
-            }));
+            host.perform(list);
         }
-        10 => drop(kernel::without_permit::standing_discipline(host.host(), &eth0(), Handle::ROOT)),
+        10 => drop(host.linux.standing_discipline(&eth0(), Handle::ROOT)),
         11 => {
             let list = traffic::ListQdiscs { link: eth0() };
-            drop(permitted(list, |permit| {
-                kernel::traffic::list_qdiscs(host, permit)
-            }));
+            host.perform(list);
         }
         12 => {
             let list = traffic::ListClasses { link: eth0() };
-            drop(permitted(list, |permit| {
-                kernel::traffic::list_classes(host, permit)
-            }));
+            host.perform(list);
         }
         13 => {
             let list = traffic::ListFilters {
                 link: eth0(),
                 parent: Handle(0x10000),
             };
-            drop(permitted(list, |permit| {
-                kernel::traffic::list_filters(host, permit)
-            }));
+            host.perform(list);
         }
         14 => {
             // The kernel tells which handle it chose.
@@ -121,15 +103,11 @@ fuzz_target!(|input: &[u8]| {
                 link: eth0(),
                 qdisc,
             };
-            drop(permitted(add, |permit| {
-                kernel::traffic::add_qdisc(host, permit)
-            }));
+            host.perform(add);
         }
         _ => {
             let delete = link::Delete { link: eth0() };
-            drop(permitted(delete, |permit| {
-                kernel::link::delete(host, permit)
-            }));
+            host.perform(delete);
         }
     }
 });
