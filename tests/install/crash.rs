@@ -166,11 +166,12 @@ fn a_kill_in_uninstall_can_be_repeated() -> Result<()> {
     };
     for point in (0..points).step_by(points.div_ceil(POINTS / 4)) {
         let machine = installed()?;
-        assert_eq!(
-            uninstall(&machine, Some(point))?,
-            End::Killed,
-            "point {point}"
-        );
+        match uninstall(&machine, Some(point))? {
+            End::Killed => {}
+            // It looks at the machine's processes, of which there may be fewer by now.
+            End::Exited { status: 0, points } if points <= point => {}
+            end => bail!("point {point}: {end:?}"),
+        }
         if machine.configuration().exists() {
             assert!(machine.has_binary()? && machine.is_link("bridge"));
         }
