@@ -4,6 +4,7 @@
 //!
 //! `examples/pinned-gateway` is such a plugin.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::{env, fs};
 
@@ -16,13 +17,13 @@ use wit_bindgen_core::wit_parser::Resolve;
 const WORLD: &str = "plugin";
 
 fn main() -> Result<()> {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
     let (wit, out, world) = match arguments.as_slice() {
-        [wit, out] => (Path::new(wit), Path::new(out), WORLD),
-        [wit, out, world] => (Path::new(wit), Path::new(out), *world),
+        [wit, out] => (wit, out, WORLD),
+        [wit, out, world] => (wit, out, world.to_str().context("WORLD is not text")?),
         _ => bail!("usage: weir-c WIT OUT [WORLD]"),
     };
+    let (wit, out) = (Path::new(wit), Path::new(out));
     let files = bindings(wit, world).with_context(|| format!("read `{}`", wit.display()))?;
     fs::create_dir_all(out).with_context(|| format!("create `{}`", out.display()))?;
     for (name, content) in files.iter() {
