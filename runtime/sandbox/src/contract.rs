@@ -12,6 +12,10 @@ pub(crate) const PACKAGE: &str = "weir:cni/";
 /// The version that this weir runs: components for any patch of it.
 const VERSION: (u64, u64) = (0, 2);
 
+/// Why an interface of another version is refused.
+pub(crate) const OTHER_VERSION: &str =
+    "this weir runs another version of the contract, 0.2: build it with this weir's SDK";
+
 /// What a plugin exports.
 const COMMANDS: &str = "weir:cni/commands@";
 

@@ -140,9 +140,7 @@ fn judge(import: &str) -> Result<Option<Capability>, &'static str> {
 
 fn judge_own(word: &str, version: &str) -> Result<Option<Capability>, &'static str> {
     if !contract::is_run(version) {
-        return Err(
-            "this weir runs another version of the contract, 0.2: build it with this weir's SDK",
-        );
+        return Err(contract::OTHER_VERSION);
     }
     match Capability::from_word(word) {
         Some(capability) => Ok(Some(capability)),
