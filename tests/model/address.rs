@@ -203,9 +203,12 @@ impl Perform<Settle> for Model {
         let of = &permit.operation().link;
         let doing = format_args!("wait for the IPv6 addresses of {of}");
         self.look(|state| link::find(state.of(of.namespace)?, of).map(drop))
-            .map_err(|e| match e.is_not_found() {
-                true => refused(Errno::ENODEV, doing),
-                false => e,
+            .map_err(|e| {
+                if e.is_not_found() {
+                    refused(Errno::ENODEV, doing)
+                } else {
+                    e
+                }
             })
     }
 }

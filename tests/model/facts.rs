@@ -6,6 +6,7 @@ use weir_grant::firewall::{Apply, Element, Value};
 use weir_grant::link::{Link, LinkFacts, LinkReference, flaw_of_name};
 use weir_grant::pattern::contains;
 use weir_grant::traffic::{Handle, Standing};
+use weir_kernel::inverses::KnownLinks;
 use weir_kernel::{Error, Facts};
 
 use super::kernel::Model;
@@ -13,31 +14,6 @@ use super::route::{LOCAL_TABLE, MAIN_TABLE};
 use super::{firewall, unsupported};
 
 impl Facts for Model {
-    fn identify(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error> {
-        let known = match link {
-            LinkReference::Index(index) => self.known.get(namespace, *index),
-            LinkReference::Name(_) => None,
-        };
-        match known {
-            Some(known) => Ok(LinkFacts {
-                by_index: true,
-                ..known.facts(namespace)
-            }),
-            None => self.look_up(namespace, link),
-        }
-    }
-
-    fn look_up(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error> {
-        match self.find_link(namespace, link) {
-            Ok(found) => Ok(LinkFacts {
-                by_index: matches!(link, LinkReference::Index(_)),
-                ..found.facts(namespace)
-            }),
-            Err(error) if error.is_not_found() => Ok(link.absent(namespace)),
-            Err(error) => Err(error),
-        }
-    }
-
     fn find_link(&mut self, namespace: Namespace, link: &LinkReference) -> Result<Link, Error> {
         if let LinkReference::Name(name) = link
             && let Some(why) = flaw_of_name(name)
@@ -57,8 +33,8 @@ impl Facts for Model {
         Ok(found)
     }
 
-    fn known_link(&self, link: &LinkFacts) -> Option<&Link> {
-        self.known.known(link)
+    fn known_links(&self) -> &KnownLinks {
+        &self.known
     }
 
     fn marked_links(&mut self, is_meant: &dyn Fn(&str) -> bool) -> Result<Vec<LinkFacts>, Error> {

@@ -77,7 +77,7 @@ impl Model {
 }
 
 impl LinkHistory for Model {
-    fn known_links(&mut self) -> &mut KnownLinks {
+    fn known_links_mut(&mut self) -> &mut KnownLinks {
         &mut self.known
     }
 }

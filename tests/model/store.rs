@@ -72,17 +72,16 @@ impl Model {
     fn open(&self, location: &Location, writable: bool) -> Result<Store, Error> {
         let directory = self.directory(location)?;
         let is_free = self.node.machine().locked.insert(directory.clone());
-        match is_free {
-            true => Ok(Store::new(
+        if is_free {
+            Ok(Store::new(
                 self.node.clone(),
                 location.clone(),
                 directory,
                 writable,
-            )),
-            false => {
-                let why = format!("the store `{}` is locked", directory.display());
-                Err(Error::new(Code::Busy, why))
-            }
+            ))
+        } else {
+            let why = format!("the store `{}` is locked", directory.display());
+            Err(Error::new(Code::Busy, why))
         }
     }
 

@@ -8,44 +8,18 @@ use weir_grant::traffic::{Handle, Standing};
 
 use super::error::Error;
 use super::linux::Linux;
-use super::perform::Facts;
+use super::perform::{Facts, KnownLinks};
 use super::without_permit;
 
 impl Facts for Linux {
-    fn identify(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error> {
-        let known = match link {
-            LinkReference::Index(index) => self.links.get(namespace, *index),
-            // Somebody else may have given the name to another link.
-            LinkReference::Name(_) => None,
-        };
-        match known {
-            Some(known) => Ok(LinkFacts {
-                by_index: true,
-                ..known.facts(namespace)
-            }),
-            None => self.look_up(namespace, link),
-        }
-    }
-
-    fn look_up(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error> {
-        match self.find_link(namespace, link) {
-            Ok(found) => Ok(LinkFacts {
-                by_index: matches!(link, LinkReference::Index(_)),
-                ..found.facts(namespace)
-            }),
-            Err(error) if error.is_not_found() => Ok(link.absent(namespace)),
-            Err(error) => Err(error),
-        }
-    }
-
     fn find_link(&mut self, namespace: Namespace, link: &LinkReference) -> Result<Link, Error> {
         let found = without_permit::find_link(self.namespaces.of(namespace)?, link)?;
         self.links.meet(namespace, found.clone());
         Ok(found)
     }
 
-    fn known_link(&self, link: &LinkFacts) -> Option<&Link> {
-        self.links.known(link)
+    fn known_links(&self) -> &KnownLinks {
+        &self.links
     }
 
     fn marked_links(&mut self, is_meant: &dyn Fn(&str) -> bool) -> Result<Vec<LinkFacts>, Error> {

@@ -145,9 +145,10 @@ impl Step<'_> {
     }
 
     fn check_chain(&self, name: &str) -> Result<(), Error> {
-        match self.table.chains.iter().any(|chain| chain.name == name) {
-            true => Ok(()),
-            false => Err(Errno::ENOENT.into()),
+        if self.table.chains.iter().any(|chain| chain.name == name) {
+            Ok(())
+        } else {
+            Err(Errno::ENOENT.into())
         }
     }
 
@@ -266,9 +267,10 @@ impl Step<'_> {
 
     fn delete_table(&mut self) -> Result<(), Error> {
         let Table { chains, sets, .. } = &*self.table;
-        match self.only_empty && !(chains.is_empty() && sets.is_empty()) {
-            true => Err(Errno::EBUSY.into()),
-            false => Ok(()),
+        if self.only_empty && !(chains.is_empty() && sets.is_empty()) {
+            Err(Errno::EBUSY.into())
+        } else {
+            Ok(())
         }
     }
 }

@@ -118,12 +118,13 @@ fn has_vlans(device: &Device) -> bool {
 
 fn check(vlan: &BridgeVlan) -> Result<(), Error> {
     let is_range = vlan.first > 0 && vlan.first <= vlan.last && vlan.last <= LAST_ID;
-    match is_range && !(vlan.pvid && vlan.first != vlan.last) {
-        true => Ok(()),
-        false => Err(Error::invalid(format!(
+    if is_range && !(vlan.pvid && vlan.first != vlan.last) {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!(
             "VLANs {} to {}",
             vlan.first, vlan.last
-        ))),
+        )))
     }
 }
 

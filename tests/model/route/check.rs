@@ -36,9 +36,10 @@ pub(super) fn resolve(
         )?;
     }
     let own = route.link.as_ref().map(|link| link.index);
-    let link = match route.next_hops.is_empty() {
-        true => Some(way(network, route, own, route.gateway, route.on_link)?),
-        false => None,
+    let link = if route.next_hops.is_empty() {
+        Some(way(network, route, own, route.gateway, route.on_link)?)
+    } else {
+        None
     };
     Ok(Route {
         link,
@@ -49,9 +50,10 @@ pub(super) fn resolve(
 
 /// A route that leads nowhere.
 fn refusal(route: &Route) -> Result<Route<u32>, Error> {
-    match route.gateway.is_some() || route.link.is_some() || !route.next_hops.is_empty() {
-        true => Err(Errno::EINVAL.into()),
-        false => Ok(plain(route)),
+    if route.gateway.is_some() || route.link.is_some() || !route.next_hops.is_empty() {
+        Err(Errno::EINVAL.into())
+    } else {
+        Ok(plain(route))
     }
 }
 
@@ -126,9 +128,10 @@ fn way(
 
 fn check_up(network: &NetworkState, route: &Route, index: u32) -> Result<(), Error> {
     let is_up = link::by_index(network, index)?.link.up;
-    match is_up || route.kind == RouteKind::Local {
-        true => Ok(()),
-        false => Err(Errno::ENETDOWN.into()),
+    if is_up || route.kind == RouteKind::Local {
+        Ok(())
+    } else {
+        Err(Errno::ENETDOWN.into())
     }
 }
 

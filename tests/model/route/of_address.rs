@@ -104,14 +104,15 @@ fn prefix(index: u32, address: &Address) -> Route<u32> {
         priority: own.is_ipv6().then_some(PRIORITY_OF_PREFIX),
         ..by_kernel(network_of(address), index)
     };
-    match is_loopback {
-        true => Route {
+    if is_loopback {
+        Route {
             table: LOCAL_TABLE,
             scope: Some(HOST),
             kind: RouteKind::Local,
             ..route
-        },
-        false => route,
+        }
+    } else {
+        route
     }
 }
 

@@ -88,16 +88,18 @@ impl Store {
 
     fn check_writable(&self, location: &Location) -> Result<(), Error> {
         self.check_location(location)?;
-        match self.writable {
-            true => Ok(()),
-            false => Err(Error::invalid("the store was opened for reading")),
+        if self.writable {
+            Ok(())
+        } else {
+            Err(Error::invalid("the store was opened for reading"))
         }
     }
 
     fn check_location(&self, location: &Location) -> Result<(), Error> {
-        match *location == self.location {
-            true => Ok(()),
-            false => Err(Error::new(Code::Denied, "the permit is for another store")),
+        if *location == self.location {
+            Ok(())
+        } else {
+            Err(Error::new(Code::Denied, "the permit is for another store"))
         }
     }
 }
@@ -185,12 +187,11 @@ impl Perform<Delete> for Store {
         let Delete { location, key } = permit.operation();
         check_key(key)?;
         self.check_writable(location)?;
-        match self.now.contains_key(key) {
-            true => {
-                self.set(key, None);
-                Ok(())
-            }
-            false => Err(no_key(key)),
+        if self.now.contains_key(key) {
+            self.set(key, None);
+            Ok(())
+        } else {
+            Err(no_key(key))
         }
     }
 }
@@ -231,20 +232,22 @@ fn no_key(key: &str) -> Error {
 fn check_key(key: &str) -> Result<(), Error> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._:-".contains(&b);
     let is_key = (1..=MOST_KEY).contains(&key.len()) && key.bytes().all(allowed);
-    match is_key && ![".", "..", "lock"].contains(&key) {
-        true => Ok(()),
-        false => Err(Error::invalid(format!(
+    if is_key && ![".", "..", "lock"].contains(&key) {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!(
             "`{}` is not a key",
             key.escape_debug()
-        ))),
+        )))
     }
 }
 
 fn check_value(value: &[u8]) -> Result<(), Error> {
-    match value.len() <= MOST_VALUE {
-        true => Ok(()),
-        false => Err(Error::invalid(format!(
+    if value.len() <= MOST_VALUE {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!(
             "a value has at most {MOST_VALUE} bytes"
-        ))),
+        )))
     }
 }

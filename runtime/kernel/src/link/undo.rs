@@ -14,10 +14,8 @@ use weir_grant::link::{
 
 use crate::error::Error;
 use crate::linux::Linux;
-use crate::perform::Facts;
-use crate::perform::KnownLinks;
 use crate::perform::undo::undo_operation;
-use crate::perform::{Changes, DynKernel, Inverse, UndoLog};
+use crate::perform::{Changes, DynKernel, Facts, Inverse, KnownLinks, UndoLog};
 
 /// Removes a link that the invocation made.
 struct RemoveLink(Delete);
@@ -113,7 +111,7 @@ impl Inverse for MoveBack {
 /// A kernel that remembers what an invocation has done to links, and notes what takes it back.
 pub trait LinkHistory: Facts {
     /// The links that the invocation has met and made.
-    fn known_links(&mut self) -> &mut KnownLinks;
+    fn known_links_mut(&mut self) -> &mut KnownLinks;
 
     /// A link as it is before a change; none where there is none. Whoever identified it has looked it up.
     fn before(&mut self, link: &LinkFacts) -> Option<Link> {
@@ -129,7 +127,7 @@ pub trait LinkHistory: Facts {
         changes.undo_with(RemoveLink(Delete {
             link: link.facts(wanted.namespace),
         }));
-        let known = self.known_links();
+        let known = self.known_links_mut();
         known.note_made(wanted.namespace, link.index);
         if let NewKind::Veth { peer } = &wanted.kind {
             // The kernel may leave the peer's index out where it is the same.
@@ -149,13 +147,13 @@ pub trait LinkHistory: Facts {
         let namespace = update.link.namespace;
         changes.previous = previous(update, before);
         let after = after(self, &update.link, outcome, updated(before, update));
-        if is_put_back(self.known_links(), namespace, after.index) {
+        if is_put_back(self.known_links_mut(), namespace, after.index) {
             let master = |index| master(self, namespace, index);
             for part in parts(of_update(update, before, &after, master)) {
                 changes.undo_with(Restore(Box::new(part)));
             }
         }
-        self.known_links().meet(namespace, after);
+        self.known_links_mut().meet(namespace, after);
     }
 
     /// Remembers how an update has left a bridge's port, and notes its inverse.
@@ -169,12 +167,12 @@ pub trait LinkHistory: Facts {
         let namespace = update.link.namespace;
         changes.previous = previous_port(update, before);
         let after = after(self, &update.link, outcome, updated_port(before, update));
-        if is_put_back(self.known_links(), namespace, after.index)
+        if is_put_back(self.known_links_mut(), namespace, after.index)
             && let Some(inverse) = of_port(update, before, &after)
         {
             changes.undo_with(inverse);
         }
-        self.known_links().meet(namespace, after);
+        self.known_links_mut().meet(namespace, after);
     }
 
     /// Notes the inverse of a move. The link comes back up, if it was: the kernel sets down what it moves.
@@ -182,7 +180,7 @@ pub trait LinkHistory: Facts {
         let from = done.link.namespace;
         let was = before.facts(from);
         let is_made = self
-            .known_links()
+            .known_links_mut()
             .note_moved((from, was.index), (done.to, moved.index));
         if before.up && !is_made {
             changes.undo_with(Restore(Box::new(Update {
@@ -203,7 +201,7 @@ pub trait LinkHistory: Facts {
 }
 
 impl LinkHistory for Linux {
-    fn known_links(&mut self) -> &mut KnownLinks {
+    fn known_links_mut(&mut self) -> &mut KnownLinks {
         &mut self.links
     }
 }

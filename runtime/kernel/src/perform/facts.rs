@@ -9,6 +9,7 @@ use weir_grant::firewall::{Apply, Element, Value};
 use weir_grant::link::{Link, LinkFacts, LinkReference};
 use weir_grant::traffic::{Handle, Standing};
 
+use super::KnownLinks;
 use crate::error::Error;
 
 /// Looks things up for the gate.
@@ -19,17 +20,44 @@ pub trait Facts {
     /// The kernel gives an index to one link only, and no link another kind, so that a link which is named by its index is
     /// looked up once in an invocation. One that is gone meanwhile is for the kernel to refuse, and one that somebody else
     /// renames is judged by the name under which it was met.
-    fn identify(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error>;
+    fn identify(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error> {
+        let known = match link {
+            LinkReference::Index(index) => self.known_links().get(namespace, *index),
+            // Somebody else may have given the name to another link.
+            LinkReference::Name(_) => None,
+        };
+        match known {
+            Some(known) => Ok(LinkFacts {
+                by_index: true,
+                ..known.facts(namespace)
+            }),
+            None => self.look_up(namespace, link),
+        }
+    }
 
     /// The link that a request names, as it is now, also where there is none. Errors: those of
     /// [`identify`](Self::identify).
-    fn look_up(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error>;
+    fn look_up(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error> {
+        match self.find_link(namespace, link) {
+            Ok(found) => Ok(LinkFacts {
+                by_index: matches!(link, LinkReference::Index(_)),
+                ..found.facts(namespace)
+            }),
+            Err(error) if error.is_not_found() => Ok(link.absent(namespace)),
+            Err(error) => Err(error),
+        }
+    }
 
     /// The link that a request names. Errors: `NotFound`, `Invalid`, `NoNamespace`.
     fn find_link(&mut self, namespace: Namespace, link: &LinkReference) -> Result<Link, Error>;
 
     /// A link that was identified, with what this invocation has changed of it since.
-    fn known_link(&self, link: &LinkFacts) -> Option<&Link>;
+    fn known_link(&self, link: &LinkFacts) -> Option<&Link> {
+        self.known_links().known(link)
+    }
+
+    /// The links that the invocation has met and made.
+    fn known_links(&self) -> &KnownLinks;
 
     /// The links of the host with an alias that is meant. Errors: `Failed`.
     fn marked_links(&mut self, is_meant: &dyn Fn(&str) -> bool) -> Result<Vec<LinkFacts>, Error>;

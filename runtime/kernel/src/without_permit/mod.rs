@@ -11,6 +11,8 @@
 //! | `weir uninstall` | [`own_tables`], [`own_elements`], [`administrators`], [`count_reference`], [`marked_links`] |
 //! | `weir plugin test`, on a node that it throws away | [`Inventory`], [`set_loopback_up`] |
 //!
+//! The facts are reached through [`Facts`](crate::Facts) where an invocation has a kernel.
+//!
 //! Every other function of this crate takes a permit, which a test of the house checks.
 
 mod inventory;
