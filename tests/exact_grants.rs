@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use serde_json::Value;
-use weir_grant::asked::Asked;
-use weir_grant::{Capabilities, Decision, Document, Invocation, named};
+use weir_grant::query::Query;
+use weir_grant::{Capabilities, Decision, Document, Invocation, operation_names};
 use weir_kit::{grants_used, house};
 
 /// What the tests have denied on purpose, by plugin and operation, with the rule that came closest: another
@@ -24,7 +24,7 @@ const DENIED: [(&str, &str, &str); 4] = [
 
 /// An operation that a plugin performed, and what of its grant it used.
 struct Used {
-    operation: Box<dyn Asked>,
+    operation: Box<dyn Query>,
     invocation: Invocation,
     /// `link[0]`
     rules: BTreeSet<String>,
@@ -121,7 +121,7 @@ fn replayed(record: &Value, capabilities: &Capabilities) -> Result<Option<Used>,
         ));
     }
     let used = Used {
-        operation: named::recorded(&name, arguments)?,
+        operation: operation_names::recorded(&name, arguments)?,
         invocation: Invocation {
             container_id: text(record, "container_id"),
             ifname: text(record, "ifname"),
@@ -209,7 +209,7 @@ fn example(rules: &str) -> Vec<String> {
     let used: Vec<Used> = operations
         .into_iter()
         .map(|(name, arguments)| {
-            let operation = named::recorded(name, &arguments).expect("an operation");
+            let operation = operation_names::recorded(name, &arguments).expect("an operation");
             let decision = operation.decide(&grant.spec.capabilities, &Invocation::default());
             let Decision::Allowed { rules } = decision else {
                 panic!("{decision:?}");

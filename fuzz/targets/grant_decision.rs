@@ -6,8 +6,8 @@
 use arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
-use weir_grant::asked::Asked;
-use weir_grant::{named, Capabilities, Decision, Invocation};
+use weir_grant::query::Query;
+use weir_grant::{operation_names, Capabilities, Decision, Invocation};
 use weir_fuzz::vocabulary::{OPERATIONS, RULES, Words};
 
 fuzz_target!(|input: &[u8]| {
@@ -28,7 +28,7 @@ fn decide(input: &mut Unstructured<'_>) -> Result<()> {
         given.push(((*field).to_owned(), word(input, *words)?));
     }
     // Not every word is an address, or a link's kind of a new link.
-    let Ok(operation) = named::named(name, &given) else {
+    let Ok(operation) = operation_names::named(name, &given) else {
         return Ok(());
     };
     let rules = rules(input)?;
@@ -45,7 +45,7 @@ fn decide(input: &mut Unstructured<'_>) -> Result<()> {
 
 /// What holds of one decision.
 fn check(
-    operation: &dyn Asked,
+    operation: &dyn Query,
     invocation: &Invocation,
     rules: &Map<String, Value>,
     capabilities: &Capabilities,
@@ -94,7 +94,7 @@ fn exists(rules: &Map<String, Value>, text: &str) -> bool {
 
 /// A rule more, before the others or behind them.
 fn never_forbids(
-    operation: &dyn Asked,
+    operation: &dyn Query,
     invocation: &Invocation,
     capabilities: &Capabilities,
     (rules, more): (Map<String, Value>, Map<String, Value>),

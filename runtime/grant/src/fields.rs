@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::mistake::{choice, expected_one_of};
+use super::diagnostic::{choice, expected_one_of};
 use super::operation::{Rule, Verb};
 
 /// `with` for the verbs of a rule: only those that the rule's capability has.

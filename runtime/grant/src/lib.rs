@@ -2,7 +2,7 @@
 //!
 //! Everything here is pure: an [`Operation`] comes in with the facts that it is about, and a [`Decision`] goes out. There
 //! is one file for each capability, and in it that capability's operations, its rule in a grant and how the two are
-//! matched. Documents are read by [`reading`], with the place of every mistake, and [`named`] finds an operation by the
+//! matched. Documents are read by [`reading`], with the place of every mistake, and [`operation_names`] finds an operation by the
 //! name that a person types.
 //!
 //! This crate must not open a file or a socket, read a clock, or know of the kernel, of processes or of WebAssembly. What
@@ -58,9 +58,9 @@
 //! ```
 
 pub mod address;
-pub mod asked;
 pub mod conntrack;
 pub mod device;
+pub mod diagnostic;
 pub mod document;
 mod facts;
 pub mod fields;
@@ -69,12 +69,11 @@ pub mod firewalld;
 pub mod flow;
 pub mod ipam;
 pub mod link;
-pub mod mistake;
-pub mod named;
 mod namespace;
 pub mod native;
 pub mod neighbour;
 pub mod operation;
+pub mod operation_names;
 mod overlap;
 pub mod own;
 pub mod owner;
@@ -82,6 +81,7 @@ pub mod packet;
 pub mod pattern;
 pub mod plugin;
 mod quantity;
+pub mod query;
 pub mod reading;
 pub mod route;
 pub mod rule;

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use weir_cni::Error;
 use weir_files::{Paths, file_trust};
+use weir_grant::diagnostic::nearest;
 use weir_grant::document::Digest;
-use weir_grant::mistake::nearest;
 use weir_grant::own;
 
 use super::compiler::Compiled;

@@ -10,8 +10,8 @@ use serde::Serialize;
 use weir_cni::{Command, Error};
 use weir_files::Paths;
 use weir_files::file_trust::{self, Untrusted};
+use weir_grant::diagnostic::Diagnostic;
 use weir_grant::document::{Digest, Spec};
-use weir_grant::mistake::Mistake;
 use weir_grant::reading::MOST_BYTES;
 use weir_grant::section::Request as Asked;
 use weir_grant::{Capabilities, Capability, Document, Limits, Section};
@@ -311,7 +311,7 @@ fn is_document(path: &Path) -> bool {
 pub struct Invalid {
     pub path: PathBuf,
     /// At least one, in the order of the document's lines.
-    pub mistakes: Vec<Mistake>,
+    pub mistakes: Vec<Diagnostic>,
 }
 
 /// `FILE:LINE:COLUMN: what is wrong`, a line for each mistake.
@@ -346,7 +346,7 @@ pub fn read(path: &Path) -> Result<Loaded, Invalid> {
         .and_then(read_some)
         .map_err(|error| Invalid {
             path: path.to_owned(),
-            mistakes: vec![Mistake::of_all(format!("it cannot be read: {error}"))],
+            mistakes: vec![Diagnostic::of_all(format!("it cannot be read: {error}"))],
         })?;
     read_bytes(path, &bytes)
 }

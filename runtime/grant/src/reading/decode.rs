@@ -9,7 +9,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use super::super::mistake::{Mistake, Position, choice, expected_one_of, nearest};
+use super::super::diagnostic::{Diagnostic, Position, choice, expected_one_of, nearest};
 use super::tree::{Entry, Node, Place};
 
 /// Reads a value. Errors: the first thing that is wrong.
@@ -72,7 +72,7 @@ impl Failure {
     }
 
     /// In words.
-    pub fn mistake(&self, root: &Place) -> Mistake {
+    pub fn mistake(&self, root: &Place) -> Diagnostic {
         let message = match &self.what {
             What::Other(message) => match root.find(&self.path).and_then(Place::placeholder) {
                 Some(word) => format!("{message}; put `{word}` in quotes: `\"{word}\"`"),
@@ -83,7 +83,7 @@ impl Failure {
                 name => format!("the key `{key}` of `{name}` is missing"),
             },
         };
-        Mistake {
+        Diagnostic {
             position: self.position,
             message,
         }

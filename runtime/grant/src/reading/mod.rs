@@ -10,8 +10,8 @@ mod tree;
 use serde::de::DeserializeOwned;
 
 use self::tree::{Node, Place};
+use super::diagnostic::{Diagnostic, Position};
 use super::document::Document;
-use super::mistake::{Mistake, Position};
 
 /// No document is larger than this, in bytes.
 pub const MOST_BYTES: usize = 1024 * 1024;
@@ -20,7 +20,7 @@ const MOST_MISTAKES: usize = 20;
 
 impl Document {
     /// Reads a document. Errors: what is wrong with it, in the order of its lines; at least one mistake.
-    pub fn read(bytes: &[u8]) -> Result<Self, Vec<Mistake>> {
+    pub fn read(bytes: &[u8]) -> Result<Self, Vec<Diagnostic>> {
         read(
             bytes,
             "a grant, with `apiVersion`, `kind`, `metadata` and `spec`",
@@ -31,7 +31,7 @@ impl Document {
 /// Reads a document of any type. `expected` is said of one that is empty.
 ///
 /// Errors: what is wrong with it, in the order of its lines; at least one mistake.
-pub fn read<T: DeserializeOwned>(bytes: &[u8], expected: &str) -> Result<T, Vec<Mistake>> {
+pub fn read<T: DeserializeOwned>(bytes: &[u8], expected: &str) -> Result<T, Vec<Diagnostic>> {
     if bytes.len() > MOST_BYTES {
         return Err(vec![too_large()]);
     }
@@ -46,7 +46,7 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8], expected: &str) -> Result<T, Vec<
     }
 }
 
-fn read_tree<T: DeserializeOwned>(mut tree: Place) -> Result<T, Vec<Mistake>> {
+fn read_tree<T: DeserializeOwned>(mut tree: Place) -> Result<T, Vec<Diagnostic>> {
     let mut mistakes = Vec::new();
     loop {
         let failure = match decode::decode(&tree) {
@@ -65,18 +65,18 @@ fn read_tree<T: DeserializeOwned>(mut tree: Place) -> Result<T, Vec<Mistake>> {
     Err(mistakes)
 }
 
-fn too_large() -> Mistake {
-    Mistake::of_all(format!(
+fn too_large() -> Diagnostic {
+    Diagnostic::of_all(format!(
         "the document is too large; expected at most {MOST_BYTES} bytes"
     ))
 }
 
-fn empty(expected: &str) -> Mistake {
+fn empty(expected: &str) -> Diagnostic {
     let start = Position { line: 1, column: 1 };
-    Mistake::at(start, format!("the document is empty; expected {expected}"))
+    Diagnostic::at(start, format!("the document is empty; expected {expected}"))
 }
 
-fn not_utf8(before: &[u8], rest: &[u8]) -> Mistake {
+fn not_utf8(before: &[u8], rest: &[u8]) -> Diagnostic {
     let before = String::from_utf8_lossy(before);
     let line = before.split('\n').next_back().unwrap_or_default();
     let position = Position {
@@ -84,7 +84,7 @@ fn not_utf8(before: &[u8], rest: &[u8]) -> Mistake {
         column: line.chars().count() as u64 + 1,
     };
     let byte = rest.first().copied().unwrap_or_default();
-    Mistake::at(
+    Diagnostic::at(
         position,
         format!("byte {byte:#04x} is out of place; expected text in UTF-8"),
     )

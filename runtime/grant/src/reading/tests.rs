@@ -20,7 +20,7 @@ spec:
 /// What is said about a document, a line for each mistake.
 fn said(document: impl AsRef<[u8]>) -> String {
     let mistakes = Document::read(document.as_ref()).expect_err("not valid");
-    let lines: Vec<String> = mistakes.iter().map(Mistake::to_string).collect();
+    let lines: Vec<String> = mistakes.iter().map(Diagnostic::to_string).collect();
     lines.join("\n")
 }
 

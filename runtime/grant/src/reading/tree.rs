@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, MergeKeyPolicy, Options, Spanned};
 
-use super::super::mistake::{Mistake, Position};
+use super::super::diagnostic::{Diagnostic, Position};
 
 /// A node and where it stands.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub struct Entry {
 }
 
 /// Parses one document. Errors: the first mistake of its syntax.
-pub(super) fn parse(text: &str) -> Result<Place, Mistake> {
+pub(super) fn parse(text: &str) -> Result<Place, Diagnostic> {
     let root: Spanned<Node> =
         serde_saphyr::from_str_with_options(text, options()).map_err(|e| syntax(&e, text))?;
     Ok(root.into())
@@ -55,7 +55,7 @@ fn options() -> Options {
     }
 }
 
-fn syntax(error: &serde_saphyr::Error, text: &str) -> Mistake {
+fn syntax(error: &serde_saphyr::Error, text: &str) -> Diagnostic {
     use serde_saphyr::Error;
 
     let message = match error.without_snippet() {
@@ -74,9 +74,9 @@ fn syntax(error: &serde_saphyr::Error, text: &str) -> Mistake {
                 Some(word) => format!("; put `{word}` in quotes: `\"{word}\"`"),
                 None => String::new(),
             };
-            Mistake::at(position, message + &hint)
+            Diagnostic::at(position, message + &hint)
         }
-        None => Mistake::of_all(message),
+        None => Diagnostic::of_all(message),
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use weir_cni::{AddResult, Error, NetworkConfigList};
-use weir_grant::mistake::expected_one_of;
+use weir_grant::diagnostic::expected_one_of;
 use weir_sandbox::Sandbox;
 
 use self::names::Names;

@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 use weir_cni::Error;
 use weir_files::Paths;
 use weir_files::file_trust::{self, Untrusted};
-use weir_grant::mistake::{Mistake, Position};
+use weir_grant::diagnostic::{Diagnostic, Position};
 use weir_grant::native::NativePlugin;
 use weir_grant::reading::{self, MOST_BYTES};
 use weir_sandbox::Invalid;
@@ -54,7 +54,7 @@ impl Settings {
 }
 
 /// Reads JSON, and tells where its mistakes stand.
-fn read(bytes: &[u8]) -> Result<Settings, Vec<Mistake>> {
+fn read(bytes: &[u8]) -> Result<Settings, Vec<Diagnostic>> {
     if bytes.len() <= MOST_BYTES && !bytes.trim_ascii().is_empty() {
         serde_json::from_slice::<IgnoredAny>(bytes).map_err(|e| vec![no_json(&e)])?;
     }
@@ -67,7 +67,7 @@ fn read(bytes: &[u8]) -> Result<Settings, Vec<Mistake>> {
     reading::read(&spaced, "a mapping, with `nativePlugins` or `podNetworks`")
 }
 
-fn no_json(error: &serde_json::Error) -> Mistake {
+fn no_json(error: &serde_json::Error) -> Diagnostic {
     let position = Position {
         line: error.line() as u64,
         column: error.column() as u64,
@@ -75,7 +75,7 @@ fn no_json(error: &serde_json::Error) -> Mistake {
     let message = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     let message = message.strip_suffix(&place).unwrap_or(&message);
-    Mistake::at(position, format!("this is no JSON: {message}"))
+    Diagnostic::at(position, format!("this is no JSON: {message}"))
 }
 
 /// The first mistake is the message; the others are the details.

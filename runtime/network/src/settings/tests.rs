@@ -12,7 +12,7 @@ fn digest() -> String {
 /// What is said about a configuration, a line for each mistake.
 fn said(bytes: impl AsRef<[u8]>) -> String {
     let mistakes = read(bytes.as_ref()).expect_err("not valid");
-    let lines: Vec<String> = mistakes.iter().map(Mistake::to_string).collect();
+    let lines: Vec<String> = mistakes.iter().map(Diagnostic::to_string).collect();
     lines.join("\n")
 }
 

@@ -8,8 +8,8 @@ use glob::Pattern;
 use jiff::Timestamp;
 use weir_gate::{EVENT_CAPABILITIES, EVENTS};
 use weir_grant::Capability;
-use weir_grant::mistake::expected_one_of;
-use weir_grant::named::{no_such, recorded_names};
+use weir_grant::diagnostic::expected_one_of;
+use weir_grant::operation_names::{no_such, recorded_names};
 
 use super::time;
 use crate::cli::record::{Record, Verdict};

@@ -1,6 +1,6 @@
 //! A record as a line for people, and numbers for them.
 
-use weir_grant::asked::{Asked, Need};
+use weir_grant::query::{Need, Query};
 use weir_host::printable;
 
 use super::time;
@@ -56,7 +56,7 @@ fn action(record: &Record, detail: Detail) -> Option<String> {
 }
 
 /// All that an operation does, which is what it needs a rule for.
-fn needs(operation: &dyn Asked) -> String {
+fn needs(operation: &dyn Query) -> String {
     let needs: Vec<String> = operation.needs().iter().map(Need::to_string).collect();
     needs.join(", ")
 }

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::policy::width::{Remark, Weight, remarks};
+use crate::cli::policy::lint::{Remark, Weight, remarks};
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 use weir_files::Paths;
-use weir_grant::mistake::Mistake;
+use weir_grant::diagnostic::Diagnostic;
 use weir_grant::{Capabilities, Document, Section};
 use weir_sandbox::{Catalogue, Invalid, Origin, not_read, read_grant};
 
@@ -38,7 +38,7 @@ struct Checked {
     error: Option<String>,
     /// What is wrong, each with its line and column.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    mistakes: Vec<Mistake>,
+    mistakes: Vec<Diagnostic>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

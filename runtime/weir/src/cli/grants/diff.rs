@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::cli::policy::compare::{Change, Difference, compare};
-use crate::cli::policy::words::subject;
+use crate::cli::policy::describe::subject;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;

@@ -3,17 +3,17 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use crate::cli::policy::outline::outlines;
-use crate::cli::policy::words::joined;
+use crate::cli::policy::describe::joined;
+use crate::cli::policy::rule_fields::rules_of;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 use weir_files::Paths;
-use weir_grant::asked::Asked;
 use weir_grant::flow::flow;
-use weir_grant::named::named;
+use weir_grant::operation_names::named;
 use weir_grant::pattern::Pattern;
+use weir_grant::query::Query;
 use weir_grant::{Capabilities, Capability, Decision, Document, Invocation, Section, own};
 use weir_sandbox::{Loaded, Origin, read_grant};
 
@@ -62,7 +62,7 @@ struct Question {
     invocation: Invocation,
     /// Those of the pod, which weir itself may act on.
     interfaces: Vec<String>,
-    operation: Box<dyn Asked>,
+    operation: Box<dyn Query>,
     /// Why weir itself refuses it, whatever a rule says.
     refused: Option<String>,
 }
@@ -426,7 +426,7 @@ impl Explanation {
 /// The rule that the log calls `link[0]`, or `tenants.link[0]`.
 fn rule(section: Section, capabilities: &Capabilities, name: &str) -> Option<Rule> {
     let (word, index) = name.trim_end_matches(']').split_once('[')?;
-    let rules = outlines(capabilities, Capability::from_word(word)?);
+    let rules = rules_of(capabilities, Capability::from_word(word)?);
     let rule = rules.get(index.parse::<usize>().ok()?)?.to_json();
     let name = section.rule(name);
     Some(Rule { name, rule })

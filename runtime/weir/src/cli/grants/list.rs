@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use weir_files::Paths;
-use weir_grant::mistake::expected_one_of;
+use weir_grant::diagnostic::expected_one_of;
 
 use super::standing::{self, Standing, State};
 use crate::cli::output::{Answer, Format, complain, print_line, say};

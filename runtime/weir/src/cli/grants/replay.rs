@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use weir_grant::Capability;
-use weir_grant::asked::Asked;
+use weir_grant::query::Query;
 use weir_host::printable;
 
 use crate::cli::record::{Log, Record, Verdict, no_records};
@@ -56,7 +56,7 @@ impl Unknown {
 pub fn replay(
     file: &Path,
     passes: impl Fn(&Record) -> bool,
-    mut take: impl FnMut(&Record, Box<dyn Asked>) -> io::Result<()>,
+    mut take: impl FnMut(&Record, Box<dyn Query>) -> io::Result<()>,
 ) -> Result<Unknown> {
     let shown = file.display();
     let log = match file.as_os_str() == "-" {

@@ -1,7 +1,7 @@
 //! `weir grants show`: what a plugin may do, in words.
 
-use crate::cli::policy::outline::{Outline, outlines};
-use crate::cli::policy::words::{joined, limits, sentence, subject};
+use crate::cli::policy::describe::{joined, limits, sentence, subject};
+use crate::cli::policy::rule_fields::{RuleFields, rules_of};
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
@@ -200,13 +200,13 @@ fn allowed(capabilities: &Capabilities) -> Vec<Allowed> {
     granted
         .map(|capability| Allowed {
             capability,
-            may: sentences(&outlines(capabilities, capability)),
+            may: sentences(&rules_of(capabilities, capability)),
         })
         .collect()
 }
 
 /// A sentence for each rule; names of IPAM plugins, which are rules each, go into one.
-fn sentences(rules: &[Outline]) -> Vec<String> {
+fn sentences(rules: &[RuleFields]) -> Vec<String> {
     match rules {
         [first, others @ ..] if first.capability == Capability::Ipam => {
             let mut all = first.clone();

@@ -11,9 +11,9 @@ use clap::Args;
 use ipnet::IpNet;
 use serde::Serialize;
 use weir_files::Paths;
-use weir_grant::asked::Asked;
 use weir_grant::document::{API_VERSION, Digest, KIND, Metadata, PluginReference, Spec, Tenants};
 use weir_grant::pattern::Pattern;
+use weir_grant::query::Query;
 use weir_grant::{Document, Limits, Section};
 use weir_sandbox::Catalogue;
 
@@ -127,7 +127,7 @@ fn gives_address(record: &Record) -> bool {
 }
 
 impl Collected {
-    fn take(&mut self, arguments: &Arguments, record: &Record, operation: Box<dyn Asked>) {
+    fn take(&mut self, arguments: &Arguments, record: &Record, operation: Box<dyn Query>) {
         let is_own = record.plugin == arguments.plugin;
         if record.verdict == Verdict::Refused {
             return;
@@ -150,7 +150,7 @@ impl Collected {
         }
     }
 
-    fn take_own(&mut self, record: &Record, operation: Box<dyn Asked>) {
+    fn take_own(&mut self, record: &Record, operation: Box<dyn Query>) {
         if !record.container_id.is_empty() {
             let attachment = (record.container_id.clone(), record.ifname.clone());
             self.attachments.insert(attachment);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use weir_grant::mistake::nearest;
+use weir_grant::diagnostic::nearest;
 use weir_pod::reference::Reference;
 
 /// What the variables begin with.

@@ -1,9 +1,9 @@
 //! Whether the grants in force let a component run with all that it asks for.
 
-use crate::cli::policy::outline::{Outline, outlines};
+use crate::cli::policy::rule_fields::{RuleFields, rules_of};
 use serde::Serialize;
 use weir_grant::document::Spec;
-use weir_grant::named::function;
+use weir_grant::operation_names::function;
 use weir_grant::{Capability, Verb};
 use weir_sandbox::{Catalogue, Fit, Inspection, Sandbox};
 
@@ -197,8 +197,8 @@ fn not_granted(component: &Inspection, granted: &Spec) -> Vec<Function> {
     let mut functions = Vec::new();
     for (capability, asked) in &component.imported.functions {
         let sections = granted.sections();
-        let rules: Vec<Outline> = sections
-            .flat_map(|(_, capabilities)| outlines(capabilities, *capability))
+        let rules: Vec<RuleFields> = sections
+            .flat_map(|(_, capabilities)| rules_of(capabilities, *capability))
             .collect();
         let allowed: Vec<Verb> = rules.iter().flat_map(|rule| rule.verbs()).collect();
         if rules.is_empty() {

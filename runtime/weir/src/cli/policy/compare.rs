@@ -6,8 +6,8 @@ use weir_grant::pattern::Pattern;
 use weir_grant::size::Exact;
 use weir_grant::{Capabilities, Capability, Document, Limits, Section};
 
-use super::outline::{Outline, merge, network_covers, outlines};
-use super::words::sentence;
+use super::describe::sentence;
+use super::rule_fields::{RuleFields, merge, network_covers, rules_of};
 
 /// What is different.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -137,10 +137,13 @@ fn uncovered(first: &[Pattern], second: &[Pattern]) -> Vec<String> {
 }
 
 /// What a grant allows in a capability, in few rules: what several allow together, one does.
-fn together(capabilities: &Capabilities, capability: Capability) -> Vec<Outline> {
-    let rules = outlines(capabilities, capability);
-    let parts = rules.iter().flat_map(Outline::split).collect();
-    let mut all: Vec<Outline> = merge(parts).into_iter().map(Outline::aggregated).collect();
+fn together(capabilities: &Capabilities, capability: Capability) -> Vec<RuleFields> {
+    let rules = rules_of(capabilities, capability);
+    let parts = rules.iter().flat_map(RuleFields::split).collect();
+    let mut all: Vec<RuleFields> = merge(parts)
+        .into_iter()
+        .map(RuleFields::aggregated)
+        .collect();
     // Those that go together only in a roundabout way.
     all.extend(rules);
     all
@@ -173,9 +176,9 @@ fn added_in(section: Section, first: &Capabilities, second: &Capabilities) -> Ve
     let mut changes = Vec::new();
     for capability in Capability::ALL {
         let before = together(first, capability);
-        let is_new = |part: &Outline| !before.iter().any(|rule| rule.covers(part));
-        let after = outlines(second, capability);
-        let new = after.iter().flat_map(Outline::split).filter(is_new);
+        let is_new = |part: &RuleFields| !before.iter().any(|rule| rule.covers(part));
+        let after = rules_of(second, capability);
+        let new = after.iter().flat_map(RuleFields::split).filter(is_new);
         changes.extend(merge(new.collect()).iter().map(|rule| Change {
             for_tenants: section == Section::Tenants,
             capability,

@@ -1,16 +1,16 @@
-//! What people ask of a grant and no decision needs: what it says in words, how wide it is, how two differ, and the
-//! smallest one that covers what was recorded.
+//! What people ask of a grant and no decision needs: what it says in words, whether it says too much or nothing, how two
+//! differ, and the smallest one that covers what was recorded.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `outline` | a rule as its fields, whatever its capability; the other four work on these |
-//! | `words` | a grant in words |
-//! | `width` | what is wider than it looks, and what is never effective |
+//! | `rule_fields` | a rule as its fields, whatever its capability; the other four work on these |
+//! | `describe` | a grant in words |
+//! | `lint` | rules that are wider than they look, and those that no operation can match |
 //! | `compare` | what one grant allows and another does not |
 //! | `suggest` | the smallest grant that covers what was recorded |
 
 pub mod compare;
-pub mod outline;
+pub mod describe;
+pub mod lint;
+pub mod rule_fields;
 pub mod suggest;
-pub mod width;
-pub mod words;

@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weir_gate::{Denied, EVENT_CAPABILITIES};
-use weir_grant::asked::Asked;
-use weir_grant::named::recorded;
+use weir_grant::operation_names::recorded;
+use weir_grant::query::Query;
 use weir_grant::{Closest, Invocation};
 
 pub use log::{Log, read};
@@ -163,7 +163,7 @@ impl Record {
     ///
     /// Errors: the arguments are shortened, so that what is there is not what was asked; or they are none
     /// of the operation's.
-    pub fn asked(&self) -> Result<Box<dyn Asked>, String> {
+    pub fn asked(&self) -> Result<Box<dyn Query>, String> {
         match self.shortened_from {
             Some(bytes) => Err(format!(
                 "the arguments of `{}` are shortened from {bytes} bytes",

@@ -22,17 +22,17 @@ use ipnet::IpNet;
 use networks::bound_networks;
 use part::Part;
 use serde::Serialize;
-use weir_grant::asked::{Asked, Need};
+use weir_grant::query::{Need, Query};
 use weir_grant::{Capabilities, Invocation};
 
-use super::outline::{Outline, capabilities, merge};
+use super::rule_fields::{RuleFields, capabilities, merge};
 
 pub use networks::networks_given;
 
 /// One operation that was recorded, and in which invocation.
 pub struct Recorded {
     pub invocation: Invocation,
-    pub operation: Box<dyn Asked>,
+    pub operation: Box<dyn Query>,
 }
 
 /// What is suggested, and what is not.
@@ -114,10 +114,10 @@ fn parts(
 /// The rules of the parts that no other rule meets.
 fn not_met(
     parts: Vec<Part>,
-    rules: &[Outline],
+    rules: &[RuleFields],
     needs: &[(Need, &Invocation)],
     networks: &[IpNet],
-) -> Result<Vec<Outline>, String> {
+) -> Result<Vec<RuleFields>, String> {
     let so_far = capabilities(rules).map_err(|e| e.to_string())?;
     let missing: BTreeSet<Part> = needs
         .iter()

@@ -1,10 +1,10 @@
 //! The networks that addresses are allowed in, and few of them.
 
 use ipnet::IpNet;
-use weir_grant::asked::{Asked, Need};
 use weir_grant::pattern::contains;
+use weir_grant::query::{Need, Query};
 
-use crate::cli::policy::outline::Outline;
+use crate::cli::policy::rule_fields::RuleFields;
 
 /// More networks than these in one rule become larger ones.
 pub(super) const MOST_NETWORKS: usize = 4;
@@ -15,7 +15,7 @@ const WIDEST_IPV4: u8 = 8;
 const WIDEST_IPV6: u8 = 32;
 
 /// The networks in which an operation gives addresses to links.
-pub fn networks_given(operation: &dyn Asked) -> Vec<IpNet> {
+pub fn networks_given(operation: &dyn Query) -> Vec<IpNet> {
     let needs = operation.needs().into_iter();
     let given = needs.filter_map(|need| match need {
         Need::Address(r) => r.address,
@@ -38,7 +38,7 @@ pub(super) fn network(address: IpNet, networks: &[IpNet]) -> IpNet {
 }
 
 /// Makes the networks of a rule few: those that lie together become one, then the closest ones.
-pub(super) fn bound_networks(rule: &mut Outline) {
+pub(super) fn bound_networks(rule: &mut RuleFields) {
     for field in ["addresses", "destinations", "sources"] {
         if let Some(values) = rule.fields.get_mut(field) {
             let networks: Vec<IpNet> = values.iter().filter_map(|v| v.parse().ok()).collect();

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 use weir_grant::address::Family;
-use weir_grant::asked::Need;
 use weir_grant::pattern::{DATA_DIR, RESOLV_CONF};
+use weir_grant::query::Need;
 use weir_grant::{Capability, Invocation, Namespace, Verb};
 use weir_grant::{
     address, conntrack, device, firewall, firewalld, ipam, link, native, neighbour, packet, route,
@@ -14,12 +14,12 @@ use weir_grant::{
 
 use super::networks::network;
 use super::spell::{key, literal, spell};
-use crate::cli::policy::outline::Outline;
+use crate::cli::policy::rule_fields::RuleFields;
 
 /// A rule for one object, and the fields that the object says nothing about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Part {
-    pub(super) rule: Outline,
+    pub(super) rule: RuleFields,
     pub(super) open: BTreeSet<&'static str>,
 }
 
@@ -51,7 +51,7 @@ impl Part {
 
     /// A rule of a capability that bounds nothing yet but its verb.
     fn new(capability: Capability, verb: Verb) -> Self {
-        Self::from(Outline::new(capability).with("verbs", [verb]))
+        Self::from(RuleFields::new(capability).with("verbs", [verb]))
     }
 
     /// The same in one namespace.
@@ -80,17 +80,17 @@ impl Part {
     }
 
     /// Whether a rule differs from this one in nothing but open fields and verbs.
-    pub(super) fn goes_with(&self, rule: &Outline) -> bool {
+    pub(super) fn goes_with(&self, rule: &RuleFields) -> bool {
         let is_compared = |field: &str| field != "verbs" && !self.open.contains(field);
-        let of = |outline: &Outline| -> Vec<_> {
-            let fields = outline.fields.clone().into_iter();
+        let of = |rule: &RuleFields| -> Vec<_> {
+            let fields = rule.fields.clone().into_iter();
             fields.filter(|(field, _)| is_compared(field)).collect()
         };
         rule.capability == self.rule.capability && of(rule) == of(&self.rule)
     }
 
     /// Allows its verbs by a rule that it goes with.
-    pub(super) fn join(&self, rule: &mut Outline) {
+    pub(super) fn join(&self, rule: &mut RuleFields) {
         if let Some(verbs) = self.rule.get("verbs") {
             let own = rule.fields.entry("verbs".to_owned()).or_default();
             own.extend(verbs.iter().cloned());
@@ -98,8 +98,8 @@ impl Part {
     }
 }
 
-impl From<Outline> for Part {
-    fn from(rule: Outline) -> Self {
+impl From<RuleFields> for Part {
+    fn from(rule: RuleFields) -> Self {
         Self {
             rule,
             open: BTreeSet::new(),
@@ -249,14 +249,14 @@ fn device(r: &device::Requirement) -> Part {
 
 /// What would be listed, which is no rule of a grant.
 fn native(r: &native::Requirement) -> Part {
-    Outline::new(Capability::Native)
+    RuleFields::new(Capability::Native)
         .with("name", [r.plugin.clone()])
         .with("digest", [r.digest.to_string()])
         .into()
 }
 
 fn ipam(r: &ipam::Requirement) -> Part {
-    Outline::new(Capability::Ipam)
+    RuleFields::new(Capability::Ipam)
         .with("name", [r.plugin.clone()])
         .into()
 }

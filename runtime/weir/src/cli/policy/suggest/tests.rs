@@ -1,7 +1,7 @@
 //! What is suggested: enough for what was recorded, and no more.
 
 use serde_json::{Value, json};
-use weir_grant::named::{named, recorded};
+use weir_grant::operation_names::{named, recorded};
 use weir_grant::{Decision, Namespace};
 
 use super::networks::{MOST_NETWORKS, few};

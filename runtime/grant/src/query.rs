@@ -16,7 +16,7 @@ use super::{
 };
 
 /// An operation of some capability.
-pub trait Asked {
+pub trait Query {
     /// `link.create`.
     fn name(&self) -> &'static str;
 
@@ -36,7 +36,7 @@ pub trait Asked {
     fn arguments(&self) -> Value;
 }
 
-impl<O> Asked for O
+impl<O> Query for O
 where
     O: Operation,
     Need: From<<O::Rule as Rule>::Requirement>,

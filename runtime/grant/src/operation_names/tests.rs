@@ -352,7 +352,7 @@ fn fields(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-fn needs(operation: &dyn Asked) -> String {
+fn needs(operation: &dyn Query) -> String {
     let needs: Vec<String> = operation.needs().iter().map(|n| n.to_string()).collect();
     needs.join(", ")
 }

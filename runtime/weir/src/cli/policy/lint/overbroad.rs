@@ -4,8 +4,8 @@ use std::path::Path;
 
 use weir_grant::{Capability, Verb};
 
-use super::super::outline::{Outline, Values, glob_covers, is_plain};
-use super::super::words::joined;
+use super::super::describe::joined;
+use super::super::rule_fields::{RuleFields, Values, glob_covers, is_plain};
 use super::{Finding, note, warning};
 
 /// Directories of the host that are no plugin's: the system's, and weir's own, which decide what plugins
@@ -51,7 +51,7 @@ const HARDWARE: [&str; 6] = ["en", "eth", "ib", "usb", "wl", "ww"];
 const RECORDS: [&str; 2] = ["/var/lib/cni/results", "/var/lib/cni/multus"];
 
 /// What is wider than it looks.
-pub(super) fn wide(rule: &Outline) -> Vec<Finding> {
+pub(super) fn overbroad(rule: &RuleFields) -> Vec<Finding> {
     let is_place_of_its_own = rule.capability == Capability::Store;
     if rule.fields.is_empty() && !is_place_of_its_own {
         let text = format!(
@@ -80,16 +80,16 @@ pub(super) fn wide(rule: &Outline) -> Vec<Finding> {
     findings
 }
 
-fn changes(rule: &Outline) -> bool {
+fn changes(rule: &RuleFields) -> bool {
     rule.verbs().iter().any(|verb| !verb.is_read())
 }
 
-fn on_host(rule: &Outline) -> bool {
+fn on_host(rule: &RuleFields) -> bool {
     rule.namespaces().contains(&"host")
 }
 
 /// Rules about links in which hardware is included, and names that anybody may choose.
-fn wide_links(rule: &Outline) -> Vec<Finding> {
+fn wide_links(rule: &RuleFields) -> Vec<Finding> {
     let field = match rule.capability {
         Capability::Link => "names",
         Capability::Address | Capability::Traffic | Capability::Route | Capability::Neighbour => {
@@ -154,7 +154,7 @@ fn is_like_hardware(glob: &str) -> bool {
     !glob.contains('{') && HARDWARE.iter().any(begins)
 }
 
-fn wide_networks(rule: &Outline) -> Vec<Finding> {
+fn wide_networks(rule: &RuleFields) -> Vec<Finding> {
     let mut findings = Vec::new();
     let together = rule.clone().aggregated();
     for field in ["addresses", "destinations", "sources"] {
@@ -188,7 +188,7 @@ fn wide_networks(rule: &Outline) -> Vec<Finding> {
 }
 
 /// Keys with a wildcard where a link's name stands, and keys of the whole host.
-fn wide_keys(rule: &Outline) -> Vec<Finding> {
+fn wide_keys(rule: &RuleFields) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !on_host(rule) || !rule.verbs().contains(&Verb::Write) {
         return findings;
@@ -241,7 +241,7 @@ fn wide_key(key: &str) -> Option<Finding> {
 }
 
 /// Connections of the host that are forgotten, whoever's they are.
-fn every_connection(rule: &Outline) -> Option<Finding> {
+fn every_connection(rule: &RuleFields) -> Option<Finding> {
     if !on_host(rule) || rule.get("ports").is_some() {
         return None;
     }
@@ -263,7 +263,7 @@ fn every_connection(rule: &Outline) -> Option<Finding> {
 }
 
 /// Rules that can cut the host off.
-fn wide_firewall(rule: &Outline) -> Vec<Finding> {
+fn wide_firewall(rule: &RuleFields) -> Vec<Finding> {
     let may = |field: &str, word: &str| rule.get(field).is_none_or(|values| values.contains(word));
     let mut findings = Vec::new();
     if !on_host(rule) || !rule.verbs().contains(&Verb::Write) {
@@ -297,7 +297,7 @@ fn wide_firewall(rule: &Outline) -> Vec<Finding> {
     findings
 }
 
-fn wide_directories(rule: &Outline) -> Vec<Finding> {
+fn wide_directories(rule: &RuleFields) -> Vec<Finding> {
     let mut findings = Vec::new();
     for directory in rule.get("directories").into_iter().flatten() {
         let path = Path::new(directory);
@@ -315,7 +315,7 @@ fn wide_directories(rule: &Outline) -> Vec<Finding> {
 }
 
 /// Files that are no plugin's to read; resolver configurations are.
-fn wide_files(rule: &Outline) -> Vec<Finding> {
+fn wide_files(rule: &RuleFields) -> Vec<Finding> {
     let files = rule.get("files").into_iter().flatten().map(Path::new);
     let mut findings = Vec::new();
     for file in files {

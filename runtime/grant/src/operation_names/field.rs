@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde_json::Value;
 
-use super::super::mistake::expected_one_of;
+use super::super::diagnostic::expected_one_of;
 
 /// A field that a person may give.
 pub(super) struct Field {

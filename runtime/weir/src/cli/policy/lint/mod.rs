@@ -1,16 +1,16 @@
 //! What of a grant is never effective, and what is wider than it looks.
 
-mod dead;
+mod overbroad;
 #[cfg(test)]
 mod tests;
-mod wide;
+mod unreachable;
 
-use dead::never_effective;
+use overbroad::overbroad;
 use serde::Serialize;
+use unreachable::never_effective;
 use weir_grant::{Capabilities, Capability, Document, Limits, Section};
-use wide::wide;
 
-use super::outline::{Outline, outlines};
+use super::rule_fields::{RuleFields, rules_of};
 
 /// Something that the author of a grant may not have meant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -63,12 +63,12 @@ pub fn remarks(document: &Document, built_in: bool) -> Vec<Remark> {
 fn of_section(section: Section, capabilities: &Capabilities) -> Vec<Remark> {
     let mut remarks = Vec::new();
     for capability in Capability::ALL {
-        let rules = outlines(capabilities, capability);
+        let rules = rules_of(capabilities, capability);
         for (index, rule) in rules.iter().enumerate() {
             let name = section.rule(&format!("{capability}[{index}]"));
             let mut findings = never_effective(rule);
             findings.extend(covered(rule, index, &rules));
-            findings.extend(wide(rule));
+            findings.extend(overbroad(rule));
             remarks.extend(findings.into_iter().map(|f| remark(Some(&name), f)));
         }
     }
@@ -164,10 +164,10 @@ fn of_limits(limits: &Limits) -> Vec<Finding> {
 }
 
 /// A rule that another one allows all of: an earlier one, or a wider later one.
-fn covered(rule: &Outline, index: usize, rules: &[Outline]) -> Option<Finding> {
+fn covered(rule: &RuleFields, index: usize, rules: &[RuleFields]) -> Option<Finding> {
     let parts = rule.split();
     let by = rules.iter().enumerate().find(|(other, wide)| {
-        let all = |wide: &Outline, parts: &[Outline]| parts.iter().all(|p| wide.covers(p));
+        let all = |wide: &RuleFields, parts: &[RuleFields]| parts.iter().all(|p| wide.covers(p));
         // Of two that allow the same, the first is the one that counts.
         *other != index && all(wide, &parts) && (*other < index || !all(rule, &wide.split()))
     });

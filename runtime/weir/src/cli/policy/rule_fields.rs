@@ -28,7 +28,7 @@ pub type Values = BTreeSet<String>;
 
 /// A rule's fields; one that is not there matches everything.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Outline {
+pub struct RuleFields {
     pub capability: Capability,
     pub fields: BTreeMap<String, Values>,
 }
@@ -93,15 +93,15 @@ fn irrelevant(capability: Capability, verb: &str) -> &'static [&'static str] {
 }
 
 /// A capability's rules, in the document's order.
-pub fn outlines(capabilities: &Capabilities, capability: Capability) -> Vec<Outline> {
+pub fn rules_of(capabilities: &Capabilities, capability: Capability) -> Vec<RuleFields> {
     let document = serde_json::to_value(capabilities).expect("a grant is JSON");
     let rules = document[capability.word()].as_array();
     let rules = rules.into_iter().flatten();
-    rules.map(|rule| Outline::of(capability, rule)).collect()
+    rules.map(|rule| RuleFields::of(capability, rule)).collect()
 }
 
 /// Capabilities that have these rules. Errors: a rule that is none.
-pub fn capabilities(rules: &[Outline]) -> Result<Capabilities, serde_json::Error> {
+pub fn capabilities(rules: &[RuleFields]) -> Result<Capabilities, serde_json::Error> {
     let mut document = Map::new();
     for rule in rules {
         let list = document
@@ -114,7 +114,7 @@ pub fn capabilities(rules: &[Outline]) -> Result<Capabilities, serde_json::Error
     serde_json::from_value(Value::Object(document))
 }
 
-impl Outline {
+impl RuleFields {
     /// A rule without fields.
     pub fn new(capability: Capability) -> Self {
         Self {
@@ -124,18 +124,20 @@ impl Outline {
     }
 
     fn of(capability: Capability, rule: &Value) -> Self {
-        let mut outline = Self::new(capability);
+        let mut rule_fields = Self::new(capability);
         match rule {
             Value::Object(fields) => {
                 for (key, value) in fields {
-                    outline.fields.insert(key.clone(), values(value));
+                    rule_fields.fields.insert(key.clone(), values(value));
                 }
             }
             name => {
-                outline.fields.insert(IPAM_NAME.to_owned(), values(name));
+                rule_fields
+                    .fields
+                    .insert(IPAM_NAME.to_owned(), values(name));
             }
         }
-        outline
+        rule_fields
     }
 
     /// The rule with this field set.
@@ -199,7 +201,7 @@ impl Outline {
 
     /// Rules that allow together what this one allows, each with one value in each field: what is
     /// left out because it matches everything is spelled out where that can be listed.
-    pub fn split(&self) -> Vec<Outline> {
+    pub fn split(&self) -> Vec<RuleFields> {
         let mut whole = self.clone();
         let verbs = self.verbs();
         whole = whole.with("verbs", verbs);
@@ -213,7 +215,7 @@ impl Outline {
             Capability::Store => split_store(&whole),
             _ => vec![whole],
         };
-        let mut rules: Vec<Outline> = parts.iter().flat_map(Outline::product).collect();
+        let mut rules: Vec<RuleFields> = parts.iter().flat_map(RuleFields::product).collect();
         for rule in &mut rules {
             let unused = rule.unused();
             rule.fields
@@ -252,7 +254,7 @@ impl Outline {
     }
 
     /// One rule for each combination of values.
-    fn product(&self) -> Vec<Outline> {
+    fn product(&self) -> Vec<RuleFields> {
         let mut rules = vec![Self::new(self.capability)];
         for (field, values) in &self.fields {
             rules = rules
@@ -263,9 +265,9 @@ impl Outline {
         rules
     }
 
-    /// Whether it allows all that `other`, one of [`Outline::split`]'s, allows. It may say no where two
+    /// Whether it allows all that `other`, one of [`RuleFields::split`]'s, allows. It may say no where two
     /// rules do only together, and where one glob is contained in another in a roundabout way.
-    pub fn covers(&self, other: &Outline) -> bool {
+    pub fn covers(&self, other: &RuleFields) -> bool {
         let absent_is_all = |field: &str| {
             let is_alternative = alternatives(self.capability).contains(&field);
             let is_place = self.capability == Capability::Store;
@@ -294,7 +296,7 @@ impl Outline {
     }
 
     /// Both in one, where that allows nothing more: all fields are the same but one.
-    fn join(&self, other: &Outline, may_differ: &dyn Fn(&str) -> bool) -> Option<Outline> {
+    fn join(&self, other: &RuleFields, may_differ: &dyn Fn(&str) -> bool) -> Option<RuleFields> {
         let same_fields = self.fields.keys().eq(other.fields.keys());
         if self.capability != other.capability || !same_fields {
             return None;
@@ -342,14 +344,14 @@ fn spelled(field: &str, text: &str) -> Value {
     }
 }
 
-fn split_store(whole: &Outline) -> Vec<Outline> {
+fn split_store(whole: &RuleFields) -> Vec<RuleFields> {
     let only = |field: &str| {
         let mut part = whole.clone();
         part.fields
             .retain(|f, _| f == field || !alternatives(whole.capability).contains(&f.as_str()));
         part
     };
-    let mut parts: Vec<Outline> = alternatives(whole.capability)
+    let mut parts: Vec<RuleFields> = alternatives(whole.capability)
         .iter()
         .filter(|field| whole.fields.contains_key(**field))
         .map(|field| only(field))
@@ -371,7 +373,7 @@ fn split_store(whole: &Outline) -> Vec<Outline> {
 
 /// The table itself, the chains on each hook, and each statement on each hook. A rule without hooks is
 /// about what no hook leads to.
-fn split_firewall(whole: &Outline) -> Vec<Outline> {
+fn split_firewall(whole: &RuleFields) -> Vec<RuleFields> {
     let mut table = whole.clone();
     table
         .fields
@@ -429,20 +431,20 @@ pub const STATEMENTS: [&str; 14] = [
 
 /// Puts rules together that allow nothing more in one, until there are no such two. What is done with
 /// the same object comes together first.
-pub fn merge(rules: Vec<Outline>) -> Vec<Outline> {
+pub fn merge(rules: Vec<RuleFields>) -> Vec<RuleFields> {
     let by_verbs = put_together(gather(rules), &|field| field == "verbs");
     put_together(by_verbs, &|_| true)
 }
 
-fn put_together(rules: Vec<Outline>, may_differ: &dyn Fn(&str) -> bool) -> Vec<Outline> {
-    let mut merged: Vec<Outline> = Vec::new();
+fn put_together(rules: Vec<RuleFields>, may_differ: &dyn Fn(&str) -> bool) -> Vec<RuleFields> {
+    let mut merged: Vec<RuleFields> = Vec::new();
     for rule in rules {
         add(&mut merged, rule, may_differ);
     }
     merged
 }
 
-fn add(merged: &mut Vec<Outline>, rule: Outline, may_differ: &dyn Fn(&str) -> bool) {
+fn add(merged: &mut Vec<RuleFields>, rule: RuleFields, may_differ: &dyn Fn(&str) -> bool) {
     let joined = merged
         .iter()
         .enumerate()
@@ -460,8 +462,8 @@ fn add(merged: &mut Vec<Outline>, rule: Outline, may_differ: &dyn Fn(&str) -> bo
 
 /// Parts of firewall rules that are about the same tables, as rules: one for the hooks on which the same
 /// statements are allowed.
-fn gather(rules: Vec<Outline>) -> Vec<Outline> {
-    let (parts, mut rules): (Vec<Outline>, Vec<Outline>) = rules
+fn gather(rules: Vec<RuleFields>) -> Vec<RuleFields> {
+    let (parts, mut rules): (Vec<RuleFields>, Vec<RuleFields>) = rules
         .into_iter()
         .partition(|rule| rule.capability == Capability::Firewall);
     let mut tables: BTreeMap<(Option<Values>, Option<Values>), Table> = BTreeMap::new();
@@ -486,7 +488,7 @@ struct Table {
 }
 
 impl Table {
-    fn take(&mut self, part: &Outline) {
+    fn take(&mut self, part: &RuleFields) {
         let is_alternative = |field: &str| alternatives(part.capability).contains(&field);
         for (field, values) in part.fields.iter().filter(|(f, _)| !is_alternative(f)) {
             let own = self.fields.entry(field.clone()).or_default();
@@ -504,8 +506,8 @@ impl Table {
         }
     }
 
-    fn rules(self) -> Vec<Outline> {
-        let mut whole = Outline::new(Capability::Firewall);
+    fn rules(self) -> Vec<RuleFields> {
+        let mut whole = RuleFields::new(Capability::Firewall);
         whole.fields = self.fields;
         if !whole.names("verbs", "write") {
             return vec![whole];
@@ -615,16 +617,16 @@ pub fn is_plain(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn rules(grant: &str) -> Vec<Outline> {
+    fn rules(grant: &str) -> Vec<RuleFields> {
         let capabilities = serde_json::from_str(grant).expect("a grant");
         let all = Capability::ALL.into_iter();
-        all.flat_map(|c| outlines(&capabilities, c)).collect()
+        all.flat_map(|c| rules_of(&capabilities, c)).collect()
     }
 
     fn covers(wide: &str, narrow: &str) -> bool {
         let wide = rules(wide);
         let narrow = rules(narrow);
-        let mut parts = narrow.iter().flat_map(Outline::split);
+        let mut parts = narrow.iter().flat_map(RuleFields::split);
         parts.all(|part| wide.iter().any(|rule| rule.covers(&part)))
     }
 
@@ -757,7 +759,7 @@ mod tests {
             r#"{"route":[{"namespace":"container","tables":[100,254],"verbs":["create"]}]}"#,
             r#"{"ipam":["a"]}"#,
         ] {
-            let parts: Vec<Outline> = rules(grant).iter().flat_map(Outline::split).collect();
+            let parts: Vec<RuleFields> = rules(grant).iter().flat_map(RuleFields::split).collect();
             let merged = capabilities(&merge(parts)).expect("rules");
             assert_eq!(
                 serde_json::to_string(&merged).expect("JSON"),

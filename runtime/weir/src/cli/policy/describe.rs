@@ -4,7 +4,7 @@ use bytesize::ByteSize;
 use weir_grant::size::Exact;
 use weir_grant::{Capability, Limits, Verb};
 
-use super::outline::{Outline, Values};
+use super::rule_fields::{RuleFields, Values};
 
 /// What a capability is about: "network interfaces".
 pub fn subject(capability: Capability) -> &'static str {
@@ -29,7 +29,7 @@ pub fn subject(capability: Capability) -> &'static str {
 }
 
 /// What a rule allows: "create and change interfaces of kind bridge on the host".
-pub fn sentence(rule: &Outline) -> String {
+pub fn sentence(rule: &RuleFields) -> String {
     let verbs = verbs(rule);
     let place = format!("{}{}", place(rule), bounds(rule));
     match rule.capability {
@@ -95,7 +95,7 @@ fn size(size: ByteSize) -> String {
     Exact::from(size).in_words()
 }
 
-fn verbs(rule: &Outline) -> String {
+fn verbs(rule: &RuleFields) -> String {
     let word = |verb: &Verb| match (rule.capability, verb) {
         (Capability::Address | Capability::Route, Verb::Create) => "add",
         (Capability::Neighbour | Capability::Traffic, Verb::Create) => "add",
@@ -122,7 +122,7 @@ fn verbs(rule: &Outline) -> String {
     }
 }
 
-fn place(rule: &Outline) -> String {
+fn place(rule: &RuleFields) -> String {
     let word = |namespace: &&str| match *namespace {
         "host" => "on the host".to_owned(),
         _ => "in the container".to_owned(),
@@ -135,7 +135,7 @@ fn place(rule: &Outline) -> String {
 }
 
 /// Whose the interfaces must be, what of them may change, and what else of the host may be touched.
-fn bounds(rule: &Outline) -> String {
+fn bounds(rule: &RuleFields) -> String {
     let mut text = String::new();
     if let Some(attributes) = rule.get("attributes") {
         text += &format!(", nothing but {}", list(attributes, "and"));
@@ -166,7 +166,7 @@ fn is_own(names: &Values) -> bool {
 }
 
 /// The interfaces that a rule about routes is about.
-fn over(rule: &Outline) -> String {
+fn over(rule: &RuleFields) -> String {
     match rule.get("links") {
         Some(names) if is_own(names) => format!(" over {OWN}"),
         _ => only(rule, "links", " over an interface named "),
@@ -174,7 +174,7 @@ fn over(rule: &Outline) -> String {
 }
 
 /// The interfaces that a rule is about.
-fn links(rule: &Outline, field: &str) -> String {
+fn links(rule: &RuleFields, field: &str) -> String {
     let kinds = rule.get("kinds").map(|kinds| list(kinds, "or"));
     let names = rule.get(field);
     match (names, kinds) {
@@ -199,31 +199,31 @@ fn links(rule: &Outline, field: &str) -> String {
     }
 }
 
-fn within(rule: &Outline, field: &str, what: &str) -> String {
+fn within(rule: &RuleFields, field: &str, what: &str) -> String {
     match rule.get(field) {
         Some(networks) => format!("{what} within {}", list(networks, "or")),
         None => what.to_owned(),
     }
 }
 
-fn to(rule: &Outline, field: &str, what: &str) -> String {
+fn to(rule: &RuleFields, field: &str, what: &str) -> String {
     match rule.get(field) {
         Some(networks) => format!("{what} to {}", list(networks, "or")),
         None => what.to_owned(),
     }
 }
 
-fn only(rule: &Outline, field: &str, before: &str) -> String {
+fn only(rule: &RuleFields, field: &str, before: &str) -> String {
     let values = rule.get(field).map(|values| list(values, "or"));
     values.map_or_else(String::new, |values| format!("{before}{values}"))
 }
 
-fn of_all(rule: &Outline, field: &str, all: &str) -> String {
+fn of_all(rule: &RuleFields, field: &str, all: &str) -> String {
     let values = rule.get(field).map(|values| list(values, "and"));
     values.unwrap_or_else(|| all.to_owned())
 }
 
-fn firewall(rule: &Outline, verbs: &str, place: &str) -> String {
+fn firewall(rule: &RuleFields, verbs: &str, place: &str) -> String {
     let families = of_all(rule, "families", "every family");
     if rule.verbs().contains(&Verb::Delete) {
         let reference =
@@ -260,7 +260,7 @@ fn firewall(rule: &Outline, verbs: &str, place: &str) -> String {
     text + place
 }
 
-fn sysctl(rule: &Outline, place: &str) -> String {
+fn sysctl(rule: &RuleFields, place: &str) -> String {
     let keys = of_all(rule, "keys", "every parameter below net.");
     let reads = rule.verbs().contains(&Verb::Read);
     let writes = rule.verbs().contains(&Verb::Write);
@@ -272,7 +272,7 @@ fn sysctl(rule: &Outline, place: &str) -> String {
     }
 }
 
-fn store(rule: &Outline, verbs: &str) -> String {
+fn store(rule: &RuleFields, verbs: &str) -> String {
     let mut places = Vec::new();
     if let Some(directories) = rule.get("directories") {
         places.push(format!(
@@ -290,7 +290,7 @@ fn store(rule: &Outline, verbs: &str) -> String {
 }
 
 /// A rule of a capability that has no words of its own yet: its fields as they stand.
-fn other(rule: &Outline, verbs: &str, place: &str) -> String {
+fn other(rule: &RuleFields, verbs: &str, place: &str) -> String {
     let fields = rule.fields.iter();
     let bounds: Vec<String> = fields
         .filter(|(field, _)| !matches!(field.as_str(), "verbs" | "namespace"))
@@ -321,7 +321,7 @@ pub fn joined(mut words: Vec<String>, last: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::outline::outlines;
+    use super::super::rule_fields::rules_of;
     use super::*;
 
     #[test]
@@ -386,7 +386,7 @@ mod tests {
         ] {
             let capabilities = serde_json::from_str(grant).expect("a grant");
             let all = Capability::ALL.into_iter();
-            let rules: Vec<Outline> = all.flat_map(|c| outlines(&capabilities, c)).collect();
+            let rules: Vec<RuleFields> = all.flat_map(|c| rules_of(&capabilities, c)).collect();
             assert_eq!(rules.iter().map(sentence).collect::<Vec<_>>(), [expected]);
         }
     }

@@ -2,8 +2,8 @@
 
 use weir_grant::{Capability, Verb};
 
-use super::super::outline::{Outline, is_plain, verbs};
-use super::super::words::joined;
+use super::super::describe::joined;
+use super::super::rule_fields::{RuleFields, is_plain, verbs};
 use super::{Finding, warning};
 
 /// The longest name of a link, `IFNAMSIZ` without its end.
@@ -39,7 +39,7 @@ const KINDS: [&str; 25] = [
 ];
 
 /// Why no operation can match a rule, or a part of it.
-pub(super) fn never_effective(rule: &Outline) -> Vec<Finding> {
+pub(super) fn never_effective(rule: &RuleFields) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (field, values) in &rule.fields {
         // No hook and no statement is what a rule about a table's sets has.
@@ -90,7 +90,7 @@ fn below_net(key: &str) -> bool {
     !is_plain(first) || first == "net"
 }
 
-fn wrong_verbs(rule: &Outline) -> Option<Finding> {
+fn wrong_verbs(rule: &RuleFields) -> Option<Finding> {
     let named = rule.get("verbs")?;
     let known = verbs(rule.capability);
     let wrong: Vec<String> = named
@@ -108,7 +108,7 @@ fn wrong_verbs(rule: &Outline) -> Option<Finding> {
     (!wrong.is_empty()).then(|| warning("never-effective", text))
 }
 
-fn no_such_names(rule: &Outline) -> Vec<Finding> {
+fn no_such_names(rule: &RuleFields) -> Vec<Finding> {
     let mut findings = Vec::new();
     let names = [rule.get("names"), rule.get("links")];
     for name in names.into_iter().flatten().flatten() {
@@ -125,7 +125,7 @@ fn no_such_names(rule: &Outline) -> Vec<Finding> {
 }
 
 /// The hooks that a family has not.
-fn no_such_hooks(rule: &Outline) -> Vec<Finding> {
+fn no_such_hooks(rule: &RuleFields) -> Vec<Finding> {
     let (Some(families), Some(hooks)) = (rule.get("families"), rule.get("hooks")) else {
         return Vec::new();
     };
@@ -149,7 +149,7 @@ fn no_such_hooks(rule: &Outline) -> Vec<Finding> {
 }
 
 /// Names of IPAM plugins that none can have.
-fn no_such_plugins(rule: &Outline) -> Vec<Finding> {
+fn no_such_plugins(rule: &RuleFields) -> Vec<Finding> {
     let names = rule
         .get("name")
         .filter(|_| rule.capability == Capability::Ipam);
@@ -164,7 +164,7 @@ fn no_such_plugins(rule: &Outline) -> Vec<Finding> {
 }
 
 /// What is allowed to be read, and cannot be.
-fn nothing_read(rule: &Outline) -> Option<Finding> {
+fn nothing_read(rule: &RuleFields) -> Option<Finding> {
     let named = rule.get("verbs")?;
     let reads = named.contains("read");
     let text = match rule.capability {

@@ -7,7 +7,7 @@ use serde::Serialize;
 /// One mistake: `7:5: unknown key `name`; expected `namespace`, `kinds`, `names` or `verbs`; did you
 /// mean `names`?`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Mistake {
+pub struct Diagnostic {
     /// None for what concerns the document as a whole.
     #[serde(flatten)]
     pub position: Option<Position>,
@@ -22,7 +22,7 @@ pub struct Position {
     pub column: u64,
 }
 
-impl Mistake {
+impl Diagnostic {
     /// A mistake at a place.
     pub fn at(position: Position, message: impl Into<String>) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Mistake {
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(Position { line, column }) = self.position {
             write!(f, "{line}:{column}: ")?;

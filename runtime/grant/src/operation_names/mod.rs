@@ -13,9 +13,9 @@ mod tests;
 
 use serde_json::{Map, Value};
 
-use super::asked::Asked;
-use super::mistake::expected_one_of;
+use super::diagnostic::expected_one_of;
 use super::operation::{Capability, Verb};
+use super::query::Query;
 use field::Field;
 use table::OPERATIONS;
 
@@ -31,7 +31,7 @@ pub struct Known {
     defaults: &'static str,
     /// Makes the operation's JSON of what was said.
     complete: fn(&mut Map<String, Value>) -> Result<(), complete::Missing>,
-    read: fn(Value) -> Result<Box<dyn Asked>, serde_json::Error>,
+    read: fn(Value) -> Result<Box<dyn Query>, serde_json::Error>,
     /// A member that tells it from another operation of its name.
     only_with: Option<(&'static str, &'static str)>,
 }
@@ -52,7 +52,7 @@ pub fn recorded_names() -> Vec<&'static str> {
 }
 
 /// The operation of a record of the audit log. Errors: what is wrong with it.
-pub fn recorded(name: &str, arguments: &Value) -> Result<Box<dyn Asked>, String> {
+pub fn recorded(name: &str, arguments: &Value) -> Result<Box<dyn Query>, String> {
     let mut why = None;
     let candidates: Vec<&Known> = OPERATIONS.iter().filter(|k| k.name == name).collect();
     if candidates.is_empty() {
@@ -73,7 +73,7 @@ pub fn recorded(name: &str, arguments: &Value) -> Result<Box<dyn Asked>, String>
 /// The operation that a person names, with its fields in any order.
 ///
 /// Errors: unknown, missing and repeated fields, with those that there are; values that are none.
-pub fn named(name: &str, given: &[(String, String)]) -> Result<Box<dyn Asked>, String> {
+pub fn named(name: &str, given: &[(String, String)]) -> Result<Box<dyn Query>, String> {
     let plugins = OPERATIONS.iter().filter(|known| known.is_of_plugins());
     let candidates: Vec<&Known> = plugins.filter(|k| k.asked_as == name).collect();
     if candidates.is_empty() {
@@ -175,7 +175,7 @@ impl Known {
     }
 
     /// None where the fields are not enough, or are another operation's.
-    fn build(&self, given: &[(String, String)]) -> Result<Option<Box<dyn Asked>>, String> {
+    fn build(&self, given: &[(String, String)]) -> Result<Option<Box<dyn Query>>, String> {
         let mut operation: Value =
             serde_json::from_str(self.defaults).expect("defaults are JSON: a test reads them");
         for (key, text) in given {
