@@ -7,12 +7,16 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::facts::{LinkFacts, names_links};
-use super::fields::{Networks, Verbs};
-use super::namespace::Namespace;
-use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
-use super::overlap::{Overlap, may_overlap};
-use super::owner::Owner;
-use super::pattern::{Pattern, contains};
+use super::field::declare::rule;
+use super::field::types::{InNamespace, Kinds, LinkNames, Overlaps, Owners};
+use super::field::words::words;
+use super::field::{
+    Has::{self, One},
+    Networks,
+};
+use super::operation::{Operation, Verb};
+use super::overlap::Overlap;
+use super::sentence::Sentence;
 
 /// Adds an address to a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,13 +56,12 @@ pub struct Settle {
     pub timeout_ms: u32,
 }
 
-/// An address family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-pub enum Family {
-    Ipv4,
-    Ipv6,
+words! {
+    /// An address family.
+    pub enum Family {
+        Ipv4 = "ipv4",
+        Ipv6 = "ipv6",
+    }
 }
 
 impl Family {
@@ -149,37 +152,32 @@ impl Operation for Settle {
     names_links!(link);
 }
 
-/// `address:` in a grant. Absent fields match everything.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct AddressRule {
-    /// Where; in both, when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<Namespace>,
-    /// Names of links.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub links: Option<Vec<Pattern>>,
-    /// Kinds of links, as the kernel reports them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kinds: Option<Vec<String>>,
-    /// Whose links, of `host`: this network's, this attachment's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owners: Option<Vec<Owner>>,
-    /// Networks that the address must be in.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "Networks")]
-    pub addresses: Option<Vec<IpNet>>,
-    /// What an address or a route of `host` may overlap: routes over links of this network, of this attachment. Nothing
-    /// else then, the default route aside.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overlaps: Option<Vec<Owner>>,
-    /// What may be done; everything, when left out.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Verbs::<AddressRule>"
-    )]
-    pub verbs: Option<Vec<Verb>>,
+rule! {
+    /// `address:` in a grant. Absent fields match everything.
+    pub struct AddressRule: Address for r: Requirement, which may "add" Create, "look at" Read, "remove" Delete {
+        /// Where; in both, when left out.
+        namespace: InNamespace = One(r.link.namespace);
+        /// Kinds of links, as the kernel reports them.
+        kinds: Kinds = Has::if_any(r.link.kind_if_there());
+        /// Names of links.
+        links: LinkNames = One(r.link.name());
+        => /// What may be done; everything, when left out.
+        verbs = r.verb;
+        /// Whose links, of `host`: this network's, this attachment's.
+        owners: Owners = Has::if_any(r.link.owner_if_there()), never_suggested();
+        /// Networks that the address must be in.
+        #[serde(with = "Networks")]
+        addresses: Networks = Has::if_any(r.address), only_for(&[Verb::Create, Verb::Delete]),
+            left_out("any-address", "it may give and take any address"), also_in_container();
+        /// What an address or a route of `host` may overlap: routes over links of this network, of this attachment. Nothing
+        /// else then, the default route aside.
+        overlaps: Overlaps = Has::if_any(r.overlap.as_ref()), only_for(&[Verb::Create]), never_suggested();
+    } {
+        fn sentence(rule: &mut Sentence<'_>) -> String {
+            let addresses = rule.with("addresses", " within ");
+            format!("{} addresses{addresses} of {}", rule.verbs(), rule.interfaces("links"))
+        }
+    }
 }
 
 /// One address of one link, and what is done with it.
@@ -230,43 +228,5 @@ impl fmt::Display for Requirement {
                 write!(f, "{verb} broadcast address {} of {link}", broadcast.addr())
             }
         }
-    }
-}
-
-impl Rule for AddressRule {
-    type Requirement = Requirement;
-    const CAPABILITY: Capability = Capability::Address;
-    const VERBS: &'static [Verb] = &[Verb::Create, Verb::Read, Verb::Delete];
-
-    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
-        let in_networks =
-            |address: &IpNet| any(self.addresses.as_deref(), |n| contains(n, address));
-        Fields::default()
-            .field(
-                "namespace",
-                self.namespace.is_none_or(|n| n == r.link.namespace),
-            )
-            .field(
-                "kinds",
-                r.link.is_absent() || any(self.kinds.as_deref(), |k| *k == r.link.kind),
-            )
-            .field(
-                "links",
-                any(self.links.as_deref(), |p| {
-                    p.matches(&r.link.name, invocation)
-                }),
-            )
-            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
-            .field(
-                "owners",
-                r.link.is_absent()
-                    || any(self.owners.as_deref(), |o| o.has(&r.link.owner, invocation)),
-            )
-            .field("addresses", r.address.as_ref().is_none_or(in_networks))
-            .field(
-                "overlaps",
-                may_overlap(self.overlaps.as_deref(), r.overlap.as_ref(), invocation),
-            )
-            .miss()
     }
 }

@@ -6,24 +6,24 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::address::Family;
-use super::fields::Verbs;
+use super::field::Has::{self, One};
+use super::field::declare::rule;
+use super::field::types::{InNamespace, Ranges, Words};
+use super::field::words::words;
 use super::namespace::Namespace;
-use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
-use super::pattern::Range;
+use super::operation::{Operation, Verb};
+use super::sentence::Sentence;
 
-/// A transport protocol that has ports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-pub enum Protocol {
-    Tcp,
-    Udp,
-    Sctp,
+words! {
+    /// A transport protocol that has ports.
+    pub enum Protocol {
+        Tcp = "tcp",
+        Udp = "udp",
+        Sctp = "sctp",
+    }
 }
 
 impl Protocol {
-    const ALL: [Self; 3] = [Self::Tcp, Self::Udp, Self::Sctp];
-
     /// `IPPROTO_…`
     pub fn number(self) -> u8 {
         match self {
@@ -35,17 +35,7 @@ impl Protocol {
 
     /// The protocol of that number.
     pub fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|p| p.number() == number)
-    }
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tcp => "tcp",
-            Self::Udp => "udp",
-            Self::Sctp => "sctp",
-        })
+        Self::ALL.iter().copied().find(|p| p.number() == number)
     }
 }
 
@@ -89,30 +79,24 @@ impl Operation for Delete {
     }
 }
 
-/// A port, or a range of them: `53`, `30000-32767`.
-pub type Ports = Range<u16>;
-
-/// `conntrack:` in a grant. Absent fields match everything.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ConntrackRule {
-    /// Where; in both, when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<Namespace>,
-    /// Protocols.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub protocols: Option<Vec<Protocol>>,
-    /// Original destination ports.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ports: Option<Vec<Ports>>,
-    /// What may be done; everything, when left out.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Verbs::<ConntrackRule>"
-    )]
-    pub verbs: Option<Vec<Verb>>,
+rule! {
+    /// `conntrack:` in a grant. Absent fields match everything.
+    pub struct ConntrackRule: Conntrack for r: Requirement, which may "forget" Delete {
+        /// Where; in both, when left out.
+        namespace: InNamespace = One(r.namespace);
+        /// Protocols.
+        protocols: Words<Protocol> = One(r.protocol);
+        /// Original destination ports.
+        ports: Ranges<u16> = Has::or_anything(r.port);
+        => /// What may be done; everything, when left out.
+        verbs = r.verb;
+    } {
+        fn sentence(rule: &mut Sentence<'_>) -> String {
+            let protocols = rule.all_of("protocols", "every protocol");
+            let ports = rule.one_of("ports", "port ", "any port");
+            format!("{} connections of {protocols} to {ports}", rule.verbs())
+        }
+    }
 }
 
 /// Entries of one protocol, and what is done with them.
@@ -146,32 +130,11 @@ impl fmt::Display for Requirement {
     }
 }
 
-impl Rule for ConntrackRule {
-    type Requirement = Requirement;
-    const CAPABILITY: Capability = Capability::Conntrack;
-    const VERBS: &'static [Verb] = &[Verb::Delete];
-
-    fn miss(&self, r: &Requirement, _: &Invocation) -> Option<Miss> {
-        let in_ports = match r.port {
-            Some(port) => any(self.ports.as_deref(), |ports| ports.contains(port)),
-            None => self.ports.is_none(),
-        };
-        Fields::default()
-            .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
-            .field(
-                "protocols",
-                any(self.protocols.as_deref(), |p| *p == r.protocol),
-            )
-            .field("ports", in_ports)
-            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
-            .miss()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::document::Capabilities;
-    use super::super::operation::{Decision, decide};
+    use super::super::operation::{Decision, Invocation, decide};
+    use super::super::pattern::Range;
     use super::*;
 
     const PORTMAP: &str = r#"{"conntrack": [{
@@ -263,7 +226,7 @@ mod tests {
         let yaml = "conntrack:\n  - ports: [53, 30000-32767, \"80\", \"1-2\"]\n";
         let read: Capabilities = serde_saphyr::from_str(yaml).expect("a grant");
         let expected = [(53, 53), (30000, 32767), (80, 80), (1, 2)];
-        let expected = expected.map(|(first, last)| Ports { first, last });
+        let expected = expected.map(|(first, last)| Range { first, last });
         assert_eq!(read.conntrack[0].ports.as_deref(), Some(&expected[..]));
         let json = serde_json::to_string(&read.conntrack).expect("JSON");
         assert_eq!(json, r#"[{"ports":[53,"30000-32767",80,"1-2"]}]"#);

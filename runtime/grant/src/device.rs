@@ -4,9 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::fields::Verbs;
-use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
-use super::pattern::Pattern;
+use super::field::Has;
+use super::field::declare::rule;
+use super::field::types::Globs;
+use super::operation::{Operation, Verb};
+use super::sentence::Sentence;
 
 /// Reads the device behind a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,26 +61,22 @@ impl Operation for ByKernelPath {
     }
 }
 
-/// `device:` in a grant. Absent fields match everything. A device is matched by what the plugin names
-/// it by: one that is named by its link only by rules without `pci`, one that is named by its PCI
-/// address only by rules without `links`, and one that is named by its path only by rules without both.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct DeviceRule {
-    /// Names of links.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub links: Option<Vec<Pattern>>,
-    /// PCI addresses, such as `0000:03:00.*`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pci: Option<Vec<Pattern>>,
-    /// What may be done; everything, when left out.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Verbs::<DeviceRule>"
-    )]
-    pub verbs: Option<Vec<Verb>>,
+rule! {
+    /// `device:` in a grant. Absent fields match everything. A device is matched by what the plugin names
+    /// it by: one that is named by its link only by rules without `pci`, one that is named by its PCI
+    /// address only by rules without `links`, and one that is named by its path only by rules without both.
+    pub struct DeviceRule: Device for r: Requirement, which may "read" Read {
+        /// Names of links.
+        links: Globs = Has::or_anything(r.subject.link());
+        /// PCI addresses, such as `0000:03:00.*`.
+        pci: Globs = Has::or_anything(r.subject.pci_address());
+        => /// What may be done; everything, when left out.
+        verbs = r.verb;
+    } {
+        fn sentence(rule: &mut Sentence<'_>) -> String {
+            format!("{} facts about hardware", rule.verbs())
+        }
+    }
 }
 
 /// One device, and what is done with it.
@@ -94,6 +92,22 @@ pub enum Subject {
     Link(String),
     PciAddress(String),
     KernelPath(String),
+}
+
+impl Subject {
+    fn link(&self) -> Option<&str> {
+        match self {
+            Self::Link(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    fn pci_address(&self) -> Option<&str> {
+        match self {
+            Self::PciAddress(address) => Some(address),
+            _ => None,
+        }
+    }
 }
 
 impl Requirement {
@@ -118,34 +132,10 @@ impl fmt::Display for Requirement {
     }
 }
 
-impl Rule for DeviceRule {
-    type Requirement = Requirement;
-    const CAPABILITY: Capability = Capability::Device;
-    const VERBS: &'static [Verb] = &[Verb::Read];
-
-    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
-        let one_of = |patterns: &[Pattern], value: Option<&String>| {
-            value.is_some_and(|value| patterns.iter().any(|p| p.matches(value, invocation)))
-        };
-        let (link, address) = match &r.subject {
-            Subject::Link(name) => (Some(name), None),
-            Subject::PciAddress(address) => (None, Some(address)),
-            Subject::KernelPath(_) => (None, None),
-        };
-        let is_link = |patterns: &[Pattern]| one_of(patterns, link);
-        let is_address = |patterns: &[Pattern]| one_of(patterns, address);
-        Fields::default()
-            .field("links", self.links.as_deref().is_none_or(is_link))
-            .field("pci", self.pci.as_deref().is_none_or(is_address))
-            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
-            .miss()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::document::Capabilities;
-    use super::super::operation::{Decision, decide};
+    use super::super::operation::{Decision, Invocation, decide};
     use super::*;
 
     const NICS: &str = r#"{"device": [

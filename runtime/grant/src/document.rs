@@ -1,31 +1,16 @@
 //! The policy document of one plugin: `PluginGrant`.
 
-use std::any::Any;
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::address::AddressRule;
-use super::conntrack::ConntrackRule;
-use super::device::DeviceRule;
-use super::firewall::FirewallRule;
-use super::firewalld::FirewalldRule;
-use super::link::LinkRule;
-use super::native::NativePlugin;
-use super::neighbour::NeighbourRule;
-use super::operation::{Capability, Rule, Rules};
-use super::packet::PacketRule;
+pub use super::capability::Capabilities;
 use super::pattern::Pattern;
 pub use super::plugin::{Digest, PluginReference};
 use super::quantity::{MOST_TIME, Size, Time};
-use super::route::RouteRule;
-use super::rule::RuleRule;
 use super::section::{Request, Section};
-use super::store::StoreRule;
-use super::sysctl::SysctlRule;
-use super::traffic::TrafficRule;
 
 /// The document's `apiVersion`.
 pub const API_VERSION: &str = "weir.dev/v1alpha1";
@@ -129,107 +114,6 @@ impl Spec {
     }
 }
 
-/// The rules, capability by capability. An absent capability allows nothing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Capabilities {
-    /// Network devices.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub link: Vec<LinkRule>,
-    /// IP addresses of links.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub address: Vec<AddressRule>,
-    /// Routes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub route: Vec<RouteRule>,
-    /// Policy routing rules. In the contract, and not carried out by this version: what a rule allows is answered
-    /// `unsupported`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub rule: Vec<RuleRule>,
-    /// ARP and ND entries, and announcements on the wire.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub neighbour: Vec<NeighbourRule>,
-    /// Queueing disciplines, classes and filters of links.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub traffic: Vec<TrafficRule>,
-    /// Chains, rules and sets of the plugin's own nftables tables.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub firewall: Vec<FirewallRule>,
-    /// The zones of firewalld, where it runs.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub firewalld: Vec<FirewalldRule>,
-    /// Entries of the connection tracking table.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub conntrack: Vec<ConntrackRule>,
-    /// Kernel parameters below `net.`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub sysctl: Vec<SysctlRule>,
-    /// The plugin's state on disk.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub store: Vec<StoreRule>,
-    /// The hardware behind a link of `host`. In the contract, and not carried out by this version.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub device: Vec<DeviceRule>,
-    /// Sockets bound to one link of `container`. In the contract, and not carried out by this version.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub packet: Vec<PacketRule>,
-    /// Names of IPAM plugins that it may run.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ipam: Vec<String>,
-    /// What weir's own configuration lists. A document cannot have it.
-    #[serde(skip)]
-    pub native: Vec<NativePlugin>,
-}
-
-impl Capabilities {
-    /// Whether the grant has a rule for this capability. `log` needs none.
-    pub fn has(&self, capability: Capability) -> bool {
-        match capability {
-            Capability::Log => true,
-            Capability::Link => !LinkRule::of(self).is_empty(),
-            Capability::Address => !AddressRule::of(self).is_empty(),
-            Capability::Route => !RouteRule::of(self).is_empty(),
-            Capability::Rule => !RuleRule::of(self).is_empty(),
-            Capability::Neighbour => !NeighbourRule::of(self).is_empty(),
-            Capability::Traffic => !TrafficRule::of(self).is_empty(),
-            Capability::Firewall => !FirewallRule::of(self).is_empty(),
-            Capability::Firewalld => !FirewalldRule::of(self).is_empty(),
-            Capability::Conntrack => !ConntrackRule::of(self).is_empty(),
-            Capability::Sysctl => !SysctlRule::of(self).is_empty(),
-            Capability::Store => !StoreRule::of(self).is_empty(),
-            Capability::Device => !DeviceRule::of(self).is_empty(),
-            Capability::Packet => !PacketRule::of(self).is_empty(),
-            Capability::Ipam => !self.ipam.is_empty(),
-            Capability::Native => !self.native.is_empty(),
-        }
-    }
-}
-
-impl Rules for Capabilities {
-    fn list(&self, capability: Capability) -> &dyn Any {
-        match capability {
-            // It needs no rule, and has none.
-            Capability::Log => &(),
-            Capability::Link => &self.link,
-            Capability::Address => &self.address,
-            Capability::Route => &self.route,
-            Capability::Rule => &self.rule,
-            Capability::Neighbour => &self.neighbour,
-            Capability::Traffic => &self.traffic,
-            Capability::Firewall => &self.firewall,
-            Capability::Firewalld => &self.firewalld,
-            Capability::Conntrack => &self.conntrack,
-            Capability::Sysctl => &self.sysctl,
-            Capability::Store => &self.store,
-            Capability::Device => &self.device,
-            Capability::Packet => &self.packet,
-            Capability::Ipam => &self.ipam,
-            Capability::Native => &self.native,
-        }
-    }
-}
-
 /// The bounds of one invocation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -279,32 +163,5 @@ impl Document {
             .networks
             .iter()
             .any(|p| p.matches_network(network))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A capability whose rules were not found would be denied whatever a grant says.
-    #[test]
-    fn every_capability_finds_its_rules() {
-        for capability in Capability::ALL {
-            let rule = match capability {
-                Capability::Log => continue,
-                Capability::Ipam => serde_json::json!("host-local"),
-                _ => serde_json::json!({}),
-            };
-            let grant = serde_json::json!({ capability.to_string(): [rule] });
-            let grant: Capabilities = serde_json::from_value(grant).expect("a grant");
-            for other in Capability::ALL {
-                let expected = other == capability || other == Capability::Log;
-                assert_eq!(
-                    grant.has(other),
-                    expected,
-                    "{other} of a grant for {capability}"
-                );
-            }
-        }
     }
 }

@@ -50,14 +50,19 @@ impl LinkFacts {
         }
     }
 
+    /// The name, and where that is one.
+    pub(crate) fn name(&self) -> (Namespace, &str) {
+        (self.namespace, &self.name)
+    }
+
     /// The kind of a link that is there.
-    pub fn known_kind(&self) -> Option<String> {
-        (!self.is_absent()).then(|| self.kind.clone())
+    pub(crate) fn kind_if_there(&self) -> Option<&str> {
+        (!self.is_absent()).then_some(&*self.kind)
     }
 
     /// The mark of a link that is there.
-    pub(crate) fn known_owner(&self) -> Option<String> {
-        (!self.is_absent()).then(|| self.owner.clone())
+    pub(crate) fn owner_if_there(&self) -> Option<&str> {
+        (!self.is_absent()).then_some(&*self.owner)
     }
 
     /// That there is no such link.

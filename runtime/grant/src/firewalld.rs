@@ -6,9 +6,11 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{Networks, Verbs};
-use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
-use super::pattern::{Pattern, contains};
+use super::field::declare::rule;
+use super::field::types::Globs;
+use super::field::{Has, Networks};
+use super::operation::{Operation, Verb};
+use super::sentence::Sentence;
 
 /// Asks whether firewalld runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,24 +84,23 @@ impl Operation for RemoveSource {
     }
 }
 
-/// `firewalld:` in a grant. Absent fields match everything.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct FirewalldRule {
-    /// Names of zones, for what changes them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub zones: Option<Vec<Pattern>>,
-    /// Networks that the address must be in.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "Networks")]
-    pub sources: Option<Vec<IpNet>>,
-    /// What may be done; everything, when left out.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Verbs::<FirewalldRule>"
-    )]
-    pub verbs: Option<Vec<Verb>>,
+rule! {
+    /// `firewalld:` in a grant. Absent fields match everything.
+    pub struct FirewalldRule: Firewalld for r: Requirement, which may "add" Create, "look at" Read, "remove" Delete {
+        /// Names of zones, for what changes them.
+        zones: Globs = Has::if_any(r.zone.as_deref()), only_for(&[Verb::Create, Verb::Delete]);
+        /// Networks that the address must be in.
+        #[serde(with = "Networks")]
+        sources: Networks = Has::if_any(r.source.map(IpNet::from));
+        => /// What may be done; everything, when left out.
+        verbs = r.verb;
+    } {
+        fn sentence(rule: &mut Sentence<'_>) -> String {
+            let sources = rule.with("sources", " within ");
+            let zones = rule.one_of("zones", "the zones ", "every zone");
+            format!("{} addresses{sources} in {zones}", rule.verbs())
+        }
+    }
 }
 
 /// An address, its zone, and what is done with them.
@@ -133,33 +134,10 @@ impl fmt::Display for Requirement {
     }
 }
 
-impl Rule for FirewalldRule {
-    type Requirement = Requirement;
-    const CAPABILITY: Capability = Capability::Firewalld;
-    const VERBS: &'static [Verb] = &[Verb::Create, Verb::Read, Verb::Delete];
-
-    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
-        let is_named = |zone: &String| {
-            any(self.zones.as_deref(), |pattern| {
-                pattern.matches(zone, invocation)
-            })
-        };
-        let in_networks = |source: &IpAddr| {
-            let source = IpNet::from(*source);
-            any(self.sources.as_deref(), |n| contains(n, &source))
-        };
-        Fields::default()
-            .field("zones", r.zone.as_ref().is_none_or(is_named))
-            .field("sources", r.source.as_ref().is_none_or(in_networks))
-            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
-            .miss()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::document::Capabilities;
-    use super::super::operation::{Decision, decide};
+    use super::super::operation::{Decision, Invocation, decide};
     use super::*;
 
     const PODS: &str = r#"{"firewalld": [{

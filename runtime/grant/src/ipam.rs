@@ -5,7 +5,12 @@ use std::fmt;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb};
+use super::capability::Capability;
+use super::field::{Field, FieldType, Flaw, Has, Seen, Texts};
+use super::operation::{Invocation, Matched, Miss, Operation, Rule, Verb};
+use super::pattern::is_glob;
+use super::rule_fields::Draft;
+use super::sentence::Sentence;
 
 /// Runs one command of an IPAM plugin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,13 +61,56 @@ impl fmt::Display for Requirement {
     }
 }
 
+/// Names of IPAM plugins, exactly.
+struct PluginNames;
+
+impl FieldType for PluginNames {
+    type Values = String;
+    type Fact<'r> = &'r str;
+    const IS_LIST: bool = false;
+    const EXAMPLES: &'static [&'static str] = &["host-local", "static", "dhcp"];
+
+    fn matches(name: &String, fact: &str, _: &Invocation) -> bool {
+        name == fact
+    }
+
+    fn write(fact: &str, _: &Seen<'_>) -> Texts {
+        Texts::from([fact.to_owned()])
+    }
+
+    fn flaws(names: &Texts) -> Vec<Flaw> {
+        let is_none =
+            |name: &&String| name.is_empty() || is_glob(name) || name.contains(['{', '/']);
+        let wrong = names.iter().filter(is_none);
+        let text =
+            |name| format!("`{name}` is no plugin's name: names are exact here, and no globs");
+        wrong.map(|name| ("never-effective", text(name))).collect()
+    }
+}
+
 /// `ipam:` in a grant is a list of names.
 impl Rule for String {
     type Requirement = Requirement;
     const CAPABILITY: Capability = Capability::Ipam;
     const VERBS: &'static [Verb] = &[Verb::Run];
+    const VERB_WORDS: &'static [&'static str] = &[Verb::Run.word()];
+    const DONE: &'static [&'static str] = &["run"];
+    const FIELDS: &'static [Field] = &[Field::new::<PluginNames>("name")];
+    const IS_NAME: bool = true;
 
-    fn miss(&self, r: &Requirement, _: &Invocation) -> Option<Miss> {
-        Fields::default().field("name", *self == r.plugin).miss()
+    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
+        let has = Has::One(&*r.plugin);
+        let matched = Matched::default().field::<PluginNames>("name", Some(self), has, invocation);
+        matched.miss()
+    }
+
+    fn draft(r: &Requirement, seen: &Seen<'_>) -> Draft {
+        let mut draft = Draft::new::<Self>();
+        draft.set::<PluginNames>("name", Has::One(&r.plugin), seen);
+        draft
+    }
+
+    fn sentence(rule: &mut Sentence<'_>) -> String {
+        format!("run {}", rule.all_of("name", "every IPAM plugin"))
     }
 }

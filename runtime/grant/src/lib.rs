@@ -58,12 +58,13 @@
 //! ```
 
 pub mod address;
+pub mod capability;
 pub mod conntrack;
 pub mod device;
 pub mod diagnostic;
 pub mod document;
 mod facts;
-pub mod fields;
+pub mod field;
 pub mod firewall;
 pub mod firewalld;
 pub mod flow;
@@ -85,16 +86,20 @@ pub mod query;
 pub mod reading;
 pub mod route;
 pub mod rule;
+pub mod rule_fields;
 #[cfg(test)]
 mod schema;
 pub mod section;
+pub mod sentence;
 pub mod size;
+mod spell;
 pub mod store;
 pub mod sysctl;
 pub mod traffic;
 
-pub use document::{Capabilities, Document, Limits};
+pub use capability::{Capabilities, Capability};
+pub use document::{Document, Limits};
 pub use namespace::Namespace;
-pub use operation::{Capability, Closest, Decision, Invocation, Operation, Rule, Verb, decide};
+pub use operation::{Closest, Decision, Invocation, Operation, Rule, Verb, decide};
 pub use overlap::Overlap;
 pub use section::Section;

@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 pub use self::state::{Details, Link, LinkReference, OperState, Peer, Port};
 pub use super::facts::LinkFacts;
 use super::facts::names_links;
-use super::fields::Verbs;
+use super::field::Has::{self, One};
+use super::field::declare::rule;
+use super::field::types::{AllOf, InNamespace, Kinds, LinkNames, Owners};
+use super::field::words::words;
 use super::namespace::Namespace;
-use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
-use super::owner::Owner;
-use super::pattern::Pattern;
+use super::operation::{Invocation, Operation, Rule, Verb};
+use super::sentence::Sentence;
 
 /// A link-layer address, printed as `aa:bb:cc:dd:ee:ff`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -293,51 +295,29 @@ impl Update {
     }
 }
 
-/// Something of a link that can be changed, and that a rule may list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-pub enum Attribute {
-    Name,
-    Up,
-    Mac,
-    Mtu,
-    Txqlen,
-    Promiscuous,
-    AllMulticast,
-    Alias,
-    /// The bridge, VRF or bond that it is a port of.
-    Master,
-    /// That others are its ports, or stand on it.
-    Ports,
-    /// Flags as a bridge's port: hairpin, isolation.
-    Port,
-    /// Settings as a bridge.
-    Bridge,
-    /// Bridge VLANs.
-    Vlans,
-    /// The namespace that it is in.
-    Namespace,
-}
-
-impl fmt::Display for Attribute {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Name => "name",
-            Self::Up => "up",
-            Self::Mac => "mac",
-            Self::Mtu => "mtu",
-            Self::Txqlen => "txqlen",
-            Self::Promiscuous => "promiscuous",
-            Self::AllMulticast => "all-multicast",
-            Self::Alias => "alias",
-            Self::Master => "master",
-            Self::Ports => "ports",
-            Self::Port => "port",
-            Self::Bridge => "bridge",
-            Self::Vlans => "vlans",
-            Self::Namespace => "namespace",
-        })
+words! {
+    /// Something of a link that can be changed, and that a rule may list.
+    pub enum Attribute {
+        Name = "name",
+        Up = "up",
+        Mac = "mac",
+        Mtu = "mtu",
+        Txqlen = "txqlen",
+        Promiscuous = "promiscuous",
+        AllMulticast = "all-multicast",
+        Alias = "alias",
+        /// The bridge, VRF or bond that it is a port of.
+        Master = "master",
+        /// That others are its ports, or stand on it.
+        Ports = "ports",
+        /// Flags as a bridge's port: hairpin, isolation.
+        Port = "port",
+        /// Settings as a bridge.
+        Bridge = "bridge",
+        /// Bridge VLANs.
+        Vlans = "vlans",
+        /// The namespace that it is in.
+        Namespace = "namespace",
     }
 }
 
@@ -577,7 +557,7 @@ impl Operation for Move {
     fn requirements(&self) -> Vec<Requirement> {
         let arrival = Requirement {
             namespace: self.to,
-            kind: self.link.known_kind(),
+            kind: self.link.kind_if_there().map(str::to_owned),
             name: self.name.clone(),
             owner: None,
             attributes: Vec::new(),
@@ -635,40 +615,35 @@ fn flaw_of_alias(namespace: Namespace, alias: Option<&str>) -> Option<String> {
     })
 }
 
-/// `link:` in a grant. Absent fields match everything.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct LinkRule {
-    /// Where; in both, when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<Namespace>,
-    /// Kinds, as the kernel reports them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kinds: Option<Vec<String>>,
-    /// Names of links, as globs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub names: Option<Vec<Pattern>>,
-    /// What of a link may be changed, by the verb `update`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attributes: Option<Vec<Attribute>>,
-    /// Whose they are, of links of `host`: made for this network, for this attachment. One that is made is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owners: Option<Vec<Owner>>,
-    /// What may be done; everything, when left out.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Verbs::<LinkRule>"
-    )]
-    pub verbs: Option<Vec<Verb>>,
+rule! {
+    /// `link:` in a grant. Absent fields match everything.
+    pub struct LinkRule: Link for r: Requirement, which may "create" Create, "look at" Read, "change" Update, "delete" Delete {
+        /// Where; in both, when left out.
+        namespace: InNamespace = One(r.namespace);
+        /// Kinds, as the kernel reports them.
+        kinds: Kinds = Has::if_any(r.kind.as_deref());
+        /// Names of links, as globs.
+        names: LinkNames = One((r.namespace, &r.name));
+        => /// What may be done; everything, when left out.
+        verbs = r.verb;
+        /// What of a link may be changed, by the verb `update`.
+        attributes: AllOf<Attribute> = One(&r.attributes), only_for(&[Verb::Update]), never_suggested();
+        /// Whose they are, of links of `host`: made for this network, for this attachment. One that is made is.
+        owners: Owners = Has::if_any(r.owner.as_deref()),
+            only_for(&[Verb::Read, Verb::Update, Verb::Delete]), never_suggested();
+    } {
+        fn sentence(rule: &mut Sentence<'_>) -> String {
+            format!("{} {}", rule.verbs(), rule.interfaces("names"))
+        }
+    }
 }
 
 impl LinkRule {
     /// Whether it lets a link of some kind and name be created in a namespace.
     pub fn may_create_in(&self, namespace: Namespace) -> bool {
+        let may_create = |verbs: &Vec<Verb>| verbs.contains(&Verb::Create);
         self.namespace.is_none_or(|own| own == namespace)
-            && any(self.verbs.as_deref(), |verb| *verb == Verb::Create)
+            && self.verbs.as_ref().is_none_or(may_create)
     }
 
     /// Whether it lets a link of this name, of whatever kind, be created where this one is.
@@ -704,9 +679,9 @@ impl Requirement {
     fn on(link: &LinkFacts, verb: Verb) -> Self {
         Self {
             namespace: link.namespace,
-            kind: link.known_kind(),
+            kind: link.kind_if_there().map(str::to_owned),
             name: link.name.clone(),
-            owner: link.known_owner(),
+            owner: link.owner_if_there().map(str::to_owned),
             attributes: Vec::new(),
             verb,
         }
@@ -728,31 +703,5 @@ impl fmt::Display for Requirement {
             "{} {kind} `{}` in {}",
             self.verb, self.name, self.namespace
         )
-    }
-}
-
-impl Rule for LinkRule {
-    type Requirement = Requirement;
-    const CAPABILITY: Capability = Capability::Link;
-    const VERBS: &'static [Verb] = &[Verb::Create, Verb::Read, Verb::Update, Verb::Delete];
-
-    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
-        let is_kind = |kind: &String| any(self.kinds.as_deref(), |k| k == kind);
-        let may_change = |a: &Attribute| any(self.attributes.as_deref(), |own| own == a);
-        Fields::default()
-            .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
-            .field("kinds", r.kind.as_ref().is_none_or(is_kind))
-            .field(
-                "names",
-                any(self.names.as_deref(), |p| p.matches(&r.name, invocation)),
-            )
-            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
-            .field("attributes", r.attributes.iter().all(may_change))
-            .field("owners", {
-                let is_own =
-                    |mark: &String| any(self.owners.as_deref(), |o| o.has(mark, invocation));
-                r.owner.as_ref().is_none_or(is_own)
-            })
-            .miss()
     }
 }

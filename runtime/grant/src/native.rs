@@ -8,10 +8,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb};
+use super::capability::Capability;
+use super::field::types::Exact;
+use super::field::{Field, Has, Seen};
+use super::operation::{Invocation, Matched, Miss, Operation, Rule, Verb};
 use super::pattern::{Directory, Pattern};
 use super::plugin::{Digest, plugin_name};
 use super::quantity::{MOST_TIME, Time};
+use super::rule_fields::Draft;
+use super::sentence::Sentence;
 
 /// Runs one command of a native plugin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,13 +86,28 @@ impl Rule for NativePlugin {
     type Requirement = Requirement;
     const CAPABILITY: Capability = Capability::Native;
     const VERBS: &'static [Verb] = &[Verb::Run];
+    const VERB_WORDS: &'static [&'static str] = &[Verb::Run.word()];
+    const DONE: &'static [&'static str] = &["run"];
+    /// What would be listed, which is no rule of a grant.
+    const FIELDS: &'static [Field] = &[Field::new::<Exact>("name"), Field::new::<Exact>("digest")];
 
     fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
-        Fields::default()
-            .field("name", self.name == r.plugin)
-            .field("digest", self.digest == r.digest)
-            .field("networks", self.covers_network(&invocation.network))
+        Matched::default()
+            .and("name", self.name == r.plugin)
+            .and("digest", self.digest == r.digest)
+            .and("networks", self.covers_network(&invocation.network))
             .miss()
+    }
+
+    fn draft(r: &Requirement, seen: &Seen<'_>) -> Draft {
+        let mut draft = Draft::new::<Self>();
+        draft.set::<Exact>("name", Has::One(&r.plugin), seen);
+        draft.set::<Exact>("digest", Has::One(&r.digest.to_string()), seen);
+        draft
+    }
+
+    fn sentence(rule: &mut Sentence<'_>) -> String {
+        format!("{} native plugins", rule.verbs())
     }
 }
 

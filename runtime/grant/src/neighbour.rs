@@ -8,12 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use super::address::Family;
 use super::facts::{LinkFacts, names_links};
-use super::fields::{Networks, Verbs};
+use super::field::declare::rule;
+use super::field::types::{InNamespace, LinkNames, Owners};
+use super::field::{
+    Has::{self, One},
+    Networks,
+};
 use super::link::Mac;
-use super::namespace::Namespace;
-use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
-use super::owner::Owner;
-use super::pattern::{Pattern, contains};
+use super::operation::{Operation, Verb};
+use super::sentence::Sentence;
 
 /// The state of an entry: `NUD_*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,30 +130,28 @@ impl Operation for Announce {
     names_links!(link);
 }
 
-/// `neighbour:` in a grant. Absent fields match everything.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct NeighbourRule {
-    /// Where; in both, when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<Namespace>,
-    /// Names of links.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub links: Option<Vec<Pattern>>,
-    /// Whose links, of `host`: this network's, this attachment's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owners: Option<Vec<Owner>>,
-    /// Networks that the address must be in.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "Networks")]
-    pub addresses: Option<Vec<IpNet>>,
-    /// What may be done; everything, when left out.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Verbs::<NeighbourRule>"
-    )]
-    pub verbs: Option<Vec<Verb>>,
+rule! {
+    /// `neighbour:` in a grant. Absent fields match everything.
+    pub struct NeighbourRule: Neighbour for r: Requirement,
+    which may "add" Create, "look at" Read, "remove" Delete, "announce" Announce {
+        /// Where; in both, when left out.
+        namespace: InNamespace = One(r.link.namespace);
+        /// Names of links.
+        links: LinkNames = One(r.link.name()), left_out("every-name", "it is about every link of the host");
+        /// Networks that the address must be in.
+        #[serde(with = "Networks")]
+        addresses: Networks = Has::if_any(r.address.map(IpNet::from)),
+            only_for(&[Verb::Create, Verb::Delete, Verb::Announce]);
+        => /// What may be done; everything, when left out.
+        verbs = r.verb;
+        /// Whose links, of `host`: this network's, this attachment's.
+        owners: Owners = Has::if_any(r.link.owner_if_there()), never_suggested();
+    } {
+        fn sentence(rule: &mut Sentence<'_>) -> String {
+            let addresses = rule.with("addresses", " within ");
+            format!("{} entries{addresses} on {}", rule.verbs(), rule.an_interface("links"))
+        }
+    }
 }
 
 /// One address on one link, and what is done with it.
@@ -179,36 +180,5 @@ impl fmt::Display for Requirement {
             Some(address) => write!(f, "{verb} neighbour {address} on {link}"),
             None => write!(f, "{verb} the neighbours on {link}"),
         }
-    }
-}
-
-impl Rule for NeighbourRule {
-    type Requirement = Requirement;
-    const CAPABILITY: Capability = Capability::Neighbour;
-    const VERBS: &'static [Verb] = &[Verb::Create, Verb::Read, Verb::Delete, Verb::Announce];
-
-    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
-        let address = r.address.map(IpNet::from);
-        let in_networks =
-            |address: &IpNet| any(self.addresses.as_deref(), |n| contains(n, address));
-        Fields::default()
-            .field(
-                "namespace",
-                self.namespace.is_none_or(|n| n == r.link.namespace),
-            )
-            .field(
-                "links",
-                any(self.links.as_deref(), |p| {
-                    p.matches(&r.link.name, invocation)
-                }),
-            )
-            .field("addresses", address.as_ref().is_none_or(in_networks))
-            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
-            .field(
-                "owners",
-                r.link.is_absent()
-                    || any(self.owners.as_deref(), |o| o.has(&r.link.owner, invocation)),
-            )
-            .miss()
     }
 }

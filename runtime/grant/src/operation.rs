@@ -1,145 +1,36 @@
 //! An operation, what it requires of a grant, and the decision about it.
 
-use std::any::Any;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use super::capability::Capability;
+use super::capability::{Capabilities, Listed};
 use super::facts::LinkFacts;
+use super::field::words::words;
+use super::field::{Field, FieldType, Has, Seen};
+use super::rule_fields::{Description, Draft, RuleFields};
 use super::section::Section;
+use super::sentence::Sentence;
 
-/// One family of host functions, and the key of its rules in a grant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Capability {
-    Link,
-    Address,
-    Route,
-    Rule,
-    Neighbour,
-    Traffic,
-    Firewall,
-    Firewalld,
-    Conntrack,
-    Sysctl,
-    Store,
-    Device,
-    Packet,
-    Ipam,
-    Log,
-    /// Not one of a plugin's: weir's own, by its own configuration. No grant has it.
-    Native,
-}
-
-impl Capability {
-    /// All of the contract's, in its order: what a plugin can ask for, and a grant can have.
-    pub const ALL: [Self; 15] = [
-        Self::Link,
-        Self::Address,
-        Self::Route,
-        Self::Rule,
-        Self::Neighbour,
-        Self::Traffic,
-        Self::Firewall,
-        Self::Firewalld,
-        Self::Conntrack,
-        Self::Sysctl,
-        Self::Store,
-        Self::Device,
-        Self::Packet,
-        Self::Ipam,
-        Self::Log,
-    ];
-
-    /// All that stand in the audit log: also weir's own.
-    pub const RECORDED: [Self; 16] = {
-        let mut all = [Self::Native; 16];
-        let mut at = 0;
-        while at < Self::ALL.len() {
-            all[at] = Self::ALL[at];
-            at += 1;
-        }
-        all
-    };
-
-    /// The word: interface of the contract, key of a grant, field of the audit log.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Link => "link",
-            Self::Address => "address",
-            Self::Route => "route",
-            Self::Rule => "rule",
-            Self::Neighbour => "neighbour",
-            Self::Traffic => "traffic",
-            Self::Firewall => "firewall",
-            Self::Firewalld => "firewalld",
-            Self::Conntrack => "conntrack",
-            Self::Sysctl => "sysctl",
-            Self::Store => "store",
-            Self::Device => "device",
-            Self::Packet => "packet",
-            Self::Ipam => "ipam",
-            Self::Log => "log",
-            Self::Native => "native",
-        }
+words! {
+    /// What an operation does to its object.
+    pub enum Verb {
+        Create = "create",
+        Read = "read",
+        Update = "update",
+        Delete = "delete",
+        Write = "write",
+        Announce = "announce",
+        Open = "open",
+        Run = "run",
     }
-
-    /// The contract's capability of that word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|c| c.word() == word)
-    }
-
-    /// Whether this version of weir carries the capability's operations out. The others are part
-    /// of the contract and answer `unsupported`.
-    pub fn is_implemented(self) -> bool {
-        !matches!(self, Self::Rule | Self::Device | Self::Packet)
-    }
-}
-
-impl fmt::Display for Capability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
-
-/// What an operation does to its object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verb {
-    Create,
-    Read,
-    Update,
-    Delete,
-    Write,
-    Announce,
-    Open,
-    Run,
 }
 
 impl Verb {
-    /// The word in a grant.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Read => "read",
-            Self::Update => "update",
-            Self::Delete => "delete",
-            Self::Write => "write",
-            Self::Announce => "announce",
-            Self::Open => "open",
-            Self::Run => "run",
-        }
-    }
-
     /// Whether the verb leaves everything as it was. Reads are audited on request only.
     pub fn is_read(self) -> bool {
         self == Self::Read
-    }
-}
-
-impl fmt::Display for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
     }
 }
 
@@ -186,27 +77,30 @@ pub trait Operation: Clone + Serialize {
     }
 }
 
-/// The rules of a grant. What a capability's are is that capability's own affair.
-pub trait Rules {
-    /// The list of a capability's rules, a `Vec`.
-    fn list(&self, capability: Capability) -> &dyn Any;
-}
-
-/// One rule of a grant.
-pub trait Rule: Sized + 'static {
+/// One rule of a grant. [`rule!`](super::field::declare) implements it.
+pub trait Rule: Listed + 'static {
     /// One object that an operation touches, and how.
-    type Requirement: fmt::Display;
+    type Requirement: fmt::Display + Clone;
 
     const CAPABILITY: Capability;
 
     /// What the capability's operations do: the verbs that a rule may name.
     const VERBS: &'static [Verb];
 
-    /// This capability's rules. A grant whose list is of something else has none.
-    fn of(rules: &dyn Rules) -> &[Self] {
-        let list = rules.list(Self::CAPABILITY).downcast_ref::<Vec<Self>>();
-        list.map_or(&[], Vec::as_slice)
-    }
+    /// The verbs' words in a document.
+    const VERB_WORDS: &'static [&'static str];
+
+    /// The verbs' words in a sentence.
+    const DONE: &'static [&'static str];
+
+    /// The fields that a rule may have.
+    const FIELDS: &'static [Field];
+
+    /// Whether a rule is a name alone, and no mapping.
+    const IS_NAME: bool = false;
+
+    /// The same, for the tools.
+    const DESCRIPTION: Description = Description::of::<Self>();
 
     /// What a requirement comes to under a grant's rules: itself, unless one that says less must be
     /// allowed in each way in which it can come about. Each of these is met by one rule.
@@ -216,6 +110,22 @@ pub trait Rule: Sized + 'static {
 
     /// The first field of the rule that does not match, or none when the rule allows it.
     fn miss(&self, requirement: &Self::Requirement, invocation: &Invocation) -> Option<Miss>;
+
+    /// Drafts the rule that allows a requirement.
+    fn draft(requirement: &Self::Requirement, seen: &Seen<'_>) -> Draft;
+
+    /// Says in words what a rule allows. Fields that are not told are added as they stand.
+    fn sentence(rule: &mut Sentence<'_>) -> String;
+
+    /// Splits a rule that allows several sorts of operations, each with fields of its own, into one for each sort.
+    fn split(rule: RuleFields) -> Vec<RuleFields> {
+        vec![rule]
+    }
+
+    /// Puts what `split` has made together again.
+    fn gather(parts: Vec<RuleFields>) -> Vec<RuleFields> {
+        parts
+    }
 }
 
 /// The field in which a rule missed. Later fields in a rule are closer misses.
@@ -229,20 +139,44 @@ pub struct Miss {
 
 /// Matches a rule's fields in order.
 #[derive(Default)]
-pub struct Fields {
-    matched: usize,
+pub struct Matched {
+    count: usize,
     miss: Option<Miss>,
 }
 
-impl Fields {
-    /// A field, and whether it matches.
-    pub fn field(mut self, field: &'static str, matches: bool) -> Self {
+impl Matched {
+    /// Matches a field with what an operation has for it.
+    pub(crate) fn field<T: FieldType>(
+        self,
+        key: &'static str,
+        values: Option<&T::Values>,
+        has: Has<T::Fact<'_>>,
+        invocation: &Invocation,
+    ) -> Self {
+        match (values, has) {
+            (_, Has::Nothing) => self.and(key, true),
+            // A rule that lists others is closer than one that has no list.
+            (None, Has::One(_)) if !T::LEFT_OUT_IS_ALL => self.and(key, false),
+            (None, _) => self.and(key, true),
+            (Some(_), Has::Anything) => self.and(key, false),
+            (Some(values), Has::One(fact)) => {
+                let listed = match T::LEFT_OUT_IS_ALL {
+                    true => self,
+                    false => self.and(key, true),
+                };
+                listed.and(key, T::matches(values, fact, invocation))
+            }
+        }
+    }
+
+    /// Notes a field, and whether it matches.
+    pub(crate) fn and(mut self, field: &'static str, matches: bool) -> Self {
         if self.miss.is_none() {
             if matches {
-                self.matched += 1;
+                self.count += 1;
             } else {
                 self.miss = Some(Miss {
-                    matched: self.matched,
+                    matched: self.count,
                     field,
                 });
             }
@@ -254,11 +188,6 @@ impl Fields {
     pub fn miss(self) -> Option<Miss> {
         self.miss
     }
-}
-
-/// Whether an optional list of a rule matches: an absent one matches everything.
-pub fn any<T>(list: Option<&[T]>, matches: impl FnMut(&T) -> bool) -> bool {
-    list.is_none_or(|list| list.iter().any(matches))
 }
 
 /// The verdict on an operation.
@@ -312,8 +241,12 @@ impl fmt::Display for Closest {
 }
 
 /// Decides an operation. Default deny: without a matching rule for every requirement, no.
-pub fn decide<O: Operation>(rules: &dyn Rules, invocation: &Invocation, operation: &O) -> Decision {
-    let rules = O::Rule::of(rules);
+pub fn decide<O: Operation>(
+    capabilities: &Capabilities,
+    invocation: &Invocation,
+    operation: &O,
+) -> Decision {
+    let rules = O::Rule::of(capabilities);
     let mut allowing = Vec::new();
     let needed = operation.requirements().into_iter();
     for requirement in needed.flat_map(|r| O::Rule::spread(rules, r)) {

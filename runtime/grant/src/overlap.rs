@@ -5,9 +5,6 @@ use std::fmt;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::operation::{Invocation, any};
-use super::owner::Owner;
-
 /// A route of the host, of its own addresses as well, that a network overlaps: the one that is least the plugin's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overlap {
@@ -24,13 +21,4 @@ impl fmt::Display for Overlap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("what the host has")
     }
-}
-
-/// Whether a rule with these `overlaps` lets it be.
-pub(super) fn may_overlap(
-    overlaps: Option<&[Owner]>,
-    overlap: Option<&Overlap>,
-    invocation: &Invocation,
-) -> bool {
-    overlap.is_none_or(|overlap| any(overlaps, |owner| owner.has(&overlap.owner, invocation)))
 }

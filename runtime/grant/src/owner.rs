@@ -1,21 +1,18 @@
 //! Whose a link of the host is, as a rule may ask: this network's, or this attachment's.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
 use weir_cni::owner::{is_of_attachment, is_of_network};
 
+use super::field::words::words;
 use super::operation::Invocation;
 
-/// One answer. What is the attachment's is the network's as well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-pub enum Owner {
-    /// Made for an attachment to this network, or for all of them.
-    Network,
-    /// Made for this attachment.
-    Attachment,
+words! {
+    /// One answer. What is the attachment's is the network's as well.
+    pub enum Owner {
+        /// Made for an attachment to this network, or for all of them.
+        Network = "network",
+        /// Made for this attachment.
+        Attachment = "attachment",
+    }
 }
 
 impl Owner {
@@ -33,15 +30,6 @@ impl Owner {
             Self::Attachment => is_attachments,
             Self::Network => is_attachments || is_of_network(mark, network),
         }
-    }
-}
-
-impl fmt::Display for Owner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Network => "network",
-            Self::Attachment => "attachment",
-        })
     }
 }
 

@@ -4,27 +4,21 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::fields::Verbs;
-use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
-use super::pattern::{Pattern, Range};
+use super::field::Has::{self, One};
+use super::field::declare::rule;
+use super::field::types::{LinkNames, Ranges, Words};
+use super::field::words::words;
+use super::namespace::Namespace;
+use super::operation::{Operation, Verb};
+use super::sentence::Sentence;
 
-/// What a socket speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-pub enum Protocol {
-    /// UDP, to and from one local port.
-    Udp,
-    /// Frames of one EtherType.
-    Raw,
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Udp => "udp",
-            Self::Raw => "raw",
-        })
+words! {
+    /// What a socket speaks.
+    pub enum Protocol {
+        /// UDP, to and from one local port.
+        Udp = "udp",
+        /// Frames of one EtherType.
+        Raw = "raw",
     }
 }
 
@@ -72,33 +66,27 @@ impl Operation for OpenRaw {
     }
 }
 
-/// `packet:` in a grant. Absent fields match everything.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct PacketRule {
-    /// Names of links in the container.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub links: Option<Vec<Pattern>>,
-    /// Protocols.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub protocols: Option<Vec<Protocol>>,
-    /// Local ports of `udp`, as numbers and ranges.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ports: Option<Vec<Range<u16>>>,
-    /// Ports that datagrams of `udp` may go to, as numbers and ranges.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remotes: Option<Vec<Range<u16>>>,
-    /// EtherTypes of `raw`, as numbers and ranges: 2048 is IPv4.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ethertypes: Option<Vec<Range<u16>>>,
-    /// What may be done; everything, when left out.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Verbs::<PacketRule>"
-    )]
-    pub verbs: Option<Vec<Verb>>,
+rule! {
+    // A field that speaks of another protocol does not count.
+    /// `packet:` in a grant. Absent fields match everything.
+    pub struct PacketRule: Packet for r: Requirement, which may "send and receive" Open {
+        /// Names of links in the container.
+        links: LinkNames = One((Namespace::Container, &r.link));
+        /// Protocols.
+        protocols: Words<Protocol> = One(r.subject.protocol());
+        /// Local ports of `udp`, as numbers and ranges.
+        ports: Ranges<u16> = Has::if_any(r.subject.local_port());
+        /// Ports that datagrams of `udp` may go to, as numbers and ranges.
+        remotes: Ranges<u16> = Has::if_any(r.subject.remote_port());
+        /// EtherTypes of `raw`, as numbers and ranges: 2048 is IPv4.
+        ethertypes: Ranges<u16> = Has::if_any(r.subject.ether_type());
+        => /// What may be done; everything, when left out.
+        verbs = r.verb;
+    } {
+        fn sentence(rule: &mut Sentence<'_>) -> String {
+            format!("{} packets of its own", rule.verbs())
+        }
+    }
 }
 
 /// One socket on one link.
@@ -124,6 +112,27 @@ impl Subject {
         match self {
             Self::Udp { .. } => Protocol::Udp,
             Self::Raw(_) => Protocol::Raw,
+        }
+    }
+
+    fn local_port(self) -> Option<u16> {
+        match self {
+            Self::Udp { local, .. } => Some(local),
+            Self::Raw(_) => None,
+        }
+    }
+
+    fn remote_port(self) -> Option<u16> {
+        match self {
+            Self::Udp { remote, .. } => remote,
+            Self::Raw(_) => None,
+        }
+    }
+
+    fn ether_type(self) -> Option<u16> {
+        match self {
+            Self::Udp { .. } => None,
+            Self::Raw(ether_type) => Some(ether_type),
         }
     }
 }
@@ -154,42 +163,10 @@ impl fmt::Display for Requirement {
     }
 }
 
-impl Rule for PacketRule {
-    type Requirement = Requirement;
-    const CAPABILITY: Capability = Capability::Packet;
-    const VERBS: &'static [Verb] = &[Verb::Open];
-
-    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
-        let (local, remote, ether_type) = match r.subject {
-            Subject::Udp { local, remote } => (Some(local), remote, None),
-            Subject::Raw(ether_type) => (None, None, Some(ether_type)),
-        };
-        // A field that speaks of another protocol does not count.
-        let in_ranges = |ranges: &Option<Vec<Range<u16>>>, number: Option<u16>| {
-            number.is_none_or(|number| any(ranges.as_deref(), |r| r.contains(number)))
-        };
-        let protocol = r.subject.protocol();
-        Fields::default()
-            .field(
-                "links",
-                any(self.links.as_deref(), |p| p.matches(&r.link, invocation)),
-            )
-            .field(
-                "protocols",
-                any(self.protocols.as_deref(), |p| *p == protocol),
-            )
-            .field("ports", in_ranges(&self.ports, local))
-            .field("remotes", in_ranges(&self.remotes, remote))
-            .field("ethertypes", in_ranges(&self.ethertypes, ether_type))
-            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
-            .miss()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::document::Capabilities;
-    use super::super::operation::{Decision, decide};
+    use super::super::operation::{Decision, Invocation, Rule, decide};
     use super::*;
 
     const DHCP: &str = r#"{"packet": [

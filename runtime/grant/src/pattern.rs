@@ -93,8 +93,29 @@ fn expand(text: &str, invocation: &Invocation, spell: &dyn Fn(&str) -> String) -
 }
 
 /// Whether a text is more than itself.
-fn is_glob(text: &str) -> bool {
+pub fn is_glob(text: &str) -> bool {
     text.contains(['*', '?', '['])
+}
+
+/// Whether a glob matches all that another text, which may be a glob, does.
+pub fn glob_covers(wide: &str, narrow: &str) -> bool {
+    if wide == narrow || wide == "*" {
+        return true;
+    }
+    let has_placeholder = |text: &str| text.contains('{');
+    if !is_glob(narrow) && !has_placeholder(narrow) && !has_placeholder(wide) {
+        return glob::Pattern::new(wide).is_ok_and(|pattern| pattern.matches(narrow));
+    }
+    let prefix = wide.strip_suffix('*').filter(|prefix| !is_glob(prefix));
+    prefix.is_some_and(|prefix| narrow.starts_with(prefix))
+}
+
+/// Whether a glob of networks covers all that another covers: in each part, for no wildcard reaches over a slash.
+pub fn network_covers(wide: &str, narrow: &str) -> bool {
+    let (wide, narrow): (Vec<&str>, Vec<&str>) =
+        (wide.split('/').collect(), narrow.split('/').collect());
+    let mut parts = wide.iter().zip(&narrow);
+    wide.len() == narrow.len() && parts.all(|(wide, narrow)| glob_covers(wide, narrow))
 }
 
 fn matches_glob(pattern: &str, value: &str) -> bool {
@@ -249,14 +270,25 @@ impl From<Directory> for PathBuf {
 pub trait Number: Copy + Ord + FromStr + fmt::Display + Serialize {
     /// The largest one.
     const MAX: Self;
+
+    /// The next one; the largest stays.
+    fn next(self) -> Self;
 }
 
 impl Number for u16 {
     const MAX: Self = Self::MAX;
+
+    fn next(self) -> Self {
+        self.saturating_add(1)
+    }
 }
 
 impl Number for u32 {
     const MAX: Self = Self::MAX;
+
+    fn next(self) -> Self {
+        self.saturating_add(1)
+    }
 }
 
 /// A number, or a range of them with both ends: `53`, `30000-32767`.
@@ -270,6 +302,21 @@ impl<T: Number> Range<T> {
     /// Whether a number is one of these.
     pub fn contains(self, number: T) -> bool {
         (self.first..=self.last).contains(&number)
+    }
+
+    /// Puts ranges that overlap or touch together.
+    pub fn aggregate(mut ranges: Vec<Self>) -> Vec<Self> {
+        ranges.sort_unstable_by_key(|range| (range.first, range.last));
+        let mut together: Vec<Self> = Vec::new();
+        for range in ranges {
+            match together.last_mut() {
+                Some(before) if range.first <= before.last.next() => {
+                    before.last = before.last.max(range.last);
+                }
+                _ => together.push(range),
+            }
+        }
+        together
     }
 }
 
@@ -303,13 +350,23 @@ fn is_plain_number(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'))
 }
 
+/// As it is written in a document.
+impl<T: Number> fmt::Display for Range<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { first, last } = self;
+        if first == last {
+            return first.fmt(f);
+        }
+        write!(f, "{first}-{last}")
+    }
+}
+
 impl<T: Number> Serialize for Range<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { first, last } = self;
-        match first == last {
-            true => first.serialize(serializer),
-            false => serializer.collect_str(&format_args!("{first}-{last}")),
+        if self.first == self.last {
+            return self.first.serialize(serializer);
         }
+        serializer.collect_str(self)
     }
 }
 

@@ -3,17 +3,12 @@
 //! A record of the audit log and a person name an operation by words. Here the words become the
 //! operation that the gate decides, so that a tool's answer is the gate's.
 
-use std::fmt;
-
 use serde::Serialize;
 use serde_json::Value;
 
-use super::document::Capabilities;
+use super::capability::Capabilities;
+pub use super::capability::Need;
 use super::operation::{Decision, Invocation, Operation, Rule, decide};
-use super::{
-    address, conntrack, device, firewall, firewalld, ipam, link, native, neighbour, packet, route,
-    rule, store, sysctl, traffic,
-};
 
 /// An operation of some capability.
 pub trait Query {
@@ -68,68 +63,4 @@ where
 
 fn to_value(operation: &impl Serialize) -> Value {
     serde_json::to_value(operation).expect("an operation is JSON")
-}
-
-/// Declares the requirement of every capability as one type.
-macro_rules! needs {
-    ($($(#[$doc:meta])* $variant:ident, $module:ident, $rule:ty;)*) => {
-        /// One object that an operation touches, and how.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum Need {
-            $($(#[$doc])* $variant($module::Requirement),)*
-        }
-
-        $(impl From<$module::Requirement> for Need {
-            fn from(requirement: $module::Requirement) -> Self {
-                Self::$variant(requirement)
-            }
-        })*
-
-        impl Need {
-            /// Whether rules of the grant meet it, by the rules' own matching.
-            pub fn is_met(&self, capabilities: &Capabilities, invocation: &Invocation) -> bool {
-                match self {
-                    $(Self::$variant(requirement) => {
-                        is_met::<$rule>(capabilities, requirement.clone(), invocation)
-                    })*
-                }
-            }
-        }
-
-        impl fmt::Display for Need {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    $(Self::$variant(requirement) => requirement.fmt(f),)*
-                }
-            }
-        }
-    };
-}
-
-fn is_met<R: Rule>(
-    capabilities: &Capabilities,
-    requirement: R::Requirement,
-    invocation: &Invocation,
-) -> bool {
-    let rules = R::of(capabilities);
-    let is_met = |r: &R::Requirement| rules.iter().any(|rule| rule.miss(r, invocation).is_none());
-    R::spread(rules, requirement).iter().all(is_met)
-}
-
-needs! {
-    Link, link, link::LinkRule;
-    Address, address, address::AddressRule;
-    Route, route, route::RouteRule;
-    Rule, rule, rule::RuleRule;
-    Neighbour, neighbour, neighbour::NeighbourRule;
-    Traffic, traffic, traffic::TrafficRule;
-    Firewall, firewall, firewall::FirewallRule;
-    Firewalld, firewalld, firewalld::FirewalldRule;
-    Conntrack, conntrack, conntrack::ConntrackRule;
-    Sysctl, sysctl, sysctl::SysctlRule;
-    Store, store, store::StoreRule;
-    Device, device, device::DeviceRule;
-    Packet, packet, packet::PacketRule;
-    Ipam, ipam, String;
-    Native, native, native::NativePlugin;
 }

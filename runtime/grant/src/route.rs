@@ -8,12 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use super::address::Family;
 use super::facts::LinkFacts;
-use super::fields::{Networks, Verbs};
+use super::field::declare::rule;
+use super::field::types::{InNamespace, LinkNames, Numbers, Overlaps, Owners};
+use super::field::{
+    Has::{self, One},
+    Networks,
+};
 use super::namespace::Namespace;
-use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
-use super::overlap::{Overlap, may_overlap};
-use super::owner::Owner;
-use super::pattern::{Pattern, contains};
+use super::operation::{Operation, Verb};
+use super::overlap::Overlap;
+use super::sentence::Sentence;
 
 /// The kernel's main routing table.
 pub const MAIN_TABLE: u32 = 254;
@@ -248,40 +252,40 @@ impl Operation for Get {
     }
 }
 
-/// `route:` in a grant. Absent fields match everything.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RouteRule {
-    /// Where; in both, when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<Namespace>,
-    /// Names of output links. A route without a link, and a look at those of all links, matches only where
-    /// this is absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub links: Option<Vec<Pattern>>,
-    /// Whose links, of `host`: this network's, this attachment's. A route without a link matches only where this is
-    /// absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owners: Option<Vec<Owner>>,
-    /// Networks that contain the destination. A look at all routes matches only where this is absent.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "Networks")]
-    pub destinations: Option<Vec<IpNet>>,
-    /// Routing tables, by number. A look at all tables, and at the way that the kernel would take, matches
-    /// only where this is absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tables: Option<Vec<u32>>,
-    /// What an address or a route of `host` may overlap: routes over links of this network, of this attachment. Nothing
-    /// else then, the default route aside.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overlaps: Option<Vec<Owner>>,
-    /// What may be done; everything, when left out.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Verbs::<RouteRule>"
-    )]
-    pub verbs: Option<Vec<Verb>>,
+rule! {
+    // What says nothing of a field, such as a look at all routes, is allowed only where the rule leaves it out.
+    /// `route:` in a grant. Absent fields match everything.
+    pub struct RouteRule: Route for r: Requirement,
+    which may "add" Create, "look at" Read, "replace" Update, "remove" Delete {
+        /// Where; in both, when left out.
+        namespace: InNamespace = One(r.namespace);
+        /// Names of output links. A route without a link, and a look at those of all links, matches only where
+        /// this is absent.
+        links: LinkNames = Has::or_anything(r.link.as_deref().map(|link| (r.namespace, link))),
+            left_out("every-name", "it is about every link of the host");
+        => /// What may be done; everything, when left out.
+        verbs = r.verb;
+        /// Whose links, of `host`: this network's, this attachment's. A route without a link matches only where this is
+        /// absent.
+        owners: Owners = Has::or_anything(r.owner.as_deref()), never_suggested();
+        /// Networks that contain the destination. A look at all routes matches only where this is absent.
+        #[serde(with = "Networks")]
+        destinations: Networks = Has::or_anything(r.destination),
+            left_out("any-destination", "it may lead any traffic of the host elsewhere, the default route included");
+        /// Routing tables, by number. A look at all tables, and at the way that the kernel would take, matches
+        /// only where this is absent.
+        tables: Numbers = Has::or_anything(r.table);
+        /// What an address or a route of `host` may overlap: routes over links of this network, of this attachment. Nothing
+        /// else then, the default route aside.
+        overlaps: Overlaps = Has::if_any(r.overlap.as_ref()), only_for(&[Verb::Create, Verb::Update]), never_suggested();
+    } {
+        fn sentence(rule: &mut Sentence<'_>) -> String {
+            let destinations = rule.with("destinations", " to ");
+            let links = rule.over_interface("links");
+            let tables = rule.with("tables", " in routing table ");
+            format!("{} routes{destinations}{links}{tables}", rule.verbs())
+        }
+    }
 }
 
 /// One route over one link, and what is done with it.
@@ -347,46 +351,10 @@ impl fmt::Display for Requirement {
     }
 }
 
-impl Rule for RouteRule {
-    type Requirement = Requirement;
-    const CAPABILITY: Capability = Capability::Route;
-    const VERBS: &'static [Verb] = &[Verb::Create, Verb::Read, Verb::Update, Verb::Delete];
-
-    /// What says nothing of a field, such as a look at all routes, is allowed only where the rule leaves
-    /// it out.
-    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
-        let over_link = |links: &[Pattern]| {
-            let link = r.link.as_deref();
-            link.is_some_and(|link| links.iter().any(|p| p.matches(link, invocation)))
-        };
-        let to = |networks: &[IpNet]| {
-            let destination = r.destination.as_ref();
-            destination.is_some_and(|to| networks.iter().any(|n| contains(n, to)))
-        };
-        let of_owner = |owners: &[Owner]| {
-            let owner = r.owner.as_deref();
-            owner.is_some_and(|mark| owners.iter().any(|o| o.has(mark, invocation)))
-        };
-        let in_table = |tables: &[u32]| r.table.is_some_and(|t| tables.contains(&t));
-        Fields::default()
-            .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
-            .field("links", self.links.as_deref().is_none_or(over_link))
-            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
-            .field("owners", self.owners.as_deref().is_none_or(of_owner))
-            .field("destinations", self.destinations.as_deref().is_none_or(to))
-            .field("tables", self.tables.as_deref().is_none_or(in_table))
-            .field(
-                "overlaps",
-                may_overlap(self.overlaps.as_deref(), r.overlap.as_ref(), invocation),
-            )
-            .miss()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::document::Capabilities;
-    use super::super::operation::{Decision, decide};
+    use super::super::operation::{Decision, Invocation, decide};
     use super::*;
 
     fn list() -> List {

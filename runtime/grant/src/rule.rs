@@ -7,10 +7,15 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::address::Family;
-use super::fields::{Networks, Verbs};
+use super::field::declare::rule;
+use super::field::types::{InNamespace, Numbers, Ranges, Words};
+use super::field::{
+    Has::{self, One},
+    Networks,
+};
 use super::namespace::Namespace;
-use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
-use super::pattern::{Range, contains};
+use super::operation::{Operation, Verb};
+use super::sentence::Sentence;
 
 /// A policy routing rule of one namespace. Absent selectors match every packet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -104,34 +109,29 @@ impl Operation for List {
     }
 }
 
-/// `rule:` in a grant. Absent fields match everything.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RuleRule {
-    /// Where; in both, when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<Namespace>,
-    /// Address families.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub families: Option<Vec<Family>>,
-    /// Networks that contain the source. A rule without a source matches every address.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "Networks")]
-    pub sources: Option<Vec<IpNet>>,
-    /// Tables that may be looked up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tables: Option<Vec<u32>>,
-    /// Priorities, as numbers and ranges. One that the kernel chooses matches only where this is
-    /// absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub priorities: Option<Vec<Range<u32>>>,
-    /// What may be done; everything, when left out.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Verbs::<RuleRule>"
-    )]
-    pub verbs: Option<Vec<Verb>>,
+rule! {
+    // What says nothing of a field, as a look at all rules does, is allowed only where the rule leaves it out.
+    /// `rule:` in a grant. Absent fields match everything.
+    pub struct RuleRule: Rule for r: Requirement, which may "add" Create, "read" Read, "remove" Delete {
+        /// Where; in both, when left out.
+        namespace: InNamespace = One(r.namespace);
+        /// Address families.
+        families: Words<Family> = Has::or_anything(r.family);
+        /// Networks that contain the source. A rule without a source matches every address.
+        #[serde(with = "Networks")]
+        sources: Networks = Has::or_anything(r.source), not_said_by(&[Verb::Read]);
+        /// Tables that may be looked up.
+        tables: Numbers = Has::or_anything(r.table), not_said_by(&[Verb::Read]);
+        /// Priorities, as numbers and ranges. One that the kernel chooses matches only where this is
+        /// absent.
+        priorities: Ranges<u32> = Has::or_anything(r.priority), not_said_by(&[Verb::Read]);
+        => /// What may be done; everything, when left out.
+        verbs = r.verb;
+    } {
+        fn sentence(rule: &mut Sentence<'_>) -> String {
+            format!("{} policy routing rules", rule.verbs())
+        }
+    }
 }
 
 /// Policy rules, and what is done with them.
@@ -178,42 +178,10 @@ impl fmt::Display for Requirement {
     }
 }
 
-impl Rule for RuleRule {
-    type Requirement = Requirement;
-    const CAPABILITY: Capability = Capability::Rule;
-    const VERBS: &'static [Verb] = &[Verb::Create, Verb::Read, Verb::Delete];
-
-    /// What says nothing of a field, as a look at all rules does, is allowed only where the rule leaves it
-    /// out.
-    fn miss(&self, r: &Requirement, _: &Invocation) -> Option<Miss> {
-        let in_families = |families: &[Family]| r.family.is_some_and(|f| families.contains(&f));
-        let from = |networks: &[IpNet]| {
-            let source = r.source.as_ref();
-            source.is_some_and(|source| networks.iter().any(|n| contains(n, source)))
-        };
-        let in_table = |tables: &[u32]| r.table.is_some_and(|t| tables.contains(&t));
-        let has_priority = |priorities: &[Range<u32>]| {
-            let priority = r.priority;
-            priority.is_some_and(|priority| priorities.iter().any(|p| p.contains(priority)))
-        };
-        Fields::default()
-            .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
-            .field("families", self.families.as_deref().is_none_or(in_families))
-            .field("sources", self.sources.as_deref().is_none_or(from))
-            .field("tables", self.tables.as_deref().is_none_or(in_table))
-            .field(
-                "priorities",
-                self.priorities.as_deref().is_none_or(has_priority),
-            )
-            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
-            .miss()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::document::Capabilities;
-    use super::super::operation::{Decision, decide};
+    use super::super::operation::{Decision, Invocation, decide};
     use super::*;
 
     const SBR: &str = r#"{"rule": [{

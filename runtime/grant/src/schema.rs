@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
 use serde_json::Value;
 
 use super::document::{Digest, Document};
-use super::fields::{Networks, Verbs};
+use super::field::{Networks, Verbs};
 use super::operation::Rule;
 use super::pattern::{Directory, File, Pattern, Range};
 use super::quantity::{Size, Time};
@@ -182,7 +182,7 @@ impl<R: Rule> JsonSchema for Verbs<R> {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "array", "items": { "enum": Self::words() } })
+        json_schema!({ "type": "array", "items": { "enum": R::VERB_WORDS } })
     }
 }
 

@@ -5,9 +5,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::fields::Verbs;
-use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
-use super::pattern::{Directory, File, is_plain};
+use super::field::Has::{self, One};
+use super::field::declare::rule;
+use super::field::types::{Directories, Files, Place};
+use super::operation::{Operation, Verb};
+use super::pattern::is_plain;
+use super::rule_fields::RuleFields;
+use super::sentence::{Sentence, joined, listed};
 
 /// A store: weir's own place for this plugin and network, or a network's directory somewhere else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +37,34 @@ pub enum Location {
 }
 
 impl Location {
+    /// What a field about directories is matched with: the plugin's own place only where there is none.
+    fn directory(&self) -> Has<Place<'_>> {
+        let (path, is_configured) = match self {
+            Self::Private => return Has::Anything,
+            Self::File(_) | Self::ConfiguredFile(_) => return Has::Nothing,
+            Self::Directory(path) | Self::SharedDirectory(path) => (path, false),
+            Self::ConfiguredDirectory(path) | Self::ConfiguredSharedDirectory(path) => (path, true),
+        };
+        One(Place {
+            path,
+            is_configured,
+        })
+    }
+
+    /// What a field about files is matched with.
+    fn file(&self) -> Has<Place<'_>> {
+        let (path, is_configured) = match self {
+            Self::Private => return Has::Anything,
+            Self::File(path) => (path, false),
+            Self::ConfiguredFile(path) => (path, true),
+            _ => return Has::Nothing,
+        };
+        One(Place {
+            path,
+            is_configured,
+        })
+    }
+
     /// The same in the directory that the node's own configuration names, where it is that one.
     #[must_use]
     pub fn of_configuration(self, configured: &Configured) -> Self {
@@ -250,26 +282,45 @@ fn changed_keys<S: serde::Serializer>(
     serializer.collect_seq(changes.iter().map(|c| &c.key))
 }
 
-/// `store:` in a grant. A rule without `directories` and `files` allows weir's own place only.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct StoreRule {
-    /// Directories, with everything below them, in which the plugin may keep a network's state. `{dataDir}` is the one
-    /// that the node's own configuration names in that key, if it is not a system's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub directories: Option<Vec<Directory>>,
-    /// Configuration files that it may read, exactly. `{resolvConf}` is the one that the node's own configuration names
-    /// in that key.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<File>,
-    /// What may be done; everything, when left out.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Verbs::<StoreRule>"
-    )]
-    pub verbs: Option<Vec<Verb>>,
+rule! {
+    /// `store:` in a grant. A rule without `directories` and `files` allows weir's own place only.
+    pub struct StoreRule: Store for r: Requirement, which may "read" Read, "write" Write {
+        /// Configuration files that it may read, exactly. `{resolvConf}` is the one that the node's own configuration names
+        /// in that key.
+        files: Files = r.location.file(), only_for(&[Verb::Read]);
+        /// Directories, with everything below them, in which the plugin may keep a network's state. `{dataDir}` is the one
+        /// that the node's own configuration names in that key, if it is not a system's.
+        directories: Directories = r.location.directory();
+        => /// What may be done; everything, when left out.
+        verbs = r.verb;
+    } {
+        fn sentence(rule: &mut Sentence<'_>) -> String {
+            let directories = rule.take("directories").map(|d| listed(d, "and"));
+            let files = rule.take("files").map(|f| listed(f, "and"));
+            let verbs = rule.verbs();
+            let directories = directories.map(|list| format!("{verbs} what is below {list}"));
+            let files = files.map(|list| format!("read the file {list}"));
+            let places: Vec<String> = directories.into_iter().chain(files).collect();
+            if places.is_empty() {
+                return format!("{verbs} files of its own below /var/lib/weir/stores");
+            }
+            joined(places, "and")
+        }
+
+        /// A rule for the directories and one for the files, which can be read and no more.
+        fn split(rule: RuleFields) -> Vec<RuleFields> {
+            let places = ["directories", "files"];
+            let named = places.into_iter().filter(|key| rule.get(key).is_some());
+            let mut parts: Vec<RuleFields> = named.map(|key| rule.with_one_of(&places, key)).collect();
+            for part in parts.iter_mut().filter(|part| part.get("files").is_some()) {
+                *part = part.clone().retain("verbs", |verb| verb == Verb::Read.word());
+            }
+            if parts.is_empty() {
+                return vec![rule];
+            }
+            parts
+        }
+    }
 }
 
 /// One store, and what is done with it.
@@ -296,52 +347,10 @@ impl fmt::Display for Requirement {
     }
 }
 
-impl Rule for StoreRule {
-    type Requirement = Requirement;
-    const CAPABILITY: Capability = Capability::Store;
-    const VERBS: &'static [Verb] = &[Verb::Read, Verb::Write];
-
-    fn miss(&self, r: &Requirement, _: &Invocation) -> Option<Miss> {
-        let directories = self.directories.as_deref();
-        let in_directories = |path: &Path, is_configured: bool| {
-            let is_in =
-                |d: &Directory| d.contains(path) || is_configured && d.is_of_configuration();
-            directories.is_some_and(|list| list.iter().any(is_in))
-        };
-        let in_files = |path: &Path, is_configured: bool| {
-            let is_it = |file: &File| file.is(path) || is_configured && file.is_of_configuration();
-            self.files.iter().any(is_it)
-        };
-        let in_place = match &r.location {
-            Location::Private => directories.is_none() && self.files.is_empty(),
-            Location::File(path) => in_files(path, false),
-            Location::ConfiguredFile(path) => in_files(path, true),
-            Location::Directory(path) | Location::SharedDirectory(path) => {
-                in_directories(path, false)
-            }
-            Location::ConfiguredDirectory(path) | Location::ConfiguredSharedDirectory(path) => {
-                in_directories(path, true)
-            }
-        };
-        let is_file = matches!(r.location, Location::File(_) | Location::ConfiguredFile(_));
-        let place = if is_file { "files" } else { "directories" };
-        // A rule about the same sort of place is closer than one about another.
-        let is_alike = match is_file {
-            true => !self.files.is_empty(),
-            false => directories.is_some() || self.files.is_empty(),
-        };
-        Fields::default()
-            .field(place, is_alike)
-            .field(place, in_place)
-            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
-            .miss()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::document::Capabilities;
-    use super::super::operation::{Decision, decide};
+    use super::super::operation::{Decision, Invocation, decide};
     use super::*;
 
     fn change(key: &str, before: Option<&str>, after: Option<&str>) -> Change {

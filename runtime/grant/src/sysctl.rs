@@ -4,11 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::fields::Verbs;
+use super::field::Has::{self, One};
+use super::field::declare::rule;
+use super::field::types::{Exact, InNamespace, Keys, Owners};
 use super::namespace::Namespace;
-use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
-use super::owner::Owner;
-use super::pattern::Pattern;
+use super::operation::{Operation, Verb};
+use super::sentence::Sentence;
 
 /// Reads a parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -117,31 +118,33 @@ impl Operation for Write {
     }
 }
 
-/// `sysctl:` in a grant. Absent fields match everything.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct SysctlRule {
-    /// Where; in both, when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<Namespace>,
-    /// Globs, segment by segment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keys: Option<Vec<Pattern>>,
-    /// Whose the link is whose parameter is written, of `host`: this network's, this attachment's. A parameter of no link
-    /// matches only where this is absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owners: Option<Vec<Owner>>,
-    /// Values that may be written, exactly.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub values: Option<Vec<String>>,
-    /// What may be done; everything, when left out.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Verbs::<SysctlRule>"
-    )]
-    pub verbs: Option<Vec<Verb>>,
+rule! {
+    /// `sysctl:` in a grant. Absent fields match everything.
+    pub struct SysctlRule: Sysctl for r: Requirement, which may "read" Read, "write" Write {
+        /// Where; in both, when left out.
+        namespace: InNamespace = One(r.namespace);
+        /// Globs, segment by segment.
+        keys: Keys = One((r.namespace, &r.key)),
+            left_out("every-key", "it may set every parameter below `net.` of the host");
+        => /// What may be done; everything, when left out.
+        verbs = r.verb();
+        /// Whose the link is whose parameter is written, of `host`: this network's, this attachment's. A parameter of no link
+        /// matches only where this is absent.
+        owners: Owners = Has::if_any(r.owner.as_deref()), only_for(&[Verb::Write]), never_suggested();
+        /// Values that may be written, exactly.
+        values: Exact = Has::if_any(r.value.as_deref()), only_for(&[Verb::Write]),
+            left_out("any-value", "it may set these parameters of the host to anything"), as_is_usual();
+    } {
+        fn sentence(rule: &mut Sentence<'_>) -> String {
+            let keys = rule.all_of("keys", "every parameter below net.");
+            let values = rule.with("values", " to ");
+            match (rule.may(Verb::Read), rule.may(Verb::Write)) {
+                (true, true) => format!("read {keys}, and set it{values}"),
+                (false, true) => format!("set {keys}{values}"),
+                _ => format!("read {keys}"),
+            }
+        }
+    }
 }
 
 /// One parameter, and the value to write or none to read.
@@ -169,27 +172,6 @@ impl fmt::Display for Requirement {
             Some(value) => write!(f, "write {} = {value} in {}", self.key, self.namespace),
             None => write!(f, "read {} in {}", self.key, self.namespace),
         }
-    }
-}
-
-impl Rule for SysctlRule {
-    type Requirement = Requirement;
-    const CAPABILITY: Capability = Capability::Sysctl;
-    const VERBS: &'static [Verb] = &[Verb::Read, Verb::Write];
-
-    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
-        let is_own = |mark: &String| any(self.owners.as_deref(), |o| o.has(mark, invocation));
-        let may_write = |value: &String| any(self.values.as_deref(), |v| v == value);
-        Fields::default()
-            .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
-            .field(
-                "keys",
-                any(self.keys.as_deref(), |p| p.matches_key(&r.key, invocation)),
-            )
-            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb()))
-            .field("owners", r.owner.as_ref().is_none_or(is_own))
-            .field("values", r.value.as_ref().is_none_or(may_write))
-            .miss()
     }
 }
 

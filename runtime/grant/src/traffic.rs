@@ -7,11 +7,12 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::facts::{LinkFacts, names_links};
-use super::fields::Verbs;
-use super::namespace::Namespace;
-use super::operation::{Capability, Fields, Invocation, Miss, Operation, Rule, Verb, any};
-use super::owner::Owner;
-use super::pattern::Pattern;
+use super::field::Has::{self, One};
+use super::field::declare::rule;
+use super::field::types::{InNamespace, KernelWords, Kinds, LinkNames, Owners};
+use super::field::words::words;
+use super::operation::{Operation, Verb};
+use super::sentence::Sentence;
 
 /// What names a discipline or a class: the major number in the upper 16 bits, the minor one below.
 /// Written as tc(8) writes it: `1:`, `1:a`, `root`.
@@ -400,60 +401,41 @@ impl Operation for ListFilters {
     names_links!(link);
 }
 
-/// What a grant may name: a discipline, or `mirred` for a filter that redirects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-pub enum Named {
-    Tbf,
-    /// Also its classes, and filters that put packets into them.
-    Htb,
-    Ingress,
-    Clsact,
-    /// The action of a filter that redirects: on the link that packets come from, and on the one
-    /// that they go to.
-    Mirred,
-}
-
-impl Named {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Tbf => "tbf",
-            Self::Htb => HTB,
-            Self::Ingress => "ingress",
-            Self::Clsact => "clsact",
-            Self::Mirred => MIRRED,
-        }
+words! {
+    /// What a grant may name: a discipline, or `mirred` for a filter that redirects.
+    pub enum Named {
+        Tbf = "tbf",
+        /// Also its classes, and filters that put packets into them.
+        Htb = "htb",
+        Ingress = "ingress",
+        Clsact = "clsact",
+        /// The action of a filter that redirects: on the link that packets come from, and on the one
+        /// that they go to.
+        Mirred = "mirred",
     }
 }
 
-/// `traffic:` in a grant. Absent fields match everything.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct TrafficRule {
-    /// Where; in both, when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<Namespace>,
-    /// Names of links.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub links: Option<Vec<Pattern>>,
-    /// Kinds of links, as the kernel reports them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kinds: Option<Vec<String>>,
-    /// Whose links, of `host`: this network's, this attachment's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owners: Option<Vec<Owner>>,
-    /// Disciplines, and `mirred` for the filters that redirect.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub disciplines: Option<Vec<Named>>,
-    /// What may be done; everything, when left out.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Verbs::<TrafficRule>"
-    )]
-    pub verbs: Option<Vec<Verb>>,
+rule! {
+    /// `traffic:` in a grant. Absent fields match everything.
+    pub struct TrafficRule: Traffic for r: Requirement, which may "add" Create, "look at" Read, "remove" Delete {
+        /// Where; in both, when left out.
+        namespace: InNamespace = One(r.link.namespace);
+        /// Kinds of links, as the kernel reports them.
+        kinds: Kinds = Has::if_any(r.link.kind_if_there());
+        /// Names of links.
+        links: LinkNames = One(r.link.name());
+        /// Disciplines, and `mirred` for the filters that redirect.
+        disciplines: KernelWords<Named> = Has::if_any(r.discipline.as_deref());
+        => /// What may be done; everything, when left out.
+        verbs = r.verb;
+        /// Whose links, of `host`: this network's, this attachment's.
+        owners: Owners = Has::if_any(r.link.owner_if_there()), never_suggested();
+    } {
+        fn sentence(rule: &mut Sentence<'_>) -> String {
+            let disciplines = rule.all_of("disciplines", "every discipline");
+            format!("{} {disciplines} on {}", rule.verbs(), rule.interfaces("links"))
+        }
+    }
 }
 
 /// A discipline or an action on one link, and what is done with it.
@@ -485,44 +467,11 @@ impl fmt::Display for Requirement {
     }
 }
 
-impl Rule for TrafficRule {
-    type Requirement = Requirement;
-    const CAPABILITY: Capability = Capability::Traffic;
-    const VERBS: &'static [Verb] = &[Verb::Create, Verb::Read, Verb::Delete];
-
-    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
-        let is_named =
-            |word: &String| any(self.disciplines.as_deref(), |named| named.word() == word);
-        Fields::default()
-            .field(
-                "namespace",
-                self.namespace.is_none_or(|n| n == r.link.namespace),
-            )
-            .field(
-                "kinds",
-                r.link.is_absent() || any(self.kinds.as_deref(), |k| *k == r.link.kind),
-            )
-            .field(
-                "links",
-                any(self.links.as_deref(), |p| {
-                    p.matches(&r.link.name, invocation)
-                }),
-            )
-            .field("disciplines", r.discipline.as_ref().is_none_or(is_named))
-            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
-            .field(
-                "owners",
-                r.link.is_absent()
-                    || any(self.owners.as_deref(), |o| o.has(&r.link.owner, invocation)),
-            )
-            .miss()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::document::Capabilities;
-    use super::super::operation::{Decision, decide};
+    use super::super::namespace::Namespace;
+    use super::super::operation::{Decision, Invocation, decide};
     use super::*;
 
     const BANDWIDTH: &str = r#"{"traffic": [

@@ -6,71 +6,32 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use super::super::field::words::words;
 use super::super::link::Mac;
 
-/// The family of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-pub enum Family {
-    Ip,
-    Ip6,
-    Inet,
-    Arp,
-    Bridge,
-    Netdev,
-}
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ip => "ip",
-            Self::Ip6 => "ip6",
-            Self::Inet => "inet",
-            Self::Arp => "arp",
-            Self::Bridge => "bridge",
-            Self::Netdev => "netdev",
-        })
+words! {
+    /// The family of a table.
+    #[derive(Hash)]
+    pub enum Family {
+        Ip = "ip",
+        Ip6 = "ip6",
+        Inet = "inet",
+        Arp = "arp",
+        Bridge = "bridge",
+        Netdev = "netdev",
     }
 }
 
-/// Where a base chain is called from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-pub enum Hook {
-    Prerouting,
-    Input,
-    Forward,
-    Output,
-    Postrouting,
-    Ingress,
-    Egress,
-}
-
-impl Hook {
-    pub(super) const ALL: [Self; 7] = [
-        Self::Prerouting,
-        Self::Input,
-        Self::Forward,
-        Self::Output,
-        Self::Postrouting,
-        Self::Ingress,
-        Self::Egress,
-    ];
-}
-
-impl fmt::Display for Hook {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Prerouting => "prerouting",
-            Self::Input => "input",
-            Self::Forward => "forward",
-            Self::Output => "output",
-            Self::Postrouting => "postrouting",
-            Self::Ingress => "ingress",
-            Self::Egress => "egress",
-        })
+words! {
+    /// Where a base chain is called from.
+    pub enum Hook {
+        Prerouting = "prerouting",
+        Input = "input",
+        Forward = "forward",
+        Output = "output",
+        Postrouting = "postrouting",
+        Ingress = "ingress",
+        Egress = "egress",
     }
 }
 
@@ -311,45 +272,23 @@ impl Statement {
     }
 }
 
-/// The kind of a statement: what `statements:` in a grant lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-pub enum StatementKind {
-    Accept,
-    Drop,
-    Return,
-    Jump,
-    Goto,
-    VerdictMap,
-    Masquerade,
-    Snat,
-    Dnat,
-    SetMark,
-    SetConnectionMark,
-    Reject,
-    Counter,
-    Notrack,
-}
-
-impl fmt::Display for StatementKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Accept => "accept",
-            Self::Drop => "drop",
-            Self::Return => "return",
-            Self::Jump => "jump",
-            Self::Goto => "goto",
-            Self::VerdictMap => "verdict-map",
-            Self::Masquerade => "masquerade",
-            Self::Snat => "snat",
-            Self::Dnat => "dnat",
-            Self::SetMark => "set-mark",
-            Self::SetConnectionMark => "set-connection-mark",
-            Self::Reject => "reject",
-            Self::Counter => "counter",
-            Self::Notrack => "notrack",
-        })
+words! {
+    /// The kind of a statement: what `statements:` in a grant lists.
+    pub enum StatementKind {
+        Accept = "accept",
+        Drop = "drop",
+        Return = "return",
+        Jump = "jump",
+        Goto = "goto",
+        VerdictMap = "verdict-map",
+        Masquerade = "masquerade",
+        Snat = "snat",
+        Dnat = "dnat",
+        SetMark = "set-mark",
+        SetConnectionMark = "set-connection-mark",
+        Reject = "reject",
+        Counter = "counter",
+        Notrack = "notrack",
     }
 }
 

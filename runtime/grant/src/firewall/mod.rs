@@ -3,6 +3,7 @@
 mod commands;
 mod ports;
 mod rule;
+mod tables;
 #[cfg(test)]
 mod tests;
 

@@ -2,47 +2,76 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
-use super::super::fields::Verbs;
+use super::super::field::Has::{self, One};
+use super::super::field::declare::rule;
+use super::super::field::types::{InNamespace, Owners, Ranges, Words};
 use super::super::namespace::Namespace;
-use super::super::operation::{self, Capability, Fields, Invocation, Miss, Verb, any};
-use super::super::owner::Owner;
-use super::super::pattern::Range;
+use super::super::operation::{Invocation, Verb};
+use super::super::rule_fields::RuleFields;
+use super::super::sentence::{Sentence, listed};
 use super::commands::{Family, Hook, StatementKind};
+use super::tables;
 
-/// `firewall:` in a grant. Absent fields match everything.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct FirewallRule {
-    /// Where; in both, when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<Namespace>,
-    /// Families of tables.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub families: Option<Vec<Family>>,
-    /// `read`, `write`: the plugin's own tables. `delete`: what the reference plugin of its name made for the
-    /// attachment, in tables of iptables and of its own.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Verbs::<FirewallRule>"
-    )]
-    pub verbs: Option<Vec<Verb>>,
-    /// Hooks that base chains may hang on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hooks: Option<Vec<Hook>>,
-    /// Statements of rules, verdicts of maps, and `drop` as the policy of a base chain, on these hooks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub statements: Option<Vec<StatementKind>>,
-    /// Ports of the host that may be translated, at which nothing of the host listens. Every one, and listened at or not,
-    /// when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ports: Option<Vec<Range<u16>>>,
-    /// Whose elements may be removed: this network's, this attachment's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owners: Option<Vec<Owner>>,
+rule! {
+    /// `firewall:` in a grant. Absent fields match everything.
+    pub struct FirewallRule: Firewall for r: Requirement, which may "read" Read, "write" Write, "remove" Delete {
+        /// Where; in both, when left out.
+        namespace: InNamespace = One(r.namespace);
+        /// Families of tables.
+        families: Words<Family> = One(r.family), left_out("every-statement", "it may use all of them");
+        => /// `read`, `write`: the plugin's own tables. `delete`: what the reference plugin of its name made for the
+        /// attachment, in tables of iptables and of its own.
+        verbs = r.verb;
+        /// Hooks that base chains may hang on.
+        hooks: Words<Hook> = Has::if_any(r.subject.hook()), only_for(&[Verb::Write]), alternative(),
+            left_out("every-statement", "it may use all of them");
+        /// Statements of rules, verdicts of maps, and `drop` as the policy of a base chain, on these hooks.
+        statements: Words<StatementKind> = Has::if_any(r.subject.statement()), only_for(&[Verb::Write]), alternative(),
+            left_out("every-statement", "it may use all of them");
+        /// Ports of the host that may be translated, at which nothing of the host listens. Every one, and listened at or not,
+        /// when left out.
+        ports: Ranges<u16> = r.subject.port(), only_for(&[Verb::Write]), alternative(), never_suggested();
+        /// Whose elements may be removed: this network's, this attachment's.
+        owners: Owners = Has::if_any(r.subject.removed()), only_for(&[Verb::Write]), alternative(), never_suggested();
+    } {
+    /// What may be reached from every hook must be allowed on all on which the plugin may hang a chain.
+    fn spread(rules: &[Self], r: Requirement) -> Vec<Requirement> {
+        let Subject::Statement { kind, hook: None } = r.subject else {
+            return vec![r];
+        };
+        let mut chain = r.clone();
+        let mut is_granted = |hook: &Hook| {
+            chain.subject = Subject::Hook(*hook);
+            let is_met = |rule: &Self| rule.miss(&chain, &Invocation::default()).is_none();
+            rules.iter().any(is_met)
+        };
+        let hooks = Hook::ALL.iter().copied().filter(|hook| is_granted(hook));
+        let on_hook = |hook| Requirement {
+            subject: Subject::Statement {
+                kind,
+                hook: Some(hook),
+            },
+            ..r.clone()
+        };
+        let on_each: Vec<Requirement> = hooks.map(on_hook).collect();
+        match on_each.is_empty() {
+            true => vec![r],
+            false => on_each,
+        }
+    }
+
+        fn sentence(rule: &mut Sentence<'_>) -> String {
+            sentence(rule)
+        }
+
+        fn split(rule: RuleFields) -> Vec<RuleFields> {
+            tables::split(rule)
+        }
+
+        fn gather(parts: Vec<RuleFields>) -> Vec<RuleFields> {
+            tables::gather(parts)
+        }
+    }
 }
 
 /// A table, or what is hung up or said in it, and what is done.
@@ -120,75 +149,86 @@ impl fmt::Display for Requirement {
     }
 }
 
-impl operation::Rule for FirewallRule {
-    type Requirement = Requirement;
-    const CAPABILITY: Capability = Capability::Firewall;
-    const VERBS: &'static [Verb] = &[Verb::Read, Verb::Write, Verb::Delete];
-
-    /// What may be reached from every hook must be allowed on all on which the plugin may hang a chain.
-    fn spread(rules: &[Self], r: Requirement) -> Vec<Requirement> {
-        let Subject::Statement { kind, hook: None } = r.subject else {
-            return vec![r];
-        };
-        let is_granted = |hook: &Hook| rules.iter().any(|rule| rule.hangs_up(&r, *hook));
-        let hooks = Hook::ALL.into_iter().filter(is_granted);
-        let on_hook = |hook| Requirement {
-            subject: Subject::Statement {
-                kind,
-                hook: Some(hook),
-            },
-            ..r.clone()
-        };
-        let on_each: Vec<Requirement> = hooks.map(on_hook).collect();
-        match on_each.is_empty() {
-            true => vec![r],
-            false => on_each,
+impl Subject {
+    fn hook(&self) -> Option<Hook> {
+        match self {
+            Self::Hook(hook) => Some(*hook),
+            Self::Statement { hook, .. } => *hook,
+            _ => None,
         }
     }
 
-    fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
-        let (hook, statement) = match &r.subject {
-            Subject::Hook(hook) => (Some(*hook), None),
-            Subject::Statement { kind, hook } => (*hook, Some(*kind)),
-            _ => (None, None),
-        };
-        let has_port = match (&self.ports, &r.subject) {
-            (Some(ports), Subject::Port { port, is_listening }) => {
-                let is_listed = port.is_some_and(|port| ports.iter().any(|p| p.contains(port)));
-                is_listed && !is_listening
-            }
-            _ => true,
-        };
-        let is_owners = match &r.subject {
-            Subject::Removed(mark) => any(self.owners.as_deref(), |o| o.has(mark, invocation)),
-            _ => true,
-        };
-        let on_hook = hook.is_none_or(|hook| any(self.hooks.as_deref(), |h| *h == hook));
-        let says = statement.is_none_or(|kind| any(self.statements.as_deref(), |s| *s == kind));
-        self.about(r)
-            .field("hooks", on_hook)
-            .field("statements", says)
-            .field("ports", has_port)
-            .field("owners", is_owners)
-            .miss()
+    fn statement(&self) -> Option<StatementKind> {
+        match self {
+            Self::Statement { kind, .. } => Some(*kind),
+            _ => None,
+        }
+    }
+
+    /// What a list of ports is matched with: none allows a port at which the host listens, or every port.
+    fn port(&self) -> Has<u16> {
+        match self {
+            Self::Port {
+                port: Some(port),
+                is_listening: false,
+            } => One(*port),
+            Self::Port { .. } => Has::Anything,
+            _ => Has::Nothing,
+        }
+    }
+
+    fn removed(&self) -> Option<&str> {
+        match self {
+            Self::Removed(mark) => Some(mark),
+            _ => None,
+        }
     }
 }
 
-impl FirewallRule {
-    /// Whether it is about a requirement's tables.
-    fn about(&self, r: &Requirement) -> Fields {
-        Fields::default()
-            .field("namespace", self.namespace.is_none_or(|n| n == r.namespace))
-            .field(
-                "families",
-                any(self.families.as_deref(), |f| *f == r.family),
-            )
-            .field("verbs", any(self.verbs.as_deref(), |v| *v == r.verb))
+/// What a rule allows, and then what it allows of the reference plugin's.
+fn sentence(rule: &mut Sentence<'_>) -> String {
+    let families = rule.all_of("families", "every family");
+    let reference = rule.may(Verb::Delete).then(|| {
+        format!(
+            "remove what the reference plugin of its name made for the container, in tables of {families}"
+        )
+    });
+    let own: Vec<Verb> = rule
+        .all_verbs()
+        .filter(|verb| *verb != Verb::Delete)
+        .collect();
+    let Some(reference) = reference else {
+        return own_tables(rule, &own, &families);
+    };
+    if own.is_empty() {
+        return reference;
     }
+    let own = own_tables(rule, &own, &families);
+    format!("{own}{}; {reference}", rule.place())
+}
 
-    /// Whether it allows a base chain on a hook of a requirement's table.
-    fn hangs_up(&self, r: &Requirement, hook: Hook) -> bool {
-        let on_hook = any(self.hooks.as_deref(), |h| *h == hook);
-        self.about(r).miss().is_none() && on_hook
+fn own_tables(rule: &mut Sentence<'_>, verbs: &[Verb], families: &str) -> String {
+    let tables = format!("{} its own tables of {families}", rule.words_of(verbs));
+    if !verbs.contains(&Verb::Write) {
+        return tables;
     }
+    let hooks = match rule.take("hooks") {
+        Some(hooks) if hooks.is_empty() => String::new(),
+        Some(hooks) => format!(", with chains on {}", listed(hooks, "and")),
+        None => ", with chains on every hook".to_owned(),
+    };
+    let statements = match rule.take("statements") {
+        Some(statements) if statements.is_empty() => String::new(),
+        Some(statements) => format!(", whose rules may {}", listed(statements, "or")),
+        None => ", whose rules may do anything with a packet".to_owned(),
+    };
+    let ports = match rule.take("ports") {
+        Some(ports) if ports.is_empty() => ", translating no port of the host".to_owned(),
+        Some(ports) => format!(
+            ", translating no port of the host but {}",
+            listed(ports, "and")
+        ),
+        None => String::new(),
+    };
+    format!("{tables}{hooks}{statements}{ports}")
 }

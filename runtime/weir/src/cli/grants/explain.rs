@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use crate::cli::policy::describe::joined;
-use crate::cli::policy::rule_fields::rules_of;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
@@ -14,6 +12,8 @@ use weir_grant::flow::flow;
 use weir_grant::operation_names::named;
 use weir_grant::pattern::Pattern;
 use weir_grant::query::Query;
+use weir_grant::rule_fields::rules_of;
+use weir_grant::sentence::joined;
 use weir_grant::{Capabilities, Capability, Decision, Document, Invocation, Section, own};
 use weir_sandbox::{Loaded, Origin, read_grant};
 

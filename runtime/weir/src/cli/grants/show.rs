@@ -1,13 +1,14 @@
 //! `weir grants show`: what a plugin may do, in words.
 
-use crate::cli::policy::describe::{joined, limits, sentence, subject};
-use crate::cli::policy::rule_fields::{RuleFields, rules_of};
+use crate::cli::policy::describe::{limits, subject};
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 use weir_files::Paths;
 use weir_grant::pattern::Pattern;
+use weir_grant::rule_fields::{RuleFields, rules_of};
 use weir_grant::section::Request;
+use weir_grant::sentence::{joined, sentence};
 use weir_grant::{Capabilities, Capability, Document, own};
 use weir_sandbox::{Catalogue, Origin};
 

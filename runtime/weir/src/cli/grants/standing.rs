@@ -3,12 +3,12 @@
 //! The sandbox asks [`Grants::covering`](weir_sandbox::Grants::covering), which knows only of what is
 //! in force. People ask here, and a test holds the two answers together.
 
-use crate::cli::policy::rule_fields::network_covers;
 use anyhow::{Result, bail};
 use serde::Serialize;
 use weir_files::Paths;
 use weir_grant::Document;
 use weir_grant::diagnostic::nearest;
+use weir_grant::pattern::network_covers;
 use weir_sandbox::{Catalogue, Fit, Found, Origin, Sandbox, not_read, survey_grants};
 
 use super::show_error;

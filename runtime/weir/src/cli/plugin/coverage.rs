@@ -1,9 +1,9 @@
 //! Whether the grants in force let a component run with all that it asks for.
 
-use crate::cli::policy::rule_fields::{RuleFields, rules_of};
 use serde::Serialize;
 use weir_grant::document::Spec;
 use weir_grant::operation_names::function;
+use weir_grant::rule_fields::{RuleFields, rules_of};
 use weir_grant::{Capability, Verb};
 use weir_sandbox::{Catalogue, Fit, Inspection, Sandbox};
 

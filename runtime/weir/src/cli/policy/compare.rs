@@ -2,12 +2,11 @@
 
 use serde::Serialize;
 use weir_grant::document::Spec;
-use weir_grant::pattern::Pattern;
+use weir_grant::pattern::{Pattern, network_covers};
+use weir_grant::rule_fields::{RuleFields, merge, rules_of};
+use weir_grant::sentence::sentence;
 use weir_grant::size::Exact;
 use weir_grant::{Capabilities, Capability, Document, Limits, Section};
-
-use super::describe::sentence;
-use super::rule_fields::{RuleFields, merge, network_covers, rules_of};
 
 /// What is different.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

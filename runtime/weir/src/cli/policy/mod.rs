@@ -1,9 +1,10 @@
 //! What people ask of a grant and no decision needs: what it says in words, whether it says too much or nothing, how two
 //! differ, and the smallest one that covers what was recorded.
 //!
+//! All of it works on rules as their fields (`weir_grant::rule_fields`), whatever the capability.
+//!
 //! | file | subject |
 //! |---|---|
-//! | `rule_fields` | a rule as its fields, whatever its capability; the other four work on these |
 //! | `describe` | a grant in words |
 //! | `lint` | rules that are wider than they look, and those that no operation can match |
 //! | `compare` | what one grant allows and another does not |
@@ -12,5 +13,4 @@
 pub mod compare;
 pub mod describe;
 pub mod lint;
-pub mod rule_fields;
 pub mod suggest;

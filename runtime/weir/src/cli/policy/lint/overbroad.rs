@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
+use weir_grant::field::types::{Kinds, LinkNames};
+use weir_grant::field::{Field, Networks, Texts};
+use weir_grant::pattern::{glob_covers, is_glob};
+use weir_grant::rule_fields::RuleFields;
+use weir_grant::sentence::joined;
 use weir_grant::{Capability, Verb};
 
-use super::super::describe::joined;
-use super::super::rule_fields::{RuleFields, Values, glob_covers, is_plain};
 use super::{Finding, note, warning};
 
 /// Directories of the host that are no plugin's: the system's, and weir's own, which decide what plugins
@@ -65,6 +68,7 @@ pub(super) fn overbroad(rule: &RuleFields) -> Vec<Finding> {
         let text = "`namespace` is left out: it is about the host as well as the container";
         findings.push(warning("both-namespaces", text));
     }
+    findings.extend(left_out(rule));
     findings.extend(wide_links(rule));
     findings.extend(wide_networks(rule));
     match rule.capability {
@@ -88,14 +92,32 @@ fn on_host(rule: &RuleFields) -> bool {
     rule.namespaces().contains(&"host")
 }
 
+/// What a rule leaves out that a plugin should not have all of.
+fn left_out(rule: &RuleFields) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for field in rule
+        .described()
+        .iter()
+        .filter(|f| rule.get(f.key).is_none())
+    {
+        let changes = |verb: &Verb| !verb.is_read() && field.is_for(*verb);
+        let left_out = field.left_out.filter(|_| rule.verbs().iter().any(changes));
+        let Some(left_out) = left_out.filter(|l| on_host(rule) || l.in_container) else {
+            continue;
+        };
+        let text = format!("`{}` is left out: {}", field.key, left_out.allows);
+        let is_note = left_out.is_usual || !on_host(rule);
+        let weigh = if is_note { note } else { warning };
+        findings.push(weigh(left_out.code, text));
+    }
+    findings
+}
+
 /// Rules about links in which hardware is included, and names that anybody may choose.
 fn wide_links(rule: &RuleFields) -> Vec<Finding> {
-    let field = match rule.capability {
-        Capability::Link => "names",
-        Capability::Address | Capability::Traffic | Capability::Route | Capability::Neighbour => {
-            "links"
-        }
-        _ => return Vec::new(),
+    let mut fields = rule.described().iter();
+    let Some(Field { key: field, .. }) = fields.find(|field| field.is_of::<LinkNames>()) else {
+        return Vec::new();
     };
     let names = rule.get(field);
     let all_names = names.is_none_or(|names| names.contains("*"));
@@ -106,7 +128,7 @@ fn wide_links(rule: &RuleFields) -> Vec<Finding> {
                 format!("`{field}: [\"*\"]` is every link of the host, as if it were left out");
             findings.push(warning("every-name", text));
         }
-        let has_kinds = !matches!(rule.capability, Capability::Route | Capability::Neighbour);
+        let has_kinds = rule.described().iter().any(|field| field.is_of::<Kinds>());
         if has_kinds && rule.get("kinds").is_none() {
             findings.extend(of_any_kind(field, names));
         }
@@ -115,7 +137,7 @@ fn wide_links(rule: &RuleFields) -> Vec<Finding> {
                         and whoever asks for an attachment chooses the name";
             findings.push(warning("ifname-on-host", text));
         }
-        let several = names.is_none_or(|names| names.iter().any(|name| !is_plain(name)));
+        let several = names.is_none_or(|names| names.iter().any(|name| is_glob(name)));
         if rule.names("kinds", "physical") && changes(rule) && several {
             let text = match all_names {
                 true => "it may change the node's own hardware, by any name".to_owned(),
@@ -123,16 +145,12 @@ fn wide_links(rule: &RuleFields) -> Vec<Finding> {
             };
             findings.push(warning("physical", text));
         }
-        if all_names && changes(rule) && !has_kinds {
-            let text = format!("`{field}` is left out: it is about every link of the host");
-            findings.push(warning("every-name", text));
-        }
     }
     findings
 }
 
 /// Links of the host of whatever kind: hardware, where a name can be that of some.
-fn of_any_kind(field: &str, names: Option<&Values>) -> Option<Finding> {
+fn of_any_kind(field: &str, names: Option<&Texts>) -> Option<Finding> {
     let Some(names) = names.filter(|names| !names.contains("*")) else {
         let text = "`kinds` is left out for links of the host: `physical` is one of them, the node's \
                     own hardware";
@@ -157,7 +175,8 @@ fn is_like_hardware(glob: &str) -> bool {
 fn wide_networks(rule: &RuleFields) -> Vec<Finding> {
     let mut findings = Vec::new();
     let together = rule.clone().aggregated();
-    for field in ["addresses", "destinations", "sources"] {
+    let fields = rule.described().iter();
+    for Field { key: field, .. } in fields.filter(|field| field.is_of::<Networks>()) {
         for all in ["0.0.0.0/0", "::/0"] {
             if together.names(field, all) {
                 let text = match rule.names(field, all) {
@@ -168,22 +187,6 @@ fn wide_networks(rule: &RuleFields) -> Vec<Finding> {
             }
         }
     }
-    if rule.capability == Capability::Address && rule.get("addresses").is_none() && changes(rule) {
-        let text = "`addresses` is left out: it may give and take any address";
-        findings.push(match on_host(rule) {
-            true => warning("any-address", text),
-            false => note("any-address", text),
-        });
-    }
-    if rule.capability == Capability::Route
-        && rule.get("destinations").is_none()
-        && changes(rule)
-        && on_host(rule)
-    {
-        let text = "`destinations` is left out: it may lead any traffic of the host elsewhere, the \
-                    default route included";
-        findings.push(warning("any-destination", text));
-    }
     findings
 }
 
@@ -193,15 +196,8 @@ fn wide_keys(rule: &RuleFields) -> Vec<Finding> {
     if !on_host(rule) || !rule.verbs().contains(&Verb::Write) {
         return findings;
     }
-    let Some(keys) = rule.get("keys") else {
-        let text = "`keys` is left out: it may set every parameter below `net.` of the host";
-        return vec![warning("every-key", text)];
-    };
-    findings.extend(keys.iter().filter_map(|key| wide_key(key)));
-    if rule.get("values").is_none() {
-        let text = "`values` is left out: it may set these parameters of the host to anything";
-        findings.push(note("any-value", text));
-    }
+    let keys = rule.get("keys").into_iter().flatten();
+    findings.extend(keys.filter_map(|key| wide_key(key)));
     findings
 }
 
@@ -268,12 +264,6 @@ fn wide_firewall(rule: &RuleFields) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !on_host(rule) || !rule.verbs().contains(&Verb::Write) {
         return findings;
-    }
-    for field in ["families", "hooks", "statements"] {
-        if rule.get(field).is_none() {
-            let text = format!("`{field}` is left out: it may use all of them");
-            findings.push(warning("every-statement", text));
-        }
     }
     let stops: Vec<String> = ["drop", "reject"]
         .into_iter()

@@ -1,127 +1,45 @@
 //! Rules, and parts of rules, that no operation can match.
 
-use weir_grant::{Capability, Verb};
+use weir_grant::Capability;
+use weir_grant::Verb;
+use weir_grant::field::Field;
+use weir_grant::rule_fields::RuleFields;
+use weir_grant::sentence::joined;
 
-use super::super::describe::joined;
-use super::super::rule_fields::{RuleFields, is_plain, verbs};
-use super::{Finding, warning};
-
-/// The longest name of a link, `IFNAMSIZ` without its end.
-const LONGEST_NAME: usize = 15;
-
-/// The kinds that the kernel has words for; others are reported as well, but seldom meant.
-const KINDS: [&str; 25] = [
-    "bareudp",
-    "bond",
-    "bridge",
-    "dummy",
-    "geneve",
-    "gre",
-    "gretap",
-    "ifb",
-    "ip6tnl",
-    "ipip",
-    "ipvlan",
-    "ipvtap",
-    "loopback",
-    "macvlan",
-    "macvtap",
-    "netkit",
-    "physical",
-    "sit",
-    "team",
-    "tun",
-    "veth",
-    "vlan",
-    "vrf",
-    "vxlan",
-    "wireguard",
-];
+use super::{Finding, Weight, warning};
 
 /// Why no operation can match a rule, or a part of it.
 pub(super) fn never_effective(rule: &RuleFields) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (field, values) in &rule.fields {
-        // No hook and no statement is what a rule about a table's sets has.
-        let may_be_empty = rule.capability == Capability::Firewall;
-        if values.is_empty() && !may_be_empty {
-            let text = format!("`{field}` is empty: nothing matches it");
-            findings.push(warning("never-effective", text));
-        }
+    // No hook and no statement is what a rule about a table's sets has.
+    if rule.capability != Capability::Firewall {
+        findings.extend(empty(rule));
     }
-    findings.extend(wrong_verbs(rule));
-    findings.extend(no_such_names(rule));
     findings.extend(no_such_hooks(rule));
-    findings.extend(no_such_plugins(rule));
-    findings.extend(nothing_read(rule));
-    for field in rule.unused().into_iter().filter(|f| rule.get(f).is_some()) {
+    findings.extend(read_only(rule));
+    findings.extend(not_said(rule));
+    let unused = rule.unused().into_iter();
+    for field in unused.filter(|f| rule.get(f).is_some() && !is_place(rule, f)) {
         let text = format!("`{field}` bounds nothing: what only reads has none");
         findings.push(warning("never-effective", text));
     }
-    if let Some(kinds) = rule.get("kinds") {
-        let unknown: Vec<String> = kinds
-            .iter()
-            .filter(|kind| !KINDS.contains(&kind.as_str()))
-            .map(|kind| format!("`{kind}`"))
-            .collect();
-        if !unknown.is_empty() {
-            let text = format!(
-                "the kernel has no links of kind {} that weir knows; it knows {}",
-                joined(unknown, "and"),
-                KINDS.join(", ")
-            );
-            findings.push(warning("unknown-kind", text));
-        }
-    }
-    if let Some(keys) = rule
-        .get("keys")
-        .filter(|_| rule.capability == Capability::Sysctl)
-    {
-        for key in keys.iter().filter(|key| !below_net(key)) {
-            let text = format!("`{key}` is not below `net.`: no other parameter can be reached");
-            findings.push(warning("never-effective", text));
-        }
-    }
+    let flaws = rule.flaws().into_iter();
+    findings.extend(flaws.map(|(code, text)| (Weight::Warning, code, text)));
     findings
 }
 
-fn below_net(key: &str) -> bool {
-    let first = key.split('.').next().unwrap_or_default();
-    !is_plain(first) || first == "net"
+fn empty(rule: &RuleFields) -> Vec<Finding> {
+    let empty = rule.fields.iter().filter(|(_, values)| values.is_empty());
+    let text = |field| format!("`{field}` is empty: nothing matches it");
+    empty
+        .map(|(field, _)| warning("never-effective", text(field)))
+        .collect()
 }
 
-fn wrong_verbs(rule: &RuleFields) -> Option<Finding> {
-    let named = rule.get("verbs")?;
-    let known = verbs(rule.capability);
-    let wrong: Vec<String> = named
-        .iter()
-        .filter(|verb| !known.iter().any(|k| k.to_string() == **verb))
-        .map(|verb| format!("`{verb}`"))
-        .collect();
-    let known: Vec<String> = known.iter().map(Verb::to_string).collect();
-    let text = format!(
-        "`{}` has no operation that does {}; its verbs are {}",
-        rule.capability,
-        joined(wrong.clone(), "or"),
-        known.join(", ")
-    );
-    (!wrong.is_empty()).then(|| warning("never-effective", text))
-}
-
-fn no_such_names(rule: &RuleFields) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let names = [rule.get("names"), rule.get("links")];
-    for name in names.into_iter().flatten().flatten() {
-        let is_literal = is_plain(name) && !name.contains('{');
-        let impossible = name.len() > LONGEST_NAME || name.contains('/') || name == ".";
-        if is_literal && impossible {
-            let text = format!(
-                "no link is called `{name}`: names have at most {LONGEST_NAME} bytes and no slash"
-            );
-            findings.push(warning("never-effective", text));
-        }
-    }
-    findings
+/// Whether a rule without the field would be about something else.
+fn is_place(rule: &RuleFields, key: &str) -> bool {
+    let mut fields = rule.described().iter();
+    fields.any(|field| field.key == key && !field.left_out_is_all)
 }
 
 /// The hooks that a family has not.
@@ -148,38 +66,31 @@ fn no_such_hooks(rule: &RuleFields) -> Vec<Finding> {
         .collect()
 }
 
-/// Names of IPAM plugins that none can have.
-fn no_such_plugins(rule: &RuleFields) -> Vec<Finding> {
-    let names = rule
-        .get("name")
-        .filter(|_| rule.capability == Capability::Ipam);
-    let impossible = names.into_iter().flatten();
-    impossible
-        .filter(|name| !is_plain(name) || name.contains(['{', '/']) || name.is_empty())
-        .map(|name| {
-            let text = format!("`{name}` is no plugin's name: names are exact here, and no globs");
-            warning("never-effective", text)
-        })
+/// Places that can be read and no more, of a rule that does not read.
+fn read_only(rule: &RuleFields) -> Vec<Finding> {
+    let unused = rule.unused().into_iter().filter(|key| is_place(rule, key));
+    let text = |field| format!("`{field}` is of no effect: {field} can be read and no more");
+    unused
+        .filter(|field| rule.get(field).is_some())
+        .map(|field| warning("never-effective", text(field)))
         .collect()
 }
 
-/// What is allowed to be read, and cannot be.
-fn nothing_read(rule: &RuleFields) -> Option<Finding> {
-    let named = rule.get("verbs")?;
-    let reads = named.contains("read");
-    let text = match rule.capability {
-        Capability::Store if rule.get("files").is_some() && !reads => {
-            "`files` is of no effect: files can be read and no more".to_owned()
-        }
-        Capability::Rule if reads => {
-            let of_one = ["sources", "tables", "priorities"];
-            let bound = of_one.into_iter().find(|field| rule.get(field).is_some())?;
-            format!(
-                "`read` is of no effect beside `{bound}`: a look at policy rules shows all of them"
-            )
-        }
-        _ => return None,
+/// Verbs whose operations say nothing of a field, beside that field.
+fn not_said(rule: &RuleFields) -> Option<Finding> {
+    let bound = |verb: &Verb| {
+        let says_not = |field: &&Field| field.not_said_by.contains(verb);
+        let mut fields = rule.described().iter().filter(says_not);
+        fields.find(|field| rule.get(field.key).is_some())
     };
+    let named = rule.get("verbs")?;
+    let verbs = rule.verbs().into_iter();
+    let mut named = verbs.filter(|verb| named.contains(verb.word()));
+    let (verb, field) = named.find_map(|verb| Some((verb, bound(&verb)?)))?;
+    let text = format!(
+        "`{verb}` is of no effect beside `{}`: it is allowed only by rules without",
+        field.key
+    );
     Some(warning("never-effective", text))
 }
 

@@ -6,13 +6,9 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `part` | the rule for one object |
-//! | `spell` | names and keys as a grant would have them |
-//! | `networks` | the networks of addresses, and few of them |
+//! | `networks` | few networks |
 
 mod networks;
-mod part;
-mod spell;
 #[cfg(test)]
 mod tests;
 
@@ -20,12 +16,11 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 use networks::bound_networks;
-use part::Part;
 use serde::Serialize;
+use weir_grant::field::Seen;
 use weir_grant::query::{Need, Query};
+use weir_grant::rule_fields::{Draft, RuleFields, capabilities, merge};
 use weir_grant::{Capabilities, Invocation};
-
-use super::rule_fields::{RuleFields, capabilities, merge};
 
 pub use networks::networks_given;
 
@@ -63,13 +58,14 @@ pub fn suggest(recorded: &[Recorded], networks: &[IpNet]) -> Result<Suggested, S
         .collect();
     let mut without_rule = BTreeSet::new();
     let parts = parts(&needs, networks, &mut without_rule);
-    let (closed, open): (Vec<Part>, Vec<Part>) = parts.into_iter().partition(|p| p.open.is_empty());
+    let (closed, open): (Vec<Draft>, Vec<Draft>) =
+        parts.into_iter().partition(|p| p.open.is_empty());
     let mut rules = merge(closed.into_iter().map(|p| p.rule).collect());
     rules.iter_mut().for_each(bound_networks);
     let mut others = Vec::new();
     for part in open {
-        match rules.iter_mut().find(|rule| part.goes_with(rule)) {
-            Some(rule) => part.join(rule),
+        match rules.iter_mut().find(|rule| goes_with(&part, rule)) {
+            Some(rule) => join(&part, rule),
             None => others.push(part),
         }
     }
@@ -89,10 +85,10 @@ fn parts(
     needs: &[(Need, &Invocation)],
     networks: &[IpNet],
     without_rule: &mut BTreeSet<WithoutRule>,
-) -> BTreeSet<Part> {
+) -> BTreeSet<Draft> {
     let mut parts = BTreeSet::new();
     for (need, invocation) in needs {
-        let part = Part::of(need, invocation, networks);
+        let part = draft(need, invocation, networks);
         if parts.contains(&part) {
             continue;
         }
@@ -111,18 +107,43 @@ fn parts(
     parts
 }
 
+fn draft(need: &Need, invocation: &Invocation, networks: &[IpNet]) -> Draft {
+    need.draft(&Seen {
+        invocation,
+        networks,
+    })
+}
+
+/// Whether a rule differs from a draft in nothing but the draft's open fields and the verbs.
+fn goes_with(draft: &Draft, rule: &RuleFields) -> bool {
+    let is_compared = |field: &str| field != "verbs" && !draft.open.contains(field);
+    let compared = |rule: &RuleFields| -> Vec<_> {
+        let fields = rule.fields.clone().into_iter();
+        fields.filter(|(field, _)| is_compared(field)).collect()
+    };
+    rule.capability == draft.rule.capability && compared(rule) == compared(&draft.rule)
+}
+
+/// Allows the verbs of a draft by a rule that it goes with.
+fn join(draft: &Draft, rule: &mut RuleFields) {
+    if let Some(verbs) = draft.rule.get("verbs") {
+        let own = rule.fields.entry("verbs".to_owned()).or_default();
+        own.extend(verbs.iter().cloned());
+    }
+}
+
 /// The rules of the parts that no other rule meets.
 fn not_met(
-    parts: Vec<Part>,
+    parts: Vec<Draft>,
     rules: &[RuleFields],
     needs: &[(Need, &Invocation)],
     networks: &[IpNet],
 ) -> Result<Vec<RuleFields>, String> {
     let so_far = capabilities(rules).map_err(|e| e.to_string())?;
-    let missing: BTreeSet<Part> = needs
+    let missing: BTreeSet<Draft> = needs
         .iter()
         .filter(|(need, invocation)| !need.is_met(&so_far, invocation))
-        .map(|(need, invocation)| Part::of(need, invocation, networks))
+        .map(|(need, invocation)| draft(need, invocation, networks))
         .collect();
     let missing = parts.into_iter().filter(|part| missing.contains(part));
     Ok(missing.map(|part| part.rule).collect())

@@ -1,10 +1,11 @@
 //! The networks that addresses are allowed in, and few of them.
 
 use ipnet::IpNet;
+use weir_grant::field::Networks;
 use weir_grant::pattern::contains;
 use weir_grant::query::{Need, Query};
 
-use crate::cli::policy::rule_fields::RuleFields;
+use weir_grant::rule_fields::RuleFields;
 
 /// More networks than these in one rule become larger ones.
 pub(super) const MOST_NETWORKS: usize = 4;
@@ -25,22 +26,14 @@ pub fn networks_given(operation: &dyn Query) -> Vec<IpNet> {
     networks.map(|a| a.trunc()).collect()
 }
 
-/// The network that an address is allowed in: the next container has another address of it.
-pub(super) fn network(address: IpNet, networks: &[IpNet]) -> IpNet {
-    let around = networks
-        .iter()
-        .filter(|network| contains(network, &address));
-    let smallest = around.max_by_key(|network| network.prefix_len()).copied();
-    match address.prefix_len() == address.max_prefix_len() {
-        true => smallest.unwrap_or(address),
-        false => address.trunc(),
-    }
-}
-
 /// Makes the networks of a rule few: those that lie together become one, then the closest ones.
 pub(super) fn bound_networks(rule: &mut RuleFields) {
-    for field in ["addresses", "destinations", "sources"] {
-        if let Some(values) = rule.fields.get_mut(field) {
+    for field in rule
+        .described()
+        .iter()
+        .filter(|field| field.is_of::<Networks>())
+    {
+        if let Some(values) = rule.fields.get_mut(field.key) {
             let networks: Vec<IpNet> = values.iter().filter_map(|v| v.parse().ok()).collect();
             *values = few(&networks).iter().map(IpNet::to_string).collect();
         }

@@ -1,11 +1,10 @@
 //! What is suggested: enough for what was recorded, and no more.
 
 use serde_json::{Value, json};
+use weir_grant::Decision;
 use weir_grant::operation_names::{named, recorded};
-use weir_grant::{Decision, Namespace};
 
 use super::networks::{MOST_NETWORKS, few};
-use super::spell::spell;
 use super::*;
 
 fn invocation(id: &str) -> Invocation {
@@ -286,31 +285,6 @@ fn one_field_away_is_denied() {
 fn an_interface_of_the_host_is_no_placeholder() {
     let all = of("one", &["link.get namespace=host kind=physical name=eth0"]);
     assert_eq!(rules(&all)["link"][0]["names"], json!(["eth0"]));
-}
-
-#[test]
-fn names_hold_this_invocations_values() {
-    for (name, expected) in [
-        ("one", "{containerid}"),
-        ("x-one", "x-{containerid}"),
-        ("br-blue", "br-{network}"),
-        ("stone", "stone"),
-        ("blues", "blues"),
-        ("veth12", "veth*"),
-        ("veth", "veth"),
-        ("bwp0123456789ab", "bwp*"),
-        ("dead", "dead"),
-        ("cafe01", "cafe01"),
-        ("br-facade", "br-facade"),
-        ("br-cafe01", "br-cafe01"),
-        ("vethdeadbeef", "veth*"),
-        ("wg0", "wg0"),
-        ("a[b]", "a[[]b[]]"),
-        ("a{b}", "a?b?"),
-    ] {
-        let spelled = spell(Namespace::Host, name, &invocation("one"));
-        assert_eq!(spelled, expected, "{name}");
-    }
 }
 
 /// A look-up of what is not there has no kind, and does not need one.

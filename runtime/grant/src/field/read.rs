@@ -1,4 +1,4 @@
-//! How fields are read that rules of several capabilities have: verbs, networks.
+//! How a document's verbs and networks are read, and what is said of one that is none.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,26 +7,21 @@ use ipnet::IpNet;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::diagnostic::{choice, expected_one_of};
-use super::operation::{Rule, Verb};
+use crate::diagnostic::{choice, expected_one_of};
+use crate::operation::{Rule, Verb};
 
 /// `with` for the verbs of a rule: only those that the rule's capability has.
 pub struct Verbs<R>(PhantomData<R>);
 
 impl<R: Rule> Verbs<R> {
-    /// The verbs' words.
-    pub fn words() -> Vec<&'static str> {
-        R::VERBS.iter().map(|verb| verb.word()).collect()
-    }
-
-    pub(super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         verbs: &Option<Vec<Verb>>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         verbs.serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Vec<Verb>>, D::Error> {
         let verbs = Option::<Vec<VerbOf<R>>>::deserialize(deserializer)?;
@@ -52,13 +47,13 @@ impl<R: Rule> Visitor<'_> for VerbVisitor<R> {
     type Value = VerbOf<R>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&choice(&Verbs::<R>::words()))
+        f.write_str(&choice(R::VERB_WORDS))
     }
 
     fn visit_str<E: de::Error>(self, word: &str) -> Result<VerbOf<R>, E> {
         let found = R::VERBS.iter().find(|verb| verb.word() == word);
         let verb = *found.ok_or_else(|| {
-            let expected = expected_one_of(word, &Verbs::<R>::words());
+            let expected = expected_one_of(word, R::VERB_WORDS);
             let capability = R::CAPABILITY;
             E::custom(format!("`{word}` is no verb of `{capability}`; {expected}"))
         })?;
@@ -73,14 +68,14 @@ impl<R: Rule> Visitor<'_> for VerbVisitor<R> {
 pub struct Networks;
 
 impl Networks {
-    pub(super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         networks: &Option<Vec<IpNet>>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         networks.serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Vec<IpNet>>, D::Error> {
         let networks = Option::<Vec<Network>>::deserialize(deserializer)?;

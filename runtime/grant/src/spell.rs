@@ -1,6 +1,7 @@
 //! Names of links and keys of parameters as a grant would have them.
 
-use weir_grant::{Invocation, Namespace};
+use super::namespace::Namespace;
+use super::operation::Invocation;
 
 /// From here on a name's last hexadecimal digits are generated: weir and the reference plugins make
 /// eight and more. Names that people choose end in fewer, and some of those are words: `br-facade`.
@@ -69,4 +70,39 @@ pub(super) fn key(namespace: Namespace, key: &str, invocation: &Invocation) -> S
         }
     };
     key.split('.').map(segment).collect::<Vec<_>>().join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_hold_this_invocations_values() {
+        let invocation = Invocation {
+            container_id: "one".to_owned(),
+            ifname: "eth0".to_owned(),
+            network: "blue".to_owned(),
+        };
+        for (name, expected) in [
+            ("one", "{containerid}"),
+            ("x-one", "x-{containerid}"),
+            ("br-blue", "br-{network}"),
+            ("stone", "stone"),
+            ("blues", "blues"),
+            ("veth12", "veth*"),
+            ("veth", "veth"),
+            ("bwp0123456789ab", "bwp*"),
+            ("dead", "dead"),
+            ("cafe01", "cafe01"),
+            ("br-facade", "br-facade"),
+            ("br-cafe01", "br-cafe01"),
+            ("vethdeadbeef", "veth*"),
+            ("wg0", "wg0"),
+            ("a[b]", "a[[]b[]]"),
+            ("a{b}", "a?b?"),
+        ] {
+            let spelled = spell(Namespace::Host, name, &invocation);
+            assert_eq!(spelled, expected, "{name}");
+        }
+    }
 }

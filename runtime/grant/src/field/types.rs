@@ -1,0 +1,479 @@
+//! The types of fields: what their values match, and how two of them compare.
+
+use std::marker::PhantomData;
+use std::path::Path;
+
+use ipnet::IpNet;
+
+use super::{FieldType, Flaw, Networks, Seen, Texts, Verbs, Word};
+use crate::link::flaw_of_name;
+use crate::namespace::Namespace;
+use crate::operation::{Invocation, Rule, Verb};
+use crate::overlap::Overlap;
+use crate::owner::Owner;
+use crate::pattern::{
+    DATA_DIR, Directory, File, Number, Pattern, RESOLV_CONF, Range, contains, glob_covers, is_glob,
+};
+use crate::sentence::{joined, quoted};
+use crate::spell::{key, literal, spell};
+
+/// What is never effective about a value.
+const NEVER: &str = "never-effective";
+
+fn one(text: impl ToString) -> Texts {
+    Texts::from([text.to_string()])
+}
+
+/// The namespace that an operation is in.
+pub struct InNamespace;
+
+impl FieldType for InNamespace {
+    type Values = Namespace;
+    type Fact<'r> = Namespace;
+    const IS_LIST: bool = false;
+    const EXAMPLES: &'static [&'static str] = Namespace::WORDS;
+
+    fn matches(value: &Namespace, fact: Namespace, _: &Invocation) -> bool {
+        *value == fact
+    }
+
+    fn write(fact: Namespace, _: &Seen<'_>) -> Texts {
+        one(fact)
+    }
+}
+
+impl<R: Rule> FieldType for Verbs<R> {
+    type Values = Vec<Verb>;
+    type Fact<'r> = Verb;
+    const EXAMPLES: &'static [&'static str] = R::VERB_WORDS;
+
+    fn matches(verbs: &Vec<Verb>, fact: Verb, _: &Invocation) -> bool {
+        verbs.contains(&fact)
+    }
+
+    fn write(fact: Verb, _: &Seen<'_>) -> Texts {
+        one(fact)
+    }
+}
+
+/// One of few words.
+pub struct Words<W>(PhantomData<W>);
+
+impl<W: Word + ToString> FieldType for Words<W> {
+    type Values = Vec<W>;
+    type Fact<'r> = W;
+    const EXAMPLES: &'static [&'static str] = W::WORDS;
+
+    fn matches(words: &Vec<W>, fact: W, _: &Invocation) -> bool {
+        words.contains(&fact)
+    }
+
+    fn write(fact: W, _: &Seen<'_>) -> Texts {
+        one(fact.word())
+    }
+}
+
+/// One of few words, where an operation may have another one, the kernel's.
+pub struct KernelWords<W>(PhantomData<W>);
+
+impl<W: Word> FieldType for KernelWords<W> {
+    type Values = Vec<W>;
+    type Fact<'r> = &'r str;
+    const EXAMPLES: &'static [&'static str] = W::WORDS;
+
+    fn matches(words: &Vec<W>, fact: &str, _: &Invocation) -> bool {
+        words.iter().any(|word| word.word() == fact)
+    }
+
+    fn write(fact: &str, _: &Seen<'_>) -> Texts {
+        one(fact)
+    }
+}
+
+/// Several words at once, all of which must be listed.
+pub struct AllOf<W>(PhantomData<W>);
+
+impl<W: Word> FieldType for AllOf<W> {
+    type Values = Vec<W>;
+    type Fact<'r> = &'r [W];
+    const EXAMPLES: &'static [&'static str] = W::WORDS;
+
+    fn matches(words: &Vec<W>, fact: &[W], _: &Invocation) -> bool {
+        fact.iter().all(|word| words.contains(word))
+    }
+
+    fn write(fact: &[W], _: &Seen<'_>) -> Texts {
+        fact.iter().map(|word| word.word().to_owned()).collect()
+    }
+}
+
+/// Texts that are matched exactly.
+pub struct Exact;
+
+impl FieldType for Exact {
+    type Values = Vec<String>;
+    type Fact<'r> = &'r str;
+    const EXAMPLES: &'static [&'static str] = &["0", "1", ""];
+
+    fn matches(texts: &Vec<String>, fact: &str, _: &Invocation) -> bool {
+        texts.iter().any(|text| text == fact)
+    }
+
+    fn write(fact: &str, _: &Seen<'_>) -> Texts {
+        one(fact)
+    }
+}
+
+/// Kinds of links, as the kernel reports them.
+pub struct Kinds;
+
+impl Kinds {
+    /// Those that the kernel has words for; others are reported as well, but seldom meant.
+    const KNOWN: [&'static str; 25] = [
+        "bareudp",
+        "bond",
+        "bridge",
+        "dummy",
+        "geneve",
+        "gre",
+        "gretap",
+        "ifb",
+        "ip6tnl",
+        "ipip",
+        "ipvlan",
+        "ipvtap",
+        "loopback",
+        "macvlan",
+        "macvtap",
+        "netkit",
+        "physical",
+        "sit",
+        "team",
+        "tun",
+        "veth",
+        "vlan",
+        "vrf",
+        "vxlan",
+        "wireguard",
+    ];
+}
+
+impl FieldType for Kinds {
+    type Values = Vec<String>;
+    type Fact<'r> = &'r str;
+    const EXAMPLES: &'static [&'static str] =
+        &["veth", "bridge", "ifb", "dummy", "physical", "loopback"];
+
+    fn matches(kinds: &Vec<String>, fact: &str, _: &Invocation) -> bool {
+        kinds.iter().any(|kind| kind == fact)
+    }
+
+    fn write(fact: &str, _: &Seen<'_>) -> Texts {
+        one(fact)
+    }
+
+    fn flaws(kinds: &Texts) -> Vec<Flaw> {
+        let is_unknown = |kind: &&String| !Self::KNOWN.contains(&kind.as_str());
+        let unknown: Vec<&String> = kinds.iter().filter(is_unknown).collect();
+        if unknown.is_empty() {
+            return Vec::new();
+        }
+        let text = format!(
+            "the kernel has no links of kind {} that weir knows; it knows {}",
+            joined(quoted(unknown), "and"),
+            Self::KNOWN.join(", ")
+        );
+        vec![("unknown-kind", text)]
+    }
+}
+
+/// Globs.
+pub struct Globs;
+
+impl FieldType for Globs {
+    type Values = Vec<Pattern>;
+    type Fact<'r> = &'r str;
+    const EXAMPLES: &'static [&'static str] =
+        &["eth0", "trusted", "0000:03:00.*", "*", "?", "[a-z]*"];
+
+    fn matches(globs: &Vec<Pattern>, fact: &str, invocation: &Invocation) -> bool {
+        globs.iter().any(|glob| glob.matches(fact, invocation))
+    }
+
+    fn write(fact: &str, _: &Seen<'_>) -> Texts {
+        one(literal(fact))
+    }
+
+    fn covers(wide: &str, narrow: &str) -> bool {
+        glob_covers(wide, narrow)
+    }
+}
+
+/// Globs of names of links, each of which is in a namespace.
+pub struct LinkNames;
+
+impl FieldType for LinkNames {
+    type Values = Vec<Pattern>;
+    type Fact<'r> = (Namespace, &'r str);
+    const EXAMPLES: &'static [&'static str] = &[
+        "eth0",
+        "veth*",
+        "*",
+        "?",
+        "{ifname}",
+        "{network}*",
+        "[a-z]*",
+        "e{containerid}",
+    ];
+
+    fn matches(globs: &Vec<Pattern>, (_, name): (Namespace, &str), of: &Invocation) -> bool {
+        globs.iter().any(|glob| glob.matches(name, of))
+    }
+
+    fn write((namespace, name): (Namespace, &str), seen: &Seen<'_>) -> Texts {
+        one(spell(namespace, name, seen.invocation))
+    }
+
+    fn covers(wide: &str, narrow: &str) -> bool {
+        glob_covers(wide, narrow)
+    }
+
+    /// The kernel chooses the name of a link that is made without one.
+    fn flaws(names: &Texts) -> Vec<Flaw> {
+        let literal = names
+            .iter()
+            .filter(|name| !name.is_empty() && !is_glob(name) && !name.contains('{'));
+        let flaws = literal.filter_map(|name| flaw_of_name(name));
+        flaws.map(|flaw| (NEVER, flaw)).collect()
+    }
+}
+
+/// Globs of dotted keys, segment by segment, whose links are in a namespace.
+pub struct Keys;
+
+impl FieldType for Keys {
+    type Values = Vec<Pattern>;
+    type Fact<'r> = (Namespace, &'r str);
+    const EXAMPLES: &'static [&'static str] = &[
+        "net.*.*",
+        "net.ipv4.conf.{ifname}.*",
+        "net.ipv4.ip_forward",
+        "net.ipv4.conf.eth0.forwarding",
+        "*",
+    ];
+
+    fn matches(globs: &Vec<Pattern>, (_, key): (Namespace, &str), of: &Invocation) -> bool {
+        globs.iter().any(|glob| glob.matches_key(key, of))
+    }
+
+    fn write((namespace, text): (Namespace, &str), seen: &Seen<'_>) -> Texts {
+        one(key(namespace, text, seen.invocation))
+    }
+
+    fn covers(wide: &str, narrow: &str) -> bool {
+        let (wide, narrow) = (segments(wide), segments(narrow));
+        let mut both = wide.iter().zip(&narrow);
+        wide.len() == narrow.len() && both.all(|(wide, narrow)| glob_covers(wide, narrow))
+    }
+
+    fn flaws(keys: &Texts) -> Vec<Flaw> {
+        let is_below_net = |key: &str| {
+            let first = segments(key)[0];
+            is_glob(first) || first == "net"
+        };
+        let others = keys.iter().filter(|key| !is_below_net(key));
+        let text = |key| format!("`{key}` is not below `net.`: no other parameter can be reached");
+        others.map(|key| (NEVER, text(key))).collect()
+    }
+}
+
+fn segments(key: &str) -> Vec<&str> {
+    key.split('.').collect()
+}
+
+/// Whose something is, by its mark.
+pub struct Owners;
+
+impl FieldType for Owners {
+    type Values = Vec<Owner>;
+    type Fact<'r> = &'r str;
+    const EXAMPLES: &'static [&'static str] = Owner::WORDS;
+
+    fn matches(owners: &Vec<Owner>, mark: &str, invocation: &Invocation) -> bool {
+        owners.iter().any(|owner| owner.has(mark, invocation))
+    }
+
+    fn write(mark: &str, seen: &Seen<'_>) -> Texts {
+        let has = |owner: &&Owner| owner.has(mark, seen.invocation);
+        // What is the attachment's is the network's as well, and the narrower one comes last.
+        Owner::ALL.iter().rfind(has).map_or_else(Texts::new, one)
+    }
+
+    fn covers(wide: &str, narrow: &str) -> bool {
+        wide == narrow || (wide, narrow) == (Owner::Network.word(), Owner::Attachment.word())
+    }
+}
+
+/// Whose routes may be overlapped.
+pub struct Overlaps;
+
+impl FieldType for Overlaps {
+    type Values = Vec<Owner>;
+    type Fact<'r> = &'r Overlap;
+    const EXAMPLES: &'static [&'static str] = Owner::WORDS;
+
+    fn matches(owners: &Vec<Owner>, fact: &Overlap, invocation: &Invocation) -> bool {
+        Owners::matches(owners, &fact.owner, invocation)
+    }
+
+    fn write(fact: &Overlap, seen: &Seen<'_>) -> Texts {
+        Owners::write(&fact.owner, seen)
+    }
+
+    fn covers(wide: &str, narrow: &str) -> bool {
+        Owners::covers(wide, narrow)
+    }
+}
+
+impl FieldType for Networks {
+    type Values = Vec<IpNet>;
+    type Fact<'r> = IpNet;
+    const EXAMPLES: &'static [&'static str] = &[
+        "10.0.0.0/8",
+        "10.1.0.0/16",
+        "10.1.2.3/32",
+        "0.0.0.0/0",
+        "::/0",
+        "fd00::/8",
+    ];
+
+    fn matches(networks: &Vec<IpNet>, fact: IpNet, _: &Invocation) -> bool {
+        networks.iter().any(|network| contains(network, &fact))
+    }
+
+    /// The next container has another address of the network that this one was given in.
+    fn write(address: IpNet, seen: &Seen<'_>) -> Texts {
+        if address.prefix_len() < address.max_prefix_len() {
+            return one(address.trunc());
+        }
+        let around = seen.networks.iter().filter(|n| contains(n, &address));
+        let smallest = around.max_by_key(|network| network.prefix_len());
+        one(smallest.copied().unwrap_or(address))
+    }
+
+    fn covers(wide: &str, narrow: &str) -> bool {
+        let networks = (wide.parse::<IpNet>(), narrow.parse::<IpNet>());
+        matches!(networks, (Ok(wide), Ok(narrow)) if contains(&wide, &narrow))
+    }
+
+    fn aggregate(networks: &Texts) -> Texts {
+        let networks: Vec<IpNet> = networks.iter().filter_map(|n| n.parse().ok()).collect();
+        let together = IpNet::aggregate(&networks);
+        together.iter().map(IpNet::to_string).collect()
+    }
+}
+
+/// Whole numbers.
+pub struct Numbers;
+
+impl FieldType for Numbers {
+    type Values = Vec<u32>;
+    type Fact<'r> = u32;
+    const IS_NUMBER: bool = true;
+    const EXAMPLES: &'static [&'static str] = &["254", "100", "0"];
+
+    fn matches(numbers: &Vec<u32>, fact: u32, _: &Invocation) -> bool {
+        numbers.contains(&fact)
+    }
+
+    fn write(fact: u32, _: &Seen<'_>) -> Texts {
+        one(fact)
+    }
+}
+
+/// Whole numbers, and ranges of them.
+pub struct Ranges<N>(PhantomData<N>);
+
+impl<N: Number + 'static> FieldType for Ranges<N> {
+    type Values = Vec<Range<N>>;
+    type Fact<'r> = N;
+    const IS_NUMBER: bool = true;
+    const EXAMPLES: &'static [&'static str] = &["53", "100", "2048", "30000-32767", "0-65535"];
+
+    fn matches(ranges: &Vec<Range<N>>, fact: N, _: &Invocation) -> bool {
+        ranges.iter().any(|range| range.contains(fact))
+    }
+
+    fn write(fact: N, _: &Seen<'_>) -> Texts {
+        one(fact)
+    }
+
+    fn covers(wide: &str, narrow: &str) -> bool {
+        let ranges = (wide.parse::<Range<N>>(), narrow.parse::<Range<N>>());
+        matches!(ranges, (Ok(w), Ok(n)) if w.first <= n.first && n.last <= w.last)
+    }
+
+    fn aggregate(ranges: &Texts) -> Texts {
+        let parsed = ranges.iter().filter_map(|text| text.parse().ok());
+        let together = Range::<N>::aggregate(parsed.collect());
+        together.iter().map(ToString::to_string).collect()
+    }
+}
+
+/// A path that an operation has, and whether the node's own configuration names it.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'r> {
+    pub path: &'r Path,
+    pub is_configured: bool,
+}
+
+/// Directories, with everything below them. Left out, there are none.
+pub struct Directories;
+
+impl FieldType for Directories {
+    type Values = Vec<Directory>;
+    type Fact<'r> = Place<'r>;
+    const LEFT_OUT_IS_ALL: bool = false;
+    const EXAMPLES: &'static [&'static str] = &["/var/lib/cni", "/run/cni/x", "/", DATA_DIR];
+
+    fn matches(directories: &Vec<Directory>, place: Place<'_>, _: &Invocation) -> bool {
+        directories.iter().any(|directory| {
+            directory.contains(place.path) || place.is_configured && directory.is_of_configuration()
+        })
+    }
+
+    fn write(place: Place<'_>, _: &Seen<'_>) -> Texts {
+        write_place(place, DATA_DIR)
+    }
+
+    fn covers(wide: &str, narrow: &str) -> bool {
+        Path::new(narrow).starts_with(wide)
+    }
+}
+
+/// Files, exactly. Left out, there are none.
+pub struct Files;
+
+impl FieldType for Files {
+    type Values = Vec<File>;
+    type Fact<'r> = Place<'r>;
+    const LEFT_OUT_IS_ALL: bool = false;
+    const EXAMPLES: &'static [&'static str] = &["/etc/resolv.conf", "/etc/hosts", RESOLV_CONF];
+
+    fn matches(files: &Vec<File>, place: Place<'_>, _: &Invocation) -> bool {
+        files
+            .iter()
+            .any(|file| file.is(place.path) || place.is_configured && file.is_of_configuration())
+    }
+
+    fn write(place: Place<'_>, _: &Seen<'_>) -> Texts {
+        write_place(place, RESOLV_CONF)
+    }
+}
+
+fn write_place(place: Place<'_>, placeholder: &str) -> Texts {
+    if place.is_configured {
+        return one(placeholder);
+    }
+    one(place.path.display())
+}

@@ -1,0 +1,578 @@
+//! A rule as its fields, whatever its capability: what the tools compare, put together and describe.
+//!
+//! Nothing is decided here: the gate and `explain` use the rules themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::capability::{Capabilities, Capability};
+use super::field::{Field, FieldType, Flaw, Has, Seen, Texts};
+use super::namespace::Namespace;
+use super::operation::{Rule, Verb};
+use super::sentence::Sentence;
+
+/// What the rules of a capability are made of, for the tools.
+pub struct Description {
+    pub verbs: &'static [Verb],
+    /// The verbs' words in a sentence.
+    pub(crate) done: &'static [&'static str],
+    pub fields: &'static [Field],
+    /// Whether a rule is a name alone.
+    pub is_name: bool,
+    pub(crate) sentence: fn(&mut Sentence<'_>) -> String,
+    split: fn(RuleFields) -> Vec<RuleFields>,
+    gather: fn(Vec<RuleFields>) -> Vec<RuleFields>,
+}
+
+impl Description {
+    /// Describes a capability's rules.
+    pub(crate) const fn of<R: Rule>() -> Self {
+        Self {
+            verbs: R::VERBS,
+            done: R::DONE,
+            fields: R::FIELDS,
+            is_name: R::IS_NAME,
+            sentence: R::sentence,
+            split: R::split,
+            gather: R::gather,
+        }
+    }
+
+    /// The field of a key.
+    pub fn field(&self, key: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.key == key)
+    }
+}
+
+/// A rule's fields; one that is not there matches everything, or nothing of the sort.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RuleFields {
+    pub capability: Capability,
+    pub fields: BTreeMap<String, Texts>,
+}
+
+/// A capability's rules, in the document's order.
+pub fn rules_of(capabilities: &Capabilities, capability: Capability) -> Vec<RuleFields> {
+    let document = serde_json::to_value(capabilities).expect("a grant is JSON");
+    let rules = document[capability.word()].as_array();
+    let rules = rules.into_iter().flatten();
+    rules.map(|rule| RuleFields::of(capability, rule)).collect()
+}
+
+/// Capabilities that have these rules. Errors: a rule that is none.
+pub fn capabilities(rules: &[RuleFields]) -> Result<Capabilities, serde_json::Error> {
+    let mut document = Map::new();
+    for rule in rules {
+        let list = document
+            .entry(rule.capability.word())
+            .or_insert_with(|| json!([]));
+        if let Value::Array(list) = list {
+            list.push(rule.to_json());
+        }
+    }
+    serde_json::from_value(Value::Object(document))
+}
+
+impl RuleFields {
+    /// A rule without fields.
+    pub fn new(capability: Capability) -> Self {
+        Self {
+            capability,
+            fields: BTreeMap::new(),
+        }
+    }
+
+    fn of(capability: Capability, rule: &Value) -> Self {
+        let mut own = Self::new(capability);
+        match rule {
+            Value::Object(fields) => {
+                let fields = fields
+                    .iter()
+                    .map(|(key, value)| (key.clone(), texts(value)));
+                own.fields.extend(fields);
+            }
+            name => {
+                let field = own.described().first();
+                let key = field.map_or("name", |field| field.key);
+                own.fields.insert(key.to_owned(), texts(name));
+            }
+        }
+        own
+    }
+
+    /// The rule with this field set.
+    #[must_use]
+    pub fn with<T: ToString>(mut self, field: &str, values: impl IntoIterator<Item = T>) -> Self {
+        let values = values.into_iter().map(|v| v.to_string()).collect();
+        self.fields.insert(field.to_owned(), values);
+        self
+    }
+
+    /// The rule with those values of a field that pass.
+    #[must_use]
+    pub(crate) fn retain(mut self, field: &str, passes: impl Fn(&str) -> bool) -> Self {
+        if let Some(values) = self.fields.get_mut(field) {
+            values.retain(|value| passes(value));
+        }
+        self
+    }
+
+    /// The rule without these fields, but for one of them.
+    pub(crate) fn with_one_of(&self, fields: &[&str], kept: &str) -> Self {
+        let mut own = self.clone();
+        own.fields
+            .retain(|field, _| field == kept || !fields.contains(&field.as_str()));
+        own
+    }
+
+    /// The values of a field; none where it is left out.
+    pub fn get(&self, field: &str) -> Option<&Texts> {
+        self.fields.get(field)
+    }
+
+    /// Whether a field is there and has this value.
+    pub fn names(&self, field: &str, value: &str) -> bool {
+        self.get(field).is_some_and(|values| values.contains(value))
+    }
+
+    /// The fields that rules of the capability may have.
+    pub fn described(&self) -> &'static [Field] {
+        self.capability.description().map_or(&[], |d| d.fields)
+    }
+
+    fn field(&self, key: &str) -> Option<&'static Field> {
+        self.described().iter().find(|field| field.key == key)
+    }
+
+    /// The verbs, in the capability's order: all of them where none are named.
+    pub fn verbs(&self) -> Vec<Verb> {
+        let named = self.get("verbs");
+        let all = self.capability.description().map_or(&[][..], |d| d.verbs);
+        let is_named = |verb: &&Verb| named.is_none_or(|named| named.contains(verb.word()));
+        all.iter().filter(is_named).copied().collect()
+    }
+
+    /// The namespaces that it is about.
+    pub fn namespaces(&self) -> Vec<&str> {
+        match self.get("namespace") {
+            _ if self.field("namespace").is_none() => Vec::new(),
+            Some(named) => named.iter().map(String::as_str).collect(),
+            None => Namespace::ALL.iter().map(|n| n.word()).collect(),
+        }
+    }
+
+    /// The rule as it stands in a document.
+    pub fn to_json(&self) -> Value {
+        let mut rule = Map::new();
+        for (key, values) in &self.fields {
+            let text = |text: &String| match self.field(key) {
+                Some(field) => field.to_json(text),
+                None => text.as_str().into(),
+            };
+            let is_scalar = self.field(key).is_some_and(|field| !field.is_list);
+            let value = match key.as_str() {
+                _ if is_scalar => values.first().map(text).into(),
+                "verbs" if !self.verbs().is_empty() => {
+                    self.verbs().iter().map(|verb| verb.word()).collect()
+                }
+                _ => values.iter().map(text).collect(),
+            };
+            rule.insert(key.clone(), value);
+        }
+        match self.capability.description() {
+            Some(d) if d.is_name => rule.into_values().next().unwrap_or_default(),
+            _ => Value::Object(rule),
+        }
+    }
+
+    /// Rules that allow together what this one allows, each with one value in each field: what is
+    /// left out because it matches everything is spelled out where that can be listed.
+    pub fn split(&self) -> Vec<Self> {
+        let mut whole = self.clone().with("verbs", self.verbs());
+        if self.field("namespace").is_some() {
+            whole = whole.with("namespace", self.namespaces());
+        }
+        let parts = match self.capability.description() {
+            Some(description) => (description.split)(whole),
+            None => vec![whole],
+        };
+        let mut rules: Vec<Self> = parts.iter().flat_map(Self::product).collect();
+        for rule in &mut rules {
+            let unused = rule.unused();
+            rule.fields
+                .retain(|field, _| !unused.contains(&field.as_str()));
+        }
+        rules.sort();
+        rules.dedup();
+        rules
+    }
+
+    /// The rule with values that lie together as one.
+    #[must_use]
+    pub fn aggregated(mut self) -> Self {
+        for field in self.described() {
+            if let Some(values) = self.fields.get_mut(field.key) {
+                *values = (field.aggregate)(values);
+            }
+        }
+        self
+    }
+
+    /// The fields that no operation of its verbs is matched with.
+    pub fn unused(&self) -> Vec<&'static str> {
+        let verbs = self.verbs();
+        let is_unused = |field: &&Field| !verbs.iter().any(|verb| field.is_for(*verb));
+        let unused = self.described().iter().filter(is_unused);
+        unused
+            .filter(|_| !verbs.is_empty())
+            .map(|f| f.key)
+            .collect()
+    }
+
+    /// One rule for each combination of values.
+    fn product(&self) -> Vec<Self> {
+        let mut rules = vec![Self::new(self.capability)];
+        for (field, values) in &self.fields {
+            rules = rules
+                .iter()
+                .flat_map(|rule| values.iter().map(|v| rule.clone().with(field, [v])))
+                .collect();
+        }
+        rules
+    }
+
+    /// Whether it allows all that `other`, one of [`RuleFields::split`]'s, allows. It may say no where two
+    /// rules do only together, and where one glob is contained in another in a roundabout way.
+    pub fn covers(&self, other: &Self) -> bool {
+        let unused = other.unused();
+        let bounds_alike = |key: &String| {
+            let is_matched = !self.is_alternative(key) && !unused.contains(&key.as_str());
+            other.fields.contains_key(key) || !is_matched
+        };
+        let covers = |(key, theirs): (&String, &Texts)| self.covers_field(key, theirs);
+        self.capability == other.capability
+            && other.fields.iter().all(covers)
+            && self.fields.keys().all(bounds_alike)
+            && self.has_place() == other.has_place()
+    }
+
+    fn covers_field(&self, key: &str, theirs: &Texts) -> bool {
+        let field = self.field(key);
+        let Some(own) = self.get(key) else {
+            return field.is_none_or(|field| field.left_out_is_all);
+        };
+        let is_covered = |narrow: &String| match field {
+            Some(field) => own.iter().any(|wide| (field.covers)(wide, narrow)),
+            None => own.contains(narrow),
+        };
+        theirs.iter().all(is_covered)
+    }
+
+    fn is_alternative(&self, key: &str) -> bool {
+        self.field(key).is_some_and(|field| field.is_alternative)
+    }
+
+    /// Whether it has a field without which it would be about something else.
+    fn has_place(&self) -> bool {
+        let keys = self.fields.keys();
+        let mut fields = keys.filter_map(|key| self.field(key));
+        fields.any(|field| !field.left_out_is_all)
+    }
+
+    /// Both in one, where that allows nothing more: all fields are the same but one.
+    fn join(&self, other: &Self, may_differ: &dyn Fn(&str) -> bool) -> Option<Self> {
+        let same_fields = self.fields.keys().eq(other.fields.keys());
+        if self.capability != other.capability || !same_fields {
+            return None;
+        }
+        let mut differ = self.fields.keys().filter(|f| self.get(f) != other.get(f));
+        let field = match (differ.next(), differ.next()) {
+            (None, _) => return Some(self.clone()),
+            (Some(field), None) if self.is_list(field) && may_differ(field) => field.clone(),
+            _ => return None,
+        };
+        let mut both = self.clone();
+        if let (Some(own), Some(theirs)) = (both.fields.get_mut(&field), other.get(&field)) {
+            own.extend(theirs.iter().cloned());
+        }
+        Some(both)
+    }
+
+    fn is_list(&self, key: &str) -> bool {
+        self.field(key).is_none_or(|field| field.is_list)
+    }
+
+    /// The fields' values that nothing can match.
+    pub fn flaws(&self) -> Vec<Flaw> {
+        let fields = self.described().iter();
+        let given = fields.filter_map(|field| Some((field, self.get(field.key)?)));
+        given
+            .flat_map(|(field, values)| (field.flaws)(values))
+            .collect()
+    }
+}
+
+fn texts(value: &Value) -> Texts {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    match value {
+        Value::Array(list) => list.iter().map(text).collect(),
+        scalar => Texts::from([text(scalar)]),
+    }
+}
+
+/// A rule for one object, and the fields that the object says nothing about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Draft {
+    pub rule: RuleFields,
+    pub open: BTreeSet<&'static str>,
+}
+
+impl Draft {
+    /// A rule of a capability that bounds nothing yet.
+    pub(crate) fn new<R: Rule>() -> Self {
+        Self {
+            rule: RuleFields::new(R::CAPABILITY),
+            open: BTreeSet::new(),
+        }
+    }
+
+    /// Sets a field to what an operation had for it.
+    pub(crate) fn set<T: FieldType>(
+        &mut self,
+        key: &'static str,
+        has: Has<T::Fact<'_>>,
+        seen: &Seen<'_>,
+    ) {
+        let Some(field) = self
+            .rule
+            .field(key)
+            .filter(|field| !field.is_never_suggested)
+        else {
+            return;
+        };
+        match has {
+            Has::One(fact) => {
+                self.rule
+                    .fields
+                    .insert(key.to_owned(), T::write(fact, seen));
+            }
+            Has::Nothing if !field.is_alternative => {
+                self.open.insert(key);
+            }
+            // What it allows then is allowed only by a rule without the field.
+            Has::Nothing | Has::Anything => {}
+        }
+    }
+}
+
+/// Puts rules together that allow nothing more in one, until there are no such two. What is done with
+/// the same object comes together first.
+pub fn merge(rules: Vec<RuleFields>) -> Vec<RuleFields> {
+    let by_verbs = put_together(gather(rules), &|field| field == "verbs");
+    put_together(by_verbs, &|_| true)
+}
+
+fn put_together(rules: Vec<RuleFields>, may_differ: &dyn Fn(&str) -> bool) -> Vec<RuleFields> {
+    let mut merged: Vec<RuleFields> = Vec::new();
+    for rule in rules {
+        add(&mut merged, rule, may_differ);
+    }
+    merged
+}
+
+fn add(merged: &mut Vec<RuleFields>, rule: RuleFields, may_differ: &dyn Fn(&str) -> bool) {
+    let joined = merged
+        .iter()
+        .enumerate()
+        .find_map(|(at, other)| Some((at, other.join(&rule, may_differ)?)));
+    match joined {
+        // What became larger may go together with another now.
+        Some((at, both)) if both != merged[at] => {
+            merged.remove(at);
+            add(merged, both, may_differ);
+        }
+        Some(_) => {}
+        None => merged.push(rule),
+    }
+}
+
+/// Puts the parts of each capability's rules together, as the capability does.
+fn gather(rules: Vec<RuleFields>) -> Vec<RuleFields> {
+    let mut by_capability: BTreeMap<Capability, Vec<RuleFields>> = BTreeMap::new();
+    for rule in rules {
+        by_capability.entry(rule.capability).or_default().push(rule);
+    }
+    let gathered =
+        by_capability
+            .into_iter()
+            .flat_map(|(capability, parts)| match capability.description() {
+                Some(description) => (description.gather)(parts),
+                None => parts,
+            });
+    gathered.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(grant: &str) -> Vec<RuleFields> {
+        let capabilities = serde_json::from_str(grant).expect("a grant");
+        let all = Capability::ALL.into_iter();
+        all.flat_map(|c| rules_of(&capabilities, c)).collect()
+    }
+
+    fn covers(wide: &str, narrow: &str) -> bool {
+        let wide = rules(wide);
+        let narrow = rules(narrow);
+        let mut parts = narrow.iter().flat_map(RuleFields::split);
+        parts.all(|part| wide.iter().any(|rule| rule.covers(&part)))
+    }
+
+    #[test]
+    fn a_rule_covers_what_it_allows_all_of() {
+        for (wide, narrow) in [
+            (
+                r#"{"link": [{}]}"#,
+                r#"{"link": [{"kinds": ["veth"], "verbs": ["read"]}]}"#,
+            ),
+            (
+                r#"{"link": [{"namespace": "host", "names": ["veth*"]}]}"#,
+                r#"{"link": [{"namespace": "host", "names": ["veth1", "veth1*"], "kinds": ["veth"]}]}"#,
+            ),
+            (
+                r#"{"link": [{"namespace": "host"}, {"namespace": "container"}]}"#,
+                r#"{"link": [{}]}"#,
+            ),
+            (
+                r#"{"address": [{"addresses": ["10.0.0.0/8"]}]}"#,
+                r#"{"address": [{"addresses": ["10.1.0.0/16"]}]}"#,
+            ),
+            (
+                r#"{"address": [{"addresses": ["10.0.0.0/8"], "verbs": ["read"]}]}"#,
+                r#"{"address": [{"verbs": ["read"]}]}"#,
+            ),
+            (
+                r#"{"conntrack": [{"ports": ["1-100"]}]}"#,
+                r#"{"conntrack": [{"ports": [53, "60-70"]}]}"#,
+            ),
+            (
+                r#"{"sysctl": [{"keys": ["net.ipv4.conf.*.*"]}]}"#,
+                r#"{"sysctl": [{"keys": ["net.ipv4.conf.{ifname}.rp_filter"], "values": ["1"]}]}"#,
+            ),
+            (
+                r#"{"firewall": [{"families": ["inet"], "hooks": ["input", "forward"], "statements": []},
+                                 {"families": ["inet"], "statements": ["drop"], "verbs": ["write"]}]}"#,
+                r#"{"firewall": [{"families": ["inet"], "hooks": ["input"], "statements": ["drop"]}]}"#,
+            ),
+            (
+                r#"{"store": [{"directories": ["/var/lib"]}, {"files": ["/etc/a"]}]}"#,
+                r#"{"store": [{"directories": ["/var/lib/cni"], "files": ["/etc/a"]}]}"#,
+            ),
+            (r#"{"ipam": ["a", "b"]}"#, r#"{"ipam": ["b"]}"#),
+        ] {
+            assert!(covers(wide, narrow), "{wide} covers {narrow}");
+        }
+    }
+
+    #[test]
+    fn a_rule_does_not_cover_more() {
+        for (wide, narrow) in [
+            (r#"{"link": [{"kinds": ["veth"]}]}"#, r#"{"link": [{}]}"#),
+            (
+                r#"{"link": [{"names": ["veth*"]}]}"#,
+                r#"{"link": [{"names": ["*"]}]}"#,
+            ),
+            (
+                r#"{"link": [{"names": ["eth0"]}]}"#,
+                r#"{"link": [{"names": ["{ifname}"]}]}"#,
+            ),
+            (r#"{"link": [{"verbs": ["read"]}]}"#, r#"{"link": [{}]}"#),
+            (
+                r#"{"sysctl": [{"keys": ["net.ipv4.*"]}]}"#,
+                r#"{"sysctl": [{"keys": ["net.ipv4.conf.all"]}]}"#,
+            ),
+            (
+                r#"{"sysctl": [{"values": ["1"]}]}"#,
+                r#"{"sysctl": [{"values": ["0"], "verbs": ["write"]}]}"#,
+            ),
+            (
+                r#"{"address": [{"addresses": ["10.0.0.0/8"]}]}"#,
+                r#"{"address": [{"addresses": ["::ffff:10.0.0.0/104"]}]}"#,
+            ),
+            // A rule about nothing is about the plugin's own store, and not about every one.
+            (
+                r#"{"store": [{}]}"#,
+                r#"{"store": [{"directories": ["/var/lib"]}]}"#,
+            ),
+            (
+                r#"{"store": [{"directories": ["/"]}]}"#,
+                r#"{"store": [{}]}"#,
+            ),
+            (
+                r#"{"store": [{"directories": ["/etc"]}]}"#,
+                r#"{"store": [{"files": ["/etc/a"]}]}"#,
+            ),
+            (
+                r#"{"firewall": [{"hooks": ["input"], "statements": []}]}"#,
+                r#"{"firewall": [{"hooks": ["input"], "statements": ["drop"]}]}"#,
+            ),
+            // What may be said on one hook may not be on another.
+            (
+                r#"{"firewall": [{"hooks": ["input"], "statements": ["accept"]},
+                                 {"hooks": ["postrouting"], "statements": ["drop"]}]}"#,
+                r#"{"firewall": [{"hooks": ["input"], "statements": ["drop"]}]}"#,
+            ),
+            (r#"{"ipam": ["a"]}"#, r#"{"ipam": ["b"]}"#),
+        ] {
+            assert!(!covers(wide, narrow), "{wide} does not cover {narrow}");
+        }
+    }
+
+    #[test]
+    fn rules_are_put_together_where_that_allows_nothing_more() {
+        let merged = |grant: &str| -> Vec<String> {
+            let rules = merge(rules(grant));
+            rules
+                .iter()
+                .map(|rule| rule.to_json().to_string())
+                .collect()
+        };
+        let two = r#"{"link": [{"kinds": ["veth"], "verbs": ["read"]}, {"kinds": ["veth"], "verbs": ["create"]}]}"#;
+        assert_eq!(
+            merged(two),
+            [r#"{"kinds":["veth"],"verbs":["create","read"]}"#]
+        );
+        let apart = r#"{"link": [{"kinds": ["veth"], "names": ["a"]}, {"kinds": ["bridge"], "names": ["b"]}]}"#;
+        assert_eq!(merged(apart).len(), 2);
+        let absent = r#"{"link": [{"kinds": ["veth"]}, {"names": ["b"]}]}"#;
+        assert_eq!(merged(absent).len(), 2);
+    }
+
+    #[test]
+    fn what_is_split_and_put_together_is_the_rule() {
+        for grant in [
+            r#"{"link":[{"kinds":["bridge","veth"],"names":["a","b*"],"namespace":"host","verbs":["create","read"]}]}"#,
+            r#"{"firewall":[{"families":["inet"],"hooks":["input"],"namespace":"host","statements":["accept","drop"],"verbs":["read","write"]}]}"#,
+            r#"{"firewall":[{"families":["inet"],"hooks":["input"],"namespace":"host","statements":["accept"],"verbs":["read","write"]},{"families":["inet"],"hooks":["postrouting"],"namespace":"host","statements":["drop"],"verbs":["read","write"]}]}"#,
+            r#"{"route":[{"namespace":"container","tables":[100,254],"verbs":["create"]}]}"#,
+            r#"{"ipam":["a"]}"#,
+        ] {
+            let parts: Vec<RuleFields> = rules(grant).iter().flat_map(RuleFields::split).collect();
+            let merged = capabilities(&merge(parts)).expect("rules");
+            assert_eq!(
+                serde_json::to_string(&merged).expect("JSON"),
+                canonical(grant)
+            );
+        }
+    }
+
+    fn canonical(grant: &str) -> String {
+        let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
+        serde_json::to_string(&capabilities).expect("JSON")
+    }
+}

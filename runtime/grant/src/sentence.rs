@@ -1,0 +1,197 @@
+//! A rule in words. Each capability says its own; a field that it does not tell is added as it stands, so that none is
+//! hidden.
+
+use super::field::Texts;
+use super::namespace::Namespace;
+use super::operation::Verb;
+use super::rule_fields::RuleFields;
+
+/// The interface that is called `{ifname}`.
+const OWN: &str = "the interface that is asked for";
+
+/// What a rule allows: "create and change interfaces of kind bridge, on the host".
+pub fn sentence(rule: &RuleFields) -> String {
+    let Some(description) = rule.capability.description() else {
+        return String::new();
+    };
+    let mut sentence = Sentence {
+        rule,
+        told: vec!["verbs", "namespace"],
+    };
+    let what = (description.sentence)(&mut sentence);
+    let bounds = sentence.bounds();
+    let others = sentence.others();
+    format!("{what}{others}{}{bounds}", sentence.place())
+}
+
+/// The sentence about a rule, as far as it is written.
+pub struct Sentence<'a> {
+    rule: &'a RuleFields,
+    /// The fields that it has told.
+    told: Vec<&'static str>,
+}
+
+impl<'a> Sentence<'a> {
+    /// A field's values, which are told with that.
+    pub(crate) fn take(&mut self, key: &'static str) -> Option<&'a Texts> {
+        self.told.push(key);
+        self.rule.get(key)
+    }
+
+    /// Whether the rule has a verb.
+    pub(crate) fn may(&self, verb: Verb) -> bool {
+        self.rule.verbs().contains(&verb)
+    }
+
+    /// The rule's verbs.
+    pub(crate) fn all_verbs(&self) -> impl Iterator<Item = Verb> {
+        self.rule.verbs().into_iter()
+    }
+
+    /// "create and look at".
+    pub(crate) fn verbs(&self) -> String {
+        self.words_of(&self.rule.verbs())
+    }
+
+    /// The same, of these verbs.
+    pub(crate) fn words_of(&self, verbs: &[Verb]) -> String {
+        if verbs.is_empty() {
+            return "do nothing with".to_owned();
+        }
+        let all = self.rule.capability.description().into_iter();
+        let all = all.flat_map(|d| d.verbs.iter().zip(d.done));
+        let named = all.filter(|(verb, _)| verbs.contains(verb));
+        joined(named.map(|(_, word)| (*word).to_owned()).collect(), "and")
+    }
+
+    /// The values after some words; nothing where the field is left out.
+    pub(crate) fn with(&mut self, key: &'static str, before: &str) -> String {
+        self.one_of(key, before, "")
+    }
+
+    /// One of the values after some words, or the words for a field that is left out.
+    pub(crate) fn one_of(&mut self, key: &'static str, before: &str, left_out: &str) -> String {
+        match self.take(key) {
+            Some(values) => format!("{before}{}", listed(values, "or")),
+            None => left_out.to_owned(),
+        }
+    }
+
+    /// All of the values, or the words for a field that is left out.
+    pub(crate) fn all_of(&mut self, key: &'static str, left_out: &str) -> String {
+        let values = self.take(key);
+        values.map_or_else(|| left_out.to_owned(), |values| listed(values, "and"))
+    }
+
+    /// The interfaces of some names and kinds.
+    pub(crate) fn interfaces(&mut self, names: &'static str) -> String {
+        let kinds = self.take("kinds").map(|kinds| listed(kinds, "or"));
+        match (self.take(names), kinds) {
+            (Some(names), None) if is_own(names) => OWN.to_owned(),
+            (Some(names), Some(kinds)) if is_own(names) => {
+                format!("{OWN}, if it is of kind {kinds}")
+            }
+            (names, kinds) => {
+                let kinds = match kinds {
+                    Some(kinds) => format!("kind {kinds}"),
+                    None => "every kind, hardware included".to_owned(),
+                };
+                let names = names.map(|names| format!(", named {}", listed(names, "or")));
+                format!("interfaces of {kinds}{}", names.unwrap_or_default())
+            }
+        }
+    }
+
+    /// An interface of some names, whatever its kind.
+    pub(crate) fn an_interface(&mut self, names: &'static str) -> String {
+        match self.take(names) {
+            Some(names) if is_own(names) => OWN.to_owned(),
+            Some(names) => format!("an interface named {}", listed(names, "or")),
+            None => "every interface".to_owned(),
+        }
+    }
+
+    /// Over which interfaces, where that is bound.
+    pub(crate) fn over_interface(&mut self, names: &'static str) -> String {
+        match self.rule.get(names) {
+            Some(_) => format!(" over {}", self.an_interface(names)),
+            None => String::new(),
+        }
+    }
+
+    /// ", on the host and in the container".
+    pub(crate) fn place(&self) -> String {
+        let word = |namespace: &&str| match *namespace == Namespace::Host.word() {
+            true => "on the host".to_owned(),
+            false => "in the container".to_owned(),
+        };
+        let places: Vec<String> = self.rule.namespaces().iter().map(word).collect();
+        if places.is_empty() {
+            return String::new();
+        }
+        format!(", {}", joined(places, "and"))
+    }
+
+    /// Whose the interfaces must be, what of them may change, and what else of the host may be touched.
+    fn bounds(&mut self) -> String {
+        let mut text = String::new();
+        if let Some(attributes) = self.take("attributes") {
+            text += &format!(", nothing but {}", listed(attributes, "and"));
+        }
+        if let Some(owners) = self.take("owners") {
+            text += &format!(", where weir made it for {}", owned(owners));
+        }
+        if let Some(owners) = self.take("overlaps") {
+            let others = owned(owners);
+            text += &format!(", where it overlaps no route of the host but those of {others}");
+        }
+        text
+    }
+
+    /// The fields that were not told.
+    fn others(&self) -> String {
+        let fields = self.rule.fields.iter();
+        let others = fields.filter(|(key, _)| !self.told.contains(&key.as_str()));
+        let others: Vec<String> = others
+            .map(|(key, values)| format!("{key} {}", listed(values, "or")))
+            .collect();
+        if others.is_empty() {
+            return String::new();
+        }
+        format!(" with {}", joined(others, "and"))
+    }
+}
+
+fn is_own(names: &Texts) -> bool {
+    names.iter().eq(["{ifname}"])
+}
+
+fn owned(owners: &Texts) -> String {
+    let word = |owner: &String| match owner.as_str() {
+        "attachment" => "this attachment".to_owned(),
+        _ => "this network".to_owned(),
+    };
+    joined(owners.iter().map(word).collect(), "or")
+}
+
+/// `a, b and c`, of a field's values.
+pub(crate) fn listed(values: &Texts, last: &str) -> String {
+    if values.is_empty() {
+        return "nothing".to_owned();
+    }
+    joined(values.iter().cloned().collect(), last)
+}
+
+/// `a, b and c`.
+pub fn joined(mut words: Vec<String>, last: &str) -> String {
+    match words.pop() {
+        None => String::new(),
+        Some(word) if words.is_empty() => word,
+        Some(word) => format!("{} {last} {word}", words.join(", ")),
+    }
+}
+
+/// The words, each in backticks.
+pub fn quoted<T: std::fmt::Display>(words: impl IntoIterator<Item = T>) -> Vec<String> {
+    words.into_iter().map(|word| format!("`{word}`")).collect()
+}
