@@ -63,6 +63,7 @@ pub mod conntrack;
 pub mod device;
 pub mod diagnostic;
 pub mod document;
+pub mod examples;
 mod facts;
 pub mod field;
 pub mod firewall;

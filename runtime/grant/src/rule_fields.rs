@@ -197,12 +197,8 @@ impl RuleFields {
             Some(description) => (description.split)(whole),
             None => vec![whole],
         };
-        let mut rules: Vec<Self> = parts.iter().flat_map(Self::product).collect();
-        for rule in &mut rules {
-            let unused = rule.unused();
-            rule.fields
-                .retain(|field, _| !unused.contains(&field.as_str()));
-        }
+        let by_verb = parts.iter().flat_map(Self::for_each_verb);
+        let mut rules: Vec<Self> = by_verb.flat_map(|part| part.product()).collect();
         rules.sort();
         rules.dedup();
         rules
@@ -230,10 +226,29 @@ impl RuleFields {
             .collect()
     }
 
-    /// One rule for each combination of values.
+    /// One rule for each verb, with the fields that operations of the verb are matched with.
+    fn for_each_verb(&self) -> Vec<Self> {
+        let of_verb = |verb: Verb| {
+            let mut rule = self.clone().with("verbs", [verb]);
+            let unused = rule.unused();
+            rule.fields
+                .retain(|field, _| !unused.contains(&field.as_str()));
+            rule
+        };
+        self.verbs().into_iter().map(of_verb).collect()
+    }
+
+    /// One rule for each combination of values. An empty list of what only some operations have stays one.
     fn product(&self) -> Vec<Self> {
         let mut rules = vec![Self::new(self.capability)];
         for (field, values) in &self.fields {
+            if values.is_empty() && self.is_alternative(field) && !self.has_place() {
+                rules = rules
+                    .iter()
+                    .map(|rule| rule.clone().with(field, values))
+                    .collect();
+                continue;
+            }
             rules = rules
                 .iter()
                 .flat_map(|rule| values.iter().map(|v| rule.clone().with(field, [v])))

@@ -5,6 +5,7 @@
 //! log; the operation's own type reads that, and says what is wrong with it.
 
 mod complete;
+pub mod examples;
 mod field;
 pub mod function;
 mod table;

@@ -1,0 +1,170 @@
+//! What holds of the tools' answers, whatever the grant: tried with rules and operations by chance.
+
+use weir_grant::examples::{Chance, Seeded, operation, operations, rules};
+use weir_grant::firewall::Subject;
+use weir_grant::query::{Need, Query};
+use weir_grant::rule_fields::capabilities;
+use weir_grant::{Capabilities, Capability, Decision, Document, Invocation};
+
+use super::compare::compare;
+use super::lint::remarks;
+use super::suggest::{Recorded, suggest};
+
+/// Tries of each capability.
+const TRIES: u64 = 400;
+
+fn invocation() -> Invocation {
+    Invocation {
+        container_id: "c1".to_owned(),
+        ifname: "eth0".to_owned(),
+        network: "blue".to_owned(),
+    }
+}
+
+/// Tries something with each capability that has rules.
+fn each_try(try_with: impl Fn(&mut Seeded, Capability)) {
+    for capability in Capability::ALL {
+        let seeds = (0..TRIES).filter(|_| capability != Capability::Log);
+        seeds.for_each(|seed| try_with(&mut Seeded::new(seed + 1), capability));
+    }
+}
+
+/// A grant without empty lists: one matches what has nothing for its field, such as a look-up of a link that is not
+/// there, and the comparison takes it for a rule that allows nothing.
+fn grant(chance: &mut dyn Chance, capability: Capability) -> Capabilities {
+    let mut rules = rules(chance, capability);
+    rules.retain(|rule| rule.fields.values().all(|values| !values.is_empty()));
+    capabilities(&rules).unwrap_or_else(|why| panic!("{rules:?}: {why}"))
+}
+
+fn document(capabilities: &Capabilities) -> Document {
+    let capabilities = serde_json::to_value(capabilities).expect("JSON");
+    let document = serde_json::json!({
+        "apiVersion": "weir.dev/v1alpha1", "kind": "PluginGrant", "metadata": { "name": "a" },
+        "spec": { "plugin": { "name": "a" }, "networks": ["*"], "capabilities": capabilities },
+    });
+    serde_json::from_value(document).expect("a grant")
+}
+
+fn is_allowed(operation: &dyn Query, grant: &Capabilities) -> bool {
+    let decision = operation.decide(grant, &invocation());
+    matches!(decision, Decision::Allowed { .. })
+}
+
+/// Whether it depends on the hooks of the whole grant: a statement in a chain that every hook may lead to.
+fn is_anywhere(operation: &dyn Query) -> bool {
+    operation.needs().iter().any(|need| {
+        let Need::Firewall(r) = need else {
+            return false;
+        };
+        matches!(r.subject, Subject::Statement { hook: None, .. })
+    })
+}
+
+#[test]
+fn what_no_comparison_calls_possible_is_not() {
+    let is_one_compared = std::cell::Cell::new(0);
+    each_try(|chance, capability| {
+        let (first, second) = (grant(chance, capability), grant(chance, capability));
+        if !compare(&document(&first), &document(&second))
+            .possible
+            .is_empty()
+        {
+            return;
+        }
+        for operation in operations(chance, capability, 20) {
+            let only_second = is_allowed(&*operation, &second) && !is_allowed(&*operation, &first);
+            let name = operation.name();
+            assert!(
+                !only_second || is_anywhere(&*operation),
+                "{name} {}: {first:?} and {second:?}",
+                operation.arguments()
+            );
+            is_one_compared.set(is_one_compared.get() + 1);
+        }
+    });
+    assert!(is_one_compared.get() > 1000, "{}", is_one_compared.get());
+}
+
+#[test]
+fn a_rule_that_is_never_effective_can_be_taken_out() {
+    each_try(|chance, capability| {
+        let rules = rules(chance, capability);
+        let whole = capabilities(&rules).expect("rules");
+        let covered = remarks(&document(&whole), true).into_iter().find(|remark| {
+            remark.code == "never-effective" && remark.text.ends_with("allows all that it allows")
+        });
+        let name = covered.and_then(|remark| remark.rule);
+        let Some(index) =
+            name.and_then(|name| name[..name.len() - 1].split_once('[')?.1.parse().ok())
+        else {
+            return;
+        };
+        let mut rest = rules.clone();
+        rest.remove(index);
+        let rest = capabilities(&rest).expect("rules");
+        let all = operations(chance, capability, 20).into_iter();
+        for operation in all.filter(|operation| !is_anywhere(&**operation)) {
+            assert_eq!(
+                is_allowed(&*operation, &whole),
+                is_allowed(&*operation, &rest),
+                "{} {}: without {index} of {rules:?}",
+                operation.name(),
+                operation.arguments()
+            );
+        }
+    });
+}
+
+/// What is like it to a suggestion, which widens addresses to their networks and generated names to globs, has the same
+/// draft. A rule that leaves a field out, since nothing was said of it, allows all values of that.
+#[test]
+fn what_is_suggested_allows_what_was_recorded_and_nothing_else() {
+    each_try(|chance, capability| {
+        let Some(recorded) = operation(chance, capability) else {
+            return;
+        };
+        let seen = weir_grant::field::Seen {
+            invocation: &invocation(),
+            networks: &[],
+        };
+        let drafts = |operation: &dyn Query| -> Vec<_> {
+            operation
+                .needs()
+                .iter()
+                .map(|need| need.draft(&seen))
+                .collect()
+        };
+        let own = drafts(&*recorded);
+        let all = [Recorded {
+            invocation: invocation(),
+            operation: recorded,
+        }];
+        let suggested = suggest(&all, &[]).expect("rules");
+        let recorded = &*all[0].operation;
+        let told = !suggested.without_rule.is_empty();
+        assert!(
+            told || is_allowed(recorded, &suggested.capabilities),
+            "{} {}: {suggested:?}",
+            recorded.name(),
+            recorded.arguments()
+        );
+        for other in operations(chance, capability, 20) {
+            let is_like = |draft| {
+                own.iter()
+                    .any(|own: &weir_grant::rule_fields::Draft| own.rule.covers(draft))
+            };
+            let parts = drafts(&*other);
+            let is_open = own.iter().chain(&parts).any(|draft| !draft.open.is_empty());
+            assert!(
+                is_open
+                    || !is_allowed(&*other, &suggested.capabilities)
+                    || parts.iter().all(|draft| is_like(&draft.rule)),
+                "{} {} by {suggested:?}, made from {}",
+                other.name(),
+                other.arguments(),
+                recorded.arguments()
+            );
+        }
+    });
+}
