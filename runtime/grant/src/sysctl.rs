@@ -133,7 +133,7 @@ rule! {
         owners: Owners = Has::if_any(r.owner.as_deref()), only_for(&[Verb::Write]), never_suggested();
         /// Values that may be written, exactly.
         values: Exact = Has::if_any(r.value.as_deref()), only_for(&[Verb::Write]),
-            left_out("any-value", "it may set these parameters of the host to anything"), as_is_usual();
+            left_out("any-value", "it may set these parameters of the host to anything"), usually_left_out();
     } {
         fn sentence(rule: &mut Sentence<'_>) -> String {
             let keys = rule.all_of("keys", "every parameter below net.");

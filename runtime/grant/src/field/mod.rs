@@ -196,7 +196,7 @@ impl Field {
     }
 
     /// Says that many plugins need it so.
-    pub(crate) const fn as_is_usual(mut self) -> Self {
+    pub(crate) const fn usually_left_out(mut self) -> Self {
         if let Some(left_out) = &mut self.left_out {
             left_out.is_usual = true;
         }
