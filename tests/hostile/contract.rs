@@ -143,9 +143,9 @@ fn of_ipam() -> Vec<Value> {
 
 fn unsupported() -> Vec<Value> {
     let functions = [
-        "rule.add",
-        "rule.delete",
-        "rule.list",
+        "policy-rule.add",
+        "policy-rule.delete",
+        "policy-rule.list",
         "device.by-link",
         "device.by-pci-address",
         "device.by-kernel-path",

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use weir_grant::link::LinkFacts;
 use weir_grant::{
-    Capabilities, Capability, Decision, Invocation, Namespace, Operation, Rule, Section, decide,
+    Capabilities, Capability, Decision, Invocation, Namespace, Operation, Section, VerbSet, decide,
 };
 
 use crate::audit::{Audit, Pending};

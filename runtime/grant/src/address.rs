@@ -7,16 +7,17 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::facts::{LinkFacts, names_links};
-use super::field::declare::rule;
 use super::field::types::{InNamespace, Kinds, LinkNames, Overlaps, Owners};
-use super::field::words::words;
 use super::field::{
     Has::{self, One},
     Networks,
 };
-use super::operation::{Operation, Verb};
+use super::operation::Operation;
 use super::overlap::Overlap;
-use super::sentence::Sentence;
+use super::rule::Sentence;
+use super::rule::declare::rule;
+use super::verb::Verb;
+use super::word::words;
 
 /// Adds an address to a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

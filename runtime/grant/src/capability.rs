@@ -1,27 +1,24 @@
-//! The capabilities, and where each has its rules: this is the one list of them.
+//! What is made from the list of capabilities, which is in the crate's root: their words, the rules that a grant has for
+//! each, and what an operation needs of them.
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
-use super::field::Seen;
-use super::operation::{Invocation, Rule};
-use super::rule_fields::{Description, Draft};
-use super::{
-    address, conntrack, device, firewall, firewalld, ipam, link, native, neighbour, packet, route,
-    rule, store, sysctl, traffic,
-};
+use super::invocation::Invocation;
+use super::native::{self, NativePlugin};
+use super::rule::{Listed, Rule};
+use super::{Capabilities, Capability, Need};
 
 /// Declares the capabilities of the contract, in its order: those that have rules, and the one that needs none.
 macro_rules! capabilities {
     (
-        $($(#[$doc:meta])* $variant:ident, $word:literal, $module:ident: $rule:ty;)*
+        $($(#[$doc:meta])* $variant:ident, $word:literal $(once $old:literal)?, $module:ident: $rule:ty;)*
         => without rules $free:ident, $free_word:literal;
+        => configured $native:ty;
     ) => {
         /// One family of host functions, and the key of its rules in a grant.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         pub enum Capability {
-            $(#[serde(rename = $word)] $variant,)*
+            $(#[serde(rename = $word $(, alias = $old)?)] $variant,)*
             #[serde(rename = $free_word)] $free,
             /// Not one of a plugin's: weir's own, by its own configuration. No grant has it.
             #[serde(rename = "native")]
@@ -36,6 +33,9 @@ macro_rules! capabilities {
             pub const RECORDED: [Self; Self::Native as usize + 1] =
                 [$(Self::$variant,)* Self::$free, Self::Native];
 
+            /// Words that a capability had before, and the one that it has now. They are still read.
+            pub(crate) const FORMER_WORDS: &'static [(&'static str, &'static str)] = &[$($(($old, $word),)?)*];
+
             /// The word: interface of the contract, key of a grant, field of the audit log.
             pub fn word(self) -> &'static str {
                 match self {
@@ -46,24 +46,24 @@ macro_rules! capabilities {
             }
 
             /// What its rules are made of; none for the one that needs none.
-            pub fn description(self) -> Option<&'static Description> {
+            pub fn description(self) -> Option<&'static $crate::rule::Description> {
                 match self {
-                    $(Self::$variant => Some(&<$rule as Rule>::DESCRIPTION),)*
+                    $(Self::$variant => Some(&<$rule as $crate::rule::Rule>::DESCRIPTION),)*
                     Self::$free => None,
-                    Self::Native => Some(&<native::NativePlugin as Rule>::DESCRIPTION),
+                    Self::Native => Some(&<$native as $crate::rule::Rule>::DESCRIPTION),
                 }
             }
         }
 
         /// The rules, capability by capability. An absent capability allows nothing.
-        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(deny_unknown_fields, default)]
         #[cfg_attr(test, derive(schemars::JsonSchema))]
         pub struct Capabilities {
-            $($(#[$doc])* #[serde(skip_serializing_if = "Vec::is_empty")] pub $module: Vec<$rule>,)*
+            $($(#[$doc])* #[serde(rename = $word $(, alias = $old)?, skip_serializing_if = "Vec::is_empty")] pub $module: Vec<$rule>,)*
             /// What weir's own configuration lists. A document cannot have it.
             #[serde(skip)]
-            pub native: Vec<native::NativePlugin>,
+            pub native: Vec<$native>,
         }
 
         impl Capabilities {
@@ -77,7 +77,7 @@ macro_rules! capabilities {
             }
         }
 
-        $(impl Listed for $rule {
+        $(impl $crate::rule::Listed for $rule {
             fn of(capabilities: &Capabilities) -> &[Self] {
                 &capabilities.$module
             }
@@ -87,7 +87,7 @@ macro_rules! capabilities {
         #[derive(Clone, Debug, PartialEq)]
         pub enum Need {
             $($variant($module::Requirement),)*
-            Native(native::Requirement),
+            Native(<$native as $crate::rule::Rule>::Requirement),
         }
 
         $(impl From<$module::Requirement> for Need {
@@ -98,65 +98,34 @@ macro_rules! capabilities {
 
         impl Need {
             /// Whether rules of the grant meet it, by the rules' own matching.
-            pub fn is_met(&self, capabilities: &Capabilities, invocation: &Invocation) -> bool {
+            pub fn is_met(&self, capabilities: &Capabilities, invocation: &$crate::Invocation) -> bool {
                 match self {
-                    $(Self::$variant(r) => is_met::<$rule>(capabilities, r, invocation),)*
-                    Self::Native(r) => is_met::<native::NativePlugin>(capabilities, r, invocation),
+                    $(Self::$variant(r) => $crate::capability::is_met::<$rule>(capabilities, r, invocation),)*
+                    Self::Native(r) => $crate::capability::is_met::<$native>(capabilities, r, invocation),
                 }
             }
 
             /// Drafts the rule that allows it.
-            pub fn draft(&self, seen: &Seen<'_>) -> Draft {
+            pub fn draft(&self, seen: &$crate::field::Seen<'_>) -> $crate::rule::Draft {
                 match self {
-                    $(Self::$variant(r) => <$rule>::draft(r, seen),)*
-                    Self::Native(r) => native::NativePlugin::draft(r, seen),
+                    $(Self::$variant(r) => <$rule as $crate::rule::Rule>::draft(r, seen),)*
+                    Self::Native(r) => <$native as $crate::rule::Rule>::draft(r, seen),
                 }
             }
         }
 
-        impl fmt::Display for Need {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for Need {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 match self {
-                    $(Self::$variant(requirement) => requirement.fmt(f),)*
-                    Self::Native(requirement) => requirement.fmt(f),
+                    $(Self::$variant(requirement) => std::fmt::Display::fmt(requirement, f),)*
+                    Self::Native(requirement) => std::fmt::Display::fmt(requirement, f),
                 }
             }
         }
     };
 }
 
-capabilities! {
-    /// Network devices.
-    Link, "link", link: link::LinkRule;
-    /// IP addresses of links.
-    Address, "address", address: address::AddressRule;
-    /// Routes.
-    Route, "route", route: route::RouteRule;
-    /// Policy routing rules. In the contract, and not carried out by this version: what a rule allows is answered
-    /// `unsupported`.
-    Rule, "rule", rule: rule::RuleRule;
-    /// ARP and ND entries, and announcements on the wire.
-    Neighbour, "neighbour", neighbour: neighbour::NeighbourRule;
-    /// Queueing disciplines, classes and filters of links.
-    Traffic, "traffic", traffic: traffic::TrafficRule;
-    /// Chains, rules and sets of the plugin's own nftables tables.
-    Firewall, "firewall", firewall: firewall::FirewallRule;
-    /// The zones of firewalld, where it runs.
-    Firewalld, "firewalld", firewalld: firewalld::FirewalldRule;
-    /// Entries of the connection tracking table.
-    Conntrack, "conntrack", conntrack: conntrack::ConntrackRule;
-    /// Kernel parameters below `net.`.
-    Sysctl, "sysctl", sysctl: sysctl::SysctlRule;
-    /// The plugin's state on disk.
-    Store, "store", store: store::StoreRule;
-    /// The hardware behind a link of `host`. In the contract, and not carried out by this version.
-    Device, "device", device: device::DeviceRule;
-    /// Sockets bound to one link of `container`. In the contract, and not carried out by this version.
-    Packet, "packet", packet: packet::PacketRule;
-    /// Names of IPAM plugins that it may run.
-    Ipam, "ipam", ipam: String;
-    => without rules Log, "log";
-}
+pub(crate) use capabilities;
 
 impl Capability {
     /// The contract's capability of that word.
@@ -167,7 +136,7 @@ impl Capability {
     /// Whether this version of weir carries the capability's operations out. The others are part
     /// of the contract and answer `unsupported`.
     pub fn is_implemented(self) -> bool {
-        !matches!(self, Self::Rule | Self::Device | Self::Packet)
+        !matches!(self, Self::PolicyRule | Self::Device | Self::Packet)
     }
 }
 
@@ -177,13 +146,7 @@ impl fmt::Display for Capability {
     }
 }
 
-/// A rule that has its list in a grant.
-pub trait Listed: Sized {
-    /// This capability's rules of a grant.
-    fn of(capabilities: &Capabilities) -> &[Self];
-}
-
-impl Listed for native::NativePlugin {
+impl Listed for NativePlugin {
     fn of(capabilities: &Capabilities) -> &[Self] {
         &capabilities.native
     }
@@ -195,7 +158,7 @@ impl From<native::Requirement> for Need {
     }
 }
 
-fn is_met<R: Rule>(
+pub(crate) fn is_met<R: Rule>(
     capabilities: &Capabilities,
     requirement: &R::Requirement,
     invocation: &Invocation,
@@ -228,6 +191,18 @@ mod tests {
                     "{other} of a grant for {capability}"
                 );
             }
+        }
+    }
+    /// Grants and records from before policy rules were called so are read on.
+    #[test]
+    fn a_former_word_is_still_read() {
+        for word in ["rule", "policy-rule"] {
+            let grant = format!(r#"{{"{word}": [{{"tables": [100]}}]}}"#);
+            let grant: Capabilities = serde_json::from_str(&grant).expect("a grant");
+            let rules = serde_json::to_string(&grant).expect("JSON");
+            assert_eq!(rules, r#"{"policy-rule":[{"tables":[100]}]}"#);
+            let recorded: Capability = serde_json::from_str(&format!("\"{word}\"")).expect("one");
+            assert_eq!(recorded, Capability::PolicyRule);
         }
     }
 }

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::address::Family;
 use super::field::Has::{self, One};
-use super::field::declare::rule;
 use super::field::types::{InNamespace, Ranges, Words};
-use super::field::words::words;
 use super::namespace::Namespace;
-use super::operation::{Operation, Verb};
-use super::sentence::Sentence;
+use super::operation::Operation;
+use super::rule::Sentence;
+use super::rule::declare::rule;
+use super::verb::Verb;
+use super::word::words;
 
 words! {
     /// A transport protocol that has ports.
@@ -132,8 +133,9 @@ impl fmt::Display for Requirement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::document::Capabilities;
-    use super::super::operation::{Decision, Invocation, decide};
+    use super::super::Capabilities;
+    use super::super::invocation::Invocation;
+    use super::super::operation::{Decision, decide};
     use super::super::pattern::Range;
     use super::*;
 

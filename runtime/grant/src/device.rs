@@ -5,10 +5,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::field::Has;
-use super::field::declare::rule;
 use super::field::types::Globs;
-use super::operation::{Operation, Verb};
-use super::sentence::Sentence;
+use super::operation::Operation;
+use super::rule::Sentence;
+use super::rule::declare::rule;
+use super::verb::Verb;
 
 /// Reads the device behind a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,8 +135,9 @@ impl fmt::Display for Requirement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::document::Capabilities;
-    use super::super::operation::{Decision, Invocation, decide};
+    use super::super::Capabilities;
+    use super::super::invocation::Invocation;
+    use super::super::operation::{Decision, decide};
     use super::*;
 
     const NICS: &str = r#"{"device": [

@@ -6,7 +6,7 @@ use bytesize::ByteSize;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use super::capability::Capabilities;
+use super::Capabilities;
 use super::pattern::Pattern;
 pub use super::plugin::{Digest, PluginReference};
 use super::quantity::{MOST_TIME, Size, Time};

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::namespace::Namespace;
 
+/// `IFNAMSIZ` without the NUL at its end.
+const LONGEST_NAME: usize = 15;
+
 /// What the kernel says that a link is. The host looks it up before it asks the gate, and the kernel
 /// layer acts on the index, so that a name cannot change its meaning in between.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,14 +95,30 @@ impl fmt::Display for LinkFacts {
     }
 }
 
+/// Why this is not a link's name. The kernel refuses most of these itself. It must not see a `%`, which it would replace
+/// by a number, nor a NUL, at which it would stop reading: a grant allows the name as it is written.
+pub fn flaw_of_name(name: &str) -> Option<String> {
+    let forbidden = |c: char| c.is_whitespace() || c.is_control() || "/:%".contains(c);
+    let is_dots = matches!(name, "." | "..");
+    let is_wrong =
+        name.is_empty() || name.len() > LONGEST_NAME || name.contains(forbidden) || is_dots;
+    is_wrong.then(|| {
+        format!(
+            "`{}` is not a link's name: 1 to {LONGEST_NAME} bytes without spaces, `/`, `:` and `%`, \
+             and neither `.` nor `..`",
+            name.escape_debug()
+        )
+    })
+}
+
 /// Tells of an operation which of its fields are the links that it names.
 macro_rules! names_links {
     ($($field:ident),+) => {
-        fn links(&self) -> Vec<&$crate::link::LinkFacts> {
+        fn links(&self) -> Vec<&$crate::facts::LinkFacts> {
             vec![$(&self.$field),+]
         }
 
-        fn links_mut(&mut self) -> Vec<&mut $crate::link::LinkFacts> {
+        fn links_mut(&mut self) -> Vec<&mut $crate::facts::LinkFacts> {
             vec![$(&mut self.$field),+]
         }
     };

@@ -6,11 +6,12 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::field::declare::rule;
 use super::field::types::Globs;
 use super::field::{Has, Networks};
-use super::operation::{Operation, Verb};
-use super::sentence::Sentence;
+use super::operation::Operation;
+use super::rule::Sentence;
+use super::rule::declare::rule;
+use super::verb::Verb;
 
 /// Asks whether firewalld runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,8 +137,9 @@ impl fmt::Display for Requirement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::document::Capabilities;
-    use super::super::operation::{Decision, Invocation, decide};
+    use super::super::Capabilities;
+    use super::super::invocation::Invocation;
+    use super::super::operation::{Decision, decide};
     use super::*;
 
     const PODS: &str = r#"{"firewalld": [{

@@ -5,12 +5,15 @@ use std::fmt;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::capability::Capability;
+use super::Capability;
 use super::field::{Field, FieldType, Flaw, Has, Seen, Texts};
-use super::operation::{Invocation, Matched, Miss, Operation, Rule, Verb};
+use super::invocation::Invocation;
+use super::operation::Operation;
 use super::pattern::is_glob;
-use super::rule_fields::Draft;
-use super::sentence::Sentence;
+use super::rule::Draft;
+use super::rule::Sentence;
+use super::rule::{Matched, Miss, Rule};
+use super::verb::{Verb, VerbSet};
 
 /// Runs one command of an IPAM plugin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -88,12 +91,15 @@ impl FieldType for PluginNames {
     }
 }
 
-/// `ipam:` in a grant is a list of names.
-impl Rule for String {
-    type Requirement = Requirement;
+impl VerbSet for String {
     const CAPABILITY: Capability = Capability::Ipam;
     const VERBS: &'static [Verb] = &[Verb::Run];
     const VERB_WORDS: &'static [&'static str] = &[Verb::Run.word()];
+}
+
+/// `ipam:` in a grant is a list of names.
+impl Rule for String {
+    type Requirement = Requirement;
     const DONE: &'static [&'static str] = &["run"];
     const FIELDS: &'static [Field] = &[Field::new::<PluginNames>("name")];
     const IS_NAME: bool = true;

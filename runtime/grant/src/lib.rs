@@ -58,7 +58,8 @@
 //! ```
 
 pub mod address;
-pub mod capability;
+mod capability;
+pub mod chance;
 pub mod conntrack;
 pub mod device;
 pub mod diagnostic;
@@ -69,6 +70,7 @@ pub mod field;
 pub mod firewall;
 pub mod firewalld;
 pub mod flow;
+mod invocation;
 pub mod ipam;
 pub mod link;
 mod namespace;
@@ -81,26 +83,67 @@ pub mod own;
 pub mod owner;
 pub mod packet;
 pub mod pattern;
+pub mod phrase;
 pub mod plugin;
+pub mod policy_rule;
 mod quantity;
 pub mod query;
 pub mod reading;
 pub mod route;
 pub mod rule;
-pub mod rule_fields;
 #[cfg(test)]
 mod schema;
 pub mod section;
-pub mod sentence;
 pub mod size;
 mod spell;
 pub mod store;
 pub mod sysctl;
 pub mod traffic;
+mod verb;
+mod word;
 
-pub use capability::{Capabilities, Capability};
 pub use document::{Document, Limits};
+pub use invocation::Invocation;
 pub use namespace::Namespace;
-pub use operation::{Closest, Decision, Invocation, Operation, Rule, Verb, decide};
+pub use operation::{Closest, Decision, Operation, decide};
 pub use overlap::Overlap;
+pub use rule::Rule;
 pub use section::Section;
+pub use verb::{Verb, VerbSet};
+
+use capability::capabilities;
+
+// This is the one list of the capabilities.
+capabilities! {
+    /// Network devices.
+    Link, "link", link: link::LinkRule;
+    /// IP addresses of links.
+    Address, "address", address: address::AddressRule;
+    /// Routes.
+    Route, "route", route: route::RouteRule;
+    /// Policy routing rules. In the contract, and not carried out by this version: what a rule allows is answered
+    /// `unsupported`.
+    PolicyRule, "policy-rule" once "rule", policy_rule: policy_rule::PolicyRuleRule;
+    /// ARP and ND entries, and announcements on the wire.
+    Neighbour, "neighbour", neighbour: neighbour::NeighbourRule;
+    /// Queueing disciplines, classes and filters of links.
+    Traffic, "traffic", traffic: traffic::TrafficRule;
+    /// Chains, rules and sets of the plugin's own nftables tables.
+    Firewall, "firewall", firewall: firewall::FirewallRule;
+    /// The zones of firewalld, where it runs.
+    Firewalld, "firewalld", firewalld: firewalld::FirewalldRule;
+    /// Entries of the connection tracking table.
+    Conntrack, "conntrack", conntrack: conntrack::ConntrackRule;
+    /// Kernel parameters below `net.`.
+    Sysctl, "sysctl", sysctl: sysctl::SysctlRule;
+    /// The plugin's state on disk.
+    Store, "store", store: store::StoreRule;
+    /// The hardware behind a link of `host`. In the contract, and not carried out by this version.
+    Device, "device", device: device::DeviceRule;
+    /// Sockets bound to one link of `container`. In the contract, and not carried out by this version.
+    Packet, "packet", packet: packet::PacketRule;
+    /// Names of IPAM plugins that it may run.
+    Ipam, "ipam", ipam: String;
+    => without rules Log, "log";
+    => configured native::NativePlugin;
+}

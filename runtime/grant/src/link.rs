@@ -7,15 +7,18 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use self::state::{Details, Link, LinkReference, OperState, Peer, Port};
-pub use super::facts::LinkFacts;
 use super::facts::names_links;
+pub use super::facts::{LinkFacts, flaw_of_name};
 use super::field::Has::{self, One};
-use super::field::declare::rule;
 use super::field::types::{AllOf, InNamespace, Kinds, LinkNames, Owners};
-use super::field::words::words;
+use super::invocation::Invocation;
 use super::namespace::Namespace;
-use super::operation::{Invocation, Operation, Rule, Verb};
-use super::sentence::Sentence;
+use super::operation::Operation;
+use super::rule::Rule;
+use super::rule::Sentence;
+use super::rule::declare::rule;
+use super::verb::Verb;
+use super::word::words;
 
 /// A link-layer address, printed as `aa:bb:cc:dd:ee:ff`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -574,25 +577,6 @@ impl Operation for Move {
     }
 
     names_links!(link);
-}
-
-/// `IFNAMSIZ` without the NUL at its end.
-const LONGEST_NAME: usize = 15;
-
-/// Why this is not a link's name. The kernel refuses most of these itself. It must not see a `%`, which it would replace
-/// by a number, nor a NUL, at which it would stop reading: a grant allows the name as it is written.
-pub fn flaw_of_name(name: &str) -> Option<String> {
-    let forbidden = |c: char| c.is_whitespace() || c.is_control() || "/:%".contains(c);
-    let is_dots = matches!(name, "." | "..");
-    let is_wrong =
-        name.is_empty() || name.len() > LONGEST_NAME || name.contains(forbidden) || is_dots;
-    is_wrong.then(|| {
-        format!(
-            "`{}` is not a link's name: 1 to {LONGEST_NAME} bytes without spaces, `/`, `:` and `%`, \
-             and neither `.` nor `..`",
-            name.escape_debug()
-        )
-    })
 }
 
 /// The longest alias in bytes: `IFALIASZ` without the NUL at its end.

@@ -1,6 +1,6 @@
 //! The network namespaces of an operation.
 
-use super::field::words::words;
+use super::word::words;
 
 words! {
     /// The two network namespaces that exist for a plugin.

@@ -8,15 +8,18 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::capability::Capability;
+use super::Capability;
 use super::field::types::Exact;
 use super::field::{Field, Has, Seen};
-use super::operation::{Invocation, Matched, Miss, Operation, Rule, Verb};
+use super::invocation::Invocation;
+use super::operation::Operation;
 use super::pattern::{Directory, Pattern};
 use super::plugin::{Digest, plugin_name};
 use super::quantity::{MOST_TIME, Time};
-use super::rule_fields::Draft;
-use super::sentence::Sentence;
+use super::rule::Draft;
+use super::rule::Sentence;
+use super::rule::{Matched, Miss, Rule};
+use super::verb::{Verb, VerbSet};
 
 /// Runs one command of a native plugin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,11 +85,14 @@ impl NativePlugin {
     }
 }
 
-impl Rule for NativePlugin {
-    type Requirement = Requirement;
+impl VerbSet for NativePlugin {
     const CAPABILITY: Capability = Capability::Native;
     const VERBS: &'static [Verb] = &[Verb::Run];
     const VERB_WORDS: &'static [&'static str] = &[Verb::Run.word()];
+}
+
+impl Rule for NativePlugin {
+    type Requirement = Requirement;
     const DONE: &'static [&'static str] = &["run"];
     /// What would be listed, which is no rule of a grant.
     const FIELDS: &'static [Field] = &[Field::new::<Exact>("name"), Field::new::<Exact>("digest")];
@@ -134,7 +140,7 @@ impl Default for NativeLimits {
 
 #[cfg(test)]
 mod tests {
-    use super::super::document::Capabilities;
+    use super::super::Capabilities;
     use super::super::operation::{Decision, decide};
     use super::*;
 

@@ -8,15 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use super::address::Family;
 use super::facts::{LinkFacts, names_links};
-use super::field::declare::rule;
 use super::field::types::{InNamespace, LinkNames, Owners};
 use super::field::{
     Has::{self, One},
     Networks,
 };
 use super::link::Mac;
-use super::operation::{Operation, Verb};
-use super::sentence::Sentence;
+use super::operation::Operation;
+use super::rule::Sentence;
+use super::rule::declare::rule;
+use super::verb::Verb;
 
 /// The state of an entry: `NUD_*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

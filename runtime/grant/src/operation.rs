@@ -4,44 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use super::capability::Capability;
-use super::capability::{Capabilities, Listed};
+use super::Capabilities;
 use super::facts::LinkFacts;
-use super::field::words::words;
-use super::field::{Field, FieldType, Has, Seen};
-use super::rule_fields::{Description, Draft, RuleFields};
+use super::invocation::Invocation;
+use super::rule::{Listed, Miss, Rule};
 use super::section::Section;
-use super::sentence::Sentence;
-
-words! {
-    /// What an operation does to its object.
-    pub enum Verb {
-        Create = "create",
-        Read = "read",
-        Update = "update",
-        Delete = "delete",
-        Write = "write",
-        Announce = "announce",
-        Open = "open",
-        Run = "run",
-    }
-}
-
-impl Verb {
-    /// Whether the verb leaves everything as it was. Reads are audited on request only.
-    pub fn is_read(self) -> bool {
-        self == Self::Read
-    }
-}
-
-/// This invocation's values for the placeholders of a grant: `{ifname}`, `{network}`,
-/// `{containerid}`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Invocation {
-    pub container_id: String,
-    pub ifname: String,
-    pub network: String,
-}
+use super::verb::{Verb, VerbSet};
 
 /// One request of a plugin to a capability, as plain data.
 ///
@@ -74,119 +42,6 @@ pub trait Operation: Clone + Serialize {
     /// The same, to be replaced.
     fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
         Vec::new()
-    }
-}
-
-/// One rule of a grant. [`rule!`](super::field::declare) implements it.
-pub trait Rule: Listed + 'static {
-    /// One object that an operation touches, and how.
-    type Requirement: fmt::Display + Clone;
-
-    const CAPABILITY: Capability;
-
-    /// What the capability's operations do: the verbs that a rule may name.
-    const VERBS: &'static [Verb];
-
-    /// The verbs' words in a document.
-    const VERB_WORDS: &'static [&'static str];
-
-    /// The verbs' words in a sentence.
-    const DONE: &'static [&'static str];
-
-    /// The fields that a rule may have.
-    const FIELDS: &'static [Field];
-
-    /// Whether a rule is a name alone, and no mapping.
-    const IS_NAME: bool = false;
-
-    /// The same, for the tools.
-    const DESCRIPTION: Description = Description::of::<Self>();
-
-    /// What a requirement comes to under a grant's rules: itself, unless one that says less must be
-    /// allowed in each way in which it can come about. Each of these is met by one rule.
-    fn spread(_rules: &[Self], requirement: Self::Requirement) -> Vec<Self::Requirement> {
-        vec![requirement]
-    }
-
-    /// The first field of the rule that does not match, or none when the rule allows it.
-    fn miss(&self, requirement: &Self::Requirement, invocation: &Invocation) -> Option<Miss>;
-
-    /// Drafts the rule that allows a requirement.
-    fn draft(requirement: &Self::Requirement, seen: &Seen<'_>) -> Draft;
-
-    /// Says in words what a rule allows. Fields that are not told are added as they stand.
-    fn sentence(rule: &mut Sentence<'_>) -> String;
-
-    /// Splits a rule that allows several sorts of operations, each with fields of its own, into one for each sort.
-    fn split(rule: RuleFields) -> Vec<RuleFields> {
-        vec![rule]
-    }
-
-    /// Puts what `split` has made together again.
-    fn gather(parts: Vec<RuleFields>) -> Vec<RuleFields> {
-        parts
-    }
-}
-
-/// The field in which a rule missed. Later fields in a rule are closer misses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Miss {
-    /// How many fields of the rule matched before this one.
-    pub matched: usize,
-    /// The field's key in the document.
-    pub field: &'static str,
-}
-
-/// Matches a rule's fields in order.
-#[derive(Default)]
-pub struct Matched {
-    count: usize,
-    miss: Option<Miss>,
-}
-
-impl Matched {
-    /// Matches a field with what an operation has for it.
-    pub(crate) fn field<T: FieldType>(
-        self,
-        key: &'static str,
-        values: Option<&T::Values>,
-        has: Has<T::Fact<'_>>,
-        invocation: &Invocation,
-    ) -> Self {
-        match (values, has) {
-            (_, Has::Nothing) => self.and(key, true),
-            // A rule that lists others is closer than one that has no list.
-            (None, Has::One(_)) if !T::LEFT_OUT_IS_ALL => self.and(key, false),
-            (None, _) => self.and(key, true),
-            (Some(_), Has::Anything) => self.and(key, false),
-            (Some(values), Has::One(fact)) => {
-                let listed = match T::LEFT_OUT_IS_ALL {
-                    true => self,
-                    false => self.and(key, true),
-                };
-                listed.and(key, T::matches(values, fact, invocation))
-            }
-        }
-    }
-
-    /// Notes a field, and whether it matches.
-    pub(crate) fn and(mut self, field: &'static str, matches: bool) -> Self {
-        if self.miss.is_none() {
-            if matches {
-                self.count += 1;
-            } else {
-                self.miss = Some(Miss {
-                    matched: self.count,
-                    field,
-                });
-            }
-        }
-        self
-    }
-
-    /// The first field that did not match.
-    pub fn miss(self) -> Option<Miss> {
-        self.miss
     }
 }
 

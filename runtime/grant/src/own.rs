@@ -6,11 +6,11 @@ use super::address::AddressRule;
 use super::firewall::FirewallRule;
 use super::link::{Attribute, LinkRule};
 use super::namespace::Namespace;
-use super::operation::Verb;
 use super::owner::Owner;
 use super::pattern::Pattern;
 use super::route::{MAIN_TABLE, RouteRule};
 use super::sysctl::SysctlRule;
+use super::verb::Verb;
 
 /// Whose the records of such operations are; no plugin can have the name.
 pub const NAME: &str = "weir";
@@ -75,7 +75,8 @@ fn pattern(text: &str) -> Pattern {
 
 #[cfg(test)]
 mod tests {
-    use super::super::operation::{Decision, Invocation, Operation, decide};
+    use super::super::invocation::Invocation;
+    use super::super::operation::{Decision, Operation, decide};
     use super::super::{address, link::LinkFacts, route, sysctl};
     use super::*;
 

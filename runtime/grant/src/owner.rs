@@ -2,8 +2,8 @@
 
 use weir_cni::owner::{is_of_attachment, is_of_network};
 
-use super::field::words::words;
-use super::operation::Invocation;
+use super::invocation::Invocation;
+use super::word::words;
 
 words! {
     /// One answer. What is the attachment's is the network's as well.

@@ -5,12 +5,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::field::Has::{self, One};
-use super::field::declare::rule;
 use super::field::types::{LinkNames, Ranges, Words};
-use super::field::words::words;
 use super::namespace::Namespace;
-use super::operation::{Operation, Verb};
-use super::sentence::Sentence;
+use super::operation::Operation;
+use super::rule::Sentence;
+use super::rule::declare::rule;
+use super::verb::Verb;
+use super::word::words;
 
 words! {
     /// What a socket speaks.
@@ -165,8 +166,10 @@ impl fmt::Display for Requirement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::document::Capabilities;
-    use super::super::operation::{Decision, Invocation, Rule, decide};
+    use super::super::Capabilities;
+    use super::super::invocation::Invocation;
+    use super::super::operation::{Decision, decide};
+    use super::super::rule::Rule;
     use super::*;
 
     const DHCP: &str = r#"{"packet": [

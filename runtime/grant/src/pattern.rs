@@ -10,7 +10,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::diagnostic::choice;
-use super::operation::Invocation;
+use super::invocation::Invocation;
 
 /// A glob (`*`, `?`, `[a-z]`) in which `{ifname}`, `{network}` and `{containerid}` stand for this
 /// invocation's values, taken literally.

@@ -6,9 +6,11 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::capability::Capabilities;
-pub use super::capability::Need;
-use super::operation::{Decision, Invocation, Operation, Rule, decide};
+use super::Capabilities;
+pub use super::Need;
+use super::invocation::Invocation;
+use super::operation::{Decision, Operation, decide};
+use super::rule::Rule;
 
 /// An operation of some capability.
 pub trait Query {

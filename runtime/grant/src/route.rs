@@ -8,16 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use super::address::Family;
 use super::facts::LinkFacts;
-use super::field::declare::rule;
 use super::field::types::{InNamespace, LinkNames, Numbers, Overlaps, Owners};
 use super::field::{
     Has::{self, One},
     Networks,
 };
 use super::namespace::Namespace;
-use super::operation::{Operation, Verb};
+use super::operation::Operation;
 use super::overlap::Overlap;
-use super::sentence::Sentence;
+use super::rule::Sentence;
+use super::rule::declare::rule;
+use super::verb::Verb;
 
 /// The kernel's main routing table.
 pub const MAIN_TABLE: u32 = 254;
@@ -353,8 +354,9 @@ impl fmt::Display for Requirement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::document::Capabilities;
-    use super::super::operation::{Decision, Invocation, decide};
+    use super::super::Capabilities;
+    use super::super::invocation::Invocation;
+    use super::super::operation::{Decision, decide};
     use super::*;
 
     fn list() -> List {

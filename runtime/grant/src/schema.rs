@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::document::{Digest, Document};
 use super::field::{Networks, Verbs};
-use super::operation::Rule;
 use super::pattern::{Directory, File, Pattern, Range};
 use super::quantity::{Size, Time};
+use super::rule::Rule;
 
 /// Set to write the published copy instead of comparing it.
 const UPDATE: &str = "UPDATE_SCHEMA";

@@ -1,7 +1,7 @@
 //! Names of links and keys of parameters as a grant would have them.
 
+use super::invocation::Invocation;
 use super::namespace::Namespace;
-use super::operation::Invocation;
 
 /// From here on a name's last hexadecimal digits are generated: weir and the reference plugins make
 /// eight and more. Names that people choose end in fewer, and some of those are words: `br-facade`.

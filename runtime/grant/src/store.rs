@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::field::Has::{self, One};
-use super::field::declare::rule;
 use super::field::types::{Directories, Files, Place};
-use super::operation::{Operation, Verb};
+use super::operation::Operation;
 use super::pattern::is_plain;
-use super::rule_fields::RuleFields;
-use super::sentence::{Sentence, joined, listed};
+use super::phrase::joined;
+use super::rule::RuleFields;
+use super::rule::declare::rule;
+use super::rule::{Sentence, listed};
+use super::verb::Verb;
 
 /// A store: weir's own place for this plugin and network, or a network's directory somewhere else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -349,8 +351,9 @@ impl fmt::Display for Requirement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::document::Capabilities;
-    use super::super::operation::{Decision, Invocation, decide};
+    use super::super::Capabilities;
+    use super::super::invocation::Invocation;
+    use super::super::operation::{Decision, decide};
     use super::*;
 
     fn change(key: &str, before: Option<&str>, after: Option<&str>) -> Change {

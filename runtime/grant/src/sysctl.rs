@@ -5,11 +5,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::field::Has::{self, One};
-use super::field::declare::rule;
 use super::field::types::{Exact, InNamespace, Keys, Owners};
 use super::namespace::Namespace;
-use super::operation::{Operation, Verb};
-use super::sentence::Sentence;
+use super::operation::Operation;
+use super::rule::Sentence;
+use super::rule::declare::rule;
+use super::verb::Verb;
 
 /// Reads a parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::{LinkFacts, names_links};
 use super::field::Has::{self, One};
-use super::field::declare::rule;
 use super::field::types::{InNamespace, KernelWords, Kinds, LinkNames, Owners};
-use super::field::words::words;
-use super::operation::{Operation, Verb};
-use super::sentence::Sentence;
+use super::operation::Operation;
+use super::rule::Sentence;
+use super::rule::declare::rule;
+use super::verb::Verb;
+use super::word::words;
 
 /// What names a discipline or a class: the major number in the upper 16 bits, the minor one below.
 /// Written as tc(8) writes it: `1:`, `1:a`, `root`.
@@ -469,9 +470,10 @@ impl fmt::Display for Requirement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::document::Capabilities;
+    use super::super::Capabilities;
+    use super::super::invocation::Invocation;
     use super::super::namespace::Namespace;
-    use super::super::operation::{Decision, Invocation, decide};
+    use super::super::operation::{Decision, decide};
     use super::*;
 
     const BANDWIDTH: &str = r#"{"traffic": [

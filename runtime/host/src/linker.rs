@@ -6,7 +6,7 @@ use weir_kernel::{Broker, Error};
 
 use super::bindings::weir::cni::{
     address, cni, conntrack, device, firewall, firewalld, ipam, link, log, neighbour, packet,
-    route, rule, store, sysctl, traffic, types,
+    policy_rule, route, store, sysctl, traffic, types,
 };
 use super::firewall::FirewallView;
 use super::ipam::IpamView;
@@ -41,7 +41,7 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     cni::add_to_linker::<State, Ipam>(linker, State::ipam)?;
     address::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
     route::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
-    rule::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
+    policy_rule::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
     neighbour::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
     traffic::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
     firewalld::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;

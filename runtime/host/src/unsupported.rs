@@ -1,12 +1,12 @@
-//! The capabilities that this version of weir does not carry out: `rule`, `device` and `packet`. What a
+//! The capabilities that this version of weir does not carry out: `policy-rule`, `device` and `packet`. What a
 //! plugin asks of them passes the gate as everything else does, and is denied and recorded where its
 //! grant has no rule for it; with one, the answer is a typed `unsupported`.
 
 use wasmtime::component::Resource;
-use weir_grant::{Capability, Operation, Rule, device, packet, rule};
+use weir_grant::{Capability, Operation, VerbSet, device, packet, policy_rule};
 use weir_kernel::{Broker, Code, Error};
 
-use super::bindings::weir::cni::rule as rule_contract;
+use super::bindings::weir::cni::policy_rule as rule_contract;
 use super::bindings::weir::cni::types::{IpFamily, MacAddress, Namespace};
 use super::bindings::weir::cni::{device as device_contract, packet as packet_contract};
 use super::convert::network;
@@ -30,7 +30,7 @@ impl rule_contract::Host for Broker {
     fn add(&mut self, namespace: Namespace, new: rule_contract::Rule) -> Result<(), Error> {
         refuse(
             self,
-            rule::Add {
+            policy_rule::Add {
                 namespace: namespace.into(),
                 rule: new.try_into()?,
             },
@@ -40,7 +40,7 @@ impl rule_contract::Host for Broker {
     fn delete(&mut self, namespace: Namespace, old: rule_contract::Rule) -> Result<(), Error> {
         refuse(
             self,
-            rule::Delete {
+            policy_rule::Delete {
                 namespace: namespace.into(),
                 rule: old.try_into()?,
             },
@@ -54,7 +54,7 @@ impl rule_contract::Host for Broker {
     ) -> Result<Vec<rule_contract::Rule>, Error> {
         refuse(
             self,
-            rule::List {
+            policy_rule::List {
                 namespace: namespace.into(),
                 family: family.map(Into::into),
             },
@@ -62,7 +62,7 @@ impl rule_contract::Host for Broker {
     }
 }
 
-impl TryFrom<rule_contract::Rule> for rule::PolicyRule {
+impl TryFrom<rule_contract::Rule> for policy_rule::PolicyRule {
     type Error = Error;
 
     /// Errors: `Invalid` for a prefix that is too long.

@@ -1,17 +1,13 @@
 //! The fields of rules. What a field means is said once, in its capability's file, by its type and by what an operation has
-//! for it: see [`rule!`](declare).
+//! for it: see [`rule!`](crate::rule::declare).
 //!
 //! | file | subject |
 //! |---|---|
-//! | `declare` | the macro that declares a rule and the table of its fields together |
 //! | `types` | the types of fields: what their values match, and how two of them compare |
 //! | `read` | how a document's verbs and networks are read |
-//! | `words` | types with few values, each a word of the document |
 
-pub(crate) mod declare;
 mod read;
 pub mod types;
-pub(crate) mod words;
 
 use std::any::TypeId;
 use std::collections::BTreeSet;
@@ -19,9 +15,9 @@ use std::collections::BTreeSet;
 use ipnet::IpNet;
 use serde_json::Value;
 
-use super::operation::{Invocation, Verb};
+use super::invocation::Invocation;
+use super::verb::Verb;
 pub use read::{Networks, Verbs};
-pub use words::Word;
 
 /// The values of a field, as they are written in a document. A scalar is one of them.
 pub type Texts = BTreeSet<String>;

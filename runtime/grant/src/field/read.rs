@@ -8,12 +8,12 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::diagnostic::{choice, expected_one_of};
-use crate::operation::{Rule, Verb};
+use crate::verb::{Verb, VerbSet};
 
 /// `with` for the verbs of a rule: only those that the rule's capability has.
 pub struct Verbs<R>(PhantomData<R>);
 
-impl<R: Rule> Verbs<R> {
+impl<R: VerbSet> Verbs<R> {
     pub(crate) fn serialize<S: Serializer>(
         verbs: &Option<Vec<Verb>>,
         serializer: S,
@@ -35,7 +35,7 @@ struct VerbOf<R> {
     rule: PhantomData<R>,
 }
 
-impl<'de, R: Rule> Deserialize<'de> for VerbOf<R> {
+impl<'de, R: VerbSet> Deserialize<'de> for VerbOf<R> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_str(VerbVisitor(PhantomData))
     }
@@ -43,7 +43,7 @@ impl<'de, R: Rule> Deserialize<'de> for VerbOf<R> {
 
 struct VerbVisitor<R>(PhantomData<R>);
 
-impl<R: Rule> Visitor<'_> for VerbVisitor<R> {
+impl<R: VerbSet> Visitor<'_> for VerbVisitor<R> {
     type Value = VerbOf<R>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,17 +5,19 @@ use std::path::Path;
 
 use ipnet::IpNet;
 
-use super::{FieldType, Flaw, Networks, Seen, Texts, Verbs, Word};
-use crate::link::flaw_of_name;
+use super::{FieldType, Flaw, Networks, Seen, Texts, Verbs};
+use crate::facts::flaw_of_name;
+use crate::invocation::Invocation;
 use crate::namespace::Namespace;
-use crate::operation::{Invocation, Rule, Verb};
 use crate::overlap::Overlap;
 use crate::owner::Owner;
 use crate::pattern::{
     DATA_DIR, Directory, File, Number, Pattern, RESOLV_CONF, Range, contains, glob_covers, is_glob,
 };
-use crate::sentence::{joined, quoted};
+use crate::phrase::{joined, quoted};
 use crate::spell::{key, literal, spell};
+use crate::verb::{Verb, VerbSet};
+use crate::word::Word;
 
 /// What is never effective about a value.
 const NEVER: &str = "never-effective";
@@ -42,7 +44,7 @@ impl FieldType for InNamespace {
     }
 }
 
-impl<R: Rule> FieldType for Verbs<R> {
+impl<R: VerbSet> FieldType for Verbs<R> {
     type Values = Vec<Verb>;
     type Fact<'r> = Verb;
     const EXAMPLES: &'static [&'static str] = R::VERB_WORDS;

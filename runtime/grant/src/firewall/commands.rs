@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::super::field::words::words;
 use super::super::link::Mac;
+use super::super::word::words;
 
 words! {
     /// The family of a table.

@@ -12,7 +12,8 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::namespace::Namespace;
-use super::operation::{Operation, Verb};
+use super::operation::Operation;
+use super::verb::Verb;
 use commands::is_false;
 pub use commands::{
     BaseChain, Chain, ChainType, Command, Condition, DataType, Element, ElementData, Elements,

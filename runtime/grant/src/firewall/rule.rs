@@ -3,12 +3,13 @@
 use std::fmt;
 
 use super::super::field::Has::{self, One};
-use super::super::field::declare::rule;
 use super::super::field::types::{InNamespace, Owners, Ranges, Words};
+use super::super::invocation::Invocation;
 use super::super::namespace::Namespace;
-use super::super::operation::{Invocation, Verb};
-use super::super::rule_fields::RuleFields;
-use super::super::sentence::{Sentence, listed};
+use super::super::rule::RuleFields;
+use super::super::rule::declare::rule;
+use super::super::rule::{Sentence, listed};
+use super::super::verb::Verb;
 use super::commands::{Family, Hook, StatementKind};
 use super::tables;
 

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{Hook, StatementKind};
-use crate::capability::Capability;
-use crate::field::{Texts, Word};
-use crate::rule_fields::RuleFields;
+use crate::Capability;
+use crate::field::Texts;
+use crate::rule::RuleFields;
+use crate::word::Word;
 
 /// What is said of a table.
 const STATED: [&str; 2] = ["hooks", "statements"];

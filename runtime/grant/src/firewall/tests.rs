@@ -1,7 +1,8 @@
 //! What an operation on a table needs, and which rules allow it.
 
-use super::super::document::Capabilities;
-use super::super::operation::{Decision, Invocation, decide};
+use super::super::Capabilities;
+use super::super::invocation::Invocation;
+use super::super::operation::{Decision, decide};
 use super::*;
 
 const MASQUERADE: &str = r#"{"firewall": [{

@@ -3,8 +3,8 @@
 use super::field::{Field, Kind};
 use super::table::OPERATIONS;
 use super::{Known, named};
-use crate::capability::Capability;
-use crate::examples::{Chance, one_of};
+use crate::Capability;
+use crate::chance::{Chance, one_of};
 use crate::query::Query;
 
 /// An operation of a capability; none where the fields that were chosen do not go together.

@@ -1,6 +1,7 @@
 //! The functions of the contract, and which verb of a rule allows what each of them does.
 
-use super::super::operation::{Capability, Verb};
+use super::super::Capability;
+use super::super::verb::Verb;
 use super::table::OPERATIONS;
 
 /// The verbs of the operations that a function is carried out by, one of them at each call. Empty for a

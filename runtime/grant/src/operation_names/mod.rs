@@ -12,11 +12,14 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
+use super::Capability;
 use super::diagnostic::expected_one_of;
-use super::operation::{Capability, Verb};
 use super::query::Query;
+use super::verb::Verb;
 use field::Field;
 use table::OPERATIONS;
 
@@ -55,6 +58,7 @@ pub fn recorded_names() -> Vec<&'static str> {
 /// The operation of a record of the audit log. Errors: what is wrong with it.
 pub fn recorded(name: &str, arguments: &Value) -> Result<Box<dyn Query>, String> {
     let mut why = None;
+    let name = &*current(name);
     let candidates: Vec<&Known> = OPERATIONS.iter().filter(|k| k.name == name).collect();
     if candidates.is_empty() {
         return Err(format!("there is no operation `{name}`"));
@@ -69,6 +73,16 @@ pub fn recorded(name: &str, arguments: &Value) -> Result<Box<dyn Query>, String>
     }
     let why = why.unwrap_or_else(|| "a member is missing".to_owned());
     Err(format!("the arguments of `{name}`: {why}"))
+}
+
+/// The name that an operation of a record has now: `policy-rule.add` was `rule.add`.
+fn current(name: &str) -> Cow<'_, str> {
+    let renamed = name.split_once('.').and_then(|(word, operation)| {
+        let former = Capability::FORMER_WORDS.iter();
+        let (_, now) = former.copied().find(|(before, _)| *before == word)?;
+        Some(format!("{now}.{operation}"))
+    });
+    renamed.map_or(Cow::Borrowed(name), Cow::Owned)
 }
 
 /// The operation that a person names, with its fields in any order.

@@ -2,8 +2,8 @@
 
 use super::super::operation::Operation;
 use super::super::{
-    address, conntrack, device, firewall, firewalld, ipam, link, native, neighbour, packet, route,
-    rule, store, sysctl, traffic,
+    address, conntrack, device, firewall, firewalld, ipam, link, native, neighbour, packet,
+    policy_rule, route, store, sysctl, traffic,
 };
 use super::field::{Field, Kind};
 use super::{Known, complete};
@@ -186,9 +186,9 @@ pub(super) static OPERATIONS: &[Known] = operations! {
     ]; "{}"; complete::link;
     route::Get; [NAMESPACE, Field::text("to", "/to").of(Kind::Address)]; "{}"; complete::nothing;
 
-    rule::Add; POLICY_RULE; r#"{"rule": {}}"#; complete::nothing;
-    rule::Delete; POLICY_RULE; r#"{"rule": {}}"#; complete::nothing;
-    rule::List; [NAMESPACE, OPTIONAL_FAMILY]; "{}"; complete::nothing;
+    policy_rule::Add; POLICY_RULE; r#"{"rule": {}}"#; complete::nothing;
+    policy_rule::Delete; POLICY_RULE; r#"{"rule": {}}"#; complete::nothing;
+    policy_rule::List; [NAMESPACE, OPTIONAL_FAMILY]; "{}"; complete::nothing;
 
     neighbour::Add; neighbour_link!(and ADDRESS, Field::text("mac", "/mac").optional());
         r#"{"state": "permanent", "proxy": false}"#; complete::link;

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use super::super::document::Capabilities;
-use super::super::operation::{Decision, Invocation};
+use super::super::Capabilities;
+use super::super::invocation::Invocation;
+use super::super::operation::Decision;
 use super::*;
 
 /// Every operation with fields that are enough, and what it then requires.
@@ -129,17 +130,17 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
         "read route 10.1.0.2/32 in host",
     ),
     (
-        "rule.add",
+        "policy-rule.add",
         "namespace=container family=ipv4 source=10.1.0.2/32 table=100 priority=7",
         "create policy rule from 10.1.0.2/32 to table 100, priority 7 in container",
     ),
     (
-        "rule.delete",
+        "policy-rule.delete",
         "namespace=container family=ipv4 source=10.1.0.2/32 table=100",
         "delete policy rule from 10.1.0.2/32 to table 100 in container",
     ),
     (
-        "rule.list",
+        "policy-rule.list",
         "namespace=container",
         "read the policy rules in container",
     ),
@@ -521,5 +522,17 @@ fn mistakes_name_what_there_is() {
     assert!(
         record.starts_with("the arguments of `link.delete`: missing field"),
         "{record}"
+    );
+}
+
+#[test]
+fn a_record_with_a_former_name_is_read() {
+    let arguments = json!({ "namespace": "container" });
+    let operation = recorded("rule.list", &arguments).expect("an operation");
+    assert_eq!(operation.name(), "policy-rule.list");
+    let why = recorded("rule.flush", &arguments).err();
+    assert_eq!(
+        why.as_deref(),
+        Some("there is no operation `policy-rule.flush`")
     );
 }

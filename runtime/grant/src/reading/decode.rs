@@ -9,6 +9,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
+use super::super::Capability;
 use super::super::diagnostic::{Diagnostic, Position, choice, expected_one_of, nearest};
 use super::tree::{Entry, Node, Place};
 
@@ -121,7 +122,9 @@ impl Error for Failure {
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        let expected = expected_one_of(field, expected);
+        let is_former = |word: &&str| Capability::FORMER_WORDS.iter().any(|(f, _)| f == word);
+        let expected: Vec<&str> = expected.iter().copied().filter(|w| !is_former(w)).collect();
+        let expected = expected_one_of(field, &expected);
         Self::new(format!("unknown key `{field}`; {expected}"))
     }
 

@@ -241,7 +241,7 @@ spec:
          11:20: unknown value `hosts`; expected `host` or `container`; did you mean `host`?\n\
          12:9: unknown key `verb`; expected `namespace`, `kinds`, `names`, `attributes`, `owners` or `verbs`; did you mean \
          `verbs`?\n\
-         13:5: unknown key `links`; expected `link`, `address`, `route`, `rule`, `neighbour`, \
+         13:5: unknown key `links`; expected `link`, `address`, `route`, `policy-rule`, `neighbour`, \
          `traffic`, `firewall`, `firewalld`, `conntrack`, `sysctl`, `store`, `device`, `packet` or \
          `ipam`; did you mean `link`?"
     );

@@ -11,9 +11,9 @@ use weir_files::Paths;
 use weir_grant::flow::flow;
 use weir_grant::operation_names::named;
 use weir_grant::pattern::Pattern;
+use weir_grant::phrase::joined;
 use weir_grant::query::Query;
-use weir_grant::rule_fields::rules_of;
-use weir_grant::sentence::joined;
+use weir_grant::rule::rules_of;
 use weir_grant::{Capabilities, Capability, Decision, Document, Invocation, Section, own};
 use weir_sandbox::{Loaded, Origin, read_grant};
 

@@ -6,10 +6,10 @@ use clap::Args;
 use serde::Serialize;
 use weir_files::Paths;
 use weir_grant::pattern::Pattern;
-use weir_grant::rule_fields::{RuleFields, rules_of};
+use weir_grant::rule::{RuleFields, rules_of};
 use weir_grant::section::Request;
-use weir_grant::sentence::{joined, sentence};
 use weir_grant::{Capabilities, Capability, Document, own};
+use weir_grant::{phrase::joined, rule::sentence};
 use weir_sandbox::{Catalogue, Origin};
 
 use super::document::{to_yaml, wrapped};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use weir_grant::document::Spec;
 use weir_grant::operation_names::function;
-use weir_grant::rule_fields::{RuleFields, rules_of};
+use weir_grant::rule::{RuleFields, rules_of};
 use weir_grant::{Capability, Verb};
 use weir_sandbox::{Catalogue, Fit, Inspection, Sandbox};
 

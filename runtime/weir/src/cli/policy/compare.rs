@@ -3,8 +3,8 @@
 use serde::Serialize;
 use weir_grant::document::Spec;
 use weir_grant::pattern::{Pattern, network_covers};
-use weir_grant::rule_fields::{RuleFields, merge, rules_of};
-use weir_grant::sentence::sentence;
+use weir_grant::rule::sentence;
+use weir_grant::rule::{RuleFields, merge, rules_of};
 use weir_grant::size::Exact;
 use weir_grant::{Capabilities, Capability, Document, Limits, Section};
 

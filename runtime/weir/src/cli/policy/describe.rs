@@ -10,7 +10,7 @@ pub fn subject(capability: Capability) -> &'static str {
         Capability::Link => "network interfaces",
         Capability::Address => "IP addresses",
         Capability::Route => "routes",
-        Capability::Rule => "policy routing rules",
+        Capability::PolicyRule => "policy routing rules",
         Capability::Neighbour => "ARP and neighbour entries",
         Capability::Traffic => "traffic shaping",
         Capability::Firewall => "packet filtering and translation (nftables)",
@@ -45,8 +45,8 @@ fn size(size: ByteSize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_grant::rule_fields::{RuleFields, rules_of};
-    use weir_grant::sentence::sentence;
+    use weir_grant::rule::sentence;
+    use weir_grant::rule::{RuleFields, rules_of};
 
     #[test]
     fn a_rule_is_a_sentence() {

@@ -1,9 +1,10 @@
 //! What holds of the tools' answers, whatever the grant: tried with rules and operations by chance.
 
-use weir_grant::examples::{Chance, Seeded, operation, operations, rules};
+use weir_grant::chance::{Chance, Seeded};
+use weir_grant::examples::{operation, operations, rules};
 use weir_grant::firewall::Subject;
 use weir_grant::query::{Need, Query};
-use weir_grant::rule_fields::capabilities;
+use weir_grant::rule::capabilities;
 use weir_grant::{Capabilities, Capability, Decision, Document, Invocation};
 
 use super::compare::compare;
@@ -152,7 +153,7 @@ fn what_is_suggested_allows_what_was_recorded_and_nothing_else() {
         for other in operations(chance, capability, 20) {
             let is_like = |draft| {
                 own.iter()
-                    .any(|own: &weir_grant::rule_fields::Draft| own.rule.covers(draft))
+                    .any(|own: &weir_grant::rule::Draft| own.rule.covers(draft))
             };
             let parts = drafts(&*other);
             let is_open = own.iter().chain(&parts).any(|draft| !draft.open.is_empty());

@@ -9,8 +9,8 @@ use weir_sdk::bindings::weir::cni::traffic::{
 };
 use weir_sdk::bindings::weir::cni::types::{Error, ErrorCode, IpFamily, LinkReference};
 use weir_sdk::bindings::weir::cni::{
-    address, conntrack, device, firewall, firewalld, ipam, link, neighbour, packet, route, rule,
-    store, sysctl, traffic,
+    address, conntrack, device, firewall, firewalld, ipam, link, neighbour, packet, policy_rule,
+    route, store, sysctl, traffic,
 };
 
 use crate::order::{Order, ip};
@@ -41,7 +41,7 @@ impl Hand {
             "link" => of_link(function, order),
             "address" => of_address(function, order),
             "route" => of_route(function, order),
-            "rule" => of_rule(function, order),
+            "policy-rule" => of_policy_rule(function, order),
             "neighbour" => of_neighbour(function, order),
             "traffic" => of_traffic(function, order),
             "firewall" => of_firewall(function, order),
@@ -322,8 +322,8 @@ fn new_route(order: &Order) -> route::Route {
     }
 }
 
-fn of_rule(function: &str, order: &Order) -> Answer {
-    let new = rule::Rule {
+fn of_policy_rule(function: &str, order: &Order) -> Answer {
+    let new = policy_rule::Rule {
         family: IpFamily::Ipv4,
         priority: Some(7),
         source: Some(order.network()),
@@ -335,9 +335,9 @@ fn of_rule(function: &str, order: &Order) -> Answer {
         table: order.table.unwrap_or(7),
     };
     match function {
-        "add" => done(rule::add(order.namespace(), &new)),
-        "delete" => done(rule::delete(order.namespace(), &new)),
-        "list" => done(rule::list(order.namespace(), None)),
+        "add" => done(policy_rule::add(order.namespace(), &new)),
+        "delete" => done(policy_rule::delete(order.namespace(), &new)),
+        "list" => done(policy_rule::list(order.namespace(), None)),
         _ => unknown(order),
     }
 }

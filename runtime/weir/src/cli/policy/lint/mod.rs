@@ -10,7 +10,7 @@ use serde::Serialize;
 use unreachable::never_effective;
 use weir_grant::{Capabilities, Capability, Document, Limits, Section};
 
-use weir_grant::rule_fields::{RuleFields, rules_of};
+use weir_grant::rule::{RuleFields, rules_of};
 
 /// Something that the author of a grant may not have meant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -5,8 +5,8 @@ use std::path::Path;
 use weir_grant::field::types::{Kinds, LinkNames};
 use weir_grant::field::{Field, Networks, Texts};
 use weir_grant::pattern::{glob_covers, is_glob};
-use weir_grant::rule_fields::RuleFields;
-use weir_grant::sentence::joined;
+use weir_grant::phrase::joined;
+use weir_grant::rule::RuleFields;
 use weir_grant::{Capability, Verb};
 
 use super::{Finding, note, warning};

@@ -181,8 +181,8 @@ fn each_remark_is_made() {
             "(conntrack[0] every-connection)",
         ),
         (
-            "{ rule: [{ namespace: container, tables: [100], verbs: [create, read] }] }",
-            "rule[0] never-effective",
+            "{ policy-rule: [{ namespace: container, tables: [100], verbs: [create, read] }] }",
+            "policy-rule[0] never-effective",
         ),
     ] {
         assert_eq!(codes(capabilities), [expected], "{capabilities}");

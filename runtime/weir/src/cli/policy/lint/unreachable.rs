@@ -3,8 +3,8 @@
 use weir_grant::Capability;
 use weir_grant::Verb;
 use weir_grant::field::Field;
-use weir_grant::rule_fields::RuleFields;
-use weir_grant::sentence::joined;
+use weir_grant::phrase::joined;
+use weir_grant::rule::RuleFields;
 
 use super::{Finding, Weight, warning};
 

@@ -19,7 +19,7 @@ use networks::bound_networks;
 use serde::Serialize;
 use weir_grant::field::Seen;
 use weir_grant::query::{Need, Query};
-use weir_grant::rule_fields::{Draft, RuleFields, capabilities, merge};
+use weir_grant::rule::{Draft, RuleFields, capabilities, merge};
 use weir_grant::{Capabilities, Invocation};
 
 pub use networks::networks_given;

@@ -5,7 +5,7 @@ use weir_grant::field::Networks;
 use weir_grant::pattern::contains;
 use weir_grant::query::{Need, Query};
 
-use weir_grant::rule_fields::RuleFields;
+use weir_grant::rule::RuleFields;
 
 /// More networks than these in one rule become larger ones.
 pub(super) const MOST_NETWORKS: usize = 4;

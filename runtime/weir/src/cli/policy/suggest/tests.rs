@@ -301,7 +301,7 @@ fn what_is_open_stays_open() {
         &[
             "route.list namespace=container",
             "route.add namespace=container destination=0.0.0.0/0 link=eth0",
-            "rule.list namespace=container family=ipv4",
+            "policy-rule.list namespace=container family=ipv4",
         ],
     );
     assert_eq!(
@@ -312,7 +312,7 @@ fn what_is_open_stays_open() {
                   "tables": [254], "verbs": ["create"] },
                 { "namespace": "container", "verbs": ["read"] },
             ],
-            "rule": [{ "namespace": "container", "families": ["ipv4"], "verbs": ["read"] }],
+            "policy-rule": [{ "namespace": "container", "families": ["ipv4"], "verbs": ["read"] }],
         })
     );
     let all = of("one", &["firewall.list-chains namespace=host family=inet"]);

@@ -1,4 +1,4 @@
-//! Capability `rule`: policy routing rules. They choose the table in which a packet's route is looked
+//! Capability `policy-rule`: policy routing rules. They choose the table in which a packet's route is looked
 //! up.
 
 use std::fmt;
@@ -7,15 +7,16 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::address::Family;
-use super::field::declare::rule;
 use super::field::types::{InNamespace, Numbers, Ranges, Words};
 use super::field::{
     Has::{self, One},
     Networks,
 };
 use super::namespace::Namespace;
-use super::operation::{Operation, Verb};
-use super::sentence::Sentence;
+use super::operation::Operation;
+use super::rule::Sentence;
+use super::rule::declare::rule;
+use super::verb::Verb;
 
 /// A policy routing rule of one namespace. Absent selectors match every packet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,8 +74,8 @@ pub struct List {
 }
 
 impl Operation for Add {
-    type Rule = RuleRule;
-    const NAME: &'static str = "rule.add";
+    type Rule = PolicyRuleRule;
+    const NAME: &'static str = "policy-rule.add";
     const VERB: Verb = Verb::Create;
 
     fn requirements(&self) -> Vec<Requirement> {
@@ -83,8 +84,8 @@ impl Operation for Add {
 }
 
 impl Operation for Delete {
-    type Rule = RuleRule;
-    const NAME: &'static str = "rule.delete";
+    type Rule = PolicyRuleRule;
+    const NAME: &'static str = "policy-rule.delete";
     const VERB: Verb = Verb::Delete;
 
     fn requirements(&self) -> Vec<Requirement> {
@@ -93,8 +94,8 @@ impl Operation for Delete {
 }
 
 impl Operation for List {
-    type Rule = RuleRule;
-    const NAME: &'static str = "rule.list";
+    type Rule = PolicyRuleRule;
+    const NAME: &'static str = "policy-rule.list";
     const VERB: Verb = Verb::Read;
 
     fn requirements(&self) -> Vec<Requirement> {
@@ -111,8 +112,8 @@ impl Operation for List {
 
 rule! {
     // What says nothing of a field, as a look at all rules does, is allowed only where the rule leaves it out.
-    /// `rule:` in a grant. Absent fields match everything.
-    pub struct RuleRule: Rule for r: Requirement, which may "add" Create, "read" Read, "remove" Delete {
+    /// `policy-rule:` in a grant. Absent fields match everything.
+    pub struct PolicyRuleRule: PolicyRule for r: Requirement, which may "add" Create, "read" Read, "remove" Delete {
         /// Where; in both, when left out.
         namespace: InNamespace = One(r.namespace);
         /// Address families.
@@ -180,11 +181,12 @@ impl fmt::Display for Requirement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::document::Capabilities;
-    use super::super::operation::{Decision, Invocation, decide};
+    use super::super::Capabilities;
+    use super::super::invocation::Invocation;
+    use super::super::operation::{Decision, decide};
     use super::*;
 
-    const SBR: &str = r#"{"rule": [{
+    const SBR: &str = r#"{"policy-rule": [{
         "namespace": "container", "families": ["ipv4"], "sources": ["10.1.0.0/16"],
         "tables": [100, 101], "priorities": [7, "1000-1999"], "verbs": ["create", "read"]
     }]}"#;
@@ -234,11 +236,14 @@ mod tests {
             namespace: Namespace::Container,
             family: Some(Family::Ipv4),
         };
-        let read = r#"{"rule": [{ "families": ["ipv4"], "verbs": ["read"] }]}"#;
+        let read = r#"{"policy-rule": [{ "families": ["ipv4"], "verbs": ["read"] }]}"#;
         assert_eq!(missed(read, &list), None);
         // It shows what comes from everywhere.
-        assert_eq!(missed(SBR, &list), Some("rule[0]: sources".to_owned()));
-        let all = r#"{"rule": [{}]}"#;
+        assert_eq!(
+            missed(SBR, &list),
+            Some("policy-rule[0]: sources".to_owned())
+        );
+        let all = r#"{"policy-rule": [{}]}"#;
         let mut rule = from("0.0.0.0/0");
         (rule.source, rule.priority) = (None, None);
         assert_eq!(missed(all, &add(rule)), None);
@@ -246,7 +251,7 @@ mod tests {
 
     #[test]
     fn each_field_counts() {
-        let closest = |field: &str| Some(format!("rule[0]: {field}"));
+        let closest = |field: &str| Some(format!("policy-rule[0]: {field}"));
         let mut outside = add(from("10.1.0.0/16"));
         outside.namespace = Namespace::Host;
         assert_eq!(missed(SBR, &outside), closest("namespace"));
@@ -277,13 +282,16 @@ mod tests {
     fn everything_is_more_than_something() {
         let mut everybody = from("10.1.0.0/16");
         everybody.source = None;
-        let expected = Some("rule[0]: sources".to_owned());
+        let expected = Some("policy-rule[0]: sources".to_owned());
         assert_eq!(missed(SBR, &add(everybody)), expected);
         let list = List {
             namespace: Namespace::Container,
             family: None,
         };
-        assert_eq!(missed(SBR, &list), Some("rule[0]: families".to_owned()));
+        assert_eq!(
+            missed(SBR, &list),
+            Some("policy-rule[0]: families".to_owned())
+        );
     }
 
     #[test]

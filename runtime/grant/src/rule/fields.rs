@@ -2,48 +2,14 @@
 //!
 //! Nothing is decided here: the gate and `explain` use the rules themselves.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::capability::{Capabilities, Capability};
-use super::field::{Field, FieldType, Flaw, Has, Seen, Texts};
-use super::namespace::Namespace;
-use super::operation::{Rule, Verb};
-use super::sentence::Sentence;
-
-/// What the rules of a capability are made of, for the tools.
-pub struct Description {
-    pub verbs: &'static [Verb],
-    /// The verbs' words in a sentence.
-    pub(crate) done: &'static [&'static str],
-    pub fields: &'static [Field],
-    /// Whether a rule is a name alone.
-    pub is_name: bool,
-    pub(crate) sentence: fn(&mut Sentence<'_>) -> String,
-    split: fn(RuleFields) -> Vec<RuleFields>,
-    gather: fn(Vec<RuleFields>) -> Vec<RuleFields>,
-}
-
-impl Description {
-    /// Describes a capability's rules.
-    pub(crate) const fn of<R: Rule>() -> Self {
-        Self {
-            verbs: R::VERBS,
-            done: R::DONE,
-            fields: R::FIELDS,
-            is_name: R::IS_NAME,
-            sentence: R::sentence,
-            split: R::split,
-            gather: R::gather,
-        }
-    }
-
-    /// The field of a key.
-    pub fn field(&self, key: &str) -> Option<&'static Field> {
-        self.fields.iter().find(|field| field.key == key)
-    }
-}
+use crate::field::{Field, Flaw, Texts};
+use crate::namespace::Namespace;
+use crate::verb::Verb;
+use crate::{Capabilities, Capability};
 
 /// A rule's fields; one that is not there matches everything, or nothing of the sort.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -141,7 +107,7 @@ impl RuleFields {
         self.capability.description().map_or(&[], |d| d.fields)
     }
 
-    fn field(&self, key: &str) -> Option<&'static Field> {
+    pub(super) fn field(&self, key: &str) -> Option<&'static Field> {
         self.described().iter().find(|field| field.key == key)
     }
 
@@ -336,51 +302,6 @@ fn texts(value: &Value) -> Texts {
     match value {
         Value::Array(list) => list.iter().map(text).collect(),
         scalar => Texts::from([text(scalar)]),
-    }
-}
-
-/// A rule for one object, and the fields that the object says nothing about.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Draft {
-    pub rule: RuleFields,
-    pub open: BTreeSet<&'static str>,
-}
-
-impl Draft {
-    /// A rule of a capability that bounds nothing yet.
-    pub(crate) fn new<R: Rule>() -> Self {
-        Self {
-            rule: RuleFields::new(R::CAPABILITY),
-            open: BTreeSet::new(),
-        }
-    }
-
-    /// Sets a field to what an operation had for it.
-    pub(crate) fn set<T: FieldType>(
-        &mut self,
-        key: &'static str,
-        has: Has<T::Fact<'_>>,
-        seen: &Seen<'_>,
-    ) {
-        let Some(field) = self
-            .rule
-            .field(key)
-            .filter(|field| !field.is_never_suggested)
-        else {
-            return;
-        };
-        match has {
-            Has::One(fact) => {
-                self.rule
-                    .fields
-                    .insert(key.to_owned(), T::write(fact, seen));
-            }
-            Has::Nothing if !field.is_alternative => {
-                self.open.insert(key);
-            }
-            // What it allows then is allowed only by a rule without the field.
-            Has::Nothing | Has::Anything => {}
-        }
     }
 }
 

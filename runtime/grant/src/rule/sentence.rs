@@ -1,10 +1,11 @@
 //! A rule in words. Each capability says its own; a field that it does not tell is added as it stands, so that none is
 //! hidden.
 
-use super::field::Texts;
-use super::namespace::Namespace;
-use super::operation::Verb;
-use super::rule_fields::RuleFields;
+use super::fields::RuleFields;
+use crate::field::Texts;
+use crate::namespace::Namespace;
+use crate::phrase::joined;
+use crate::verb::Verb;
 
 /// The interface that is called `{ifname}`.
 const OWN: &str = "the interface that is asked for";
@@ -180,18 +181,4 @@ pub(crate) fn listed(values: &Texts, last: &str) -> String {
         return "nothing".to_owned();
     }
     joined(values.iter().cloned().collect(), last)
-}
-
-/// `a, b and c`.
-pub fn joined(mut words: Vec<String>, last: &str) -> String {
-    match words.pop() {
-        None => String::new(),
-        Some(word) if words.is_empty() => word,
-        Some(word) => format!("{} {last} {word}", words.join(", ")),
-    }
-}
-
-/// The words, each in backticks.
-pub fn quoted<T: std::fmt::Display>(words: impl IntoIterator<Item = T>) -> Vec<String> {
-    words.into_iter().map(|word| format!("`{word}`")).collect()
 }

@@ -32,7 +32,7 @@ macro_rules! words {
             }
         }
 
-        impl $crate::field::Word for $name {
+        impl $crate::word::Word for $name {
             const WORDS: &'static [&'static str] = &[$($word),+];
 
             fn word(self) -> &'static str {

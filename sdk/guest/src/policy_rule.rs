@@ -1,8 +1,8 @@
-//! Capability `rule`: policy routing rules.
+//! Capability `policy-rule`: policy routing rules.
 
 use ipnet::IpNet;
 
-use crate::bindings::weir::cni::rule as raw;
+use crate::bindings::weir::cni::policy_rule as raw;
 use crate::{IpFamily, Namespace, OperationError};
 
 /// A policy routing rule: which packets look a table up.

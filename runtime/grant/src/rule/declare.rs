@@ -49,11 +49,14 @@ macro_rules! rule {
 
         type Verbs = $crate::field::Verbs<$rule>;
 
-        impl $crate::Rule for $rule {
-            type Requirement = $requirement;
+        impl $crate::VerbSet for $rule {
             const CAPABILITY: $crate::Capability = $crate::Capability::$capability;
             const VERBS: &'static [$crate::Verb] = &[$($crate::Verb::$verb),+];
             const VERB_WORDS: &'static [&'static str] = &[$($crate::Verb::$verb.word()),+];
+        }
+
+        impl $crate::Rule for $rule {
+            type Requirement = $requirement;
             const DONE: &'static [&'static str] = &[$($word),+];
             const FIELDS: &'static [$crate::field::Field] = &[
                 $($crate::field::Field::new::<$before_type>(stringify!($before))$(.$before_say($($before_said),*))*,)*
@@ -61,8 +64,8 @@ macro_rules! rule {
                 $($crate::field::Field::new::<$after_type>(stringify!($after))$(.$after_say($($after_said),*))*,)*
             ];
 
-            fn miss(&self, $r: &$requirement, invocation: &$crate::Invocation) -> Option<$crate::operation::Miss> {
-                let matched = $crate::operation::Matched::default();
+            fn miss(&self, $r: &$requirement, invocation: &$crate::Invocation) -> Option<$crate::rule::Miss> {
+                let matched = $crate::rule::Matched::default();
                 $(let matched = matched.field::<$before_type>(
                     stringify!($before), self.$before.as_ref(), $before_has, invocation);)*
                 let matched = matched.field::<Verbs>(
@@ -72,8 +75,8 @@ macro_rules! rule {
                 matched.miss()
             }
 
-            fn draft($r: &$requirement, seen: &$crate::field::Seen<'_>) -> $crate::rule_fields::Draft {
-                let mut draft = $crate::rule_fields::Draft::new::<Self>();
+            fn draft($r: &$requirement, seen: &$crate::field::Seen<'_>) -> $crate::rule::Draft {
+                let mut draft = $crate::rule::Draft::new::<Self>();
                 $(draft.set::<$before_type>(stringify!($before), $before_has, seen);)*
                 draft.set::<Verbs>("verbs", $crate::field::Has::One($of_verb), seen);
                 $(draft.set::<$after_type>(stringify!($after), $after_has, seen);)*

@@ -1,0 +1,15 @@
+//! Lists of words, as a sentence has them.
+
+/// `a, b and c`.
+pub fn joined(mut words: Vec<String>, last: &str) -> String {
+    match words.pop() {
+        None => String::new(),
+        Some(word) if words.is_empty() => word,
+        Some(word) => format!("{} {last} {word}", words.join(", ")),
+    }
+}
+
+/// The words, each in backticks.
+pub fn quoted<T: std::fmt::Display>(words: impl IntoIterator<Item = T>) -> Vec<String> {
+    words.into_iter().map(|word| format!("`{word}`")).collect()
+}

@@ -1,0 +1,109 @@
+//! What a rule of a grant is, whatever its capability.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `declare` | the macro that declares a rule and the table of its fields together |
+//! | `matching` | how a rule's fields are matched, and which came closest |
+//! | `fields` | a rule as its fields: what the tools compare and put together |
+//! | `draft` | the rule that allows what an operation did |
+//! | `sentence` | a rule in words |
+
+pub(crate) mod declare;
+mod draft;
+mod fields;
+mod matching;
+mod sentence;
+
+use std::fmt;
+
+use super::Capabilities;
+use super::field::{Field, Seen};
+use super::invocation::Invocation;
+use super::verb::{Verb, VerbSet};
+pub use draft::Draft;
+pub use fields::{RuleFields, capabilities, merge, rules_of};
+pub use matching::{Matched, Miss};
+pub(crate) use sentence::listed;
+pub use sentence::{Sentence, sentence};
+
+/// A rule that has its list in a grant.
+pub trait Listed: Sized {
+    /// This capability's rules of a grant.
+    fn of(capabilities: &Capabilities) -> &[Self];
+}
+
+/// One rule of a grant. [`rule!`](declare) implements it.
+pub trait Rule: VerbSet + Listed {
+    /// One object that an operation touches, and how.
+    type Requirement: fmt::Display + Clone;
+
+    /// The verbs' words in a sentence.
+    const DONE: &'static [&'static str];
+
+    /// The fields that a rule may have.
+    const FIELDS: &'static [Field];
+
+    /// Whether a rule is a name alone, and no mapping.
+    const IS_NAME: bool = false;
+
+    /// The same, for the tools.
+    const DESCRIPTION: Description = Description::of::<Self>();
+
+    /// What a requirement comes to under a grant's rules: itself, unless one that says less must be
+    /// allowed in each way in which it can come about. Each of these is met by one rule.
+    fn spread(_rules: &[Self], requirement: Self::Requirement) -> Vec<Self::Requirement> {
+        vec![requirement]
+    }
+
+    /// The first field of the rule that does not match, or none when the rule allows it.
+    fn miss(&self, requirement: &Self::Requirement, invocation: &Invocation) -> Option<Miss>;
+
+    /// Drafts the rule that allows a requirement.
+    fn draft(requirement: &Self::Requirement, seen: &Seen<'_>) -> Draft;
+
+    /// Says in words what a rule allows. Fields that are not told are added as they stand.
+    fn sentence(rule: &mut Sentence<'_>) -> String;
+
+    /// Splits a rule that allows several sorts of operations, each with fields of its own, into one for each sort.
+    fn split(rule: RuleFields) -> Vec<RuleFields> {
+        vec![rule]
+    }
+
+    /// Puts what `split` has made together again.
+    fn gather(parts: Vec<RuleFields>) -> Vec<RuleFields> {
+        parts
+    }
+}
+
+/// What the rules of a capability are made of, for the tools.
+pub struct Description {
+    pub verbs: &'static [Verb],
+    /// The verbs' words in a sentence.
+    pub(crate) done: &'static [&'static str],
+    pub fields: &'static [Field],
+    /// Whether a rule is a name alone.
+    pub is_name: bool,
+    pub(crate) sentence: fn(&mut Sentence<'_>) -> String,
+    pub(crate) split: fn(RuleFields) -> Vec<RuleFields>,
+    pub(crate) gather: fn(Vec<RuleFields>) -> Vec<RuleFields>,
+}
+
+impl Description {
+    /// Describes a capability's rules.
+    pub(crate) const fn of<R: Rule>() -> Self {
+        Self {
+            verbs: R::VERBS,
+            done: R::DONE,
+            fields: R::FIELDS,
+            is_name: R::IS_NAME,
+            sentence: R::sentence,
+            split: R::split,
+            gather: R::gather,
+        }
+    }
+
+    /// The field of a key.
+    pub fn field(&self, key: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.key == key)
+    }
+}
