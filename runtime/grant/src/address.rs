@@ -6,13 +6,13 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::facts::{LinkFacts, names_links};
+use super::facts::LinkFacts;
 use super::field::types::{InNamespace, Kinds, LinkNames, Overlaps, Owners};
 use super::field::{
     Has::{self, One},
     Networks,
 };
-use super::operation::Operation;
+use super::operation::{Operation, names_links, operations};
 use super::overlap::Overlap;
 use super::rule::Sentence;
 use super::rule::declare::rule;
@@ -117,40 +117,11 @@ impl Operation for Add {
     names_links!(link);
 }
 
-impl Operation for Delete {
-    type Rule = AddressRule;
-    const NAME: &'static str = "address.delete";
-    const VERB: Verb = Verb::Delete;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::new(&self.link, Some(self.address), Self::VERB)]
-    }
-
-    names_links!(link);
-}
-
-impl Operation for List {
-    type Rule = AddressRule;
-    const NAME: &'static str = "address.list";
-    const VERB: Verb = Verb::Read;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::new(&self.link, None, Self::VERB)]
-    }
-
-    names_links!(link);
-}
-
-impl Operation for Settle {
-    type Rule = AddressRule;
-    const NAME: &'static str = "address.settle";
-    const VERB: Verb = Verb::Read;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::new(&self.link, None, Self::VERB)]
-    }
-
-    names_links!(link);
+operations! {
+    AddressRule;
+    Delete: "address.delete", Delete, about(link), |o| Requirement::new(&o.link, Some(o.address), Self::VERB);
+    List: "address.list", Read, about(link), |o| Requirement::new(&o.link, None, Self::VERB);
+    Settle: "address.settle", Read, about(link), |o| Requirement::new(&o.link, None, Self::VERB);
 }
 
 rule! {

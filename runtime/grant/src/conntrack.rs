@@ -134,8 +134,7 @@ impl fmt::Display for Requirement {
 #[cfg(test)]
 mod tests {
     use super::super::Capabilities;
-    use super::super::invocation::Invocation;
-    use super::super::operation::{Decision, decide};
+    use super::super::decisions::{allowed, decision, denied};
     use super::super::pattern::Range;
     use super::*;
 
@@ -157,23 +156,9 @@ mod tests {
         }
     }
 
-    fn decision(grant: &str, operation: &Delete) -> Decision {
-        let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
-        decide(&capabilities, &Invocation::default(), operation)
-    }
-
-    fn denied(requirement: &str, closest: Option<&str>) -> Decision {
-        Decision::Denied {
-            requirement: requirement.to_owned(),
-            closest: closest.map(Into::into),
-        }
-    }
-
     #[test]
     fn what_is_listed_is_allowed() {
-        let allowed = Decision::Allowed {
-            rules: vec!["conntrack[0]".to_owned()],
-        };
+        let allowed = allowed(&["conntrack[0]"]);
         for port in [53, 30000, 31000, 32767] {
             let operation = delete(Protocol::Udp, Some(port));
             assert_eq!(decision(PORTMAP, &operation), allowed, "{port}");

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::field::Has;
 use super::field::types::Globs;
-use super::operation::Operation;
+use super::operation::operations;
 use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
@@ -31,35 +31,11 @@ pub struct ByKernelPath {
     pub path: String,
 }
 
-impl Operation for ByLink {
-    type Rule = DeviceRule;
-    const NAME: &'static str = "device.by-link";
-    const VERB: Verb = Verb::Read;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::reading(Subject::Link(self.link.clone()))]
-    }
-}
-
-impl Operation for ByPciAddress {
-    type Rule = DeviceRule;
-    const NAME: &'static str = "device.by-pci-address";
-    const VERB: Verb = Verb::Read;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        let address = self.address.clone();
-        vec![Requirement::reading(Subject::PciAddress(address))]
-    }
-}
-
-impl Operation for ByKernelPath {
-    type Rule = DeviceRule;
-    const NAME: &'static str = "device.by-kernel-path";
-    const VERB: Verb = Verb::Read;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::reading(Subject::KernelPath(self.path.clone()))]
-    }
+operations! {
+    DeviceRule;
+    ByLink: "device.by-link", Read, |o| Requirement::reading(Subject::Link(o.link.clone()));
+    ByPciAddress: "device.by-pci-address", Read, |o| Requirement::reading(Subject::PciAddress(o.address.clone()));
+    ByKernelPath: "device.by-kernel-path", Read, |o| Requirement::reading(Subject::KernelPath(o.path.clone()));
 }
 
 rule! {
@@ -135,20 +111,13 @@ impl fmt::Display for Requirement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Capabilities;
-    use super::super::invocation::Invocation;
-    use super::super::operation::{Decision, decide};
+    use super::super::decisions::{allowed, decision, denied};
     use super::*;
 
     const NICS: &str = r#"{"device": [
         {"links": ["ens*"], "verbs": ["read"]},
         {"pci": ["0000:03:00.?"]}
     ]}"#;
-
-    fn decision<O: Operation>(grant: &str, operation: &O) -> Decision {
-        let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
-        decide(&capabilities, &Invocation::default(), operation)
-    }
 
     fn by_link(name: &str) -> ByLink {
         ByLink {
@@ -170,22 +139,15 @@ mod tests {
 
     #[test]
     fn what_is_listed_is_allowed() {
-        let allowed = |rule: &str| Decision::Allowed {
-            rules: vec![rule.to_owned()],
-        };
-        assert_eq!(decision(NICS, &by_link("ens3")), allowed("device[0]"));
+        assert_eq!(decision(NICS, &by_link("ens3")), allowed(&["device[0]"]));
         let function = by_address("0000:03:00.1");
-        assert_eq!(decision(NICS, &function), allowed("device[1]"));
+        assert_eq!(decision(NICS, &function), allowed(&["device[1]"]));
         let all = r#"{"device": [{}]}"#;
-        assert_eq!(decision(all, &by_path()), allowed("device[0]"));
+        assert_eq!(decision(all, &by_path()), allowed(&["device[0]"]));
     }
 
     #[test]
     fn each_field_counts() {
-        let denied = |requirement: &str, closest: Option<&str>| Decision::Denied {
-            requirement: requirement.to_owned(),
-            closest: closest.map(Into::into),
-        };
         assert_eq!(
             decision(NICS, &by_link("eth0")),
             denied("read the device behind link `eth0`", Some("device[1]: pci"))

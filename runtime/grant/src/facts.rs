@@ -110,17 +110,3 @@ pub fn flaw_of_name(name: &str) -> Option<String> {
         )
     })
 }
-
-/// Tells of an operation which of its fields are the links that it names.
-macro_rules! names_links {
-    ($($field:ident),+) => {
-        fn links(&self) -> Vec<&$crate::facts::LinkFacts> {
-            vec![$(&self.$field),+]
-        }
-
-        fn links_mut(&mut self) -> Vec<&mut $crate::facts::LinkFacts> {
-            vec![$(&mut self.$field),+]
-        }
-    };
-}
-pub(crate) use names_links;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::field::types::Globs;
 use super::field::{Has, Networks};
-use super::operation::Operation;
+use super::operation::operations;
 use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
@@ -37,52 +37,13 @@ pub struct RemoveSource {
     pub source: IpAddr,
 }
 
-impl Operation for IsRunning {
-    type Rule = FirewalldRule;
-    const NAME: &'static str = "firewalld.is-running";
-    const VERB: Verb = Verb::Read;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement {
-            zone: None,
-            source: None,
-            verb: Self::VERB,
-        }]
-    }
-}
-
-impl Operation for ZoneOfSource {
-    type Rule = FirewalldRule;
-    const NAME: &'static str = "firewalld.zone-of-source";
-    const VERB: Verb = Verb::Read;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement {
-            zone: None,
-            source: Some(self.source),
-            verb: Self::VERB,
-        }]
-    }
-}
-
-impl Operation for AddSource {
-    type Rule = FirewalldRule;
-    const NAME: &'static str = "firewalld.add-source";
-    const VERB: Verb = Verb::Create;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::in_zone(&self.zone, self.source, Self::VERB)]
-    }
-}
-
-impl Operation for RemoveSource {
-    type Rule = FirewalldRule;
-    const NAME: &'static str = "firewalld.remove-source";
-    const VERB: Verb = Verb::Delete;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::in_zone(&self.zone, self.source, Self::VERB)]
-    }
+operations! {
+    FirewalldRule;
+    IsRunning: "firewalld.is-running", Read, |_o| Requirement { zone: None, source: None, verb: Self::VERB };
+    ZoneOfSource: "firewalld.zone-of-source", Read, |o|
+        Requirement { zone: None, source: Some(o.source), verb: Self::VERB };
+    AddSource: "firewalld.add-source", Create, |o| Requirement::in_zone(&o.zone, o.source, Self::VERB);
+    RemoveSource: "firewalld.remove-source", Delete, |o| Requirement::in_zone(&o.zone, o.source, Self::VERB);
 }
 
 rule! {
@@ -138,8 +99,7 @@ impl fmt::Display for Requirement {
 #[cfg(test)]
 mod tests {
     use super::super::Capabilities;
-    use super::super::invocation::Invocation;
-    use super::super::operation::{Decision, decide};
+    use super::super::decisions::{decision, denied, missed};
     use super::*;
 
     const PODS: &str = r#"{"firewalld": [{
@@ -147,22 +107,10 @@ mod tests {
         "verbs": ["create", "read"]
     }]}"#;
 
-    fn decision<O: Operation>(grant: &str, operation: &O) -> Decision {
-        let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
-        decide(&capabilities, &Invocation::default(), operation)
-    }
-
     fn add(zone: &str, source: &str) -> AddSource {
         AddSource {
             zone: zone.to_owned(),
             source: source.parse().expect("an address"),
-        }
-    }
-
-    fn missed(decision: Decision) -> Option<String> {
-        match decision {
-            Decision::Allowed { .. } => None,
-            Decision::Denied { closest, .. } => closest.map(|closest| closest.to_string()),
         }
     }
 
@@ -173,39 +121,36 @@ mod tests {
             ("pods-a", "10.1.255.255"),
             ("trusted", "fd00:1::5"),
         ] {
-            assert_eq!(missed(decision(PODS, &add(zone, source))), None, "{source}");
+            assert_eq!(missed(PODS, &add(zone, source)), None, "{source}");
         }
         let read = ZoneOfSource {
             source: IpAddr::from([10, 1, 2, 3]),
         };
-        assert_eq!(missed(decision(PODS, &read)), None);
-        assert_eq!(missed(decision(PODS, &IsRunning {})), None);
+        assert_eq!(missed(PODS, &read), None);
+        assert_eq!(missed(PODS, &IsRunning {}), None);
     }
 
     #[test]
     fn each_field_counts() {
         let closest = |field: &str| Some(format!("firewalld[0]: {field}"));
         let zone = add("public", "10.1.2.3");
-        assert_eq!(missed(decision(PODS, &zone)), closest("zones"));
+        assert_eq!(missed(PODS, &zone), closest("zones"));
         for source in ["10.2.0.0", "fd00:2::5", "::ffff:10.1.2.3"] {
             let outside = add("trusted", source);
-            assert_eq!(missed(decision(PODS, &outside)), closest("sources"));
+            assert_eq!(missed(PODS, &outside), closest("sources"));
         }
         let remove = RemoveSource {
             zone: "trusted".to_owned(),
             source: IpAddr::from([10, 1, 2, 3]),
         };
-        assert_eq!(missed(decision(PODS, &remove)), closest("verbs"));
+        assert_eq!(missed(PODS, &remove), closest("verbs"));
         let create = r#"{"firewalld": [{"verbs": ["create"]}]}"#;
-        assert_eq!(missed(decision(create, &IsRunning {})), closest("verbs"));
+        assert_eq!(missed(create, &IsRunning {}), closest("verbs"));
     }
 
     #[test]
     fn without_a_rule_all_is_denied() {
-        let expected = Decision::Denied {
-            requirement: "create source 10.1.2.3 of zone `trusted`".to_owned(),
-            closest: None,
-        };
+        let expected = denied("create source 10.1.2.3 of zone `trusted`", None);
         assert_eq!(decision("{}", &add("trusted", "10.1.2.3")), expected);
     }
 

@@ -61,6 +61,8 @@ pub mod address;
 mod capability;
 pub mod chance;
 pub mod conntrack;
+#[cfg(test)]
+mod decisions;
 pub mod device;
 pub mod diagnostic;
 pub mod document;

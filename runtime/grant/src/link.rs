@@ -7,13 +7,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use self::state::{Details, Link, LinkReference, OperState, Peer, Port};
-use super::facts::names_links;
 pub use super::facts::{LinkFacts, flaw_of_name};
 use super::field::Has::{self, One};
 use super::field::types::{AllOf, InNamespace, Kinds, LinkNames, Owners};
 use super::invocation::Invocation;
 use super::namespace::Namespace;
-use super::operation::Operation;
+use super::operation::{Operation, names_links};
 use super::rule::Rule;
 use super::rule::Sentence;
 use super::rule::declare::rule;

@@ -7,14 +7,14 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::address::Family;
-use super::facts::{LinkFacts, names_links};
+use super::facts::LinkFacts;
 use super::field::types::{InNamespace, LinkNames, Owners};
 use super::field::{
     Has::{self, One},
     Networks,
 };
 use super::link::Mac;
-use super::operation::Operation;
+use super::operation::{Operation, names_links, operations};
 use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
@@ -80,40 +80,11 @@ pub struct Neighbour {
     pub proxy: bool,
 }
 
-impl Operation for Add {
-    type Rule = NeighbourRule;
-    const NAME: &'static str = "neighbour.add";
-    const VERB: Verb = Verb::Create;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::new(&self.link, Some(self.address), Self::VERB)]
-    }
-
-    names_links!(link);
-}
-
-impl Operation for Delete {
-    type Rule = NeighbourRule;
-    const NAME: &'static str = "neighbour.delete";
-    const VERB: Verb = Verb::Delete;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::new(&self.link, Some(self.address), Self::VERB)]
-    }
-
-    names_links!(link);
-}
-
-impl Operation for List {
-    type Rule = NeighbourRule;
-    const NAME: &'static str = "neighbour.list";
-    const VERB: Verb = Verb::Read;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::new(&self.link, None, Self::VERB)]
-    }
-
-    names_links!(link);
+operations! {
+    NeighbourRule;
+    Add: "neighbour.add", Create, about(link), |o| Requirement::new(&o.link, Some(o.address), Self::VERB);
+    Delete: "neighbour.delete", Delete, about(link), |o| Requirement::new(&o.link, Some(o.address), Self::VERB);
+    List: "neighbour.list", Read, about(link), |o| Requirement::new(&o.link, None, Self::VERB);
 }
 
 impl Operation for Announce {

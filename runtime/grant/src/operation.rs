@@ -45,6 +45,42 @@ pub trait Operation: Clone + Serialize {
     }
 }
 
+/// Implements [`Operation`] for operations that need one thing each, whose link, where it is about one, is its field.
+macro_rules! operations {
+    (
+        $rule:ty;
+        $($operation:ty: $name:literal, $verb:ident, $(about($link:ident),)? |$o:ident| $needed:expr;)+
+    ) => {
+        $(impl $crate::Operation for $operation {
+            type Rule = $rule;
+            const NAME: &'static str = $name;
+            const VERB: $crate::Verb = $crate::Verb::$verb;
+
+            fn requirements(&self) -> Vec<<$rule as $crate::Rule>::Requirement> {
+                let needed = |$o: &Self| $needed;
+                vec![needed(self)]
+            }
+
+            $($crate::operation::names_links!($link);)?
+        })+
+    };
+}
+pub(crate) use operations;
+
+/// Tells of an operation which of its fields is the link that it names.
+macro_rules! names_links {
+    ($field:ident) => {
+        fn links(&self) -> Vec<&$crate::facts::LinkFacts> {
+            vec![&self.$field]
+        }
+
+        fn links_mut(&mut self) -> Vec<&mut $crate::facts::LinkFacts> {
+            vec![&mut self.$field]
+        }
+    };
+}
+pub(crate) use names_links;
+
 /// The verdict on an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::field::Has::{self, One};
 use super::field::types::{LinkNames, Ranges, Words};
 use super::namespace::Namespace;
-use super::operation::Operation;
+use super::operation::operations;
 use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
@@ -40,31 +40,11 @@ pub struct OpenRaw {
     pub ether_type: u16,
 }
 
-impl Operation for OpenUdp {
-    type Rule = PacketRule;
-    const NAME: &'static str = "packet.open-udp";
-    const VERB: Verb = Verb::Open;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        let local = self.local_port;
-        vec![Requirement::new(
-            &self.link,
-            Subject::Udp {
-                local,
-                remote: None,
-            },
-        )]
-    }
-}
-
-impl Operation for OpenRaw {
-    type Rule = PacketRule;
-    const NAME: &'static str = "packet.open-raw";
-    const VERB: Verb = Verb::Open;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::new(&self.link, Subject::Raw(self.ether_type))]
-    }
+operations! {
+    PacketRule;
+    OpenUdp: "packet.open-udp", Open, |o|
+        Requirement::new(&o.link, Subject::Udp { local: o.local_port, remote: None });
+    OpenRaw: "packet.open-raw", Open, |o| Requirement::new(&o.link, Subject::Raw(o.ether_type));
 }
 
 rule! {
@@ -166,9 +146,9 @@ impl fmt::Display for Requirement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Capabilities;
-    use super::super::invocation::Invocation;
-    use super::super::operation::{Decision, decide};
+    use super::super::Invocation;
+    use super::super::Operation;
+    use super::super::decisions::missed;
     use super::super::rule::Rule;
     use super::*;
 
@@ -176,22 +156,6 @@ mod tests {
         {"links": ["{ifname}"], "protocols": ["udp"], "ports": [68], "remotes": [67]},
         {"links": ["{ifname}"], "protocols": ["raw"], "ethertypes": [2048, "34525-34525"]}
     ]}"#;
-
-    fn missed<O: Operation>(grant: &str, operation: &O) -> Option<String> {
-        let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
-        let invocation = Invocation {
-            ifname: "eth0".to_owned(),
-            ..Invocation::default()
-        };
-        match decide(&capabilities, &invocation, operation) {
-            Decision::Allowed { .. } => None,
-            Decision::Denied { closest, .. } => Some(
-                closest
-                    .map(|closest| closest.to_string())
-                    .unwrap_or_default(),
-            ),
-        }
-    }
 
     fn udp(link: &str, local_port: u16) -> OpenUdp {
         OpenUdp {

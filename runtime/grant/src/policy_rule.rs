@@ -13,7 +13,7 @@ use super::field::{
     Networks,
 };
 use super::namespace::Namespace;
-use super::operation::Operation;
+use super::operation::operations;
 use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
@@ -73,41 +73,12 @@ pub struct List {
     pub family: Option<Family>,
 }
 
-impl Operation for Add {
-    type Rule = PolicyRuleRule;
-    const NAME: &'static str = "policy-rule.add";
-    const VERB: Verb = Verb::Create;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::of(self.namespace, &self.rule, Self::VERB)]
-    }
-}
-
-impl Operation for Delete {
-    type Rule = PolicyRuleRule;
-    const NAME: &'static str = "policy-rule.delete";
-    const VERB: Verb = Verb::Delete;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::of(self.namespace, &self.rule, Self::VERB)]
-    }
-}
-
-impl Operation for List {
-    type Rule = PolicyRuleRule;
-    const NAME: &'static str = "policy-rule.list";
-    const VERB: Verb = Verb::Read;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement {
-            namespace: self.namespace,
-            family: self.family,
-            source: None,
-            table: None,
-            priority: None,
-            verb: Self::VERB,
-        }]
-    }
+operations! {
+    PolicyRuleRule;
+    Add: "policy-rule.add", Create, |o| Requirement::of(o.namespace, &o.rule, Self::VERB);
+    Delete: "policy-rule.delete", Delete, |o| Requirement::of(o.namespace, &o.rule, Self::VERB);
+    List: "policy-rule.list", Read, |o|
+        Requirement { namespace: o.namespace, family: o.family, source: None, table: None, priority: None, verb: Self::VERB };
 }
 
 rule! {
@@ -181,9 +152,8 @@ impl fmt::Display for Requirement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Capabilities;
-    use super::super::invocation::Invocation;
-    use super::super::operation::{Decision, decide};
+    use super::super::Operation;
+    use super::super::decisions::missed;
     use super::*;
 
     const SBR: &str = r#"{"policy-rule": [{
@@ -209,19 +179,6 @@ mod tests {
         Add {
             namespace: Namespace::Container,
             rule,
-        }
-    }
-
-    /// The rule that came closest, and the field in which it missed.
-    fn missed<O: Operation>(grant: &str, operation: &O) -> Option<String> {
-        let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
-        match decide(&capabilities, &Invocation::default(), operation) {
-            Decision::Allowed { .. } => None,
-            Decision::Denied { closest, .. } => Some(
-                closest
-                    .map(|closest| closest.to_string())
-                    .unwrap_or_default(),
-            ),
         }
     }
 

@@ -354,9 +354,7 @@ impl fmt::Display for Requirement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Capabilities;
-    use super::super::invocation::Invocation;
-    use super::super::operation::{Decision, decide};
+    use super::super::decisions::{link, missed};
     use super::*;
 
     fn list() -> List {
@@ -370,50 +368,36 @@ mod tests {
         }
     }
 
-    /// The field in which the closest rule missed; none where the operation is allowed.
-    fn missed<O: Operation>(rule: &str, operation: &O) -> Option<String> {
-        let grant = format!(r#"{{"route": [{rule}]}}"#);
-        let capabilities: Capabilities = serde_json::from_str(&grant).expect("a grant");
-        match decide(&capabilities, &Invocation::default(), operation) {
-            Decision::Allowed { .. } => None,
-            Decision::Denied { closest, .. } => closest.map(|closest| closest.to_string()),
-        }
-    }
-
     /// A list without a filter shows every route, also those that the rule does not speak of.
     #[test]
     fn a_look_at_all_is_more_than_a_look_at_some() {
         let filtered = List {
             destination: Some("10.1.0.0/16".parse().expect("a network")),
-            link: Some(LinkFacts {
-                owner: String::new(),
-                by_index: false,
-                index: 0,
-                namespace: Namespace::Host,
-                kind: "veth".to_owned(),
-                name: "veth1".to_owned(),
-            }),
+            link: Some(link("veth1", "veth")),
             table: Some(100),
             ..list()
         };
         for (rule, field) in [
-            (r#"{"links": ["veth*"]}"#, "route[0]: links"),
+            (r#"{"route": [{"links": ["veth*"]}]}"#, "route[0]: links"),
             (
-                r#"{"destinations": ["10.0.0.0/8"]}"#,
+                r#"{"route": [{"destinations": ["10.0.0.0/8"]}]}"#,
                 "route[0]: destinations",
             ),
-            (r#"{"tables": [100]}"#, "route[0]: tables"),
+            (r#"{"route": [{"tables": [100]}]}"#, "route[0]: tables"),
         ] {
             assert_eq!(missed(rule, &list()).as_deref(), Some(field), "{rule}");
             assert_eq!(missed(rule, &filtered), None, "{rule}");
         }
-        assert_eq!(missed("{}", &list()), None);
+        assert_eq!(missed(r#"{"route": [{}]}"#, &list()), None);
         let get = Get {
             namespace: Namespace::Host,
             to: [10, 1, 0, 2].into(),
         };
-        assert_eq!(missed(r#"{"destinations": ["10.0.0.0/8"]}"#, &get), None);
-        let other = r#"{"destinations": ["10.2.0.0/16"]}"#;
+        assert_eq!(
+            missed(r#"{"route": [{"destinations": ["10.0.0.0/8"]}]}"#, &get),
+            None
+        );
+        let other = r#"{"route": [{"destinations": ["10.2.0.0/16"]}]}"#;
         assert_eq!(
             missed(other, &get).as_deref(),
             Some("route[0]: destinations")

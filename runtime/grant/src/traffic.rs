@@ -6,10 +6,10 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::facts::{LinkFacts, names_links};
+use super::facts::LinkFacts;
 use super::field::Has::{self, One};
 use super::field::types::{InNamespace, KernelWords, Kinds, LinkNames, Owners};
-use super::operation::Operation;
+use super::operation::{Operation, operations};
 use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
@@ -268,78 +268,19 @@ pub struct ListFilters {
     pub parent: Handle,
 }
 
-impl Operation for AddQdisc {
-    type Rule = TrafficRule;
-    const NAME: &'static str = "traffic.add-qdisc";
-    const VERB: Verb = Verb::Create;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        let word = self.qdisc.discipline.word();
-        vec![Requirement::new(&self.link, Some(word), Self::VERB)]
-    }
-
-    names_links!(link);
-}
-
-impl Operation for DeleteQdisc {
-    type Rule = TrafficRule;
-    const NAME: &'static str = "traffic.delete-qdisc";
-    const VERB: Verb = Verb::Delete;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        let word = self.standing.as_ref().map(|s| s.discipline.as_str());
-        vec![Requirement::new(&self.link, word, Self::VERB)]
-    }
-
-    names_links!(link);
-}
-
-impl Operation for ListQdiscs {
-    type Rule = TrafficRule;
-    const NAME: &'static str = "traffic.list-qdiscs";
-    const VERB: Verb = Verb::Read;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::new(&self.link, None, Self::VERB)]
-    }
-
-    names_links!(link);
-}
-
-impl Operation for AddClass {
-    type Rule = TrafficRule;
-    const NAME: &'static str = "traffic.add-class";
-    const VERB: Verb = Verb::Create;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::new(&self.link, Some(HTB), Self::VERB)]
-    }
-
-    names_links!(link);
-}
-
-impl Operation for DeleteClass {
-    type Rule = TrafficRule;
-    const NAME: &'static str = "traffic.delete-class";
-    const VERB: Verb = Verb::Delete;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::new(&self.link, Some(HTB), Self::VERB)]
-    }
-
-    names_links!(link);
-}
-
-impl Operation for ListClasses {
-    type Rule = TrafficRule;
-    const NAME: &'static str = "traffic.list-classes";
-    const VERB: Verb = Verb::Read;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::new(&self.link, Some(HTB), Self::VERB)]
-    }
-
-    names_links!(link);
+operations! {
+    TrafficRule;
+    AddQdisc: "traffic.add-qdisc", Create, about(link), |o|
+        Requirement::new(&o.link, Some(o.qdisc.discipline.word()), Self::VERB);
+    DeleteQdisc: "traffic.delete-qdisc", Delete, about(link), |o|
+        Requirement::new(&o.link, o.standing.as_ref().map(|s| s.discipline.as_str()), Self::VERB);
+    ListQdiscs: "traffic.list-qdiscs", Read, about(link), |o| Requirement::new(&o.link, None, Self::VERB);
+    AddClass: "traffic.add-class", Create, about(link), |o| Requirement::new(&o.link, Some(HTB), Self::VERB);
+    DeleteClass: "traffic.delete-class", Delete, about(link), |o| Requirement::new(&o.link, Some(HTB), Self::VERB);
+    ListClasses: "traffic.list-classes", Read, about(link), |o| Requirement::new(&o.link, Some(HTB), Self::VERB);
+    DeleteFilter: "traffic.delete-filter", Delete, about(link), |o|
+        Requirement::new(&o.link, Some(o.action.word()), Self::VERB);
+    ListFilters: "traffic.list-filters", Read, about(link), |o| Requirement::new(&o.link, None, Self::VERB);
 }
 
 impl Operation for AddFilter {
@@ -375,31 +316,6 @@ impl Operation for AddFilter {
         };
         [&mut self.link].into_iter().chain(target).collect()
     }
-}
-
-impl Operation for DeleteFilter {
-    type Rule = TrafficRule;
-    const NAME: &'static str = "traffic.delete-filter";
-    const VERB: Verb = Verb::Delete;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        let word = self.action.word();
-        vec![Requirement::new(&self.link, Some(word), Self::VERB)]
-    }
-
-    names_links!(link);
-}
-
-impl Operation for ListFilters {
-    type Rule = TrafficRule;
-    const NAME: &'static str = "traffic.list-filters";
-    const VERB: Verb = Verb::Read;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement::new(&self.link, None, Self::VERB)]
-    }
-
-    names_links!(link);
 }
 
 words! {
@@ -471,9 +387,8 @@ impl fmt::Display for Requirement {
 #[cfg(test)]
 mod tests {
     use super::super::Capabilities;
-    use super::super::invocation::Invocation;
+    use super::super::decisions::{allowed, decision, denied, link};
     use super::super::namespace::Namespace;
-    use super::super::operation::{Decision, decide};
     use super::*;
 
     const BANDWIDTH: &str = r#"{"traffic": [
@@ -482,39 +397,6 @@ mod tests {
         {"namespace": "host", "kinds": ["ifb"], "links": ["bw*"],
          "disciplines": ["tbf", "mirred"], "verbs": ["create"]}
     ]}"#;
-
-    fn link(name: &str, kind: &str) -> LinkFacts {
-        LinkFacts {
-            owner: String::new(),
-            by_index: false,
-            namespace: Namespace::Host,
-            index: 7,
-            name: name.to_owned(),
-            kind: kind.to_owned(),
-        }
-    }
-
-    fn decision<O: Operation>(grant: &str, operation: &O) -> Decision {
-        let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
-        let invocation = Invocation {
-            ifname: "eth0".to_owned(),
-            ..Invocation::default()
-        };
-        decide(&capabilities, &invocation, operation)
-    }
-
-    fn allowed(rules: &[&str]) -> Decision {
-        Decision::Allowed {
-            rules: rules.iter().map(|rule| (*rule).to_owned()).collect(),
-        }
-    }
-
-    fn denied(requirement: &str, closest: Option<&str>) -> Decision {
-        Decision::Denied {
-            requirement: requirement.to_owned(),
-            closest: closest.map(Into::into),
-        }
-    }
 
     fn add(link: LinkFacts, discipline: Discipline) -> AddQdisc {
         AddQdisc {
