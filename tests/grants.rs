@@ -357,7 +357,7 @@ fn documents_that_are_not_valid_stop_everything() -> Result<()> {
                 "capabilities: {}",
                 "capabilities: { link: [ { verbs: [announce] } ] }",
             ),
-            "`announce` is no verb of `link`",
+            "`announce` is not a verb of `link`",
         ),
         (format!("{valid}---\n{valid}"), "a second document"),
         ("{".to_owned(), "z-other.yaml:1:1: "),
@@ -388,7 +388,7 @@ fn documents_that_are_not_valid_stop_everything() -> Result<()> {
                   `capabilities`, `tenants` or `limits`; did you mean `networks`?";
     place.refused(PLUGIN, 202, &[first, second]);
     fs::write(place.node.grants().join("z-other.yaml"), b"kind: \xff\n")?;
-    let no_text = "z-other.yaml:1:7: byte 0xff is out of place; expected text in UTF-8";
+    let no_text = "z-other.yaml:1:7: byte 0xff is not UTF-8; expected text in UTF-8";
     place.refused(PLUGIN, 202, &[no_text]);
     fs::remove_file(place.node.grants().join("z-other.yaml"))?;
     // Other files are no grants.

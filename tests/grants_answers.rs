@@ -242,7 +242,7 @@ fn a_difference_is_told_in_functions_and_networks() -> Result<()> {
     let (code, _, errors) = weir(&node, &["grants", "diff", "bridge", "shipped:nothing"])?;
     assert_eq!(code, 1);
     assert!(
-        errors.contains("no grant of plugin `nothing` comes with weir"),
+        errors.contains("no grant of plugin `nothing` ships with weir"),
         "{errors}"
     );
     Ok(())
@@ -405,7 +405,7 @@ fn names_that_nothing_has_are_told() -> Result<()> {
     let (code, listed, errors) = weir(&node, &["grants", "list", "--plugin", "brigde"])?;
     assert_eq!(code, 0, "{listed}");
     assert!(
-        errors.contains("no grant is about a plugin `brigde`"),
+        errors.contains("no grant is for plugin `brigde`"),
         "{errors}"
     );
     assert!(errors.contains("did you mean `bridge`?"), "{errors}");
@@ -461,7 +461,7 @@ fn a_suggestion_keeps_the_limits() -> Result<()> {
     let (code, text, errors) = weir(&node, &words)?;
     assert_eq!(code, 0, "{errors}");
     assert!(
-        text.contains("# Records tell nothing of limits: weir's own"),
+        text.contains("# Records do not show limits: weir's defaults"),
         "{text}"
     );
     let grant = Grant {
@@ -542,7 +542,7 @@ fn weir_itself_and_native_plugins_are_told_for_what_they_are() -> Result<()> {
     }
     let (code, text, _) = weir(&node, &["grants", "show", "flannel"])?;
     assert_eq!(code, 0);
-    for part in ["outside of the sandbox", "cbr0", &other_digest()] {
+    for part in ["outside the sandbox", "cbr0", &other_digest()] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let (_, shown) = json_of(&node, &["grants", "show", "flannel"])?;

@@ -325,17 +325,17 @@ fn a_person_asks_for_an_explanation() -> Result<()> {
     let (code, text, _) = grants(&node, &with(&["kind=dummy"]))?;
     assert_eq!(code, 3, "{text}");
     assert!(
-        text.contains("does not allow to create dummy `cni0` in host"),
+        text.contains("does not allow creating dummy `cni0` in host"),
         "{text}"
     );
     assert!(
-        text.contains("the closest rule misses in `kinds`"),
+        text.contains("the closest rule does not match in `kinds`"),
         "{text}"
     );
     let (code, _, errors) = grants(&node, &["explain", "bridge", "link.destroy"])?;
     assert_eq!(code, 1);
     assert!(
-        errors.contains("there is no operation `link.destroy`; expected `link.create`"),
+        errors.contains("no operation `link.destroy`; expected `link.create`"),
         "{errors}"
     );
     let (code, _, errors) = grants(&node, &with(&["colour=red"]))?;
@@ -811,7 +811,7 @@ fn a_damaged_log_serves_as_well() -> Result<()> {
     let (_, yaml, _) = grants(&node, &["suggest", "bridge", "--records", path])?;
     for words in [
         "# 1 record is left out: its arguments are shortened",
-        "there is no operation `address.forget`",
+        "no operation `address.forget`",
         "# 3 lines are no records",
     ] {
         assert!(yaml.contains(words), "{words}: {yaml}");

@@ -305,7 +305,7 @@ fn a_record_is_one_line_that_a_person_reads() -> Result<()> {
          2026-03-01T10:05:00.000Z allowed  bridge     ADD    n3 pod-1/eth0  sysctl.write  \
          namespace=host name=br0 kind=bridge up=true  by sysctl[0]  - no such file\n\
          2026-03-01T12:00:00.000Z denied   greedy     ADD    n6 pod-1/eth0  link.create  - the \
-         grant does not allow to delete physical `eth0` in host (closest rule: link[0]: namespace)\n"
+         grant does not allow deleting physical `eth0` in host (closest rule: link[0]: namespace)\n"
     );
     Ok(())
 }
@@ -318,7 +318,7 @@ fn the_arguments_are_shown_where_that_is_asked_for() -> Result<()> {
         "2026-03-01T10:00:00.000Z allowed  bridge     ADD    n1 pod-1/eth0  link.create  \
          namespace=host name=br0 kind=bridge up=true  by link[0]\n\
          2026-03-01T12:00:00.000Z denied   greedy     ADD    n6 pod-1/eth0  link.create  \
-         namespace=host name=br0 kind=bridge up=true  - the grant does not allow to delete physical \
+         namespace=host name=br0 kind=bridge up=true  - the grant does not allow deleting physical \
          `eth0` in host (closest rule: link[0]: namespace)\n"
     );
     Ok(())

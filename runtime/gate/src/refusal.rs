@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use weir_grant::Closest;
+use weir_grant::{Closest, doing};
 
 /// An operation that the gate does not let through.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl fmt::Display for Refusal {
 
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the grant does not allow to {}", self.requirement)?;
+        write!(f, "the grant does not allow {}", doing(&self.requirement))?;
         match &self.closest {
             Some(closest) => write!(f, " (closest rule: {closest})"),
             None => write!(f, " (it has no rule for this capability)"),

@@ -30,7 +30,7 @@ pub struct Add {
     pub broadcast: Option<IpAddr>,
     pub no_duplicate_detection: bool,
     pub no_prefix_route: bool,
-    /// What of the host its network overlaps, where a rule asks.
+    /// The host route that its network overlaps, if a rule of the grant bounds `overlaps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlap: Option<Overlap>,
 }
@@ -50,7 +50,7 @@ pub struct List {
     pub family: Option<Family>,
 }
 
-/// Waits until duplicate address detection is over.
+/// Waits for duplicate address detection to finish.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settle {
     pub link: LinkFacts,
@@ -94,8 +94,8 @@ impl Operation for Add {
     const NAME: &'static str = "address.add";
     const VERB: Verb = Verb::Create;
 
-    /// The kernel routes the peer's network over the link and takes the broadcast address as its own,
-    /// so that both must be in the networks of the grant as the address must.
+    /// The kernel routes the peer's network over the link and accepts the broadcast address as its own,
+    /// so both must be in the networks of the grant, as the address must.
     fn requirements(&self) -> Vec<Requirement> {
         let length = self.address.prefix_len();
         let far = |peer: &IpAddr| IpNet::new(*peer, length).unwrap_or_else(|_| (*peer).into());
@@ -135,14 +135,14 @@ rule! {
         links: LinkNames = One(r.link.name());
         => /// What may be done; everything, when left out.
         verbs = r.verb;
-        /// Whose links, of `host`: this network's, this attachment's.
+        /// Owners of the links, in `host`: this network, this attachment.
         owners: Owners = Has::if_any(r.link.owner_if_there()), never_suggested();
         /// Networks that the address must be in.
         #[serde(with = "Networks")]
         addresses: Networks = Has::if_any(r.address), only_for(&[Verb::Create, Verb::Delete]),
             left_out("any-address", "it may give and take any address"), also_in_container();
-        /// What an address or a route of `host` may overlap: routes over links of this network, of this attachment. Nothing
-        /// else then, the default route aside.
+        /// The routes of `host` that an address or a route may overlap: those over links of this network or of this
+        /// attachment, and the default route. Any, when left out.
         overlaps: Overlaps = Has::if_any(r.overlap.as_ref()), only_for(&[Verb::Create]), never_suggested();
     } {
         fn sentence(rule: &mut Sentence<'_>) -> String {
@@ -156,14 +156,14 @@ rule! {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
     pub link: LinkFacts,
-    /// None for a look at all addresses of the link.
+    /// None to read all addresses of the link.
     pub address: Option<IpNet>,
     pub role: Role,
     pub overlap: Option<Overlap>,
     pub verb: Verb,
 }
 
-/// What an address is to the link.
+/// The role of an address on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Own,

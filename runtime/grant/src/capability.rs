@@ -1,5 +1,5 @@
-//! What is made from the list of capabilities, which is in the crate's root: their words, the rules that a grant has for
-//! each, and what an operation needs of them.
+//! The types made from the list of capabilities in the crate's root: their words, the rules that a grant has for
+//! each, and the requirements of operations.
 
 use std::fmt;
 
@@ -20,23 +20,23 @@ macro_rules! capabilities {
         pub enum Capability {
             $(#[serde(rename = $word $(, alias = $old)?)] $variant,)*
             #[serde(rename = $free_word)] $free,
-            /// Not one of a plugin's: weir's own, by its own configuration. No grant has it.
+            /// weir's own, bounded by its own configuration. No plugin has it and no grant can give it.
             #[serde(rename = "native")]
             Native,
         }
 
         impl Capability {
-            /// All of the contract's, in its order: what a plugin can ask for, and a grant can have.
+            /// All capabilities of the contract, in its order.
             pub const ALL: [Self; Self::Native as usize] = [$(Self::$variant,)* Self::$free];
 
-            /// All that stand in the audit log: also weir's own.
+            /// All capabilities that the audit log records, weir's own included.
             pub const RECORDED: [Self; Self::Native as usize + 1] =
                 [$(Self::$variant,)* Self::$free, Self::Native];
 
-            /// Words that a capability had before, and the one that it has now. They are still read.
+            /// Former words of capabilities, each with the present one. Both are read.
             pub(crate) const FORMER_WORDS: &'static [(&'static str, &'static str)] = &[$($(($old, $word),)?)*];
 
-            /// The word: interface of the contract, key of a grant, field of the audit log.
+            /// The word for it: an interface of the contract, a key of a grant, a field of the audit log.
             pub fn word(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*
@@ -45,7 +45,7 @@ macro_rules! capabilities {
                 }
             }
 
-            /// What its rules are made of; none for the one that needs none.
+            /// Describes its rules; none for the capability that needs none.
             pub fn description(self) -> Option<&'static $crate::rule::Description> {
                 match self {
                     $(Self::$variant => Some(&<$rule as $crate::rule::Rule>::DESCRIPTION),)*
@@ -61,7 +61,7 @@ macro_rules! capabilities {
         #[cfg_attr(test, derive(schemars::JsonSchema))]
         pub struct Capabilities {
             $($(#[$doc])* #[serde(rename = $word $(, alias = $old)?, skip_serializing_if = "Vec::is_empty")] pub $module: Vec<$rule>,)*
-            /// What weir's own configuration lists. A document cannot have it.
+            /// The native plugins that weir's own configuration lists. No document can list them.
             #[serde(skip)]
             pub native: Vec<$native>,
         }
@@ -97,7 +97,7 @@ macro_rules! capabilities {
         })*
 
         impl Need {
-            /// Whether rules of the grant meet it, by the rules' own matching.
+            /// Whether rules of the grant meet it.
             pub fn is_met(&self, capabilities: &Capabilities, invocation: &$crate::Invocation) -> bool {
                 match self {
                     $(Self::$variant(r) => $crate::capability::is_met::<$rule>(capabilities, r, invocation),)*
@@ -133,7 +133,7 @@ impl Capability {
         Self::ALL.into_iter().find(|c| c.word() == word)
     }
 
-    /// Whether this version of weir carries the capability's operations out. The others are part
+    /// Whether this version of weir implements the capability's operations. The others are part
     /// of the contract and answer `unsupported`.
     pub fn is_implemented(self) -> bool {
         !matches!(self, Self::PolicyRule | Self::Device | Self::Packet)

@@ -1,8 +1,8 @@
-//! Choices by chance, for property tests and fuzz targets.
+//! Random choices, for property tests and fuzz targets.
 
-/// Chooses a number below the one that is given.
+/// A source of random choices.
 pub trait Chance {
-    /// The number; 0 where nothing else is below.
+    /// Chooses a number below `count`; 0 if `count` is 0.
     fn below(&mut self, count: usize) -> usize;
 }
 
@@ -12,7 +12,7 @@ impl<F: FnMut(usize) -> usize> Chance for F {
     }
 }
 
-/// Numbers that are the same for the same seed.
+/// Pseudo-random numbers: the same seed gives the same ones.
 pub struct Seeded(u64);
 
 impl Seeded {

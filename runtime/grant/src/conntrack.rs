@@ -57,7 +57,7 @@ pub struct Filter {
     pub reply_source: Option<IpAddr>,
 }
 
-/// Deletes the entries that pass a filter.
+/// Deletes the entries that match a filter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delete {
     pub namespace: Namespace,

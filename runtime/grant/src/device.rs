@@ -39,9 +39,9 @@ operations! {
 }
 
 rule! {
-    /// `device:` in a grant. Absent fields match everything. A device is matched by what the plugin names
-    /// it by: one that is named by its link only by rules without `pci`, one that is named by its PCI
-    /// address only by rules without `links`, and one that is named by its path only by rules without both.
+    /// `device:` in a grant. Absent fields match everything. A device is matched by how the plugin names it:
+    /// a rule with `pci` does not match a device named by its link, a rule with `links` does not match one named by
+    /// its PCI address, and a rule with either does not match one named by its path.
     pub struct DeviceRule: Device for r: Requirement, which may "read" Read {
         /// Names of links.
         links: Globs = Has::or_anything(r.subject.link());
@@ -63,7 +63,7 @@ pub struct Requirement {
     pub verb: Verb,
 }
 
-/// What a device is named by.
+/// How a device is named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     Link(String),

@@ -1,4 +1,4 @@
-//! What is wrong with a document, and where: told so that whoever wrote it can mend it.
+//! What is wrong with a document, and where, in words that help its author fix it.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use serde::Serialize;
 /// mean `names`?`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// None for what concerns the document as a whole.
+    /// None for a mistake of the document as a whole.
     #[serde(flatten)]
     pub position: Option<Position>,
     /// What is wrong, and what was expected.
     pub message: String,
 }
 
-/// A place in a document. Lines and columns begin with 1; columns are characters.
+/// A place in a document. Lines and columns start at 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Position {
     pub line: u64,
@@ -68,7 +68,7 @@ pub fn choice(words: &[&str]) -> String {
     }
 }
 
-/// The word that was probably meant: the one of the smallest edit distance, where that is small
+/// Finds the word that was probably meant: the one at the smallest edit distance, if that is small
 /// for a word of its length.
 pub fn nearest<'w>(given: &str, words: &[&'w str]) -> Option<&'w str> {
     let given = given.to_lowercase();

@@ -17,7 +17,7 @@ pub const API_VERSION: &str = "weir.dev/v1alpha1";
 /// The document's `kind`.
 pub const KIND: &str = "PluginGrant";
 
-/// One plugin's grant, as it stands on disk. Unknown keys are errors.
+/// One plugin's grant, as it is on disk. Unknown keys are errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "PluginGrant"))]
@@ -48,20 +48,21 @@ fn constant<'de, D: Deserializer<'de>>(
     expected: &str,
 ) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
-    match text == expected {
-        true => Ok(text),
-        false => Err(D::Error::custom(format!(
+    if text == expected {
+        Ok(text)
+    } else {
+        Err(D::Error::custom(format!(
             "unknown {key} `{text}`; expected `{expected}`"
-        ))),
+        )))
     }
 }
 
-/// What the document is called.
+/// The document's metadata.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Metadata {
-    /// The document's name. A document of an administrator replaces a shipped one of its name.
+    /// The document's name. An administrator's document replaces the shipped one with the same name.
     pub name: String,
 }
 
@@ -72,13 +73,13 @@ pub struct Metadata {
 pub struct Spec {
     pub plugin: PluginReference,
     /// The networks that may use the plugin under this grant: names of the node's own, and `namespace/name` of
-    /// NetworkAttachmentDefinitions. No wildcard reaches over a slash: `*` stands for all networks of the
+    /// NetworkAttachmentDefinitions. No wildcard matches a slash: `*` matches all networks of the
     /// node's own, `*/*` for all definitions.
     pub networks: Vec<Pattern>,
     /// What the plugin may do on the node's own networks.
     #[serde(default)]
     pub capabilities: Capabilities,
-    /// What it may do for tenants; nothing, when left out.
+    /// What the plugin may do for tenants; nothing, when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenants: Option<Tenants>,
     /// The bounds of one invocation.
@@ -99,7 +100,7 @@ pub struct Tenants {
 }
 
 impl Spec {
-    /// The capabilities in a section; none where the document does not have it.
+    /// Returns the capabilities of a section; none if the document has no such section.
     pub fn section(&self, section: Section) -> Option<&Capabilities> {
         match section {
             Section::Node => Some(&self.capabilities),
@@ -119,18 +120,18 @@ impl Spec {
 #[serde(deny_unknown_fields, default)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Limits {
-    /// Linear memory and tables of the plugin, and its code where that is large.
+    /// The plugin's linear memory and tables, and its code if that is large.
     #[serde(with = "Size")]
     pub memory: ByteSize,
-    /// From the start of the plugin's call to its return; at most a minute.
+    /// The time from the call of the plugin to its return; at most one minute.
     #[serde(with = "Time")]
     pub time: Duration,
     /// Calls of host functions.
     pub calls: u64,
-    /// Links, addresses, routes, rules and all else that the plugin makes or changes, and the host undoes where it
+    /// Links, addresses, routes, rules and everything else that the plugin makes or changes, and the host undoes if it
     /// fails.
     pub changes: u64,
-    /// What one call may hand to the host: all its strings and lists together.
+    /// The size of the arguments of one call of the host: all strings and lists together.
     #[serde(with = "Size")]
     pub transfer: ByteSize,
     /// What the plugin may write to the log: messages, fields, standard error.
@@ -139,7 +140,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// No grant gives a plugin more time than this.
+    /// The most time that a grant can give.
     pub const MOST_TIME: Duration = MOST_TIME;
 }
 

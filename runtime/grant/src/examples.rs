@@ -1,4 +1,4 @@
-//! Rules and operations by chance, from their descriptions: what property tests and fuzz targets try.
+//! Random rules and operations, from their descriptions: what property tests and fuzz targets try.
 
 use super::Capability;
 use super::chance::{Chance, one_of};
@@ -26,10 +26,7 @@ fn rule(chance: &mut dyn Chance, capability: Capability) -> RuleFields {
 }
 
 fn values(chance: &mut dyn Chance, field: &Field) -> Vec<&'static str> {
-    let count = match field.is_list {
-        true => chance.below(4),
-        false => 1,
-    };
+    let count = if field.is_list { chance.below(4) } else { 1 };
     (0..count).map(|_| one_of(chance, field.examples)).collect()
 }
 

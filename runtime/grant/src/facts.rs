@@ -1,4 +1,4 @@
-//! What a link is: the facts by which rules about links are matched.
+//! The facts about a link, which rules about links match.
 
 use std::fmt;
 
@@ -9,19 +9,19 @@ use super::namespace::Namespace;
 /// `IFNAMSIZ` without the NUL at its end.
 const LONGEST_NAME: usize = 15;
 
-/// What the kernel says that a link is. The host looks it up before it asks the gate, and the kernel
-/// layer acts on the index, so that a name cannot change its meaning in between.
+/// What the kernel reports about a link. The host looks it up before it asks the gate, and the kernel
+/// layer acts on the index, so a name cannot change its meaning in between.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkFacts {
     pub namespace: Namespace,
-    /// 0 in what a person asks about, and of a link that is not there.
+    /// 0 in a person's question, and for a link that does not exist.
     #[serde(default)]
     pub index: u32,
-    /// Empty of a link that is not there and was named by its index.
+    /// Empty for a link that does not exist and was named by its index.
     pub name: String,
-    /// `IFLA_INFO_KIND`; `loopback` and `physical` for devices that have none. Empty of a link that is not there.
+    /// `IFLA_INFO_KIND`; `loopback` and `physical` for devices without one. Empty for a link that does not exist.
     pub kind: String,
-    /// The mark of whose it is ([`weir_cni::owner`]), of a link of `host`: its alias, which weir alone writes. Empty for
+    /// The owner's mark ([`weir_cni::owner`]) of a link in `host`: its alias, which only weir writes. Empty for
     /// what weir did not make.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub owner: String,
@@ -36,12 +36,13 @@ impl LinkFacts {
         self.kind.is_empty()
     }
 
-    /// What would be known of it if it were not there.
+    /// The facts as they would be if it did not exist.
     #[must_use]
     pub fn absent(&self) -> Self {
-        let (index, name) = match self.by_index {
-            true => (self.index, String::new()),
-            false => (0, self.name.clone()),
+        let (index, name) = if self.by_index {
+            (self.index, String::new())
+        } else {
+            (0, self.name.clone())
         };
         Self {
             namespace: self.namespace,
@@ -53,50 +54,49 @@ impl LinkFacts {
         }
     }
 
-    /// The name, and where that is one.
+    /// The namespace and the name in it.
     pub(crate) fn name(&self) -> (Namespace, &str) {
         (self.namespace, &self.name)
     }
 
-    /// The kind of a link that is there.
+    /// The kind, if the link exists.
     pub(crate) fn kind_if_there(&self) -> Option<&str> {
         (!self.is_absent()).then_some(&*self.kind)
     }
 
-    /// The mark of a link that is there.
+    /// The owner's mark, if the link exists.
     pub(crate) fn owner_if_there(&self) -> Option<&str> {
         (!self.is_absent()).then_some(&*self.owner)
     }
 
-    /// That there is no such link.
+    /// The message that no such link exists.
     pub fn not_found(&self) -> String {
-        // Of the host, it may be hidden as well.
+        // A link of the host may also be hidden.
         let or = match self.namespace {
             Namespace::Host => ", or none that the grant shows",
             Namespace::Container => "",
         };
-        match self.name.is_empty() {
-            true => format!("there is no link {} in {}{or}", self.index, self.namespace),
-            false => format!("there is no link `{}` in {}{or}", self.name, self.namespace),
+        if self.name.is_empty() {
+            format!("no link {} in {}{or}", self.index, self.namespace)
+        } else {
+            format!("no link `{}` in {}{or}", self.name, self.namespace)
         }
     }
 }
 
 impl fmt::Display for LinkFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.is_absent() {
-            true => "link",
-            false => &self.kind,
-        };
-        match self.name.is_empty() {
-            true => write!(f, "{kind} {} in {}", self.index, self.namespace),
-            false => write!(f, "{kind} `{}` in {}", self.name, self.namespace),
+        let kind = if self.is_absent() { "link" } else { &self.kind };
+        if self.name.is_empty() {
+            write!(f, "{kind} {} in {}", self.index, self.namespace)
+        } else {
+            write!(f, "{kind} `{}` in {}", self.name, self.namespace)
         }
     }
 }
 
-/// Why this is not a link's name. The kernel refuses most of these itself. It must not see a `%`, which it would replace
-/// by a number, nor a NUL, at which it would stop reading: a grant allows the name as it is written.
+/// Says why this is not a link's name. The kernel itself refuses most of these. It must not see a `%`, which it
+/// replaces with a number, nor a NUL, at which it stops reading: a grant allows the name as it is written.
 pub fn flaw_of_name(name: &str) -> Option<String> {
     let forbidden = |c: char| c.is_whitespace() || c.is_control() || "/:%".contains(c);
     let is_dots = matches!(name, "." | "..");

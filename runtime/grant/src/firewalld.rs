@@ -49,7 +49,7 @@ operations! {
 rule! {
     /// `firewalld:` in a grant. Absent fields match everything.
     pub struct FirewalldRule: Firewalld for r: Requirement, which may "add" Create, "look at" Read, "remove" Delete {
-        /// Names of zones, for what changes them.
+        /// Names of zones, for operations that change them.
         zones: Globs = Has::if_any(r.zone.as_deref()), only_for(&[Verb::Create, Verb::Delete]);
         /// Networks that the address must be in.
         #[serde(with = "Networks")]
@@ -68,7 +68,7 @@ rule! {
 /// An address, its zone, and what is done with them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
-    /// None for what only reads.
+    /// None for operations that only read.
     pub zone: Option<String>,
     /// None for the question whether firewalld runs.
     pub source: Option<IpAddr>,

@@ -19,12 +19,12 @@ pub fn flow(value: &Value) -> String {
             format!("[{}]", list.join(", "))
         }
         Value::String(text) if is_plain(text) => text.clone(),
-        // What is quoted in JSON is quoted in YAML.
+        // A string that JSON quotes is quoted the same way in YAML.
         other => other.to_string(),
     }
 }
 
-/// Where first, what is done last.
+/// `namespace` comes first, `verbs` last.
 fn rank(key: &str) -> u8 {
     match key {
         "namespace" => 0,
@@ -35,7 +35,7 @@ fn rank(key: &str) -> u8 {
     }
 }
 
-/// Whether YAML reads a text as itself, without quotes.
+/// Whether YAML reads the text as itself without quotes.
 fn is_plain(text: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
     let is_word = !["true", "false", "null", "yes", "no", "on", "off", "y", "n"]

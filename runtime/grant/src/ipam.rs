@@ -25,10 +25,10 @@ pub struct Run {
     pub command: Word,
 }
 
-/// A word that is the program's own, so that a record is not borrowed from.
+/// A static word, so that nothing borrows from a record.
 type Word = &'static str;
 
-/// What an IPAM plugin is run for.
+/// The commands that an IPAM plugin is run for.
 pub(crate) const COMMANDS: [Word; 5] = ["ADD", "DEL", "CHECK", "STATUS", "GC"];
 
 fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D::Error> {
@@ -36,7 +36,9 @@ fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D
     let known = COMMANDS.into_iter().find(|command| *command == text);
     known.ok_or_else(|| {
         let all = COMMANDS.join(", ");
-        D::Error::custom(format!("`{text}` is no command of IPAM plugins: {all}"))
+        D::Error::custom(format!(
+            "`{text}` is not a command of IPAM plugins; expected one of {all}"
+        ))
     })
 }
 
@@ -86,7 +88,7 @@ impl FieldType for PluginNames {
             |name: &&String| name.is_empty() || is_glob(name) || name.contains(['{', '/']);
         let wrong = names.iter().filter(is_none);
         let text =
-            |name| format!("`{name}` is no plugin's name: names are exact here, and no globs");
+            |name| format!("`{name}` is not a plugin's name; expected an exact name, not a glob");
         wrong.map(|name| ("never-effective", text(name))).collect()
     }
 }

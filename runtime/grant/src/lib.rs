@@ -1,12 +1,12 @@
 //! What a plugin may do: the grant, the operations that it speaks of, and whether it allows one.
 //!
-//! Everything here is pure: an [`Operation`] comes in with the facts that it is about, and a [`Decision`] goes out. There
-//! is one file for each capability, and in it that capability's operations, its rule in a grant and how the two are
-//! matched. Documents are read by [`reading`], with the place of every mistake, and [`operation_names`] finds an operation by the
-//! name that a person types.
+//! Everything here is pure: an [`Operation`] comes in with the facts that it is about, and a [`Decision`] goes out.
+//! There is one file for each capability, and in it that capability's operations, its rule in a grant and how the two
+//! are matched. Documents are read by [`reading`], with the place of every mistake, and [`operation_names`] finds an
+//! operation by the name that a person types.
 //!
-//! This crate must not open a file or a socket, read a clock, or know of the kernel, of processes or of WebAssembly. What
-//! it decides depends on its arguments alone, so that a decision can be tried, explained and fuzzed anywhere.
+//! This crate must not open a file or a socket, read a clock, or know of the kernel, of processes or of WebAssembly.
+//! What it decides depends on its arguments alone, so that a decision can be tried, explained and fuzzed anywhere.
 //!
 //! # Example
 //!
@@ -111,7 +111,7 @@ pub use operation::{Closest, Decision, Operation, decide};
 pub use overlap::Overlap;
 pub use rule::Rule;
 pub use section::Section;
-pub use verb::{Verb, VerbSet};
+pub use verb::{Verb, VerbSet, doing};
 
 use capability::capabilities;
 

@@ -47,9 +47,9 @@ impl<'de> Deserialize<'de> for Mac {
             _ => None,
         });
         let bytes: Option<Vec<u8>> = bytes.collect();
-        bytes
-            .map(Self)
-            .ok_or_else(|| serde::de::Error::custom(format!("`{text}` is no link-layer address")))
+        bytes.map(Self).ok_or_else(|| {
+            serde::de::Error::custom(format!("`{text}` is not a link-layer address"))
+        })
     }
 }
 
@@ -99,7 +99,7 @@ impl NewKind {
         }
     }
 
-    /// The device that the new one stands on.
+    /// The lower device of the new one.
     pub fn lower(&self) -> Option<&LinkFacts> {
         match self {
             Self::Macvlan { lower, .. } | Self::Ipvlan { lower, .. } | Self::Vlan { lower, .. } => {
@@ -157,14 +157,14 @@ pub struct NewTap {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NewPeer {
     pub namespace: Namespace,
-    /// Empty: the kernel chooses `vethN`.
+    /// If empty, the kernel chooses `vethN`.
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<Mac>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
     pub up: bool,
-    /// The mark of whose it is, of a link of `host`, which is its alias there.
+    /// The owner's mark of a link in `host`: its alias.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
@@ -173,7 +173,7 @@ pub struct NewPeer {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Create {
     pub namespace: Namespace,
-    /// Empty for a veth whose name the kernel chooses.
+    /// Empty for a veth if the kernel is to choose the name.
     pub name: String,
     #[serde(flatten)]
     pub kind: NewKind,
@@ -188,7 +188,7 @@ pub struct Create {
     pub master: Option<LinkFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
-    /// The mark of whose it is, of a link of `host`, which is its alias there.
+    /// The owner's mark of a link in `host`: its alias.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
@@ -199,7 +199,7 @@ pub struct Read {
     pub link: LinkFacts,
 }
 
-/// Lists links; each is shown only where the grant allows to read it.
+/// Lists links. Each one is shown only if the grant allows reading it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct List {
     pub namespace: Namespace,
@@ -252,7 +252,7 @@ pub struct Update {
     pub alias: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub master: Option<NewMaster>,
-    /// The mark of whose it is from then on, of a link of `host`; empty for nobody's. No plugin's to ask for.
+    /// The new owner's mark of a link in `host`; empty for none. No plugin can set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
@@ -298,7 +298,7 @@ impl Update {
 }
 
 words! {
-    /// Something of a link that can be changed, and that a rule may list.
+    /// An attribute of a link that can be changed and that a rule may list.
     pub enum Attribute {
         Name = "name",
         Up = "up",
@@ -310,9 +310,9 @@ words! {
         Alias = "alias",
         /// The bridge, VRF or bond that it is a port of.
         Master = "master",
-        /// That others are its ports, or stand on it.
+        /// Being the master or the lower device of other links.
         Ports = "ports",
-        /// Flags as a bridge's port: hairpin, isolation.
+        /// Flags of a bridge port: hairpin, isolation.
         Port = "port",
         /// Settings as a bridge.
         Bridge = "bridge",
@@ -333,7 +333,7 @@ pub struct UpdatePort {
     pub isolated: Option<bool>,
 }
 
-/// A bridge's settings; absent ones stay as they are, or as the kernel's defaults.
+/// A bridge's settings; absent ones stay as they are, or at the kernel's defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BridgeChanges {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -386,7 +386,7 @@ pub struct Move {
     pub to: Namespace,
     /// The name there.
     pub name: String,
-    /// The alias there, where it changes.
+    /// The alias there, if it changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
 }
@@ -429,7 +429,7 @@ operation_on_link! {
     WaitUp, "link.wait-up", Verb::Read;
 }
 
-/// The same for operations that change one.
+/// Implements `Operation` for operations that change one link.
 macro_rules! operation_that_changes {
     ($($operation:ident, $name:literal, $attributes:expr;)*) => {$(
         impl Operation for $operation {
@@ -481,11 +481,14 @@ impl Operation for Create {
             NewKind::Veth { peer } => Some(&peer.name),
             _ => None,
         };
-        // The kernel chooses where there is none.
+        // The kernel chooses a name if there is none.
         let mut names = [Some(&self.name), peer].into_iter().flatten();
-        let of_name = names.find_map(|name| match name.is_empty() {
-            true => None,
-            false => flaw_of_name(name),
+        let of_name = names.find_map(|name| {
+            if name.is_empty() {
+                None
+            } else {
+                flaw_of_name(name)
+            }
         });
         of_name.or_else(|| flaw_of_alias(self.namespace, self.alias.as_deref()))
     }
@@ -581,18 +584,18 @@ impl Operation for Move {
 /// The longest alias in bytes: `IFALIASZ` without the NUL at its end.
 const LONGEST_ALIAS: usize = 255;
 
-/// Why a link cannot have this alias. That of a link of `host` names its owner, which weir writes there itself.
+/// Says why a link cannot have this alias. In `host` the alias names the owner, and only weir writes it.
 fn flaw_of_alias(namespace: Namespace, alias: Option<&str>) -> Option<String> {
     let alias = alias?;
     if namespace == Namespace::Host {
         return Some(
-            "the alias of a link of host names its owner, and is weir's to set".to_owned(),
+            "the alias of a link in `host` names its owner, and only weir sets it".to_owned(),
         );
     }
     let is_wrong = alias.len() > LONGEST_ALIAS || alias.contains('\0');
     is_wrong.then(|| {
         format!(
-            "an alias of {} bytes: expected at most {LONGEST_ALIAS} bytes without NUL",
+            "an alias of {} bytes is too long; expected at most {LONGEST_ALIAS} bytes without NUL",
             alias.len()
         )
     })
@@ -609,9 +612,9 @@ rule! {
         names: LinkNames = One((r.namespace, &r.name));
         => /// What may be done; everything, when left out.
         verbs = r.verb;
-        /// What of a link may be changed, by the verb `update`.
+        /// The attributes that the verb `update` may change.
         attributes: AllOf<Attribute> = One(&r.attributes), only_for(&[Verb::Update]), never_suggested();
-        /// Whose they are, of links of `host`: made for this network, for this attachment. One that is made is.
+        /// Owners of links in `host`: this network, this attachment. A link that the plugin creates always qualifies.
         owners: Owners = Has::if_any(r.owner.as_deref()),
             only_for(&[Verb::Read, Verb::Update, Verb::Delete]), never_suggested();
     } {
@@ -622,21 +625,21 @@ rule! {
 }
 
 impl LinkRule {
-    /// Whether it lets a link of some kind and name be created in a namespace.
+    /// Whether it allows creating a link of some kind and name in a namespace.
     pub fn may_create_in(&self, namespace: Namespace) -> bool {
         let may_create = |verbs: &Vec<Verb>| verbs.contains(&Verb::Create);
         self.namespace.is_none_or(|own| own == namespace)
             && self.verbs.as_ref().is_none_or(may_create)
     }
 
-    /// Whether it lets a link of this name, of whatever kind, be created where this one is.
+    /// Whether it allows creating a link of this name, of any kind, in this link's namespace.
     pub fn may_create_named(&self, link: &LinkFacts, invocation: &Invocation) -> bool {
         let mut requirement = Requirement::on(link, Verb::Create);
         (requirement.owner, requirement.kind) = (None, None);
         self.miss(&requirement, invocation).is_none()
     }
 
-    /// Whether it lets a link of this kind and name be created where this one is.
+    /// Whether it allows creating a link of this kind and name in this link's namespace.
     pub fn may_create(&self, link: &LinkFacts, invocation: &Invocation) -> bool {
         let mut requirement = Requirement::on(link, Verb::Create);
         requirement.owner = None;
@@ -644,7 +647,7 @@ impl LinkRule {
     }
 }
 
-/// One link, existing or to be, and what is done with it.
+/// One link, existing or new, and what is done with it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
     pub namespace: Namespace,

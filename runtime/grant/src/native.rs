@@ -1,7 +1,7 @@
-//! Capability `native`: running a native CNI plugin, a program outside of the sandbox.
+//! Capability `native`: running a native CNI plugin, a program outside the sandbox.
 //!
-//! No plugin can ask for it and no grant has it. weir runs such a program on behalf of a network where
-//! weir's own configuration lists it, and what is listed there is the rule.
+//! No plugin can ask for it and no grant can give it. weir runs such a program for a network if
+//! weir's own configuration lists it; the entry there is the rule.
 
 use std::fmt;
 use std::time::Duration;
@@ -70,7 +70,7 @@ pub struct NativePlugin {
     pub digest: Digest,
     /// The networks that may use it, as in a grant.
     pub networks: Vec<Pattern>,
-    /// Where the file is, instead of where the network's runtime says.
+    /// The directory of the file, in place of the one that the runtime names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bin_dir: Option<Directory>,
     /// The bounds of one call.
@@ -94,7 +94,7 @@ impl VerbSet for NativePlugin {
 impl Rule for NativePlugin {
     type Requirement = Requirement;
     const DONE: &'static [&'static str] = &["run"];
-    /// What would be listed, which is no rule of a grant.
+    /// The keys of an entry of `nativePlugins`.
     const FIELDS: &'static [Field] = &[Field::new::<Exact>("name"), Field::new::<Exact>("digest")];
 
     fn miss(&self, r: &Requirement, invocation: &Invocation) -> Option<Miss> {
@@ -121,7 +121,7 @@ impl Rule for NativePlugin {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NativeLimits {
-    /// From its start to its end; at most a minute.
+    /// The time from its start to its exit; at most one minute.
     #[serde(with = "Time")]
     pub time: Duration,
 }

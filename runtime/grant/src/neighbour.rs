@@ -49,7 +49,7 @@ pub struct Add {
 pub struct Delete {
     pub link: LinkFacts,
     pub address: IpAddr,
-    /// Only a proxy entry, or only one that is none; a proxy entry where there is no other, when left
+    /// Only a proxy entry, or only one that is not; if left out, a proxy entry only if there is no other.
     /// out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<bool>,
@@ -116,7 +116,7 @@ rule! {
             only_for(&[Verb::Create, Verb::Delete, Verb::Announce]);
         => /// What may be done; everything, when left out.
         verbs = r.verb;
-        /// Whose links, of `host`: this network's, this attachment's.
+        /// Owners of the links, in `host`: this network, this attachment.
         owners: Owners = Has::if_any(r.link.owner_if_there()), never_suggested();
     } {
         fn sentence(rule: &mut Sentence<'_>) -> String {
@@ -130,7 +130,7 @@ rule! {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
     pub link: LinkFacts,
-    /// None for a look at all entries of the link.
+    /// None to read all entries of the link.
     pub address: Option<IpAddr>,
     pub verb: Verb,
 }

@@ -25,11 +25,11 @@ pub trait Operation: Clone + Serialize {
     /// What it does to its object; decides whether it is audited by default.
     const VERB: Verb;
 
-    /// What must be allowed for the operation to be. An operation that touches several objects,
-    /// as a veth with an end in each namespace, has several requirements.
+    /// Everything that must be allowed for the operation to be allowed. An operation that touches several objects,
+    /// such as a veth with an end in each namespace, has several requirements.
     fn requirements(&self) -> Vec<<Self::Rule as Rule>::Requirement>;
 
-    /// Why weir refuses it whatever a grant allows; none where the kernel is asked.
+    /// Says why weir refuses the operation whatever the grant allows; none if the kernel decides.
     fn flaw(&self) -> Option<String> {
         None
     }
@@ -39,13 +39,13 @@ pub trait Operation: Clone + Serialize {
         Vec::new()
     }
 
-    /// The same, to be replaced.
+    /// The links that it names, to be replaced.
     fn links_mut(&mut self) -> Vec<&mut LinkFacts> {
         Vec::new()
     }
 }
 
-/// Implements [`Operation`] for operations that need one thing each, whose link, where it is about one, is its field.
+/// Implements [`Operation`] for operations with one requirement each; `about` names the field of the operation's link.
 macro_rules! operations {
     (
         $rule:ty;
@@ -67,7 +67,7 @@ macro_rules! operations {
 }
 pub(crate) use operations;
 
-/// Tells of an operation which of its fields is the link that it names.
+/// Implements [`Operation::links`] for an operation whose link is this field.
 macro_rules! names_links {
     ($field:ident) => {
         fn links(&self) -> Vec<&$crate::facts::LinkFacts> {
@@ -103,7 +103,7 @@ pub struct Closest {
 }
 
 impl Closest {
-    /// The same, with the rule called as that of a section.
+    /// Names the rule as one of a section.
     #[must_use]
     pub fn of(self, section: Section) -> Self {
         Self {

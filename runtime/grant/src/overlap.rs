@@ -1,17 +1,18 @@
-//! What a network that is put on the host would take from what the host has: its addresses and routes.
+//! The host's own addresses and routes that a plugin's network overlaps.
 
 use std::fmt;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-/// A route of the host, of its own addresses as well, that a network overlaps: the one that is least the plugin's.
+/// A route of the host, or one of its own addresses, that a network overlaps: the one furthest from being the plugin's
+/// own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overlap {
     pub destination: IpNet,
-    /// The link that it leads over.
+    /// The route's output link.
     pub link: String,
-    /// The mark of whose that link is.
+    /// The owner's mark of that link.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub owner: String,
 }

@@ -1,4 +1,4 @@
-//! What weir may do on its own behalf, past the same gate as a plugin: a grant that no document replaces,
+//! What weir may do on its own behalf, through the same gate as a plugin: a grant that no document replaces,
 //! widens or narrows.
 
 use super::Capabilities;
@@ -12,11 +12,11 @@ use super::route::{MAIN_TABLE, RouteRule};
 use super::sysctl::SysctlRule;
 use super::verb::Verb;
 
-/// Whose the records of such operations are; no plugin can have the name.
+/// The plugin's name in records of such operations; no plugin can have it.
 pub const NAME: &str = "weir";
 
-/// To move the default routes of a pod that has these interfaces, through one of them or away from it. A
-/// route may lead over several of them. Nothing of the host's.
+/// The grant to move the default routes of a pod with these interfaces, through one of them or away from it. A
+/// route may have several of them as next hops. It covers nothing on the host.
 pub fn capabilities(interfaces: Vec<Pattern>) -> Capabilities {
     let namespace = Some(Namespace::Container);
     Capabilities {
@@ -33,7 +33,7 @@ pub fn capabilities(interfaces: Vec<Pattern>) -> Capabilities {
             verbs: Some(vec![Verb::Create, Verb::Read, Verb::Delete]),
             ..RouteRule::default()
         }],
-        // So that no router's advertisement brings a default route back that was taken away.
+        // So no router advertisement restores a default route that was removed.
         sysctl: vec![SysctlRule {
             owners: None,
             namespace,
@@ -45,8 +45,8 @@ pub fn capabilities(interfaces: Vec<Pattern>) -> Capabilities {
     }
 }
 
-/// To remove what weir's plugins made for an attachment that other plugins have from then on, from weir's own tables, and
-/// the mark on its link; and to take back what those made.
+/// The grant to remove what weir's plugins made for an attachment that other plugins take over: elements of weir's own
+/// tables, and the mark on its link; and to undo what those made.
 pub fn handover() -> Capabilities {
     Capabilities {
         link: vec![LinkRule {

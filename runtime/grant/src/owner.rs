@@ -1,4 +1,4 @@
-//! Whose a link of the host is, as a rule may ask: this network's, or this attachment's.
+//! The owners of links in `host` that a rule may name: this network, or this attachment.
 
 use weir_cni::owner::{is_of_attachment, is_of_network};
 
@@ -6,7 +6,7 @@ use super::invocation::Invocation;
 use super::word::words;
 
 words! {
-    /// One answer. What is the attachment's is the network's as well.
+    /// An owner. What the attachment owns, its network owns as well.
     pub enum Owner {
         /// Made for an attachment to this network, or for all of them.
         Network = "network",
@@ -16,14 +16,14 @@ words! {
 }
 
 impl Owner {
-    /// Whether a link with this mark is this owner's.
+    /// Whether this owner owns a link with this mark.
     pub fn has(&self, mark: &str, invocation: &Invocation) -> bool {
         let Invocation {
             container_id,
             ifname,
             network,
         } = invocation;
-        // The pair names one attachment, by whatever name its network was known when the mark was made.
+        // The pair identifies an attachment even if its network had another name when the mark was made.
         let is_attachments =
             !container_id.is_empty() && is_of_attachment(mark, container_id, ifname);
         match self {

@@ -48,7 +48,7 @@ operations! {
 }
 
 rule! {
-    // A field that speaks of another protocol does not count.
+    // A field of another protocol does not count.
     /// `packet:` in a grant. Absent fields match everything.
     pub struct PacketRule: Packet for r: Requirement, which may "send and receive" Open {
         /// Names of links in the container.
@@ -65,7 +65,7 @@ rule! {
         verbs = r.verb;
     } {
         fn sentence(rule: &mut Sentence<'_>) -> String {
-            format!("{} packets of its own", rule.verbs())
+            format!("{} its own packets", rule.verbs())
         }
     }
 }
@@ -79,10 +79,10 @@ pub struct Requirement {
     pub verb: Verb,
 }
 
-/// What comes and goes through a socket.
+/// The packets of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// UDP from a local port; and to a port, of a datagram that is to be sent.
+    /// UDP from a local port; for a datagram to send, also to a port.
     Udp { local: u16, remote: Option<u16> },
     /// Frames of an EtherType.
     Raw(u16),

@@ -21,9 +21,9 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// A pattern that matches one name; of a name with a brace also those with another character there.
+    /// Makes a pattern that matches one name. A brace in the name also matches any other character.
     pub fn literal(name: &str) -> Self {
-        // A brace is a placeholder's, and there is no escaping it.
+        // A brace starts a placeholder and cannot be escaped.
         let text = glob::Pattern::escape(name).replace(['{', '}'], "?");
         Self { text }
     }
@@ -33,7 +33,7 @@ impl Pattern {
         matches_glob(&self.expand(invocation), value)
     }
 
-    /// Whether a key matches segment by segment: no wildcard reaches over a dot.
+    /// Whether a key matches segment by segment: no wildcard matches a dot.
     pub(crate) fn matches_key(&self, key: &str, invocation: &Invocation) -> bool {
         let wanted: Vec<&str> = self.text.split('.').collect();
         let given: Vec<&str> = key.split('.').collect();
@@ -45,7 +45,7 @@ impl Pattern {
     }
 
     /// Whether a network's name matches, or `namespace/name` of a NetworkAttachmentDefinition: no wildcard
-    /// reaches over the slash, and no placeholder stands for anything.
+    /// matches the slash, and placeholders are not expanded.
     pub(crate) fn matches_network(&self, network: &str) -> bool {
         if !is_glob(&self.text) {
             return self.text == network;
@@ -92,12 +92,12 @@ fn expand(text: &str, invocation: &Invocation, spell: &dyn Fn(&str) -> String) -
     expanded
 }
 
-/// Whether a text is more than itself.
+/// Whether a text is a glob and not a plain name.
 pub fn is_glob(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-/// Whether a glob matches all that another text, which may be a glob, does.
+/// Whether a glob matches everything that another text, which may be a glob, matches.
 pub fn glob_covers(wide: &str, narrow: &str) -> bool {
     if wide == narrow || wide == "*" {
         return true;
@@ -110,7 +110,7 @@ pub fn glob_covers(wide: &str, narrow: &str) -> bool {
     prefix.is_some_and(|prefix| narrow.starts_with(prefix))
 }
 
-/// Whether a glob of networks covers all that another covers: in each part, for no wildcard reaches over a slash.
+/// Whether a glob of networks covers all that another covers: in each part, as no wildcard matches a slash.
 pub fn network_covers(wide: &str, narrow: &str) -> bool {
     let (wide, narrow): (Vec<&str>, Vec<&str>) =
         (wide.split('/').collect(), narrow.split('/').collect());
@@ -138,7 +138,8 @@ impl TryFrom<String> for Pattern {
 
     fn try_from(text: String) -> Result<Self, String> {
         if is_glob(&text) {
-            glob::Pattern::new(&text).map_err(|e| format!("`{text}` is no glob: {}", e.msg))?;
+            glob::Pattern::new(&text)
+                .map_err(|e| format!("`{text}` is not a valid glob: {}", e.msg))?;
         }
         check_placeholders(&text)?;
         Ok(Self { text })
@@ -152,7 +153,7 @@ fn check_placeholders(text: &str) -> Result<(), String> {
         let known = KNOWN.iter().find(|k| rest[start..].starts_with(**k));
         let Some(known) = known else {
             return Err(format!(
-                "`{text}` has a brace that is no placeholder; expected {}",
+                "`{text}` has a brace that does not belong to a placeholder; expected {}",
                 choice(&KNOWN)
             ));
         };
@@ -173,10 +174,10 @@ pub fn contains(outer: &IpNet, inner: &IpNet) -> bool {
     outer.contains(&inner.trunc())
 }
 
-/// What stands in a grant for the directory that the node's own configuration names in the key.
+/// The placeholder for the directory that the node's own configuration names in the key.
 pub const DATA_DIR: &str = "{dataDir}";
 
-/// What stands in a grant for the file that the node's own configuration names in the key.
+/// The placeholder for the file that the node's own configuration names in the key.
 pub const RESOLV_CONF: &str = "{resolvConf}";
 
 /// A directory that a grant names: itself and everything below it. Or [`DATA_DIR`].
@@ -192,7 +193,7 @@ impl Directory {
         is_plain(path) && path.starts_with(&self.path)
     }
 
-    /// Whether it stands for what the node's own configuration names.
+    /// Whether it is the placeholder.
     pub(crate) fn is_of_configuration(&self) -> bool {
         self.path == Path::new(DATA_DIR)
     }
@@ -211,7 +212,7 @@ impl File {
         path == self.path
     }
 
-    /// Whether it stands for what the node's own configuration names.
+    /// Whether it is the placeholder.
     pub(crate) fn is_of_configuration(&self) -> bool {
         self.path == Path::new(RESOLV_CONF)
     }
@@ -221,9 +222,10 @@ impl TryFrom<PathBuf> for File {
     type Error = String;
 
     fn try_from(path: PathBuf) -> Result<Self, String> {
-        match is_plain(&path) || path == Path::new(RESOLV_CONF) {
-            true => Ok(Self { path }),
-            false => Err(out_of_place(&path, RESOLV_CONF)),
+        if is_plain(&path) || path == Path::new(RESOLV_CONF) {
+            Ok(Self { path })
+        } else {
+            Err(out_of_place(&path, RESOLV_CONF))
         }
     }
 }
@@ -253,9 +255,10 @@ impl TryFrom<PathBuf> for Directory {
     type Error = String;
 
     fn try_from(path: PathBuf) -> Result<Self, String> {
-        match is_plain(&path) || path == Path::new(DATA_DIR) {
-            true => Ok(Self { path }),
-            false => Err(out_of_place(&path, DATA_DIR)),
+        if is_plain(&path) || path == Path::new(DATA_DIR) {
+            Ok(Self { path })
+        } else {
+            Err(out_of_place(&path, DATA_DIR))
         }
     }
 }
@@ -266,12 +269,12 @@ impl From<Directory> for PathBuf {
     }
 }
 
-/// A number that a range may be made of: a port, a priority.
+/// A number that can be in a range: a port, a priority.
 pub trait Number: Copy + Ord + FromStr + fmt::Display + Serialize {
     /// The largest one.
     const MAX: Self;
 
-    /// The next one; the largest stays.
+    /// The next number; the largest has none and stays.
     fn next(self) -> Self;
 }
 
@@ -299,12 +302,12 @@ pub struct Range<T> {
 }
 
 impl<T: Number> Range<T> {
-    /// Whether a number is one of these.
+    /// Whether a number is in the range.
     pub fn contains(self, number: T) -> bool {
         (self.first..=self.last).contains(&number)
     }
 
-    /// Puts ranges that overlap or touch together.
+    /// Merges ranges that overlap or are adjacent.
     pub fn aggregate(mut ranges: Vec<Self>) -> Vec<Self> {
         ranges.sort_unstable_by_key(|range| (range.first, range.last));
         let mut together: Vec<Self> = Vec::new();
@@ -345,7 +348,7 @@ impl<T: Number> Range<T> {
     }
 }
 
-/// Digits, without a sign and without zeros before them.
+/// Parses digits without a sign and without leading zeros.
 fn is_plain_number(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'))
 }

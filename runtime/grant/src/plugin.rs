@@ -1,4 +1,4 @@
-//! What a document names a plugin by: its name, and the digest of its bytes.
+//! How a document names a plugin: by its name and the digest of its bytes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -62,7 +62,7 @@ impl FromStr for Digest {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let malformed =
-            || format!("`{text}` is no digest; expected `sha256:` and 64 hexadecimal digits");
+            || format!("`{text}` is not a digest; expected `sha256:` and 64 hexadecimal digits");
         let hex = text.strip_prefix("sha256:").ok_or_else(malformed)?;
         if hex.len() != 64 || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(malformed());

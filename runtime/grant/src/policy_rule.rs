@@ -22,7 +22,7 @@ use super::verb::Verb;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PolicyRule {
     pub family: Family,
-    /// Lower is earlier. Absent where the kernel chooses.
+    /// Lower is earlier. Absent if the kernel is to choose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ pub struct PolicyRule {
 }
 
 impl PolicyRule {
-    /// The sources that it matches: every address of its family, where it names none.
+    /// The sources that it matches: without one, every address of its family.
     fn sources(&self) -> IpNet {
         self.source.unwrap_or(match self.family {
             Family::Ipv4 => IpNet::V4(ipnet::Ipv4Net::default()),
@@ -82,7 +82,8 @@ operations! {
 }
 
 rule! {
-    // What says nothing of a field, as a look at all rules does, is allowed only where the rule leaves it out.
+    // An operation that does not specify a field, such as a list of all rules, is allowed only by a rule without the
+    // field.
     /// `policy-rule:` in a grant. Absent fields match everything.
     pub struct PolicyRuleRule: PolicyRule for r: Requirement, which may "add" Create, "read" Read, "remove" Delete {
         /// Where; in both, when left out.
@@ -94,7 +95,7 @@ rule! {
         sources: Networks = Has::or_anything(r.source), not_said_by(&[Verb::Read]);
         /// Tables that may be looked up.
         tables: Numbers = Has::or_anything(r.table), not_said_by(&[Verb::Read]);
-        /// Priorities, as numbers and ranges. One that the kernel chooses matches only where this is
+        /// Priorities, as numbers and ranges. One that the kernel chooses matches only if this is
         /// absent.
         priorities: Ranges<u32> = Has::or_anything(r.priority), not_said_by(&[Verb::Read]);
         => /// What may be done; everything, when left out.
@@ -110,13 +111,13 @@ rule! {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
     pub namespace: Namespace,
-    /// None for a look at both families.
+    /// None to read both families.
     pub family: Option<Family>,
-    /// None for a look at all rules.
+    /// None to read all rules.
     pub source: Option<IpNet>,
-    /// None for a look at all rules.
+    /// None to read all rules.
     pub table: Option<u32>,
-    /// None where the kernel chooses, or any will do.
+    /// None if the kernel chooses, or any will do.
     pub priority: Option<u32>,
     pub verb: Verb,
 }

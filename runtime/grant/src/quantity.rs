@@ -28,12 +28,14 @@ impl Size {
     ) -> Result<ByteSize, D::Error> {
         let text = deserializer.deserialize_str(Quantity("a size, such as `64MiB`"))?;
         text.parse().map_err(|_| {
-            D::Error::custom(format!("`{text}` is no size; expected one such as `64MiB`"))
+            D::Error::custom(format!(
+                "`{text}` is not a size; expected one such as `64MiB`"
+            ))
         })
     }
 }
 
-/// Reads a number with its unit; what that is stands in the error.
+/// Reads a number with its unit. Errors: what was expected.
 struct Quantity(&'static str);
 
 impl Visitor<'_> for Quantity {
@@ -65,7 +67,7 @@ impl Time {
         let text = deserializer.deserialize_str(Quantity("a duration, such as `60s`"))?;
         let time = humantime::parse_duration(&text).map_err(|_| {
             D::Error::custom(format!(
-                "`{text}` is no duration; expected one such as `60s`"
+                "`{text}` is not a duration; expected one such as `60s`"
             ))
         })?;
         if time.is_zero() || time > MOST_TIME {

@@ -1,4 +1,4 @@
-//! Operations of any capability behind one type: what the tools ask the matcher about.
+//! Operations of any capability behind one type, for the tools.
 //!
 //! A record of the audit log and a person name an operation by words. Here the words become the
 //! operation that the gate decides, so that a tool's answer is the gate's.
@@ -17,16 +17,16 @@ pub trait Query {
     /// `link.create`.
     fn name(&self) -> &'static str;
 
-    /// Whether it leaves everything as it was.
+    /// Whether it changes nothing.
     fn is_read(&self) -> bool;
 
     /// What the gate would decide.
     fn decide(&self, capabilities: &Capabilities, invocation: &Invocation) -> Decision;
 
-    /// What must be allowed for the operation to be.
+    /// Everything that must be allowed for the operation to be allowed.
     fn needs(&self) -> Vec<Need>;
 
-    /// Why weir refuses it whatever a grant allows.
+    /// Says why weir refuses it whatever a grant allows.
     fn flaw(&self) -> Option<String>;
 
     /// Its arguments, as a record of the audit log has them.

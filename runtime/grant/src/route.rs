@@ -35,7 +35,7 @@ pub enum RouteKind {
     Throw,
 }
 
-/// A route of one namespace. A plugin names its links; the kernel tells their indexes (`Route<u32>`).
+/// A route of one namespace. A plugin names its links; the kernel reports their indexes (`Route<u32>`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound(deserialize = "L: Deserialize<'de>"))]
 pub struct Route<L = LinkFacts> {
@@ -85,7 +85,7 @@ impl Route {
 }
 
 impl<L> Route<L> {
-    /// The same route with its links named in another way. Errors: the first of `name`.
+    /// Converts how its links are named. Errors: the first of `name`.
     pub fn with_links<M, E>(self, mut name: impl FnMut(L) -> Result<M, E>) -> Result<Route<M>, E> {
         let mut next_hops = Vec::with_capacity(self.next_hops.len());
         for hop in self.next_hops {
@@ -131,17 +131,17 @@ pub struct NextHop<L = LinkFacts> {
 pub struct Add {
     pub namespace: Namespace,
     pub route: Route,
-    /// What of the host the destination overlaps, where a rule asks.
+    /// The host route that the destination overlaps, if a rule of the grant bounds `overlaps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlap: Option<Overlap>,
 }
 
-/// Adds a route in place of its like.
+/// Adds a route, or replaces the one with the same destination, table and metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replace {
     pub namespace: Namespace,
     pub route: Route,
-    /// What of the host the destination overlaps, where a rule asks.
+    /// The host route that the destination overlaps, if a rule of the grant bounds `overlaps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlap: Option<Overlap>,
 }
@@ -153,7 +153,7 @@ pub struct Delete {
     pub route: Route,
 }
 
-/// Lists routes that pass a filter; absent fields match everything.
+/// Lists routes that match a filter; absent fields match everything.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct List {
     pub namespace: Namespace,
@@ -254,30 +254,31 @@ impl Operation for Get {
 }
 
 rule! {
-    // What says nothing of a field, such as a look at all routes, is allowed only where the rule leaves it out.
+    // An operation that does not specify a field, such as a list of all routes, is allowed only by a rule without the
+    // field.
     /// `route:` in a grant. Absent fields match everything.
     pub struct RouteRule: Route for r: Requirement,
     which may "add" Create, "look at" Read, "replace" Update, "remove" Delete {
         /// Where; in both, when left out.
         namespace: InNamespace = One(r.namespace);
-        /// Names of output links. A route without a link, and a look at those of all links, matches only where
+        /// Names of output links. A route without a link, and a list of those of all links, matches only if
         /// this is absent.
         links: LinkNames = Has::or_anything(r.link.as_deref().map(|link| (r.namespace, link))),
             left_out("every-name", "it is about every link of the host");
         => /// What may be done; everything, when left out.
         verbs = r.verb;
-        /// Whose links, of `host`: this network's, this attachment's. A route without a link matches only where this is
-        /// absent.
+        /// Owners of the links, in `host`: this network, this attachment. A route without a link matches only if this
+        /// is absent.
         owners: Owners = Has::or_anything(r.owner.as_deref()), never_suggested();
-        /// Networks that contain the destination. A look at all routes matches only where this is absent.
+        /// Networks that contain the destination. A list of all routes matches only if this is absent.
         #[serde(with = "Networks")]
         destinations: Networks = Has::or_anything(r.destination),
             left_out("any-destination", "it may lead any traffic of the host elsewhere, the default route included");
-        /// Routing tables, by number. A look at all tables, and at the way that the kernel would take, matches
+        /// Routing tables, by number. A list of all tables, and a lookup of the kernel's choice, matches
         /// only where this is absent.
         tables: Numbers = Has::or_anything(r.table);
-        /// What an address or a route of `host` may overlap: routes over links of this network, of this attachment. Nothing
-        /// else then, the default route aside.
+        /// The routes of `host` that an address or a route may overlap: those over links of this network or of this
+        /// attachment, and the default route. Any, when left out.
         overlaps: Overlaps = Has::if_any(r.overlap.as_ref()), only_for(&[Verb::Create, Verb::Update]), never_suggested();
     } {
         fn sentence(rule: &mut Sentence<'_>) -> String {
@@ -296,7 +297,7 @@ pub struct Requirement {
     pub link: Option<String>,
     /// None where there is no link.
     pub owner: Option<String>,
-    /// None for a look at all destinations.
+    /// None to read all destinations.
     pub destination: Option<IpNet>,
     /// None for a look at all tables.
     pub table: Option<u32>,

@@ -16,16 +16,17 @@ impl Section {
     /// Both, in the document's order.
     pub const ALL: [Self; 2] = [Self::Node, Self::Tenants];
 
-    /// The section that is about a network. A definition's network is known by `namespace/name`, and no name in
+    /// The section for a network. A definition's network is `namespace/name`, and no name in
     /// a configuration has a slash.
     pub fn of(network: &str) -> Self {
-        match network.contains('/') {
-            true => Self::Tenants,
-            false => Self::Node,
+        if network.contains('/') {
+            Self::Tenants
+        } else {
+            Self::Node
         }
     }
 
-    /// What the section's rules are called with: `tenants.link[0]`, `link[0]`.
+    /// Names a rule of the section: `tenants.link[0]`, `link[0]`.
     pub fn rule(self, rule: &str) -> String {
         match self {
             Self::Node => rule.to_owned(),
@@ -33,7 +34,7 @@ impl Section {
         }
     }
 
-    /// The section of a rule that is called so, and the rule's name in it.
+    /// Splits such a name into the section and the rule's name in it.
     pub fn of_rule(rule: &str) -> (Self, &str) {
         match rule.strip_prefix(TENANTS) {
             Some(rule) => (Self::Tenants, rule),
@@ -42,7 +43,7 @@ impl Section {
     }
 }
 
-/// What a network is called where a slash cannot stand: `namespace@name` for `namespace/name`. No name in a
+/// The network's name without a slash: `namespace@name` for `namespace/name`. No name in a
 /// configuration has an `@`.
 pub fn in_one_part(network: &str) -> String {
     network.replacen('/', "@", 1)
@@ -50,7 +51,7 @@ pub fn in_one_part(network: &str) -> String {
 
 const TENANTS: &str = "tenants.";
 
-/// Something that a pod asks of its network: a key of its selection annotation, as the plugins get it in
+/// A request of a pod to its network: a key of its selection annotation, as the plugins get it in
 /// `runtimeConfig` or `args.cni`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
@@ -88,8 +89,8 @@ impl Request {
         Self::CniArgs,
     ];
 
-    /// What the keys of `args.cni` and of `runtimeConfig` ask for. Of the latter, what is not known here is no pod's,
-    /// such as a device's id.
+    /// The requests that the keys of `args.cni` and of `runtimeConfig` make. An unknown key of the latter is not a
+    /// pod's, such as a device's id.
     pub fn of_keys<'a>(
         args: impl Iterator<Item = &'a String>,
         runtime_config: impl Iterator<Item = &'a String>,

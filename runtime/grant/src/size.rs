@@ -1,4 +1,4 @@
-//! Sizes to the byte: what a document says of a limit is what it was read from.
+//! Exact sizes: a limit is printed as a document has it.
 
 use std::fmt;
 

@@ -3,13 +3,13 @@
 use super::invocation::Invocation;
 use super::namespace::Namespace;
 
-/// From here on a name's last hexadecimal digits are generated: weir and the reference plugins make
-/// eight and more. Names that people choose end in fewer, and some of those are words: `br-facade`.
+/// From this many hexadecimal digits at its end, a name counts as generated: weir and the reference plugins make
+/// eight and more. Names that people choose end in fewer, and some are words: `br-facade`.
 const GENERATED_DIGITS: usize = 8;
 
 /// A name of a link.
 pub(super) fn spell(namespace: Namespace, name: &str, invocation: &Invocation) -> String {
-    // The host's link of that name is another one.
+    // The host's link of that name is a different one.
     if namespace == Namespace::Container && name == invocation.ifname {
         return "{ifname}".to_owned();
     }
@@ -28,11 +28,12 @@ pub(super) fn spell(namespace: Namespace, name: &str, invocation: &Invocation) -
     }
 }
 
-/// What is before and after a value that stands by itself in a name.
+/// Splits a name around a value that is a part of its own in it.
 fn apart<'a>(name: &'a str, value: &str) -> Option<(&'a str, &'a str)> {
-    let (before, after) = match value.is_empty() {
-        true => None,
-        false => name.split_once(value),
+    let (before, after) = if value.is_empty() {
+        None
+    } else {
+        name.split_once(value)
     }?;
     let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let stands_alone = !is_letter(before.chars().last()) && !is_letter(after.chars().next());
@@ -54,7 +55,7 @@ fn generated(name: &str) -> Option<&str> {
     }
 }
 
-/// A text as a glob that matches it alone. No glob has a brace: any letter in its place.
+/// Turns a text into a glob that matches only it. A glob cannot have a brace, so `?` replaces it.
 pub(super) fn literal(text: &str) -> String {
     glob::Pattern::escape(text).replace(['{', '}'], "?")
 }
@@ -62,11 +63,12 @@ pub(super) fn literal(text: &str) -> String {
 /// A sysctl key, segment by segment.
 pub(super) fn key(namespace: Namespace, key: &str, invocation: &Invocation) -> String {
     let segment = |segment: &str| {
-        // A dot inside of a name is a slash in a key.
+        // A dot inside a name is a slash in a key.
         let spelled = spell(namespace, &segment.replace('/', "."), invocation);
-        match spelled.starts_with('{') || spelled.ends_with('*') {
-            true => spelled.replace('.', "/"),
-            false => literal(segment),
+        if spelled.starts_with('{') || spelled.ends_with('*') {
+            spelled.replace('.', "/")
+        } else {
+            literal(segment)
         }
     };
     key.split('.').map(segment).collect::<Vec<_>>().join(".")

@@ -15,7 +15,7 @@ use super::rule::declare::rule;
 use super::rule::{Sentence, listed};
 use super::verb::Verb;
 
-/// A store: weir's own place for this plugin and network, or a network's directory somewhere else.
+/// A store: weir's own directory for this plugin and network, or a network's directory somewhere else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Location {
@@ -25,21 +25,21 @@ pub enum Location {
     /// The directory of all networks, as the plugin named it.
     #[serde(rename = "shared-directory")]
     SharedDirectory(PathBuf),
-    /// As `Directory`, where the node's own configuration names it in `dataDir`.
+    /// A `Directory` that the node's own configuration names in `dataDir`.
     #[serde(rename = "configured-directory")]
     ConfiguredDirectory(PathBuf),
-    /// As `SharedDirectory`, where the node's own configuration names it in `dataDir`.
+    /// A `SharedDirectory` that the node's own configuration names in `dataDir`.
     #[serde(rename = "configured-shared-directory")]
     ConfiguredSharedDirectory(PathBuf),
-    /// No store: a file that is only read.
+    /// Not a store: a file that is only read.
     File(PathBuf),
-    /// As `File`, where the node's own configuration names it in `resolvConf`.
+    /// A `File` that the node's own configuration names in `resolvConf`.
     #[serde(rename = "configured-file")]
     ConfiguredFile(PathBuf),
 }
 
 impl Location {
-    /// What a field about directories is matched with: the plugin's own place only where there is none.
+    /// The value that `directories` matches: the plugin's own directory only if the field is left out.
     fn directory(&self) -> Has<Place<'_>> {
         let (path, is_configured) = match self {
             Self::Private => return Has::Anything,
@@ -53,7 +53,7 @@ impl Location {
         })
     }
 
-    /// What a field about files is matched with.
+    /// The value that `files` matches.
     fn file(&self) -> Has<Place<'_>> {
         let (path, is_configured) = match self {
             Self::Private => return Has::Anything,
@@ -67,7 +67,7 @@ impl Location {
         })
     }
 
-    /// The same in the directory that the node's own configuration names, where it is that one.
+    /// Marks the directory as the one that the node's own configuration names, if it is.
     #[must_use]
     pub fn of_configuration(self, configured: &Configured) -> Self {
         let is_it = |path: &Path| configured.data_dir.as_deref() == Some(path);
@@ -79,7 +79,7 @@ impl Location {
     }
 }
 
-/// Places that the node's own configuration names.
+/// Paths that the node's own configuration names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Configured {
     /// `dataDir`.
@@ -88,7 +88,7 @@ pub struct Configured {
     pub resolv_conf: Option<PathBuf>,
 }
 
-/// What belongs to the system itself: no configuration makes a store of it, or of what it is in.
+/// Directories of the system: no configuration can make a store of one of them, or of a directory that contains one.
 const SYSTEMS: [&str; 14] = [
     "/bin",
     "/boot",
@@ -106,10 +106,10 @@ const SYSTEMS: [&str; 14] = [
     "/var/lib/kubelet",
 ];
 
-/// What is no file to read, whoever names it: a read could wait, or do something.
+/// Directories whose files must not be read, whoever names them: a read could block or have side effects.
 const NO_FILES: [&str; 3] = ["/dev", "/proc", "/sys"];
 
-/// Whether a directory is the system's, is below one, or could have one in it as a network's.
+/// Whether a directory is one of the system's, is below one, or could contain one as a network's directory.
 pub fn is_systems(directory: &Path) -> bool {
     SYSTEMS.iter().any(|own| {
         let own = Path::new(own);
@@ -118,7 +118,7 @@ pub fn is_systems(directory: &Path) -> bool {
 }
 
 impl Configured {
-    /// What a configuration names, less what no configuration decides over: a system's directory, and what is not an
+    /// The paths that a configuration names, except those it has no say in: a system directory, and anything but an
     /// absolute path without `..`.
     pub fn new(data_dir: Option<&str>, resolv_conf: Option<&str>) -> Self {
         let data_dir = data_dir.map(PathBuf::from);
@@ -131,7 +131,7 @@ impl Configured {
     }
 }
 
-/// Opens a store for reading. The record says for what, since both are called `store.open`.
+/// Opens a store for reading. The record says so, since both are called `store.open`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "access", rename = "read")]
 pub struct OpenRead {
@@ -192,9 +192,10 @@ impl Operation for ReadFile {
     fn requirements(&self) -> Vec<Requirement> {
         let path = self.path.clone();
         vec![Requirement {
-            location: match self.configured {
-                true => Location::ConfiguredFile(path),
-                false => Location::File(path),
+            location: if self.configured {
+                Location::ConfiguredFile(path)
+            } else {
+                Location::File(path)
             },
             verb: Self::VERB,
         }]
@@ -217,7 +218,7 @@ operation_in_store! {
     Keys {} "store.keys", Verb::Read;
     /// Finds the keys that have a value.
     Find { #[serde(skip)] value: Vec<u8> } "store.find", Verb::Read;
-    /// Takes committed changes back, where nobody has changed the keys again.
+    /// Reverts committed changes, if nothing has changed the keys since.
     Revert { #[serde(rename = "keys", serialize_with = "changed_keys", skip_deserializing)] changes: Vec<Change> } "store.revert", Verb::Write;
 }
 
@@ -225,17 +226,17 @@ operation_in_store! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub key: String,
-    /// The value before, where there was one.
+    /// The value before; none for a new key.
     pub before: Option<Vec<u8>>,
     /// The value after; none for a key that was removed.
     pub after: Option<Vec<u8>>,
 }
 
-/// What a change takes in memory besides its key and values, in bytes.
+/// The memory that a change takes besides its key and values, in bytes.
 pub const CHANGE_SIZE: usize = 128;
 
 impl Revert {
-    /// What it takes in memory, in bytes.
+    /// The memory that it takes, in bytes.
     pub fn size(&self) -> usize {
         let length = |value: &Option<Vec<u8>>| value.as_ref().map_or(0, Vec::len);
         let sizes = self.changes.iter().map(|change| {
@@ -244,10 +245,10 @@ impl Revert {
         sizes.sum()
     }
 
-    /// Takes in what was changed later, so that a key that is written again and again goes back in one step. Both lists
+    /// Adds later changes, so that a key that was written several times is reverted in one step. Both lists
     /// are sorted by key.
     ///
-    /// Errors: the changes, where somebody else has changed one of these keys in between.
+    /// Errors: the changes, if something else has changed one of these keys in between.
     pub fn take_in(&mut self, later: Vec<Change>) -> Result<(), Vec<Change>> {
         let is_broken = |change: &Change| {
             self.place_of(&change.key)
@@ -271,12 +272,12 @@ impl Revert {
     }
 }
 
-/// A claim may offer a thousand keys; a record names the first ones.
+/// The most keys that a record names: a request may offer a thousand.
 fn first_keys<S: serde::Serializer>(keys: &[String], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(keys.iter().take(4))
 }
 
-/// A record names what was changed, never a value.
+/// A record names the changed keys, never a value.
 fn changed_keys<S: serde::Serializer>(
     changes: &[Change],
     serializer: S,
@@ -285,13 +286,13 @@ fn changed_keys<S: serde::Serializer>(
 }
 
 rule! {
-    /// `store:` in a grant. A rule without `directories` and `files` allows weir's own place only.
+    /// `store:` in a grant. A rule without `directories` and `files` allows only the plugin's own store.
     pub struct StoreRule: Store for r: Requirement, which may "read" Read, "write" Write {
-        /// Configuration files that it may read, exactly. `{resolvConf}` is the one that the node's own configuration names
-        /// in that key.
+        /// Configuration files that it may read, by exact path. `{resolvConf}` is the one that the node's own
+        /// configuration names in that key.
         files: Files = r.location.file(), only_for(&[Verb::Read]);
-        /// Directories, with everything below them, in which the plugin may keep a network's state. `{dataDir}` is the one
-        /// that the node's own configuration names in that key, if it is not a system's.
+        /// Directories, with everything below them, in which the plugin may keep a network's state. `{dataDir}` is the
+        /// one that the node's own configuration names in that key, unless it is a system directory.
         directories: Directories = r.location.directory();
         => /// What may be done; everything, when left out.
         verbs = r.verb;
@@ -309,7 +310,7 @@ rule! {
             joined(places, "and")
         }
 
-        /// A rule for the directories and one for the files, which can be read and no more.
+        /// One rule for the directories and one for the files, which can only be read.
         fn split(rule: RuleFields) -> Vec<RuleFields> {
             let places = ["directories", "files"];
             let named = places.into_iter().filter(|key| rule.get(key).is_some());

@@ -26,13 +26,13 @@ pub struct Write {
     pub namespace: Namespace,
     pub key: String,
     pub value: String,
-    /// Of the link whose parameter it is, in `host`; empty for one of none.
+    /// The owner's mark of the parameter's link, in `host`; empty if it has no link.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub owner: String,
 }
 
 impl Write {
-    /// The name of the link whose parameter it is: `eth0.1` for `net.ipv4.conf.eth0/1.forwarding`.
+    /// The name of the parameter's link: `eth0.1` for `net.ipv4.conf.eth0/1.forwarding`.
     pub fn link(&self) -> Option<String> {
         let mut segments = self.key.split('.').skip(2);
         let of_links = matches!(segments.next(), Some("conf" | "neigh"));
@@ -41,15 +41,15 @@ impl Write {
     }
 }
 
-/// The parts of a key below `net.`, as files and directories of `/proc/sys/net`. A slash stands for a dot in the name of a
-/// link.
+/// The parts of a key below `net.`, as files and directories of `/proc/sys/net`. A slash stands for a dot in the name
+/// of a link.
 pub fn segments(key: &str) -> impl Iterator<Item = String> {
     key.split('.')
         .skip(1)
         .map(|segment| segment.replace('/', "."))
 }
 
-/// Why this is not a parameter's key.
+/// Says why this is not a parameter's key.
 ///
 /// Each key has one path and each path one key, so that a grant for a key is a grant for a file.
 pub fn flaw_of_key(key: &str) -> Option<String> {
@@ -69,8 +69,8 @@ fn is_name(segment: &str) -> bool {
     !matches!(segment, "" | "." | "..") && !segment.contains(forbidden)
 }
 
-/// Why this cannot be a parameter's value: with a line end or a NUL it could be another one to the kernel than to the
-/// grant.
+/// Says why this cannot be a parameter's value: a line end or a NUL could make it a different one to the kernel than
+/// to the grant.
 pub fn flaw_of_value(key: &str, value: &str) -> Option<String> {
     let is_wrong = value.contains(|c: char| c.is_control() && c != '\t');
     is_wrong.then(|| {
@@ -129,8 +129,8 @@ rule! {
             left_out("every-key", "it may set every parameter below `net.` of the host");
         => /// What may be done; everything, when left out.
         verbs = r.verb();
-        /// Whose the link is whose parameter is written, of `host`: this network's, this attachment's. A parameter of no link
-        /// matches only where this is absent.
+        /// Owners of the link whose parameter is written, in `host`: this network, this attachment. A parameter
+        /// without a link matches only if this is absent.
         owners: Owners = Has::if_any(r.owner.as_deref()), only_for(&[Verb::Write]), never_suggested();
         /// Values that may be written, exactly.
         values: Exact = Has::if_any(r.value.as_deref()), only_for(&[Verb::Write]),
@@ -154,7 +154,7 @@ pub struct Requirement {
     pub namespace: Namespace,
     pub key: String,
     pub value: Option<String>,
-    /// None to read: whose link it is bounds what is written.
+    /// None to read: owners bound only writes.
     pub owner: Option<String>,
 }
 

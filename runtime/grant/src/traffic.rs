@@ -15,15 +15,15 @@ use super::rule::declare::rule;
 use super::verb::Verb;
 use super::word::words;
 
-/// What names a discipline or a class: the major number in the upper 16 bits, the minor one below.
+/// The handle of a discipline or a class: the major number in the upper 16 bits, the minor one below.
 /// Written as tc(8) writes it: `1:`, `1:a`, `root`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Handle(pub u32);
 
 impl Handle {
-    /// `TC_H_ROOT`: the place of the discipline that everything goes out through.
+    /// `TC_H_ROOT`: the parent of a link's root discipline.
     pub const ROOT: Self = Self(0xffff_ffff);
-    /// `TC_H_INGRESS`: the place of `ingress` and `clsact`.
+    /// `TC_H_INGRESS`: the parent of `ingress` and `clsact`.
     pub const INGRESS: Self = Self(0xffff_fff1);
 
     pub fn major(self) -> u16 {
@@ -69,7 +69,9 @@ impl FromStr for Handle {
         match (text, numbers) {
             ("root", _) => Ok(Self::ROOT),
             (_, Some((major, minor))) => Ok(Self(u32::from(major) << 16 | u32::from(minor))),
-            _ => Err(format!("`{text}` is no handle, such as `1:a` or `root`")),
+            _ => Err(format!(
+                "`{text}` is not a handle; expected one such as `1:a` or `root`"
+            )),
         }
     }
 }
@@ -87,12 +89,12 @@ impl<'de> Deserialize<'de> for Handle {
 pub enum Discipline {
     Tbf(TokenBucket),
     Htb {
-        /// The minor number of the class for traffic that no filter puts into one.
+        /// The minor number of the class for traffic that no filter classifies.
         default: u32,
     },
     Ingress,
     Clsact,
-    /// Any other, by name; only the kernel makes it.
+    /// Any other, by name; only the kernel creates it.
     Other {
         word: String,
     },
@@ -127,7 +129,7 @@ pub struct TokenBucket {
     pub latency: u32,
 }
 
-/// A queueing discipline and its place.
+/// A queueing discipline and its parent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Qdisc {
     /// 0: the kernel chooses.
@@ -145,7 +147,7 @@ pub struct Class {
     pub parent: Handle,
     /// Bytes per second.
     pub rate: u64,
-    /// Bytes per second, with what others leave.
+    /// Bytes per second, with bandwidth that other classes leave.
     pub ceil: u64,
     /// Bytes.
     pub burst: u32,
@@ -157,9 +159,9 @@ pub struct Class {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action<L = LinkFacts> {
-    /// It goes out of another link. The kernel tells its index, or 0 when that is gone.
+    /// Sends it out of another link. The kernel reports its index, or 0 if the link is gone.
     Redirect(L),
-    /// It is put into a class.
+    /// Puts it into a class.
     Classify(Handle),
 }
 
@@ -177,7 +179,7 @@ impl<L> Action<L> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter<L = LinkFacts> {
     pub parent: Handle,
-    /// Lower is earlier; 0: the kernel chooses.
+    /// Lower is earlier; 0 lets the kernel choose.
     pub priority: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<IpNet>,
@@ -194,7 +196,7 @@ pub struct AddQdisc {
     pub qdisc: Qdisc,
 }
 
-/// What the kernel says that stands at a place.
+/// The discipline that the kernel reports at a parent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
     pub handle: Handle,
@@ -207,7 +209,7 @@ pub struct Standing {
 pub struct DeleteQdisc {
     pub link: LinkFacts,
     pub parent: Handle,
-    /// What is removed, if it is still there; none when nothing is.
+    /// The discipline to remove, if it is still there; none if there is none.
     #[serde(flatten)]
     pub standing: Option<Standing>,
 }
@@ -226,7 +228,7 @@ pub struct AddClass {
     pub class: Class,
 }
 
-/// Removes a class: what the host does when an `add` fails. No plugin asks for it.
+/// Removes a class. weir does this when an `add` fails; plugins cannot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeleteClass {
     pub link: LinkFacts,
@@ -247,13 +249,13 @@ pub struct AddFilter {
     pub filter: Filter,
 }
 
-/// Removes a filter: what the host does when an `add` fails. No plugin asks for it.
+/// Removes a filter. weir does this when an `add` fails; plugins cannot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeleteFilter {
     pub link: LinkFacts,
     pub parent: Handle,
     pub priority: u16,
-    /// None for all that has the priority, which the kernel chose for the one filter.
+    /// None for every filter of the priority, which the kernel chose for this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handle: Option<u32>,
     /// The Ethernet type of its packets.
@@ -345,7 +347,7 @@ rule! {
         disciplines: KernelWords<Named> = Has::if_any(r.discipline.as_deref());
         => /// What may be done; everything, when left out.
         verbs = r.verb;
-        /// Whose links, of `host`: this network's, this attachment's.
+        /// Owners of the links, in `host`: this network, this attachment.
         owners: Owners = Has::if_any(r.link.owner_if_there()), never_suggested();
     } {
         fn sentence(rule: &mut Sentence<'_>) -> String {
@@ -359,7 +361,7 @@ rule! {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
     pub link: LinkFacts,
-    /// The kernel's word. None where there is no discipline, and for a look at all of the link's.
+    /// The kernel's word. None if there is no discipline, and to read all of the link's.
     pub discipline: Option<String>,
     pub verb: Verb,
 }

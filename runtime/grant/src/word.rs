@@ -2,7 +2,7 @@
 
 /// One of few values, each a word of the document.
 pub trait Word: Copy + PartialEq + 'static {
-    /// The words of all, in the order of their declaration.
+    /// All words, in the order of declaration.
     const WORDS: &'static [&'static str];
 
     /// The word.

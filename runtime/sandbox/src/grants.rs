@@ -261,7 +261,7 @@ pub fn survey(paths: &Paths) -> Result<Vec<Found>, Error> {
 }
 
 /// What stands beside the administrator's documents and is not read, for people to look at: a document that
-/// is called otherwise would seem to be in force. Files that are hidden are editors' own.
+/// has another name would seem to be in force. Files that are hidden are editors' own.
 pub fn not_read(paths: &Paths) -> Result<Vec<PathBuf>, Error> {
     let directory = paths.grants();
     let mut others = entries(&directory).map_err(|e| unreadable(&directory, &e))?;
@@ -335,7 +335,7 @@ impl From<Invalid> for Error {
         let lines = invalid.to_string();
         let (first, others) = lines.split_once('\n').unwrap_or((&lines, ""));
         let end_of_line = if others.is_empty() { "" } else { "\n" };
-        let details = format!("{others}{end_of_line}no plugin runs until it is mended or removed");
+        let details = format!("{others}{end_of_line}no plugin runs until it is fixed or removed");
         Error::new(codes::NO_GRANT, format!("a grant is not valid: {first}")).with_details(details)
     }
 }

@@ -1,4 +1,4 @@
-//! The fields of rules. What a field means is said once, in its capability's file, by its type and by what an operation has
+//! The fields of rules. Each capability's file defines a field once, by its type and by the value that an operation has
 //! for it: see [`rule!`](crate::rule::declare).
 //!
 //! | file | subject |
@@ -24,38 +24,38 @@ pub type Texts = BTreeSet<String>;
 
 /// A type of field.
 ///
-/// The gate uses `matches` alone; the rest is for the tools.
+/// The gate uses only `matches`; the rest is for the tools.
 pub trait FieldType: 'static {
-    /// What a rule holds: a list, or one value.
+    /// The value in a rule: a list, or a single one.
     type Values: 'static;
 
-    /// What an operation has, to be matched with the values.
+    /// The value of an operation, to match against the rule's.
     type Fact<'r>: Copy;
 
-    /// Whether a rule that leaves the field out matches whatever an operation has; nothing of the sort otherwise.
+    /// Whether a rule without the field matches any value of an operation; if not, it matches none.
     const LEFT_OUT_IS_ALL: bool = true;
 
-    /// Whether a document has a list, and not one value.
+    /// Whether a document has a list rather than a single value.
     const IS_LIST: bool = true;
 
-    /// Whether a document has numbers as numbers.
+    /// Whether a document has numbers rather than text.
     const IS_NUMBER: bool = false;
 
-    /// Values that documents have: all of them, where they are few.
+    /// Example values; all of them if they are few.
     const EXAMPLES: &'static [&'static str];
 
-    /// Whether some value matches what an operation has.
+    /// Whether some value matches an operation's.
     fn matches(values: &Self::Values, fact: Self::Fact<'_>, invocation: &Invocation) -> bool;
 
-    /// Writes the values that allow what an operation had, and its like in the next invocation.
+    /// Writes the values that allow an operation's, and the corresponding one in the next invocation.
     fn write(fact: Self::Fact<'_>, seen: &Seen<'_>) -> Texts;
 
-    /// Whether one value matches all that another does.
+    /// Whether one value matches everything that another matches.
     fn covers(wide: &str, narrow: &str) -> bool {
         wide == narrow
     }
 
-    /// Puts values together that match the same as one.
+    /// Merges values that one value can express.
     fn aggregate(values: &Texts) -> Texts {
         values.clone()
     }
@@ -66,33 +66,33 @@ pub trait FieldType: 'static {
     }
 }
 
-/// A value that nothing can match: a word for why, which stays the same, and a sentence.
+/// Why nothing can match a value: a stable code, and a sentence.
 pub type Flaw = (&'static str, String);
 
-/// What an operation has for a field of a rule.
+/// The value that an operation has for a field of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Has<F> {
-    /// Nothing that the field speaks of: the field does not count.
+    /// The field does not apply to the operation.
     Nothing,
-    /// Everything, or something that it does not say: only a rule without the field matches.
+    /// Unspecified, so possibly anything: only a rule without the field matches.
     Anything,
     /// This.
     One(F),
 }
 
 impl<F> Has<F> {
-    /// What an operation has, if it has something for the field to match.
+    /// `One` if there is a value, and `Nothing` otherwise.
     pub fn if_any(fact: Option<F>) -> Self {
         fact.map_or(Self::Nothing, Self::One)
     }
 
-    /// What an operation says; it may be anything, where it says nothing.
+    /// `One` if there is a value, and `Anything` otherwise.
     pub fn or_anything(fact: Option<F>) -> Self {
         fact.map_or(Self::Anything, Self::One)
     }
 }
 
-/// What recorded operations are compared with, to be written as rules.
+/// The context in which recorded operations are written as rules.
 pub struct Seen<'a> {
     pub invocation: &'a Invocation,
     /// The networks in which addresses were given to links.
@@ -112,26 +112,26 @@ pub struct Field {
     of_type: fn() -> TypeId,
     is_number: bool,
     verbs: Option<&'static [Verb]>,
-    /// Verbs whose operations say nothing of it, so that only rules without it allow them.
+    /// Verbs whose operations do not specify it, so only rules without it allow them.
     pub not_said_by: &'static [Verb],
-    /// Whether only some of the operations of its verbs have something for it.
+    /// Whether it applies only to some of the operations of its verbs.
     pub is_alternative: bool,
     /// Whether a suggestion leaves it out.
     pub is_never_suggested: bool,
-    /// What is too wide about a rule of the host that leaves it out.
+    /// Why a rule for the host should not leave it out.
     pub left_out: Option<LeftOut>,
 }
 
-/// What is too wide about a rule that leaves a field out.
+/// Why a rule should not leave a field out.
 #[derive(Clone, Copy)]
 pub struct LeftOut {
-    /// A word for it, which stays the same.
+    /// A stable code for it.
     pub code: &'static str,
     /// What the rule allows then: "it may give and take any address".
     pub allows: &'static str,
     /// Whether many plugins need it.
     pub is_usual: bool,
-    /// Whether it is worth a note of rules of the container, too.
+    /// Whether it is worth a remark for rules of the container as well.
     pub in_container: bool,
 }
 
@@ -156,31 +156,31 @@ impl Field {
         }
     }
 
-    /// Says which verbs' operations are matched with it; all, when not said.
+    /// Limits it to the operations of these verbs.
     pub(crate) const fn only_for(mut self, verbs: &'static [Verb]) -> Self {
         self.verbs = Some(verbs);
         self
     }
 
-    /// Says which verbs' operations say nothing of it, so that only rules without it allow them.
+    /// Names the verbs whose operations do not specify it, so only rules without it allow them.
     pub(crate) const fn not_said_by(mut self, verbs: &'static [Verb]) -> Self {
         self.not_said_by = verbs;
         self
     }
 
-    /// Says that only some operations have something for it, so that an empty list means something as well.
+    /// Marks a field that applies only to some operations, so that an empty list has a meaning too.
     pub(crate) const fn alternative(mut self) -> Self {
         self.is_alternative = true;
         self
     }
 
-    /// Says that no suggestion has it: what one operation had is not what the plugin needs.
+    /// Leaves it out of suggestions: one operation's value is not what the plugin needs in general.
     pub(crate) const fn never_suggested(mut self) -> Self {
         self.is_never_suggested = true;
         self
     }
 
-    /// Says what a rule of the host allows that leaves it out, and a plugin should not have.
+    /// Says what a rule for the host allows without it that a plugin should not have.
     pub(crate) const fn left_out(mut self, code: &'static str, allows: &'static str) -> Self {
         self.left_out = Some(LeftOut {
             code,
@@ -199,7 +199,7 @@ impl Field {
         self
     }
 
-    /// Says that it is worth a note of rules of the container, too.
+    /// Marks it as worth a remark for rules of the container as well.
     pub(crate) const fn also_in_container(mut self) -> Self {
         if let Some(left_out) = &mut self.left_out {
             left_out.in_container = true;
@@ -212,12 +212,12 @@ impl Field {
         (self.of_type)() == TypeId::of::<T>()
     }
 
-    /// Whether operations of a verb are matched with it.
+    /// Whether it applies to operations of a verb.
     pub fn is_for(&self, verb: Verb) -> bool {
         self.verbs.is_none_or(|verbs| verbs.contains(&verb))
     }
 
-    /// A value as JSON: numbers as numbers where a document has them so.
+    /// A value as JSON: a number if documents have numbers here.
     pub fn to_json(&self, text: &str) -> Value {
         match text.parse::<u64>() {
             Ok(number) if self.is_number => number.into(),

@@ -1,4 +1,4 @@
-//! How a document's verbs and networks are read, and what is said of one that is none.
+//! Reads a document's verbs and networks, and says what is wrong with an invalid one.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -55,7 +55,9 @@ impl<R: VerbSet> Visitor<'_> for VerbVisitor<R> {
         let verb = *found.ok_or_else(|| {
             let expected = expected_one_of(word, R::VERB_WORDS);
             let capability = R::CAPABILITY;
-            E::custom(format!("`{word}` is no verb of `{capability}`; {expected}"))
+            E::custom(format!(
+                "`{word}` is not a verb of `{capability}`; {expected}"
+            ))
         })?;
         Ok(VerbOf {
             verb,
@@ -64,7 +66,7 @@ impl<R: VerbSet> Visitor<'_> for VerbVisitor<R> {
     }
 }
 
-/// `with` for networks, which says what is wrong with one.
+/// `with` for networks, which says what is wrong with an invalid one.
 pub struct Networks;
 
 impl Networks {
@@ -93,7 +95,7 @@ impl TryFrom<String> for Network {
     fn try_from(text: String) -> Result<Self, String> {
         text.parse().map(Self).map_err(|_| {
             format!(
-                "`{text}` is no network; expected an address and a prefix length, such as \
+                "`{text}` is not a network; expected an address and a prefix length, such as \
                  `10.0.0.0/8`"
             )
         })

@@ -19,7 +19,7 @@ use crate::spell::{key, literal, spell};
 use crate::verb::{Verb, VerbSet};
 use crate::word::Word;
 
-/// What is never effective about a value.
+/// The code of a value that never has an effect.
 const NEVER: &str = "never-effective";
 
 fn one(text: impl ToString) -> Texts {
@@ -75,7 +75,7 @@ impl<W: Word + ToString> FieldType for Words<W> {
     }
 }
 
-/// One of few words, where an operation may have another one, the kernel's.
+/// One of few words; an operation may also have another of the kernel's.
 pub struct KernelWords<W>(PhantomData<W>);
 
 impl<W: Word> FieldType for KernelWords<W> {
@@ -130,7 +130,7 @@ impl FieldType for Exact {
 pub struct Kinds;
 
 impl Kinds {
-    /// Those that the kernel has words for; others are reported as well, but seldom meant.
+    /// The kinds that the kernel has words for. It reports others as well, but a grant rarely means those.
     const KNOWN: [&'static str; 25] = [
         "bareudp",
         "bond",
@@ -181,7 +181,7 @@ impl FieldType for Kinds {
             return Vec::new();
         }
         let text = format!(
-            "the kernel has no links of kind {} that weir knows; it knows {}",
+            "no link has the kind {}; expected one of {}",
             joined(quoted(unknown), "and"),
             Self::KNOWN.join(", ")
         );
@@ -240,7 +240,7 @@ impl FieldType for LinkNames {
         glob_covers(wide, narrow)
     }
 
-    /// The kernel chooses the name of a link that is made without one.
+    /// The kernel chooses the name of a link that is created without one.
     fn flaws(names: &Texts) -> Vec<Flaw> {
         let literal = names
             .iter()
@@ -284,7 +284,8 @@ impl FieldType for Keys {
             is_glob(first) || first == "net"
         };
         let others = keys.iter().filter(|key| !is_below_net(key));
-        let text = |key| format!("`{key}` is not below `net.`: no other parameter can be reached");
+        let text =
+            |key| format!("`{key}` is not below `net.`; only parameters below it can be reached");
         others.map(|key| (NEVER, text(key))).collect()
     }
 }
@@ -293,7 +294,7 @@ fn segments(key: &str) -> Vec<&str> {
     key.split('.').collect()
 }
 
-/// Whose something is, by its mark.
+/// An owner, by its mark.
 pub struct Owners;
 
 impl FieldType for Owners {
@@ -307,7 +308,7 @@ impl FieldType for Owners {
 
     fn write(mark: &str, seen: &Seen<'_>) -> Texts {
         let has = |owner: &&Owner| owner.has(mark, seen.invocation);
-        // What is the attachment's is the network's as well, and the narrower one comes last.
+        // What the attachment owns, its network owns as well; the narrower one comes last.
         Owner::ALL.iter().rfind(has).map_or_else(Texts::new, one)
     }
 
@@ -316,7 +317,7 @@ impl FieldType for Owners {
     }
 }
 
-/// Whose routes may be overlapped.
+/// The owners whose routes may be overlapped.
 pub struct Overlaps;
 
 impl FieldType for Overlaps {
@@ -353,7 +354,7 @@ impl FieldType for Networks {
         networks.iter().any(|network| contains(network, &fact))
     }
 
-    /// The next container has another address of the network that this one was given in.
+    /// The next container gets another address of the same network.
     fn write(address: IpNet, seen: &Seen<'_>) -> Texts {
         if address.prefix_len() < address.max_prefix_len() {
             return one(address.trunc());
@@ -422,14 +423,14 @@ impl<N: Number + 'static> FieldType for Ranges<N> {
     }
 }
 
-/// A path that an operation has, and whether the node's own configuration names it.
+/// An operation's path, and whether the node's own configuration names it.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'r> {
     pub path: &'r Path,
     pub is_configured: bool,
 }
 
-/// Directories, with everything below them. Left out, there are none.
+/// Directories, with everything below them; none, when left out.
 pub struct Directories;
 
 impl FieldType for Directories {
@@ -453,7 +454,7 @@ impl FieldType for Directories {
     }
 }
 
-/// Files, exactly. Left out, there are none.
+/// Files, by exact path; none, when left out.
 pub struct Files;
 
 impl FieldType for Files {

@@ -1,4 +1,4 @@
-//! What is said to the kernel of a table: chains, rules, sets, elements.
+//! The commands on a table: chains, rules, sets, elements.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -66,7 +66,7 @@ pub struct BaseChain {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chain {
     pub name: String,
-    /// None for a regular chain, which is reached by `jump` and `goto` only.
+    /// None for a regular chain, which only `jump` and `goto` reach.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<BaseChain>,
 }
@@ -147,12 +147,12 @@ impl fmt::Display for Value {
     }
 }
 
-/// Leaves a field out of the audit log where it says nothing.
+/// Leaves an empty field out of the audit log.
 pub(super) fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// What must hold for a rule's statements to be reached.
+/// A condition for a rule's statements to be reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
@@ -363,7 +363,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The statement that it amounts to.
+    /// The statement that it is equivalent to.
     pub fn kind(&self) -> StatementKind {
         match self {
             Self::Accept => StatementKind::Accept,
@@ -416,7 +416,7 @@ pub struct RuleHandle {
     pub handle: u64,
 }
 
-/// One command of a transaction. `Add…` of what exists already as described is no error;
+/// One command of a transaction. `Add…` of what exists already as described is not an error;
 /// `Create…` of what exists is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -427,7 +427,7 @@ pub enum Command {
     FlushChain(String),
     AppendRule(Rule),
     InsertRule(Rule),
-    /// The rules that their chains must have, in this order, known by their comments.
+    /// The rules that their chains must have, in this order, identified by their comments.
     KeepRules(Vec<Rule>),
     DeleteRule(RuleHandle),
     AddSet(Set),
@@ -441,7 +441,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// What it takes in memory, in bytes, about: elements are what there may be many of.
+    /// Roughly the memory that it takes, in bytes: only elements can be many.
     pub(super) fn size(&self) -> usize {
         let elements = match self {
             Self::AddElements(elements)

@@ -130,8 +130,8 @@ pub struct ListElements {
     pub set: String,
 }
 
-/// Removes what a plugin of the reference set made for an attachment: rules of iptables, and rules in nftables tables of
-/// its own. They are known by the names that it gave them.
+/// Removes what a plugin of the reference set made for an attachment: rules of iptables, and rules in nftables tables
+/// of its own. They are known by the names that it gave them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RemoveReference {
     /// By its name.

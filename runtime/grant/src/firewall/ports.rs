@@ -1,5 +1,5 @@
-//! Which ports a transaction translates: those of the keys of maps whose values are addresses and ports, and those of the
-//! conditions of a translation that has its own.
+//! The ports that a transaction translates: those in the keys of maps whose values are addresses and ports, and those
+//! in the conditions of a translation that has its own.
 
 use super::commands::{
     Command, Condition, Element, ElementData, Field, MapLookup, NatTarget, Rule, Statement, Value,
@@ -8,7 +8,7 @@ use super::commands::{
 /// Protocols with ports, by their numbers: TCP, UDP, SCTP.
 const PROTOCOLS: [u32; 3] = [6, 17, 132];
 
-/// The ports that the commands translate; none stands for every port.
+/// The ports that the commands translate; none means every port.
 pub(super) fn translated(commands: &[Command]) -> Vec<Option<u16>> {
     let mut ports = Vec::new();
     for command in commands {
@@ -24,7 +24,7 @@ pub(super) fn translated(commands: &[Command]) -> Vec<Option<u16>> {
     ports
 }
 
-/// Numbers in a key are protocols and ports, and what is either may be a port.
+/// Numbers in a key are protocols or ports; one that may be either counts as a port.
 fn of_element(element: &Element) -> Vec<Option<u16>> {
     if !matches!(element.data, ElementData::Values(_)) {
         return Vec::new();
@@ -37,7 +37,7 @@ fn of_element(element: &Element) -> Vec<Option<u16>> {
         })
         .collect();
     match numbers.as_slice() {
-        // A range of keys may have any port between its ends.
+        // A range of keys may hold any port between its ends.
         _ if element.key_end.is_some() => vec![None],
         [protocol, port] | [port, protocol] if PROTOCOLS.contains(protocol) => vec![port_of(*port)],
         numbers => numbers.iter().map(|port| port_of(*port)).collect(),

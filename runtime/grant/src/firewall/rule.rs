@@ -23,19 +23,19 @@ rule! {
         => /// `read`, `write`: the plugin's own tables. `delete`: what the reference plugin of its name made for the
         /// attachment, in tables of iptables and of its own.
         verbs = r.verb;
-        /// Hooks that base chains may hang on.
+        /// Hooks of base chains.
         hooks: Words<Hook> = Has::if_any(r.subject.hook()), only_for(&[Verb::Write]), alternative(),
             left_out("every-statement", "it may use all of them");
         /// Statements of rules, verdicts of maps, and `drop` as the policy of a base chain, on these hooks.
         statements: Words<StatementKind> = Has::if_any(r.subject.statement()), only_for(&[Verb::Write]), alternative(),
             left_out("every-statement", "it may use all of them");
-        /// Ports of the host that may be translated, at which nothing of the host listens. Every one, and listened at or not,
-        /// when left out.
+        /// Ports of the host that may be translated, if nothing on the host listens there. Every port, listened at or
+        /// not, when left out.
         ports: Ranges<u16> = r.subject.port(), only_for(&[Verb::Write]), alternative(), never_suggested();
-        /// Whose elements may be removed: this network's, this attachment's.
+        /// Owners of the elements that may be removed: this network, this attachment.
         owners: Owners = Has::if_any(r.subject.removed()), only_for(&[Verb::Write]), alternative(), never_suggested();
     } {
-    /// What may be reached from every hook must be allowed on all on which the plugin may hang a chain.
+    /// A statement that every hook may reach must be allowed on all hooks on which the plugin may add a chain.
     fn spread(rules: &[Self], r: Requirement) -> Vec<Requirement> {
         let Subject::Statement { kind, hook: None } = r.subject else {
             return vec![r];
@@ -55,9 +55,10 @@ rule! {
             ..r.clone()
         };
         let on_each: Vec<Requirement> = hooks.map(on_hook).collect();
-        match on_each.is_empty() {
-            true => vec![r],
-            false => on_each,
+        if on_each.is_empty() {
+            vec![r]
+        } else {
+            on_each
         }
     }
 
@@ -75,7 +76,7 @@ rule! {
     }
 }
 
-/// A table, or what is hung up or said in it, and what is done.
+/// A table, or a chain or statement in it, and what is done.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
     pub namespace: Namespace,
@@ -91,19 +92,19 @@ pub enum Subject {
     Hook(Hook),
     Statement {
         kind: StatementKind,
-        /// The hook of the base chain that it stands in. None for a chain that the operation does not
-        /// make, a regular one and a map: it may be reached from every hook.
+        /// The hook of its base chain. None for a chain that the operation does not
+        /// create, a regular chain and a map: every hook may reach it.
         hook: Option<Hook>,
     },
-    /// A port of the host that is translated; none for every port.
+    /// A port of the host to translate; none for every port.
     Port {
         port: Option<u16>,
         /// Something on the host listens at it.
         is_listening: bool,
     },
-    /// What the reference plugin made for this attachment.
+    /// The rules that the reference plugin made for this attachment.
     Reference,
-    /// An element that is removed: the mark of whose it is, empty for what is shared.
+    /// An element to remove: its owner's mark, empty for a shared one.
     Removed(String),
 }
 
@@ -166,7 +167,7 @@ impl Subject {
         }
     }
 
-    /// What a list of ports is matched with: none allows a port at which the host listens, or every port.
+    /// The port to match against a list. No list allows a port at which the host listens, or every port.
     fn port(&self) -> Has<u16> {
         match self {
             Self::Port {
@@ -186,7 +187,7 @@ impl Subject {
     }
 }
 
-/// What a rule allows, and then what it allows of the reference plugin's.
+/// What a rule allows in the plugin's own tables, then in the reference plugin's.
 fn sentence(rule: &mut Sentence<'_>) -> String {
     let families = rule.all_of("families", "every family");
     let reference = rule.may(Verb::Delete).then(|| {

@@ -1,4 +1,4 @@
-//! Firewall rules taken apart and put together: the table itself, the chains on each hook, and each statement on each hook.
+//! Splits and gathers firewall rules: the table itself, the chains on each hook, and each statement on each hook.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::word::Word;
 /// What is said of a table.
 const STATED: [&str; 2] = ["hooks", "statements"];
 
-/// Splits a rule. One without hooks is about what no hook leads to.
+/// Splits a rule. One without hooks covers only chains that no hook leads to.
 pub(super) fn split(whole: RuleFields) -> Vec<RuleFields> {
     let table = whole.with_one_of(&STATED, "");
     let mut parts = vec![table.clone()];
@@ -25,12 +25,11 @@ pub(super) fn split(whole: RuleFields) -> Vec<RuleFields> {
         let said = written
             .clone()
             .with("statements", values("statements", StatementKind::WORDS));
-        match hooks.is_empty() {
-            true => parts.push(said),
-            false => {
-                parts.push(written.with("hooks", &hooks));
-                parts.push(said.with("hooks", hooks));
-            }
+        if hooks.is_empty() {
+            parts.push(said)
+        } else {
+            parts.push(written.with("hooks", &hooks));
+            parts.push(said.with("hooks", hooks));
         }
     }
     parts
@@ -57,7 +56,7 @@ struct Table {
     fields: BTreeMap<String, Texts>,
     /// The statements on each hook.
     hooks: BTreeMap<String, Texts>,
-    /// Statements that are to be allowed on every one of them.
+    /// Statements to allow on each of them.
     anywhere: Texts,
 }
 

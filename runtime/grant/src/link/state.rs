@@ -1,4 +1,4 @@
-//! What a link is, as the kernel tells it, and how a request names one.
+//! A link as the kernel reports it, and how a request names one.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct Link {
     pub index: u32,
     pub name: String,
     pub alternative_names: Vec<String>,
-    /// `IFLA_INFO_KIND`; `loopback` and `physical` for devices that have none.
+    /// `IFLA_INFO_KIND`; `loopback` and `physical` for devices without one.
     pub kind: String,
     pub mac: Mac,
     /// Bytes.
@@ -23,9 +23,9 @@ pub struct Link {
     pub oper_state: OperState,
     pub promiscuous: bool,
     pub all_multicast: bool,
-    /// The index of the link that it is a port of.
+    /// The index of its master.
     pub master: Option<u32>,
-    /// `IFLA_LINK`: the lower device, or a veth's peer; an index where that one is.
+    /// `IFLA_LINK`: the lower device, or a veth's peer; an index in that one's namespace.
     pub lower: Option<u32>,
     pub alias: String,
     pub details: Details,
@@ -59,7 +59,7 @@ impl fmt::Display for OperState {
     }
 }
 
-/// What only links of one kind have.
+/// The attributes of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Details {
     None,
@@ -84,14 +84,14 @@ pub struct Port {
 }
 
 impl Link {
-    /// What the gate matches of a link in `namespace`.
+    /// The facts that the gate matches, for a link in `namespace`.
     pub fn facts(&self, namespace: Namespace) -> LinkFacts {
         LinkFacts {
             namespace,
             index: self.index,
             name: self.name.clone(),
             kind: self.kind.clone(),
-            // What stands in a container is whoever's is in it.
+            // Everything in a container is its owner's.
             by_index: false,
             owner: match namespace {
                 Namespace::Host => self.alias.clone(),
@@ -105,7 +105,7 @@ impl Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     pub index: u32,
-    /// None where it is in neither of the two namespaces.
+    /// None if it is in neither of the two namespaces.
     pub namespace: Option<Namespace>,
 }
 
@@ -117,7 +117,7 @@ pub enum LinkReference {
 }
 
 impl LinkReference {
-    /// The facts about a link that is not there.
+    /// The facts about a link that does not exist.
     pub fn absent(&self, namespace: Namespace) -> LinkFacts {
         let (index, name) = match self {
             Self::Name(name) => (0, name.clone()),

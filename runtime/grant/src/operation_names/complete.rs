@@ -1,8 +1,8 @@
-//! What a person need not say of an operation: its JSON is made whole here.
+//! Completes the JSON of an operation with what a person need not give.
 
 use serde_json::{Map, Value, json};
 
-/// What of an operation no default can stand for, in words.
+/// A field that has no default, in words.
 pub(super) type Missing = String;
 
 /// Leaves the JSON as it is.
@@ -10,7 +10,7 @@ pub(super) fn nothing(_: &mut Map<String, Value>) -> Result<(), Missing> {
     Ok(())
 }
 
-/// A veth has a peer, and every kind what only it has.
+/// Moves the fields of one kind where that kind has them.
 pub(super) fn new_link(operation: &mut Map<String, Value>) -> Result<(), Missing> {
     let kind = operation.get("kind").and_then(Value::as_str);
     let kind = kind.unwrap_or_default().to_owned();
@@ -34,7 +34,7 @@ pub(super) fn new_link(operation: &mut Map<String, Value>) -> Result<(), Missing
     if let Some((member, fields)) = needed {
         let link = operation.get(member).unwrap_or(&Value::Null);
         has_all(link, member, fields).map_err(|missing| match kind.as_str() {
-            "veth" => format!("a veth needs {missing}, and `peer.name` where that is chosen"),
+            "veth" => format!("a veth needs {missing}, and `peer.name` if you choose it"),
             kind => format!("a {kind} needs {missing}"),
         })?;
     }
@@ -46,10 +46,10 @@ pub(super) fn new_link(operation: &mut Map<String, Value>) -> Result<(), Missing
     Ok(())
 }
 
-/// What a link that exists is known by.
+/// Identifies an existing link.
 const LINK: [&str; 3] = ["namespace", "kind", "name"];
 
-/// A change of a link; its new master is a link that exists.
+/// A change of a link; its new master is an existing link.
 pub(super) fn changed_link(operation: &mut Map<String, Value>) -> Result<(), Missing> {
     master(operation, "/master/link")
 }
@@ -64,17 +64,18 @@ fn master(operation: &Map<String, Value>, place: &str) -> Result<(), Missing> {
     }
 }
 
-/// Whether a link has these fields. Errors: those that it has not, as a person gives them.
+/// Checks that a link has these fields. Errors: the missing ones, as a person gives them.
 fn has_all(link: &Value, member: &str, fields: &[&str]) -> Result<(), Missing> {
     let missing = fields.iter().filter(|field| link.get(field).is_none());
     let missing: Vec<String> = missing.map(|f| format!("`{member}.{f}`")).collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(missing.join(", ")),
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(missing.join(", "))
     }
 }
 
-/// A link by its name: rules that know no more of it do not ask for its kind.
+/// A link by its name alone, for rules without kinds.
 pub(super) fn link(operation: &mut Map<String, Value>) -> Result<(), Missing> {
     let namespace = operation.get("namespace").cloned();
     if let Some(Value::Object(link)) = operation.get_mut("link") {
@@ -118,8 +119,8 @@ pub(super) fn filter(operation: &mut Map<String, Value>) -> Result<(), Missing> 
     Ok(())
 }
 
-/// Commands that hang chains on these hooks, and say these statements in each of them; in a chain of
-/// its own, which may be reached from every hook, where there is none.
+/// Commands that add base chains on these hooks with these statements in each; without hooks, one regular chain,
+/// which may be reached from every hook.
 pub(super) fn commands(operation: &mut Map<String, Value>) -> Result<(), Missing> {
     let mut take = |key| match operation.remove(key) {
         Some(Value::Array(words)) => words,

@@ -1,4 +1,4 @@
-//! Operations by chance, with values for each of their fields.
+//! Random operations, with values for each of their fields.
 
 use super::field::{Field, Kind};
 use super::table::OPERATIONS;

@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Text,
     Number,
     Flag,
-    /// Texts with commas between them.
+    /// A comma-separated list.
     List,
     /// One of these words.
     OneOf(&'static [&'static str]),

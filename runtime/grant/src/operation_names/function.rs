@@ -4,16 +4,16 @@ use super::super::Capability;
 use super::super::verb::Verb;
 use super::table::OPERATIONS;
 
-/// The verbs of the operations that a function is carried out by, one of them at each call. Empty for a
-/// function that no rule is asked about: it is a part of what was allowed before.
+/// Returns the verbs of the operations that a function may perform, one per call. Empty for a
+/// function that needs no rule, because it is part of something already allowed.
 ///
-/// `[method]transaction.get` is one of a resource.
+/// `[method]transaction.get` is a method of a resource.
 pub fn verbs(capability: Capability, function: &str) -> Vec<Verb> {
     let own = function.rsplit('.').next().unwrap_or(function);
-    // Several at once are so many operations.
+    // Several at once are that many operations.
     let own = own.strip_suffix("-all").unwrap_or(own);
     let name = match capability {
-        // Whatever it is that the IPAM plugin is run for.
+        // The same operation for every command.
         Capability::Ipam => format!("{capability}.run"),
         _ => format!("{capability}.{own}"),
     };

@@ -1,8 +1,8 @@
-//! Operations by their names: `link.create namespace=host kind=bridge name=cni0`, and what a record of
-//! the audit log says was asked.
+//! Operations by name, as people type them, `link.create namespace=host kind=bridge name=cni0`, and as a record of
+//! the audit log has them.
 //!
-//! A field has a person's name for it and a place in the operation's JSON, which is the one of the audit
-//! log; the operation's own type reads that, and says what is wrong with it.
+//! A field has a name for people and a place in the operation's JSON, the same as in the audit
+//! log. The operation's own type reads that JSON and reports mistakes.
 
 mod complete;
 pub mod examples;
@@ -27,20 +27,20 @@ use table::OPERATIONS;
 pub struct Known {
     /// `link.create`: its name in a record.
     pub name: &'static str,
-    /// What people call it, where two operations have one name.
+    /// The name that people use, which tells two operations of one name apart.
     asked_as: &'static str,
     verb: Verb,
     fields: &'static [Field],
-    /// What nobody needs to say, as JSON.
+    /// The defaults, as JSON.
     defaults: &'static str,
-    /// Makes the operation's JSON of what was said.
+    /// Completes the operation's JSON.
     complete: fn(&mut Map<String, Value>) -> Result<(), complete::Missing>,
     read: fn(Value) -> Result<Box<dyn Query>, serde_json::Error>,
     /// A member that tells it from another operation of its name.
     only_with: Option<(&'static str, &'static str)>,
 }
 
-/// The names by which people ask for operations, each once.
+/// Lists the names that people use for operations, each once.
 pub fn names() -> Vec<&'static str> {
     let plugins = OPERATIONS.iter().filter(|known| known.is_of_plugins());
     let mut names: Vec<&str> = plugins.map(|known| known.asked_as).collect();
@@ -48,20 +48,20 @@ pub fn names() -> Vec<&'static str> {
     names
 }
 
-/// The names that stand in records, each once.
+/// Lists the names in records, each once.
 pub fn recorded_names() -> Vec<&'static str> {
     let mut names: Vec<&str> = OPERATIONS.iter().map(|known| known.name).collect();
     names.dedup();
     names
 }
 
-/// The operation of a record of the audit log. Errors: what is wrong with it.
+/// Reads the operation of a record of the audit log. Errors: what is wrong with it.
 pub fn recorded(name: &str, arguments: &Value) -> Result<Box<dyn Query>, String> {
     let mut why = None;
     let name = &*current(name);
     let candidates: Vec<&Known> = OPERATIONS.iter().filter(|k| k.name == name).collect();
     if candidates.is_empty() {
-        return Err(format!("there is no operation `{name}`"));
+        return Err(format!("no operation `{name}`"));
     }
     for known in candidates {
         if known.is_for(arguments) {
@@ -85,9 +85,9 @@ fn current(name: &str) -> Cow<'_, str> {
     renamed.map_or(Cow::Borrowed(name), Cow::Owned)
 }
 
-/// The operation that a person names, with its fields in any order.
+/// Reads the operation that a person names, with its fields in any order.
 ///
-/// Errors: unknown, missing and repeated fields, with those that there are; values that are none.
+/// Errors: unknown, missing and repeated fields, with the known ones; invalid values.
 pub fn named(name: &str, given: &[(String, String)]) -> Result<Box<dyn Query>, String> {
     let plugins = OPERATIONS.iter().filter(|known| known.is_of_plugins());
     let candidates: Vec<&Known> = plugins.filter(|k| k.asked_as == name).collect();
@@ -97,7 +97,7 @@ pub fn named(name: &str, given: &[(String, String)]) -> Result<Box<dyn Query>, S
     for (at, (field, value)) in given.iter().enumerate() {
         if let Some((_, first)) = given[..at].iter().find(|(before, _)| before == field) {
             return Err(format!(
-                "`{field}` is given twice, as `{first}` and as `{value}`; ask for one of them"
+                "`{field}` is given twice, as `{first}` and as `{value}`; give it once"
             ));
         }
     }
@@ -112,7 +112,7 @@ pub fn named(name: &str, given: &[(String, String)]) -> Result<Box<dyn Query>, S
     Err(why.unwrap_or_else(|| mistake(name, &candidates, given)))
 }
 
-/// What is wrong with the fields: one that there is not, or one that is missing.
+/// Says which field is unknown or missing.
 fn mistake(name: &str, candidates: &[&'static Known], given: &[(String, String)]) -> String {
     let mut fields: Vec<&Field> = Vec::new();
     for field in candidates.iter().flat_map(|known| known.fields) {
@@ -129,14 +129,18 @@ fn mistake(name: &str, candidates: &[&'static Known], given: &[(String, String)]
     };
     let spelled: Vec<String> = fields
         .iter()
-        .map(|f| match is_required(&f) {
-            true => f.name.to_owned(),
-            false => format!("[{}]", f.name),
+        .map(|f| {
+            if is_required(&f) {
+                f.name.to_owned()
+            } else {
+                format!("[{}]", f.name)
+            }
         })
         .collect();
-    let there_are = match spelled.is_empty() {
-        true => "it has none".to_owned(),
-        false => format!("its fields are {}", spelled.join(", ")),
+    let there_are = if spelled.is_empty() {
+        "it has none".to_owned()
+    } else {
+        format!("its fields are {}", spelled.join(", "))
     };
     let unknown = given
         .iter()
@@ -150,13 +154,14 @@ fn mistake(name: &str, candidates: &[&'static Known], given: &[(String, String)]
         .filter(|f| !given.iter().any(|(key, _)| key == f.name))
         .map(|f| f.name)
         .collect();
-    match missing.is_empty() {
-        true => format!("the fields of `{name}` do not go together; {there_are}"),
-        false => format!("`{name}` needs {}; {there_are}", missing.join(", ")),
+    if missing.is_empty() {
+        format!("the fields of `{name}` do not go together; {there_are}")
+    } else {
+        format!("`{name}` needs {}; {there_are}", missing.join(", "))
     }
 }
 
-/// Why there is no operation of a name: those that there are, of its capability where it has one.
+/// Says that no operation has this name, with the known ones of its capability.
 pub fn no_such(name: &str) -> String {
     let word = name.split('.').next().unwrap_or_default();
     let all = names();
@@ -168,17 +173,14 @@ pub fn no_such(name: &str) -> String {
         None => all,
     };
     match of_word.as_slice() {
-        [] => format!("there is no operation `{name}`: capability `{word}` has none to allow"),
-        [only] => format!("there is no operation `{name}`; say `{only}`"),
-        several => format!(
-            "there is no operation `{name}`; {}",
-            expected_one_of(name, several)
-        ),
+        [] => format!("no operation `{name}`: capability `{word}` has none to allow"),
+        [only] => format!("no operation `{name}`; did you mean `{only}`?"),
+        several => format!("no operation `{name}`; {}", expected_one_of(name, several)),
     }
 }
 
 impl Known {
-    /// Whether it is a plugin's operation, which a grant can allow, and not weir's own.
+    /// Whether a plugin can ask for it, so that a grant can allow it.
     fn is_of_plugins(&self) -> bool {
         let word = self.name.split('.').next().unwrap_or_default();
         Capability::from_word(word).is_some()
@@ -189,7 +191,7 @@ impl Known {
             .is_none_or(|(member, value)| arguments[member] == value)
     }
 
-    /// None where the fields are not enough, or are another operation's.
+    /// None if fields are missing or belong to another operation.
     fn build(&self, given: &[(String, String)]) -> Result<Option<Box<dyn Query>>, String> {
         let mut operation: Value =
             serde_json::from_str(self.defaults).expect("defaults are JSON: a test reads them");
@@ -212,7 +214,7 @@ impl Known {
     }
 }
 
-/// Puts a value at a JSON pointer; objects on the way are made.
+/// Puts a value at a JSON pointer, and creates the objects on the way.
 fn put(document: &mut Value, place: &str, value: Value) {
     let mut at = document;
     for key in place.split('/').skip(1) {

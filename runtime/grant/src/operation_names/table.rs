@@ -1,4 +1,4 @@
-//! The operations that can stand in a record of the audit log, and the fields of each.
+//! The operations of the audit log, and the fields of each.
 
 use super::super::operation::Operation;
 use super::super::{
@@ -81,7 +81,7 @@ const TIMEOUT: Field = Field::text("timeout", "/timeout_ms")
 const TABLE: Field = Field::text("table", "/table").optional();
 const NEW_NAME: Field = Field::text("new-name", "/name");
 
-/// The fields of a route that is written.
+/// The fields of a route to add or replace.
 const ROUTE: [Field; 5] = [
     NAMESPACE,
     Field::text("destination", "/route/destination").of(Kind::Network),
@@ -105,13 +105,13 @@ const POLICY_RULE: [Field; 5] = [
         .optional(),
 ];
 
-/// The fields of a filter; without a target it puts packets into a class.
+/// The fields of a filter; one without a target puts packets into a class.
 const FILTER: [Field; 7] = link!("link", and
     Field::text("target.namespace", "/target/namespace").of(NAMESPACES).optional(),
     Field::text("target.kind", "/target/kind").optional(),
     Field::text("target.name", "/target/name").optional());
 
-/// Where a store is; none of them: the plugin's own.
+/// The location of a store; without a field, the plugin's own.
 macro_rules! store {
     ($($field:expr),*) => {
         [
@@ -124,7 +124,7 @@ macro_rules! store {
 
 const KEY: Field = Field::text("key", "/key").optional();
 
-/// In the order of the contract: what plugins ask for, and what weir does to take that back and no
+/// In the order of the contract: what plugins ask for, and what weir does to undo that and no
 /// plugin can ask for (`traffic.delete-class`, `traffic.delete-filter`, `store.revert`).
 pub(super) static OPERATIONS: &[Known] = operations! {
     link::Create; [

@@ -428,7 +428,7 @@ fn mistakes_name_what_there_is() {
     let link = why("link.make", "");
     assert!(
         link.starts_with(
-            "there is no operation `link.make`; expected `link.create`, `link.get`, `link.look-up`,"
+            "no operation `link.make`; expected `link.create`, `link.get`, `link.look-up`,"
         ),
         "{link}"
     );
@@ -455,17 +455,17 @@ fn mistakes_name_what_there_is() {
             "link.get",
             "namespace=host kind=veth name=a namespace=container"
         ),
-        "`namespace` is given twice, as `host` and as `container`; ask for one of them"
+        "`namespace` is given twice, as `host` and as `container`; give it once"
     );
     let near = why("link.craete", "");
     assert!(near.ends_with("did you mean `link.create`?"), "{near}");
     assert_eq!(
         why("ipam.add", ""),
-        "there is no operation `ipam.add`; say `ipam.run`"
+        "no operation `ipam.add`; did you mean `ipam.run`?"
     );
     assert_eq!(
         why("link.create", "namespace=host kind=veth name=a"),
-        "`link.create`: a veth needs `peer.namespace`, and `peer.name` where that is chosen"
+        "`link.create`: a veth needs `peer.namespace`, and `peer.name` if you choose it"
     );
     assert_eq!(
         why(
@@ -531,8 +531,5 @@ fn a_record_with_a_former_name_is_read() {
     let operation = recorded("rule.list", &arguments).expect("an operation");
     assert_eq!(operation.name(), "policy-rule.list");
     let why = recorded("rule.flush", &arguments).err();
-    assert_eq!(
-        why.as_deref(),
-        Some("there is no operation `policy-rule.flush`")
-    );
+    assert_eq!(why.as_deref(), Some("no operation `policy-rule.flush`"));
 }

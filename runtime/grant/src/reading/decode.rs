@@ -21,7 +21,7 @@ pub(super) fn decode<T: DeserializeOwned>(root: &Place) -> Result<T, Failure> {
 /// What is wrong, and where.
 #[derive(Debug)]
 pub struct Failure {
-    /// The indices that lead from the root to it.
+    /// The path from the root, as indices.
     path: Vec<usize>,
     position: Option<Position>,
     what: What,
@@ -42,7 +42,7 @@ impl Failure {
         }
     }
 
-    /// The innermost place counts.
+    /// Keeps the innermost place.
     fn at(mut self, position: Position) -> Self {
         self.position.get_or_insert(position);
         self
@@ -58,7 +58,7 @@ impl Failure {
         &self.path
     }
 
-    /// Whether nothing is wrong but that a key is missing which was taken out before, as it was or misspelled.
+    /// Whether the only mistake is a missing key that was removed before, because it was wrong or misspelled.
     pub(crate) fn follows_from_another(&self, root: &Place) -> bool {
         let What::MissingKey(missing) = self.what else {
             return false;
@@ -80,8 +80,8 @@ impl Failure {
                 None => message.clone(),
             },
             What::MissingKey(key) => match root.name(&self.path) {
-                name if name.is_empty() => format!("the key `{key}` is missing"),
-                name => format!("the key `{key}` of `{name}` is missing"),
+                name if name.is_empty() => format!("missing key `{key}`"),
+                name => format!("missing key `{key}` of `{name}`"),
             },
         };
         Diagnostic {
@@ -94,7 +94,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.what {
-            What::MissingKey(key) => write!(f, "the key `{key}` is missing"),
+            What::MissingKey(key) => write!(f, "missing key `{key}`"),
             What::Other(what) => f.write_str(what),
         }
     }
@@ -151,7 +151,7 @@ fn found(unexpected: &Unexpected<'_>) -> String {
     }
 }
 
-/// What types say that they expect, in the words of this format.
+/// Translates what a type expects into the words of this format.
 fn expected_in_words(expected: &str, unexpected: &Unexpected<'_>) -> String {
     match (expected, unexpected) {
         ("a string" | "path string", Unexpected::Bool(value)) => {
@@ -203,7 +203,7 @@ impl<'de> Deserializer<'de> for &'de Place {
         }
     }
 
-    /// A key without a value is not a key that is left out: that would match everything.
+    /// A key without a value is an error: left out, it would match everything.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
         visitor.visit_some(self)
     }
@@ -294,7 +294,7 @@ impl<'de> SeqAccess<'de> for Elements<'de> {
 
 struct Entries<'t> {
     entries: &'t [Entry],
-    /// Of the entry whose key comes next; its value is the one before.
+    /// The index of the entry whose key is read next.
     next: usize,
 }
 

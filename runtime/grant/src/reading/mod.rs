@@ -1,7 +1,7 @@
-//! Reading a document as an administrator wrote it: YAML, and all of its mistakes at once.
+//! Reads a document as an administrator wrote it, in YAML, and reports all of its mistakes.
 //!
-//! The text becomes a [`tree`] that knows where everything stands, and the types of the document are
-//! read from that ([`decode`]). A mistake is noted, what it concerns is taken out of the tree, and the rest
+//! The text becomes a [`tree`] that knows the place of each node, and the types of the document are
+//! read from that ([`decode`]). After a mistake, the node that is wrong is removed from the tree, and the rest
 //! is read again.
 
 mod decode;
@@ -13,9 +13,9 @@ use self::tree::{Node, Place};
 use super::diagnostic::{Diagnostic, Position};
 use super::document::Document;
 
-/// No document is larger than this, in bytes.
+/// The largest document, in bytes.
 pub const MOST_BYTES: usize = 1024 * 1024;
-/// No more mistakes than these are told at once.
+/// The most mistakes that are reported at once.
 const MOST_MISTAKES: usize = 20;
 
 impl Document {
@@ -28,7 +28,7 @@ impl Document {
     }
 }
 
-/// Reads a document of any type. `expected` is said of one that is empty.
+/// Reads a document of any type. `expected` says what an empty one should have been.
 ///
 /// Errors: what is wrong with it, in the order of its lines; at least one mistake.
 pub fn read<T: DeserializeOwned>(bytes: &[u8], expected: &str) -> Result<T, Vec<Diagnostic>> {
@@ -86,7 +86,7 @@ fn not_utf8(before: &[u8], rest: &[u8]) -> Diagnostic {
     let byte = rest.first().copied().unwrap_or_default();
     Diagnostic::at(
         position,
-        format!("byte {byte:#04x} is out of place; expected text in UTF-8"),
+        format!("byte {byte:#04x} is not UTF-8; expected text in UTF-8"),
     )
 }
 

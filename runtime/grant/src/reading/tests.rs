@@ -86,11 +86,11 @@ fn an_unknown_value_and_the_nearest_one() {
 fn a_verb_that_the_capability_does_not_have() {
     assert_eq!(
         said_of_rule("{ verbs: [read, announce] }"),
-        "11:25: `announce` is no verb of `link`; expected `create`, `read`, `update` or `delete`"
+        "11:25: `announce` is not a verb of `link`; expected `create`, `read`, `update` or `delete`"
     );
     assert_eq!(
         said_of_rule("{ verbs: [raed] }"),
-        "11:19: `raed` is no verb of `link`; expected `create`, `read`, `update` or `delete`; did you \
+        "11:19: `raed` is not a verb of `link`; expected `create`, `read`, `update` or `delete`; did you \
          mean `read`?"
     );
     assert_eq!(
@@ -146,11 +146,11 @@ fn values_that_are_not_what_they_should_be() {
             "    name: shaper\n  networks",
             "    name: shaper\n    digest: sha256:12\n  networks"
         ),
-        "8:13: `sha256:12` is no digest; expected `sha256:` and 64 hexadecimal digits"
+        "8:13: `sha256:12` is not a digest; expected `sha256:` and 64 hexadecimal digits"
     );
     assert_eq!(
         said_with("memory: 64MiB", "memory: much"),
-        "12:21: `much` is no size; expected one such as `64MiB`"
+        "12:21: `much` is not a size; expected one such as `64MiB`"
     );
     assert_eq!(
         said_with("time: 60s", "time: 61s"),
@@ -162,13 +162,13 @@ fn values_that_are_not_what_they_should_be() {
     );
     assert_eq!(
         said_of_rule("{ names: [\"{link}\"] }"),
-        "11:19: `{link}` has a brace that is no placeholder; expected `{ifname}`, `{network}` or \
+        "11:19: `{link}` has a brace that does not belong to a placeholder; expected `{ifname}`, `{network}` or \
          `{containerid}`"
     );
     let rest = [
         (
             "address:\n      - { addresses: [10.0.0.0/33] }",
-            "11:23: `10.0.0.0/33` is no network; expected an address and a prefix length, such as \
+            "11:23: `10.0.0.0/33` is not a network; expected an address and a prefix length, such as \
              `10.0.0.0/8`",
         ),
         (
@@ -195,11 +195,11 @@ fn values_that_are_not_what_they_should_be() {
 fn a_missing_key() {
     assert_eq!(
         said_with("  plugin:\n    name: shaper\n", "  plugin: {}\n"),
-        "6:11: the key `name` of `spec.plugin` is missing"
+        "6:11: missing key `name` of `spec.plugin`"
     );
     assert_eq!(
         said_with("kind: PluginGrant\n", ""),
-        "1:1: the key `kind` is missing"
+        "1:1: missing key `kind`"
     );
 }
 
@@ -237,7 +237,7 @@ spec:
         "1:1: unknown key `apiversion`; expected `apiVersion`, `kind`, `metadata` or `spec`; did you \
          mean `apiVersion`?\n\
          5:9: found a list; expected text\n\
-         7:35: `md5:1` is no digest; expected `sha256:` and 64 hexadecimal digits\n\
+         7:35: `md5:1` is not a digest; expected `sha256:` and 64 hexadecimal digits\n\
          11:20: unknown value `hosts`; expected `host` or `container`; did you mean `host`?\n\
          12:9: unknown key `verb`; expected `namespace`, `kinds`, `names`, `attributes`, `owners` or `verbs`; did you mean \
          `verbs`?\n\
@@ -260,7 +260,7 @@ fn nothing_and_too_much() {
     }
     assert_eq!(
         said(format!("{VALID}---\n{VALID}")),
-        "14:1: a second document begins; expected one grant in a file"
+        "14:1: a second document starts here; expected one grant per file"
     );
     let large = format!("{VALID}#{}\n", "x".repeat(MOST_BYTES - VALID.len() - 2));
     assert_eq!(large.len(), MOST_BYTES);
@@ -280,14 +280,14 @@ fn what_is_no_yaml() {
         ),
         "5:3: duplicate key `name`; expected each key once"
     );
-    assert_eq!(said("{"), "1:1: this is no YAML: unclosed bracket '{'");
+    assert_eq!(said("{"), "1:1: not valid YAML: unclosed bracket '{'");
     assert_eq!(
         said("kind: b: c\n"),
-        "1:8: this is no YAML: mapping values are not allowed in this context"
+        "1:8: not valid YAML: mapping values are not allowed in this context"
     );
     assert_eq!(
         said(b"kind: PluginGrant\nx: \xc3\xa9\xff\n"),
-        "2:5: byte 0xff is out of place; expected text in UTF-8"
+        "2:5: byte 0xff is not UTF-8; expected text in UTF-8"
     );
     // Deep, and much of little: both are stopped.
     said("[".repeat(100_000));

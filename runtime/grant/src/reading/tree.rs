@@ -7,14 +7,14 @@ use serde_saphyr::{Location, MergeKeyPolicy, Options, Spanned};
 
 use super::super::diagnostic::{Diagnostic, Position};
 
-/// A node and where it stands.
+/// A node and its place.
 #[derive(Debug)]
 pub struct Place {
     pub position: Position,
     pub node: Node,
 }
 
-/// What stands there: what JSON has.
+/// A value, as JSON has them.
 #[derive(Debug)]
 pub enum Node {
     Null,
@@ -24,7 +24,7 @@ pub enum Node {
     Text(String),
     List(Vec<Place>),
     Map(Vec<Entry>),
-    /// Something was wrong with it, and it was taken out.
+    /// A node that was wrong and has been removed.
     Removed,
 }
 
@@ -44,8 +44,8 @@ pub(super) fn parse(text: &str) -> Result<Place, Diagnostic> {
     Ok(root.into())
 }
 
-/// Documents that are told to people are plain: no key is given twice, `yes` is a text, and nothing is
-/// repeated so often that it takes long to read.
+/// Strict YAML: no key twice, `yes` is text, and no aliases that make a short text
+/// take long to read.
 fn options() -> Options {
     serde_saphyr::options! {
         with_snippet: false,
@@ -63,9 +63,9 @@ fn syntax(error: &serde_saphyr::Error, text: &str) -> Diagnostic {
             format!("duplicate key `{key}`; expected each key once")
         }
         Error::MultipleDocuments { .. } => {
-            "a second document begins; expected one grant in a file".to_owned()
+            "a second document starts here; expected one grant per file".to_owned()
         }
-        other => format!("this is no YAML: {}", without_place(other)),
+        other => format!("not valid YAML: {}", without_place(other)),
     };
     match error.location() {
         Some(location) => {
@@ -80,8 +80,8 @@ fn syntax(error: &serde_saphyr::Error, text: &str) -> Diagnostic {
     }
 }
 
-/// The word at a place, where it has what means something else to YAML: a glob that begins with `*`, a
-/// placeholder inside of a name.
+/// Finds the word at a place that means something else to YAML: a glob that starts with `*`, a
+/// placeholder inside a name.
 fn unquoted(text: &str, position: Position) -> Option<&str> {
     let line = text
         .lines()
@@ -96,7 +96,7 @@ fn unquoted(text: &str, position: Position) -> Option<&str> {
     let end = after.find(is_between).map_or(line.len(), |end| at + end);
     let word = &line[start..end];
     let is_placeholder = word.contains('{') && word.contains('}') && !word.starts_with('{');
-    // What stands in braces ends with them.
+    // A word in braces ends at the closing one.
     let word = if is_placeholder {
         word
     } else {
@@ -105,7 +105,7 @@ fn unquoted(text: &str, position: Position) -> Option<&str> {
     (word.starts_with('*') || is_placeholder).then_some(word)
 }
 
-/// A message without the place at its end.
+/// Removes the place from the end of a message.
 fn without_place(error: &serde_saphyr::Error) -> String {
     let text = error.to_string();
     let place = error
@@ -192,7 +192,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
 }
 
 impl Place {
-    /// What is at a path, as the indices of elements and entries.
+    /// Finds the node at a path of indices of elements and entries.
     pub fn find(&self, path: &[usize]) -> Option<&Self> {
         let Some((first, rest)) = path.split_first() else {
             return Some(self);
@@ -205,7 +205,7 @@ impl Place {
         child?.find(rest)
     }
 
-    /// Takes out what is at a path. Answers whether that left something: the root stays.
+    /// Removes the node at a path. Returns false for the root, which stays.
     pub fn remove(&mut self, path: &[usize]) -> bool {
         let Some((first, rest)) = path.split_first() else {
             return false;
@@ -225,7 +225,7 @@ impl Place {
         child.remove(rest)
     }
 
-    /// What somebody wrote who meant a placeholder: in YAML `{ifname}` is a mapping with a key.
+    /// Recognises a placeholder without quotes: in YAML `{ifname}` is a mapping with one key.
     pub fn placeholder(&self) -> Option<String> {
         match &self.node {
             Node::Map(entries) => match entries.as_slice() {

@@ -16,9 +16,9 @@
 /// }
 /// ```
 ///
-/// Each verb has the word that a sentence has for it. Fields are matched in this order, so that a rule that misses in a
-/// later one is closer. A field has its type, what a requirement `r` has for it, and what else [`Field`] can say of it.
-/// What stands in the second braces goes into the implementation of [`Rule`].
+/// Each verb has its word in a sentence. Fields are matched in this order, so a rule that misses in a
+/// later field is closer. A field has its type, the value of a requirement `r` for it, and options of [`Field`].
+/// The second braces hold the other items of the implementation of [`Rule`].
 ///
 /// [`Field`]: crate::field::Field
 /// [`Rule`]: crate::Rule

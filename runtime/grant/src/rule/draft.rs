@@ -14,7 +14,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// A rule of a capability that bounds nothing yet.
+    /// An empty rule of a capability.
     pub(crate) fn new<R: Rule>() -> Self {
         Self {
             rule: RuleFields::new(R::CAPABILITY),
@@ -45,7 +45,7 @@ impl Draft {
             Has::Nothing if !field.is_alternative => {
                 self.open.insert(key);
             }
-            // What it allows then is allowed only by a rule without the field.
+            // Only a rule without the field allows it.
             Has::Nothing | Has::Anything => {}
         }
     }

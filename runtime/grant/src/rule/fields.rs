@@ -1,4 +1,4 @@
-//! A rule as its fields, whatever its capability: what the tools compare, put together and describe.
+//! A rule as its fields, of any capability: what the tools compare, merge and describe.
 //!
 //! Nothing is decided here: the gate and `explain` use the rules themselves.
 
@@ -11,7 +11,7 @@ use crate::namespace::Namespace;
 use crate::verb::Verb;
 use crate::{Capabilities, Capability};
 
-/// A rule's fields; one that is not there matches everything, or nothing of the sort.
+/// A rule's fields; whether an absent one matches everything depends on its type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RuleFields {
     pub capability: Capability,
@@ -26,7 +26,7 @@ pub fn rules_of(capabilities: &Capabilities, capability: Capability) -> Vec<Rule
     rules.map(|rule| RuleFields::of(capability, rule)).collect()
 }
 
-/// Capabilities that have these rules. Errors: a rule that is none.
+/// Makes capabilities of these rules. Errors: an invalid rule.
 pub fn capabilities(rules: &[RuleFields]) -> Result<Capabilities, serde_json::Error> {
     let mut document = Map::new();
     for rule in rules {
@@ -75,7 +75,7 @@ impl RuleFields {
         self
     }
 
-    /// The rule with those values of a field that pass.
+    /// Keeps the values of a field that pass.
     #[must_use]
     pub(crate) fn retain(mut self, field: &str, passes: impl Fn(&str) -> bool) -> Self {
         if let Some(values) = self.fields.get_mut(field) {
@@ -84,7 +84,7 @@ impl RuleFields {
         self
     }
 
-    /// The rule without these fields, but for one of them.
+    /// Removes all of these fields except one.
     pub(crate) fn with_one_of(&self, fields: &[&str], kept: &str) -> Self {
         let mut own = self.clone();
         own.fields
@@ -111,7 +111,7 @@ impl RuleFields {
         self.described().iter().find(|field| field.key == key)
     }
 
-    /// The verbs, in the capability's order: all of them where none are named.
+    /// The verbs, in the capability's order: all if the rule names none.
     pub fn verbs(&self) -> Vec<Verb> {
         let named = self.get("verbs");
         let all = self.capability.description().map_or(&[][..], |d| d.verbs);
@@ -119,7 +119,7 @@ impl RuleFields {
         all.iter().filter(is_named).copied().collect()
     }
 
-    /// The namespaces that it is about.
+    /// The namespaces that it covers.
     pub fn namespaces(&self) -> Vec<&str> {
         match self.get("namespace") {
             _ if self.field("namespace").is_none() => Vec::new(),
@@ -128,7 +128,7 @@ impl RuleFields {
         }
     }
 
-    /// The rule as it stands in a document.
+    /// The rule as a document has it.
     pub fn to_json(&self) -> Value {
         let mut rule = Map::new();
         for (key, values) in &self.fields {
@@ -152,8 +152,8 @@ impl RuleFields {
         }
     }
 
-    /// Rules that allow together what this one allows, each with one value in each field: what is
-    /// left out because it matches everything is spelled out where that can be listed.
+    /// Splits it into rules that together allow the same, each with one value per field. Absent fields
+    /// are spelled out if their values can be listed.
     pub fn split(&self) -> Vec<Self> {
         let mut whole = self.clone().with("verbs", self.verbs());
         if self.field("namespace").is_some() {
@@ -170,7 +170,7 @@ impl RuleFields {
         rules
     }
 
-    /// The rule with values that lie together as one.
+    /// Merges values of a field that one value can express.
     #[must_use]
     pub fn aggregated(mut self) -> Self {
         for field in self.described() {
@@ -204,7 +204,7 @@ impl RuleFields {
         self.verbs().into_iter().map(of_verb).collect()
     }
 
-    /// One rule for each combination of values. An empty list of what only some operations have stays one.
+    /// One rule for each combination of values. An empty list of an alternative field stays as it is.
     fn product(&self) -> Vec<Self> {
         let mut rules = vec![Self::new(self.capability)];
         for (field, values) in &self.fields {
@@ -223,8 +223,8 @@ impl RuleFields {
         rules
     }
 
-    /// Whether it allows all that `other`, one of [`RuleFields::split`]'s, allows. It may say no where two
-    /// rules do only together, and where one glob is contained in another in a roundabout way.
+    /// Whether it allows everything that `other`, a part from [`RuleFields::split`], allows. It may say no if only two
+    /// rules together do, or if one glob contains another in a roundabout way.
     pub fn covers(&self, other: &Self) -> bool {
         let unused = other.unused();
         let bounds_alike = |key: &String| {
@@ -254,14 +254,14 @@ impl RuleFields {
         self.field(key).is_some_and(|field| field.is_alternative)
     }
 
-    /// Whether it has a field without which it would be about something else.
+    /// Whether it has a field without which it would cover something else.
     fn has_place(&self) -> bool {
         let keys = self.fields.keys();
         let mut fields = keys.filter_map(|key| self.field(key));
         fields.any(|field| !field.left_out_is_all)
     }
 
-    /// Both in one, where that allows nothing more: all fields are the same but one.
+    /// Merges two rules that differ in one field only, so that the result allows nothing more.
     fn join(&self, other: &Self, may_differ: &dyn Fn(&str) -> bool) -> Option<Self> {
         let same_fields = self.fields.keys().eq(other.fields.keys());
         if self.capability != other.capability || !same_fields {
@@ -284,7 +284,7 @@ impl RuleFields {
         self.field(key).is_none_or(|field| field.is_list)
     }
 
-    /// The fields' values that nothing can match.
+    /// Finds values that nothing can match.
     pub fn flaws(&self) -> Vec<Flaw> {
         let fields = self.described().iter();
         let given = fields.filter_map(|field| Some((field, self.get(field.key)?)));
@@ -305,8 +305,8 @@ fn texts(value: &Value) -> Texts {
     }
 }
 
-/// Puts rules together that allow nothing more in one, until there are no such two. What is done with
-/// the same object comes together first.
+/// Merges rules as long as that allows nothing more. Rules for the same object that differ in their
+/// verbs are merged first.
 pub fn merge(rules: Vec<RuleFields>) -> Vec<RuleFields> {
     let by_verbs = put_together(gather(rules), &|field| field == "verbs");
     put_together(by_verbs, &|_| true)
@@ -326,7 +326,7 @@ fn add(merged: &mut Vec<RuleFields>, rule: RuleFields, may_differ: &dyn Fn(&str)
         .enumerate()
         .find_map(|(at, other)| Some((at, other.join(&rule, may_differ)?)));
     match joined {
-        // What became larger may go together with another now.
+        // The larger rule may now merge with another.
         Some((at, both)) if both != merged[at] => {
             merged.remove(at);
             add(merged, both, may_differ);
@@ -336,7 +336,7 @@ fn add(merged: &mut Vec<RuleFields>, rule: RuleFields, may_differ: &dyn Fn(&str)
     }
 }
 
-/// Puts the parts of each capability's rules together, as the capability does.
+/// Gathers the parts of each capability's rules, as the capability does.
 fn gather(rules: Vec<RuleFields>) -> Vec<RuleFields> {
     let mut by_capability: BTreeMap<Capability, Vec<RuleFields>> = BTreeMap::new();
     for rule in rules {

@@ -3,7 +3,7 @@
 use crate::field::{FieldType, Has};
 use crate::invocation::Invocation;
 
-/// The field in which a rule missed. Later fields in a rule are closer misses.
+/// The field in which a rule did not match. A later field is a closer miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Miss {
     /// How many fields of the rule matched before this one.
@@ -20,7 +20,7 @@ pub struct Matched {
 }
 
 impl Matched {
-    /// Matches a field with what an operation has for it.
+    /// Matches a field against an operation's value.
     pub(crate) fn field<T: FieldType>(
         self,
         key: &'static str,
@@ -30,21 +30,22 @@ impl Matched {
     ) -> Self {
         match (values, has) {
             (_, Has::Nothing) => self.and(key, true),
-            // A rule that lists others is closer than one that has no list.
+            // A rule that lists other values is closer than one without a list.
             (None, Has::One(_)) if !T::LEFT_OUT_IS_ALL => self.and(key, false),
             (None, _) => self.and(key, true),
             (Some(_), Has::Anything) => self.and(key, false),
             (Some(values), Has::One(fact)) => {
-                let listed = match T::LEFT_OUT_IS_ALL {
-                    true => self,
-                    false => self.and(key, true),
+                let listed = if T::LEFT_OUT_IS_ALL {
+                    self
+                } else {
+                    self.and(key, true)
                 };
                 listed.and(key, T::matches(values, fact, invocation))
             }
         }
     }
 
-    /// Notes a field, and whether it matches.
+    /// Notes whether a field matches.
     pub(crate) fn and(mut self, field: &'static str, matches: bool) -> Self {
         if self.miss.is_none() {
             if matches {

@@ -26,7 +26,7 @@ pub use matching::{Matched, Miss};
 pub(crate) use sentence::listed;
 pub use sentence::{Sentence, sentence};
 
-/// A rule that has its list in a grant.
+/// A type of rule that a grant has a list of.
 pub trait Listed: Sized {
     /// This capability's rules of a grant.
     fn of(capabilities: &Capabilities) -> &[Self];
@@ -43,14 +43,14 @@ pub trait Rule: VerbSet + Listed {
     /// The fields that a rule may have.
     const FIELDS: &'static [Field];
 
-    /// Whether a rule is a name alone, and no mapping.
+    /// Whether a rule is only a name, not a mapping.
     const IS_NAME: bool = false;
 
     /// The same, for the tools.
     const DESCRIPTION: Description = Description::of::<Self>();
 
-    /// What a requirement comes to under a grant's rules: itself, unless one that says less must be
-    /// allowed in each way in which it can come about. Each of these is met by one rule.
+    /// Expands a requirement under a grant's rules: usually itself. One that is not specific must be
+    /// allowed in each way in which it can come about; one rule must meet each of these.
     fn spread(_rules: &[Self], requirement: Self::Requirement) -> Vec<Self::Requirement> {
         vec![requirement]
     }
@@ -61,27 +61,27 @@ pub trait Rule: VerbSet + Listed {
     /// Drafts the rule that allows a requirement.
     fn draft(requirement: &Self::Requirement, seen: &Seen<'_>) -> Draft;
 
-    /// Says in words what a rule allows. Fields that are not told are added as they stand.
+    /// Says in words what a rule allows. Fields that it does not mention are added as they are.
     fn sentence(rule: &mut Sentence<'_>) -> String;
 
-    /// Splits a rule that allows several sorts of operations, each with fields of its own, into one for each sort.
+    /// Splits a rule that allows several kinds of operations, each with its own fields, into one for each kind.
     fn split(rule: RuleFields) -> Vec<RuleFields> {
         vec![rule]
     }
 
-    /// Puts what `split` has made together again.
+    /// Joins the parts that `split` made.
     fn gather(parts: Vec<RuleFields>) -> Vec<RuleFields> {
         parts
     }
 }
 
-/// What the rules of a capability are made of, for the tools.
+/// Describes the rules of a capability, for the tools.
 pub struct Description {
     pub verbs: &'static [Verb],
     /// The verbs' words in a sentence.
     pub(crate) done: &'static [&'static str],
     pub fields: &'static [Field],
-    /// Whether a rule is a name alone.
+    /// Whether a rule is only a name.
     pub is_name: bool,
     pub(crate) sentence: fn(&mut Sentence<'_>) -> String,
     pub(crate) split: fn(RuleFields) -> Vec<RuleFields>,

@@ -1,4 +1,4 @@
-//! A rule in words. Each capability says its own; a field that it does not tell is added as it stands, so that none is
+//! A rule in words. Each capability describes its own; a field that it does not mention is added as it is, so none is
 //! hidden.
 
 use super::fields::RuleFields;
@@ -7,8 +7,8 @@ use crate::namespace::Namespace;
 use crate::phrase::joined;
 use crate::verb::Verb;
 
-/// The interface that is called `{ifname}`.
-const OWN: &str = "the interface that is asked for";
+/// The interface with the name `{ifname}`.
+const OWN: &str = "the attachment's interface";
 
 /// What a rule allows: "create and change interfaces of kind bridge, on the host".
 pub fn sentence(rule: &RuleFields) -> String {
@@ -25,15 +25,15 @@ pub fn sentence(rule: &RuleFields) -> String {
     format!("{what}{others}{}{bounds}", sentence.place())
 }
 
-/// The sentence about a rule, as far as it is written.
+/// The sentence about a rule, under construction.
 pub struct Sentence<'a> {
     rule: &'a RuleFields,
-    /// The fields that it has told.
+    /// The fields that it has mentioned.
     told: Vec<&'static str>,
 }
 
 impl<'a> Sentence<'a> {
-    /// A field's values, which are told with that.
+    /// Takes a field's values, and marks the field as mentioned.
     pub(crate) fn take(&mut self, key: &'static str) -> Option<&'a Texts> {
         self.told.push(key);
         self.rule.get(key)
@@ -65,7 +65,7 @@ impl<'a> Sentence<'a> {
         joined(named.map(|(_, word)| (*word).to_owned()).collect(), "and")
     }
 
-    /// The values after some words; nothing where the field is left out.
+    /// The values after some words; empty if the field is left out.
     pub(crate) fn with(&mut self, key: &'static str, before: &str) -> String {
         self.one_of(key, before, "")
     }
@@ -112,7 +112,7 @@ impl<'a> Sentence<'a> {
         }
     }
 
-    /// Over which interfaces, where that is bound.
+    /// Over which interfaces, if the rule bounds that.
     pub(crate) fn over_interface(&mut self, names: &'static str) -> String {
         match self.rule.get(names) {
             Some(_) => format!(" over {}", self.an_interface(names)),
@@ -122,9 +122,12 @@ impl<'a> Sentence<'a> {
 
     /// ", on the host and in the container".
     pub(crate) fn place(&self) -> String {
-        let word = |namespace: &&str| match *namespace == Namespace::Host.word() {
-            true => "on the host".to_owned(),
-            false => "in the container".to_owned(),
+        let word = |namespace: &&str| {
+            if *namespace == Namespace::Host.word() {
+                "on the host".to_owned()
+            } else {
+                "in the container".to_owned()
+            }
         };
         let places: Vec<String> = self.rule.namespaces().iter().map(word).collect();
         if places.is_empty() {
@@ -133,7 +136,7 @@ impl<'a> Sentence<'a> {
         format!(", {}", joined(places, "and"))
     }
 
-    /// Whose the interfaces must be, what of them may change, and what else of the host may be touched.
+    /// The bounds on owners, attributes and overlaps.
     fn bounds(&mut self) -> String {
         let mut text = String::new();
         if let Some(attributes) = self.take("attributes") {
@@ -149,7 +152,7 @@ impl<'a> Sentence<'a> {
         text
     }
 
-    /// The fields that were not told.
+    /// The fields that were not mentioned.
     fn others(&self) -> String {
         let fields = self.rule.fields.iter();
         let others = fields.filter(|(key, _)| !self.told.contains(&key.as_str()));

@@ -22,7 +22,7 @@ impl Template {
         let rest = text.replacen(NUMBER, "0", 1);
         if rest.contains(['{', '}']) {
             return Err(format!(
-                "`{text}` has a brace that is no placeholder; expected a name with `{NUMBER}` at most once, \
+                "`{text}` has a brace that does not belong to a placeholder; expected a name with `{NUMBER}` at most once, \
                  such as `eth{NUMBER}`"
             ));
         }

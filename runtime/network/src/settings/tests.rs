@@ -141,9 +141,7 @@ fn a_native_plugin_needs_a_digest_and_networks() {
         entry.as_object_mut().expect("an object").remove(missing);
         let said = said(json!({ "nativePlugins": [entry] }).to_string());
         assert!(
-            said.ends_with(&format!(
-                "the key `{missing}` of `nativePlugins` is missing"
-            )),
+            said.ends_with(&format!("missing key `{missing}` of `nativePlugins`")),
             "{said}"
         );
     }

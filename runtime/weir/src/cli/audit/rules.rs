@@ -10,7 +10,7 @@ use weir_sandbox::Origin;
 
 use super::count::Use;
 use super::tally::PluginTally;
-use crate::cli::grants::standing::{Grant, applying};
+use crate::cli::grants::grant_state::{Grant, applying};
 
 /// One rule of a grant.
 pub struct Rule {

@@ -12,8 +12,8 @@ use weir_grant::{Capabilities, Document, Section};
 use weir_sandbox::{Catalogue, Invalid, Origin, not_read, read_grant};
 
 use super::document::wrapped;
+use super::grant_state::{self, NOT_READ, State, SurveyedGrant, is_built_in};
 use super::show_error;
-use super::standing::{self, NOT_READ, Standing, State, is_built_in};
 use crate::cli::output::{Answer, Format, print_line, say};
 
 #[derive(Args)]
@@ -71,9 +71,10 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
         bail!("not valid: {}", broken.join(", "));
     }
     let warned = checked.iter().any(Checked::has_warning);
-    Ok(match arguments.strict && warned {
-        true => Answer::No,
-        false => Answer::Yes,
+    Ok(if arguments.strict && warned {
+        Answer::No
+    } else {
+        Answer::Yes
     })
 }
 
@@ -126,7 +127,7 @@ fn takes_a_grant_away(document: &Document) -> Option<Remark> {
         weight: Weight::Warning,
         code: "takes-grant-away",
         text: format!(
-            "it is called `{name}`, as the grant that comes with weir for plugin `{name}`, and takes its \
+            "its name `{name}` is that of the grant that ships with weir for plugin `{name}`, so it takes that one's \
              place, but it is about plugin `{plugin}`: call it otherwise, or `{name}` may have no grant"
         ),
     })
@@ -177,7 +178,7 @@ fn not_a_document(path: &Path) -> Checked {
 /// All documents of the node, and what stands among them.
 fn of_node(paths: &Paths, catalogue: &Catalogue) -> Result<Vec<Checked>> {
     let mut checked = Vec::new();
-    for one in standing::survey(paths)? {
+    for one in grant_state::survey(paths)? {
         let found = match (&one.document, &one.origin) {
             (Ok(document), _) => valid(
                 one.origin.to_string(),
@@ -196,7 +197,7 @@ fn of_node(paths: &Paths, catalogue: &Catalogue) -> Result<Vec<Checked>> {
 }
 
 /// Remarks on a document of the node, with what the others make of it.
-fn of_standing(catalogue: &Catalogue, one: &Standing, document: &Document) -> Vec<Remark> {
+fn of_standing(catalogue: &Catalogue, one: &SurveyedGrant, document: &Document) -> Vec<Remark> {
     let mut found = not_in_force(one).into_iter().collect::<Vec<_>>();
     match one.origin {
         Origin::File(_) => found.extend(of_document(catalogue, document, one.built_in)),
@@ -212,7 +213,7 @@ fn of_standing(catalogue: &Catalogue, one: &Standing, document: &Document) -> Ve
     found
 }
 
-fn not_in_force(one: &Standing) -> Option<Remark> {
+fn not_in_force(one: &SurveyedGrant) -> Option<Remark> {
     let because = one.because.as_ref()?;
     let (weight, code) = match one.state {
         State::Replaced => (Weight::Note, "replaced"),

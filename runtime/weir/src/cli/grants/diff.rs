@@ -13,8 +13,8 @@ use weir_grant::{Capability, Document};
 use weir_sandbox::{Origin, Sandbox, parse_grant};
 
 use super::document::wrapped;
+use super::grant_state;
 use super::show_error;
-use super::standing;
 use crate::cli::component::{self, Named};
 use crate::cli::output::{Answer, Format, print_line, say};
 use crate::cli::outside::refuse;
@@ -70,7 +70,7 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
             Ok(answer(imports.first.digest == imports.second.digest))
         }
         _ => bail!(
-            "`{}` and `{}` are a grant and a component: compare two of one sort",
+            "`{}` and `{}` are a grant and a component; compare two grants or two components",
             arguments.first,
             arguments.second
         ),
@@ -78,10 +78,7 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
 }
 
 fn answer(same: bool) -> Answer {
-    match same {
-        true => Answer::Yes,
-        false => Answer::No,
-    }
+    if same { Answer::Yes } else { Answer::No }
 }
 
 fn side(paths: &Paths, name: &str) -> Result<Side> {
@@ -107,7 +104,7 @@ fn side(paths: &Paths, name: &str) -> Result<Side> {
 }
 
 fn in_force(paths: &Paths, plugin: &str) -> Result<Document> {
-    let mut grants = standing::grants(paths)?;
+    let mut grants = grant_state::grants(paths)?;
     grants.retain(|grant| grant.is_of(plugin) && grant.is_in_force());
     if grants.len() > 1 {
         let origins: Vec<String> = grants.iter().map(|g| g.origin.to_string()).collect();
@@ -118,15 +115,15 @@ fn in_force(paths: &Paths, plugin: &str) -> Result<Document> {
     }
     match grants.pop() {
         Some(grant) => Ok(grant.document),
-        None => bail!("`{plugin}` is no file, and no plugin that has a grant in force"),
+        None => bail!("`{plugin}` is neither a file nor a plugin with a grant in force"),
     }
 }
 
 /// A grant that comes with weir, be it in force or replaced.
 fn shipped(paths: &Paths, plugin: &str) -> Result<Document> {
-    let mut grants = standing::grants(paths)?.into_iter();
+    let mut grants = grant_state::grants(paths)?.into_iter();
     let found = grants.find(|grant| grant.origin == Origin::Shipped && grant.is_of(plugin));
-    let found = found.with_context(|| format!("no grant of plugin `{plugin}` comes with weir"))?;
+    let found = found.with_context(|| format!("no grant of plugin `{plugin}` ships with weir"))?;
     Ok(found.document)
 }
 
@@ -210,7 +207,7 @@ fn print_imports(imports: &Imports) {
     say!("first   {first}");
     say!("second  {second}");
     print_functions("The second asks for more:", more);
-    print_functions("It asks no longer for:", less);
+    print_functions("It no longer asks for:", less);
     if more.is_empty() && less.is_empty() {
         print_line!("They ask for the same functions of the same capabilities.");
     }
@@ -221,9 +218,10 @@ fn print_functions(title: &str, capabilities: &BTreeMap<Capability, Vec<String>>
         print_line!("{title}");
     }
     for (capability, functions) in capabilities {
-        let functions = match functions.is_empty() {
-            true => String::new(),
-            false => format!(": {}", functions.join(", ")),
+        let functions = if functions.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", functions.join(", "))
         };
         let text = format!("{capability} ({}){functions}", subject(*capability));
         print_line!("{}", wrapped(&text, "  * "));

@@ -49,9 +49,10 @@ pub fn to_yaml(document: &Document) -> String {
 
 /// A character of a document: what would mislead a reader stands in quotes alone, and is escaped there.
 fn escaped(c: char) -> String {
-    match c != '\n' && misleads(c) {
-        true => format!("\\U{:08x}", u32::from(c)),
-        false => c.to_string(),
+    if c != '\n' && misleads(c) {
+        format!("\\U{:08x}", u32::from(c))
+    } else {
+        c.to_string()
     }
 }
 

@@ -14,12 +14,12 @@ use weir_grant::pattern::Pattern;
 use weir_grant::phrase::joined;
 use weir_grant::query::Query;
 use weir_grant::rule::rules_of;
-use weir_grant::{Capabilities, Capability, Decision, Document, Invocation, Section, own};
+use weir_grant::{Capabilities, Capability, Decision, Document, Invocation, Section, doing, own};
 use weir_sandbox::{Loaded, Origin, read_grant};
 
 use super::document::wrapped;
+use super::grant_state::{self, Grant, State};
 use super::replay::replay;
-use super::standing::{self, Grant, State};
 use crate::cli::output::{Answer, Format, complain, print_line, say};
 use crate::cli::outside::Outside;
 use crate::cli::record::{Record, Verdict};
@@ -138,7 +138,7 @@ struct Rule {
 pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let documents = match &arguments.grant {
         Some(file) => Documents::One(Box::new(read_grant(file)?)),
-        None => Documents::Node(standing::grants(paths)?),
+        None => Documents::Node(grant_state::grants(paths)?),
     };
     if arguments.record {
         return explain_records(arguments, &documents);
@@ -185,9 +185,10 @@ fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answe
         let explanation = explain(&question, documents.applying(&question));
         count += 1;
         allowed &= explanation.allowed;
-        match format.is_json() {
-            true => explanations.push(explanation),
-            false => print(&explanation),
+        if format.is_json() {
+            explanations.push(explanation)
+        } else {
+            print(&explanation)
         }
         Ok(())
     })?;
@@ -198,7 +199,7 @@ fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answe
         complain(&sentence);
     }
     if count == 0 && !unknown.has_records() {
-        bail!("there is no record of a plugin's operation on standard input");
+        bail!("standard input has no record of a plugin's operation");
     }
     Ok(answer(allowed && !unknown.has_records()))
 }
@@ -217,10 +218,7 @@ fn interfaces(record: &Record) -> Vec<String> {
 }
 
 fn answer(allowed: bool) -> Answer {
-    match allowed {
-        true => Answer::Yes,
-        false => Answer::No,
-    }
+    if allowed { Answer::Yes } else { Answer::No }
 }
 
 fn asked(arguments: &Arguments) -> Result<Question> {
@@ -229,7 +227,7 @@ fn asked(arguments: &Arguments) -> Result<Question> {
     for field in &arguments.fields {
         let (name, value) = field
             .split_once('=')
-            .with_context(|| format!("`{field}` is not of the form FIELD=VALUE"))?;
+            .with_context(|| format!("`{field}` is not a field; expected FIELD=VALUE"))?;
         fields.push((name.to_owned(), value.to_owned()));
     }
     let operation = named(operation, &fields).map_err(|why| anyhow!(why))?;
@@ -254,7 +252,7 @@ impl<'a> Applying<'a> {
         Self {
             name: &document.metadata.name,
             from: origin.to_string(),
-            networks: standing::networks(document),
+            networks: grant_state::networks(document),
             section,
             capabilities: document.spec.section(section).map(Cow::Borrowed),
             state: None,
@@ -336,7 +334,7 @@ fn uncovered(document: &Document, question: &Question) -> Option<String> {
 
 fn no_grant(grants: &[Grant], plugin: &str) -> String {
     let granted = grants.iter().map(|g| g.document.spec.plugin.name.as_str());
-    standing::no_grant(plugin, granted)
+    grant_state::no_grant(plugin, granted)
 }
 
 fn asked_for<'a>(grants: &'a [Grant], question: &Question) -> Result<&'a Grant, String> {
@@ -345,7 +343,7 @@ fn asked_for<'a>(grants: &'a [Grant], question: &Question) -> Result<&'a Grant, 
         return Err(no_grant(grants, plugin));
     }
     let network = question.network.as_deref();
-    standing::applying(grants, plugin, network).ok_or_else(|| match network {
+    grant_state::applying(grants, plugin, network).ok_or_else(|| match network {
         Some(network) => format!("no grant of plugin `{plugin}` covers the network `{network}`"),
         None => format!("no grant of plugin `{plugin}` covers a network"),
     })
@@ -443,30 +441,32 @@ fn print(explanation: &Explanation) {
         let why = because.as_deref().unwrap_or_default();
         return say!("denied: {operation}; {why}");
     };
-    let networks = match explanation.networks.iter().any(|glob| glob == "*") {
-        true => String::new(),
-        false => format!(" on {}", joined(explanation.networks.clone(), "and")),
+    let networks = if explanation.networks.iter().any(|glob| glob == "*") {
+        String::new()
+    } else {
+        format!(" on {}", joined(explanation.networks.clone(), "and"))
     };
-    let by = match plugin == own::NAME {
-        true => format!("what {plugin} itself may do ({from})"),
-        false => format!("the grant `{grant}` ({from}) of plugin {plugin}{networks}"),
+    let by = if plugin == own::NAME {
+        format!("what {plugin} itself may do ({from})")
+    } else {
+        format!("the grant `{grant}` ({from}) of plugin {plugin}{networks}")
     };
     match (because, &explanation.missing) {
         (Some(why), missing) => {
             say!(
-                "denied: {operation}; the plugin does not run: {by} is not in force for it: {why}"
+                "denied: {operation}; the plugin does not run, because {by} is not in force for it: {why}"
             );
             match missing {
                 None => print_line!("  its rules would allow it"),
-                Some(missing) => say!("  nor does it allow to {missing}"),
+                Some(missing) => say!("  nor do its rules allow {}", doing(missing)),
             }
         }
         (None, None) if explanation.refused.is_some() => {
             let why = explanation.refused.as_deref().unwrap_or_default();
-            say!("refused: {operation}; {by} allows it, and weir itself refuses it: {why}");
+            say!("refused: {operation}; {by} allows it, but weir itself refuses it: {why}");
         }
         (None, None) if explanation.needs.is_empty() => {
-            say!("allowed: {operation} by itself needs no rule; what it shows does");
+            say!("allowed: {operation} needs no rule itself; each thing it shows does");
         }
         (None, None) => {
             say!("allowed: {operation}, by {by}");
@@ -476,12 +476,15 @@ fn print(explanation: &Explanation) {
                 .for_each(|need| say!("  to {need}"));
         }
         (None, Some(missing)) => {
-            say!("denied: {operation}; {by} does not allow to {missing}");
+            say!(
+                "denied: {operation}; {by} does not allow {}",
+                doing(missing)
+            );
         }
     }
     match (&explanation.field, explanation.rules.as_slice()) {
         (Some(field), [rule]) => {
-            say!("  the closest rule misses in `{field}`:");
+            say!("  the closest rule does not match in `{field}`:");
             print_rule(rule);
         }
         (None, []) if explanation.missing.is_some() => {

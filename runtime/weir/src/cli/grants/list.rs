@@ -8,7 +8,7 @@ use serde::Serialize;
 use weir_files::Paths;
 use weir_grant::diagnostic::expected_one_of;
 
-use super::standing::{self, Standing, State};
+use super::grant_state::{self, State, SurveyedGrant};
 use crate::cli::output::{Answer, Format, complain, print_line, say};
 use crate::cli::outside::Outside;
 
@@ -40,36 +40,37 @@ struct Listed {
 /// No where a grant needs mending.
 pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let wanted = arguments.plugin.as_deref();
-    let all = standing::survey(paths)?;
+    let all = grant_state::survey(paths)?;
     if let Some(plugin) = wanted.filter(|p| !all.iter().any(|one| one.plugin() == Some(*p))) {
         match Outside::of(paths, plugin)? {
             Some(outside) => complain(&outside.to_string()),
             None => complain(&no_such_plugin(&all, plugin)),
         }
     }
-    standing::tell_not_read(paths)?;
+    grant_state::tell_not_read(paths)?;
     let listed: Vec<Listed> = all
         .into_iter()
         .filter(|one| wanted.is_none() || one.plugin().is_none() || one.plugin() == wanted)
         .map(listed)
         .collect();
     arguments.format.print(&listed, |listed| print(listed))?;
-    Ok(match listed.iter().any(|one| one.state.needs_mending()) {
-        true => Answer::No,
-        false => Answer::Yes,
+    Ok(if listed.iter().any(|one| one.state.needs_mending()) {
+        Answer::No
+    } else {
+        Answer::Yes
     })
 }
 
-fn no_such_plugin(all: &[Standing], plugin: &str) -> String {
-    let known: BTreeSet<&str> = all.iter().filter_map(Standing::plugin).collect();
+fn no_such_plugin(all: &[SurveyedGrant], plugin: &str) -> String {
+    let known: BTreeSet<&str> = all.iter().filter_map(SurveyedGrant::plugin).collect();
     let known: Vec<&str> = known.into_iter().collect();
     let expected = expected_one_of(plugin, &known);
-    format!("no grant is about a plugin `{plugin}`; {expected}")
+    format!("no grant is for plugin `{plugin}`; {expected}")
 }
 
-fn listed(one: Standing) -> Listed {
+fn listed(one: SurveyedGrant) -> Listed {
     let from = one.origin.to_string();
-    let Standing {
+    let SurveyedGrant {
         document,
         state,
         because,
@@ -80,7 +81,7 @@ fn listed(one: Standing) -> Listed {
     Listed {
         networks: document
             .as_ref()
-            .map(standing::networks)
+            .map(grant_state::networks)
             .unwrap_or_default(),
         name: document.as_ref().map(|d| d.metadata.name.clone()),
         plugin: document.map(|d| d.spec.plugin.name),
@@ -93,7 +94,7 @@ fn listed(one: Standing) -> Listed {
 
 fn print(listed: &[Listed]) {
     if listed.iter().any(|one| one.state == State::Invalid) {
-        print_line!("A grant is not valid: no plugin runs until it is mended or removed.\n");
+        print_line!("A grant is not valid: no plugin runs until it is fixed or removed.\n");
     }
     print_line!(
         "{:<16} {:<16} {:<16} {:<13} FROM",

@@ -4,13 +4,13 @@ mod check;
 mod diff;
 mod document;
 mod explain;
+pub mod grant_state;
 mod learn;
 mod list;
 mod new;
 mod replay;
 mod schema;
 mod show;
-pub mod standing;
 mod suggest;
 
 use anyhow::Result;

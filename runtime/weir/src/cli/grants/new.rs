@@ -28,9 +28,9 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
         .inspect(&found.component().map_err(show_error)?)
         .map_err(show_error)?;
     print_line!(
-        "# Review every rule: what it leaves out, it allows. `weir grants learn {plugin}` and"
+        "# Review every rule: a key that is left out allows everything. `weir grants learn {plugin}` and"
     );
-    print_line!("# `weir grants suggest {plugin}` find out what it needs. Then save it as");
+    print_line!("# `weir grants suggest {plugin}` find out what the plugin needs. Then save it as");
     say!("# {}/{plugin}.yaml", sandbox.paths().grants().display());
     print_line!("apiVersion: {}", API_VERSION);
     print_line!("kind: {}", KIND);

@@ -59,13 +59,14 @@ pub fn replay(
     mut take: impl FnMut(&Record, Box<dyn Query>) -> io::Result<()>,
 ) -> Result<Unknown> {
     let shown = file.display();
-    let log = match file.as_os_str() == "-" {
-        true => Log::standard_input(),
-        false => Log::open(file),
+    let log = if file.as_os_str() == "-" {
+        Log::standard_input()
+    } else {
+        Log::open(file)
     };
     let log = match log {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            bail!("`{shown}` is not there: nothing was recorded")
+            bail!("`{shown}` does not exist: nothing was recorded")
         }
         log => log.with_context(|| format!("open `{shown}`"))?,
     };

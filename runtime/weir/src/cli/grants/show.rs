@@ -13,7 +13,7 @@ use weir_grant::{phrase::joined, rule::sentence};
 use weir_sandbox::{Catalogue, Origin};
 
 use super::document::{to_yaml, wrapped};
-use super::standing::{self, Standing, State};
+use super::grant_state::{self, State, SurveyedGrant};
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::outside::{Native, Outside};
 
@@ -79,15 +79,15 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
         Some(Outside::Native(native)) => return show_native(arguments, &native),
         None => {}
     }
-    let all = standing::survey(paths)?;
+    let all = grant_state::survey(paths)?;
     if let Some(broken) = all.iter().find(|one| one.state == State::Invalid) {
         let because = broken.because.as_deref().unwrap_or_default();
-        bail!("{because}\n  no plugin runs until it is mended or removed");
+        bail!("{because}\n  no plugin runs until it is fixed or removed");
     }
-    let is_shown = |one: &Standing| {
+    let is_shown = |one: &SurveyedGrant| {
         one.plugin() == Some(plugin) && !matches!(one.state, State::Replaced | State::Shadowed)
     };
-    let none = standing::no_grant(plugin, all.iter().filter_map(Standing::plugin));
+    let none = grant_state::no_grant(plugin, all.iter().filter_map(SurveyedGrant::plugin));
     let shown: Vec<Shown> = all.into_iter().filter(is_shown).filter_map(shown).collect();
     if shown.is_empty() && !is_known(paths, plugin) {
         bail!(none);
@@ -95,20 +95,22 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     if shown.is_empty() {
         complain(&none);
     }
-    match arguments.yaml {
-        true => shown.iter().for_each(print_document),
-        false => arguments.format.print(&shown, |shown| {
+    if arguments.yaml {
+        shown.iter().for_each(print_document)
+    } else {
+        arguments.format.print(&shown, |shown| {
             for (index, one) in shown.iter().enumerate() {
                 if index > 0 {
                     print_line!();
                 }
                 print(one);
             }
-        })?,
+        })?
     }
-    Ok(match shown.iter().any(|one| one.state == State::InForce) {
-        true => Answer::Yes,
-        false => Answer::No,
+    Ok(if shown.iter().any(|one| one.state == State::InForce) {
+        Answer::Yes
+    } else {
+        Answer::No
     })
 }
 
@@ -116,7 +118,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
 fn show_own(arguments: &Arguments) -> Result<Answer> {
     let name = own::NAME;
     if arguments.yaml {
-        bail!("`{name}` is weir itself: what it does on its own behalf is granted in no document");
+        bail!("`{name}` is weir itself; no document grants what it does on its own behalf");
     }
     let interface = Pattern::try_from("{ifname}".to_owned()).map_err(|why| anyhow!(why))?;
     let allowed = allowed(&own::capabilities(vec![interface]));
@@ -139,17 +141,14 @@ fn show_native(arguments: &Arguments, native: &Native) -> Result<Answer> {
         configuration,
     } = native;
     if arguments.yaml {
-        bail!("`{name}` is a native plugin: no document is about it");
+        bail!("`{name}` is a native plugin; no grant applies to it");
     }
     arguments.format.print(entries, |entries| {
-        say!("The native plugin {name} is a program outside of the sandbox: it may do whatever root may,");
+        say!("The native plugin {name} is a program outside the sandbox: it may do whatever root may,");
         say!("and no grant bounds it. It runs where `{}` lists it:", configuration.display());
         for entry in entries {
             let networks: Vec<String> = entry.networks.iter().cloned().map(String::from).collect();
-            let networks = match networks.is_empty() {
-                true => "no network".to_owned(),
-                false => joined(networks.iter().map(|n| in_words(n)).collect(), "and"),
-            };
+            let networks = if networks.is_empty() { "no network".to_owned() } else { joined(networks.iter().map(|n| in_words(n)).collect(), "and") };
             print_wrapped(&format!("{}, on {networks}", entry.digest), "  * ");
         }
         say!("`weir audit --plugin {name}` shows when it ran.");
@@ -162,7 +161,7 @@ fn is_known(paths: &Paths, plugin: &str) -> bool {
     Catalogue::is_built_in(plugin) || Catalogue::new(paths).is_installed(plugin)
 }
 
-fn shown(one: Standing) -> Option<Shown> {
+fn shown(one: SurveyedGrant) -> Option<Shown> {
     let is_shipped = one.origin == Origin::Shipped;
     let from = one.origin.to_string();
     let document = one.document.ok()?;
@@ -184,7 +183,7 @@ fn shown(one: Standing) -> Option<Shown> {
         is_built_in: one.built_in,
         state: one.state,
         because: one.because,
-        networks: standing::networks(&document),
+        networks: grant_state::networks(&document),
         digest: document.spec.plugin.digest.as_ref().map(|d| d.to_string()),
         allowed: allowed(capabilities),
         tenants,
@@ -245,14 +244,16 @@ fn print(shown: &Shown) {
 
 /// Whose grant it is, from where, and whether it counts.
 fn print_title(shown: &Shown) {
-    let networks = match shown.networks.is_empty() {
-        true => "no network".to_owned(),
-        false => joined(shown.networks.iter().map(|n| in_words(n)).collect(), "and"),
+    let networks = if shown.networks.is_empty() {
+        "no network".to_owned()
+    } else {
+        joined(shown.networks.iter().map(|n| in_words(n)).collect(), "and")
     };
     say!("What the plugin {} may do on {networks}", shown.plugin);
-    match shown.is_shipped {
-        true => say!("by the grant `{}`, which comes with weir:", shown.name),
-        false => say!("by the grant `{}`, from {}:", shown.name, shown.from),
+    if shown.is_shipped {
+        say!("by the grant `{}`, which comes with weir:", shown.name)
+    } else {
+        say!("by the grant `{}`, from {}:", shown.name, shown.from)
     }
     if let Some(because) = &shown.because {
         let state = shown.state.word();
@@ -272,7 +273,7 @@ fn in_words(network: &str) -> String {
 fn print_section(allowed: &[Allowed]) {
     allowed.iter().for_each(print_allowed);
     if allowed.is_empty() {
-        print_line!("\n  nothing: it computes what it answers from its configuration.");
+        print_line!("\n  nothing: it computes its answer from its configuration.");
     }
 }
 
@@ -283,12 +284,11 @@ fn print_tenants(tenants: &ForTenants) {
     print_section(&tenants.allowed);
     let asked = tenants.pods.iter().map(|request| request.word().to_owned());
     let asked: Vec<String> = asked.collect();
-    let text = match asked.is_empty() {
-        true => "On the node's own networks, a pod may ask nothing of it.".to_owned(),
-        false => {
-            let asked = joined(asked, "and");
-            format!("On the node's own networks, a pod may ask it for {asked}.")
-        }
+    let text = if asked.is_empty() {
+        "On the node's own networks, a pod may ask nothing of it.".to_owned()
+    } else {
+        let asked = joined(asked, "and");
+        format!("On the node's own networks, a pod may ask it for {asked}.")
     };
     print_line!();
     print_wrapped(&text, "  ");
@@ -326,7 +326,7 @@ fn print_component(shown: &Shown) {
 /// What the words of the sentences mean, and where to look further.
 fn print_words(plugin: &str) {
     print_line!(
-        "\n  \"The interface that is asked for\" is the container's, as the container runtime names it;\n  \
+        "\n  \"The attachment's interface\" is the one in the container that the container runtime names;\n  \
          \"host\" and \"container\" are network namespaces. Everything else is denied and recorded:"
     );
     say!("  `weir audit --plugin {plugin}` shows what it has done.");

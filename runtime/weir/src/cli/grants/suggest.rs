@@ -18,8 +18,8 @@ use weir_grant::{Document, Limits, Section};
 use weir_sandbox::Catalogue;
 
 use super::document::to_yaml;
+use super::grant_state::{self, is_built_in};
 use super::replay::{Unknown, replay};
-use super::standing::{self, is_built_in};
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::outside::refuse;
 use crate::cli::record::{Record, Verdict};
@@ -113,9 +113,9 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
 /// within them.
 fn keep_limits(paths: &Paths, suggestion: &mut Suggestion) {
     // Where a document is not valid, none is in force.
-    let grants = standing::grants(paths).unwrap_or_default();
+    let grants = grant_state::grants(paths).unwrap_or_default();
     let plugin = &suggestion.document.spec.plugin.name;
-    let grant = standing::applying(&grants, plugin, None).filter(|grant| grant.is_in_force());
+    let grant = grant_state::applying(&grants, plugin, None).filter(|grant| grant.is_in_force());
     if let Some(grant) = grant {
         suggestion.limits_from = Some(grant.origin.to_string());
         suggestion.document.spec.limits = grant.document.spec.limits.clone();
@@ -232,11 +232,11 @@ fn print(suggestion: &Suggestion) {
     );
     print_line!("# these: review every rule, and widen what other configurations need.");
     if !suggestion.reads {
-        print_line!("# What the plugin looks at was not recorded: `weir grants learn` records it.");
+        print_line!("# What the plugin reads was not recorded: `weir grants learn` records it.");
     }
     if suggestion.denied > 0 {
         print_line!(
-            "# {} operations were denied, and stay so; `--denied` allows them.",
+            "# {} operations were denied, and still are; `--denied` allows them.",
             suggestion.denied
         );
     }
@@ -246,10 +246,10 @@ fn print(suggestion: &Suggestion) {
     print_without_rule(&suggestion.without_rule);
     match &suggestion.limits_from {
         Some(from) => {
-            say!("# Records tell nothing of limits: they are those of the grant in force ({from}).")
+            say!("# Records do not show limits: these are from the grant in force ({from}).")
         }
         None => {
-            print_line!("# Records tell nothing of limits: weir's own apply where none are given.")
+            print_line!("# Records do not show limits: weir's defaults apply.")
         }
     }
     print_text!("{}", to_yaml(&suggestion.document));
@@ -259,8 +259,8 @@ fn print(suggestion: &Suggestion) {
 fn print_without_rule(all: &[WithoutRule]) {
     match all.len() {
         0 => return,
-        1 => print_line!("# No rule can allow 1 thing that it asked for, which stays denied:"),
-        n => print_line!("# No rule can allow {n} things that it asked for, which stay denied:"),
+        1 => print_line!("# No rule can allow 1 operation it asked for, which stays denied:"),
+        n => print_line!("# No rule can allow {n} operations it asked for, which stay denied:"),
     }
     for WithoutRule { need, because } in all.iter().take(MOST_WITHOUT_RULE) {
         say!("#   to {need}: {because}");

@@ -63,7 +63,7 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         .map_err(|e| show(e.with_prefix(format_args!("`{shown}`"))))?;
     let name = (arguments.name.clone())
         .or_else(|| name_of(&inspection, &arguments.file))
-        .with_context(|| format!("`{shown}` has no name: give one with --name"))?;
+        .with_context(|| format!("`{shown}` has no name; give one with --name"))?;
     Catalogue::check_name(&name).map_err(show)?;
 
     let is_taken = sandbox.catalogue().is_installed(&name);

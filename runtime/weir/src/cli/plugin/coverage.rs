@@ -7,7 +7,7 @@ use weir_grant::rule::{RuleFields, rules_of};
 use weir_grant::{Capability, Verb};
 use weir_sandbox::{Catalogue, Fit, Inspection, Sandbox};
 
-use crate::cli::grants::standing::{self, Grant, State};
+use crate::cli::grants::grant_state::{self, Grant, State};
 use crate::cli::output::say;
 
 /// What the grants in force say about a component under a plugin's name.
@@ -73,7 +73,7 @@ impl Coverage {
                 candidate.name
             ));
         }
-        match standing::grants(sandbox.paths()) {
+        match grant_state::grants(sandbox.paths()) {
             Ok(grants) => Self {
                 grants: covering(grants, candidate, is_built_in),
                 error: None,

@@ -117,9 +117,10 @@ fn networks(patterns: &[Pattern]) -> String {
         !all.iter()
             .any(|other| other != glob && network_covers(other, glob))
     });
-    match globs.is_empty() {
-        true => "none".to_owned(),
-        false => globs.join(", "),
+    if globs.is_empty() {
+        "none".to_owned()
+    } else {
+        globs.join(", ")
     }
 }
 
@@ -154,9 +155,10 @@ fn pods(spec: &Spec) -> String {
     let mut words: Vec<&str> = asked.map(|request| request.word()).collect();
     words.sort_unstable();
     words.dedup();
-    match words.is_empty() {
-        true => "none".to_owned(),
-        false => words.join(", "),
+    if words.is_empty() {
+        "none".to_owned()
+    } else {
+        words.join(", ")
     }
 }
 

@@ -19,10 +19,10 @@ pub fn subject(capability: Capability) -> &'static str {
         Capability::Sysctl => "kernel parameters",
         Capability::Store => "files",
         Capability::Device => "facts about hardware",
-        Capability::Packet => "packets of its own",
+        Capability::Packet => "its own packets",
         Capability::Ipam => "other plugins, which assign addresses",
         Capability::Log => "weir's log",
-        Capability::Native => "native plugins, outside of the sandbox",
+        Capability::Native => "native plugins, outside the sandbox",
     }
 }
 
@@ -30,10 +30,10 @@ pub fn subject(capability: Capability) -> &'static str {
 pub fn limits(limits: &Limits) -> Vec<String> {
     vec![
         format!("at most {} of memory", size(limits.memory)),
-        format!("at most {:?} from start to end", limits.time),
+        format!("at most {:?} for each run", limits.time),
         format!("at most {} calls of weir", limits.calls),
         format!("at most {} things made or changed", limits.changes),
-        format!("at most {} handed over in one call", size(limits.transfer)),
+        format!("at most {} passed to one call", size(limits.transfer)),
         format!("at most {} written to the log", size(limits.log)),
     ]
 }
@@ -57,7 +57,7 @@ mod tests {
             ),
             (
                 r#"{"link": [{"namespace": "container", "kinds": ["veth"], "names": ["{ifname}"], "verbs": ["delete"]}]}"#,
-                "delete the interface that is asked for, if it is of kind veth, in the container",
+                "delete the attachment's interface, if it is of kind veth, in the container",
             ),
             (
                 r#"{"link": [{"verbs": ["read"]}]}"#,
@@ -69,7 +69,7 @@ mod tests {
             ),
             (
                 r#"{"route": [{"namespace": "container", "links": ["{ifname}"], "tables": [254], "verbs": ["create"]}]}"#,
-                "add routes over the interface that is asked for in routing table 254, in the container",
+                "add routes over the attachment's interface in routing table 254, in the container",
             ),
             (
                 r#"{"sysctl": [{"namespace": "host", "keys": ["net.ipv4.ip_forward"], "values": ["1"]}]}"#,

@@ -1,5 +1,5 @@
-//! What people ask of a grant and no decision needs: what it says in words, whether it says too much or nothing, how two
-//! differ, and the smallest one that covers what was recorded.
+//! What people ask of a grant and no decision needs: what it says in words, whether it says too much or nothing, how
+//! two differ, and the smallest one that covers what was recorded.
 //!
 //! All of it works on rules as their fields (`weir_grant::rule_fields`), whatever the capability.
 //!

@@ -126,7 +126,8 @@ impl Record {
             closest: self.closest.clone(),
         };
         let why = denied.to_string();
-        Some(if why == answer {
+        // Records of before say the same in other words.
+        Some(if answer.starts_with("the grant does not allow ") {
             why
         } else {
             format!("{why}; the plugin was told: {answer}")

@@ -20,7 +20,7 @@ use super::filter::Filter;
 use super::tally::{PluginTally, Tally};
 use super::text::{counted, number};
 use super::time;
-use crate::cli::grants::standing::{self, Grant};
+use crate::cli::grants::grant_state::{self, Grant};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -55,7 +55,7 @@ pub fn page(paths: &Paths, files: &[PathBuf], filter: &Filter, tally: &Tally) ->
         files,
         filter,
         tally,
-        grants: standing::grants(paths).map_err(|why| why.to_string()),
+        grants: grant_state::grants(paths).map_err(|why| why.to_string()),
     };
     let plugins = subject.plugins();
     let page = html! {

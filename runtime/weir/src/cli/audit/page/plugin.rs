@@ -10,7 +10,7 @@ use crate::cli::audit::rules::{self, Rule};
 use crate::cli::audit::tally::PluginTally;
 use crate::cli::audit::text::{counted, number};
 use crate::cli::audit::time;
-use crate::cli::grants::standing::Grant;
+use crate::cli::grants::grant_state::Grant;
 
 /// A section with so few rules stays on one sheet of paper.
 const FEW_RULES: usize = 9;

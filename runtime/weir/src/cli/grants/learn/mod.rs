@@ -1,12 +1,12 @@
-//! `weir grants learn`: what a plugin does when all is allowed it, recorded on a throw-away node.
+//! `weir grants learn`: what a plugin does when all is allowed it, recorded on a scratch node.
 //!
 //! There is no such mode in weir: the gate asks a grant here as it does everywhere. The grant that
 //! allows everything is written into the root of a node whose namespaces this command makes before it
 //! runs the network, and that end with it. No configuration, environment variable or option leads past
 //! that.
 
-mod lesson;
-mod places;
+mod store_paths;
+mod trial;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -19,7 +19,7 @@ use weir_cni::NetworkConfigList;
 use weir_files::Paths;
 use weir_sandbox::{Catalogue, Sandbox};
 
-use self::lesson::{Lesson, Outcome, Part};
+use self::trial::{Outcome, Participant, Trial};
 use super::show_error;
 use crate::cli::component::{Named, inspect, name_of, read};
 use crate::cli::config::{capability_args, read_network};
@@ -66,7 +66,7 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
     let mut output = open(&arguments.records)?;
 
     let node = ScratchNode::enter("weir grants learn")?;
-    let lesson = Lesson {
+    let trial = Trial {
         containers: [node.container("one")?, node.container("two")?],
         node,
         list,
@@ -74,8 +74,8 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
         ifname: arguments.ifname.clone(),
         parts,
     };
-    let outcome = lesson.hold()?;
-    let denied = lesson.print(&outcome, &mut output)?;
+    let outcome = trial.run()?;
+    let denied = trial.print(&outcome, &mut output)?;
     Ok(tell(&outcome, &denied))
 }
 
@@ -84,11 +84,12 @@ fn tell(outcome: &Outcome, denied: &BTreeSet<String>) -> Answer {
         complain(failure);
     }
     for denied in denied {
-        complain(&format!("denied all the same: {denied}"));
+        complain(&format!("still denied: {denied}"));
     }
-    match outcome.failures.is_empty() && denied.is_empty() {
-        true => Answer::Yes,
-        false => Answer::No,
+    if outcome.failures.is_empty() && denied.is_empty() {
+        Answer::Yes
+    } else {
+        Answer::No
     }
 }
 
@@ -103,7 +104,9 @@ fn learner(paths: &Paths, arguments: &Arguments) -> Result<Learner> {
                 component: None,
             });
         }
-        (Named::Plugin(plugin), Some(_)) => bail!("`{plugin}` is no file: --name names one"),
+        (Named::Plugin(plugin), Some(_)) => {
+            bail!("`{plugin}` is not a file; use --name to name an installed plugin")
+        }
     };
     let shown = file.display();
     let component = read(file)?;
@@ -114,7 +117,7 @@ fn learner(paths: &Paths, arguments: &Arguments) -> Result<Learner> {
         .map_err(|e| show_error(e.with_prefix(format_args!("`{shown}`"))))?;
     let name = (arguments.name.clone())
         .or_else(|| name_of(&inspection, file))
-        .with_context(|| format!("`{shown}` has no name: give one with --name"))?;
+        .with_context(|| format!("`{shown}` has no name; give one with --name"))?;
     Ok(Learner {
         name,
         component: Some(component),
@@ -127,7 +130,7 @@ fn parts(
     arguments: &Arguments,
     learner: Learner,
     list: &NetworkConfigList,
-) -> Result<Vec<Part>> {
+) -> Result<Vec<Participant>> {
     let mut names: BTreeSet<&str> = BTreeSet::new();
     for plugin in &list.plugins {
         names.insert(plugin.plugin_type());
@@ -136,7 +139,7 @@ fn parts(
     if !names.contains(learner.name.as_str()) {
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
         let hint = match learner.component {
-            Some(_) => "; --name says which of them it is",
+            Some(_) => "; use --name to say which one it is",
             None => "",
         };
         bail!(
@@ -153,7 +156,7 @@ fn parts(
     names.into_iter().map(part).collect()
 }
 
-fn part(catalogue: &Catalogue, name: &str, learner: &Learner) -> Result<Part> {
+fn part(catalogue: &Catalogue, name: &str, learner: &Learner) -> Result<Participant> {
     let is_learner = name == learner.name;
     let component = match learner.component.as_ref().filter(|_| is_learner) {
         Some(component) => Some(component.clone()),
@@ -163,7 +166,7 @@ fn part(catalogue: &Catalogue, name: &str, learner: &Learner) -> Result<Part> {
             component.transpose().map_err(show_error)?
         }
     };
-    Ok(Part {
+    Ok(Participant {
         name: name.to_owned(),
         // A plugin from elsewhere that takes part needs a grant there as well.
         is_free: is_learner || component.is_some(),

@@ -105,7 +105,7 @@ fn of_document(document: &Document, built_in: bool) -> Vec<Finding> {
 fn of_networks(document: &Document) -> Vec<Finding> {
     if document.spec.networks.is_empty() {
         // What is written to keep a plugin from running.
-        let text = "`networks` is empty: no network may use the plugin";
+        let text = "`networks` is empty, so no network may use the plugin";
         return vec![note("no-network", text)];
     }
     let globs = document.spec.networks.iter().map(ToString::to_string);

@@ -58,14 +58,14 @@ pub(super) fn overbroad(rule: &RuleFields) -> Vec<Finding> {
     let is_place_of_its_own = rule.capability == Capability::Store;
     if rule.fields.is_empty() && !is_place_of_its_own {
         let text = format!(
-            "it has no keys: it allows everything of `{}`",
+            "it has no keys, so it allows everything of `{}`",
             rule.capability
         );
         return vec![warning("no-keys", text)];
     }
     let mut findings = Vec::new();
     if rule.namespaces().len() > 1 {
-        let text = "`namespace` is left out: it is about the host as well as the container";
+        let text = "`namespace` is left out, so the rule covers the host as well as the container";
         findings.push(warning("both-namespaces", text));
     }
     findings.extend(left_out(rule));
@@ -124,8 +124,9 @@ fn wide_links(rule: &RuleFields) -> Vec<Finding> {
     let mut findings = Vec::new();
     if on_host(rule) {
         if names.is_some_and(|names| names.contains("*")) {
-            let text =
-                format!("`{field}: [\"*\"]` is every link of the host, as if it were left out");
+            let text = format!(
+                "`{field}: [\"*\"]` matches every link of the host, as if the key were left out"
+            );
             findings.push(warning("every-name", text));
         }
         let has_kinds = rule.described().iter().any(|field| field.is_of::<Kinds>());
@@ -133,15 +134,16 @@ fn wide_links(rule: &RuleFields) -> Vec<Finding> {
             findings.extend(of_any_kind(field, names));
         }
         if names.is_some_and(|names| names.contains("{ifname}")) {
-            let text = "`{ifname}` on the host is the host's link of that name, which is another one, \
-                        and whoever asks for an attachment chooses the name";
+            let text = "`{ifname}` on the host is the host's own link of that name, a different one, \
+                        and whoever requests an attachment chooses the name";
             findings.push(warning("ifname-on-host", text));
         }
         let several = names.is_none_or(|names| names.iter().any(|name| is_glob(name)));
         if rule.names("kinds", "physical") && changes(rule) && several {
-            let text = match all_names {
-                true => "it may change the node's own hardware, by any name".to_owned(),
-                false => format!("`{field}` has a glob: it may change whatever hardware matches"),
+            let text = if all_names {
+                "it may change the node's own hardware, by any name".to_owned()
+            } else {
+                format!("`{field}` has a glob: it may change any hardware that matches")
             };
             findings.push(warning("physical", text));
         }
@@ -152,14 +154,14 @@ fn wide_links(rule: &RuleFields) -> Vec<Finding> {
 /// Links of the host of whatever kind: hardware, where a name can be that of some.
 fn of_any_kind(field: &str, names: Option<&Texts>) -> Option<Finding> {
     let Some(names) = names.filter(|names| !names.contains("*")) else {
-        let text = "`kinds` is left out for links of the host: `physical` is one of them, the node's \
+        let text = "`kinds` is left out for links of the host, which includes `physical`, the node's \
                     own hardware";
         return Some(warning("physical", text));
     };
     let hardware = names.iter().find(|name| is_like_hardware(name))?;
     let text = format!(
-        "`kinds` is left out, and `{hardware}` in `{field}` is what the node's own hardware is called: \
-         name the kinds that are meant"
+        "`kinds` is left out, and `{hardware}` in `{field}` is a name of the node's own hardware: \
+         name the kinds you mean"
     );
     Some(warning("physical", text))
 }
@@ -179,9 +181,10 @@ fn wide_networks(rule: &RuleFields) -> Vec<Finding> {
     for Field { key: field, .. } in fields.filter(|field| field.is_of::<Networks>()) {
         for all in ["0.0.0.0/0", "::/0"] {
             if together.names(field, all) {
-                let text = match rule.names(field, all) {
-                    true => format!("`{field}` has `{all}`, which is every address of its family"),
-                    false => format!("`{field}` are together `{all}`, every address of its family"),
+                let text = if rule.names(field, all) {
+                    format!("`{field}` has `{all}`, which matches every address of its family")
+                } else {
+                    format!("`{field}` together are `{all}`, every address of its family")
                 };
                 findings.push(warning("every-address", text));
             }
@@ -217,19 +220,19 @@ fn wide_key(key: &str) -> Option<Finding> {
         .filter(|(at, _)| *at != 3 || link.is_none());
     if others.clone().any(|(_, part)| is_every(part)) {
         let text = format!(
-            "`{key}` is every parameter of the host in its place, whatever it is: name those that are \
+            "`{key}` matches every parameter of the host at that place: name those you \
              meant"
         );
         return Some(warning("every-key", text));
     }
     match link {
         Some(name) if is_every(name) => {
-            let text =
-                format!("`{key}` is about every link of the host, and about `all` and `default`");
+            let text = format!("`{key}` covers every link of the host, and `all` and `default`");
             Some(warning("every-link", text))
         }
         Some(&"{ifname}") => {
-            let text = format!("`{key}` on the host is about the host's link of that name");
+            let text =
+                format!("`{key}` on the host is a parameter of the host's own link of that name");
             Some(warning("ifname-on-host", text))
         }
         _ => None,
@@ -295,8 +298,12 @@ fn wide_directories(rule: &RuleFields) -> Vec<Finding> {
         let is_in = all.find(|system| path.starts_with(system));
         let holds = SYSTEM.iter().find(|s| Path::new(s).starts_with(path));
         let text = match (is_in, holds) {
-            (Some(system), _) => format!("`{directory}` is in `{system}`, which is no plugin's"),
-            (None, Some(system)) => format!("`{directory}` holds `{system}`, which is no plugin's"),
+            (Some(system), _) => {
+                format!("`{directory}` is in `{system}`, which no plugin should reach")
+            }
+            (None, Some(system)) => {
+                format!("`{directory}` holds `{system}`, which no plugin should reach")
+            }
             (None, None) => continue,
         };
         findings.push(warning("system-directory", text));

@@ -20,7 +20,7 @@ pub(super) fn never_effective(rule: &RuleFields) -> Vec<Finding> {
     findings.extend(not_said(rule));
     let unused = rule.unused().into_iter();
     for field in unused.filter(|f| rule.get(f).is_some() && !is_place(rule, f)) {
-        let text = format!("`{field}` bounds nothing: what only reads has none");
+        let text = format!("`{field}` has no effect: operations that only read have none");
         findings.push(warning("never-effective", text));
     }
     let flaws = rule.flaws().into_iter();
@@ -69,7 +69,7 @@ fn no_such_hooks(rule: &RuleFields) -> Vec<Finding> {
 /// Places that can be read and no more, of a rule that does not read.
 fn read_only(rule: &RuleFields) -> Vec<Finding> {
     let unused = rule.unused().into_iter().filter(|key| is_place(rule, key));
-    let text = |field| format!("`{field}` is of no effect: {field} can be read and no more");
+    let text = |field| format!("`{field}` has no effect: a file can only be read");
     unused
         .filter(|field| rule.get(field).is_some())
         .map(|field| warning("never-effective", text(field)))
@@ -88,7 +88,7 @@ fn not_said(rule: &RuleFields) -> Option<Finding> {
     let mut named = verbs.filter(|verb| named.contains(verb.word()));
     let (verb, field) = named.find_map(|verb| Some((verb, bound(&verb)?)))?;
     let text = format!(
-        "`{verb}` is of no effect beside `{}`: it is allowed only by rules without",
+        "`{verb}` has no effect beside `{}`: only rules without it allow that verb",
         field.key
     );
     Some(warning("never-effective", text))

@@ -47,8 +47,8 @@ pub struct WithoutRule {
     pub because: String,
 }
 
-/// Capabilities that allow all of it but what no rule can allow, which a plugin may have asked for to keep the rest from
-/// being looked at. `networks` are those in which addresses were given to links.
+/// Capabilities that allow all of it but what no rule can allow, which a plugin may have asked for to keep the rest
+/// from being looked at. `networks` are those in which addresses were given to links.
 ///
 /// Errors: rules that can be written one by one, and not together.
 pub fn suggest(recorded: &[Recorded], networks: &[IpNet]) -> Result<Suggested, String> {

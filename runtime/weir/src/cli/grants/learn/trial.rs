@@ -1,4 +1,4 @@
-//! A run of a network on a throw-away node, with all allowed to those that learn.
+//! A run of a network on a scratch node, with all allowed to those that learn.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use weir_grant::{Capabilities, Capability};
 use weir_network::{Attachment, Network};
 use weir_sandbox::{Catalogue, Sandbox};
 
-use super::places::Places;
+use super::store_paths::StorePaths;
 use crate::cli::output::show as show_error;
 use crate::cli::record::{self, Record, Verdict};
 use crate::cli::scratch_node::{Container, ScratchNode};
@@ -23,7 +23,7 @@ use crate::cli::scratch_node::{Container, ScratchNode};
 const MOST_ROUNDS: usize = 8;
 
 /// A plugin that takes part.
-pub(super) struct Part {
+pub(super) struct Participant {
     pub(super) name: String,
     /// None for one that is inside the binary.
     pub(super) component: Option<Vec<u8>>,
@@ -32,14 +32,14 @@ pub(super) struct Part {
 }
 
 /// What is run, where.
-pub(super) struct Lesson {
+pub(super) struct Trial {
     pub(super) node: ScratchNode,
     /// Two, so that what differs between attachments is seen to.
     pub(super) containers: [Container; 2],
     pub(super) list: NetworkConfigList,
     pub(super) capability_args: Map<String, Value>,
     pub(super) ifname: String,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<Participant>,
 }
 
 /// What came of it.
@@ -47,15 +47,15 @@ pub(super) struct Outcome {
     /// What the last round failed in.
     pub(super) failures: Vec<String>,
     /// What was allowed in the last round because it was asked for.
-    granted: Places,
+    granted: StorePaths,
 }
 
-impl Lesson {
-    /// Installs the plugins and runs all commands; again, as long as there are places that were asked
+impl Trial {
+    /// Installs the plugins and runs all commands; again, as long as there are paths that were asked
     /// for.
-    pub(super) fn hold(&self) -> Result<Outcome> {
+    pub(super) fn run(&self) -> Result<Outcome> {
         self.install()?;
-        let mut granted = Places::default();
+        let mut granted = StorePaths::default();
         let mut failures = Vec::new();
         for round in 1..=MOST_ROUNDS {
             self.grant(&granted)?;
@@ -84,7 +84,7 @@ impl Lesson {
     }
 
     /// Writes the grants that allow everything.
-    fn grant(&self, places: &Places) -> Result<()> {
+    fn grant(&self, store_paths: &StorePaths) -> Result<()> {
         let paths = self.node.paths();
         let catalogue = Catalogue::new(&paths);
         fs::create_dir_all(paths.grants())?;
@@ -99,11 +99,11 @@ impl Lesson {
                 "spec": {
                     "plugin": { "name": part.name, "digest": plugin.digest.to_string() },
                     "networks": ["*"],
-                    "capabilities": everything(places, &ipam)?,
+                    "capabilities": everything(store_paths, &ipam)?,
                 },
             });
             let file = paths.grants().join(format!("{}.yaml", part.name));
-            // A plugin chose the names of places in it, and YAML does not have every character.
+            // A plugin chose the names of paths in it, and YAML does not have every character.
             let document = escape(document.to_string());
             fs::write(file, document).context("write the grant of everything")?;
         }
@@ -151,17 +151,17 @@ impl Lesson {
             .collect()
     }
 
-    /// The places that those that learn were denied.
-    fn asked_for(&self) -> Result<Places> {
-        let mut places = Places::default();
+    /// The paths that those that learn were denied.
+    fn asked_for(&self) -> Result<StorePaths> {
+        let mut paths = StorePaths::default();
         let mut take = |record: &Record| {
             if self.is_free(&record.plugin) {
-                places.note(record);
+                paths.note(record);
             }
             Ok(())
         };
         self.read_log(&mut take)?;
-        Ok(places)
+        Ok(paths)
     }
 
     /// Prints the records as JSON Lines, also those of the plugins that ran beside the
@@ -196,7 +196,7 @@ impl Lesson {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             read => read
                 .map(drop)
-                .context("give on the records of the throw-away node"),
+                .context("write the records of the scratch node"),
         }
     }
 }
@@ -207,13 +207,13 @@ fn container_id(container: &Container) -> String {
 }
 
 /// Rules that allow all that rules can, and of files and directories these.
-fn everything(places: &Places, ipam: &BTreeSet<&str>) -> Result<Capabilities> {
+fn everything(paths: &StorePaths, ipam: &BTreeSet<&str>) -> Result<Capabilities> {
     let mut capabilities = Map::new();
     for capability in Capability::ALL {
         let rules = match capability {
             Capability::Log => continue,
             Capability::Ipam => json!(ipam),
-            Capability::Store => places.rules(),
+            Capability::Store => paths.rules(),
             _ => json!([{}]),
         };
         capabilities.insert(capability.word().to_owned(), rules);

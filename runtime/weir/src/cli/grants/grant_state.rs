@@ -72,7 +72,7 @@ impl State {
 }
 
 /// A document, valid or not, and how it stands.
-pub struct Standing {
+pub struct SurveyedGrant {
     pub origin: Origin,
     pub document: Result<Document, weir_cni::Error>,
     pub state: State,
@@ -83,7 +83,7 @@ pub struct Standing {
     pub built_in: bool,
 }
 
-impl Standing {
+impl SurveyedGrant {
     /// The plugin that it is about, where it can be read.
     pub fn plugin(&self) -> Option<&str> {
         let document = self.document.as_ref().ok()?;
@@ -172,11 +172,11 @@ pub fn applying<'a>(grants: &'a [Grant], plugin: &str, network: Option<&str>) ->
 }
 
 /// Every document of the node.
-pub fn survey(paths: &Paths) -> Result<Vec<Standing>> {
+pub fn survey(paths: &Paths) -> Result<Vec<SurveyedGrant>> {
     let found = survey_grants(paths).map_err(show_error)?;
     let sandbox = Sandbox::new(paths.clone(), false).map_err(show_error)?;
     let catalogue = sandbox.catalogue();
-    let mut all: Vec<Standing> = Vec::new();
+    let mut all: Vec<SurveyedGrant> = Vec::new();
     for (index, one) in found.iter().enumerate() {
         let verdict = judge(one, &found[..index], &sandbox);
         for by in verdict.by {
@@ -184,7 +184,7 @@ pub fn survey(paths: &Paths) -> Result<Vec<Standing>> {
         }
         let plugin = one.document.as_ref().ok().map(|d| &d.spec.plugin.name);
         let built_in = plugin.is_some_and(|name| is_built_in(catalogue, name));
-        all.push(Standing {
+        all.push(SurveyedGrant {
             origin: one.origin.clone(),
             document: one.document.clone(),
             state: verdict.state,
@@ -198,11 +198,11 @@ pub fn survey(paths: &Paths) -> Result<Vec<Standing>> {
 }
 
 /// Where one document is not valid, none is in force.
-fn stop(all: &mut [Standing]) {
+fn stop(all: &mut [SurveyedGrant]) {
     let Some(broken) = all.iter().find(|one| one.state == State::Invalid) else {
         return;
     };
-    let because = format!("`{}` is not valid, so that no plugin runs", broken.origin);
+    let because = format!("`{}` is not valid, so no plugin runs", broken.origin);
     for one in all.iter_mut().filter(|one| one.state == State::InForce) {
         one.state = State::Stopped;
         one.because = Some(because.clone());
@@ -249,7 +249,7 @@ fn judge(one: &Found, earlier: &[Found], sandbox: &Sandbox) -> Verdict {
         Err(error) => return Verdict::new(State::Invalid, error.msg.clone()),
     };
     if let Some(by) = earlier.iter().position(|e| replaces(e, one, document)) {
-        let because = format!("`{}` has its name", earlier[by].origin);
+        let because = format!("`{}` has the same name", earlier[by].origin);
         let by = vec![by];
         return Verdict {
             by,
@@ -257,18 +257,18 @@ fn judge(one: &Found, earlier: &[Found], sandbox: &Sandbox) -> Verdict {
         };
     }
     if document.spec.networks.is_empty() {
-        let because = "`networks` is empty: no network may use the plugin";
+        let because = "`networks` is empty, so no network may use the plugin";
         return Verdict::new(State::NoNetwork, because.to_owned());
     }
     if let Some(by) = shadowing(document, earlier) {
         let origins = by.iter().map(|by| format!("`{}`", earlier[*by].origin));
         let origins = origins.collect::<Vec<_>>().join(" and ");
         let because = match by.len() {
-            1 => format!(
-                "{origins} is about the same plugin and all of its networks, and comes first"
-            ),
+            1 => {
+                format!("{origins} covers the same plugin and all of its networks, and comes first")
+            }
             _ => format!(
-                "{origins} are about the same plugin and together all of its networks, and come first"
+                "{origins} together cover the same plugin and all of its networks, and come first"
             ),
         };
         return Verdict {

@@ -11,32 +11,32 @@ use crate::cli::record::{Record, Verdict};
 
 /// What was asked for, as plugins named it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct StorePaths {
     directories: BTreeSet<String>,
     files: BTreeSet<String>,
 }
 
 /// One of them.
-enum Place<'a> {
+enum StorePath<'a> {
     Directory(&'a str),
     File(&'a str),
 }
 
-impl Places {
+impl StorePaths {
     /// Adds what a denied operation asked for.
     pub(super) fn note(&mut self, record: &Record) {
-        match place(record) {
-            Some(Place::Directory(path)) => self.directories.insert(path.to_owned()),
-            Some(Place::File(path)) => self.files.insert(path.to_owned()),
+        match store_path(record) {
+            Some(StorePath::Directory(path)) => self.directories.insert(path.to_owned()),
+            Some(StorePath::File(path)) => self.files.insert(path.to_owned()),
             None => false,
         };
     }
 
     /// Whether an operation was denied for the sake of one of these.
     pub(super) fn has(&self, record: &Record) -> bool {
-        match place(record) {
-            Some(Place::Directory(path)) => self.directories.contains(path),
-            Some(Place::File(path)) => self.files.contains(path),
+        match store_path(record) {
+            Some(StorePath::Directory(path)) => self.directories.contains(path),
+            Some(StorePath::File(path)) => self.files.contains(path),
             None => false,
         }
     }
@@ -49,7 +49,7 @@ impl Places {
         self.directories.len() + self.files.len() > before
     }
 
-    /// Rules of a grant: the plugin's own store, and these places.
+    /// Rules of a grant: the plugin's own store, and these paths.
     pub(super) fn rules(&self) -> Value {
         let mut rules = vec![json!({})];
         if !self.directories.is_empty() {
@@ -63,7 +63,7 @@ impl Places {
 }
 
 /// The place that a denied operation was about, where a rule can allow it.
-fn place(record: &Record) -> Option<Place<'_>> {
+fn store_path(record: &Record) -> Option<StorePath<'_>> {
     let is_denied = record.verdict == Verdict::Denied && record.capability == "store";
     // A part of a name is another name.
     if !is_denied || record.shortened_from.is_some() {
@@ -72,14 +72,14 @@ fn place(record: &Record) -> Option<Place<'_>> {
     if let Some(file) = record.arguments["path"].as_str() {
         return File::try_from(PathBuf::from(file))
             .is_ok()
-            .then_some(Place::File(file));
+            .then_some(StorePath::File(file));
     }
     let location = &record.arguments["location"];
     let directory = ["directory", "shared-directory"]
         .into_iter()
         .find_map(|key| location[key].as_str())?;
-    let is_place = Directory::try_from(PathBuf::from(directory)).is_ok();
-    is_place.then_some(Place::Directory(directory))
+    let is_valid = Directory::try_from(PathBuf::from(directory)).is_ok();
+    is_valid.then_some(StorePath::Directory(directory))
 }
 
 #[cfg(test)]
@@ -104,8 +104,8 @@ mod tests {
             record(verdict, "store.open", json!({ "location": location }))
         };
         let file = record("denied", "store.read-file", json!({ "path": "/etc/a" }));
-        let mut places = Places::default();
-        assert_eq!(places.rules(), json!([{}]));
+        let mut paths = StorePaths::default();
+        assert_eq!(paths.rules(), json!([{}]));
         for record in [
             directory("allowed", "/var/lib/a"),
             directory("denied", "relative"),
@@ -119,21 +119,21 @@ mod tests {
             record("denied", "store.open", json!({ "location": "private" })),
             record("denied", "link.create", json!({ "path": "/x" })),
         ] {
-            places.note(&record);
-            assert!(!places.has(&record), "{places:?}");
+            paths.note(&record);
+            assert!(!paths.has(&record), "{paths:?}");
         }
-        assert_eq!(places, Places::default());
-        places.note(&directory("denied", "/var/lib/a"));
-        assert!(places.has(&directory("denied", "/var/lib/a")));
+        assert_eq!(paths, StorePaths::default());
+        paths.note(&directory("denied", "/var/lib/a"));
+        assert!(paths.has(&directory("denied", "/var/lib/a")));
         // Not what is below it: that is asked for by itself.
-        assert!(!places.has(&directory("denied", "/var/lib/a/b")));
-        assert!(!places.has(&file));
-        let mut files = Places::default();
+        assert!(!paths.has(&directory("denied", "/var/lib/a/b")));
+        assert!(!paths.has(&file));
+        let mut files = StorePaths::default();
         files.note(&file);
-        assert!(places.add(files.clone()));
-        assert!(!places.add(files));
+        assert!(paths.add(files.clone()));
+        assert!(!paths.add(files));
         assert_eq!(
-            places.rules(),
+            paths.rules(),
             json!([{}, { "directories": ["/var/lib/a"] }, { "files": ["/etc/a"] }])
         );
     }
