@@ -29,7 +29,7 @@ use std::net::IpAddr;
 
 use weir_sdk::store::{self, Access, Location, Store};
 use weir_sdk::{
-    AddResult, Context, Dns, Error, GcRequest, IpConfig, Plugin, Request, StatusRequest,
+    AddResult, Context, Dns, Error, GcRequest, IpConfig, Plugin, Request, StatusRequest, World,
 };
 
 use config::Config;
@@ -46,7 +46,7 @@ impl Plugin for HostLocal {
     const NAME: &'static str = "host-local";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const DESCRIPTION: &'static str = "hands out addresses of configured ranges on this host";
-    const IS_IPAM: bool = true;
+    const WORLD: World = World::IpamPlugin;
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let ipam = &request.config.ipam;

@@ -7,7 +7,7 @@ mod addresses;
 pub mod config;
 
 use weir_sdk::check::{self, wrong};
-use weir_sdk::{AddResult, Error, IpConfig, Plugin, Request, Route};
+use weir_sdk::{AddResult, Error, IpConfig, Plugin, Request, Route, World};
 
 use config::Config;
 
@@ -19,7 +19,7 @@ impl Plugin for Static {
     const NAME: &'static str = "static";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const DESCRIPTION: &'static str = "assigns the addresses that are configured or asked for";
-    const IS_IPAM: bool = true;
+    const WORLD: World = World::IpamPlugin;
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;

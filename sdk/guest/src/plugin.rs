@@ -11,6 +11,15 @@ use crate::config::{self, Rules, Unknown};
 use crate::panic;
 use crate::request::{GcRequest, Request, StatusRequest};
 
+/// The world of the contract that a plugin is of, as `wit/world.wit` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum World {
+    /// `plugin`: a main or chained plugin.
+    Plugin,
+    /// `ipam-plugin`: it chooses addresses for the plugin that runs it.
+    IpamPlugin,
+}
+
 /// A network plugin: the commands of the CNI specification's section 2.
 ///
 /// Configurations are read as [`config`](crate::config) describes. DEL and GC ignore unknown keys
@@ -27,9 +36,10 @@ pub trait Plugin {
     /// What it does, in one sentence.
     const DESCRIPTION: &'static str;
 
-    /// Whether this is an IPAM plugin. It is given the whole configuration of the plugin that runs
-    /// it, so that only the keys inside of `ipam` are its own.
-    const IS_IPAM: bool = false;
+    /// Its world. An IPAM plugin is given the whole configuration of the plugin that runs it, so that
+    /// only the keys inside of `ipam` are its own. It must call no capability that `ipam-plugin` lacks:
+    /// [`ipam`](crate::ipam) is answered with an error.
+    const WORLD: World = World::Plugin;
 
     /// Checks what the types of the configuration cannot say, before `add`, `check` and `status`.
     fn validate(config: &Self::Config) -> Result<(), Error> {
@@ -65,13 +75,14 @@ pub trait Plugin {
 pub struct Component<P>(PhantomData<P>);
 
 impl<P: Plugin> Component<P> {
+    const IS_IPAM: bool = matches!(P::WORLD, World::IpamPlugin);
     const TELLING: Rules = Rules {
         unknown: Unknown::Tell,
-        is_ipam: P::IS_IPAM,
+        is_ipam: Self::IS_IPAM,
     };
     const LENIENT: Rules = Rules {
         unknown: Unknown::Ignore,
-        is_ipam: P::IS_IPAM,
+        is_ipam: Self::IS_IPAM,
     };
 
     /// Reads a plugin configuration as for `add`, `check` and `status`. A plugin's tests need neither a
