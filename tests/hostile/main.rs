@@ -25,6 +25,7 @@ mod review;
 mod size;
 mod stores;
 mod tenants;
+mod versions;
 mod wat;
 
 use std::fs;

@@ -84,7 +84,20 @@ impl Node {
         weir.output().context("run weir")
     }
 
-    /// The same in the node's namespace, with the most memory that it had; see [`memory`](super::memory).
+    /// Runs weir's command line, which must exit with this status, and returns everything that it printed.
+    #[track_caller]
+    pub fn exits(&self, words: &[&str], status: i32) -> Result<String> {
+        let Output {
+            status: ended,
+            stdout,
+            stderr,
+        } = self.command(words)?;
+        let printed = String::from_utf8([stdout, stderr].concat())?;
+        assert_eq!(ended.code(), Some(status), "{words:?}: {printed}");
+        Ok(printed)
+    }
+
+    /// Runs it in the node's namespace, and measures its memory; see [`memory`](super::memory).
     pub fn measured(&self, words: &[&str]) -> Result<Measured> {
         let mut weir = Command::new(binary());
         weir.args(words).env("WEIR_ROOT", self.root());

@@ -38,6 +38,14 @@ pub use state::State;
 
 use std::path::PathBuf;
 
+/// Checks that a text contains each of these.
+#[track_caller]
+pub fn assert_contains(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+}
+
 /// The weir binary under test: built by `make`, never by the tests.
 pub fn binary() -> PathBuf {
     program("weir")

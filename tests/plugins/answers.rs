@@ -122,7 +122,7 @@ fn the_list_reads_what_is_installed() -> Result<()> {
         let text = said(&output);
         assert!(!text.contains("CNI"), "it is a person's: {text}");
         let line = text.lines().find(|line| line.starts_with("labels "));
-        assert!(line.is_some_and(|l| l.contains(" damaged ")), "{text}");
+        assert!(line.is_some_and(|l| l.contains(" unusable ")), "{text}");
         fs::write(&file, bytes)?;
     }
     listed(&node, "labels", 0);
