@@ -17,6 +17,7 @@ fn a_component_says_what_it_asks_for_down_to_the_functions() -> Result<()> {
     );
     assert_eq!(shown["name"], "labels");
     assert_eq!(shown["about"]["version"], "0.1.0");
+    assert_eq!(shown["contract"], "0.2.0");
     // The SDK logs the keys of a configuration that a plugin does not know.
     let asked = json!({ "link": ["get", "update"], "log": ["write"] });
     assert_eq!(shown["capabilities"], asked);
