@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{Container, Node, weir};
+use weir_kit::{Container, Node, assert_contains, weir};
 
 /// The node's own network, as a runtime's file has it.
 fn own() -> Value {
@@ -48,8 +48,7 @@ struct World {
 
 impl World {
     fn create() -> Result<Self> {
-        let node = Node::create()?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
         // As every node of a cluster does: a tenant's network does not make it.
         node.inside(|| Ok(fs::write("/proc/sys/net/ipv4/ip_forward", "1")?))?;
         Ok(Self { node, container })
@@ -175,9 +174,7 @@ fn under_multus_a_pod_asks_for_what_the_grant_lets_it() -> Result<()> {
     let error = world.node.run(&call)?.error();
     assert_eq!(error["code"], 202, "{error:#}");
     let text = format!("{} {}", error["msg"], error["details"]);
-    for word in ["`mac`", "`cbr0`", "`bridge`", "spec.tenants.pods"] {
-        assert!(text.contains(word), "{word}: {text}");
-    }
+    assert_contains(&text, &["`mac`", "`cbr0`", "`bridge`", "spec.tenants.pods"]);
     Ok(())
 }
 

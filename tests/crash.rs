@@ -64,7 +64,7 @@ fn kill_and_delete(node: &Node, point: usize, before: &State) -> Result<bool> {
     let deleted = node.run(&del)?;
     assert!(deleted.succeeded(), "DEL after the kill: {deleted:?}");
     State::of(node)?.assert_same(before);
-    assert_eq!(links(&container)?, ["lo"], "links in the container");
+    assert_eq!(container.links()?, ["lo"], "links in the container");
 
     let result = node.run(&add)?.result();
     let mut with_result = config();
@@ -217,12 +217,4 @@ fn with_previous(node: &Node, container: &Container, command: &str) -> Result<Ca
         "ips": ips,
     });
     Ok(weir(node, "bridge", command, container, &config))
-}
-
-fn links(container: &Container) -> Result<Vec<String>> {
-    let links = container.ip_json("link show")?;
-    let names = links.as_array().into_iter().flatten();
-    Ok(names
-        .filter_map(|link| link["ifname"].as_str().map(str::to_owned))
-        .collect())
 }

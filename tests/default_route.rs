@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 use weir_cni::{AddResult, Command, Error};
 use weir_files::Paths;
-use weir_kit::{Container, Node, binary, component};
+use weir_kit::{Container, Node, assert_contains, binary, component};
 use weir_network::{Attachment, Cache};
 use weir_pod::codes;
 use weir_pod::default_route::{Made, settle};
@@ -31,8 +31,7 @@ struct Pod {
 
 impl Pod {
     fn attached() -> Result<Self> {
-        let node = Node::create()?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
         let mut pod = Self {
             node,
             container,
@@ -640,8 +639,9 @@ fn what_weir_does_itself_is_in_the_audit_log() -> Result<()> {
     assert!(told.contains("by what weir itself may do"), "{told}");
     // And what weir may do.
     let grant = pod.node.weir(&["grants", "show", "weir"])?;
-    for part in ["fixed in the binary", "accept_ra_defrtr", "default-route"] {
-        assert!(grant.contains(part), "{part}: {grant}");
-    }
+    assert_contains(
+        &grant,
+        &["fixed in the binary", "accept_ra_defrtr", "default-route"],
+    );
     Ok(())
 }

@@ -11,7 +11,9 @@ use weir_files::Paths;
 use weir_grant::Document;
 use weir_grant::document::Digest;
 use weir_grant::reading::MOST_BYTES;
-use weir_kit::{Container, Grant, Node, Outcome, State, binary, component, house, weir};
+use weir_kit::{
+    Container, Grant, Node, Outcome, State, assert_contains, binary, component, house, weir,
+};
 use weir_sandbox::seal;
 
 const PLUGIN: &str = "misbehaving";
@@ -57,15 +59,7 @@ impl Place {
         for command in ["ADD", "DEL"] {
             let before = State::of(&self.node).expect("the node's state");
             let outcome = self.run(plugin, command).expect("weir runs");
-            let error = outcome.error();
-            assert_eq!(error["code"], code, "{command}: {error:#}");
-            let said = format!("{} {}", error["msg"], error["details"]);
-            for word in words {
-                assert!(
-                    said.contains(word),
-                    "{command}: `{word}` is not in {error:#}"
-                );
-            }
+            outcome.refused(code, words);
             State::of(&self.node)
                 .expect("the node's state")
                 .assert_same(&before);
@@ -491,39 +485,35 @@ fn a_new_grant_can_be_saved_as_it_is() -> Result<()> {
     let place = Place::create()?;
     let printed = place.node.weir(&["grants", "new", PLUGIN])?;
     assert!(printed.contains(&place.node.digest(PLUGIN)?), "{printed}");
-    for capability in [
-        "link:",
-        "address:",
-        "traffic:",
-        "conntrack:",
-        "store:",
-        "ipam:",
-    ] {
-        assert!(
-            printed.contains(capability),
-            "{capability} is not in {printed}"
-        );
-    }
+    assert_contains(
+        &printed,
+        &[
+            "link:",
+            "address:",
+            "traffic:",
+            "conntrack:",
+            "store:",
+            "ipam:",
+        ],
+    );
     place.node.put_grant("new.yaml", &printed)?;
     let file = place.node.grants().join("new.yaml");
     let checked = place
         .node
         .weir(&["grants", "check", file.to_str().context("text")?])?;
-    assert!(
-        checked.contains("a valid grant of plugin misbehaving"),
-        "{checked}"
-    );
+    assert_contains(&checked, &["a valid grant of plugin misbehaving"]);
     let listed = place.node.weir(&["grants", "list"])?;
-    for word in [
-        "bridge",
-        "host-local",
-        "loopback",
-        "misbehaving",
-        "shipped",
-        "new.yaml",
-    ] {
-        assert!(listed.contains(word), "{word} is not in {listed}");
-    }
+    assert_contains(
+        &listed,
+        &[
+            "bridge",
+            "host-local",
+            "loopback",
+            "misbehaving",
+            "shipped",
+            "new.yaml",
+        ],
+    );
     place.run(PLUGIN, "ADD")?.result();
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::thread;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::trace::{self, End};
-use weir_kit::{Container, Node, Probe, State, binary, weir};
+use weir_kit::{Container, Node, Probe, State, assert_contains, binary, weir};
 
 struct World {
     node: Node,
@@ -44,8 +44,7 @@ fn loopback() -> Value {
 
 impl World {
     fn create(networks: Value) -> Result<Self> {
-        let node = Node::create()?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
         let world = Self { node, container };
         world.configure(networks)?;
         Ok(world)
@@ -321,10 +320,7 @@ fn cni_3_a_native_plugin_whose_add_fails_is_deleted_then_and_again() -> Result<(
     ];
     let with = |networks| [&words[..], &[networks]].concat();
     let said = world.fails("add", &with("whole,half"))?;
-    assert!(
-        said.contains("network `half`: native plugin `probe`"),
-        "{said}"
-    );
+    assert_contains(&said, &["network `half`: native plugin `probe`"]);
     assert_eq!(probe.calls(), ["ADD eth1", "DEL eth1"]);
     assert!(world.node.taken("whole").is_empty());
     let record: Value = serde_json::from_slice(&fs::read(world.record())?)?;
@@ -350,10 +346,7 @@ fn a_record_that_others_can_write_is_refused() -> Result<()> {
     for command in ["del", "check", "add"] {
         let said = world.fails(command, &["--networks", "one"])?;
         let remedy = format!("chmod go-w {}", world.record().display());
-        assert!(
-            said.contains("is not trusted") && said.contains(&remedy),
-            "{said}"
-        );
+        assert_contains(&said, &["is not trusted", &remedy]);
     }
     assert_eq!(world.node.audit().len(), known, "nothing has run");
     fs::set_permissions(world.record(), Permissions::from_mode(0o600))?;
@@ -442,10 +435,7 @@ fn the_record_is_there_before_the_first_plugin_runs() -> Result<()> {
     }
     fs::write(&record, "{\"attachments\": [{}]}")?;
     let said = world.fails("del", &["--networks", "one"])?;
-    assert!(
-        said.contains("is damaged") && said.contains("CNI error 6"),
-        "{said}"
-    );
+    assert_contains(&said, &["is damaged", "CNI error 6"]);
     Ok(())
 }
 
@@ -621,10 +611,7 @@ fn both_kinds_of_networks_are_listed() -> Result<()> {
         ])
     );
     let text = world.node.weir(&["net", "list"])?;
-    assert!(
-        text.contains("\n  two\n") && text.contains("bridge  default\n"),
-        "{text}"
-    );
+    assert_contains(&text, &["\n  two\n", "bridge  default\n"]);
     Ok(())
 }
 

@@ -31,8 +31,7 @@ fn with(keys: Value) -> Value {
 
 impl Place {
     fn create() -> Result<Self> {
-        let node = Node::create()?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
         let config =
             json!({"cniVersion": "1.1.0", "name": "bad", "type": "bridge", "bridge": "bad0"});
         let add = weir(&node, "bridge", "ADD", &container, &config);

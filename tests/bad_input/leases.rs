@@ -171,8 +171,7 @@ fn directories_that_cannot_be_trusted() -> Result<()> {
 
 #[test]
 fn damaged_leases() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let leases = node.leases("bad");
     fs::create_dir_all(&leases)?;
     // Each stands for an address that is taken, by whomever.

@@ -13,7 +13,7 @@ mod tuning;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::{Call, Container, Node, State, weir};
+use weir_kit::{Call, Container, Node, State, assert_contains, weir};
 
 fn config() -> Value {
     json!({
@@ -94,10 +94,7 @@ fn refused(node: &Node, container: &Container, call: &Call, code: u64, words: &[
     let error = outcome.error();
     assert_eq!(error["code"], code, "{error:#}");
     assert!(error["cniVersion"].is_string(), "{error:#}");
-    let said = format!("{} {}", error["msg"], error["details"]);
-    for word in words {
-        assert!(said.contains(word), "`{word}` is not in {error:#}");
-    }
+    assert_contains(&outcome.said(), words);
     State::of(node)
         .expect("the node's state")
         .assert_same(&before);

@@ -27,8 +27,7 @@ struct Place {
 
 impl Place {
     fn create() -> Result<Self> {
-        let node = Node::create()?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
         // An address that comes by itself changes by itself, too.
         let path = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
         container.inside(|| Ok(fs::write(path, "1")?))?;

@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{Container, Grant, Node, weir};
+use weir_kit::{Container, Grant, Node, assert_contains, weir};
 
 /// A network of a plugin that says which `CNI_ARGS` it gets.
 struct Place {
@@ -72,7 +72,7 @@ fn check_and_del_by_hand_have_the_arguments_of_add() -> Result<()> {
     assert_eq!(told.len(), 3, "{told:?}");
     for (told, command) in told.iter().zip(["ADD", "CHECK", "DEL"]) {
         assert!(told.starts_with(command), "{told}");
-        assert!(told.contains("K") && told.contains("V"), "{told}");
+        assert_contains(told, &["K", "V"]);
     }
     // Others count where they are given.
     place.net("add", &["--args", "IgnoreUnknown=1;K=V"])?;
@@ -103,8 +103,7 @@ fn del_by_hand_needs_no_file_of_the_network() -> Result<()> {
 /// As libcni's plugins have it: `1` and `true`, in capitals or not.
 #[test]
 fn the_callers_own_namespace_needs_its_permission() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let config = json!({ "cniVersion": "1.1.0", "name": "own", "type": "loopback" });
     for command in ["ADD", "DEL"] {
         let mut call = weir(&node, "loopback", command, &container, &config);

@@ -1,6 +1,6 @@
 //! Section 4: plugin delegation.
 
-use weir_kit::component;
+use weir_kit::{component, failure};
 
 use super::*;
 

@@ -7,6 +7,7 @@ use std::thread;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use weir_kit::{assert_contains, failure};
 
 use super::*;
 
@@ -87,10 +88,7 @@ fn a_cached_result_that_others_can_write_is_not_used() -> Result<()> {
         fs::set_permissions(exposed, Permissions::from_mode(0o777))?;
         let remedy = format!("chmod go-w {}", exposed.display());
         for said in [failure(network.run("check"))?, failure(network.gc())?] {
-            assert!(
-                said.contains("is not trusted") && said.contains(&remedy),
-                "{said}"
-            );
+            assert_contains(&said, &["is not trusted", &remedy]);
         }
         fs::set_permissions(exposed, mode)?;
     }

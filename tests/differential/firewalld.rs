@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use weir_kit::assert_contains;
 use weir_kit::firewalld::{Bus, Firewalld};
 
 use crate::probe::{Place, Probe, Protocol, Server};
@@ -156,14 +157,15 @@ fn a_firewalld_that_is_asked_for_must_run() -> Result<()> {
     let error = side.call("ADD", POD, &list, None)?.error();
     ensure!(error["code"] == 104, "{error}");
     let text = error.to_string();
-    for expected in [
-        "firewall",
-        "backend",
-        "firewalld does not run",
-        "start firewalld",
-    ] {
-        ensure!(text.contains(expected), "{expected}: {text}");
-    }
+    assert_contains(
+        &text,
+        &[
+            "firewall",
+            "backend",
+            "firewalld does not run",
+            "start firewalld",
+        ],
+    );
     let rules = side.node.tool("nft", "list ruleset")?;
     ensure!(!rules.contains("differential-"), "{rules}");
     let mut alone = list["plugins"][1].clone();

@@ -14,7 +14,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use weir_kit::firewalld::Firewalld;
 use weir_kit::plugin::REFERENCE;
-use weir_kit::{binary, trace, weir};
+use weir_kit::{assert_contains, binary, trace, weir};
 
 use crate::probe::Server;
 use crate::side::{Side, Whose, execution, with_previous};
@@ -233,10 +233,7 @@ fn go_back(variant: Variant, config: fn(u16) -> Value) -> Result<()> {
         Ok((said?, asked))
     })?;
     ensure!(asked > 3, "{asked} connections");
-    ensure!(
-        said.contains("handed net differential-2 eth0 over"),
-        "{said}"
-    );
+    assert_contains(&said, &["handed net differential-2 eth0 over"]);
     ensure!(
         switch.own_tables()?.is_empty(),
         "{:?}",
@@ -493,18 +490,15 @@ fn one_that_fails_leaves_all_as_it_was() -> Result<()> {
     config["cniVersion"] = json!("1.1.0");
     switch.attach(GOES, &config)?;
     let said = switch.refusal()?;
-    ensure!(
-        said.contains("`net differential-2 eth0`, of ") && said.contains("1.1.0"),
-        "{said}"
-    );
+    assert_contains(&said, &["`net differential-2 eth0`, of ", "1.1.0"]);
     let _server = Server::start(&switch.side.containers[GOES], CONTAINER_PORT)?;
     reached(&switch.side, PORT)?.context("not reached any more")?;
 
     // What can be handed over is, and the rest goes on.
     let said = switch.uninstall("--force")?;
-    ensure!(
-        said.contains("handed net differential-1 eth0 over") && said.contains("left table inet"),
-        "{said}"
+    assert_contains(
+        &said,
+        &["handed net differential-1 eth0 over", "left table inet"],
     );
     reached(&switch.side, PORT)?.context("not reached any more after --force")?;
     let own = switch.own_tables()?.join("\n");
@@ -569,17 +563,11 @@ fn a_cache_that_others_can_write_is_not_used() -> Result<()> {
     switch.attach(GOES, &bridged(PORT))?;
     fs::set_permissions(switch.cached(GOES), Permissions::from_mode(0o666))?;
     let said = switch.refusal()?;
-    ensure!(
-        said.contains("is not trusted") && said.contains("mode 0666"),
-        "{said}"
-    );
+    assert_contains(&said, &["is not trusted", "mode 0666"]);
     fs::set_permissions(switch.cached(GOES), Permissions::from_mode(0o600))?;
     fs::set_permissions(switch.results(), Permissions::from_mode(0o777))?;
     let said = switch.refusal()?;
-    ensure!(
-        said.contains("is not trusted") && said.contains("mode 0777"),
-        "{said}"
-    );
+    assert_contains(&said, &["is not trusted", "mode 0777"]);
     Ok(())
 }
 
@@ -605,9 +593,9 @@ fn a_definitions_attachment_is_not_handed_over() -> Result<()> {
     }]);
     switch.attach(GOES, &config)?;
     let said = switch.refusal()?;
-    ensure!(
-        said.contains("`-/net differential-2 eth0`") && said.contains("a definition's network"),
-        "{said}"
+    assert_contains(
+        &said,
+        &["`-/net differential-2 eth0`", "a definition's network"],
     );
     Ok(())
 }

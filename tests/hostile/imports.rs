@@ -42,8 +42,7 @@ fn they_are_not_installed() -> Result<()> {
 /// Installed by other means than weir's, with files that are all as they should be.
 #[test]
 fn they_are_not_run() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let before = State::of(&node)?;
     for (name, import) in REFUSED {
         smuggle(&node, name, &component(name))?;

@@ -203,13 +203,7 @@ fn a_parameter_that_two_share_stays() -> Result<()> {
         // It waits for what does not come, and then fails.
         let wait = json!({ "do": "link.wait-up", "link": "slow0", "times": 300 });
         let keys = json!({ "orders": [write, wait], "end": "trap" });
-        let add = weir(
-            node,
-            PLUGIN,
-            "ADD",
-            &puppet.place.container,
-            &puppet.place.config(keys),
-        );
+        let add = puppet.place.call("ADD", keys);
         let first = node.inside(|| add.start())?;
         let began = Instant::now();
         while value(&puppet)? != "70" {
@@ -273,13 +267,7 @@ fn an_act_is_in_the_log_before_it_is_done() -> Result<()> {
         .map(|n| json!({ "do": "link.create", "kind": "bridge", "name": format!("made{n}") }))
         .collect();
     let keys = json!({ "orders": orders, "end": "" });
-    let call = weir(
-        node,
-        PLUGIN,
-        "ADD",
-        &puppet.place.container,
-        &puppet.place.config(keys),
-    );
+    let call = puppet.place.call("ADD", keys);
     let End::Exited { points, .. } = node.inside(|| call.run_until(None))? else {
         anyhow::bail!("it was killed");
     };

@@ -9,7 +9,7 @@ use std::net::{TcpListener, UdpSocket};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_kit::{Container, Grant, Node, Outcome, State, weir};
+use weir_kit::{Container, Grant, Node, Outcome, State, assert_contains, weir};
 
 use super::Place;
 use super::puppet::{Answer, PLUGIN, Puppet};
@@ -373,19 +373,17 @@ fn a_definition_names_no_place_of_its_own() -> Result<()> {
 /// system's.
 #[test]
 fn a_configured_directory_leads_to_no_systems() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     fs::create_dir_all(node.root().join("srv"))?;
     fs::create_dir_all(node.root().join("etc/leases"))?;
     std::os::unix::fs::symlink("../etc", node.root().join("srv/link"))?;
     let mut config = called(&own(), "cbr0");
     config["ipam"]["dataDir"] = json!("/srv/link/leases");
-    let error = node
-        .run(&weir(&node, "bridge", "ADD", &container, &config))?
-        .error();
-    assert!(
-        error["msg"].to_string().contains("which is the system's"),
-        "{error:#}"
+    assert_contains(
+        &node
+            .run(&weir(&node, "bridge", "ADD", &container, &config))?
+            .message(),
+        &["which is the system's"],
     );
     assert_eq!(fs::read_dir(node.root().join("etc/leases"))?.count(), 0);
     Ok(())

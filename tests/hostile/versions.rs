@@ -96,8 +96,7 @@ fn those_for_another_version_are_refused_with_what_to_do() -> Result<()> {
 /// Property: the same for a plugin that an older weir installed, and whose code is still there.
 #[test]
 fn an_installed_one_for_an_older_version_is_refused_as_well() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let file = of_version_1(&node)?;
     let before = State::of(&node)?;
     smuggle(&node, PLUGIN, &file)?;

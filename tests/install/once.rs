@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use weir_kit::assert_contains;
 
 use crate::machine::{DEFAULT, Machine, Running, default_network};
 
@@ -112,10 +113,7 @@ fn npwg_6_1_1_the_configuration_waits_for_the_default_network() -> Result<()> {
 fn npwg_6_1_without_a_default_network_no_configuration_is_written() -> Result<()> {
     let machine = Machine::create()?;
     let said = machine.fail("install --kubernetes --wait 20ms")?;
-    assert!(
-        said.contains("net.d") && said.contains("20ms (--wait)"),
-        "{said}"
-    );
+    assert_contains(&said, &["net.d", "20ms (--wait)"]);
     assert!(!machine.configuration().exists());
     Ok(())
 }
@@ -144,10 +142,7 @@ fn weir_is_not_its_own_default_network() -> Result<()> {
     let own = json!({ "cniVersion": "1.0.0", "name": "own", "type": "weir", "delegates": [] });
     machine.write_conf("50-own.conf", &own)?;
     let said = machine.fail("install --kubernetes --wait 20ms")?;
-    assert!(
-        said.contains("50-own.conf") && said.contains("of weir itself"),
-        "{said}"
-    );
+    assert_contains(&said, &["50-own.conf", "of weir itself"]);
     Ok(())
 }
 
@@ -156,10 +151,7 @@ fn a_configuration_that_comes_first_is_told_of() -> Result<()> {
     let machine = Machine::with_default_network()?;
     machine.write_conf("00-first.conflist", &default_network())?;
     let said = machine.fail("install --kubernetes")?;
-    assert!(
-        said.contains("00-first.conflist") && said.contains("--conf-name"),
-        "{said}"
-    );
+    assert_contains(&said, &["00-first.conflist", "--conf-name"]);
     assert!(!machine.configuration().exists());
     machine.install("--conf-name 00-a-weir.conflist")?;
     assert!(machine.conf_dir().join("00-a-weir.conflist").exists());
@@ -222,10 +214,7 @@ fn the_kubeconfig_may_be_one_that_is_there() -> Result<()> {
     let machine = Machine::with_default_network()?;
     fs::remove_dir_all(machine.account())?;
     let said = machine.fail("install --kubernetes")?;
-    assert!(
-        said.contains("account/token") && said.contains("--kubeconfig"),
-        "{said}"
-    );
+    assert_contains(&said, &["account/token", "--kubeconfig"]);
     machine.install("--kubeconfig /etc/kubernetes/node.conf")?;
     assert_eq!(machine.plugin()?["kubeconfig"], "/etc/kubernetes/node.conf");
     assert!(!machine.kubeconfig().exists());
@@ -271,14 +260,15 @@ fn check_tells_what_is_not_as_it_is_to_be() -> Result<()> {
     };
     let (status, said) = check(&machine)?;
     assert_eq!(status, Some(3));
-    for words in [
-        "bin/weir` is not this weir",
-        "bin/bridge` is not",
-        "weir.kubeconfig",
-        "net.d",
-    ] {
-        assert!(said.contains(words), "{words}: {said}");
-    }
+    assert_contains(
+        &said,
+        &[
+            "bin/weir` is not this weir",
+            "bin/bridge` is not",
+            "weir.kubeconfig",
+            "net.d",
+        ],
+    );
     assert!(
         machine.names("opt/cni/bin")?.is_empty(),
         "nothing is put there"

@@ -84,17 +84,31 @@ impl Node {
         weir.output().context("run weir")
     }
 
-    /// Runs weir's command line, which must exit with this status, and returns everything that it printed.
+    /// Runs weir's command line in the node's namespace, which must exit with this status. Returns what it printed on
+    /// standard output.
+    #[track_caller]
+    pub fn stdout(&self, words: &[&str], status: i32) -> Result<String> {
+        Ok(String::from_utf8(self.exited(words, status)?.stdout)?)
+    }
+
+    /// Runs it in the same way, and returns what it printed on standard error.
+    #[track_caller]
+    pub fn stderr(&self, words: &[&str], status: i32) -> Result<String> {
+        Ok(String::from_utf8(self.exited(words, status)?.stderr)?)
+    }
+
+    /// Runs it in the same way, and returns everything that it printed.
     #[track_caller]
     pub fn exits(&self, words: &[&str], status: i32) -> Result<String> {
-        let Output {
-            status: ended,
-            stdout,
-            stderr,
-        } = self.command(words)?;
-        let printed = String::from_utf8([stdout, stderr].concat())?;
-        assert_eq!(ended.code(), Some(status), "{words:?}: {printed}");
-        Ok(printed)
+        let output = self.exited(words, status)?;
+        Ok(String::from_utf8([output.stdout, output.stderr].concat())?)
+    }
+
+    #[track_caller]
+    fn exited(&self, words: &[&str], status: i32) -> Result<Output> {
+        let output = self.inside(|| self.command(words))?;
+        assert_eq!(output.status.code(), Some(status), "{words:?}: {output:?}");
+        Ok(output)
     }
 
     /// Runs it in the node's namespace, and measures its memory; see [`memory`](super::memory).

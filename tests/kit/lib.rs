@@ -17,7 +17,6 @@ pub mod kernel_peer;
 pub mod memory;
 pub mod namespace;
 pub mod node;
-mod patience;
 mod peers;
 pub mod plugin;
 pub mod probe;
@@ -25,24 +24,36 @@ pub mod state;
 pub mod throughput;
 pub mod trace;
 pub mod vm;
+mod waiting;
 
 pub use api_server::ApiServer;
 pub use guest::Grant;
 pub use namespace::Namespace;
 pub use node::{Container, Node, STANDARD};
-pub use patience::patiently;
 pub use peers::peer;
 pub use plugin::{Call, Outcome, reference, weir};
 pub use probe::Probe;
 pub use state::State;
+pub use waiting::{patiently, wait_for};
 
+use std::fmt::Debug;
 use std::path::PathBuf;
+
+use anyhow::{Result, bail};
 
 /// Checks that a text contains each of these.
 #[track_caller]
 pub fn assert_contains(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+}
+
+/// Returns the text of an error that must have come. Errors: that there was none.
+pub fn failure<T: Debug>(outcome: Result<T>) -> Result<String> {
+    match outcome {
+        Ok(value) => bail!("this should have failed: {value:?}"),
+        Err(error) => Ok(format!("{error:#}")),
     }
 }
 

@@ -64,6 +64,13 @@ impl Node {
         Ok(node)
     }
 
+    /// A new one and a container of it.
+    pub fn with_container() -> Result<(Self, Container)> {
+        let node = Self::create()?;
+        let container = node.container()?;
+        Ok((node, container))
+    }
+
     /// As `weir install` does, but for the binary, of which there is one for all nodes.
     fn install(&self) -> Result<()> {
         fs::create_dir_all(self.bin_dir())?;
@@ -112,6 +119,15 @@ impl Node {
     pub fn leases(&self, network: &str) -> PathBuf {
         let directory = self.root.path().join("var/lib/cni/networks");
         directory.join(network.replace('/', "@"))
+    }
+
+    /// Writes a network configuration where container runtimes read them, and returns its file.
+    pub fn put_network(&self, file: &str, config: &Value) -> Result<PathBuf> {
+        let directory = self.root.path().join("etc/cni/net.d");
+        fs::create_dir_all(&directory)?;
+        let file = directory.join(file);
+        fs::write(&file, config.to_string())?;
+        Ok(file)
     }
 
     /// The addresses that are taken on a network, sorted.
@@ -172,6 +188,12 @@ impl Node {
         self.inside(|| output(tool, words))
     }
 
+    /// Runs a tool several times, with each of these words.
+    pub fn tools(&self, tool: &str, runs: &[&str]) -> Result<()> {
+        runs.iter()
+            .try_for_each(|words| self.tool(tool, words).map(drop))
+    }
+
     /// Runs `act` in a thread inside the host namespace.
     pub fn inside<T: Send>(&self, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         inside(&self.namespace, act)
@@ -195,9 +217,23 @@ impl Container {
         self.inside(|| output("ip", words))
     }
 
+    /// Runs `ip` several times, with each of these words.
+    pub fn ips(&self, runs: &[&str]) -> Result<()> {
+        runs.iter().try_for_each(|words| self.ip(words).map(drop))
+    }
+
     /// Runs `ip -j` in the container and parses its output.
     pub fn ip_json(&self, words: &str) -> Result<Value> {
         parse(&self.ip(&format!("-j -d {words}"))?)
+    }
+
+    /// The names of its links, `lo` among them.
+    pub fn links(&self) -> Result<Vec<String>> {
+        let links = self.ip_json("link show")?;
+        let names = links.as_array().into_iter().flatten();
+        Ok(names
+            .filter_map(|link| link["ifname"].as_str().map(str::to_owned))
+            .collect())
     }
 
     /// Runs `act` in a thread inside the container.
@@ -219,14 +255,15 @@ fn inside<T: Send>(space: &Namespace, act: impl FnOnce() -> Result<T> + Send) ->
 }
 
 fn output(tool: &str, words: &str) -> Result<String> {
-    let mut command = Command::new(tool);
-    let output = command.args(words.split_whitespace()).output();
-    let output = output.with_context(|| format!("run `{tool}`: is it installed?"))?;
-    ensure!(
-        output.status.success(),
-        "{tool} {words}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    printed(Command::new(tool).args(words.split_whitespace()))
+}
+
+/// Runs a tool, and returns what it printed. Errors: that it is not there, or its own.
+pub(crate) fn printed(tool: &mut Command) -> Result<String> {
+    let output = tool.output();
+    let output = output.with_context(|| format!("run {tool:?}: is it installed?"))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{tool:?}: {errors}");
     Ok(String::from_utf8(output.stdout)?)
 }
 

@@ -10,6 +10,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
+use weir_kit::assert_contains;
 
 use crate::world::{PLUGIN, World};
 
@@ -57,9 +58,9 @@ fn one_that_hangs_is_killed_with_what_it_has_started() -> Result<()> {
     let said = world.fails("add")?;
     assert!(start.elapsed() >= Duration::from_millis(300));
     assert!(said.contains("waiting for the server"), "{said}");
-    assert!(
-        said.contains("it did not end within 300ms and was killed (CNI error 226)"),
-        "{said}"
+    assert_contains(
+        &said,
+        &["it did not end within 300ms and was killed (CNI error 226)"],
     );
     assert!(Started::by_probe(&world)?.is_gone());
     // What it did is unknown, so that it is called to take that back.
@@ -91,9 +92,9 @@ fn one_that_floods_is_killed() -> Result<()> {
     let world = World::listed()?;
     world.probe(json!({ "act": "flood" }))?;
     let said = world.fails("add")?;
-    assert!(
-        said.contains("it printed more than 4194304 bytes and was killed (CNI error 226)"),
-        "{said}"
+    assert_contains(
+        &said,
+        &["it printed more than 4194304 bytes and was killed (CNI error 226)"],
     );
     assert_eq!(world.commands(), ["ADD", "DEL"]);
     Ok(())

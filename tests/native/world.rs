@@ -23,8 +23,7 @@ pub struct World {
 impl World {
     /// With the probe in a directory of native plugins, not listed yet.
     pub fn create() -> Result<Self> {
-        let node = Node::create()?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
         let world = Self { node, container };
         fs::create_dir(world.native())?;
         world.put(&program("weir-native-probe"), PLUGIN)?;

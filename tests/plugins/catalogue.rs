@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use weir_kit::{Grant, Node, binary, component, weir};
+use weir_kit::{Grant, Node, assert_contains, binary, component, weir};
 
 use crate::{json, path};
 
@@ -67,9 +67,7 @@ fn another_component_over_a_pinned_name_is_shown_and_refused() -> Result<()> {
     assert_eq!(same["difference"]["asks_for_more"], json!({}));
     let text = node.command(&["plugin", "add", path(&labels)?, "--name", "mine"])?;
     let text = crate::said(&text);
-    for words in ["no more", "- conntrack: delete", "give --replace"] {
-        assert!(text.contains(words), "{words} is not in {text}");
-    }
+    assert_contains(&text, &["no more", "- conntrack: delete", "give --replace"]);
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::json;
-use weir_kit::{Grant, Node, component};
+use weir_kit::{Grant, Node, assert_contains, component};
 
 use crate::{granted, json, path, said};
 
@@ -75,13 +75,14 @@ fn a_grant_covers_it_or_is_said_not_to() -> Result<()> {
     assert_eq!(grant["not_granted"], json!(["link"]));
     assert_eq!(grant["not_asked_for"], json!(["sysctl"]));
     let text = node.weir(&["plugin", "inspect", "labels"])?;
-    for words in [
-        "asked for and not granted: link",
-        "granted and not asked for: sysctl",
-        "it is for another component",
-    ] {
-        assert!(text.contains(words), "{words} is not in {text}");
-    }
+    assert_contains(
+        &text,
+        &[
+            "asked for and not granted: link",
+            "granted and not asked for: sysctl",
+            "it is for another component",
+        ],
+    );
 
     // Grants that cannot be read hide nothing else.
     node.put_grant("labels.yaml", "kind: Nothing")?;

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use weir_kit::{Node, binary, house};
+use weir_kit::{Node, assert_contains, binary, house};
 
 use crate::{json, path, said};
 
@@ -47,12 +47,13 @@ fn a_new_project_builds_and_passes_its_own_test() -> Result<()> {
         .context("run cargo")?;
     let text = said(&output);
     assert!(output.status.success(), "{text}");
-    for test in [
-        "test tests::only_more_than_the_configuration_allows_is_changed ... ok",
-        "test it_attaches_and_leaves_nothing_behind ... ok",
-    ] {
-        assert!(text.contains(test), "{test} is not in {text}");
-    }
+    assert_contains(
+        &text,
+        &[
+            "test tests::only_more_than_the_configuration_allows_is_changed ... ok",
+            "test it_attaches_and_leaves_nothing_behind ... ok",
+        ],
+    );
 
     // And a test of it can fail: an interface that the plugin may not change.
     let grant = fs::read_to_string(project.join("grant.yaml"))?;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::{Node, binary, component};
+use weir_kit::{Node, assert_contains, binary, component};
 
 use crate::{example, path, said};
 
@@ -280,9 +280,9 @@ fn what_cannot_be_tested_is_an_error_that_says_why() -> Result<()> {
     fs::copy(&first, &second)?;
     let both = ["--grant", path(&first)?, "--grant", path(&second)?];
     let text = failure(component("labels"), &both);
-    assert!(
-        text.contains("are both grants of plugin `labels`") && text.contains("second.yaml"),
-        "{text}"
+    assert_contains(
+        &text,
+        &["are both grants of plugin `labels`", "second.yaml"],
     );
     Ok(())
 }
