@@ -520,11 +520,7 @@ fn what_cannot_be_restored_does_not_stop_del() -> Result<()> {
     assert!(!attached.backup().exists());
     let log = attached.side.node.root().join("var/log/weir/weir.log");
     let log = fs::read_to_string(log)?;
-    assert_eq!(
-        log.matches("could not give an interface").count(),
-        2,
-        "{log}"
-    );
+    assert_eq!(log.matches("cannot give an interface").count(), 2, "{log}");
     Ok(())
 }
 

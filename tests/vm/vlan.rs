@@ -208,7 +208,7 @@ fn an_add_that_fails_late_leaves_no_port() {
     let msg = error["msg"].as_str().expect("a message");
     assert_contains(
         msg,
-        &["\"cni0.7\" already has an IP address different from 10.8.0.1/24"],
+        &["`cni0.7` already has an IP address different from 10.8.0.1/24"],
     );
     assert_eq!((State::of(&node).expect("the state"), vlans(&node)), before);
     assert!(first.call("CHECK").succeeded());

@@ -163,7 +163,7 @@ fn networks(key: &str, texts: &Option<Vec<String>>) -> Result<Vec<IpNet>, Error>
     let networks = texts.map(|(index, text)| {
         let network = text.parse::<IpNet>().map_err(|_| {
             Error::invalid_config(format!(
-                "{key}[{index}]: expected a network such as \"10.0.0.0/8\", found \"{}\"",
+                "{key}[{index}]: expected a network such as `10.0.0.0/8`, found `{}`",
                 text.escape_debug()
             ))
         })?;
@@ -298,7 +298,7 @@ mod tests {
             ),
             (
                 r#"{"unshapedSubnets": ["10.0.0.0/8", "hello"]}"#,
-                "unshapedSubnets[1]: expected a network such as \"10.0.0.0/8\", found \"hello\"",
+                "unshapedSubnets[1]: expected a network such as `10.0.0.0/8`, found `hello`",
             ),
             (
                 r#"{"shapedSubnets": ["10.0.0.0"]}"#,

@@ -115,7 +115,7 @@ impl Config {
             Ok(())
         } else {
             Err(Error::invalid_config(format!(
-                "iptablesAdminChainName: \"{}\" cannot be the administrator's chain: expected a letter \
+                "iptablesAdminChainName: `{}` cannot be the administrator's chain: expected a letter \
                  and at most 30 letters, digits, dots, dashes and underscores, other than {}",
                 name.escape_debug(),
                 OWN_CHAINS.join(" and ")

@@ -147,7 +147,7 @@ impl Config {
     pub fn range_sets(&self) -> Result<Vec<RangeSet>, Error> {
         let given = self.given_sets();
         if given.is_empty() {
-            let msg = "ipam: no IP ranges specified: give \"subnet\" or \"ranges\"";
+            let msg = "ipam: no IP ranges specified: give `subnet` or `ranges`";
             return Err(Error::invalid_config(msg));
         }
         let sets = given.iter().map(GivenSet::build);
@@ -205,7 +205,7 @@ impl Ipam {
 impl RangeKeys {
     /// The range, checked and with its defaults filled in.
     pub fn range(&self) -> Result<Range, String> {
-        let subnet = self.subnet.ok_or("key \"subnet\" is missing")?;
+        let subnet = self.subnet.ok_or("key `subnet` is missing")?;
         Range::new(subnet, self.range_start, self.range_end, self.gateway)
     }
 }
@@ -215,7 +215,7 @@ fn network<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpNet>, 
     let Some(text) = Option::<String>::deserialize(deserializer)? else {
         return Ok(None);
     };
-    let expected = "expected a subnet such as \"10.1.0.0/16\"";
+    let expected = "expected a subnet such as `10.1.0.0/16`";
     text.parse()
         .map(Some)
         .map_err(|_| de::Error::custom(expected))
@@ -266,7 +266,7 @@ mod tests {
     fn faults_name_their_key() {
         assert_eq!(
             fault(r#"{"ipam": {}}"#),
-            "ipam: no IP ranges specified: give \"subnet\" or \"ranges\""
+            "ipam: no IP ranges specified: give `subnet` or `ranges`"
         );
         assert_eq!(
             fault(r#"{"ipam": {"ranges": [[{"subnet": "10.0.0.0/24"}], []]}}"#),
@@ -276,7 +276,7 @@ mod tests {
             fault(
                 r#"{"ipam": {"ranges": [[{"subnet": "10.0.0.0/24"}, {"gateway": "10.0.0.1"}]]}}"#
             ),
-            "ipam.ranges[0][1]: key \"subnet\" is missing"
+            "ipam.ranges[0][1]: key `subnet` is missing"
         );
         assert_eq!(
             fault(r#"{"ipam": {"subnet": "10.0.0.0/31"}}"#),

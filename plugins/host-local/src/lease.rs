@@ -46,7 +46,7 @@ impl Owner {
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (container_id, ifname) = (&self.container_id, &self.ifname);
-        write!(f, "interface \"{ifname}\" of container \"{container_id}\"")
+        write!(f, "interface `{ifname}` of container `{container_id}`")
     }
 }
 

@@ -33,7 +33,7 @@ impl Config {
             Ok(())
         } else {
             Err(Error::invalid_config(
-                "ipam: key \"type\" is missing: a point-to-point link needs addresses",
+                "ipam: key `type` is missing: a point-to-point link needs addresses",
             ))
         }
     }

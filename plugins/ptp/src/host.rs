@@ -61,10 +61,7 @@ pub fn configure(link: &Link, ends: &[Ends]) -> Result<(), Error> {
         };
         address::add(Namespace::Host, link, new)
             .or_exists()
-            .context(format!(
-                "could not add address {gateway} to \"{}\"",
-                link.name
-            ))?;
+            .context(format!("cannot add address {gateway} to `{}`", link.name))?;
         let route = Route {
             link: Some(link.into()),
             scope: Some(HOST_SCOPE),

@@ -71,8 +71,8 @@ fn parse(path: &str, text: &str) -> Result<IpNet, Error> {
     text.trim().parse().map_err(|_| {
         let text = text.escape_debug();
         Error::invalid_config(format!(
-            "{path}: expected an address with its prefix length, such as \"10.1.0.5/24\", found \
-             \"{text}\""
+            "{path}: expected an address with its prefix length, such as `10.1.0.5/24`, found \
+             `{text}`"
         ))
     })
 }
@@ -83,7 +83,7 @@ fn subnet(ip: RequestedAddress) -> Result<IpNet, Error> {
     match net {
         Some(Ok(net)) => Ok(net),
         _ => Err(Error::invalid_environment(format!(
-            "CNI_ARGS: IP: expected an address with its prefix length, found \"{}\"",
+            "CNI_ARGS: IP: expected an address with its prefix length, found `{}`",
             ip.address
         ))),
     }

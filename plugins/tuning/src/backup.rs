@@ -23,7 +23,7 @@ pub fn save(request: &Request<Config>, before: &Attributes) -> Result<(), Error>
         store.put(&key, &to_json(&all))?;
         store.commit()
     };
-    write().context(format!("dataDir: could not save \"{key}\""))
+    write().context(format!("dataDir: cannot save `{key}`"))
 }
 
 /// What the interface had; none where ADD has saved nothing.
@@ -35,7 +35,7 @@ pub fn load(request: &Request<Config>) -> Result<Option<Attributes>, Error> {
             log::warn("there can be no backup in this place", &fields);
             None
         }
-        read => read.context(format!("dataDir: could not read \"{key}\""))?,
+        read => read.context(format!("dataDir: cannot read `{key}`"))?,
     };
     Ok(text.map(|text| parse(&text).unwrap_or_else(|error| garbled(&key, &error))))
 }
@@ -60,7 +60,7 @@ pub fn remove(request: &Request<Config>) -> Result<(), Error> {
         store.delete(&key)?;
         store.commit()
     };
-    remove().context(format!("dataDir: could not remove \"{key}\""))
+    remove().context(format!("dataDir: cannot remove `{key}`"))
 }
 
 fn open(request: &Request<Config>, access: Access) -> Result<Store, OperationError> {

@@ -17,7 +17,7 @@ pub fn wrong(what: impl Display) -> Error {
 
 /// The previous result. Errors: code 7 when the request has none.
 pub fn previous<C>(request: &Request<C>) -> Result<&AddResult, Error> {
-    let missing = "CHECK needs the result of ADD: key \"prevResult\" is missing";
+    let missing = "CHECK needs the result of ADD: key `prevResult` is missing";
     let previous = request.previous.as_ref();
     previous.ok_or_else(|| Error::invalid_config(missing))
 }
@@ -26,12 +26,12 @@ pub fn previous<C>(request: &Request<C>) -> Result<&AddResult, Error> {
 pub fn interface(interface: &Interface, namespace: Namespace, kind: &str) -> Result<Link, Error> {
     let name = interface.name.as_str();
     let found = link::get(namespace, name).found();
-    let link = found.context(format!("could not read interface \"{name}\""))?;
-    let link = link.ok_or_else(|| wrong(format!("interface \"{name}\" does not exist")))?;
+    let link = found.context(format!("cannot read interface `{name}`"))?;
+    let link = link.ok_or_else(|| wrong(format!("interface `{name}` does not exist")))?;
     if link.kind != kind {
         let found = &link.kind;
         return Err(wrong(format!(
-            "interface \"{name}\": expected a {kind}, found a {found}"
+            "interface `{name}`: expected a {kind}, found a {found}"
         )));
     }
     mac(interface, &link)?;
@@ -49,7 +49,7 @@ pub fn container_interface<C>(
     let found = previous.interfaces.iter().find(is_container);
     let found = found.ok_or_else(|| {
         wrong(format!(
-            "prevResult: \"{ifname}\" in sandbox {sandbox} is not in interfaces"
+            "prevResult: `{ifname}` in sandbox {sandbox} is not in interfaces"
         ))
     })?;
     interface(found, Namespace::Container, kind)
@@ -65,7 +65,7 @@ pub fn mac(interface: &Interface, link: &Link) -> Result<(), Error> {
     } else {
         let name = &interface.name;
         Err(wrong(format!(
-            "interface \"{name}\": expected MAC {expected}, found {found}"
+            "interface `{name}`: expected MAC {expected}, found {found}"
         )))
     }
 }
@@ -76,12 +76,12 @@ pub fn addresses(ifname: &str, ips: &[IpConfig]) -> Result<(), Error> {
         return Ok(());
     }
     let present = address::list(Namespace::Container, ifname, None)
-        .context(format!("could not list the addresses of \"{ifname}\""))?;
+        .context(format!("cannot list the addresses of `{ifname}`"))?;
     for ip in ips {
         if !present.iter().any(|address| address.address == ip.address) {
             let address = ip.address;
             return Err(wrong(format!(
-                "interface \"{ifname}\": address {address} is missing"
+                "interface `{ifname}`: address {address} is missing"
             )));
         }
     }
@@ -94,7 +94,7 @@ pub fn routes(previous: &AddResult) -> Result<(), Error> {
         return Ok(());
     }
     let present = route::list(Namespace::Container, Filter::default())
-        .context("could not list the container's routes")?;
+        .context("cannot list the container's routes")?;
     for ip in &previous.ips {
         let subnet = ip.address.trunc();
         if !has_route(&present, subnet, |_| true) {

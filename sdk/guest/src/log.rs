@@ -2,7 +2,7 @@
 //! itself.
 //!
 //! ```no_run
-//! weir_sdk::log::warn("could not announce addresses", &[("link", "eth0")]);
+//! weir_sdk::log::warn("cannot announce addresses", &[("link", "eth0")]);
 //! ```
 
 use crate::bindings::weir::cni::log as raw;

@@ -102,7 +102,7 @@ impl de::Error for Fault {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Fault::custom(format_args!("key \"{field}\" is missing"))
+        Fault::custom(format_args!("key `{field}` is missing"))
     }
 }
 
@@ -369,7 +369,7 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
                 .clone()
                 .deserialize_enum(name, variants, visitor)
                 .map_err(|error| self.refused(de::Error::custom(error))),
-            _ => Err(self.not(format_args!("\"{}\"", variants.join("\" or \"")))),
+            _ => Err(self.not(format_args!("`{}`", variants.join("` or `")))),
         }
     }
 

@@ -47,7 +47,7 @@ pub(super) fn unknown(key: &str, fields: &[&str]) -> String {
     let mut message = "unknown key".to_owned();
     // Writing to a string does not fail.
     let _ = match nearest(key, fields) {
-        Some(field) => write!(message, "; did you mean \"{field}\"?"),
+        Some(field) => write!(message, "; did you mean `{field}`?"),
         None if fields.is_empty() => Ok(()),
         None => write!(message, "; the keys are {}", fields.join(", ")),
     };

@@ -94,9 +94,9 @@ pub fn adding(route: &Route, ifname: &str) -> String {
     let destination = route.destination;
     match route.gateway {
         Some(gateway) => {
-            format!("could not add route {destination} via {gateway} over \"{ifname}\"")
+            format!("cannot add route {destination} via {gateway} over `{ifname}`")
         }
-        None => format!("could not add route {destination} over \"{ifname}\""),
+        None => format!("cannot add route {destination} over `{ifname}`"),
     }
 }
 
