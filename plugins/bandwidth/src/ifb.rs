@@ -38,11 +38,11 @@ pub fn create<C>(request: &Request<C>, host: &Link) -> Result<Link, Error> {
         match created {
             // The container's, for another interface.
             Err(error) if error.code == ErrorCode::Exists => {}
-            created => return created.context(format!("could not create \"{name}\"")),
+            created => return created.context(format!("cannot create `{name}`")),
         }
     }
     let [first, second] = names;
-    let msg = format!("could not create an ifb: \"{first}\" and \"{second}\" exist already");
+    let msg = format!("cannot create an ifb: `{first}` and `{second}` exist already");
     Err(Error::new(codes::EXISTS, msg))
 }
 
@@ -69,7 +69,7 @@ pub fn find<C>(request: &Request<C>) -> Result<Vec<Link>, Error> {
     let names = names(&request.network, &request.container_id, &request.ifname);
     let found = names.map(|name| get(&name));
     let found: Result<Vec<Option<Link>>, OperationError> = found.into_iter().collect();
-    let found = found.context("could not look for the container's ifb")?;
+    let found = found.context("cannot look for the container's ifb")?;
     let found = found.into_iter().flatten().collect();
     Ok(of_attachment(found, &Owner::of(request)))
 }
@@ -111,22 +111,22 @@ pub fn check<C>(request: &Request<C>, previous: &AddResult, host: &Link) -> Resu
     match ifb.up {
         true if ifb.mtu == host.mtu => Ok(ifb),
         true => Err(wrong(format!(
-            "interface \"{name}\": expected MTU {}, found {}",
+            "interface `{name}`: expected MTU {}, found {}",
             host.mtu, ifb.mtu
         ))),
-        false => Err(wrong(format!("interface \"{name}\" is down"))),
+        false => Err(wrong(format!("interface `{name}` is down"))),
     }
 }
 
 /// Removes ifbs, which are some of the host's.
 pub fn remove<'a>(ifbs: impl IntoIterator<Item = &'a Link>) -> Result<(), Error> {
-    link::delete_all(Namespace::Host, ifbs).context("could not delete the ifbs")
+    link::delete_all(Namespace::Host, ifbs).context("cannot delete the ifbs")
 }
 
 /// Removes the ifbs of attachments that are not valid. One without an owner stays: whose it is only
 /// the reference plugin's DEL knows.
 pub fn retain<C>(request: &GcRequest<C>) -> Result<(), Error> {
-    let all = link::list(Namespace::Host, Some(KIND), None).context("could not list ifbs")?;
+    let all = link::list(Namespace::Host, Some(KIND), None).context("cannot list ifbs")?;
     let valid = Valid::of(request);
     remove(all.iter().filter(|link| valid.is_garbage(&link.alias)))
 }
@@ -165,7 +165,7 @@ mod tests {
             name: name.to_owned(),
             alternative_names: Vec::new(),
             kind: KIND.to_owned(),
-            mac: None,
+            mac: Vec::new(),
             mtu: 1500,
             txqlen: 1000,
             up: true,

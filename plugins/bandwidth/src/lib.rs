@@ -35,12 +35,6 @@ pub struct Bandwidth;
 impl Plugin for Bandwidth {
     type Config = Config;
     const NAME: &'static str = "bandwidth";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str = "limits the bandwidth of a container's interface";
-
-    fn validate(config: &Config) -> Result<(), Error> {
-        config.shaping().map(drop)
-    }
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let shaping = request.config.shaping()?;
@@ -77,6 +71,10 @@ impl Plugin for Bandwidth {
 
     fn gc(request: GcRequest<Config>) -> Result<(), Error> {
         ifb::retain(&request)
+    }
+
+    fn validate(config: &Config) -> Result<(), Error> {
+        config.shaping().map(drop)
     }
 }
 

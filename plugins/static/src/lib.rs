@@ -17,8 +17,6 @@ pub struct Static;
 impl Plugin for Static {
     type Config = Config;
     const NAME: &'static str = "static";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str = "assigns the addresses that are configured or asked for";
     const WORLD: World = World::IpamPlugin;
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {

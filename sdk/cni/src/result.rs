@@ -57,7 +57,7 @@ pub struct IpConfig {
 }
 
 /// One route of an attachment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Route {
     /// The destination.
     pub dst: IpNet,
@@ -82,11 +82,7 @@ impl Route {
         Route {
             dst,
             gw,
-            mtu: None,
-            advmss: None,
-            priority: None,
-            table: None,
-            scope: None,
+            ..Route::default()
         }
     }
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipnet::IpNet;
 
 use crate::bindings::weir::cni::address as raw;
-use crate::{IpFamily, LinkReference, Namespace, OperationError};
+use crate::{IpFamily, LinkReference, Namespace, Result};
 
 /// An address of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl From<raw::Address> for Address {
 }
 
 /// An address to add.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NewAddress {
     /// The address with its prefix length.
     pub address: IpNet,
@@ -54,10 +54,7 @@ impl NewAddress {
     pub fn new(address: IpNet) -> Self {
         NewAddress {
             address,
-            peer: None,
-            broadcast: None,
-            no_duplicate_detection: false,
-            no_prefix_route: false,
+            ..NewAddress::default()
         }
     }
 
@@ -94,16 +91,12 @@ pub fn add(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     address: NewAddress,
-) -> Result<(), OperationError> {
+) -> Result<()> {
     Ok(raw::add(namespace, &link.into(), address.into())?)
 }
 
 /// Removes an address. Errors: `not-found`.
-pub fn delete(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    address: IpNet,
-) -> Result<(), OperationError> {
+pub fn delete(namespace: Namespace, link: impl Into<LinkReference>, address: IpNet) -> Result<()> {
     Ok(raw::delete(namespace, &link.into(), address.into())?)
 }
 
@@ -112,18 +105,14 @@ pub fn list(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     family: Option<IpFamily>,
-) -> Result<Vec<Address>, OperationError> {
+) -> Result<Vec<Address>> {
     let addresses = raw::list(namespace, &link.into(), family)?;
     Ok(addresses.into_iter().map(Address::from).collect())
 }
 
 /// Waits until no IPv6 address of the link is tentative, at most `timeout` milliseconds. Errors:
 /// `exists` when an address turned out to be taken, `timed-out`.
-pub fn settle(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    timeout: u32,
-) -> Result<(), OperationError> {
+pub fn settle(namespace: Namespace, link: impl Into<LinkReference>, timeout: u32) -> Result<()> {
     Ok(raw::settle(namespace, &link.into(), timeout)?)
 }
 

@@ -15,7 +15,7 @@
 use std::net::IpAddr;
 
 use crate::bindings::weir::cni::conntrack as raw;
-use crate::{IpFamily, Namespace, OperationError};
+use crate::{IpFamily, Namespace, Result};
 
 /// The number of TCP.
 pub const TCP: u8 = 6;
@@ -77,7 +77,7 @@ impl Filter {
 }
 
 /// Deletes the entries that pass the filter. It costs one walk through the table, however few they are. Errors: `invalid`, `unsupported`.
-pub fn delete(namespace: Namespace, filter: Filter) -> Result<(), OperationError> {
+pub fn delete(namespace: Namespace, filter: Filter) -> Result<()> {
     let filter = raw::Filter {
         family: filter.family,
         protocol: filter.protocol,

@@ -7,6 +7,9 @@ use weir_cni::Error;
 use crate::bindings::weir::cni::types as raw;
 use crate::{ErrorCode, codes};
 
+/// What an operation returns.
+pub type Result<T, E = OperationError> = std::result::Result<T, E>;
+
 /// Why an operation failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperationError {
@@ -96,13 +99,13 @@ mod tests {
     fn failed(code: ErrorCode) -> Result<(), OperationError> {
         Err(OperationError {
             code,
-            message: "link \"eth0\" in host: no such link".to_owned(),
+            message: "link `eth0` in host: no such link".to_owned(),
             errno: Some(19),
         })
     }
 
     fn in_a_plugin() -> Result<(), Error> {
-        failed(ErrorCode::NotFound).context("could not set \"eth0\" up")?;
+        failed(ErrorCode::NotFound).context("cannot set `eth0` up")?;
         Ok(())
     }
 
@@ -112,7 +115,7 @@ mod tests {
         assert_eq!(error.code, codes::NOT_FOUND);
         assert_eq!(
             error.msg,
-            "could not set \"eth0\" up: link \"eth0\" in host: no such link"
+            "cannot set `eth0` up: link `eth0` in host: no such link"
         );
     }
 

@@ -27,8 +27,6 @@
 //! impl Plugin for Upper {
 //!     type Config = Config;
 //!     const NAME: &'static str = "upper";
-//!     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-//!     const DESCRIPTION: &'static str = "sets an interface of the container up";
 //!
 //!     fn add(request: Request<Config>) -> Result<AddResult, Error> {
 //!         let device = request.config.device.as_str();
@@ -97,8 +95,8 @@ pub mod traffic;
 pub mod veth;
 
 pub use bindings::weir::cni::types::{ErrorCode, IpFamily, LinkReference, Namespace};
-pub use error::{Context, OperationError, Outcome};
-pub use plugin::{Component, Plugin, World};
+pub use error::{Context, OperationError, Outcome, Result};
+pub use plugin::{Component, Package, Plugin, World};
 pub use request::{GcRequest, Request, StatusRequest};
 
 pub use ipnet::{self, IpNet, Ipv4Net, Ipv6Net};
@@ -107,12 +105,17 @@ pub use weir_cni::{
     self as cni, AddResult, Args, Attachment, Code, Dns, Error, Interface, IpConfig, Mac, Route,
 };
 
-/// Makes a type that implements [`Plugin`] the component's exports.
+/// Makes a type that implements [`Plugin`] the component's exports. Its version and its description are those of the
+/// package that calls this.
 ///
-/// Compiles to nothing on native targets, so that the plugin's pure parts can be tested there.
+/// Exports nothing on native targets, so that the plugin's pure parts can be tested there.
 #[macro_export]
 macro_rules! export {
     ($plugin:ty) => {
+        impl $crate::Package for $plugin {
+            const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+            const DESCRIPTION: &'static str = env!("CARGO_PKG_DESCRIPTION");
+        }
         #[cfg(target_family = "wasm")]
         type __WeirComponent = $crate::Component<$plugin>;
         #[cfg(target_family = "wasm")]

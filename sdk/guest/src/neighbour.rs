@@ -6,7 +6,7 @@ use weir_cni::Mac;
 
 use crate::bindings::weir::cni::neighbour as raw;
 use crate::convert::{mac, mac_bytes};
-use crate::{IpFamily, LinkReference, Namespace, OperationError};
+use crate::{IpFamily, LinkReference, Namespace, Result};
 
 pub use raw::State;
 
@@ -36,11 +36,7 @@ impl Neighbour {
 }
 
 /// Adds or replaces an entry. Errors: `not-found`, `invalid`.
-pub fn add(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    entry: Neighbour,
-) -> Result<(), OperationError> {
+pub fn add(namespace: Namespace, link: impl Into<LinkReference>, entry: Neighbour) -> Result<()> {
     let entry = raw::Neighbour {
         address: entry.address.into(),
         mac: entry.mac.map(mac_bytes),
@@ -51,11 +47,7 @@ pub fn add(
 }
 
 /// Removes an entry. Errors: `not-found`.
-pub fn delete(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    address: IpAddr,
-) -> Result<(), OperationError> {
+pub fn delete(namespace: Namespace, link: impl Into<LinkReference>, address: IpAddr) -> Result<()> {
     Ok(raw::delete(namespace, &link.into(), address.into())?)
 }
 
@@ -64,7 +56,7 @@ pub fn list(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     family: Option<IpFamily>,
-) -> Result<Vec<Neighbour>, OperationError> {
+) -> Result<Vec<Neighbour>> {
     let entries = raw::list(namespace, &link.into(), family)?;
     let typed = |entry: raw::Neighbour| Neighbour {
         address: entry.address.into(),
@@ -82,7 +74,7 @@ pub fn announce(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     addresses: impl IntoIterator<Item = IpAddr>,
-) -> Result<(), OperationError> {
+) -> Result<()> {
     let addresses: Vec<_> = addresses.into_iter().map(Into::into).collect();
     Ok(raw::announce(namespace, &link.into(), &addresses)?)
 }

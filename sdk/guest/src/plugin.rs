@@ -31,10 +31,6 @@ pub trait Plugin {
 
     /// The plugin's name, as `type` in a configuration.
     const NAME: &'static str;
-    /// Its semantic version.
-    const VERSION: &'static str;
-    /// What it does, in one sentence.
-    const DESCRIPTION: &'static str;
 
     /// Its world. An IPAM plugin is given the whole configuration of the plugin that runs it, so that
     /// only the keys inside of `ipam` are its own. It must call no capability that `ipam-plugin` lacks:
@@ -71,6 +67,14 @@ pub trait Plugin {
     }
 }
 
+/// The package of a plugin, which [`export!`](crate::export) implements from its `Cargo.toml`.
+pub trait Package {
+    /// The version.
+    const VERSION: &'static str;
+    /// What the plugin does, in one sentence.
+    const DESCRIPTION: &'static str;
+}
+
 /// The component that a plugin becomes; see [`export!`](crate::export).
 pub struct Component<P>(PhantomData<P>);
 
@@ -99,7 +103,7 @@ impl<P: Plugin> Component<P> {
     }
 }
 
-impl<P: Plugin> Guest for Component<P> {
+impl<P: Plugin + Package> Guest for Component<P> {
     fn add(request: raw::Request) -> Result<raw::AttachmentResult, raw::Failure> {
         panic::log();
         let request = Request::read(request, Self::TELLING)?;
@@ -161,12 +165,10 @@ mod tests {
         }
     }
 
-    /// Hands its configuration on as the name of an interface.
+    /// Passes its configuration on as the name of an interface.
     impl Plugin for Echo {
         type Config = Config;
         const NAME: &'static str = "echo";
-        const VERSION: &'static str = "1.2.3";
-        const DESCRIPTION: &'static str = "hands its configuration on";
 
         fn validate(config: &Config) -> Result<(), Error> {
             match config.mtu {
@@ -191,6 +193,11 @@ mod tests {
         fn check(_: Request<Config>) -> Result<(), Error> {
             Ok(())
         }
+    }
+
+    impl Package for Echo {
+        const VERSION: &'static str = "1.2.3";
+        const DESCRIPTION: &'static str = "passes its configuration on";
     }
 
     fn request(config: &str) -> raw::Request {

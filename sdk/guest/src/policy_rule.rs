@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 
 use crate::bindings::weir::cni::policy_rule as raw;
-use crate::{IpFamily, Namespace, OperationError};
+use crate::{IpFamily, Namespace, Result};
 
 /// A policy routing rule: which packets look a table up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,17 +78,17 @@ impl From<raw::Rule> for Rule {
 }
 
 /// Adds a rule. Errors: `exists`, `invalid`.
-pub fn add(namespace: Namespace, rule: Rule) -> Result<(), OperationError> {
+pub fn add(namespace: Namespace, rule: Rule) -> Result<()> {
     Ok(raw::add(namespace, &rule.into())?)
 }
 
 /// Removes the rule that has these selectors. Errors: `not-found`.
-pub fn delete(namespace: Namespace, rule: Rule) -> Result<(), OperationError> {
+pub fn delete(namespace: Namespace, rule: Rule) -> Result<()> {
     Ok(raw::delete(namespace, &rule.into())?)
 }
 
 /// Rules of one family or of both.
-pub fn list(namespace: Namespace, family: Option<IpFamily>) -> Result<Vec<Rule>, OperationError> {
+pub fn list(namespace: Namespace, family: Option<IpFamily>) -> Result<Vec<Rule>> {
     let rules = raw::list(namespace, family)?;
     Ok(rules.into_iter().map(Rule::from).collect())
 }

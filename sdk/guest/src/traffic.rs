@@ -17,7 +17,7 @@
 use ipnet::IpNet;
 
 use crate::bindings::weir::cni::traffic as raw;
-use crate::{LinkReference, Namespace, OperationError};
+use crate::{LinkReference, Namespace, Result};
 
 pub use raw::{Action, Class, Discipline, Handle, Qdisc, TokenBucket};
 
@@ -38,20 +38,20 @@ pub const fn handle(major: u16, minor: u16) -> Handle {
 impl Qdisc {
     /// A token bucket filter at the root, with the handle `1:`.
     pub fn tbf(bucket: TokenBucket) -> Self {
-        Qdisc {
-            handle: handle(1, 0),
-            parent: ROOT,
-            discipline: Discipline::Tbf(bucket),
-        }
+        Qdisc::root(Discipline::Tbf(bucket))
     }
 
     /// A hierarchy token bucket at the root, with the handle `1:`, and the minor number of the class
     /// for what no filter puts into one.
     pub fn htb(default: u16) -> Self {
+        Qdisc::root(Discipline::Htb(default.into()))
+    }
+
+    fn root(discipline: Discipline) -> Self {
         Qdisc {
             handle: handle(1, 0),
             parent: ROOT,
-            discipline: Discipline::Htb(default.into()),
+            discipline,
         }
     }
 
@@ -124,23 +124,21 @@ pub struct Filter {
 impl Filter {
     /// Sends every packet out of another link.
     pub fn redirect(parent: Handle, target: impl Into<LinkReference>) -> Self {
+        Filter::all(parent, Action::Redirect(target.into()))
+    }
+
+    /// Puts every packet into a class of the discipline with the same major number.
+    pub fn classify(class: Handle) -> Self {
+        Filter::all(class & 0xffff_0000, Action::Classify(class))
+    }
+
+    fn all(parent: Handle, action: Action) -> Self {
         Filter {
             parent,
             priority: 0,
             source: None,
             destination: None,
-            action: Action::Redirect(target.into()),
-        }
-    }
-
-    /// Puts every packet into a class of the discipline with the same major number.
-    pub fn classify(class: Handle) -> Self {
-        Filter {
-            parent: class & 0xffff_0000,
-            priority: 0,
-            source: None,
-            destination: None,
-            action: Action::Classify(class),
+            action,
         }
     }
 }
@@ -170,11 +168,7 @@ impl From<raw::Filter> for Filter {
 }
 
 /// Adds a queueing discipline. Errors: `exists`, `not-found`, `unsupported`, `invalid`.
-pub fn add_qdisc(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    qdisc: Qdisc,
-) -> Result<(), OperationError> {
+pub fn add_qdisc(namespace: Namespace, link: impl Into<LinkReference>, qdisc: Qdisc) -> Result<()> {
     Ok(raw::add_qdisc(namespace, &link.into(), &qdisc)?)
 }
 
@@ -184,33 +178,23 @@ pub fn delete_qdisc(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     parent: Handle,
-) -> Result<(), OperationError> {
+) -> Result<()> {
     Ok(raw::delete_qdisc(namespace, &link.into(), parent)?)
 }
 
 /// The queueing disciplines of a link: at the root, at the ingress hook and in classes. Errors:
 /// `not-found` for the link.
-pub fn list_qdiscs(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-) -> Result<Vec<Qdisc>, OperationError> {
+pub fn list_qdiscs(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Vec<Qdisc>> {
     Ok(raw::list_qdiscs(namespace, &link.into())?)
 }
 
 /// Adds a class. Errors: `exists`, `not-found`, `invalid`.
-pub fn add_class(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    class: Class,
-) -> Result<(), OperationError> {
+pub fn add_class(namespace: Namespace, link: impl Into<LinkReference>, class: Class) -> Result<()> {
     Ok(raw::add_class(namespace, &link.into(), class)?)
 }
 
 /// The classes of a link's `htb` disciplines.
-pub fn list_classes(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-) -> Result<Vec<Class>, OperationError> {
+pub fn list_classes(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Vec<Class>> {
     Ok(raw::list_classes(namespace, &link.into())?)
 }
 
@@ -219,7 +203,7 @@ pub fn add_filter(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     filter: Filter,
-) -> Result<(), OperationError> {
+) -> Result<()> {
     Ok(raw::add_filter(namespace, &link.into(), &filter.into())?)
 }
 
@@ -229,7 +213,7 @@ pub fn list_filters(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     parent: Handle,
-) -> Result<Vec<Filter>, OperationError> {
+) -> Result<Vec<Filter>> {
     let filters = raw::list_filters(namespace, &link.into(), parent)?;
     Ok(filters.into_iter().map(Filter::from).collect())
 }

@@ -28,7 +28,7 @@ use weir_cni::Mac;
 use crate::bindings::weir::cni::firewall as raw;
 use crate::convert::mac_bytes;
 use crate::owner::Owner;
-use crate::{IpFamily, Namespace, OperationError};
+use crate::{IpFamily, Namespace, Result};
 
 pub use raw::{
     BaseChain, Chain, ChainType, Command, Comparison, Condition, Containment, DataType, Element,
@@ -352,30 +352,22 @@ impl Elements {
 
 /// Carries out all commands as one transaction. Errors: `exists`, `not-found`, `busy`, `invalid`,
 /// `unsupported`.
-pub fn apply(
-    namespace: Namespace,
-    family: Family,
-    commands: &[Command],
-) -> Result<(), OperationError> {
+pub fn apply(namespace: Namespace, family: Family, commands: &[Command]) -> Result<()> {
     Ok(raw::apply(namespace, family, commands)?)
 }
 
 /// The chains of the plugin's table; empty when there is no table.
-pub fn list_chains(namespace: Namespace, family: Family) -> Result<Vec<Chain>, OperationError> {
+pub fn list_chains(namespace: Namespace, family: Family) -> Result<Vec<Chain>> {
     Ok(raw::list_chains(namespace, family)?)
 }
 
 /// The names of the sets and maps of the plugin's table; empty when there is no table.
-pub fn list_sets(namespace: Namespace, family: Family) -> Result<Vec<String>, OperationError> {
+pub fn list_sets(namespace: Namespace, family: Family) -> Result<Vec<String>> {
     Ok(raw::list_sets(namespace, family)?)
 }
 
 /// The handles and comments of the rules of one chain, in order. Errors: `not-found`.
-pub fn list_rules(
-    namespace: Namespace,
-    family: Family,
-    chain: &str,
-) -> Result<Vec<Rule>, OperationError> {
+pub fn list_rules(namespace: Namespace, family: Family, chain: &str) -> Result<Vec<Rule>> {
     Ok(raw::list_rules(namespace, family, chain)?)
 }
 
@@ -385,21 +377,17 @@ pub fn get_element(
     family: Family,
     set: &str,
     key: &[Value],
-) -> Result<Option<Element>, OperationError> {
+) -> Result<Option<Element>> {
     Ok(raw::get_element(namespace, family, set, key)?)
 }
 
 /// All elements of a set. Errors: `not-found`.
-pub fn list_elements(
-    namespace: Namespace,
-    family: Family,
-    set: &str,
-) -> Result<Vec<Element>, OperationError> {
+pub fn list_elements(namespace: Namespace, family: Family, set: &str) -> Result<Vec<Element>> {
     Ok(raw::list_elements(namespace, family, set)?)
 }
 
 /// Removes what the plugin of this name in the reference set made for this attachment, and returns how many rules and
 /// chains they were. Errors: `unsupported`, `busy`.
-pub fn remove_reference_rules() -> Result<u32, OperationError> {
+pub fn remove_reference_rules() -> Result<u32> {
     Ok(raw::remove_reference_rules()?)
 }

@@ -7,13 +7,13 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::bindings::weir::cni::route as raw;
-use crate::{IpFamily, LinkReference, Namespace, OperationError};
+use crate::{IpFamily, LinkReference, Namespace, Result};
 
 pub use of_result::{add_defaults, adding, of_result};
 pub use raw::RouteKind;
 
-/// A route.
-#[derive(Clone, Debug)]
+/// A route. The default value is a unicast route to `0.0.0.0/0` with nothing else.
+#[derive(Clone, Debug, Default)]
 pub struct Route {
     /// `0.0.0.0/0` and `::/0` are default routes.
     pub destination: IpNet,
@@ -48,19 +48,15 @@ impl Route {
     pub fn new(destination: IpNet) -> Self {
         Route {
             destination,
-            gateway: None,
-            link: None,
-            source: None,
-            table: None,
-            scope: None,
-            priority: None,
-            mtu: None,
-            advmss: None,
-            protocol: None,
-            kind: RouteKind::Unicast,
-            on_link: false,
-            next_hops: Vec::new(),
+            ..Route::default()
         }
+    }
+}
+
+#[expect(clippy::derivable_impls, reason = "a generated type cannot derive")]
+impl Default for RouteKind {
+    fn default() -> Self {
+        RouteKind::Unicast
     }
 }
 
@@ -156,22 +152,22 @@ impl From<raw::Route> for Route {
 
 /// Adds a route; in the container beside those that other attachments have to the same destination.
 /// Errors: `exists`, `not-found`, `invalid` with the kernel's reason.
-pub fn add(namespace: Namespace, route: Route) -> Result<(), OperationError> {
+pub fn add(namespace: Namespace, route: Route) -> Result<()> {
     Ok(raw::add(namespace, &route.into())?)
 }
 
 /// Adds a route in place of one with the same destination, table and priority.
-pub fn replace(namespace: Namespace, route: Route) -> Result<(), OperationError> {
+pub fn replace(namespace: Namespace, route: Route) -> Result<()> {
     Ok(raw::replace(namespace, &route.into())?)
 }
 
 /// Removes a route. Errors: `not-found`.
-pub fn delete(namespace: Namespace, route: Route) -> Result<(), OperationError> {
+pub fn delete(namespace: Namespace, route: Route) -> Result<()> {
     Ok(raw::delete(namespace, &route.into())?)
 }
 
 /// Routes that pass the filter. In `host` a filter without table and link reads the main table.
-pub fn list(namespace: Namespace, filter: Filter) -> Result<Vec<Route>, OperationError> {
+pub fn list(namespace: Namespace, filter: Filter) -> Result<Vec<Route>> {
     let filter = raw::Filter {
         family: filter.family,
         destination: filter.destination.map(Into::into),
@@ -184,6 +180,6 @@ pub fn list(namespace: Namespace, filter: Filter) -> Result<Vec<Route>, Operatio
 }
 
 /// The route that the kernel would take. Errors: `not-found`.
-pub fn get(namespace: Namespace, to: IpAddr) -> Result<Route, OperationError> {
+pub fn get(namespace: Namespace, to: IpAddr) -> Result<Route> {
     Ok(raw::get(namespace, to.into())?.into())
 }
