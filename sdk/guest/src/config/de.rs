@@ -1,6 +1,8 @@
 //! A deserializer over a JSON value that knows the path to each value and the rules for keys.
 
 use std::fmt::{self, Display};
+use std::iter::Enumerate;
+use std::slice;
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
@@ -119,6 +121,17 @@ impl<'v, 'p> Node<'v, 'p> {
         Node { value, path, rules }
     }
 
+    /// Reads a value below this one.
+    fn read<'de, T: DeserializeSeed<'de>>(
+        &self,
+        value: &Value,
+        path: &Path<'_>,
+        seed: T,
+    ) -> Result<T::Value, Fault> {
+        let below = Node::new(value, path, self.rules);
+        seed.deserialize(below).map_err(|fault| fault.at(path))
+    }
+
     /// The fault that the value is not what was `expected`.
     fn not(&self, expected: impl Display) -> Fault {
         let found = shorten(self.value.to_string());
@@ -144,10 +157,6 @@ impl<'v, 'p> Node<'v, 'p> {
         number
             .filter(|number| range.contains(number))
             .ok_or_else(|| self.not(format_args!("an integer from {least} to {most}")))
-    }
-
-    fn text(&self) -> Result<&'v str, Fault> {
-        self.value.as_str().ok_or_else(|| self.not("a string"))
     }
 
     fn object(&self) -> Result<&'v Map<String, Value>, Fault> {
@@ -194,10 +203,8 @@ impl<'v, 'p> Node<'v, 'p> {
 
     fn visit_list<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         let items = Items {
-            list: self.list()?,
-            next: 0,
-            path: self.path,
-            rules: self.rules,
+            rest: self.list()?.iter().enumerate(),
+            node: self,
         };
         visitor
             .visit_seq(items)
@@ -215,8 +222,7 @@ impl<'v, 'p> Node<'v, 'p> {
             rest: object.iter(),
             current: None,
             fields,
-            path: self.path,
-            rules: self.rules,
+            node: self,
         };
         visitor
             .visit_map(members)
@@ -290,19 +296,6 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
         self.deserialize_f64(visitor)
     }
 
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let text = self.text()?;
-        visitor.visit_str(text).map_err(|fault| self.refused(fault))
-    }
-
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.deserialize_str(visitor)
-    }
-
-    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.deserialize_str(visitor)
-    }
-
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.value {
             Value::Null => visitor.visit_none(),
@@ -321,19 +314,6 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.visit_list(visitor)
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Fault> {
-        self.visit_list(visitor)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: usize,
-        visitor: V,
-    ) -> Result<V::Value, Fault> {
         self.visit_list(visitor)
     }
 
@@ -377,15 +357,15 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
         visitor.visit_unit()
     }
 
-    forward_to_deserialize_any! { i128 u128 bytes byte_buf unit unit_struct identifier }
+    forward_to_deserialize_any! {
+        i128 u128 char str string bytes byte_buf unit unit_struct tuple tuple_struct identifier
+    }
 }
 
 /// The items of a list.
 struct Items<'v, 'p> {
-    list: &'v [Value],
-    next: usize,
-    path: &'p Path<'p>,
-    rules: Reading<'p>,
+    rest: Enumerate<slice::Iter<'v, Value>>,
+    node: Node<'v, 'p>,
 }
 
 impl<'de> SeqAccess<'de> for Items<'_, '_> {
@@ -395,17 +375,15 @@ impl<'de> SeqAccess<'de> for Items<'_, '_> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Fault> {
-        let Some(value) = self.list.get(self.next) else {
+        let Some((index, value)) = self.rest.next() else {
             return Ok(None);
         };
-        let path = Path::Index(self.path, self.next);
-        self.next += 1;
-        let item = seed.deserialize(Node::new(value, &path, self.rules));
-        item.map(Some).map_err(|fault| fault.at(&path))
+        let path = Path::Index(self.node.path, index);
+        self.node.read(value, &path, seed).map(Some)
     }
 
     fn size_hint(&self) -> Option<usize> {
-        Some(self.list.len() - self.next)
+        Some(self.rest.len())
     }
 }
 
@@ -416,8 +394,7 @@ struct Members<'v, 'p> {
     current: Option<(&'v str, &'v Value)>,
     /// None for a map, whose keys are data.
     fields: Option<&'static [&'static str]>,
-    path: &'p Path<'p>,
-    rules: Reading<'p>,
+    node: Node<'v, 'p>,
 }
 
 impl<'v> Members<'v, '_> {
@@ -462,8 +439,7 @@ impl<'de> MapAccess<'de> for Members<'_, '_> {
             .current
             .take()
             .ok_or_else(|| de::Error::custom("a value was asked for before its key"))?;
-        let path = Path::Key(self.path, key);
-        let member = seed.deserialize(Node::new(value, &path, self.rules));
-        member.map_err(|fault| fault.at(&path))
+        let path = Path::Key(self.node.path, key);
+        self.node.read(value, &path, seed)
     }
 }
