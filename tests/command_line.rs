@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_files::Paths;
-use weir_kit::{Node, assert_contains, binary, component, failure, weir};
+use weir_kit::{Node, assert_contains, binary, component_file, failure, weir};
 use weir_sandbox as sandbox;
 
 fn bridge() -> Value {
@@ -125,12 +125,10 @@ fn weir_root_relocates_everything() -> Result<()> {
 #[test]
 fn plugins_come_and_go() -> Result<()> {
     let node = Node::create()?;
-    let file = component("misbehaving");
-    let file = file.to_str().context("text")?;
+    let file = &component_file("misbehaving");
     let inspected = node.weir(&["plugin", "inspect", file])?;
     assert_contains(&inspected, &["sha256:", "bytes", "link", "store", "ipam"]);
-    let file = component("pinned-gateway");
-    let file = file.to_str().context("text")?;
+    let file = &component_file("pinned-gateway");
     let builtin = node.weir(&["plugin", "inspect", "bridge"])?;
     assert!(builtin.contains("firewall"), "{builtin}");
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 use weir_cni::{AddResult, Command, Error};
 use weir_files::Paths;
-use weir_kit::{Container, Node, assert_contains, binary, component};
+use weir_kit::{Container, Node, assert_contains, binary, component_file};
 use weir_network::{Attachment, Cache};
 use weir_pod::codes;
 use weir_pod::default_route::{Made, settle};
@@ -618,8 +618,7 @@ fn what_weir_does_itself_is_in_the_audit_log() -> Result<()> {
     let page = fs::read_to_string(&page)?;
     assert!(page.contains("This is weir itself"), "{page}");
     // The name is taken.
-    let labels = component("labels");
-    let file = labels.to_str().context("a path of text")?;
+    let file = &component_file("labels");
     let words: [&[&str]; 3] = [
         &["plugin", "add", file, "--name", "weir"],
         &["plugin", "new", "weir", "unused", "--sdk", "/nowhere"],

@@ -12,7 +12,8 @@ use weir_grant::Document;
 use weir_grant::document::Digest;
 use weir_grant::reading::MOST_BYTES;
 use weir_kit::{
-    Container, Grant, Node, Outcome, State, assert_contains, binary, component, house, weir,
+    Container, Grant, Node, Outcome, State, assert_contains, binary, component, component_file,
+    house, weir,
 };
 use weir_sandbox::seal;
 
@@ -66,6 +67,13 @@ impl Place {
         }
     }
 
+    /// ADD and DEL must fail because the plugin is damaged, and say these words and what to do.
+    #[track_caller]
+    fn damaged(&self, words: &[&str]) {
+        let always = ["damaged", "install it again with `weir plugin add"];
+        self.refused(PLUGIN, 200, &[&always, words].concat());
+    }
+
     fn manifest(&self) -> Result<Value> {
         Ok(serde_json::from_slice(&fs::read(
             self.file("manifest.json"),
@@ -86,27 +94,22 @@ fn a_component_that_is_missing_or_damaged() -> Result<()> {
         200,
         &["there is no plugin `nobody`", "weir plugin add"],
     );
-    let again = "install it again with `weir plugin add";
     for name in ["component.wasm", "code.cwasm", "manifest.json"] {
         let file = place.file(name);
         let whole = fs::read(&file)?;
         fs::write(&file, &whole[..whole.len() / 2])?;
-        place.refused(PLUGIN, 200, &["damaged", name, again]);
+        place.damaged(&[name]);
         fs::write(&file, b"")?;
-        place.refused(PLUGIN, 200, &["damaged", name, again]);
+        place.damaged(&[name]);
         fs::remove_file(&file)?;
-        place.refused(PLUGIN, 200, &["damaged", name, again]);
+        place.damaged(&[name]);
         fs::write(&file, &whole)?;
     }
     let mut flipped = fs::read(place.file("code.cwasm"))?;
     let middle = flipped.len() / 2;
     flipped[middle] ^= 1;
     fs::write(place.file("code.cwasm"), &flipped)?;
-    place.refused(
-        PLUGIN,
-        200,
-        &["damaged", "code.cwasm", "compiled from sha256:", again],
-    );
+    place.damaged(&["code.cwasm", "compiled from sha256:"]);
     Ok(())
 }
 
@@ -114,26 +117,17 @@ fn a_component_that_is_missing_or_damaged() -> Result<()> {
 #[test]
 fn code_of_another_component_is_not_run() -> Result<()> {
     let place = Place::granted()?;
-    let again = "install it again with `weir plugin add";
     let other = Node::create()?;
     other.install_plugin("labels")?;
     let (own, theirs) = (place.node.installed(PLUGIN), other.installed("labels"));
     // Code that weir compiled, with the seal that is on it.
     fs::copy(theirs.join("code.cwasm"), own.join("code.cwasm"))?;
-    place.refused(
-        PLUGIN,
-        200,
-        &["damaged", "code.cwasm", "on this node", again],
-    );
+    place.damaged(&["code.cwasm", "on this node"]);
     let seal: Value = serde_json::from_slice(&fs::read(theirs.join("manifest.json"))?)?;
     let mut manifest = place.manifest()?;
     manifest["seal"] = seal["seal"].clone();
     fs::write(place.file("manifest.json"), manifest.to_string())?;
-    place.refused(
-        PLUGIN,
-        200,
-        &["damaged", "code.cwasm", "on this node", again],
-    );
+    place.damaged(&["code.cwasm", "on this node"]);
     Ok(())
 }
 
@@ -143,12 +137,11 @@ fn a_plugin_of_another_node_is_not_run() -> Result<()> {
     let place = Place::granted()?;
     let key = place.node.root().join("var/lib/weir/plugins/.key");
     fs::write(&key, [8; 32])?;
-    let again = "install it again with `weir plugin add";
-    place.refused(PLUGIN, 200, &["damaged", "on this node", again]);
+    place.damaged(&["on this node"]);
     fs::set_permissions(&key, Permissions::from_mode(0o644))?;
     place.refused(PLUGIN, 200, &["damaged", "others may read it", "0644"]);
     fs::remove_file(&key)?;
-    place.refused(PLUGIN, 200, &["damaged", "seal cannot be checked", again]);
+    place.damaged(&["seal cannot be checked"]);
     Ok(())
 }
 
@@ -180,8 +173,7 @@ fn code_of_another_engine() -> Result<()> {
         place.refused(PLUGIN, 200, &words);
     }
     // Installed again, it works.
-    let file = component(PLUGIN);
-    let file = file.to_str().context("text")?;
+    let file = &component_file(PLUGIN);
     place.node.weir(&["plugin", "add", "--replace", file])?;
     place.run(PLUGIN, "ADD")?.result();
     Ok(())
@@ -242,8 +234,7 @@ fn what_is_no_component_is_not_installed() -> Result<()> {
         assert!(!node.installed(name).exists(), "{name} was installed");
     }
     for name in ["bridge", "../up", "a/b", ""] {
-        let file = component(PLUGIN);
-        let shown = file.to_str().context("text")?;
+        let shown = &component_file(PLUGIN);
         let output = node.command(&["plugin", "add", shown, "--name", name])?;
         assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
     }

@@ -7,7 +7,9 @@ use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_kit::{Container, Grant, Node, State, assert_contains, binary, component, house, weir};
+use weir_kit::{
+    Container, Grant, Node, State, assert_contains, binary, component, component_file, house, weir,
+};
 
 const PLUGIN: &str = "misbehaving";
 
@@ -328,6 +330,7 @@ fn a_person_asks_for_an_explanation() -> Result<()> {
     );
     // Placeholders are this invocation's.
     let read = [
+        "grants",
         "explain",
         "bridge",
         "link.get",
@@ -335,11 +338,8 @@ fn a_person_asks_for_an_explanation() -> Result<()> {
         "kind=veth",
         "name=net1",
     ];
-    assert_eq!(grants(&node, &read)?.0, 3);
-    assert_eq!(
-        grants(&node, &[&read[..], &["--ifname", "net1"]].concat())?.0,
-        0
-    );
+    node.exits(&read, 3)?;
+    node.exits(&[&read[..], &["--ifname", "net1"]].concat(), 0)?;
     // Another document, and another network.
     let digest = format!("sha256:{}", "2".repeat(64));
     let only_blue = Grant {
@@ -349,10 +349,7 @@ fn a_person_asks_for_an_explanation() -> Result<()> {
     };
     let candidate = file(&node, "candidate.yaml", &only_blue.document(&digest))?;
     let asked = with(&["kind=dummy", "--grant"]);
-    assert_eq!(
-        grants(&node, &[&asked[..], &[candidate.as_str()]].concat())?.0,
-        0
-    );
+    node.exits(&[&asked[..], &[candidate.as_str()]].concat(), 0)?;
     node.put_grant("bridge.yaml", &only_blue.document(&digest))?;
     let text = node.stdout(&with(&["kind=bridge", "--network", "green"]), 3)?;
     assert!(text.contains("covers the network `green`"), "{text}");
@@ -471,8 +468,7 @@ fn a_component_learns_in_a_list() -> Result<()> {
 
     let digest = node.install_plugin(PLUGIN)?;
     let mut config = json!({ "cniVersion": "1.1.0", "name": "tools", "type": PLUGIN });
-    let component = component(PLUGIN);
-    let shown = component.to_str().context("a path is text")?;
+    let shown = &component_file(PLUGIN);
     // One that asks for nothing has nothing recorded.
     let records = learn(&node, shown, &config, &[])?;
     assert_eq!(fs::read_to_string(&records)?, "");
@@ -536,8 +532,7 @@ fn a_file_learns_by_its_own_name() -> Result<()> {
 #[test]
 fn what_is_denied_to_a_learner_is_told() -> Result<()> {
     let node = Node::create()?;
-    let component = component("puppet");
-    let puppet = component.to_str().context("a path is text")?;
+    let puppet = &component_file("puppet");
     let config = |directory: &str| {
         json!({
             "cniVersion": "1.1.0", "name": "tools", "type": "puppet",
@@ -842,17 +837,15 @@ fn an_explanation_is_of_the_grant_that_applies() -> Result<()> {
         capabilities: "{ link: [{}] }",
         ..Grant::nothing(PLUGIN)
     };
-    let ask = |words: &[&str]| {
-        let get = [
-            "explain",
-            PLUGIN,
-            "link.get",
-            "namespace=container",
-            "kind=loopback",
-            "name=lo",
-        ];
-        json_of(&node, &[&get[..], words].concat())
-    };
+    let get = [
+        "explain",
+        PLUGIN,
+        "link.get",
+        "namespace=container",
+        "kind=loopback",
+        "name=lo",
+    ];
+    let ask = |words: &[&str]| json_of(&node, &[&get[..], words].concat());
     node.put_grant("b-mine.yaml", &all(r#"["*"]"#).document(&digest))?;
     assert_eq!(ask(&["--network", "blue"])?.0, 0);
 
@@ -866,19 +859,7 @@ fn an_explanation_is_of_the_grant_that_applies() -> Result<()> {
         "{told:#}"
     );
     assert_eq!(told["rules"][0]["name"], "link[0]", "{told:#}");
-    let (_, text, _) = grants(
-        &node,
-        &[
-            "explain",
-            PLUGIN,
-            "link.get",
-            "namespace=container",
-            "kind=loopback",
-            "name=lo",
-            "--network",
-            "blue",
-        ],
-    )?;
+    let (_, text, _) = grants(&node, &[&get[..], &["--network", "blue"]].concat())?;
     assert!(text.starts_with("denied: link.get"), "{text}");
     assert!(text.contains("is not in force for it: it is for"), "{text}");
     // On other networks, and where nobody says on which, the second is in force.

@@ -2,17 +2,12 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{Call, Container, Node, weir};
+use weir_kit::{Call, Node};
 
-use super::strict;
+use super::{Attached, strict};
 
-/// A container that `bridge` has attached.
-struct Place {
-    node: Node,
-    container: Container,
-    /// The result of `bridge`.
-    previous: Value,
-}
+/// What `bandwidth` is tried on.
+struct Place(Attached);
 
 fn both() -> Value {
     json!({
@@ -32,41 +27,26 @@ fn with(keys: Value) -> Value {
 impl Place {
     fn create() -> Result<Self> {
         let (node, container) = Node::with_container()?;
-        let config =
-            json!({"cniVersion": "1.1.0", "name": "bad", "type": "bridge", "bridge": "bad0"});
-        let add = weir(&node, "bridge", "ADD", &container, &config);
-        let previous = node.run(&add)?.result();
-        Ok(Self {
-            node,
-            container,
-            previous,
-        })
+        Attached::to(node, container).map(Self)
     }
 
     fn add(&self, keys: &Value) -> Call {
-        self.add_after(keys, &self.previous)
+        self.add_after(keys, &self.0.previous)
     }
 
     fn add_after(&self, keys: &Value, previous: &Value) -> Call {
-        let mut config = keys.clone();
-        config["cniVersion"] = json!("1.1.0");
-        config["name"] = json!("bad");
-        config["type"] = json!("bandwidth");
-        config["prevResult"] = previous.clone();
-        weir(&self.node, "bandwidth", "ADD", &self.container, &config)
+        self.0.call("bandwidth", "ADD", keys, previous)
     }
 
     /// A call that must fail with this code and say these words, and change nothing.
     #[track_caller]
     fn refused(&self, call: &Call, code: u64, words: &[&str]) {
-        let before = self.traffic().expect("the disciplines before");
-        crate::refused(&self.node, &self.container, call, code, words);
-        assert_eq!(self.traffic().expect("the disciplines after"), before);
+        self.0.refused(|| self.traffic(), call, code, words);
     }
 
     /// All disciplines, classes and filters that ADD could make.
     fn traffic(&self) -> Result<Vec<String>> {
-        let port = self.previous["interfaces"][1]["name"].as_str();
+        let port = self.0.previous["interfaces"][1]["name"].as_str();
         let port = port.context("the host's end")?;
         [
             "qdisc show",
@@ -74,7 +54,7 @@ impl Place {
             "filter show dev {} ingress",
             "filter show dev {}",
         ]
-        .map(|words| self.node.tool("tc", &words.replace("{}", port)))
+        .map(|words| self.0.node.tool("tc", &words.replace("{}", port)))
         .into_iter()
         .collect()
     }
@@ -94,7 +74,7 @@ spec:
     traffic: [{rules}]
 "
         );
-        self.node.put_grant("bandwidth.yaml", &document)
+        self.0.node.put_grant("bandwidth.yaml", &document)
     }
 }
 
@@ -218,7 +198,7 @@ fn previous_results() -> Result<()> {
         &["prevResult", "veth", "eth0"],
     );
     // The container's interface is named, and its other end is not.
-    let mut half = place.previous.clone();
+    let mut half = place.0.previous.clone();
     half["interfaces"]
         .as_array_mut()
         .context("interfaces")?
@@ -229,7 +209,7 @@ fn previous_results() -> Result<()> {
         &["prevResult", "veth", "eth0"],
     );
     // The host's end is named as one in the container.
-    let mut inside = place.previous.clone();
+    let mut inside = place.0.previous.clone();
     inside["interfaces"][1]["sandbox"] = inside["interfaces"][2]["sandbox"].clone();
     place.refused(&place.add_after(&both(), &inside), 110, &["prevResult"]);
     Ok(())
@@ -245,6 +225,7 @@ fn interfaces() -> Result<()> {
     loopback.set("CNI_IFNAME", "lo");
     place.refused(&loopback, 110, &["lo", "cannot be used as a veth"]);
     place
+        .0
         .container
         .ip("link add net1 type veth peer name net2")?;
     place.refused(&other, 110, &["net1", "not on the host"]);
@@ -255,19 +236,21 @@ fn interfaces() -> Result<()> {
 #[test]
 fn names_and_places_that_are_taken() -> Result<()> {
     let place = Place::create()?;
-    let port = place.previous["interfaces"][1]["name"]
+    let port = place.0.previous["interfaces"][1]["name"]
         .as_str()
         .context("the host's end")?;
     for (discipline, place_of_it) in [("ingress", "ingress"), ("root handle 1: pfifo", "root")] {
         place
+            .0
             .node
             .tool("tc", &format!("qdisc add dev {port} {discipline}"))?;
         place.refused(&place.add(&both()), 102, &[port]);
         place
+            .0
             .node
             .tool("tc", &format!("qdisc delete dev {port} {place_of_it}"))?;
     }
-    place.node.run(&place.add(&both()))?.result();
+    place.0.node.run(&place.add(&both()))?.result();
     Ok(())
 }
 

@@ -86,6 +86,52 @@ impl Place {
     }
 }
 
+/// A container that `bridge` has attached, for plugins that come after it.
+struct Attached {
+    node: Node,
+    container: Container,
+    /// The result of `bridge`.
+    previous: Value,
+}
+
+impl Attached {
+    fn to(node: Node, container: Container) -> Result<Self> {
+        let config =
+            json!({"cniVersion": "1.1.0", "name": "bad", "type": "bridge", "bridge": "bad0"});
+        let add = weir(&node, "bridge", "ADD", &container, &config);
+        let previous = node.run(&add)?.result();
+        Ok(Self {
+            node,
+            container,
+            previous,
+        })
+    }
+
+    /// A call of a plugin with these keys, after a result.
+    fn call(&self, plugin: &str, command: &str, keys: &Value, previous: &Value) -> Call {
+        let mut config = keys.clone();
+        config["cniVersion"] = json!("1.1.0");
+        config["name"] = json!("bad");
+        config["type"] = json!(plugin);
+        config["prevResult"] = previous.clone();
+        weir(&self.node, plugin, command, &self.container, &config)
+    }
+
+    /// Runs a call that must fail with this code and say these words, and leave what `watched` reads as it is.
+    #[track_caller]
+    fn refused(
+        &self,
+        watched: impl Fn() -> Result<Vec<String>>,
+        call: &Call,
+        code: u64,
+        words: &[&str],
+    ) {
+        let before = watched().expect("the state before");
+        refused(&self.node, &self.container, call, code, words);
+        assert_eq!(watched().expect("the state after"), before);
+    }
+}
+
 #[track_caller]
 fn refused(node: &Node, container: &Container, call: &Call, code: u64, words: &[&str]) {
     let before = State::of(node).expect("the node's state");

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::{Call, Container, Node, weir};
+use weir_kit::{Call, Node, weir};
 
-use super::strict;
+use super::{Attached, strict};
 
 /// Parameters that the tests try to change.
 const PARAMETERS: [&str; 4] = [
@@ -17,13 +17,8 @@ const PARAMETERS: [&str; 4] = [
     "ipv4/tcp_retries1",
 ];
 
-/// A container that `bridge` has attached.
-struct Place {
-    node: Node,
-    container: Container,
-    /// The result of `bridge`.
-    previous: Value,
-}
+/// What `tuning` is tried on.
+struct Place(Attached);
 
 impl Place {
     fn create() -> Result<Self> {
@@ -31,24 +26,11 @@ impl Place {
         // An address that comes by itself changes by itself, too.
         let path = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
         container.inside(|| Ok(fs::write(path, "1")?))?;
-        let config =
-            json!({"cniVersion": "1.1.0", "name": "bad", "type": "bridge", "bridge": "bad0"});
-        let add = weir(&node, "bridge", "ADD", &container, &config);
-        let previous = node.run(&add)?.result();
-        Ok(Self {
-            node,
-            container,
-            previous,
-        })
+        Attached::to(node, container).map(Self)
     }
 
     fn call(&self, command: &str, keys: &Value) -> Call {
-        let mut config = keys.clone();
-        config["cniVersion"] = json!("1.1.0");
-        config["name"] = json!("bad");
-        config["type"] = json!("tuning");
-        config["prevResult"] = self.previous.clone();
-        weir(&self.node, "tuning", command, &self.container, &config)
+        self.0.call("tuning", command, keys, &self.0.previous)
     }
 
     /// ADD with these keys must fail with this code and say these words, and change nothing.
@@ -59,18 +41,16 @@ impl Place {
 
     #[track_caller]
     fn refused_call(&self, call: &Call, code: u64, words: &[&str]) {
-        let before = self.state().expect("the state before");
-        crate::refused(&self.node, &self.container, call, code, words);
-        assert_eq!(self.state().expect("the state after"), before);
+        self.0.refused(|| self.state(), call, code, words);
     }
 
     /// What `tuning` could change: the interface, parameters on both sides, and backups.
     fn state(&self) -> Result<Vec<String>> {
-        let mut state = vec![self.container.ip("-d -o link show eth0")?];
+        let mut state = vec![self.0.container.ip("-d -o link show eth0")?];
         for path in PARAMETERS.map(|path| PathBuf::from("/proc/sys/net").join(path)) {
-            state.push(self.container.inside(|| Ok(fs::read_to_string(&path)?))?);
+            state.push(self.0.container.inside(|| Ok(fs::read_to_string(&path)?))?);
             // The host has no such interface.
-            let on_host = self.node.inside(|| Ok(fs::read_to_string(&path).ok()))?;
+            let on_host = self.0.node.inside(|| Ok(fs::read_to_string(&path).ok()))?;
             state.push(on_host.unwrap_or_default());
         }
         for entry in fs::read_dir(self.backups()).into_iter().flatten() {
@@ -90,7 +70,7 @@ impl Place {
     }
 
     fn backups(&self) -> PathBuf {
-        self.node.root().join("run/cni/tuning")
+        self.0.node.root().join("run/cni/tuning")
     }
 
     /// Puts a grant in the place of the shipped one: all of the container's interface and of its
@@ -114,7 +94,7 @@ spec:
       - {{ files: [/etc/cni/tuning/allowlist.conf] }}
 "
         );
-        self.node.put_grant("tuning.yaml", &document)
+        self.0.node.put_grant("tuning.yaml", &document)
     }
 }
 
@@ -141,9 +121,9 @@ fn keys() -> Result<()> {
 
     let mut alone = json!({"mtu": 1400, "type": "tuning", "name": "bad"});
     alone["cniVersion"] = json!("1.1.0");
-    let first = weir(&place.node, "tuning", "ADD", &place.container, &alone);
+    let first = weir(&place.0.node, "tuning", "ADD", &place.0.container, &alone);
     place.refused_call(&first, 7, &["prevResult"]);
-    let check = weir(&place.node, "tuning", "CHECK", &place.container, &alone);
+    let check = weir(&place.0.node, "tuning", "CHECK", &place.0.container, &alone);
     place.refused_call(&check, 7, &["prevResult"]);
     Ok(())
 }
@@ -250,7 +230,7 @@ fn what_the_grant_does_not_allow() -> Result<()> {
     }});
     place.refused(&both, 100, &["net.ipv4.tcp_retries1", "grant"]);
     let one = json!({"mtu": 1400, "sysctl": {"net.ipv4.tcp_keepalive_time": "500"}});
-    place.node.run(&place.call("ADD", &one))?.result();
+    place.0.node.run(&place.call("ADD", &one))?.result();
     Ok(())
 }
 
@@ -274,12 +254,12 @@ fn what_the_kernel_refuses() -> Result<()> {
 #[test]
 fn a_backup_survives_a_refused_add() -> Result<()> {
     let place = Place::create()?;
-    let before = place.container.ip("-d -o link show eth0")?;
+    let before = place.0.container.ip("-d -o link show eth0")?;
     let good = json!({"mtu": 1400});
-    place.node.run(&place.call("ADD", &good))?.result();
+    place.0.node.run(&place.call("ADD", &good))?.result();
     place.refused(&json!({"mtu": 70000, "promisc": true}), 103, &["mtu 70000"]);
-    place.node.run(&place.call("DEL", &good))?.result();
-    assert_eq!(place.container.ip("-d -o link show eth0")?, before);
+    place.0.node.run(&place.call("DEL", &good))?.result();
+    assert_eq!(place.0.container.ip("-d -o link show eth0")?, before);
     Ok(())
 }
 
@@ -288,9 +268,9 @@ fn directories_that_cannot_be_trusted() -> Result<()> {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let place = Place::create()?;
     let keys = json!({"mtu": 1400});
-    let elsewhere = place.node.root().join("elsewhere");
+    let elsewhere = place.0.node.root().join("elsewhere");
     fs::create_dir(&elsewhere)?;
-    fs::create_dir_all(place.node.root().join("run/cni"))?;
+    fs::create_dir_all(place.0.node.root().join("run/cni"))?;
     symlink(&elsewhere, place.backups())?;
     place.refused(&keys, 103, &["symbolic link", "dataDir"]);
     fs::remove_file(place.backups())?;
@@ -299,6 +279,6 @@ fn directories_that_cannot_be_trusted() -> Result<()> {
     fs::set_permissions(place.backups(), PermissionsExt::from_mode(0o777))?;
     place.refused(&keys, 103, &["mode 0777", "dataDir"]);
     // ADD has changed nothing then, so that DEL has nothing to do.
-    place.node.run(&place.call("DEL", &keys))?.result();
+    place.0.node.run(&place.call("DEL", &keys))?.result();
     Ok(())
 }

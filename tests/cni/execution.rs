@@ -204,8 +204,7 @@ fn cni_3_3_the_final_result_is_stored() -> Result<()> {
 
 #[test]
 fn cni_3_4_plugins_run_in_reverse_order() -> Result<()> {
-    let network = Network::of(&[plugin("a"), plugin("b"), plugin("c")])?;
-    network.add()?;
+    let network = Network::attached()?;
     network.run("del")?;
     assert_eq!(network.run_on("DEL"), ["c", "b", "a"]);
     Ok(())
@@ -241,8 +240,7 @@ fn cni_3_4_a_plugin_that_does_not_exist_is_an_error() -> Result<()> {
 
 #[test]
 fn cni_3_5_plugins_run_in_order_with_the_final_result_of_the_add() -> Result<()> {
-    let network = Network::of(&[plugin("a"), plugin("b"), plugin("c")])?;
-    network.add()?;
+    let network = Network::attached()?;
     network.run("check")?;
     assert_eq!(network.run_on("CHECK"), ["a", "b", "c"]);
     assert_eq!(network.answers("CHECK", "asked.previous"), ["a b c"; 3]);

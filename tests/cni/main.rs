@@ -11,7 +11,7 @@ mod execution;
 
 use std::fs;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::{Container, Grant, Node};
 
@@ -57,6 +57,13 @@ impl Network {
     /// With these plugins.
     fn of(plugins: &[Value]) -> Result<Self> {
         Self::with(json!({ "plugins": plugins }))
+    }
+
+    /// Of the plugins `a`, `b` and `c`, after its ADD.
+    fn attached() -> Result<Self> {
+        let network = Self::of(&["a", "b", "c"].map(plugin))?;
+        network.add()?;
+        Ok(network)
     }
 
     /// With these keys of the list.
@@ -156,14 +163,6 @@ fn said(line: &Value) -> Option<Said> {
         order: text(&line["message"])?,
         said: text(&line["fields"]["said"])?,
     })
-}
-
-/// What a command that must fail says.
-fn failure<T: std::fmt::Debug>(outcome: Result<T>) -> Result<String> {
-    match outcome {
-        Ok(value) => bail!("this should have failed: {value:?}"),
-        Err(error) => Ok(format!("{error:#}")),
-    }
 }
 
 /// A plugin configuration with addresses of the node.

@@ -18,6 +18,10 @@ fn read() -> Result<(Vec<Clause>, Vec<Test>)> {
     Ok((clauses::parse(&clauses)?, tests_found::of_the_house()?))
 }
 
+fn assert_none(title: &str, found: &[String]) {
+    assert!(found.is_empty(), "{title}:\n{}", found.join("\n"));
+}
+
 #[test]
 fn tests_cite_clauses_that_exist() -> Result<()> {
     let (clauses, tests) = read()?;
@@ -27,11 +31,7 @@ fn tests_cite_clauses_that_exist() -> Result<()> {
         .filter(is_unknown)
         .map(|test| format!("{}: {} cites {}", test.file, test.function, test.clause))
         .collect();
-    assert!(
-        unknown.is_empty(),
-        "no such clause:\n{}",
-        unknown.join("\n")
-    );
+    assert_none("no such clause", &unknown);
     Ok(())
 }
 
@@ -44,11 +44,7 @@ fn clauses_that_ask_for_something_have_a_test() -> Result<()> {
         .filter(|clause| clause.asks_nothing.is_none() && !is_tested(clause))
         .map(|clause| format!("{} {}", clause.name, clause.title))
         .collect();
-    assert!(
-        untested.is_empty(),
-        "no test is named after:\n{}",
-        untested.join("\n")
-    );
+    assert_none("no test is named after", &untested);
     Ok(())
 }
 

@@ -33,8 +33,7 @@ fn an_endless_loop_ends_with_its_time() -> Result<()> {
 /// Property: a plugin has its memory and no more.
 #[test]
 fn memory_is_bounded() -> Result<()> {
-    let place = limited("{ memory: 8MiB }")?;
-    place.ends(
+    limited("{ memory: 8MiB }")?.ends(
         json!({ "act": "eat" }),
         212,
         &["needed more memory than its 8.0 MiB"],

@@ -80,9 +80,13 @@ fn links_without_end_are_bounded() -> Result<()> {
 /// Property: what was made in the time that there was is gone soon.
 #[test]
 fn links_in_the_time_that_there_is_go_soon() -> Result<()> {
-    let place = place("{ time: 1s, calls: 1000000, changes: 1000000 }")?;
     let code_and_word = (211, "did not finish within its time, 1s");
-    ends_within(15, &place, "pairs without end", code_and_word)
+    ends_within(
+        15,
+        &place("{ time: 1s, calls: 1000000, changes: 1000000 }")?,
+        "pairs without end",
+        code_and_word,
+    )
 }
 
 /// Starts an ADD that makes twenty pairs and goes on, and kills it when they are there.
@@ -156,8 +160,7 @@ fn a_gc_removes_what_a_killed_add_made() -> Result<()> {
 /// Property: what a plugin changes and does not commit is kept by the host, which keeps no more than it says.
 #[test]
 fn what_is_not_committed_is_bounded() -> Result<()> {
-    let place = place("{ calls: 1000000 }")?;
-    place.ends(
+    place("{ calls: 1000000 }")?.ends(
         json!({ "act": "put without end" }),
         105,
         &["at most 8388608 bytes"],
@@ -168,9 +171,13 @@ fn what_is_not_committed_is_bounded() -> Result<()> {
 /// one step.
 #[test]
 fn rewrites_without_end_end_with_the_time() -> Result<()> {
-    let place = place("{ time: 2s, calls: 1000000 }")?;
     let code_and_word = (211, "did not finish within its time, 2s");
-    ends_within(6, &place, "rewrite without end", code_and_word)
+    ends_within(
+        6,
+        &place("{ time: 2s, calls: 1000000 }")?,
+        "rewrite without end",
+        code_and_word,
+    )
 }
 
 /// Property: open stores are files and locks of the host's.

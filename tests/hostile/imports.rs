@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use weir_files::Paths;
-use weir_kit::{Grant, Node, State, component, program, weir};
+use weir_kit::{Grant, Node, State, component, component_file, program, weir};
 use weir_sandbox::{digest, seal};
 
 use super::wat::{Text, encode, other_contract};
@@ -25,8 +25,7 @@ const REFUSED: [(&str, &str); 3] = [
 fn they_are_not_installed() -> Result<()> {
     let node = Node::create()?;
     for (name, import) in REFUSED {
-        let file = component(name);
-        let file = file.to_str().context("text")?;
+        let file = &component_file(name);
         // To look at it is no error, and the answer is no.
         for (command, code) in [("add", 1), ("inspect", 3)] {
             let printed = node.exits(&["plugin", command, file], code)?;

@@ -87,6 +87,11 @@ pub fn house() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// The path of a [`component`] as text, for a command line.
+pub fn component_file(name: &str) -> String {
+    component(name).display().to_string()
+}
+
 /// A built component: `target/components/<name>.wasm`.
 pub fn component(name: &str) -> PathBuf {
     house()

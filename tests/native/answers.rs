@@ -42,8 +42,7 @@ fn what_is_no_answer_is_an_error_and_undone() -> Result<()> {
         ),
         (json!({ "act": "abort" }), "it was ended by signal 6"),
     ] {
-        let world = World::listed()?;
-        world.probe(probe.clone())?;
+        let world = World::probed(probe.clone())?;
         let said = world.fails("add")?;
         assert!(said.contains(expected), "{said}");
         assert!(said.contains("CNI error 225"), "{said}");
@@ -203,8 +202,7 @@ fn the_program_that_failed_is_the_one_that_is_deleted() -> Result<()> {
 /// What cannot be recorded is not done.
 #[test]
 fn an_add_that_cannot_be_recorded_does_not_run() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({}))?;
+    let world = World::probed(json!({}))?;
     let log = world.file("var/log/weir");
     fs::create_dir_all(log.parent().expect("a directory"))?;
     fs::write(&log, "in the way")?;

@@ -89,8 +89,7 @@ fn one_that_hangs_at_del_is_killed_and_can_be_repeated() -> Result<()> {
 
 #[test]
 fn one_that_floods_is_killed() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({ "act": "flood" }))?;
+    let world = World::probed(json!({ "act": "flood" }))?;
     let said = world.fails("add")?;
     assert_contains(
         &said,
@@ -117,8 +116,7 @@ fn one_that_says_much_is_heard_in_part() -> Result<()> {
 /// It may leave a program behind, and its own end is what counts.
 #[test]
 fn one_that_leaves_a_program_behind_is_not_waited_for() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({ "act": "leave" }))?;
+    let world = World::probed(json!({ "act": "leave" }))?;
     let start = Instant::now();
     world.add()?;
     let started = Started::by_probe(&world)?;

@@ -12,8 +12,7 @@ use crate::world::{NETWORK, PLUGIN, World};
 /// Whatever weir itself was started with.
 #[test]
 fn the_environment_is_clean() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({}))?;
+    let world = World::probed(json!({}))?;
     let script = "umask 077; trap '' INT HUP; exec 7</etc/passwd 9</etc/passwd; exec \"$@\"";
     let mut weir = Command::new("sh");
     weir.args(["-c", script, "sh"])
@@ -126,8 +125,7 @@ fn shown(call: &Value) -> Value {
 
 #[test]
 fn status_and_gc_are_about_no_attachment() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({}))?;
+    let world = World::probed(json!({}))?;
     world.succeeds("status")?;
     world.succeeds("gc")?;
     let calls = world.calls();

@@ -11,8 +11,7 @@ use crate::world::{NETWORK, PLUGIN, World, failed};
 
 #[test]
 fn a_plugin_that_is_listed_runs_and_is_recorded() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({}))?;
+    let world = World::probed(json!({}))?;
     let result = world.add()?;
     assert_eq!(result["ips"][0]["address"], "192.0.2.7/24");
     world.succeeds("check")?;
@@ -114,8 +113,7 @@ fn the_command_prints_the_entry() -> Result<()> {
 
 #[test]
 fn another_digest_is_refused_and_both_are_named() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({}))?;
+    let world = World::probed(json!({}))?;
     let listed = world.digest(PLUGIN)?;
     // One byte more: it would still run.
     let file = world.native().join(PLUGIN);
@@ -219,8 +217,7 @@ fn a_component_wins_and_a_link_to_weir_is_no_native_plugin() -> Result<()> {
 
 #[test]
 fn without_a_directory_there_is_no_native_plugin() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({}))?;
+    let world = World::probed(json!({}))?;
     let netns = world.container.netns();
     let words = ["net", "add", NETWORK, netns.to_str().context("a path")?];
     let said = failed(&world.node.inside(|| world.node.command(&words))?)?;
@@ -250,8 +247,7 @@ fn the_listing_can_say_where_the_program_is() -> Result<()> {
 
 #[test]
 fn a_configuration_that_others_can_write_is_not_trusted() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({}))?;
+    let world = World::probed(json!({}))?;
     let file = world.file("etc/weir/weir.json");
     fs::set_permissions(&file, Permissions::from_mode(0o622))?;
     let said = world.fails("add")?;

@@ -37,6 +37,13 @@ impl World {
         Ok(world)
     }
 
+    /// The same with a network of the probe alone, which does this.
+    pub fn probed(probe: Value) -> Result<Self> {
+        let world = Self::listed()?;
+        world.probe(probe)?;
+        Ok(world)
+    }
+
     /// The directory of native plugins.
     pub fn native(&self) -> PathBuf {
         self.node.root().join("native")

@@ -6,6 +6,11 @@ use weir_kit::{Grant, Node, assert_contains, component};
 
 use crate::{granted, json, path, said};
 
+/// The command line that asks what a component is granted.
+fn granted_to(file: &str) -> [&str; 6] {
+    ["plugin", "inspect", file, "--granted", "--output", "json"]
+}
+
 #[test]
 fn a_component_says_what_it_asks_for_down_to_the_functions() -> Result<()> {
     let node = Node::create()?;
@@ -28,18 +33,7 @@ fn a_component_says_what_it_asks_for_down_to_the_functions() -> Result<()> {
     assert_eq!(shown["size"]["component"], size);
     assert!(shown["size"]["code"].as_u64() > Some(1000), "{shown:#}");
     // Without a grant it answers no where the grant is what is asked about.
-    json(
-        &node,
-        &[
-            "plugin",
-            "inspect",
-            path(&file)?,
-            "--granted",
-            "--output",
-            "json",
-        ],
-        3,
-    );
+    json(&node, &granted_to(path(&file)?), 3);
     Ok(())
 }
 
@@ -47,14 +41,7 @@ fn a_component_says_what_it_asks_for_down_to_the_functions() -> Result<()> {
 fn a_grant_covers_it_or_is_said_not_to() -> Result<()> {
     let node = Node::create()?;
     let file = component("labels");
-    let inspect = [
-        "plugin",
-        "inspect",
-        path(&file)?,
-        "--granted",
-        "--output",
-        "json",
-    ];
+    let inspect = granted_to(path(&file)?);
     let digest = node.install_plugin("labels")?;
     node.put_grant("labels.yaml", &granted("labels", &digest)?)?;
     let shown = json(&node, &inspect, 0);

@@ -171,6 +171,14 @@ fn a_failure_stands_in_the_log() -> Result<()> {
     Ok(())
 }
 
+/// Runs the process that reports events, which must succeed and have reported one.
+fn reports_one_event(scene: &Scene, reporter: &mut Command) -> Result<()> {
+    let output = reporter.output()?;
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(scene.server.events("default")?.len(), 1);
+    Ok(())
+}
+
 #[test]
 fn a_pod_s_service_account_is_used_without_a_kubeconfig() -> Result<()> {
     let scene = Scene::new(Limits::default())?;
@@ -184,13 +192,11 @@ fn a_pod_s_service_account_is_used_without_a_kubeconfig() -> Result<()> {
         .write(&format!("{directory}/ca.crt"), authority)?;
     let url = scene.server.url();
     let (_, port) = url.rsplit_once(':').context("a port")?;
-    let output = report_events(&scene.root, &document(&pod, None))?
+    let mut reporter = report_events(&scene.root, &document(&pod, None))?;
+    reporter
         .env("KUBERNETES_SERVICE_HOST", "127.0.0.1")
-        .env("KUBERNETES_SERVICE_PORT", port)
-        .output()?;
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(scene.server.events("default")?.len(), 1);
-    Ok(())
+        .env("KUBERNETES_SERVICE_PORT", port);
+    reports_one_event(&scene, &mut reporter)
 }
 
 #[test]
@@ -216,12 +222,8 @@ fn without_a_kubeconfig_outside_of_a_pod_it_is_told() -> Result<()> {
 fn a_proxy_of_the_environment_is_not_asked() -> Result<()> {
     let scene = Scene::new(Limits::default())?;
     let pod = scene.pod("direct")?;
-    let output = report_events(&scene.root, &document(&pod, Some(KUBECONFIG)))?
-        .env("HTTPS_PROXY", "http://127.0.0.1:1")
-        .output()?;
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(scene.server.events("default")?.len(), 1);
-    Ok(())
+    let mut reporter = report_events(&scene.root, &document(&pod, Some(KUBECONFIG)))?;
+    reports_one_event(&scene, reporter.env("HTTPS_PROXY", "http://127.0.0.1:1"))
 }
 
 #[test]

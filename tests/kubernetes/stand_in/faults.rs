@@ -48,6 +48,13 @@ fn failure(scene: &Scene, pod: &PodName) -> (Error, Duration) {
     (error, begun.elapsed())
 }
 
+/// Checks that a call which began then has ended by its deadline.
+fn ended_in_time(begun: Instant) -> Result<()> {
+    let took = begun.elapsed();
+    assert!(took < SHORT.call + SLACK, "{took:?}");
+    Ok(())
+}
+
 #[test]
 fn a_server_that_is_not_there_is_asked_again_within_the_bound() -> Result<()> {
     let root = Root::new()?;
@@ -64,12 +71,7 @@ fn a_server_that_is_not_there_is_asked_again_within_the_bound() -> Result<()> {
     assert_eq!(error.code, Code::TRY_AGAIN_LATER);
     let place = KUBECONFIG.trim_start_matches('/');
     expect_said(&error, &["get pod default/web", "refused", "tried ", place]);
-    assert!(
-        begun.elapsed() < SHORT.call + SLACK,
-        "{:?}",
-        begun.elapsed()
-    );
-    Ok(())
+    ended_in_time(begun)
 }
 
 #[test]
@@ -217,12 +219,7 @@ fn conflicts_without_an_end_are_given_up_within_the_bound() -> Result<()> {
             "has been modified",
         ],
     );
-    assert!(
-        begun.elapsed() < SHORT.call + SLACK,
-        "{:?}",
-        begun.elapsed()
-    );
-    Ok(())
+    ended_in_time(begun)
 }
 
 /// The deadline cuts the last try short, and what the server said before stays in the error.
@@ -400,12 +397,7 @@ fn all_events_together_have_one_bound() -> Result<()> {
     let begun = Instant::now();
     let error = scene.cluster.report(&pod, &vec![event; 10]).unwrap_err();
     expect_said(&error, &["create event about pod default/web"]);
-    assert!(
-        begun.elapsed() < SHORT.call + SLACK,
-        "{:?}",
-        begun.elapsed()
-    );
-    Ok(())
+    ended_in_time(begun)
 }
 
 #[test]
