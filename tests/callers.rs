@@ -56,9 +56,7 @@ impl World {
 
     /// A file of the runtime's.
     fn configure(&self, file: &str, config: &Value) -> Result<()> {
-        let directory = self.node.root().join("etc/cni/net.d");
-        fs::create_dir_all(&directory)?;
-        Ok(fs::write(directory.join(file), config.to_string())?)
+        self.node.put_network(file, config).map(drop)
     }
 
     fn with_multus(self) -> Result<Self> {

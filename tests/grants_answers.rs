@@ -380,11 +380,8 @@ fn mistakes_have_their_places_in_json() -> Result<()> {
             (&json!(9), &json!(3)),
             "{bad:#}"
         );
-        assert!(
-            mistake["message"]
-                .as_str()
-                .is_some_and(|m| m.contains("unknown key `network`"))
-        );
+        let message = mistake["message"].as_str().unwrap_or_default();
+        assert_contains(message, &["unknown key `network`"]);
     }
     Ok(())
 }
@@ -459,11 +456,8 @@ fn a_suggestion_keeps_the_limits() -> Result<()> {
         json!("7MiB"),
         "{told:#}"
     );
-    assert!(
-        told["limits_from"]
-            .as_str()
-            .is_some_and(|from| from.ends_with("mine.yaml"))
-    );
+    let from = told["limits_from"].as_str().unwrap_or_default();
+    assert!(from.ends_with("mine.yaml"), "{from}");
     Ok(())
 }
 

@@ -8,7 +8,8 @@ use std::process::{Command, Output, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use weir_kit::{
-    Container, Grant, Node, State, assert_contains, binary, component, component_file, house, weir,
+    Container, Grant, Node, STANDARD, State, assert_contains, binary, component, component_file,
+    house, weir,
 };
 
 const PLUGIN: &str = "misbehaving";
@@ -154,16 +155,7 @@ fn a_grant_is_shown_in_words() -> Result<()> {
     assert_eq!(shown[0]["allowed"][0]["capability"], "link");
     assert_eq!(shown[0]["document"]["kind"], "PluginGrant");
     // Every shipped grant, as a document, is the grant.
-    for plugin in [
-        "bandwidth",
-        "bridge",
-        "firewall",
-        "host-local",
-        "portmap",
-        "ptp",
-        "static",
-        "tuning",
-    ] {
+    for plugin in STANDARD.into_iter().filter(|plugin| *plugin != "loopback") {
         let yaml = node.stdout(&["grants", "show", plugin, "--yaml"], 0)?;
         let again = file(&node, "again.yaml", &yaml)?;
         let (code, text, errors) = grants(&node, &["diff", plugin, &again])?;

@@ -43,6 +43,14 @@ fn loopback() -> Value {
 }
 
 impl World {
+    /// One of two bridge networks, of which the second has this interface.
+    fn of_two(second: &str) -> Result<Self> {
+        Self::create(json!([
+            bridge("one", 1, "eth{n}"),
+            bridge("two", 2, second)
+        ]))
+    }
+
     fn create(networks: Value) -> Result<Self> {
         let (node, container) = Node::with_container()?;
         let world = Self { node, container };
@@ -227,10 +235,7 @@ fn a_default_attachment_stays_where_its_network_is_named() -> Result<()> {
 
 #[test]
 fn a_name_is_the_smallest_that_is_free() -> Result<()> {
-    let world = World::create(json!([
-        bridge("one", 1, "eth{n}"),
-        bridge("two", 2, "eth{n}")
-    ]))?;
+    let world = World::of_two("eth{n}")?;
     // As a link, and as an alternative name of another.
     world
         .container
@@ -251,10 +256,7 @@ fn a_name_is_the_smallest_that_is_free() -> Result<()> {
 
 #[test]
 fn a_name_that_is_taken_is_refused_before_anything_is_done() -> Result<()> {
-    let world = World::create(json!([
-        bridge("one", 1, "eth{n}"),
-        bridge("two", 2, "eth0")
-    ]))?;
+    let world = World::of_two("eth0")?;
     for networks in ["one,two", "two,two"] {
         let said = world.fails("add", &["--networks", networks])?;
         assert!(

@@ -46,9 +46,7 @@ impl Busy {
                 { "type": "bandwidth", "capabilities": { "bandwidth": true } },
             ],
         });
-        let networks = node.root().join("etc/cni/net.d");
-        fs::create_dir_all(&networks)?;
-        fs::write(networks.join("busy.conflist"), config.to_string())?;
+        node.put_network("busy.conflist", &config)?;
         let container = node.container()?;
         Ok(Self { node, container })
     }

@@ -24,10 +24,25 @@ fn with(keys: Value) -> Value {
     all
 }
 
+/// All disciplines, classes and filters that ADD could make.
+fn traffic(place: &Attached) -> Result<Vec<String>> {
+    let port = place.previous["interfaces"][1]["name"].as_str();
+    let port = port.context("the host's end")?;
+    [
+        "qdisc show",
+        "class show dev {}",
+        "filter show dev {} ingress",
+        "filter show dev {}",
+    ]
+    .map(|words| place.node.tool("tc", &words.replace("{}", port)))
+    .into_iter()
+    .collect()
+}
+
 impl Place {
     fn create() -> Result<Self> {
         let (node, container) = Node::with_container()?;
-        Attached::to(node, container).map(Self)
+        Attached::to(node, container, traffic).map(Self)
     }
 
     fn add(&self, keys: &Value) -> Call {
@@ -36,27 +51,6 @@ impl Place {
 
     fn add_after(&self, keys: &Value, previous: &Value) -> Call {
         self.0.call("bandwidth", "ADD", keys, previous)
-    }
-
-    /// A call that must fail with this code and say these words, and change nothing.
-    #[track_caller]
-    fn refused(&self, call: &Call, code: u64, words: &[&str]) {
-        self.0.refused(|| self.traffic(), call, code, words);
-    }
-
-    /// All disciplines, classes and filters that ADD could make.
-    fn traffic(&self) -> Result<Vec<String>> {
-        let port = self.0.previous["interfaces"][1]["name"].as_str();
-        let port = port.context("the host's end")?;
-        [
-            "qdisc show",
-            "class show dev {}",
-            "filter show dev {} ingress",
-            "filter show dev {}",
-        ]
-        .map(|words| self.0.node.tool("tc", &words.replace("{}", port)))
-        .into_iter()
-        .collect()
     }
 
     /// Puts a grant in the place of the shipped one: everything but what these rules of `traffic`
@@ -124,7 +118,7 @@ fn rates_and_bursts() -> Result<()> {
             &["egresRate", "unknown key", "egressRate"],
         ),
     ] {
-        place.refused(&place.add(&with(keys)), 7, words);
+        place.0.refused(&place.add(&with(keys)), 7, words);
     }
     Ok(())
 }
@@ -158,7 +152,7 @@ fn subnets() -> Result<()> {
             &["shapedSubnets[0]", "a string"],
         ),
     ] {
-        place.refused(&place.add(&with(keys)), 7, words);
+        place.0.refused(&place.add(&with(keys)), 7, words);
     }
     Ok(())
 }
@@ -182,7 +176,7 @@ fn what_the_runtime_asks_for() -> Result<()> {
         (json!("fast"), &["runtimeConfig.bandwidth", "fast"]),
     ] {
         let keys = json!({"runtimeConfig": {"bandwidth": bandwidth}});
-        place.refused(&place.add(&keys), 7, words);
+        place.0.refused(&place.add(&keys), 7, words);
     }
     Ok(())
 }
@@ -190,9 +184,11 @@ fn what_the_runtime_asks_for() -> Result<()> {
 #[test]
 fn previous_results() -> Result<()> {
     let place = Place::create()?;
-    place.refused(&place.add_after(&both(), &Value::Null), 7, &["prevResult"]);
+    place
+        .0
+        .refused(&place.add_after(&both(), &Value::Null), 7, &["prevResult"]);
     let nothing = json!({"cniVersion": "1.1.0", "interfaces": [], "ips": []});
-    place.refused(
+    place.0.refused(
         &place.add_after(&both(), &nothing),
         110,
         &["prevResult", "veth", "eth0"],
@@ -203,7 +199,7 @@ fn previous_results() -> Result<()> {
         .as_array_mut()
         .context("interfaces")?
         .remove(1);
-    place.refused(
+    place.0.refused(
         &place.add_after(&both(), &half),
         110,
         &["prevResult", "veth", "eth0"],
@@ -211,7 +207,9 @@ fn previous_results() -> Result<()> {
     // The host's end is named as one in the container.
     let mut inside = place.0.previous.clone();
     inside["interfaces"][1]["sandbox"] = inside["interfaces"][2]["sandbox"].clone();
-    place.refused(&place.add_after(&both(), &inside), 110, &["prevResult"]);
+    place
+        .0
+        .refused(&place.add_after(&both(), &inside), 110, &["prevResult"]);
     Ok(())
 }
 
@@ -220,15 +218,17 @@ fn interfaces() -> Result<()> {
     let place = Place::create()?;
     let mut other = place.add(&both());
     other.set("CNI_IFNAME", "net1");
-    place.refused(&other, 110, &["net1", "no interface"]);
+    place.0.refused(&other, 110, &["net1", "no interface"]);
     let mut loopback = place.add(&both());
     loopback.set("CNI_IFNAME", "lo");
-    place.refused(&loopback, 110, &["lo", "cannot be used as a veth"]);
+    place
+        .0
+        .refused(&loopback, 110, &["lo", "cannot be used as a veth"]);
     place
         .0
         .container
         .ip("link add net1 type veth peer name net2")?;
-    place.refused(&other, 110, &["net1", "not on the host"]);
+    place.0.refused(&other, 110, &["net1", "not on the host"]);
     Ok(())
 }
 
@@ -244,7 +244,7 @@ fn names_and_places_that_are_taken() -> Result<()> {
             .0
             .node
             .tool("tc", &format!("qdisc add dev {port} {discipline}"))?;
-        place.refused(&place.add(&both()), 102, &[port]);
+        place.0.refused(&place.add(&both()), 102, &[port]);
         place
             .0
             .node
@@ -267,7 +267,9 @@ fn an_add_that_is_denied_leaves_nothing() -> Result<()> {
     ] {
         let place = Place::create()?;
         place.may_shape_only(&allowed(disciplines))?;
-        place.refused(&place.add(&keys), 100, &["traffic", denied]);
+        place
+            .0
+            .refused(&place.add(&keys), 100, &["traffic", denied]);
     }
     Ok(())
 }

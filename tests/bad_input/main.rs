@@ -92,10 +92,16 @@ struct Attached {
     container: Container,
     /// The result of `bridge`.
     previous: Value,
+    /// Reads what a refused call must leave as it is.
+    watched: fn(&Self) -> Result<Vec<String>>,
 }
 
 impl Attached {
-    fn to(node: Node, container: Container) -> Result<Self> {
+    fn to(
+        node: Node,
+        container: Container,
+        watched: fn(&Self) -> Result<Vec<String>>,
+    ) -> Result<Self> {
         let config =
             json!({"cniVersion": "1.1.0", "name": "bad", "type": "bridge", "bridge": "bad0"});
         let add = weir(&node, "bridge", "ADD", &container, &config);
@@ -104,6 +110,7 @@ impl Attached {
             node,
             container,
             previous,
+            watched,
         })
     }
 
@@ -117,18 +124,12 @@ impl Attached {
         weir(&self.node, plugin, command, &self.container, &config)
     }
 
-    /// Runs a call that must fail with this code and say these words, and leave what `watched` reads as it is.
+    /// Runs a call that must fail with this code and say these words, and change nothing.
     #[track_caller]
-    fn refused(
-        &self,
-        watched: impl Fn() -> Result<Vec<String>>,
-        call: &Call,
-        code: u64,
-        words: &[&str],
-    ) {
-        let before = watched().expect("the state before");
+    fn refused(&self, call: &Call, code: u64, words: &[&str]) {
+        let before = (self.watched)(self).expect("the state before");
         refused(&self.node, &self.container, call, code, words);
-        assert_eq!(watched().expect("the state after"), before);
+        assert_eq!((self.watched)(self).expect("the state after"), before);
     }
 }
 

@@ -20,13 +20,42 @@ const PARAMETERS: [&str; 4] = [
 /// What `tuning` is tried on.
 struct Place(Attached);
 
+/// What `tuning` could change: the interface, parameters on both sides, and backups.
+fn state(place: &Attached) -> Result<Vec<String>> {
+    let mut state = vec![place.container.ip("-d -o link show eth0")?];
+    for path in PARAMETERS.map(|path| PathBuf::from("/proc/sys/net").join(path)) {
+        state.push(place.container.inside(|| Ok(fs::read_to_string(&path)?))?);
+        // The host has no such interface.
+        let on_host = place.node.inside(|| Ok(fs::read_to_string(&path).ok()))?;
+        state.push(on_host.unwrap_or_default());
+    }
+    for entry in fs::read_dir(backups(&place.node)).into_iter().flatten() {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
+            state.push(format!(
+                "{}: {}",
+                path.display(),
+                fs::read_to_string(&path)?
+            ));
+        }
+    }
+    Ok(state)
+}
+
+fn backups(node: &Node) -> PathBuf {
+    node.root().join("run/cni/tuning")
+}
+
 impl Place {
     fn create() -> Result<Self> {
         let (node, container) = Node::with_container()?;
         // An address that comes by itself changes by itself, too.
         let path = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
         container.inside(|| Ok(fs::write(path, "1")?))?;
-        Attached::to(node, container).map(Self)
+        Attached::to(node, container, state).map(Self)
     }
 
     fn call(&self, command: &str, keys: &Value) -> Call {
@@ -36,41 +65,7 @@ impl Place {
     /// ADD with these keys must fail with this code and say these words, and change nothing.
     #[track_caller]
     fn refused(&self, keys: &Value, code: u64, words: &[&str]) {
-        self.refused_call(&self.call("ADD", keys), code, words);
-    }
-
-    #[track_caller]
-    fn refused_call(&self, call: &Call, code: u64, words: &[&str]) {
-        self.0.refused(|| self.state(), call, code, words);
-    }
-
-    /// What `tuning` could change: the interface, parameters on both sides, and backups.
-    fn state(&self) -> Result<Vec<String>> {
-        let mut state = vec![self.0.container.ip("-d -o link show eth0")?];
-        for path in PARAMETERS.map(|path| PathBuf::from("/proc/sys/net").join(path)) {
-            state.push(self.0.container.inside(|| Ok(fs::read_to_string(&path)?))?);
-            // The host has no such interface.
-            let on_host = self.0.node.inside(|| Ok(fs::read_to_string(&path).ok()))?;
-            state.push(on_host.unwrap_or_default());
-        }
-        for entry in fs::read_dir(self.backups()).into_iter().flatten() {
-            let path = entry?.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "json")
-            {
-                state.push(format!(
-                    "{}: {}",
-                    path.display(),
-                    fs::read_to_string(&path)?
-                ));
-            }
-        }
-        Ok(state)
-    }
-
-    fn backups(&self) -> PathBuf {
-        self.0.node.root().join("run/cni/tuning")
+        self.0.refused(&self.call("ADD", keys), code, words);
     }
 
     /// Puts a grant in the place of the shipped one: all of the container's interface and of its
@@ -122,9 +117,9 @@ fn keys() -> Result<()> {
     let mut alone = json!({"mtu": 1400, "type": "tuning", "name": "bad"});
     alone["cniVersion"] = json!("1.1.0");
     let first = weir(&place.0.node, "tuning", "ADD", &place.0.container, &alone);
-    place.refused_call(&first, 7, &["prevResult"]);
+    place.0.refused(&first, 7, &["prevResult"]);
     let check = weir(&place.0.node, "tuning", "CHECK", &place.0.container, &alone);
-    place.refused_call(&check, 7, &["prevResult"]);
+    place.0.refused(&check, 7, &["prevResult"]);
     Ok(())
 }
 
@@ -145,10 +140,12 @@ fn macs() -> Result<()> {
         place.refused(&of_args, 7, &["args.cni.mac: ", mac]);
         let mut call = place.call("ADD", &json!({"mtu": 1400}));
         call.set("CNI_ARGS", format!("MAC={mac}"));
-        place.refused_call(&call, 4, &["CNI_ARGS: MAC", mac]);
+        place.0.refused(&call, 4, &["CNI_ARGS: MAC", mac]);
     }
     let mut call = place.call("ADD", &json!({"mtu": 1400}));
-    place.refused_call(call.set("CNI_ARGS", "COLOUR=red"), 4, &["COLOUR"]);
+    place
+        .0
+        .refused(call.set("CNI_ARGS", "COLOUR=red"), 4, &["COLOUR"]);
     Ok(())
 }
 
@@ -246,7 +243,9 @@ fn what_the_kernel_refuses() -> Result<()> {
     place.refused(&json!({"mtu": 10}), 103, &["mtu 10", "eth0"]);
 
     let mut nowhere = place.call("ADD", &json!({"mtu": 1400}));
-    place.refused_call(nowhere.set("CNI_IFNAME", "eth1"), 101, &["eth1"]);
+    place
+        .0
+        .refused(nowhere.set("CNI_IFNAME", "eth1"), 101, &["eth1"]);
     Ok(())
 }
 
@@ -271,12 +270,12 @@ fn directories_that_cannot_be_trusted() -> Result<()> {
     let elsewhere = place.0.node.root().join("elsewhere");
     fs::create_dir(&elsewhere)?;
     fs::create_dir_all(place.0.node.root().join("run/cni"))?;
-    symlink(&elsewhere, place.backups())?;
+    symlink(&elsewhere, backups(&place.0.node))?;
     place.refused(&keys, 103, &["symbolic link", "dataDir"]);
-    fs::remove_file(place.backups())?;
+    fs::remove_file(backups(&place.0.node))?;
 
-    fs::create_dir(place.backups())?;
-    fs::set_permissions(place.backups(), PermissionsExt::from_mode(0o777))?;
+    fs::create_dir(backups(&place.0.node))?;
+    fs::set_permissions(backups(&place.0.node), PermissionsExt::from_mode(0o777))?;
     place.refused(&keys, 103, &["mode 0777", "dataDir"]);
     // ADD has changed nothing then, so that DEL has nothing to do.
     place.0.node.run(&place.call("DEL", &keys))?.result();

@@ -1,6 +1,7 @@
 //! `weir net`, and what callers may say of the namespace: what is remembered of an attachment, and whose namespace it may be.
 
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -10,29 +11,24 @@ use weir_kit::{Container, Grant, Node, assert_contains, weir};
 struct Place {
     node: Node,
     container: Container,
+    network: Value,
+    /// The network's.
+    file: PathBuf,
 }
 
 impl Place {
     fn create() -> Result<Self> {
-        let node = Node::create()?;
+        let (node, container) = Node::with_container()?;
         node.install_with(&Grant::nothing("puppet"))?;
-        let place = Self {
-            container: node.container()?,
-            node,
-        };
-        fs::create_dir_all(place.node.root().join("etc/cni/net.d"))?;
-        fs::write(place.file(), place.network().to_string())?;
-        Ok(place)
-    }
-
-    fn file(&self) -> std::path::PathBuf {
-        self.node.root().join("etc/cni/net.d/10-told.conflist")
-    }
-
-    fn network(&self) -> Value {
-        json!({ "cniVersion": "1.1.0", "name": "told", "plugins": [
+        let network = json!({ "cniVersion": "1.1.0", "name": "told", "plugins": [
             { "type": "puppet", "orders": [{ "do": "asked.parameters" }] },
-        ] })
+        ] });
+        Ok(Self {
+            file: node.put_network("10-told.conflist", &network)?,
+            node,
+            container,
+            network,
+        })
     }
 
     fn net(&self, command: &str, words: &[&str]) -> Result<()> {
@@ -88,8 +84,8 @@ fn del_by_hand_needs_no_file_of_the_network() -> Result<()> {
         let place = Place::create()?;
         place.net("add", &[])?;
         match broken {
-            None => fs::remove_file(place.file())?,
-            Some(text) => fs::write(place.file(), text)?,
+            None => fs::remove_file(&place.file)?,
+            Some(text) => fs::write(&place.file, text)?,
         }
         place.net("del", &[])?;
         let last = place.told()?.pop().context("told")?;

@@ -204,9 +204,7 @@ fn cni_3_3_the_final_result_is_stored() -> Result<()> {
 
 #[test]
 fn cni_3_4_plugins_run_in_reverse_order() -> Result<()> {
-    let network = Network::attached()?;
-    network.run("del")?;
-    assert_eq!(network.run_on("DEL"), ["c", "b", "a"]);
+    assert_eq!(Network::attached()?.then("del")?, ["c", "b", "a"]);
     Ok(())
 }
 

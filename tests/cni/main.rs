@@ -66,6 +66,12 @@ impl Network {
         Ok(network)
     }
 
+    /// Runs a command, and returns which plugins it ran, in their order.
+    fn then(&self, command: &str) -> Result<Vec<String>> {
+        self.run(command)?;
+        Ok(self.run_on(&command.to_uppercase()))
+    }
+
     /// With these keys of the list.
     fn with(keys: Value) -> Result<Self> {
         let node = Node::create()?;

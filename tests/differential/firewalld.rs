@@ -63,6 +63,15 @@ fn expect_sources(firewalld: &Firewalld, zone: &str, expected: &[&str]) -> Resul
     Ok(())
 }
 
+/// CHECK succeeds, and DEL.
+fn is_detached(side: &Side, attached: &Value) -> Result<()> {
+    for command in ["CHECK", "DEL"] {
+        let called = side.call(command, POD, attached, None)?;
+        ensure!(called.succeeded(), "{command}: {called:?}");
+    }
+    Ok(())
+}
+
 #[test]
 fn the_pods_packets_pass_while_it_is_attached() -> Result<()> {
     for side in Side::pair(2)? {
@@ -126,11 +135,7 @@ fn with_nftables_alone_firewalld_is_told_nothing() -> Result<()> {
     let attached = attach(&side, &list(Some(json!({"backend": "nftables"}))))?;
     expect_sources(&firewalld, "trusted", &[])?;
     ensure!(!reaches_outside(&side)?, "firewalld drops nothing");
-    for command in ["CHECK", "DEL"] {
-        let called = side.call(command, POD, &attached, None)?;
-        ensure!(called.succeeded(), "{command}: {called:?}");
-    }
-    Ok(())
+    is_detached(&side, &attached)
 }
 
 /// A bus on which nobody is firewalld is as no bus, and nobody is started by asking.
@@ -141,10 +146,7 @@ fn without_firewalld_the_backend_is_nftables() -> Result<()> {
         let _bus = has_bus.then(|| Bus::start(&side.node)).transpose()?;
         let attached = attach(&side, &list(Some(json!({}))))?;
         ensure!(reaches_outside(&side)?, "with a bus: {has_bus}");
-        for command in ["CHECK", "DEL"] {
-            let called = side.call(command, POD, &attached, None)?;
-            ensure!(called.succeeded(), "{command}: {called:?}");
-        }
+        is_detached(&side, &attached)?;
     }
     Ok(())
 }

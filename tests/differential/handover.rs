@@ -268,6 +268,13 @@ fn go_back(variant: Variant, config: fn(u16) -> Value) -> Result<()> {
     Ok(())
 }
 
+/// With a configuration of Multus a node has definitions.
+fn put_multus(switch: &Switch) -> Result<()> {
+    let multus = json!({"cniVersion": "1.0.0", "name": "multus", "type": "multus"});
+    let node = &switch.side.node;
+    node.put_network("00-multus.conf", &multus).map(drop)
+}
+
 #[test]
 fn a_bridges_rules_change_hands() -> Result<()> {
     VARIANTS
@@ -576,10 +583,7 @@ fn a_cache_that_others_can_write_is_not_used() -> Result<()> {
 #[test]
 fn a_definitions_attachment_is_not_handed_over() -> Result<()> {
     let switch = Switch::create(Variant::Nftables)?;
-    let conf_dir = switch.side.node.root().join("etc/cni/net.d");
-    fs::create_dir_all(&conf_dir)?;
-    let multus = json!({"cniVersion": "1.0.0", "name": "multus", "type": "multus"});
-    fs::write(conf_dir.join("00-multus.conf"), multus.to_string())?;
+    put_multus(&switch)?;
     // A tenant's bridge does not turn forwarding on.
     switch
         .side
@@ -605,14 +609,12 @@ fn a_definitions_attachment_is_not_handed_over() -> Result<()> {
 fn a_configuration_that_root_did_not_write_is_not_run() -> Result<()> {
     let switch = Switch::create(Variant::Nftables)?;
     switch.attach(GOES, &bridged(PORT))?;
-    let conf_dir = switch.side.node.root().join("etc/cni/net.d");
-    fs::create_dir_all(&conf_dir)?;
-    let multus = json!({"cniVersion": "1.0.0", "name": "multus", "type": "multus"});
-    fs::write(conf_dir.join("00-multus.conf"), multus.to_string())?;
+    put_multus(&switch)?;
     let said = switch.refusal()?;
     ensure!(said.contains("it may be a tenant's"), "{said}");
     // The same text in a file of the node's.
-    fs::write(conf_dir.join("10-net.conflist"), bridged(PORT).to_string())?;
+    let node = &switch.side.node;
+    node.put_network("10-net.conflist", &bridged(PORT))?;
     switch.uninstall("")?;
     ensure!(switch.own_tables()?.is_empty());
     Ok(())

@@ -16,6 +16,13 @@ fn limited(limits: &str) -> Result<Place> {
     })
 }
 
+fn granted(capabilities: &str) -> Result<Place> {
+    Place::create(&Grant {
+        capabilities,
+        ..Grant::nothing(PLUGIN)
+    })
+}
+
 /// Property: a plugin has its time and no more, in whichever command.
 #[test]
 fn an_endless_loop_ends_with_its_time() -> Result<()> {
@@ -136,10 +143,7 @@ fn what_was_half_made_is_gone() -> Result<()> {
 /// In a discipline that stays: what was there before stays as well.
 #[test]
 fn half_made_traffic_control_is_gone() -> Result<()> {
-    let place = Place::create(&Grant {
-        capabilities: "{ traffic: [ { namespace: host, links: [half0], verbs: [create] } ] }",
-        ..Grant::nothing(PLUGIN)
-    })?;
+    let place = granted("{ traffic: [ { namespace: host, links: [half0], verbs: [create] } ] }")?;
     place.node.ip("link add half0 type veth peer name half1")?;
     place.node.tools("tc", &[
         "qdisc add dev half0 root handle 1: htb default 10",
@@ -180,10 +184,7 @@ fn half_made_traffic_control_is_gone() -> Result<()> {
 /// Property: a plugin does not run without end by running itself.
 #[test]
 fn a_plugin_cannot_run_itself_as_its_ipam_plugin() -> Result<()> {
-    let place = Place::create(&Grant {
-        capabilities: "{ ipam: [misbehaving] }",
-        ..Grant::nothing(PLUGIN)
-    })?;
+    let place = granted("{ ipam: [misbehaving] }")?;
     let outcome = place.add(json!({ "act": "ipam", "ipam": { "type": PLUGIN } }))?;
     outcome.told(220, &["an IPAM plugin cannot run an IPAM plugin"]);
     place.assert_no_residue();

@@ -10,15 +10,13 @@ use super::puppet::Puppet;
 
 /// A host with a card `nic0` and a bridge `cni0` that are somebody else's.
 fn puppet(capabilities: &str) -> Result<Puppet> {
-    let puppet = Puppet::under(capabilities)?;
-    puppet.place.node.tools(
-        "ip",
+    Puppet::among(
+        capabilities,
         &[
             "link add nic0 type veth peer name nic1",
             "link add cni0 type bridge",
         ],
-    )?;
-    Ok(puppet)
+    )
 }
 
 /// Property: a rename needs a rule for both names, so that no link is smuggled out of a grant or into

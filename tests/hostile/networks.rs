@@ -10,17 +10,15 @@ const WITHIN: &str = r#"{
     route: [ { namespace: host, destinations: [10.7.0.0/16, "fd07::/32"], tables: [254] } ] }"#;
 
 fn puppet(capabilities: &str) -> Result<Puppet> {
-    let puppet = Puppet::under(capabilities)?;
-    puppet.place.node.tools(
-        "ip",
+    Puppet::among(
+        capabilities,
         &[
             "link add own0 up type veth peer name own1",
             "link set own1 up",
             "address add 192.0.2.1/24 dev own0",
             "route add default via 192.0.2.254",
         ],
-    )?;
-    Ok(puppet)
+    )
 }
 
 fn address(address: &str) -> Value {

@@ -35,6 +35,13 @@ impl Puppet {
         Self::limited(capabilities, LIMITS)
     }
 
+    /// Under a grant of these capabilities, on a node with these links, as words of `ip`.
+    pub fn among(capabilities: &str, links: &[&str]) -> Result<Self> {
+        let puppet = Self::under(capabilities)?;
+        puppet.place.node.tools("ip", links)?;
+        Ok(puppet)
+    }
+
     /// Under a grant of these capabilities and limits.
     pub fn limited(capabilities: &str, limits: &str) -> Result<Self> {
         let place = Place::create(&Grant {

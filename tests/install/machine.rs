@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use weir_kit::binary;
+use weir_kit::{assert_contains, binary};
 
 /// How long anything may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -131,6 +131,21 @@ impl Machine {
         let output = self.run(words)?;
         ensure!(output.status.code() == Some(1), "weir {words}: {output:?}");
         Ok(String::from_utf8(output.stderr)?)
+    }
+
+    /// Runs an installation that waits a moment for a default network, and must fail with these words and write no
+    /// configuration.
+    pub fn is_not_configured(&self, words: &[&str]) -> Result<()> {
+        assert_contains(&self.fail("install --kubernetes --wait 20ms")?, words);
+        assert!(!self.configuration().exists());
+        Ok(())
+    }
+
+    /// Starts an installation, which waits for a default network.
+    pub fn waiting(&self, words: &str) -> Result<Running> {
+        let mut running = self.start(words)?;
+        running.expect("the configuration of a default network")?;
+        Ok(running)
     }
 
     /// Starts `weir install --kubernetes` with these words.

@@ -35,9 +35,7 @@ fn npwg_3_4_1_the_order_is_spec_config_then_a_list_on_disk_then_a_single_plugin(
         config["cniVersion"] = json!("1.1.0");
         config
     };
-    world
-        .api
-        .create_definition(&world.namespace, "find", None, &[])?;
+    world.define_empty("find")?;
     on_disk(&world, "90-find.conf", &single("10.43.0.0/24"))?;
     assert_eq!(attached(&world, "find")?, ["10.43.0.2"]);
     on_disk(
@@ -47,7 +45,7 @@ fn npwg_3_4_1_the_order_is_spec_config_then_a_list_on_disk_then_a_single_plugin(
     )?;
     assert_eq!(attached(&world, "find")?, ["10.43.1.2"]);
     world.api.delete_definition(&world.namespace, "find")?;
-    world.define("find", &list("find", &[bridge("bspec", "10.43.2.0/24")]))?;
+    world.define_as("find", "find", bridge("bspec", "10.43.2.0/24"))?;
     assert_eq!(attached(&world, "find")?, ["10.43.2.2"]);
     Ok(())
 }
@@ -56,9 +54,7 @@ fn npwg_3_4_1_the_order_is_spec_config_then_a_list_on_disk_then_a_single_plugin(
 #[test]
 fn what_others_can_write_is_not_the_nodes_own() -> Result<()> {
     let world = World::create()?;
-    world
-        .api
-        .create_definition(&world.namespace, "exposed", None, &[])?;
+    world.define_empty("exposed")?;
     let own = list("exposed", &[bridge("bexposed", "10.43.9.0/24")]);
     on_disk(&world, "90-exposed.conflist", &own)?;
     let file = world
@@ -79,9 +75,7 @@ fn what_others_can_write_is_not_the_nodes_own() -> Result<()> {
 #[test]
 fn npwg_3_4_1_a_definition_without_any_configuration_fails_the_pod() -> Result<()> {
     let world = World::create()?;
-    world
-        .api
-        .create_definition(&world.namespace, "empty", None, &[])?;
+    world.define_empty("empty")?;
     let pod = world.pod("empty", "empty")?;
     world
         .run("ADD", &pod)?
@@ -135,7 +129,7 @@ fn cluster_network_is_a_definition_a_network_on_disk_or_a_path() -> Result<()> {
         address("by-directory", &cluster_network("/etc/cni/multus/net.d"))?,
         "10.43.4.4/24"
     );
-    world.define("disk", &list("disk", &[bridge("bobject", "10.43.5.0/24")]))?;
+    world.define_as("disk", "disk", bridge("bobject", "10.43.5.0/24"))?;
     assert_eq!(
         address("by-object", &cluster_network("disk"))?,
         "10.43.5.2/24"

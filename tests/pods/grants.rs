@@ -21,10 +21,7 @@ fn npwg_7_4_a_network_uses_only_plugins_whose_grant_names_it() -> Result<()> {
 #[test]
 fn npwg_7_4_a_name_in_a_configuration_widens_nothing() -> Result<()> {
     let world = World::create()?;
-    world.define(
-        "liar",
-        &list("default-net", &[bridge("bliar", "10.50.1.0/24")]),
-    )?;
+    world.define_as("liar", "default-net", bridge("bliar", "10.50.1.0/24"))?;
     let pod = world.pod("liar", "liar")?;
     world.narrow_bridge(&["nobody/*", "default-net"])?;
     assert_eq!(world.run("ADD", &pod)?.code(), 202);

@@ -45,6 +45,14 @@ fn recorded(world: &World) -> Result<Vec<(String, String, usize)>> {
         .collect())
 }
 
+/// DEL succeeds, and nothing of the pod is recorded any more.
+fn is_deleted(world: &World, pod: &Pod) -> Result<()> {
+    let deleted = run(world, "DEL", pod)?;
+    assert!(deleted.succeeded(), "{deleted:?}");
+    assert!(world.records().is_empty());
+    Ok(())
+}
+
 #[test]
 fn cni_3_a_native_plugin_whose_add_fails_is_deleted_then_and_with_the_pod() -> Result<()> {
     let (world, probe) = listed(&["fails"])?;
@@ -100,10 +108,8 @@ fn of_a_list_what_was_called_is_deleted_and_nothing_else() -> Result<()> {
     assert!(world.taken("mixed").is_empty());
     let network = format!("{}/mixed", world.namespace);
     assert_eq!(recorded(&world)?, [(network, "net1".to_owned(), 2)]);
-    let deleted = run(&world, "DEL", &pod)?;
-    assert!(deleted.succeeded(), "{deleted:?}");
+    is_deleted(&world, &pod)?;
     assert_eq!(probe.calls(), ["ADD net1", "DEL net1", "DEL net1"]);
-    assert!(world.records().is_empty());
     Ok(())
 }
 

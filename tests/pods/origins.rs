@@ -19,9 +19,7 @@ fn select_file(world: &World, name: &str, config: &Value) -> Result<()> {
         directory.join(format!("{name}.conflist")),
         config.to_string(),
     )?;
-    world
-        .api
-        .create_definition(&world.namespace, name, None, &[])
+    world.define_empty(name)
 }
 
 fn file(world: &World, name: &str) -> std::path::PathBuf {
@@ -55,10 +53,7 @@ fn a_definition_that_is_called_as_the_nodes_network_takes_no_lease_of_it() -> Re
 #[test]
 fn a_lease_from_before_is_released_and_no_other() -> Result<()> {
     let world = World::create()?;
-    world.define(
-        "former",
-        &list("default-net", &[bridge("bformer", "10.44.9.0/24")]),
-    )?;
+    world.define_as("former", "default-net", bridge("bformer", "10.44.9.0/24"))?;
     let _other = world.plain("other")?;
     let pod = world.attached("former", "former")?;
     let leases = |name: &str| world.node.leases(name);

@@ -105,6 +105,16 @@ impl World {
             .create_definition(&self.namespace, name, Some(&config), &[])
     }
 
+    /// The same of a network by this name with one plugin.
+    pub fn define_as(&self, name: &str, network: &str, plugin: Value) -> Result<()> {
+        self.define(name, &list(network, &[plugin]))
+    }
+
+    /// A NetworkAttachmentDefinition without a configuration.
+    pub fn define_empty(&self, name: &str) -> Result<()> {
+        self.api.create_definition(&self.namespace, name, None, &[])
+    }
+
     /// The addresses that are taken on the network of a definition in the pods' namespace.
     pub fn taken(&self, name: &str) -> Vec<String> {
         self.node.taken(&format!("{}/{name}", self.namespace))
