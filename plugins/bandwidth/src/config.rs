@@ -61,7 +61,7 @@ impl Shaping {
 }
 
 impl Config {
-    /// What is to be shaped. Errors have code 7 and begin with the key.
+    /// Reads what is to be shaped. Errors have code 7 and begin with the key.
     pub fn shaping(&self) -> Result<Shaping, Error> {
         let (keys, path) = self.in_force();
         let ingress = limit(

@@ -5,7 +5,7 @@ use weir_sdk::{AddResult, Context, Error, ErrorCode, Namespace, OperationError, 
 
 use crate::codes;
 
-/// The host's end, which the previous result must name. Errors: [`codes::NO_HOST_END`].
+/// Finds the host's end, which the previous result must name. Errors: [`codes::NO_HOST_END`].
 pub fn find<C>(request: &Request<C>, previous: &AddResult) -> Result<Link, Error> {
     let ifname = request.ifname.as_str();
     let link = behind(ifname)?;
@@ -49,7 +49,7 @@ fn none(msg: String) -> Error {
     )
 }
 
-/// What DEL finds: the host's end, or, where the container cannot tell it any more, each veth of the
+/// Finds the host's end for DEL, or, where the container cannot tell it any more, each veth of the
 /// previous result that leads away from the host.
 pub fn left_over<C>(request: &Request<C>) -> Result<Vec<Link>, Error> {
     match behind(&request.ifname) {

@@ -64,7 +64,7 @@ fn name(text: &str) -> String {
     name
 }
 
-/// The attachment's ifbs: more than one only if an ADD was not followed by a DEL.
+/// Finds the attachment's ifbs: more than one only if an ADD was not followed by a DEL.
 pub fn find<C>(request: &Request<C>) -> Result<Vec<Link>, Error> {
     let names = names(&request.network, &request.container_id, &request.ifname);
     let found = names.map(|name| get(&name));
@@ -97,7 +97,7 @@ fn of_attachment(found: Vec<Link>, owner: &Owner) -> Vec<Link> {
     }
 }
 
-/// The ifb that the previous result names, as it was made for packets of the host's end.
+/// Checks the ifb that the previous result names, and returns it.
 pub fn check<C>(request: &Request<C>, previous: &AddResult, host: &Link) -> Result<Link, Error> {
     let found = find(request)?;
     let is_ours = |name: &str| found.iter().any(|link| link.name == name);

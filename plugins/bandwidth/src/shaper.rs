@@ -74,7 +74,7 @@ pub struct Shaper {
 }
 
 impl Shaper {
-    /// The token bucket for everything; none where some traffic has no limit.
+    /// Returns the token bucket for everything; none where some traffic has no limit.
     ///
     /// It drops what is larger than its burst, so that this is at least a packet of the link's `mtu`.
     pub fn token_bucket(&self, mtu: u32) -> Option<TokenBucket> {
@@ -92,7 +92,7 @@ impl Shaper {
         })
     }
 
-    /// The minor number of the class for what no filter matches.
+    /// Returns the minor number of the class for what no filter matches.
     pub fn default_class(&self) -> u16 {
         match self.subnets {
             Subnets::All | Subnets::AllBut(_) => SHAPED,
@@ -100,7 +100,7 @@ impl Shaper {
         }
     }
 
-    /// The class with the limit, and the one without.
+    /// Returns the class with the limit, and the one without.
     pub fn classes(&self) -> [Class; 2] {
         let Limit { rate, burst } = self.limit;
         [
@@ -109,7 +109,7 @@ impl Shaper {
         ]
     }
 
-    /// What puts the networks' traffic into the class that is not the default one.
+    /// Returns the filters that put the networks' traffic into the class that is not the default.
     pub fn filters(&self) -> Vec<Filter> {
         match &self.subnets {
             Subnets::All => Vec::new(),

@@ -5,7 +5,7 @@ use weir_sdk::{Context, Error, ErrorCode, Interface, Namespace, Outcome, sysctl}
 
 use crate::config::Config;
 
-/// The network's bridge, created where it is missing, up and as configured.
+/// Creates the network's bridge where it is missing, and sets it up as configured. Returns it.
 pub fn ensure(config: &Config) -> Result<Link, Error> {
     let bridge = match find(config)? {
         Some(bridge) => bridge,
@@ -84,7 +84,7 @@ fn refuse_router_advertisements(bridge: &str) -> Result<(), Error> {
         .context(format!("cannot set accept_ra of `{bridge}`"))
 }
 
-/// The bridge in the result, read again: its MAC may have changed with its first port.
+/// Returns the bridge in the result, read again: its MAC may have changed with its first port.
 pub fn interface(bridge: &Link) -> Result<Interface, Error> {
     let bridge = link::get(Namespace::Host, bridge).context("cannot read the bridge again")?;
     Ok(bridge.interface())

@@ -13,7 +13,7 @@ use crate::codes;
 use crate::config::Config;
 use crate::veth;
 
-/// The gateway of an address whose IPAM plugin names none: the first address of its subnet.
+/// Returns the gateway of an address whose IPAM plugin names none: the first address of its subnet.
 pub fn default_for(address: &IpNet) -> IpAddr {
     match address.network() {
         IpAddr::V4(network) => IpAddr::V4((network.to_bits().wrapping_add(1)).into()),

@@ -75,7 +75,7 @@ impl<'a> Accepted<'a> {
         })
     }
 
-    /// The container's port where the policy isolates it.
+    /// Returns the container's port where the policy isolates it.
     pub fn isolated_port(&self) -> Option<&str> {
         let attached = self.attached.as_ref()?;
         (self.config.ingress_policy == IngressPolicy::Isolated).then_some(&attached.port)
@@ -212,7 +212,7 @@ fn rules() -> [Rule; RULES] {
     ]
 }
 
-/// The addresses that are the attachment's to give up: those of the previous result that are not
+/// Returns the addresses that are the attachment's to give up: those of the previous result that are not
 /// another container's by now; without that result, those found in the sets.
 pub fn addresses(owner: &Owner, previous: Option<&AddResult>) -> Result<Vec<IpAddr>, Error> {
     let Some(previous) = previous else {
@@ -230,7 +230,7 @@ pub fn addresses(owner: &Owner, previous: Option<&AddResult>) -> Result<Vec<IpAd
     Ok(own)
 }
 
-/// The addresses of attachments that are not valid.
+/// Returns the addresses of attachments that are not valid.
 pub fn garbage<C>(request: &GcRequest<C>) -> Result<Vec<IpAddr>, Error> {
     let found = owned::garbage(FAMILY, &PODS, &Valid::of(request))?;
     Ok(found.iter().filter_map(address).collect())

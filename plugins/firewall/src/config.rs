@@ -84,7 +84,7 @@ impl fmt::Display for IngressPolicy {
 }
 
 impl Config {
-    /// The administrator's chain.
+    /// Returns the administrator's chain.
     pub fn admin_chain(&self) -> &str {
         match self.iptables_admin_chain_name.as_str() {
             "" => ADMIN_CHAIN,
@@ -92,7 +92,7 @@ impl Config {
         }
     }
 
-    /// The zone of firewalld.
+    /// Returns the zone of firewalld.
     pub fn zone(&self) -> &str {
         match self.firewalld_zone.as_str() {
             "" => ZONE,

@@ -8,7 +8,7 @@ use crate::codes;
 use crate::config::Config;
 use crate::range::RangeSet;
 
-/// The keys of `CNI_ARGS` that are no error: this plugin's, and those of plugins that run it.
+/// The keys of `CNI_ARGS` that are not an error: this plugin's, and those of plugins that run it.
 const KNOWN_ARGS: [&str; 3] = ["IP", "GATEWAY", "MAC"];
 
 /// The addresses that were asked for and not given yet, each once.
@@ -17,7 +17,7 @@ pub struct Requested {
 }
 
 impl Requested {
-    /// What the arguments and the configuration ask for.
+    /// Reads what the arguments and the configuration request.
     pub fn of(args: &Args, config: &Config) -> Result<Self, Error> {
         args.check_known(&KNOWN_ARGS)?;
         let of_args = args.ips()?;

@@ -21,7 +21,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The MTU; none for the kernel's default.
+    /// Returns the MTU; none for the kernel's default.
     pub fn mtu(&self) -> Option<u32> {
         Some(self.mtu).filter(|mtu| *mtu != 0)
     }

@@ -22,7 +22,7 @@ pub struct Ends {
     pub gateway: IpAddr,
 }
 
-/// The two ends for each address. Errors: [`codes::NO_GATEWAY`].
+/// Returns the two ends for each address. Errors: [`codes::NO_GATEWAY`].
 pub fn ends(ips: &[IpConfig]) -> Result<Vec<Ends>, Error> {
     let ends = |ip: &IpConfig| {
         let container = ip.address;

@@ -28,16 +28,13 @@ use config::Config;
 /// The plugin.
 pub struct Ptp;
 
-/// Where the container's interface is in the result: after the host's end.
-const CONTAINER_INTERFACE: u32 = 1;
-
 impl Plugin for Ptp {
     type Config = Config;
     const NAME: &'static str = "ptp";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;
-        let mut result = ipam::assign(&config.ipam.plugin, CONTAINER_INTERFACE)?;
+        let mut result = ipam::assign(&config.ipam.plugin, container::INTERFACE)?;
         let ends = host::ends(&result.ips)?;
         host::forward(&ends)?;
         let settings = Settings {

@@ -27,7 +27,7 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// All that a link has.
+    /// Takes all attributes of a link.
     pub fn of(link: &Link) -> Self {
         Attributes {
             mac: link.mac(),
@@ -43,7 +43,7 @@ impl Attributes {
         *self == Attributes::default()
     }
 
-    /// These, as far as `which` has them too.
+    /// Keeps the attributes that `which` has too.
     pub fn only(&self, which: &Self) -> Self {
         Attributes {
             mac: self.mac.filter(|_| which.mac.is_some()),
@@ -54,7 +54,7 @@ impl Attributes {
         }
     }
 
-    /// These, and those of `others` that are not among them.
+    /// Adds those of `others` that are missing.
     pub fn or(&self, others: &Self) -> Self {
         Attributes {
             mac: self.mac.or(others.mac),
@@ -127,7 +127,7 @@ impl From<&Attributes> for Changes {
     }
 }
 
-/// Those of the container's interface. Errors: [`weir_sdk::codes::NOT_FOUND`].
+/// Reads those of the container's interface. Errors: [`weir_sdk::codes::NOT_FOUND`].
 pub fn read(ifname: &str) -> Result<Attributes, Error> {
     let link = link::get(Namespace::Container, ifname)
         .context(format!("cannot read the interface `{ifname}`"))?;

@@ -26,7 +26,7 @@ pub fn save(request: &Request<Config>, before: &Attributes) -> Result<(), Error>
     write().context(format!("dataDir: cannot save `{key}`"))
 }
 
-/// What the interface had; none where ADD has saved nothing.
+/// Returns what the interface had; none where ADD has saved nothing.
 pub fn load(request: &Request<Config>) -> Result<Option<Attributes>, Error> {
     let key = key(request);
     let text = match open(request, Access::Read).and_then(|store| store.get(&key)) {

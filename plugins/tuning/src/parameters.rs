@@ -26,7 +26,7 @@ pub struct Parameter {
     pub value: String,
 }
 
-/// The parameters that are asked for, by key: those of `sysctl`, and in their place those of
+/// Returns the requested parameters by key: those of `sysctl`, and in their place those of
 /// `args.cni.sysctl`. Errors have code 7 and name the key.
 pub fn of(config: &Config, ifname: &str) -> Result<Vec<Parameter>, Error> {
     let mut parameters = read_keys("sysctl", &config.sysctl, ifname)?;

@@ -350,7 +350,7 @@ impl NetworkConfigList {
     ///
     /// `capability_args` are the runtime's capability arguments by name; those that the plugin's
     /// `capabilities` ask for become its `runtimeConfig` on `ADD`, `CHECK` and `DEL`. A
-    /// `prevResult` that stands in the plugin's own configuration is removed: only the runtime
+    /// `prevResult` that is in the plugin's own configuration is removed: only the runtime
     /// knows previous results.
     ///
     /// # Errors

@@ -76,7 +76,7 @@ fn validate_identifier(what: &str, name: &str) -> Result<(), String> {
 
 fn interface_name_fault(name: &str) -> Option<&'static str> {
     // The kernel takes the byte 0xa0 for white space (a non-breaking space in Latin-1), wherever
-    // it stands in a UTF-8 sequence.
+    // it is in a UTF-8 sequence.
     let kernel_space = |byte: u8| byte == 0xa0;
     if name.is_empty() {
         Some("is empty, expected 1 to 15 bytes")

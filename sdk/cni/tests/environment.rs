@@ -25,18 +25,22 @@ fn cni_1_1_0_section_1_network_names() {
     }
 }
 
+fn assert_refused(refused: Result<(), Error>, code: Code, words: &[&str]) {
+    let error = refused.unwrap_err();
+    assert_eq!(error.code, code, "{error}");
+    for word in words {
+        assert!(error.msg.contains(word), "{word:?} is not in {error}");
+    }
+}
+
 #[test]
 fn cni_1_1_0_section_2_container_ids() {
     for id in ["a", "3f6940ab5ab43bc522569d15b23f8c1b", "x_y.z-0"] {
         assert_eq!(validate_container_id(id), Ok(()));
     }
     for id in ["", "../x", "a/b", "-rf", "a;b", "a b"] {
-        let error = validate_container_id(id).unwrap_err();
-        assert_eq!(error.code, Code::INVALID_ENVIRONMENT);
-        assert!(
-            error.msg.contains("CNI_CONTAINERID") && error.msg.contains(id),
-            "{error}"
-        );
+        let refused = validate_container_id(id);
+        assert_refused(refused, Code::INVALID_ENVIRONMENT, &["CNI_CONTAINERID", id]);
     }
 }
 
@@ -61,12 +65,8 @@ fn cni_1_1_0_section_2_interface_names() {
         ("a\0", "NUL"),
     ];
     for (name, expected) in refused {
-        let error = validate_interface_name(name).unwrap_err();
-        assert_eq!(error.code, Code::INVALID_ENVIRONMENT);
-        assert!(
-            error.msg.contains("CNI_IFNAME") && error.msg.contains(expected),
-            "{error}"
-        );
+        let refused = validate_interface_name(name);
+        assert_refused(refused, Code::INVALID_ENVIRONMENT, &["CNI_IFNAME", expected]);
     }
 }
 
@@ -76,8 +76,7 @@ fn cni_1_1_0_section_1_plugin_types_are_file_names() {
         assert_eq!(validate_plugin_type(name), Ok(()));
     }
     for name in ["", ".", "..", "/bin/sh", "a/b", "a\\b", "a\0"] {
-        let error = validate_plugin_type(name).unwrap_err();
-        assert_eq!(error.code, Code::INVALID_CONFIG, "{error}");
+        assert_refused(validate_plugin_type(name), Code::INVALID_CONFIG, &[]);
     }
 }
 
@@ -98,9 +97,7 @@ fn a_plugin_that_is_installed_has_a_plain_name() {
         "a\0",
         "a\n",
     ] {
-        let error = validate_plugin_name(name).unwrap_err();
-        assert_eq!(error.code, Code::INVALID_CONFIG, "{error}");
-        assert!(error.msg.contains("plugin name"), "{error}");
+        assert_refused(validate_plugin_name(name), Code::INVALID_CONFIG, &["plugin name"]);
     }
 }
 

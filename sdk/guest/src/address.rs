@@ -50,7 +50,7 @@ pub struct NewAddress {
 }
 
 impl NewAddress {
-    /// An address and nothing else.
+    /// Makes an address and nothing else.
     pub fn new(address: IpNet) -> Self {
         NewAddress {
             address,
@@ -100,7 +100,7 @@ pub fn delete(namespace: Namespace, link: impl Into<LinkReference>, address: IpN
     Ok(raw::delete(namespace, &link.into(), address.into())?)
 }
 
-/// The addresses of one link, of one family or of both.
+/// Lists the addresses of one link, of one family or of both.
 pub fn list(
     namespace: Namespace,
     link: impl Into<LinkReference>,

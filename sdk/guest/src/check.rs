@@ -10,19 +10,19 @@ use crate::{
     AddResult, Context, Error, Interface, IpConfig, Namespace, Outcome, Request, address, codes,
 };
 
-/// What is not as ADD left it.
+/// Makes the error of CHECK about what is not as ADD left it.
 pub fn wrong(what: impl Display) -> Error {
     Error::new(codes::NOT_AS_ATTACHED, what.to_string())
 }
 
-/// The previous result. Errors: code 7 when the request has none.
+/// Returns the previous result. Errors: code 7 when the request has none.
 pub fn previous<C>(request: &Request<C>) -> Result<&AddResult, Error> {
     let missing = "CHECK needs the result of ADD: key `prevResult` is missing";
     let previous = request.previous.as_ref();
     previous.ok_or_else(|| Error::invalid_config(missing))
 }
 
-/// The link of an interface of the previous result, of the kind and with the MAC that it must have.
+/// Returns the link of an interface of the previous result, of the kind and with the MAC that it must have.
 pub fn interface(interface: &Interface, namespace: Namespace, kind: &str) -> Result<Link, Error> {
     let name = interface.name.as_str();
     let found = link::get(namespace, name).found();
@@ -38,7 +38,7 @@ pub fn interface(interface: &Interface, namespace: Namespace, kind: &str) -> Res
     Ok(link)
 }
 
-/// The container's interface, which the previous result must name, with its sandbox.
+/// Returns the container's interface, which the previous result must name, with its sandbox.
 pub fn container_interface<C>(
     request: &Request<C>,
     previous: &AddResult,

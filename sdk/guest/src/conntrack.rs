@@ -40,7 +40,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// A filter without optional fields, of which it needs one.
+    /// Makes a filter without optional fields, of which it needs one.
     pub fn new(family: IpFamily, protocol: u8) -> Self {
         Filter {
             family,

@@ -68,7 +68,7 @@ impl From<u32> for LinkReference {
 }
 
 impl IpFamily {
-    /// The family of an address.
+    /// Returns the family of an address.
     pub fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(_) => IpFamily::Ipv4,
@@ -77,7 +77,7 @@ impl IpFamily {
     }
 }
 
-/// None for a link without a link-layer address.
+/// Reads a MAC; none for a link without a link-layer address.
 pub(crate) fn mac(bytes: &[u8]) -> Option<Mac> {
     Mac::from_bytes(bytes)
 }

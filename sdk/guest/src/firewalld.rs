@@ -22,7 +22,7 @@ pub fn is_running() -> Result<bool> {
     Ok(raw::is_running()?)
 }
 
-/// The zone that an address is bound to, if to one. Errors: `unsupported` where firewalld does not run.
+/// Returns the zone that an address is bound to; none if it is not. Errors: `unsupported` where firewalld does not run.
 pub fn zone_of_source(source: IpAddr) -> Result<Option<String>> {
     Ok(raw::zone_of_source(source.into())?)
 }

@@ -44,7 +44,7 @@ impl Link {
         self.mac().map(|mac| mac.to_string())
     }
 
-    /// The link for a result, as one on the host.
+    /// Returns the link for a result, as one on the host.
     pub fn interface(&self) -> Interface {
         Interface {
             name: self.name.clone(),
@@ -54,7 +54,7 @@ impl Link {
         }
     }
 
-    /// The bridge's settings; none for another kind.
+    /// Returns the bridge's settings; none for another kind.
     pub fn bridge(&self) -> Option<Bridge> {
         match self.details {
             Details::Bridge(bridge) => Some(bridge),
@@ -125,7 +125,7 @@ pub struct NewPeer {
 }
 
 impl NewPeer {
-    /// A peer that is down, with the kernel's MAC and MTU.
+    /// Makes a peer that is down, with the kernel's MAC and MTU.
     pub fn new(namespace: Namespace, name: impl Into<String>) -> Self {
         NewPeer {
             namespace,
@@ -195,7 +195,7 @@ pub struct NewLink {
 }
 
 impl NewLink {
-    /// A link that is down and has the kernel's defaults.
+    /// Makes a link that is down and has the kernel's defaults.
     pub fn new(namespace: Namespace, name: impl Into<String>, kind: NewKind) -> Self {
         NewLink {
             namespace,
@@ -210,12 +210,12 @@ impl NewLink {
         }
     }
 
-    /// A veth pair. With an empty name the kernel chooses `vethN`.
+    /// Makes a veth pair. With an empty name the kernel chooses `vethN`.
     pub fn veth(namespace: Namespace, name: impl Into<String>, peer: NewPeer) -> Self {
         NewLink::new(namespace, name, NewKind::Veth(peer))
     }
 
-    /// A bridge.
+    /// Makes a bridge.
     pub fn bridge(namespace: Namespace, name: impl Into<String>, bridge: NewBridge) -> Self {
         NewLink::new(namespace, name, NewKind::Bridge(bridge))
     }
@@ -258,6 +258,15 @@ pub struct Changes {
     pub alias: Option<String>,
     /// The master, or none.
     pub master: Option<NewMaster>,
+}
+
+impl Changes {
+    fn up(up: bool) -> Self {
+        Changes {
+            up: Some(up),
+            ..Changes::default()
+        }
+    }
 }
 
 impl From<Changes> for raw::Changes {
@@ -304,12 +313,12 @@ pub fn create(link: NewLink) -> Result<Link> {
     Ok(raw::create(&link.into())?)
 }
 
-/// One link. Errors: `not-found`.
+/// Returns one link. Errors: `not-found`.
 pub fn get(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Link> {
     Ok(raw::get(namespace, &link.into())?)
 }
 
-/// All links that the grant lets the plugin read, restricted to a kind and to the ports of a master
+/// Lists all links that the grant lets the plugin read, restricted to a kind and to the ports of a master
 /// where given.
 pub fn list(namespace: Namespace, kind: Option<&str>, master: Option<u32>) -> Result<Vec<Link>> {
     Ok(raw::list(namespace, kind, master)?)
@@ -344,20 +353,12 @@ pub fn update(
 
 /// Sets a link up. Errors: `not-found`.
 pub fn set_up(namespace: Namespace, link: impl Into<LinkReference>) -> Result<()> {
-    let up = Changes {
-        up: Some(true),
-        ..Changes::default()
-    };
-    update(namespace, link, up)
+    update(namespace, link, Changes::up(true))
 }
 
 /// Sets a link down. Errors: `not-found`.
 pub fn set_down(namespace: Namespace, link: impl Into<LinkReference>) -> Result<()> {
-    let down = Changes {
-        up: Some(false),
-        ..Changes::default()
-    };
-    update(namespace, link, down)
+    update(namespace, link, Changes::up(false))
 }
 
 /// Changes a bridge port's flags. Errors: `not-found`, `invalid` when it is no port.
@@ -397,7 +398,7 @@ pub fn delete_vlans(
     Ok(raw::delete_vlans(namespace, &link.into(), vlans)?)
 }
 
-/// The VLANs of a bridge port or of the bridge itself.
+/// Lists the VLANs of a bridge port or of the bridge itself.
 pub fn list_vlans(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Vec<BridgeVlan>> {
     Ok(raw::list_vlans(namespace, &link.into())?)
 }
@@ -413,7 +414,7 @@ pub fn move_to(
     Ok(raw::move_(namespace, &link.into(), to, new_name)?)
 }
 
-/// The other end of a veth. Errors: `not-found`, `invalid` when it is no veth.
+/// Returns the other end of a veth. Errors: `not-found`, `invalid` if it is not a veth.
 pub fn get_peer(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Peer> {
     Ok(raw::get_peer(namespace, &link.into())?)
 }

@@ -35,7 +35,7 @@ const SOURCE_NAT: i32 = 100;
 const PODS4: &str = "pods4";
 const PODS6: &str = "pods6";
 
-/// Checks the key `ipMasqBackend`, of which `nftables` and `iptables`, or none, are values: whichever it is, nftables is
+/// Checks the key `ipMasqBackend`, of which `nftables` and `iptables`, or none, are values: in each case nftables is
 /// used. Errors: code 2.
 pub fn validate_backend(backend: &str) -> Result<(), Error> {
     match backend {

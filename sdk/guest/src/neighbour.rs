@@ -24,7 +24,7 @@ pub struct Neighbour {
 }
 
 impl Neighbour {
-    /// A permanent entry.
+    /// Makes a permanent entry.
     pub fn permanent(address: IpAddr, mac: Mac) -> Self {
         Neighbour {
             address,
@@ -51,7 +51,7 @@ pub fn delete(namespace: Namespace, link: impl Into<LinkReference>, address: IpA
     Ok(raw::delete(namespace, &link.into(), address.into())?)
 }
 
-/// The entries of one link.
+/// Lists the entries of one link.
 pub fn list(
     namespace: Namespace,
     link: impl Into<LinkReference>,

@@ -33,7 +33,7 @@ pub trait Plugin {
     const NAME: &'static str;
 
     /// Its world. An IPAM plugin is given the whole configuration of the plugin that runs it, so that
-    /// only the keys inside of `ipam` are its own. It must call no capability that `ipam-plugin` lacks:
+    /// only the keys inside `ipam` are its own. It must call no capability that `ipam-plugin` lacks:
     /// [`ipam`](crate::ipam) is answered with an error.
     const WORLD: World = World::Plugin;
 

@@ -29,7 +29,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// A rule for all packets of a family.
+    /// Makes a rule for all packets of a family.
     pub fn new(family: IpFamily, table: u32) -> Self {
         Rule {
             family,
@@ -87,7 +87,7 @@ pub fn delete(namespace: Namespace, rule: Rule) -> Result<()> {
     Ok(raw::delete(namespace, &rule.into())?)
 }
 
-/// Rules of one family or of both.
+/// Lists rules of one family or of both.
 pub fn list(namespace: Namespace, family: Option<IpFamily>) -> Result<Vec<Rule>> {
     let rules = raw::list(namespace, family)?;
     Ok(rules.into_iter().map(Rule::from).collect())

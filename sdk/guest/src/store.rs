@@ -18,12 +18,12 @@ use crate::{ErrorCode, Result};
 pub use raw::{Access, Location};
 
 impl Location {
-    /// `<directory>/<network>`, for a directory that the grant names.
+    /// Names the network's part of a directory, `<directory>/<network>`. The grant must name the directory.
     pub fn directory(directory: impl Into<String>) -> Self {
         Location::Directory(directory.into())
     }
 
-    /// A directory of all networks, which the grant names.
+    /// Names a directory of all networks. The grant must name it.
     pub fn shared_directory(directory: impl Into<String>) -> Self {
         Location::SharedDirectory(directory.into())
     }
@@ -33,13 +33,13 @@ impl Location {
 pub struct Store(raw::Transaction);
 
 impl Store {
-    /// Opens the store and takes its lock. Errors: `busy` when the lock was not to be had within
+    /// Opens the store and takes its lock. Errors: `busy` when the lock was not available within
     /// the invocation's time, `denied`, `invalid` for an unsafe directory.
     pub fn open(location: Location, access: Access) -> Result<Self> {
         Ok(Store(raw::open(&location, access)?))
     }
 
-    /// The value of a key; none where it does not exist.
+    /// Returns the value of a key; none where it does not exist.
     pub fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
         match self.0.get(key) {
             Ok(value) => Ok(Some(value)),
@@ -73,12 +73,12 @@ impl Store {
         }
     }
 
-    /// All keys, unordered.
+    /// Lists all keys, unordered.
     pub fn keys(&self) -> Result<Vec<String>> {
         Ok(self.0.keys()?)
     }
 
-    /// The keys whose value, without white space around it, is exactly this one, unordered.
+    /// Returns the keys whose value, without white space around it, is exactly this one, unordered.
     pub fn find(&self, value: &[u8]) -> Result<Vec<String>> {
         Ok(self.0.find(value)?)
     }

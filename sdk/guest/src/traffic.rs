@@ -30,18 +30,18 @@ pub const INGRESS_PLACE: Handle = 0xffff_fff1;
 /// The handle of `ingress`, which filters of what comes in belong to.
 pub const INGRESS: Handle = handle(0xffff, 0);
 
-/// A handle of its two parts.
+/// Makes a handle of its two parts.
 pub const fn handle(major: u16, minor: u16) -> Handle {
     (major as u32) << 16 | minor as u32
 }
 
 impl Qdisc {
-    /// A token bucket filter at the root, with the handle `1:`.
+    /// Makes a token bucket filter at the root, with the handle `1:`.
     pub fn tbf(bucket: TokenBucket) -> Self {
         Qdisc::root(Discipline::Tbf(bucket))
     }
 
-    /// A hierarchy token bucket at the root, with the handle `1:`, and the minor number of the class
+    /// Makes a hierarchy token bucket at the root, with the handle `1:`, and the minor number of the class
     /// for what no filter puts into one.
     pub fn htb(default: u16) -> Self {
         Qdisc::root(Discipline::Htb(default.into()))
@@ -55,7 +55,7 @@ impl Qdisc {
         }
     }
 
-    /// The ingress hook.
+    /// Makes the discipline of the ingress hook.
     pub fn ingress() -> Self {
         Qdisc {
             handle: INGRESS,
@@ -66,7 +66,7 @@ impl Qdisc {
 }
 
 impl Class {
-    /// A class of the discipline with the same major number that gets its rate and no more, and so
+    /// Makes a class of the discipline with the same major number that gets its rate and no more, and so
     /// many bytes at once. `rate` in bytes per second.
     pub fn new(handle: Handle, rate: u64, burst: u32) -> Self {
         Class {
@@ -172,7 +172,7 @@ pub fn add_qdisc(namespace: Namespace, link: impl Into<LinkReference>, qdisc: Qd
     Ok(raw::add_qdisc(namespace, &link.into(), &qdisc)?)
 }
 
-/// Removes the queueing discipline that stands at a place ([`ROOT`], [`INGRESS_PLACE`], a class), with
+/// Removes the queueing discipline that is at a place ([`ROOT`], [`INGRESS_PLACE`], a class), with
 /// its classes and filters. Errors: `not-found`.
 pub fn delete_qdisc(
     namespace: Namespace,
@@ -182,7 +182,7 @@ pub fn delete_qdisc(
     Ok(raw::delete_qdisc(namespace, &link.into(), parent)?)
 }
 
-/// The queueing disciplines of a link: at the root, at the ingress hook and in classes. Errors:
+/// Lists the queueing disciplines of a link: at the root, at the ingress hook and in classes. Errors:
 /// `not-found` for the link.
 pub fn list_qdiscs(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Vec<Qdisc>> {
     Ok(raw::list_qdiscs(namespace, &link.into())?)
@@ -193,7 +193,7 @@ pub fn add_class(namespace: Namespace, link: impl Into<LinkReference>, class: Cl
     Ok(raw::add_class(namespace, &link.into(), class)?)
 }
 
-/// The classes of a link's `htb` disciplines.
+/// Lists the classes of a link's `htb` disciplines.
 pub fn list_classes(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Vec<Class>> {
     Ok(raw::list_classes(namespace, &link.into())?)
 }
@@ -207,7 +207,7 @@ pub fn add_filter(
     Ok(raw::add_filter(namespace, &link.into(), &filter.into())?)
 }
 
-/// The filters of a discipline or class, in their order; none where that is not there, and without
+/// Lists the filters of a discipline or class, in their order; none where that is not there, and without
 /// those that [`Filter`] cannot express.
 pub fn list_filters(
     namespace: Namespace,

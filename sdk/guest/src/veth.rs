@@ -125,7 +125,7 @@ pub fn delete<C>(request: &Request<C>) -> Result<(), Error> {
 }
 
 impl Veth {
-    /// Both ends for the result: the host's, then the container's.
+    /// Returns both ends for the result: the host's, then the container's.
     pub fn interfaces(&self, sandbox: String) -> [Interface; 2] {
         let container = Interface {
             sandbox: Some(sandbox),

@@ -173,7 +173,7 @@ impl<'v, 'p> Node<'v, 'p> {
         let shared = match self.path.top() {
             None => self.rules.is_ipam() || keys::is_well_known(key),
             Some(top) if is(top, "args") || is(top, "runtimeConfig") => true,
-            // Which IPAM plugin it is stands there for the plugin that runs it.
+            // The plugin that runs this one reads here which IPAM plugin it is.
             Some(top) if is(top, "ipam") => {
                 self.rules.is_ipam() && self.path.depth() == 1 && is(key, "type")
             }

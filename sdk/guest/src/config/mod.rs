@@ -12,11 +12,11 @@
 //! - Names of keys match in any case where no key matches exactly.
 //! - `null` is the same as no key. Give fields a default with `#[serde(default)]`.
 //!
-//! An unknown key is told in weir's log, since a mistyped key is without effect. Other plugins of the same name may
+//! An unknown key is reported in weir's log, because a mistyped key has no effect. Other plugins of the same name may
 //! know it, so that it is an error only where the configuration asks for that, with `"weir.dev/strict": true` beside
 //! `type`. Not unknown are the keys that CNI or the specification of multiple networks defines for every plugin, keys
 //! with a dot, a slash or a colon (namespaced keys), keys that begin with an underscore (comments), and everything
-//! inside of `args` and `runtimeConfig`, which belongs to several plugins.
+//! inside `args` and `runtimeConfig`, which belongs to several plugins.
 
 mod de;
 mod dns;
@@ -58,7 +58,7 @@ const STRICT: &str = "weir.dev/strict";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) unknown: Unknown,
-    /// The keys outside of `ipam` are those of the plugin that runs this one.
+    /// The keys outside `ipam` are those of the plugin that runs this one.
     pub(crate) is_ipam: bool,
 }
 

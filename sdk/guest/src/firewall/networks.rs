@@ -15,12 +15,12 @@ use super::owned::{deletion, if_any};
 use super::{Command, DataType, Element, Elements, Family, Set, Value};
 use crate::{Namespace, Result, firewall};
 
-/// The set, for addresses of one type.
+/// Returns the set, for addresses of one type.
 pub fn set(name: &str, address: DataType) -> Set {
     Set::ranges(name, [address, address])
 }
 
-/// The command that adds the network of an address. It fails with `exists` where another network is in
+/// Returns the command that adds the network of an address. It fails with `exists` where another network is in
 /// the way; see [`replacing`].
 pub fn adding(set: &str, address: &IpNet) -> Command {
     let (first, last) = (address.network(), address.broadcast());
@@ -28,7 +28,7 @@ pub fn adding(set: &str, address: &IpNet) -> Command {
     Command::AddElements(Elements::of(set, [network]))
 }
 
-/// The commands that add the network of an address where other networks may lie in it, or it in them.
+/// Returns the commands that add the network of an address where other networks may lie in it, or it in them.
 pub fn replacing(family: Family, set: &str, address: &IpNet) -> Result<Vec<Command>> {
     let known = firewall::list_elements(Namespace::Host, family, set)?;
     if known.iter().any(|known| contains(known, address)) {

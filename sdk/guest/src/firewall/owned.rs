@@ -42,7 +42,7 @@ pub fn apply(shared: &Shared, commands: Vec<Command>) -> Result<()> {
     firewall::apply(Namespace::Host, shared.family, &whole)
 }
 
-/// The commands that remove what has the keys of these elements, whoever it belongs to, and then
+/// Returns the commands that remove what has the keys of these elements, whoever it belongs to, and then
 /// create them.
 pub fn replacing<S: Into<String>>(
     family: Family,
@@ -58,7 +58,7 @@ pub fn replacing<S: Into<String>>(
     Ok(commands)
 }
 
-/// All elements of these sets that pass; none where there is no such set.
+/// Returns all elements of these sets that pass; none where there is no such set.
 pub fn find(
     family: Family,
     sets: &[impl AsRef<str>],
@@ -73,7 +73,7 @@ pub fn find(
     Ok(found)
 }
 
-/// The element of a set, where it is the attachment's; none where there is no such set.
+/// Returns the element of a set, where it is the attachment's; none where there is no such set.
 pub fn get(family: Family, set: &str, key: &[Value], owner: &Owner) -> Result<Option<Found>> {
     let element = if_any(firewall::get_element(Namespace::Host, family, set, key))?;
     let own = element.flatten().filter(|element| element.is_of(owner));
@@ -108,7 +108,7 @@ pub fn retain(family: Family, sets: &[impl AsRef<str>], valid: &Valid) -> Result
     delete(family, garbage(family, sets, valid)?)
 }
 
-/// All elements of these sets that belong to no valid attachment of the network.
+/// Returns all elements of these sets that belong to no valid attachment of the network.
 pub fn garbage(family: Family, sets: &[impl AsRef<str>], valid: &Valid) -> Result<Vec<Found>> {
     find(family, sets, |element| {
         valid.is_garbage(element.comment.as_deref().unwrap_or_default())
@@ -180,7 +180,7 @@ pub fn delete(family: Family, found: Vec<Found>) -> Result<()> {
     Ok(())
 }
 
-/// The command that removes an element.
+/// Returns the command that removes an element.
 pub fn deletion((set, element): (impl Into<String>, Element)) -> Command {
     let key = Element {
         key_end: element.key_end,
@@ -189,7 +189,7 @@ pub fn deletion((set, element): (impl Into<String>, Element)) -> Command {
     Command::DeleteElements(Elements::of(set, [key]))
 }
 
-/// The command that creates an element.
+/// Returns the command that creates an element.
 pub fn creation((set, element): (impl Into<String>, Element)) -> Command {
     Command::CreateElements(Elements::of(set, [element]))
 }

@@ -32,7 +32,7 @@ struct Gap<'s> {
 }
 
 impl Shared {
-    /// The commands that make what is missing; none where everything is there.
+    /// Returns the commands that make what is missing; none where everything is there.
     ///
     /// Chains that are there keep their policies, which may be the administrator's.
     pub fn restoring(&self) -> Result<Vec<Command>> {
@@ -127,7 +127,7 @@ impl Gap<'_> {
     }
 }
 
-/// None where there is no such set or chain, or nftables at all: then ADD cannot have made anything there.
+/// Returns none where there is no such set or chain, or no nftables: then ADD cannot have made anything there.
 pub fn if_any<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Err(error) if error.code == ErrorCode::Unsupported => Ok(None),

@@ -44,7 +44,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// A unicast route to a destination, with nothing else.
+    /// Makes a unicast route to a destination, with nothing else.
     pub fn new(destination: IpNet) -> Self {
         Route {
             destination,
@@ -166,7 +166,7 @@ pub fn delete(namespace: Namespace, route: Route) -> Result<()> {
     Ok(raw::delete(namespace, &route.into())?)
 }
 
-/// Routes that pass the filter. In `host` a filter without table and link reads the main table.
+/// Lists routes that pass the filter. In `host` a filter without table and link reads the main table.
 pub fn list(namespace: Namespace, filter: Filter) -> Result<Vec<Route>> {
     let filter = raw::Filter {
         family: filter.family,
@@ -179,7 +179,7 @@ pub fn list(namespace: Namespace, filter: Filter) -> Result<Vec<Route>> {
     Ok(routes.into_iter().map(Route::from).collect())
 }
 
-/// The route that the kernel would take. Errors: `not-found`.
+/// Returns the route that the kernel would take. Errors: `not-found`.
 pub fn get(namespace: Namespace, to: IpAddr) -> Result<Route> {
     Ok(raw::get(namespace, to.into())?.into())
 }
