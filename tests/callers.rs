@@ -86,7 +86,7 @@ impl World {
 #[test]
 fn without_another_delegating_plugin_each_call_is_the_nodes_own() -> Result<()> {
     let world = World::create()?;
-    // Nomad and Flannel hand over what stands in no file.
+    // Nomad and Flannel hand over what is in no file.
     let unwritten = execution(&bridge("nomad", "10.62.0.0/24"), "nomad");
     assert_eq!(world.add(&unwritten)?, "nomad");
     let world = World::create()?;
@@ -99,7 +99,7 @@ fn without_another_delegating_plugin_each_call_is_the_nodes_own() -> Result<()> 
     Ok(())
 }
 
-/// A user of Podman or nerdctl is root; what the kubelet hands on is a pod's.
+/// A user of Podman or nerdctl is root; what the kubelet passes on is a pod's.
 #[test]
 fn a_users_ports_are_not_a_pods() -> Result<()> {
     let world = World::create()?;

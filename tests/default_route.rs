@@ -1,5 +1,5 @@
 //! The key `default-route` of a pod's selection: which default routes a container has when they are
-//! settled, what the results say of them, and what stands in the audit log.
+//! settled, what the results say of them, and what is in the audit log.
 
 use std::fs;
 use std::io::Write;

@@ -153,7 +153,7 @@ fn code_of_another_engine() -> Result<()> {
     let others = [
         (of_another_version(&code)?, "version"),
         (b"no code at all".to_vec(), ""),
-        // The beginning of a program that is no plugin.
+        // The beginning of a program that is not a plugin.
         (fs::read(binary())?[..1 << 20].to_vec(), ""),
     ];
     for (code, word) in others {
@@ -179,7 +179,7 @@ fn code_of_another_engine() -> Result<()> {
     Ok(())
 }
 
-/// The engine's version stands in the code as text, after its length.
+/// The engine's version is in the code as text, after its length.
 fn of_another_version(code: &[u8]) -> Result<Vec<u8>> {
     let lock = fs::read_to_string(weir_kit::house().join("Cargo.lock"))?;
     let version = lock.split("name = \"wasmtime\"\nversion = \"").nth(1);

@@ -461,7 +461,7 @@ fn a_suggestion_keeps_the_limits() -> Result<()> {
     Ok(())
 }
 
-/// A name that is no component's is told for what it is by every command that takes a plugin's.
+/// A name that is not a component's is told for what it is by every command that takes a plugin's.
 #[test]
 fn weir_itself_and_native_plugins_are_told_for_what_they_are() -> Result<()> {
     let node = Node::create()?;

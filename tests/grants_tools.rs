@@ -721,7 +721,7 @@ fn a_damaged_log_serves_as_well() -> Result<()> {
     let mut damaged = Vec::new();
     for (index, line) in lines.iter().enumerate() {
         if index == 3 {
-            // A crash cut a record inside of a letter, and the next one followed it.
+            // A crash cut a record inside a letter, and the next one followed it.
             damaged.extend(b"{\"time\":\"2026-03-01T10:00:00Z\",\"container_id\":\"\xc3");
         }
         damaged.extend(line.as_bytes());

@@ -1,4 +1,4 @@
-//! `podNetworks` of weir's own configuration: named networks for callers outside of Kubernetes.
+//! `podNetworks` of weir's own configuration: named networks for callers outside Kubernetes.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -355,7 +355,7 @@ fn a_record_that_others_can_write_is_refused() -> Result<()> {
     world.succeeds("del", &["--networks", "one"])
 }
 
-/// DEL goes by the record: with the configurations of then, and past failures.
+/// DEL uses the record: with the configurations of then, and past failures.
 #[test]
 fn del_goes_by_the_record_and_past_failures() -> Result<()> {
     let world = World::create(json!([
@@ -588,7 +588,7 @@ fn networks_are_chosen_in_one_way() -> Result<()> {
         assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
         assert!(output.stdout.is_empty(), "{output:?}");
     }
-    // The ordinary way goes by the configurations' directory alone.
+    // The ordinary way uses the configurations' directory alone.
     let said = world.fails("add", &["one"])?;
     assert!(said.contains("there is no network `one` in"), "{said}");
     assert_eq!(world.links()?, ["lo"]);

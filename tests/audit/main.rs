@@ -294,7 +294,7 @@ fn denials_decide_the_exit_code_where_that_is_asked_for() -> Result<()> {
     Ok(())
 }
 
-/// What an operation was, in words; where its arguments are not its own, they stand there themselves.
+/// What an operation was, in words; where its arguments are not its own, they are there themselves.
 #[test]
 fn a_record_is_one_line_that_a_person_reads() -> Result<()> {
     let place = Place::with(&known())?;
@@ -462,7 +462,7 @@ fn rotated_files_are_read_one_after_another() -> Result<()> {
     assert_eq!(missing.status.code(), Some(1));
     let said = String::from_utf8(missing.stderr)?;
     assert!(said.contains("`/does/not/exist`"), "{said}");
-    // A node on which nothing was recorded yet is no error.
+    // A node on which nothing was recorded yet is not an error.
     fs::remove_file(place.log())?;
     let none = place.run(&[])?;
     assert!(none.status.success() && none.stdout.is_empty(), "{none:?}");
@@ -806,7 +806,7 @@ fn the_page_keeps_to_the_filters() -> Result<()> {
     Ok(())
 }
 
-/// Whatever stands in the log: it is text, nothing is loaded, and no script runs.
+/// Whatever is in the log: it is text, nothing is loaded, and no script runs.
 #[test]
 fn the_page_cannot_be_taken_over() -> Result<()> {
     let evil =

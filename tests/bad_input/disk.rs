@@ -12,7 +12,7 @@ use weir_kit::{Node, weir};
 use super::{config, refused};
 
 /// Runs `test` in a thread with a mount namespace of its own, in which a file system of so many
-/// bytes and inodes stands at `path`.
+/// bytes and inodes is at `path`.
 pub fn on_small_disk(
     path: PathBuf,
     size: &str,

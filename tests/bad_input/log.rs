@@ -190,7 +190,7 @@ fn a_full_disk() -> Result<()> {
     })
 }
 
-/// Fills the last page of the log, so that no byte of a record goes there; with what is no record, in a line of its own.
+/// Fills the last page of the log, so that no byte of a record goes there; with what is not a record, in a line of its own.
 fn fill(log: &Path) -> Result<()> {
     use std::io::Write as _;
     let mut file = fs::File::options().append(true).open(log)?;

@@ -100,10 +100,7 @@ fn unknown_keys_are_told_where_strictness_is_not_asked_for() -> Result<()> {
         })
     };
     assert!(
-        told(
-            "bridge",
-            "isGatewy: unknown key; did you mean \"isGateway\"?"
-        ),
+        told("bridge", "isGatewy: unknown key; did you mean `isGateway`?"),
         "{log}"
     );
     assert!(log.contains("ipam.rangeBegin: unknown key"), "{log}");

@@ -3,7 +3,7 @@
 //! `docs/conformance.md`.
 //!
 //! Most networks here are lists of one plugin that says in weir's log what it was asked, and leaves a mark in
-//! the result that it hands on.
+//! the result that it passes on.
 
 mod by_hand;
 mod delegation;

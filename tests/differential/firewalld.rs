@@ -49,7 +49,7 @@ fn reaches_outside(side: &Side) -> Result<bool> {
     Ok(ipv4.is_some())
 }
 
-/// A node of weir's with a firewalld, and what is outside of it.
+/// A node of weir's with a firewalld, and what is outside it.
 fn side() -> Result<Side> {
     let side = Side::create(Whose::Weir, 2)?;
     side.connect_outside()?;
@@ -178,7 +178,7 @@ fn a_firewalld_that_is_asked_for_must_run() -> Result<()> {
     Ok(())
 }
 
-/// A host's reload is seen by CHECK, and mended by the next ADD.
+/// A host's reload is seen by CHECK, and repaired by the next ADD.
 #[test]
 fn check_sees_a_reload() -> Result<()> {
     let side = side()?;

@@ -1,4 +1,4 @@
-//! What stands on a node: its kernel's state in the host and in every container, and its leases.
+//! What is on a node: its kernel's state in the host and in every container, and its leases.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -551,7 +551,7 @@ fn del_without_what_was_tuned() -> Result<()> {
     Ok(())
 }
 
-/// A backup does not say of which network it is, so that nobody but its DEL may remove it.
+/// A backup does not say of which network it is, so that only its DEL may remove it.
 #[test]
 fn gc_leaves_the_backups() -> Result<()> {
     let attached = alone()?;

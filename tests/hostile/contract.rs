@@ -1,4 +1,4 @@
-//! Every function of the contract, outside of the grant.
+//! Every function of the contract, outside the grant.
 
 use std::collections::BTreeSet;
 use std::fs;

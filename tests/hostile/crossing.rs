@@ -171,7 +171,7 @@ fn what_the_contract_does_not_have_ends_the_plugin() -> Result<()> {
 /// Property: a result is read from the plugin's own memory, or not at all.
 #[test]
 fn a_result_that_lies_elsewhere_is_none() -> Result<()> {
-    // The list of interfaces, 2^30 of them; an error's text that is no UTF-8.
+    // The list of interfaces, 2^30 of them; an error's text that is not UTF-8.
     const LONG: &str = r#"(data (i32.const 3000) "\00\00\00\00\40\00\00\00\00\00\00\40")"#;
     const TEXT: &str = r#"(data (i32.const 3000) "\01\00\00\00\96\00\00\00\00\10\00\00\02\00\00\00")
            (data (i32.const 4096) "\ff\fe")"#;

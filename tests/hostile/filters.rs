@@ -124,7 +124,7 @@ fn another_table_is_out_of_reach() -> Result<()> {
     Ok(())
 }
 
-/// Property: rules of iptables are removed for the plugins that stand in for those that made them, and for no other.
+/// Property: rules of iptables are removed for the plugins that replace those that made them, and for no other.
 #[test]
 fn rules_of_iptables_are_out_of_reach() -> Result<()> {
     let remove = || vec![json!({ "do": "firewall.remove-reference-rules" })];

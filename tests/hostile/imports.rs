@@ -26,7 +26,7 @@ fn they_are_not_installed() -> Result<()> {
     let node = Node::create()?;
     for (name, import) in REFUSED {
         let file = &component_file(name);
-        // To look at it is no error, and the answer is no.
+        // To look at it is not an error, and the answer is no.
         for (command, code) in [("add", 1), ("inspect", 3)] {
             let printed = node.exits(&["plugin", command, file], code)?;
             assert!(printed.contains(import), "{name}: {printed}");
@@ -147,7 +147,7 @@ fn contracts_that_only_look_like_ours_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// wit/README.md: what exports no commands is no plugin.
+/// wit/README.md: a component without commands is not a plugin.
 #[test]
 fn a_component_without_commands_is_no_plugin() -> Result<()> {
     let node = Node::create()?;

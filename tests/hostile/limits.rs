@@ -71,7 +71,7 @@ fn log(place: &Place) -> Result<Vec<String>> {
 }
 
 /// Property: a plugin's lines in the log have so many bytes as the grant says, whatever they are made
-/// of: what is escaped counts as it stands there, and a line without a word counts, too.
+/// of: what is escaped counts as it is there, and a line without a word counts, too.
 #[test]
 fn the_log_is_counted_to_the_last_byte() -> Result<()> {
     let puppet = puppet("{ log: 1MiB }")?;

@@ -172,7 +172,7 @@ fn neither_card_nor_bridge_of_the_host_is_tied_to_ones_own() -> Result<()> {
     puppet.assert_each(vec![both], "ok").map(drop)
 }
 
-/// Property: a link that stands on another one needs a rule for that one, in the namespace where it is.
+/// Property: a link on top of another one needs a rule for that one, in the namespace where it is.
 #[test]
 fn a_new_link_does_not_stand_on_a_card_of_the_host() -> Result<()> {
     let grant = r#"{ link: [

@@ -108,7 +108,7 @@ fn nothing_drives_the_terminal() -> Result<()> {
 }
 
 /// Property: an audit log is read in a terminal, and what a plugin asked for is in it: nothing of that
-/// drives the terminal, ends a line, or turns what stands beside it.
+/// drives the terminal, ends a line, or turns what is beside it.
 #[test]
 fn nothing_in_the_audit_log_drives_the_terminal() -> Result<()> {
     let puppet = Puppet::under("{}")?;

@@ -110,7 +110,7 @@ impl Puppet {
         Ok(answers)
     }
 
-    /// All that stands on the node, and the container's links, addresses and routes.
+    /// All that is on the node, and the container's links, addresses and routes.
     pub fn whole(&self) -> Result<(State, Value, String)> {
         let container = &self.place.container;
         Ok((

@@ -1,4 +1,4 @@
-//! A plugin that reaches for every operation outside of its grant, and names that would widen one.
+//! A plugin that reaches for every operation outside its grant, and names that would widen one.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ fn every_attempt_is_denied_and_recorded() -> Result<()> {
     Ok(())
 }
 
-/// Property: a name is a name, also where it stands in for a placeholder.
+/// Property: a name is a name, also where it replaces a placeholder.
 #[test]
 fn names_are_taken_literally() -> Result<()> {
     let place = Place::create(&Grant {

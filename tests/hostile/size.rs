@@ -104,7 +104,7 @@ fn what_is_within_the_bounds_runs() -> Result<()> {
     Ok(())
 }
 
-/// Property: an endless file is no component, and is not read to its end.
+/// Property: an endless file is not a component, and is not read to its end.
 #[test]
 fn an_endless_file_is_not_read() -> Result<()> {
     let node = Node::create()?;

@@ -1,7 +1,7 @@
 //! What a tenant brings about who may write NetworkAttachmentDefinitions, under the grants that come with weir: the
 //! definition of the worst tenant, and the plugin that does the worst with it.
 //!
-//! The node has a network of its own, with a pod on it. Another delegating plugin calls weir, so that what stands in no
+//! The node has a network of its own, with a pod on it. Another delegating plugin calls weir, so that what is in no
 //! file of the node is a tenant's.
 
 use std::fs;
@@ -463,7 +463,7 @@ fn the_worst_ptp_and_bandwidth_reach_no_link_of_others() -> Result<()> {
     Ok(())
 }
 
-/// Property: nobody but weir says whose a link is.
+/// Property: only weir says whose a link is.
 #[test]
 fn no_plugin_writes_a_mark() -> Result<()> {
     let puppet = Puppet::under("{ link: [{}] }")?;

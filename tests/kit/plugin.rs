@@ -89,7 +89,7 @@ impl Call {
         self
     }
 
-    /// Replaces standard input, for what is no JSON.
+    /// Replaces standard input, for what is not JSON.
     pub fn input(&mut self, input: impl Into<Vec<u8>>) -> &mut Self {
         self.input = input.into();
         self

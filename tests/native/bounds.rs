@@ -77,7 +77,7 @@ fn one_that_hangs_at_del_is_killed_and_can_be_repeated() -> Result<()> {
     world.list(PLUGIN, json!({ "limits": { "time": "300ms" } }))?;
     world.probe(json!({}))?;
     world.add()?;
-    // DEL goes by the configuration of ADD, which is in the cache: another attachment's is not.
+    // DEL uses the configuration of ADD, which is in the cache: another attachment's is not.
     world.probe(json!({ "act": "hang", "of": "STATUS" }))?;
     let said = world.fails("status")?;
     assert!(said.contains("CNI error 226"), "{said}");

@@ -71,7 +71,7 @@ fn another_component_over_a_pinned_name_is_shown_and_refused() -> Result<()> {
     Ok(())
 }
 
-/// What is damaged is not replaced unseen either, and can be mended.
+/// What is damaged is not replaced unseen either, and can be repaired.
 #[test]
 fn a_damaged_plugin_keeps_its_place() -> Result<()> {
     let node = Node::create()?;

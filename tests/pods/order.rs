@@ -6,7 +6,7 @@ use weir_kit::{Grant, State, assert_contains};
 
 use crate::world::{World, bridge, interfaces, list, names};
 
-/// A network whose ADD fails: its gateway is outside of its subnet.
+/// A network whose ADD fails: its gateway is outside its subnet.
 fn failing(name: &str) -> Value {
     let mut plugin = bridge(&format!("b{name}"), "10.49.0.0/24");
     plugin["ipam"]["ranges"][0][0]["gateway"] = json!("192.0.2.1");

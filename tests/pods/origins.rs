@@ -141,7 +141,7 @@ fn on_the_nodes_own_network_a_pod_has_what_the_grant_lets_it_ask_for() -> Result
     world.del(&pod)
 }
 
-/// A listed program runs outside of the sandbox: the networks in its entry are the node's own, too.
+/// A listed program runs outside the sandbox: the networks in its entry are the node's own, too.
 #[test]
 fn a_native_plugin_is_not_listed_for_who_calls_a_network_so() -> Result<()> {
     let world = World::create()?;

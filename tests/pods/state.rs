@@ -225,7 +225,7 @@ fn a_record_of_another_version_is_refused() -> Result<()> {
     world.del(&pod)
 }
 
-/// Property: no DEL runs what somebody else than root can have written: the record says what, and as which network.
+/// Property: no DEL runs what someone other than root can have written: the record says what, and as which network.
 #[test]
 fn a_record_that_others_can_write_is_refused() -> Result<()> {
     let world = World::create()?;

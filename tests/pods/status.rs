@@ -27,7 +27,7 @@ fn npwg_5_the_status_of_each_attachment_is_published() -> Result<()> {
     world.del(&pod)
 }
 
-/// A `prevResult` before 1.1.0 has no MTU that a later plugin could hand on.
+/// A `prevResult` before 1.1.0 has no MTU that a later plugin could pass on.
 #[test]
 fn the_mtu_is_told_whatever_the_version() -> Result<()> {
     let world = World::create()?;
