@@ -70,6 +70,11 @@ impl World {
         Ok(self)
     }
 
+    /// Runs ADD of a plugin on the network of a name, see [`add`](Self::add).
+    fn add_on(&self, name: &str, plugin: &Value) -> Result<String> {
+        self.add(&execution(plugin, name))
+    }
+
     /// ADD, and whose network the audit log says that it was.
     fn add(&self, config: &Value) -> Result<String> {
         let plugin = config["type"].as_str().context("a type")?;
@@ -87,15 +92,15 @@ impl World {
 fn without_another_delegating_plugin_each_call_is_the_nodes_own() -> Result<()> {
     let world = World::create()?;
     // Nomad and Flannel hand over what is in no file.
-    let unwritten = execution(&bridge("nomad", "10.62.0.0/24"), "nomad");
-    assert_eq!(world.add(&unwritten)?, "nomad");
+    let unwritten = bridge("nomad", "10.62.0.0/24");
+    assert_eq!(world.add_on("nomad", &unwritten)?, "nomad");
     let world = World::create()?;
     world.configure("10-cbr0.conflist", &own())?;
     let flannel = json!({ "cniVersion": "0.3.1", "name": "flannel",
         "plugins": [{ "type": "flannel", "delegate": { "isDefaultGateway": true } }] });
     world.configure("10-flannel.conflist", &flannel)?;
-    let made_by_flannel = execution(&bridge("cni0", "10.61.7.0/24"), "flannel");
-    assert_eq!(world.add(&made_by_flannel)?, "flannel");
+    let made_by_flannel = bridge("cni0", "10.61.7.0/24");
+    assert_eq!(world.add_on("flannel", &made_by_flannel)?, "flannel");
     Ok(())
 }
 
@@ -129,8 +134,8 @@ fn weir_is_no_other_delegating_plugin() -> Result<()> {
     let own =
         json!({ "cniVersion": "1.0.0", "name": "pods", "type": "weir", "delegates": [own()] });
     world.configure("00-weir.conf", &own)?;
-    let config = execution(&bridge("podman1", "10.63.0.0/24"), "podman");
-    assert_eq!(world.add(&config)?, "podman");
+    let podmans = bridge("podman1", "10.63.0.0/24");
+    assert_eq!(world.add_on("podman", &podmans)?, "podman");
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::trace::End;
-use weir_kit::{Call, Container, Node, State, weir};
+use weir_kit::{Call, Container, Node, State, bridge, weir};
 
 /// How many points of one ADD are tried.
 const POINTS: usize = 50;
@@ -12,20 +12,9 @@ const POINTS: usize = 50;
 const FIRST_POINTS: usize = 20;
 
 fn config() -> Value {
-    json!({
-        "cniVersion": "1.1.0",
-        "name": "crash",
-        "type": "bridge",
-        "bridge": "crash0",
-        "isGateway": true,
-        "ipMasq": true,
-        "macspoofchk": true,
-        "ipam": {
-            "type": "host-local",
-            "ranges": [[{ "subnet": "10.30.0.0/24" }], [{ "subnet": "fd00:30::/64" }]],
-            "routes": [{ "dst": "0.0.0.0/0" }, { "dst": "::/0" }],
-        },
-    })
+    let mut config = bridge("crash", &["10.30.0.0/24", "fd00:30::/64"]);
+    config["ipam"]["routes"] = json!([{ "dst": "0.0.0.0/0" }, { "dst": "::/0" }]);
+    config
 }
 
 #[test]

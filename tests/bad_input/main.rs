@@ -13,22 +13,10 @@ mod tuning;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::{Call, Container, Node, State, assert_contains, weir};
+use weir_kit::{Call, Container, Node, State, assert_contains, bridge, weir};
 
 fn config() -> Value {
-    json!({
-        "cniVersion": "1.1.0",
-        "name": "bad",
-        "type": "bridge",
-        "bridge": "bad0",
-        "isGateway": true,
-        "ipMasq": true,
-        "macspoofchk": true,
-        "ipam": {
-            "type": "host-local",
-            "ranges": [[{ "subnet": "10.20.0.0/24" }], [{ "subnet": "fd00:20::/64" }]],
-        },
-    })
+    bridge("bad", &["10.20.0.0/24", "fd00:20::/64"])
 }
 
 /// The configuration with another `ipam`.

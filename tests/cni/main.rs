@@ -13,7 +13,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{Container, Grant, Node};
+use weir_kit::{Container, Grant, Node, failure};
 
 /// The plugin that says what it was asked.
 const PLUGIN: &str = "puppet";
@@ -70,6 +70,16 @@ impl Network {
     fn then(&self, command: &str) -> Result<Vec<String>> {
         self.run(command)?;
         Ok(self.run_on(&command.to_uppercase()))
+    }
+
+    /// Of three plugins, after its ADD and a command that must fail with the error of the second one.
+    fn broken(command: &str) -> Result<Self> {
+        let second = failing("b", &command.to_uppercase());
+        let network = Self::of(&[plugin("a"), second, plugin("c")])?;
+        network.add()?;
+        let error = failure(network.run(command))?;
+        assert!(error.contains("b is broken"), "{error}");
+        Ok(network)
     }
 
     /// With these keys of the list.

@@ -49,6 +49,13 @@ struct Switch {
 }
 
 impl Switch {
+    /// One with a container that weir has attached, with a port.
+    fn attached() -> Result<Self> {
+        let switch = Self::create(Variant::Nftables)?;
+        switch.attach(GOES, &bridged(PORT))?;
+        Ok(switch)
+    }
+
     fn create(variant: Variant) -> Result<Self> {
         let mut side = Side::create(Weir, 4)?;
         variant.choose(&mut side)?;
@@ -518,8 +525,7 @@ fn one_that_fails_leaves_all_as_it_was() -> Result<()> {
 
 #[test]
 fn nothing_is_handed_over_to_nobody() -> Result<()> {
-    let switch = Switch::create(Variant::Nftables)?;
-    switch.attach(GOES, &bridged(PORT))?;
+    let switch = Switch::attached()?;
     fs::remove_file(switch.replaced("portmap"))?;
     let said = switch.refusal()?;
     ensure!(said.contains("no other `portmap` comes back"), "{said}");
@@ -534,8 +540,7 @@ fn an_administrators_rules_do_not_go_unasked() -> Result<()> {
         "add rule inet weir_firewall forward ip daddr 169.254.169.254 drop",
         "chain inet weir_firewall forward { policy drop ; }",
     ] {
-        let switch = Switch::create(Variant::Nftables)?;
-        switch.attach(GOES, &bridged(PORT))?;
+        let switch = Switch::attached()?;
         switch.side.node.tool("nft", line)?;
         let said = switch.refusal()?;
         ensure!(said.contains("the administrator's rules"), "{line}: {said}");
@@ -566,8 +571,7 @@ fn the_check_of_source_macs_is_not_dropped() -> Result<()> {
 /// Hostile: whoever can write the cache would say what is run as root, and for whom.
 #[test]
 fn a_cache_that_others_can_write_is_not_used() -> Result<()> {
-    let switch = Switch::create(Variant::Nftables)?;
-    switch.attach(GOES, &bridged(PORT))?;
+    let switch = Switch::attached()?;
     fs::set_permissions(switch.cached(GOES), Permissions::from_mode(0o666))?;
     let said = switch.refusal()?;
     assert_contains(&said, &["is not trusted", "mode 0666"]);
@@ -607,8 +611,7 @@ fn a_definitions_attachment_is_not_handed_over() -> Result<()> {
 /// Hostile: the same before definitions had marks of their own.
 #[test]
 fn a_configuration_that_root_did_not_write_is_not_run() -> Result<()> {
-    let switch = Switch::create(Variant::Nftables)?;
-    switch.attach(GOES, &bridged(PORT))?;
+    let switch = Switch::attached()?;
     put_multus(&switch)?;
     let said = switch.refusal()?;
     ensure!(said.contains("it may be a tenant's"), "{said}");

@@ -29,6 +29,18 @@ fn route(destination: &str) -> Value {
     json!({ "do": "route.add", "link": "own0", "address": destination })
 }
 
+/// What orders about networks answer: of those beyond a grant that they are denied, and of those within `ok`.
+fn assert_edges(
+    puppet: &Puppet,
+    order: fn(&str) -> Value,
+    beyond: &[&str],
+    within: &[&str],
+) -> Result<()> {
+    let orders = |networks: &[&str]| networks.iter().map(|network| order(network)).collect();
+    puppet.assert_denied(orders(beyond))?;
+    puppet.assert_each(orders(within), "ok").map(drop)
+}
+
 /// Property: a network of a grant contains the whole of what it allows, to the last address, and of one
 /// family.
 #[test]
@@ -47,7 +59,6 @@ fn addresses_beyond_the_edge_are_denied() -> Result<()> {
         "fd07:1::/128",
         "fd07::1/31",
     ];
-    puppet.assert_denied(beyond.map(address).into())?;
     let within = [
         "10.7.0.0/32",
         "10.7.255.255/32",
@@ -55,7 +66,7 @@ fn addresses_beyond_the_edge_are_denied() -> Result<()> {
         "fd07::1/32",
         "fd07:0:ffff:ffff:ffff:ffff:ffff:ffff/128",
     ];
-    puppet.assert_each(within.map(address).into(), "ok")?;
+    assert_edges(&puppet, address, &beyond, &within)?;
     let none = ["10.7.0.1/33", "10.7.0.1/200", "fd07::1/129"];
     puppet
         .assert_each(none.map(address).into(), "invalid")
@@ -104,15 +115,15 @@ fn routes_beyond_the_edge_are_denied() -> Result<()> {
         "::ffff:0:0/96",
         "fd06::/31",
     ];
-    puppet.assert_denied(beyond.map(route).into())?;
+    let within = ["10.7.9.0/24", "10.7.255.255/32", "fd07:0:1::/48"];
+    assert_edges(&puppet, route, &beyond, &within)?;
     let of = |key: &str, value: Value| {
         let mut order = route("10.7.9.0/24");
         order[key] = value;
         order
     };
-    puppet.assert_denied(vec![of("table", 255.into()), of("table", 0.into())])?;
-    let within = ["10.7.9.0/24", "10.7.255.255/32", "fd07:0:1::/48"];
-    puppet.assert_each(within.map(route).into(), "ok").map(drop)
+    let of_other_tables = vec![of("table", 255.into()), of("table", 0.into())];
+    puppet.assert_denied(of_other_tables).map(drop)
 }
 
 /// Property: the host's traffic is not led away: a default route is one to every network.

@@ -40,6 +40,7 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use serde_json::{Value, json};
 
 /// Checks that a text contains each of these.
 #[track_caller]
@@ -55,6 +56,24 @@ pub fn failure<T: Debug>(outcome: Result<T>) -> Result<String> {
         Ok(value) => bail!("this should have failed: {value:?}"),
         Err(error) => Ok(format!("{error:#}")),
     }
+}
+
+/// A configuration of a bridge that is a gateway, masquerades and checks source MACs, with addresses of these ranges.
+pub fn bridge(name: &str, ranges: &[&str]) -> Value {
+    let ranges: Vec<Value> = ranges
+        .iter()
+        .map(|subnet| json!([{ "subnet": subnet }]))
+        .collect();
+    json!({
+        "cniVersion": "1.1.0",
+        "name": name,
+        "type": "bridge",
+        "bridge": format!("{name}0"),
+        "isGateway": true,
+        "ipMasq": true,
+        "macspoofchk": true,
+        "ipam": { "type": "host-local", "ranges": ranges },
+    })
 }
 
 /// The weir binary under test: built by `make`, never by the tests.

@@ -123,8 +123,7 @@ fn cni_3_a_delete_is_executed_even_if_the_add_fails() -> Result<()> {
 /// What a failing component did the host has undone: no DEL of it. The native plugin before it gets one.
 #[test]
 fn a_component_that_fails_after_a_native_plugin() -> Result<()> {
-    let world = World::listed()?;
-    let good = world.with_files(json!({}));
+    let (world, good) = World::with_probe()?;
     let outside = json!({
         "type": "bridge", "bridge": "nat1", "isGateway": true,
         "ipam": { "type": "host-local",

@@ -37,6 +37,13 @@ impl World {
         Ok(world)
     }
 
+    /// The same, and what the probe is told in a network.
+    pub fn with_probe() -> Result<(Self, Value)> {
+        let world = Self::listed()?;
+        let probe = world.with_files(json!({}));
+        Ok((world, probe))
+    }
+
     /// The same with a network of the probe alone, which does this.
     pub fn probed(probe: Value) -> Result<Self> {
         let world = Self::listed()?;

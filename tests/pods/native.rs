@@ -137,8 +137,7 @@ fn a_native_plugin_that_is_not_listed_keeps_no_pod() -> Result<()> {
     let pod = world.pod("unlisted", "unlisted")?;
     assert_contains(&run(&world, "ADD", &pod)?.message(), &["not listed"]);
     assert!(world.records().is_empty());
-    let deleted = run(&world, "DEL", &pod)?;
-    assert!(deleted.succeeded(), "{deleted:?}");
+    is_deleted(&world, &pod)?;
     assert!(probe.calls().is_empty());
     Ok(())
 }

@@ -26,6 +26,17 @@ fn file(world: &World, name: &str) -> std::path::PathBuf {
     world.node.root().join("etc/weir/grants.d").join(name)
 }
 
+/// A cluster with a definition that selects a network `shared` of the node's.
+fn shared(subnet: &str) -> Result<World> {
+    let world = World::create()?;
+    select_file(
+        &world,
+        "shared",
+        &list("shared", &[bridge("bshared", subnet)]),
+    )?;
+    Ok(world)
+}
+
 #[test]
 fn a_definition_that_is_called_as_the_nodes_network_takes_no_lease_of_it() -> Result<()> {
     let world = World::create()?;
@@ -44,8 +55,7 @@ fn a_definition_that_is_called_as_the_nodes_network_takes_no_lease_of_it() -> Re
         "{cached:?}"
     );
     world.del(&pod)?;
-    assert!(world.taken("forged").is_empty());
-    assert!(world.node.taken("default-net").is_empty());
+    world.no_lease_stays("forged");
     Ok(())
 }
 
@@ -71,9 +81,7 @@ fn a_lease_from_before_is_released_and_no_other() -> Result<()> {
 
 #[test]
 fn a_definition_that_selects_a_file_of_the_nodes_is_the_nodes_own() -> Result<()> {
-    let world = World::create()?;
-    let config = list("shared", &[bridge("bshared", "10.44.0.0/24")]);
-    select_file(&world, "shared", &config)?;
+    let world = shared("10.44.0.0/24")?;
     let pod = world.pod("shared", "shared")?;
     world.narrow_bridge(&["*"])?;
     world.add(&pod);
@@ -118,9 +126,7 @@ fn a_grant_without_a_section_for_tenants_allows_them_nothing() -> Result<()> {
 /// Each asks the same plugin on the same network; what the words are decides.
 #[test]
 fn on_the_nodes_own_network_a_pod_has_what_the_grant_lets_it_ask_for() -> Result<()> {
-    let world = World::create()?;
-    let config = list("shared", &[bridge("bshared", "10.44.3.0/24")]);
-    select_file(&world, "shared", &config)?;
+    let world = shared("10.44.3.0/24")?;
     let namespace = world.namespace.clone();
     let asking = |keys: Value| {
         let mut element = json!({ "name": "shared", "namespace": namespace });

@@ -69,8 +69,7 @@ fn del_works_without_the_namespace_and_can_be_repeated() -> Result<()> {
         let deleted = world.node.run(&call)?;
         assert!(deleted.succeeded(), "{deleted:?}");
     }
-    assert!(world.taken("nons").is_empty());
-    assert!(world.node.taken("default-net").is_empty());
+    world.no_lease_stays("nons");
     Ok(())
 }
 

@@ -120,6 +120,13 @@ impl World {
         self.node.taken(&format!("{}/{name}", self.namespace))
     }
 
+    /// Neither the network of a definition nor the default one has a lease.
+    #[track_caller]
+    pub fn no_lease_stays(&self, name: &str) {
+        assert!(self.taken(name).is_empty());
+        assert!(self.node.taken("default-net").is_empty());
+    }
+
     /// A bridge network by that name.
     pub fn define_bridge(&self, name: &str, subnet: &str) -> Result<()> {
         let device = format!("b{name}");

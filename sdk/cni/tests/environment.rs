@@ -66,7 +66,11 @@ fn cni_1_1_0_section_2_interface_names() {
     ];
     for (name, expected) in refused {
         let refused = validate_interface_name(name);
-        assert_refused(refused, Code::INVALID_ENVIRONMENT, &["CNI_IFNAME", expected]);
+        assert_refused(
+            refused,
+            Code::INVALID_ENVIRONMENT,
+            &["CNI_IFNAME", expected],
+        );
     }
 }
 
@@ -97,7 +101,11 @@ fn a_plugin_that_is_installed_has_a_plain_name() {
         "a\0",
         "a\n",
     ] {
-        assert_refused(validate_plugin_name(name), Code::INVALID_CONFIG, &["plugin name"]);
+        assert_refused(
+            validate_plugin_name(name),
+            Code::INVALID_CONFIG,
+            &["plugin name"],
+        );
     }
 }
 
