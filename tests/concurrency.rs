@@ -7,13 +7,13 @@ use std::thread;
 
 use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
-use weir_kit::{Container, Node, Outcome, State, bridge, weir};
+use weir_kit::{Container, Node, Outcome, State, guarded_bridge, weir};
 
 const CONTAINERS: usize = 200;
 const AT_A_TIME: usize = 20;
 
 fn config() -> Value {
-    bridge("many", &["10.40.0.0/23"])
+    guarded_bridge("many", &["10.40.0.0/23"])
 }
 
 /// Does `work` for each item, [`AT_A_TIME`] at a time, and returns the answers in order.

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::trace::End;
-use weir_kit::{Call, Container, Node, State, bridge, weir};
+use weir_kit::{Call, Container, Node, State, guarded_bridge, weir};
 
 /// How many points of one ADD are tried.
 const POINTS: usize = 50;
@@ -12,7 +12,7 @@ const POINTS: usize = 50;
 const FIRST_POINTS: usize = 20;
 
 fn config() -> Value {
-    let mut config = bridge("crash", &["10.30.0.0/24", "fd00:30::/64"]);
+    let mut config = guarded_bridge("crash", &["10.30.0.0/24", "fd00:30::/64"]);
     config["ipam"]["routes"] = json!([{ "dst": "0.0.0.0/0" }, { "dst": "::/0" }]);
     config
 }

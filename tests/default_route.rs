@@ -127,6 +127,15 @@ impl Pod {
         Ok(all)
     }
 
+    /// Which interfaces take default routes from router advertisements.
+    #[track_caller]
+    fn accepts<const N: usize>(&self, expected: [(&str, bool); N]) -> Result<()> {
+        for (ifname, accepts) in expected {
+            assert_eq!(self.accepts_advertised(ifname)?, accepts, "{ifname}");
+        }
+        Ok(())
+    }
+
     fn accepts_advertised(&self, ifname: &str) -> Result<bool> {
         let key = format!("/proc/sys/net/ipv6/conf/{ifname}/accept_ra_defrtr");
         let value = self.container.inside(|| Ok(fs::read_to_string(key)?))?;
@@ -294,9 +303,7 @@ fn ipv6_moves_while_ipv4_stays() -> Result<()> {
     ])?)?);
     assert_eq!(pod.defaults(4)?, IPV4);
     assert_eq!(pod.defaults(6)?, ["via fd00:130:3::9 dev net2"]);
-    assert!(!pod.accepts_advertised("eth0")?);
-    assert!(!pod.accepts_advertised("net1")?);
-    assert!(pod.accepts_advertised("net2")?);
+    pod.accepts([("eth0", false), ("net1", false), ("net2", true)])?;
     Ok(())
 }
 
@@ -451,8 +458,7 @@ fn advertised_default_routes_of_the_others_go_and_come_no_more() -> Result<()> {
     }
     assert!(settled(pod.settle([None, Some(&["fe80::9"]), None])?)?);
     assert_eq!(pod.defaults(6)?, ["via fe80::9 dev net1"]);
-    assert!(!pod.accepts_advertised("eth0")?);
-    assert!(pod.accepts_advertised("net1")?);
+    pod.accepts([("eth0", false), ("net1", true)])?;
     Ok(())
 }
 

@@ -7,26 +7,15 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{Container, Node, State, assert_contains, binary, failure, weir};
+use weir_kit::{Container, Node, State, assert_contains, binary, bridge, failure, weir};
 
 const VERSIONS: [&str; 7] = [
     "0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0",
 ];
 
-fn bridge(name: &str, subnet: &str) -> Value {
-    json!({
-        "cniVersion": "1.1.0",
-        "name": name,
-        "type": "bridge",
-        "bridge": format!("{name}0"),
-        "isGateway": true,
-        "ipam": { "type": "host-local", "ranges": [[{ "subnet": subnet }]] },
-    })
-}
-
 /// A network as a list of plugins.
 fn list(name: &str, subnet: &str) -> Value {
-    let mut plugin = bridge(name, subnet);
+    let mut plugin = bridge(name, &[subnet]);
     let own = plugin.as_object_mut().expect("an object");
     own.remove("name");
     own.remove("cniVersion");
@@ -120,7 +109,7 @@ fn delegates_are_added_in_order_and_deleted_in_reverse() -> Result<()> {
     let (node, container) = Node::with_container()?;
     let before = State::of(&node)?;
     let config = delegating(json!([
-        bridge("one", "10.51.0.0/24"),
+        bridge("one", &["10.51.0.0/24"]),
         list("two", "10.52.0.0/24")
     ]));
     let run =
@@ -159,7 +148,7 @@ fn delegates_are_added_in_order_and_deleted_in_reverse() -> Result<()> {
 fn a_delegate_that_fails_undoes_those_before_it() -> Result<()> {
     let node = Node::create()?;
     let (container, other) = (node.container()?, node.container()?);
-    let one = bridge("one", "10.51.0.0/24");
+    let one = bridge("one", &["10.51.0.0/24"]);
     node.run(&weir(&node, "bridge", "ADD", &other, &one))?
         .result();
     let before = State::of(&node)?;
@@ -186,7 +175,7 @@ fn delegates_that_are_none() -> Result<()> {
         (json!({}), "delegates"),
         (json!(["bridge"]), "delegates[0]"),
         (
-            json!([bridge("one", "10.51.0.0/24"), { "name": "two" }]),
+            json!([bridge("one", &["10.51.0.0/24"]), { "name": "two" }]),
             "delegates[1]",
         ),
         (json!([{ "name": "two", "plugins": [] }]), "delegates[0]"),
@@ -442,7 +431,7 @@ fn networks_that_are_not_there() -> Result<()> {
     // A plugin in a file of its own belongs to the list.
     let directory = node.root().join("etc/cni/net.d/blue");
     fs::create_dir(&directory)?;
-    let mut plugin = bridge("blue", "10.53.0.0/24");
+    let mut plugin = bridge("blue", &["10.53.0.0/24"]);
     plugin.as_object_mut().context("an object")?.remove("name");
     fs::write(directory.join("10-bridge.conf"), plugin.to_string())?;
     net(&node, "add", "blue", &container)?;

@@ -34,7 +34,6 @@ struct Busy {
 
 impl Busy {
     fn create() -> Result<Self> {
-        let node = Node::create()?;
         let config = json!({
             "cniVersion": "1.0.0", "name": "busy",
             "plugins": [
@@ -46,8 +45,8 @@ impl Busy {
                 { "type": "bandwidth", "capabilities": { "bandwidth": true } },
             ],
         });
+        let (node, container) = Node::with_container()?;
         node.put_network("busy.conflist", &config)?;
-        let container = node.container()?;
         Ok(Self { node, container })
     }
 

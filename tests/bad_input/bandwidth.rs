@@ -56,27 +56,25 @@ impl Place {
     /// Puts a grant in the place of the shipped one: everything but what these rules of `traffic`
     /// leave out.
     fn may_shape_only(&self, rules: &str) -> Result<()> {
-        let document = format!(
-            "apiVersion: weir.dev/v1alpha1
-kind: PluginGrant
-metadata: {{ name: bandwidth }}
-spec:
-  plugin: {{ name: bandwidth }}
-  networks: ['*']
-  capabilities:
-    link: [{{ }}]
-    traffic: [{rules}]
-"
-        );
-        self.0.node.put_grant("bandwidth.yaml", &document)
+        let capabilities = format!("{{ link: [{{}}], traffic: [{rules}] }}");
+        let node = &self.0.node;
+        node.put_grant_of_standard("bandwidth", &capabilities)
     }
+}
+
+/// ADD with each of these keys must fail with code 7 and say these words.
+fn each_is_refused<const N: usize>(cases: [(Value, &[&str]); N]) -> Result<()> {
+    let place = Place::create()?;
+    for (keys, words) in cases {
+        place.0.refused(&place.add(&with(keys)), 7, words);
+    }
+    Ok(())
 }
 
 #[test]
 fn rates_and_bursts() -> Result<()> {
-    let place = Place::create()?;
     let both_keys = "ingressRate and ingressBurst";
-    for (keys, words) in [
+    each_is_refused([
         (json!({"ingressRate": 0}), &[both_keys, "rate of 0"][..]),
         (json!({"ingressBurst": 0}), &[both_keys, "burst of 0"]),
         (json!({"ingressRate": null}), &[both_keys, "rate of 0"]),
@@ -117,16 +115,12 @@ fn rates_and_bursts() -> Result<()> {
             strict(json!({"egresRate": 8})),
             &["egresRate", "unknown key", "egressRate"],
         ),
-    ] {
-        place.0.refused(&place.add(&with(keys)), 7, words);
-    }
-    Ok(())
+    ])
 }
 
 #[test]
 fn subnets() -> Result<()> {
-    let place = Place::create()?;
-    for (keys, words) in [
+    each_is_refused([
         (
             json!({"unshapedSubnets": ["10.0.0.0/8"], "shapedSubnets": ["192.168.0.0/16"]}),
             &["unshapedSubnets and shapedSubnets", "cannot both be given"][..],
@@ -151,10 +145,7 @@ fn subnets() -> Result<()> {
             json!({"shapedSubnets": [10]}),
             &["shapedSubnets[0]", "a string"],
         ),
-    ] {
-        place.0.refused(&place.add(&with(keys)), 7, words);
-    }
-    Ok(())
+    ])
 }
 
 #[test]

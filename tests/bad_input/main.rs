@@ -13,10 +13,10 @@ mod tuning;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::{Call, Container, Node, State, assert_contains, bridge, weir};
+use weir_kit::{Call, Container, Node, State, assert_contains, guarded_bridge, weir};
 
 fn config() -> Value {
-    bridge("bad", &["10.20.0.0/24", "fd00:20::/64"])
+    guarded_bridge("bad", &["10.20.0.0/24", "fd00:20::/64"])
 }
 
 /// The configuration with another `ipam`.

@@ -68,28 +68,28 @@ impl Place {
         self.0.refused(&self.call("ADD", keys), code, words);
     }
 
+    /// ADD with this variable must fail with this code and repeat the value, its key apart.
+    #[track_caller]
+    fn refused_with(&self, variable: &str, value: &str, code: u64) {
+        let mut call = self.call("ADD", &json!({"mtu": 1400}));
+        let told = value.split('=').next().unwrap_or(value);
+        self.0.refused(call.set(variable, value), code, &[told]);
+    }
+
     /// Puts a grant in the place of the shipped one: all of the container's interface and of its
     /// parameters may be read, and these may be written.
     fn may_write_only(&self, keys: &str) -> Result<()> {
-        let document = format!(
-            "apiVersion: weir.dev/v1alpha1
-kind: PluginGrant
-metadata: {{ name: tuning }}
-spec:
-  plugin: {{ name: tuning }}
-  networks: ['*']
-  capabilities:
-    link:
-      - {{ namespace: container, names: [\"{{ifname}}\"], verbs: [read, update] }}
-    sysctl:
-      - {{ namespace: container, verbs: [read] }}
-      - {{ namespace: container, keys: [{keys}], verbs: [write] }}
-    store:
-      - {{ directories: [/run/cni/tuning] }}
-      - {{ files: [/etc/cni/tuning/allowlist.conf] }}
-"
+        let capabilities = format!(
+            r#"{{
+    link: [ {{ namespace: container, names: ["{{ifname}}"], verbs: [read, update] }} ],
+    sysctl: [
+      {{ namespace: container, verbs: [read] }},
+      {{ namespace: container, keys: [{keys}], verbs: [write] }} ],
+    store: [
+      {{ directories: [/run/cni/tuning] }}, {{ files: [/etc/cni/tuning/allowlist.conf] }} ] }}"#
         );
-        self.0.node.put_grant("tuning.yaml", &document)
+        let node = &self.0.node;
+        node.put_grant_of_standard("tuning", &capabilities)
     }
 }
 
@@ -142,10 +142,7 @@ fn macs() -> Result<()> {
         call.set("CNI_ARGS", format!("MAC={mac}"));
         place.0.refused(&call, 4, &["CNI_ARGS: MAC", mac]);
     }
-    let mut call = place.call("ADD", &json!({"mtu": 1400}));
-    place
-        .0
-        .refused(call.set("CNI_ARGS", "COLOUR=red"), 4, &["COLOUR"]);
+    place.refused_with("CNI_ARGS", "COLOUR=red", 4);
     Ok(())
 }
 
@@ -242,10 +239,7 @@ fn what_the_kernel_refuses() -> Result<()> {
     place.refused(&everything, 103, &["mtu 70000", "eth0"]);
     place.refused(&json!({"mtu": 10}), 103, &["mtu 10", "eth0"]);
 
-    let mut nowhere = place.call("ADD", &json!({"mtu": 1400}));
-    place
-        .0
-        .refused(nowhere.set("CNI_IFNAME", "eth1"), 101, &["eth1"]);
+    place.refused_with("CNI_IFNAME", "eth1", 101);
     Ok(())
 }
 

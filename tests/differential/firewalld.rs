@@ -187,10 +187,7 @@ fn check_sees_a_reload() -> Result<()> {
     firewalld.reload()?;
     let checked = side.call("CHECK", POD, &attached, None)?;
     ensure!(checked.code() == 106, "{checked:?}");
-    ensure!(
-        checked.stdout.contains("10.1.0.2") && checked.stdout.contains("trusted"),
-        "{checked:?}"
-    );
+    assert_contains(&checked.stdout, &["10.1.0.2", "trusted"]);
     let mut firewall = attached["plugins"][1].clone();
     for key in ["cniVersion", "name", "prevResult"] {
         firewall[key] = attached[key].clone();

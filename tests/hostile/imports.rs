@@ -151,10 +151,9 @@ fn contracts_that_only_look_like_ours_are_refused() -> Result<()> {
 #[test]
 fn a_component_without_commands_is_no_plugin() -> Result<()> {
     let node = Node::create()?;
-    let wit = node.root().join("wit");
-    fs::create_dir_all(&wit)?;
     let world = "package other:thing@1.0.0;\n\nworld plugin { export run: func(); }\n";
-    fs::write(wit.join("world.wit"), world)?;
+    node.write("wit/world.wit", world)?;
+    let wit = node.root().join("wit");
     let module = r#"(module (func (export "run")))"#;
     let file = encode(&node, &wit, module, None)?;
     let file = file.to_str().context("text")?;

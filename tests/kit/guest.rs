@@ -189,6 +189,21 @@ impl Node {
         fs::write(self.grants().join(file), document).context("write a grant")
     }
 
+    /// Puts a grant in the place of the one that is shipped for a plugin inside the binary.
+    pub fn put_grant_of_standard(&self, plugin: &str, capabilities: &str) -> Result<()> {
+        let document = format!(
+            "apiVersion: weir.dev/v1alpha1
+kind: PluginGrant
+metadata: {{ name: {plugin} }}
+spec:
+  plugin: {{ name: {plugin} }}
+  networks: ['*']
+  capabilities: {capabilities}
+"
+        );
+        self.put_grant(format!("{plugin}.yaml"), &document)
+    }
+
     /// Installs a component and puts a grant for it in force.
     pub fn install_with(&self, grant: &Grant<'_>) -> Result<()> {
         let digest = self.install_plugin(grant.plugin)?;

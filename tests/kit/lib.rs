@@ -58,7 +58,7 @@ pub fn failure<T: Debug>(outcome: Result<T>) -> Result<String> {
     }
 }
 
-/// A configuration of a bridge that is a gateway, masquerades and checks source MACs, with addresses of these ranges.
+/// A configuration of a bridge that is a gateway, with addresses of these ranges.
 pub fn bridge(name: &str, ranges: &[&str]) -> Value {
     let ranges: Vec<Value> = ranges
         .iter()
@@ -70,10 +70,16 @@ pub fn bridge(name: &str, ranges: &[&str]) -> Value {
         "type": "bridge",
         "bridge": format!("{name}0"),
         "isGateway": true,
-        "ipMasq": true,
-        "macspoofchk": true,
         "ipam": { "type": "host-local", "ranges": ranges },
     })
+}
+
+/// The same with masquerading and the check of source MACs.
+pub fn guarded_bridge(name: &str, ranges: &[&str]) -> Value {
+    let mut config = bridge(name, ranges);
+    config["ipMasq"] = json!(true);
+    config["macspoofchk"] = json!(true);
+    config
 }
 
 /// The weir binary under test: built by `make`, never by the tests.

@@ -130,6 +130,14 @@ impl Node {
         Ok(file)
     }
 
+    /// Writes a file below the root, with the directories that it is in, and returns its path.
+    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) -> Result<PathBuf> {
+        let path = self.root.path().join(path);
+        fs::create_dir_all(path.parent().context("a directory")?)?;
+        fs::write(&path, content)?;
+        Ok(path)
+    }
+
     /// The addresses that are taken on a network, sorted.
     pub fn taken(&self, network: &str) -> Vec<String> {
         let entries = fs::read_dir(self.leases(network))
