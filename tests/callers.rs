@@ -70,9 +70,10 @@ impl World {
         Ok(self)
     }
 
-    /// Runs ADD of a plugin on the network of a name, see [`add`](Self::add).
-    fn add_on(&self, name: &str, plugin: &Value) -> Result<String> {
-        self.add(&execution(plugin, name))
+    /// Runs ADD of a plugin on the network of a name, which must be that network's in the audit log.
+    fn is_on(&self, name: &str, plugin: &Value) -> Result<()> {
+        assert_eq!(self.add(&execution(plugin, name))?, name);
+        Ok(())
     }
 
     /// ADD, and whose network the audit log says that it was.
@@ -93,15 +94,14 @@ fn without_another_delegating_plugin_each_call_is_the_nodes_own() -> Result<()> 
     let world = World::create()?;
     // Nomad and Flannel hand over what is in no file.
     let unwritten = bridge("nomad", "10.62.0.0/24");
-    assert_eq!(world.add_on("nomad", &unwritten)?, "nomad");
+    world.is_on("nomad", &unwritten)?;
     let world = World::create()?;
     world.configure("10-cbr0.conflist", &own())?;
     let flannel = json!({ "cniVersion": "0.3.1", "name": "flannel",
         "plugins": [{ "type": "flannel", "delegate": { "isDefaultGateway": true } }] });
     world.configure("10-flannel.conflist", &flannel)?;
     let made_by_flannel = bridge("cni0", "10.61.7.0/24");
-    assert_eq!(world.add_on("flannel", &made_by_flannel)?, "flannel");
-    Ok(())
+    world.is_on("flannel", &made_by_flannel)
 }
 
 /// A user of Podman or nerdctl is root; what the kubelet passes on is a pod's.
@@ -135,8 +135,7 @@ fn weir_is_no_other_delegating_plugin() -> Result<()> {
         json!({ "cniVersion": "1.0.0", "name": "pods", "type": "weir", "delegates": [own()] });
     world.configure("00-weir.conf", &own)?;
     let podmans = bridge("podman1", "10.63.0.0/24");
-    assert_eq!(world.add_on("podman", &podmans)?, "podman");
-    Ok(())
+    world.is_on("podman", &podmans)
 }
 
 #[test]

@@ -12,8 +12,8 @@ use weir_grant::Document;
 use weir_grant::document::Digest;
 use weir_grant::reading::MOST_BYTES;
 use weir_kit::{
-    Container, Grant, Node, Outcome, State, assert_contains, binary, component, component_file,
-    house, weir,
+    Container, Grant, Node, Outcome, State, assert_contains, assert_lacks, binary, component,
+    component_file, house, weir,
 };
 use weir_sandbox::seal;
 
@@ -463,10 +463,8 @@ fn an_administrators_document_replaces_the_shipped_one() -> Result<()> {
     let error = add()?.error();
     assert_eq!(error["code"], 100, "{error:#}");
     let shown = place.node.weir(&["grants", "show", "--yaml", "loopback"])?;
-    assert!(
-        shown.contains("loopback.yaml") && !shown.contains("shipped"),
-        "{shown}"
-    );
+    assert_contains(&shown, &["loopback.yaml"]);
+    assert_lacks(&shown, &["shipped"]);
     Ok(())
 }
 

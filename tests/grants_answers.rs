@@ -44,10 +44,16 @@ fn other_digest() -> String {
     format!("sha256:{}", "7".repeat(64))
 }
 
-#[test]
-fn a_plugin_that_does_not_run_is_denied_everything() -> Result<()> {
+/// A node with the plugin of this file, and the component's digest.
+fn installed() -> Result<(Node, String)> {
     let node = Node::create()?;
     let digest = node.install_plugin(PLUGIN)?;
+    Ok((node, digest))
+}
+
+#[test]
+fn a_plugin_that_does_not_run_is_denied_everything() -> Result<()> {
+    let (node, digest) = installed()?;
     let grant = Grant {
         capabilities: ALL_LINKS,
         ..Grant::nothing(PLUGIN)
@@ -113,8 +119,7 @@ fn a_plugin_that_does_not_run_is_denied_everything() -> Result<()> {
 
 #[test]
 fn each_grant_in_force_is_asked() -> Result<()> {
-    let node = Node::create()?;
-    let digest = node.install_plugin(PLUGIN)?;
+    let (node, digest) = installed()?;
     let on = |networks: &'static str, capabilities: &'static str| Grant {
         networks,
         capabilities,
@@ -329,8 +334,7 @@ fn documents_that_do_something_else_are_told() -> Result<()> {
 /// JSON is what programs write, and a document as well.
 #[test]
 fn a_document_of_json_is_read() -> Result<()> {
-    let node = Node::create()?;
-    let digest = node.install_plugin(PLUGIN)?;
+    let (node, digest) = installed()?;
     let document = json!({
         "apiVersion": "weir.dev/v1alpha1", "kind": "PluginGrant", "metadata": { "name": PLUGIN },
         "spec": {
@@ -424,8 +428,7 @@ fn names_that_nothing_has_are_told() -> Result<()> {
 /// Records tell nothing of limits: those of the grant in force stay.
 #[test]
 fn a_suggestion_keeps_the_limits() -> Result<()> {
-    let node = Node::create()?;
-    let digest = node.install_plugin(PLUGIN)?;
+    let (node, digest) = installed()?;
     let record = json!({
         "time": "2026-01-02T03:04:05.000000Z", "container_id": "c", "ifname": "eth0",
         "network": "blue", "command": "ADD", "plugin": PLUGIN, "digest": digest,

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use roxmltree::{Document, Node as Element, ParsingOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use weir_kit::{Node, assert_contains, binary, weir};
+use weir_kit::{Node, assert_contains, binary, bridge, weir};
 
 /// Longer than anything here takes; what has not come by then does not come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -872,11 +872,10 @@ fn the_page_says_when_no_plugin_can_run() -> Result<()> {
 #[test]
 fn a_real_log() -> Result<()> {
     let node = Node::create()?;
-    let config = |bridge: &str| {
-        json!({
-            "cniVersion": "1.1.0", "name": "audited", "type": "bridge", "bridge": bridge,
-            "isGateway": true, "ipam": { "type": "host-local", "ranges": [[{ "subnet": "10.58.0.0/24" }]] },
-        })
+    let config = |device: &str| {
+        let mut config = bridge("audited", &["10.58.0.0/24"]);
+        config["bridge"] = json!(device);
+        config
     };
     let container = node.container()?;
     node.run(&weir(&node, "bridge", "ADD", &container, &config("aud0")))?

@@ -40,7 +40,7 @@ impl Place {
 
     /// The arguments that the plugin was called with, call by call.
     fn told(&self) -> Result<Vec<String>> {
-        let log = fs::read_to_string(self.node.root().join("var/log/weir/weir.log"))?;
+        let log = self.node.log()?;
         let mut told = Vec::new();
         for line in log.lines() {
             let line: Value = serde_json::from_str(line)?;

@@ -96,7 +96,7 @@ fn a_cached_result_that_others_can_write_is_not_used() -> Result<()> {
     network.run("del")?;
     assert_eq!(network.run_on("DEL"), ["own"]);
     assert!(network.run_on("CHECK").is_empty());
-    let log = fs::read_to_string(network.node.root().join("var/log/weir/weir.log"))?;
+    let log = network.node.log()?;
     assert!(log.contains("is not trusted"), "{log}");
     assert!(!file.exists(), "it is done");
     Ok(())

@@ -140,7 +140,7 @@ impl Network {
 
     /// All that plugins said so far, in order.
     fn said(&self) -> Vec<Said> {
-        let log = fs::read_to_string(self.node.root().join("var/log/weir/weir.log"));
+        let log = self.node.log();
         let log = log.unwrap_or_default();
         let lines = log.lines();
         let lines = lines.map(|line| serde_json::from_str(line).expect("JSON Lines"));

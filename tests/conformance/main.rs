@@ -7,7 +7,7 @@ mod tests_found;
 
 use std::fs;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clauses::Clause;
 use tests_found::Test;
 use weir_kit::house;
@@ -18,8 +18,9 @@ fn read() -> Result<(Vec<Clause>, Vec<Test>)> {
     Ok((clauses::parse(&clauses)?, tests_found::of_the_house()?))
 }
 
-fn assert_none(title: &str, found: &[String]) {
-    assert!(found.is_empty(), "{title}:\n{}", found.join("\n"));
+fn none(title: &str, found: &[String]) -> Result<()> {
+    ensure!(found.is_empty(), "{title}:\n{}", found.join("\n"));
+    Ok(())
 }
 
 #[test]
@@ -31,8 +32,7 @@ fn tests_cite_clauses_that_exist() -> Result<()> {
         .filter(is_unknown)
         .map(|test| format!("{}: {} cites {}", test.file, test.function, test.clause))
         .collect();
-    assert_none("no such clause", &unknown);
-    Ok(())
+    none("no such clause", &unknown)
 }
 
 #[test]
@@ -44,8 +44,7 @@ fn clauses_that_ask_for_something_have_a_test() -> Result<()> {
         .filter(|clause| clause.asks_nothing.is_none() && !is_tested(clause))
         .map(|clause| format!("{} {}", clause.name, clause.title))
         .collect();
-    assert_none("no test is named after", &untested);
-    Ok(())
+    none("no test is named after", &untested)
 }
 
 #[test]

@@ -14,7 +14,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use weir_kit::firewalld::Firewalld;
 use weir_kit::plugin::REFERENCE;
-use weir_kit::{assert_contains, binary, trace, weir};
+use weir_kit::{assert_contains, assert_lacks, binary, trace, weir};
 
 use crate::probe::Server;
 use crate::side::{Side, Whose, execution, with_previous};
@@ -178,6 +178,13 @@ impl Switch {
         Ok(state)
     }
 
+    /// No table of weir's is on the node any more.
+    fn has_no_table(&self) -> Result<()> {
+        let own = self.own_tables()?;
+        ensure!(own.is_empty(), "{own:?}");
+        Ok(())
+    }
+
     /// The lines of weir's tables.
     fn own_tables(&self) -> Result<Vec<String>> {
         let listed = self.side.node.tool("nft", "--stateless list ruleset")?;
@@ -196,6 +203,13 @@ impl Switch {
 
     fn rules(&self) -> Result<Vec<String>> {
         self.variant.rules(&self.side)
+    }
+
+    /// Fails unless the rules are these.
+    fn has_rules(&self, before: &[String]) -> Result<()> {
+        let now = self.rules()?;
+        ensure!(now == before, "before:\n{before:#?}\nafter:\n{now:#?}");
+        Ok(())
     }
 }
 
@@ -326,11 +340,9 @@ fn a_kill_can_be_repeated() -> Result<()> {
         ensure!(switch.own_tables()?.is_empty(), "point {point}");
         let deleted = side.call_as(Reference, "DEL", GOES, &known)?;
         ensure!(deleted.succeeded(), "point {point}: {deleted:?}");
-        ensure!(
-            switch.rules()? == before,
-            "point {point}: {:#?}",
-            switch.rules()?
-        );
+        switch
+            .has_rules(&before)
+            .with_context(|| format!("point {point}"))?;
     }
     Ok(())
 }
@@ -430,12 +442,7 @@ fn weir_deletes_what_it_has_handed_over() -> Result<()> {
     ensure!(installed.status.success(), "weir install: {installed:?}");
     let deleted = switch.side.call_as(Weir, "DEL", GOES, &known)?;
     ensure!(deleted.succeeded(), "DEL: {deleted:?}");
-    ensure!(
-        switch.rules()? == before,
-        "before:\n{before:#?}\nafter:\n{:#?}",
-        switch.rules()?
-    );
-    Ok(())
+    switch.has_rules(&before)
 }
 
 /// Where firewalld runs, the addresses are in its zone all the time, and the reference takes them out.
@@ -490,8 +497,7 @@ fn tables_without_an_attachment_go() -> Result<()> {
     ensure!(!switch.own_tables()?.is_empty());
     let said = switch.uninstall("")?;
     ensure!(said.contains("removed table inet weir_portmap"), "{said}");
-    ensure!(switch.own_tables()?.is_empty());
-    Ok(())
+    switch.has_no_table()
 }
 
 /// One of two cannot be handed over: what was made for the other is taken back.
@@ -516,10 +522,8 @@ fn one_that_fails_leaves_all_as_it_was() -> Result<()> {
     );
     reached(&switch.side, PORT)?.context("not reached any more after --force")?;
     let own = switch.own_tables()?.join("\n");
-    ensure!(
-        own.contains("differential-2") && !own.contains("differential-1"),
-        "{own}"
-    );
+    assert_contains(&own, &["differential-2"]);
+    assert_lacks(&own, &["differential-1"]);
     Ok(())
 }
 
@@ -619,8 +623,7 @@ fn a_configuration_that_root_did_not_write_is_not_run() -> Result<()> {
     let node = &switch.side.node;
     node.put_network("10-net.conflist", &bridged(PORT))?;
     switch.uninstall("")?;
-    ensure!(switch.own_tables()?.is_empty());
-    Ok(())
+    switch.has_no_table()
 }
 
 /// Hostile: a plugin that comes back and is weir, or that others can exchange.

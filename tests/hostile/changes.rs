@@ -160,7 +160,7 @@ fn assert_every_undo_is_recorded(place: &Place) {
         );
     }
     assert_eq!(undone(place, "link.delete").len(), 1);
-    let log = fs::read_to_string(place.node.root().join("var/log/weir/weir.log"));
+    let log = place.node.log();
     let log = log.unwrap_or_default();
     assert!(!log.contains("not undone"), "{log}");
 }

@@ -29,6 +29,12 @@ fn route(destination: &str) -> Value {
     json!({ "do": "route.add", "link": "own0", "address": destination })
 }
 
+/// The order with one more key.
+fn with(mut order: Value, key: &str, value: Value) -> Value {
+    order[key] = value;
+    order
+}
+
 /// What orders about networks answer: of those beyond a grant that they are denied, and of those within `ok`.
 fn assert_edges(
     puppet: &Puppet,
@@ -78,11 +84,7 @@ fn addresses_beyond_the_edge_are_denied() -> Result<()> {
 #[test]
 fn the_peer_and_the_broadcast_address_are_within_the_grant() -> Result<()> {
     let puppet = puppet(WITHIN)?;
-    let with = |key: &str, other: &str, own: &str| {
-        let mut order = address(own);
-        order[key] = other.into();
-        order
-    };
+    let with = |key: &str, other: &str, own: &str| with(address(own), key, other.into());
     puppet.assert_denied(vec![
         with("peer", "198.51.100.1", "10.7.1.1/24"),
         with("peer", "198.51.100.1", "10.7.1.1/32"),
@@ -107,13 +109,8 @@ fn the_peer_and_the_broadcast_address_are_within_the_grant() -> Result<()> {
 #[test]
 fn routes_beyond_the_edge_are_denied() -> Result<()> {
     let puppet = puppet(WITHIN)?;
-    let of = |key: &str, value: Value| {
-        let mut order = route("10.7.9.0/24");
-        order[key] = value;
-        order
-    };
-    let of_other_tables = vec![of("table", 255.into()), of("table", 0.into())];
-    puppet.assert_denied(of_other_tables)?;
+    let of_other_tables = [255, 0].map(|table| with(route("10.7.9.0/24"), "table", table.into()));
+    puppet.assert_denied(of_other_tables.into())?;
     let beyond = [
         "10.6.0.0/15",
         "10.8.0.0/16",

@@ -18,7 +18,7 @@ fn place(limits: &str) -> Result<Place> {
 }
 
 fn log(place: &Place) -> Vec<Value> {
-    let text = fs::read_to_string(place.node.root().join("var/log/weir/weir.log"));
+    let text = place.node.log();
     let text = text.unwrap_or_default();
     text.lines()
         .map(|line| serde_json::from_str(line).expect("JSON Lines"))

@@ -78,7 +78,7 @@ fn every_attempt_is_denied_and_recorded() -> Result<()> {
             "{record:#}"
         );
     }
-    for line in std::fs::read_to_string(node.root().join("var/log/weir/weir.log"))?.lines() {
+    for line in node.log()?.lines() {
         assert!(!line.contains("it worked"), "{line}");
     }
     Ok(())

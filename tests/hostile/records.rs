@@ -70,11 +70,7 @@ fn a_hidden_link_looks_like_none() -> Result<()> {
         "{ link: [ { namespace: host, owners: [attachment], verbs: [delete, update] } ] }",
         "{}",
     ] {
-        let puppet = Puppet::under(grant)?;
-        puppet
-            .place
-            .node
-            .ip("link add nic0 type veth peer name nic1")?;
+        let puppet = Puppet::among(grant, &["link add nic0 type veth peer name nic1"])?;
         let index = puppet.place.node.ip_json("link show nic0")?[0]["ifindex"].clone();
         let tell = |link: &str, index: Value| -> Result<Vec<(String, String)>> {
             let by_name = ["link.get", "link.update", "link.delete", "link.get-peer"];
@@ -138,11 +134,10 @@ fn an_attempt_on_what_is_not_there_is_recorded() -> Result<()> {
 /// Property: what weir itself refuses is not on record as allowed, and no tool says that it would be.
 #[test]
 fn what_weir_refuses_is_not_allowed() -> Result<()> {
-    let puppet = Puppet::under("{ link: [ {} ], sysctl: [ {} ] }")?;
-    puppet
-        .place
-        .node
-        .ip("link add own0 type veth peer name own1")?;
+    let puppet = Puppet::among(
+        "{ link: [ {} ], sysctl: [ {} ] }",
+        &["link add own0 type veth peer name own1"],
+    )?;
     let key = "net.../../kernel.core_pattern";
     puppet.assert_each(
         vec![

@@ -1,6 +1,5 @@
 //! Plugins for other versions of the contract, as `wit/README.md` says of them.
 
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -132,7 +131,7 @@ fn one_for_a_later_patch_runs() -> Result<()> {
     let file = of_version(&node, "0.2.7", "write")?;
     let place = placed(node, &file, "{}", "{}")?;
     place.add(json!({}))?.result();
-    let lines = fs::read_to_string(place.node.root().join("var/log/weir/weir.log"))?;
+    let lines = place.node.log()?;
     assert_contains(&lines, &["later"]);
     Ok(())
 }

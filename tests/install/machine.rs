@@ -48,6 +48,13 @@ impl Machine {
         Ok(machine)
     }
 
+    /// The same after an installation.
+    pub fn installed() -> Result<Self> {
+        let machine = Self::with_default_network()?;
+        machine.install("")?;
+        Ok(machine)
+    }
+
     pub fn root(&self) -> &Path {
         self.root.path()
     }
@@ -117,6 +124,13 @@ impl Machine {
     /// Runs `weir install --kubernetes` with these words, which must succeed, and returns what it printed.
     pub fn install(&self, words: &str) -> Result<String> {
         self.succeed(&format!("install --kubernetes {words}"))
+    }
+
+    /// Runs `weir uninstall` with these words, which must succeed and remove this path.
+    pub fn uninstalled(&self, words: &str, path: &str) -> Result<()> {
+        self.succeed(&format!("uninstall {words}"))?;
+        assert!(!self.root().join(path).exists(), "{path} is still there");
+        Ok(())
     }
 
     /// Runs a command that must succeed, and returns what it printed.

@@ -13,8 +13,7 @@ use crate::machine::{DEFAULT, Machine, Running, default_network};
 
 #[test]
 fn the_configuration_has_the_default_network_in_it() -> Result<()> {
-    let machine = Machine::with_default_network()?;
-    machine.install("")?;
+    let machine = Machine::installed()?;
     assert_eq!(
         machine.read_json(machine.configuration())?,
         json!({
@@ -179,8 +178,7 @@ fn what_stood_under_a_plugins_name_is_kept_however_often_weir_is_installed() -> 
 /// "Text file busy" is what a copy over a running program gets.
 #[test]
 fn a_running_binary_is_replaced() -> Result<()> {
-    let machine = Machine::with_default_network()?;
-    machine.install("")?;
+    let machine = Machine::installed()?;
     let own = machine.bin_dir().join("weir");
     let mut follow = Command::new(&own);
     follow

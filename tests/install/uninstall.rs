@@ -28,9 +28,7 @@ fn what_was_there_is_there_again() -> Result<()> {
         "",
         "there is nothing left to do"
     );
-    machine.succeed("uninstall --purge")?;
-    assert!(!machine.root().join("var/lib/weir").exists());
-    Ok(())
+    machine.uninstalled("--purge", "var/lib/weir")
 }
 
 #[test]
@@ -50,8 +48,7 @@ fn what_was_put_there_since_stays() -> Result<()> {
 
 #[test]
 fn it_is_refused_while_pods_are_attached() -> Result<()> {
-    let machine = Machine::with_default_network()?;
-    machine.install("")?;
+    let machine = Machine::installed()?;
     let records = machine.root().join("var/lib/weir/pods/weir");
     fs::create_dir_all(&records)?;
     fs::write(records.join("0a1b:eth0.json"), "{}")?;
@@ -64,9 +61,7 @@ fn it_is_refused_while_pods_are_attached() -> Result<()> {
     assert!(!machine.configuration().exists());
     machine.install("")?;
     fs::remove_file(records.join("0a1b:eth0.json"))?;
-    machine.succeed("uninstall")?;
-    assert!(!machine.bin_dir().join("weir").exists());
-    Ok(())
+    machine.uninstalled("", "opt/cni/bin/weir")
 }
 
 /// Without weir, that configuration would name a plugin that is not there, and no pod would start.
@@ -134,8 +129,7 @@ fn plugins_of_the_network_that_comes_back_are_needed_too() -> Result<()> {
 /// The configuration goes first: a runtime never finds one whose plugin is not there.
 #[test]
 fn the_configuration_is_gone_before_the_binary() -> Result<()> {
-    let machine = Machine::with_default_network()?;
-    machine.install("")?;
+    let machine = Machine::installed()?;
     // What cannot be removed, in the way of the links.
     fs::create_dir_all(machine.bin_dir().join("ptp.weir-replaced/inside"))?;
     machine.fail("uninstall")?;

@@ -50,6 +50,14 @@ pub fn assert_contains(text: &str, parts: &[&str]) {
     }
 }
 
+/// Checks that a text contains none of these.
+#[track_caller]
+pub fn assert_lacks(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(!text.contains(part), "{part:?} is in {text}");
+    }
+}
+
 /// Returns the text of an error that must have come. Errors: that there was none.
 pub fn failure<T: Debug>(outcome: Result<T>) -> Result<String> {
     match outcome {

@@ -152,6 +152,13 @@ impl Node {
         taken
     }
 
+    /// The text of weir's log, which plugins write to as well. Errors: that there is none.
+    pub fn log(&self) -> Result<String> {
+        Ok(fs::read_to_string(
+            self.root.path().join("var/log/weir/weir.log"),
+        )?)
+    }
+
     /// The audit log.
     pub fn audit_log(&self) -> PathBuf {
         self.root.path().join("var/log/weir/audit.jsonl")

@@ -106,7 +106,7 @@ fn one_that_says_much_is_heard_in_part() -> Result<()> {
     let said = "a line of a flood\n".repeat(20_000);
     world.probe(json!({ "say": said }))?;
     world.add()?;
-    let log = fs::read_to_string(world.file("var/log/weir/weir.log"))?;
+    let log = world.node.log()?;
     let lines = log.matches("a line of a flood").count();
     assert!((100..10_000).contains(&lines), "{lines}");
     assert!(log.contains("\"plugin\":\"probe\""), "{log:.300}");

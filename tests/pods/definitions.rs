@@ -53,8 +53,7 @@ fn npwg_3_4_1_the_order_is_spec_config_then_a_list_on_disk_then_a_single_plugin(
 /// A file that such a definition selects counts as the node's own: not one that somebody else can have written.
 #[test]
 fn what_others_can_write_is_not_the_nodes_own() -> Result<()> {
-    let world = World::create()?;
-    world.define_empty("exposed")?;
+    let world = World::with_empty("exposed")?;
     let own = list("exposed", &[bridge("bexposed", "10.43.9.0/24")]);
     on_disk(&world, "90-exposed.conflist", &own)?;
     let file = world
@@ -74,8 +73,7 @@ fn what_others_can_write_is_not_the_nodes_own() -> Result<()> {
 
 #[test]
 fn npwg_3_4_1_a_definition_without_any_configuration_fails_the_pod() -> Result<()> {
-    let world = World::create()?;
-    world.define_empty("empty")?;
+    let world = World::with_empty("empty")?;
     let pod = world.pod("empty", "empty")?;
     world
         .run("ADD", &pod)?

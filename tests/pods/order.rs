@@ -197,9 +197,7 @@ fn npwg_7_1_each_plugin_of_a_list_has_the_name_and_version_of_the_list() -> Resu
 #[test]
 fn npwg_4_2_the_same_network_twice_is_two_attachments() -> Result<()> {
     let world = World::with_bridge("twice", "10.41.9.0/24")?;
-    let pod = world.pod("twice", "twice,twice")?;
-    world.api.forget_requests()?;
-    world.add(&pod);
+    let pod = world.attached_anew("twice", "twice,twice")?;
     let interfaces = interfaces(&pod.container)?;
     assert_eq!(interfaces.len(), 3, "{interfaces:?}");
     assert_ne!(interfaces["net1"], interfaces["net2"]);

@@ -10,9 +10,7 @@ use crate::world::{STATUS, World, names};
 #[test]
 fn an_add_makes_three_requests_and_a_del_at_most_two() -> Result<()> {
     let world = World::with_bridge("count", "10.46.0.0/24")?;
-    let pod = world.pod("count", "count")?;
-    world.api.forget_requests()?;
-    world.add(&pod);
+    let pod = world.attached_anew("count", "count")?;
     let requests = world.requests()?;
     assert_eq!(requests.len(), 3, "{requests:?}");
     world.api.forget_requests()?;

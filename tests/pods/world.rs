@@ -74,6 +74,13 @@ impl World {
         Ok(world)
     }
 
+    /// A new one with a definition that has no configuration.
+    pub fn with_empty(name: &str) -> Result<Self> {
+        let world = Self::create()?;
+        world.define_empty(name)?;
+        Ok(world)
+    }
+
     /// The delegating plugin's configuration, with a bridge as the default network.
     pub fn config(&self) -> Value {
         let mut default = list("default-net", &[bridge("pods0", "10.40.0.0/16")]);
@@ -192,6 +199,15 @@ impl World {
         Ok(pod)
     }
 
+    /// The same, where the stand-in remembers the requests of the ADD alone.
+    #[track_caller]
+    pub fn attached_anew(&self, name: &str, networks: &str) -> Result<Pod> {
+        let pod = self.pod(name, networks)?;
+        self.api.forget_requests()?;
+        self.add(&pod);
+        Ok(pod)
+    }
+
     /// A pod that selects no network, after its ADD.
     #[track_caller]
     pub fn plain(&self, name: &str) -> Result<Pod> {
@@ -282,7 +298,7 @@ impl World {
 
     /// weir's log, line by line.
     pub fn log(&self) -> Vec<Value> {
-        let log = fs::read_to_string(self.node.root().join("var/log/weir/weir.log"));
+        let log = self.node.log();
         let log = log.unwrap_or_default();
         log.lines()
             .map(|line| serde_json::from_str(line).expect("JSON Lines"))

@@ -108,10 +108,8 @@ fn conflicts_without_an_end_are_given_up() -> Result<()> {
     scene.server.faults(conflicts)?;
     let annotated = scene.cluster.annotate(&pod, "status", Some("[]"));
     let error = annotated.unwrap_err();
-    expect_said(
-        &error,
-        &["update the status of pod default/web", "409", "tried "],
-    );
+    let words = ["update the status of pod default/web", "409", "tried "];
+    expect_said(&error, &words);
     Ok(())
 }
 
