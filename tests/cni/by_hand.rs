@@ -11,7 +11,6 @@ use weir_kit::{Container, Grant, Node, assert_contains, weir};
 struct Place {
     node: Node,
     container: Container,
-    network: Value,
     /// The network's.
     file: PathBuf,
 }
@@ -27,7 +26,6 @@ impl Place {
             file: node.put_network("10-told.conflist", &network)?,
             node,
             container,
-            network,
         })
     }
 

@@ -54,6 +54,12 @@ impl From<[u8; 6]> for Mac {
     }
 }
 
+impl From<Mac> for Vec<u8> {
+    fn from(mac: Mac) -> Self {
+        mac.as_bytes().to_vec()
+    }
+}
+
 impl fmt::Display for Mac {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, byte) in self.as_bytes().iter().enumerate() {

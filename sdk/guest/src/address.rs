@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipnet::IpNet;
 
 use crate::bindings::weir::cni::address as raw;
+use crate::convert::same_fields;
 use crate::{IpFamily, LinkReference, Namespace, Result};
 
 /// An address of a link.
@@ -20,18 +21,6 @@ pub struct Address {
     pub tentative: bool,
     /// IPv6: duplicate address detection found the address taken.
     pub duplicate: bool,
-}
-
-impl From<raw::Address> for Address {
-    fn from(address: raw::Address) -> Self {
-        Address {
-            address: address.address.into(),
-            peer: address.peer.map(IpAddr::from),
-            broadcast: address.broadcast.map(IpAddr::from),
-            tentative: address.tentative,
-            duplicate: address.duplicate,
-        }
-    }
 }
 
 /// An address to add.
@@ -74,15 +63,10 @@ fn subnet_broadcast(address: &IpNet) -> Option<Ipv4Addr> {
     }
 }
 
-impl From<NewAddress> for raw::NewAddress {
-    fn from(address: NewAddress) -> Self {
-        raw::NewAddress {
-            address: address.address.into(),
-            peer: address.peer.map(Into::into),
-            broadcast: address.broadcast.map(Into::into),
-            no_duplicate_detection: address.no_duplicate_detection,
-            no_prefix_route: address.no_prefix_route,
-        }
+same_fields! {
+    raw::Address => Address { tentative duplicate ; into address ; map peer broadcast }
+    NewAddress => raw::NewAddress {
+        no_duplicate_detection no_prefix_route ; into address ; map peer broadcast
     }
 }
 

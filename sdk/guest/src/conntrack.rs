@@ -15,6 +15,7 @@
 use std::net::IpAddr;
 
 use crate::bindings::weir::cni::conntrack as raw;
+use crate::convert::same_fields;
 use crate::{IpFamily, Namespace, Result};
 
 /// The number of TCP.
@@ -76,14 +77,11 @@ impl Filter {
     }
 }
 
+same_fields! {
+    Filter => raw::Filter { family protocol port ; map destination reply_source }
+}
+
 /// Deletes the entries that pass the filter. It costs one walk through the table, however few they are. Errors: `invalid`, `unsupported`.
 pub fn delete(namespace: Namespace, filter: Filter) -> Result<()> {
-    let filter = raw::Filter {
-        family: filter.family,
-        protocol: filter.protocol,
-        destination: filter.destination.map(Into::into),
-        port: filter.port,
-        reply_source: filter.reply_source.map(Into::into),
-    };
-    Ok(raw::delete(namespace, filter)?)
+    Ok(raw::delete(namespace, filter.into())?)
 }

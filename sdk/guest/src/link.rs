@@ -21,7 +21,7 @@
 use weir_cni::{Interface, Mac};
 
 use crate::bindings::weir::cni::link as raw;
-use crate::convert::mac_bytes;
+use crate::convert::same_fields;
 use crate::{LinkReference, Namespace, Result};
 
 pub use raw::{
@@ -137,18 +137,6 @@ impl NewPeer {
     }
 }
 
-impl From<NewPeer> for raw::NewPeer {
-    fn from(peer: NewPeer) -> Self {
-        raw::NewPeer {
-            namespace: peer.namespace,
-            name: peer.name,
-            mac: peer.mac.map(mac_bytes),
-            mtu: peer.mtu,
-            up: peer.up,
-        }
-    }
-}
-
 #[expect(clippy::derivable_impls, reason = "a generated type cannot derive")]
 impl Default for NewBridge {
     fn default() -> Self {
@@ -221,22 +209,6 @@ impl NewLink {
     }
 }
 
-impl From<NewLink> for raw::NewLink {
-    fn from(link: NewLink) -> Self {
-        raw::NewLink {
-            namespace: link.namespace,
-            name: link.name,
-            kind: link.kind.into(),
-            mac: link.mac.map(mac_bytes),
-            mtu: link.mtu,
-            txqlen: link.txqlen,
-            up: link.up,
-            master: link.master,
-            alias: link.alias,
-        }
-    }
-}
-
 /// Attributes to change; absent ones stay as they are.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
@@ -269,19 +241,11 @@ impl Changes {
     }
 }
 
-impl From<Changes> for raw::Changes {
-    fn from(changes: Changes) -> Self {
-        raw::Changes {
-            name: changes.name,
-            up: changes.up,
-            mac: changes.mac.map(mac_bytes),
-            mtu: changes.mtu,
-            txqlen: changes.txqlen,
-            promiscuous: changes.promiscuous,
-            all_multicast: changes.all_multicast,
-            alias: changes.alias,
-            master: changes.master,
-        }
+same_fields! {
+    NewPeer => raw::NewPeer { namespace name mtu up ; map mac }
+    NewLink => raw::NewLink { namespace name mtu txqlen up master alias ; into kind ; map mac }
+    Changes => raw::Changes {
+        name up mtu txqlen promiscuous all_multicast alias master ; map mac
     }
 }
 

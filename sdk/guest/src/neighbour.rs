@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use weir_cni::Mac;
 
 use crate::bindings::weir::cni::neighbour as raw;
-use crate::convert::{mac, mac_bytes};
+use crate::convert::same_fields;
 use crate::{IpFamily, LinkReference, Namespace, Result};
 
 pub use raw::State;
@@ -35,15 +35,13 @@ impl Neighbour {
     }
 }
 
+same_fields! {
+    Neighbour => raw::Neighbour { state proxy ; into address ; map mac }
+}
+
 /// Adds or replaces an entry. Errors: `not-found`, `invalid`.
 pub fn add(namespace: Namespace, link: impl Into<LinkReference>, entry: Neighbour) -> Result<()> {
-    let entry = raw::Neighbour {
-        address: entry.address.into(),
-        mac: entry.mac.map(mac_bytes),
-        state: entry.state,
-        proxy: entry.proxy,
-    };
-    Ok(raw::add(namespace, &link.into(), &entry)?)
+    Ok(raw::add(namespace, &link.into(), &entry.into())?)
 }
 
 /// Removes an entry. Errors: `not-found`.
@@ -60,7 +58,7 @@ pub fn list(
     let entries = raw::list(namespace, &link.into(), family)?;
     let typed = |entry: raw::Neighbour| Neighbour {
         address: entry.address.into(),
-        mac: entry.mac.as_deref().and_then(mac),
+        mac: entry.mac.as_deref().and_then(Mac::from_bytes),
         state: entry.state,
         proxy: entry.proxy,
     };

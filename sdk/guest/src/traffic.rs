@@ -17,6 +17,7 @@
 use ipnet::IpNet;
 
 use crate::bindings::weir::cni::traffic as raw;
+use crate::convert::same_fields;
 use crate::{LinkReference, Namespace, Result};
 
 pub use raw::{Action, Class, Discipline, Handle, Qdisc, TokenBucket};
@@ -143,28 +144,9 @@ impl Filter {
     }
 }
 
-impl From<Filter> for raw::Filter {
-    fn from(filter: Filter) -> Self {
-        raw::Filter {
-            parent: filter.parent,
-            priority: filter.priority,
-            source: filter.source.map(Into::into),
-            destination: filter.destination.map(Into::into),
-            action: filter.action,
-        }
-    }
-}
-
-impl From<raw::Filter> for Filter {
-    fn from(filter: raw::Filter) -> Self {
-        Filter {
-            parent: filter.parent,
-            priority: filter.priority,
-            source: filter.source.map(IpNet::from),
-            destination: filter.destination.map(IpNet::from),
-            action: filter.action,
-        }
-    }
+same_fields! {
+    Filter => raw::Filter { parent priority action ; map source destination }
+    raw::Filter => Filter { parent priority action ; map source destination }
 }
 
 /// Adds a queueing discipline. Errors: `exists`, `not-found`, `unsupported`, `invalid`.

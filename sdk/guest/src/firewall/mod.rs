@@ -26,7 +26,6 @@ use ipnet::IpNet;
 use weir_cni::Mac;
 
 use crate::bindings::weir::cni::firewall as raw;
-use crate::convert::mac_bytes;
 use crate::owner::Owner;
 use crate::{IpFamily, Namespace, Result};
 
@@ -48,7 +47,7 @@ impl From<IpAddr> for Value {
 
 impl From<Mac> for Value {
     fn from(mac: Mac) -> Self {
-        Value::Mac(mac_bytes(mac))
+        Value::Mac(mac.into())
     }
 }
 
