@@ -296,6 +296,15 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
         self.deserialize_f64(visitor)
     }
 
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let text = self.value.as_str().ok_or_else(|| self.not("a string"))?;
+        visitor.visit_str(text).map_err(|fault| self.refused(fault))
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.deserialize_str(visitor)
+    }
+
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.value {
             Value::Null => visitor.visit_none(),
@@ -358,7 +367,7 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
     }
 
     forward_to_deserialize_any! {
-        i128 u128 char str string bytes byte_buf unit unit_struct tuple tuple_struct identifier
+        i128 u128 char bytes byte_buf unit unit_struct tuple tuple_struct identifier
     }
 }
 
@@ -438,7 +447,7 @@ impl<'de> MapAccess<'de> for Members<'_, '_> {
         let (key, value) = self
             .current
             .take()
-            .ok_or_else(|| de::Error::custom("a value was asked for before its key"))?;
+            .ok_or_else(|| de::Error::custom("a value was read before its key"))?;
         let path = Path::Key(self.node.path, key);
         self.node.read(value, &path, seed)
     }
