@@ -534,7 +534,7 @@ fn what_is_not_configured_is_told() -> Result<()> {
 #[test]
 fn a_configuration_with_a_mistake_is_refused_with_its_place() -> Result<()> {
     for (key, value, expected) in [
-        ("name", json!(null), "\"name\" is missing"),
+        ("name", json!(null), "`name` is missing"),
         ("name", json!("a/b"), "network name"),
         (
             "default",
@@ -558,7 +558,7 @@ fn a_configuration_with_a_mistake_is_refused_with_its_place() -> Result<()> {
         ),
         ("type", json!("a/b"), "is a path"),
         ("type", json!(null), "the plugin is missing"),
-        ("cniVersion", json!("7"), "\"7\" is not supported"),
+        ("cniVersion", json!("7"), "`7` is not supported"),
     ] {
         let mut network = bridge("one", 1, "eth{n}");
         network[key] = value;

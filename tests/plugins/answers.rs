@@ -290,7 +290,7 @@ fn a_plugin_has_a_plain_name() -> Result<()> {
     let output = node.command(&["grants", "check", path(&document)?])?;
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let text = said(&output);
-    assert_contains(&text, &["document.yaml:7:11: plugin name \"../x\""]);
+    assert_contains(&text, &["document.yaml:7:11: plugin name `../x`"]);
     Ok(())
 }
 

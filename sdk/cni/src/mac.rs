@@ -84,7 +84,7 @@ impl fmt::Display for ParseMacError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "\"{}\" is not a hardware address: expected 6, 8 or 20 bytes such as 02:00:5e:10:00:01",
+            "`{}` is not a hardware address: expected 6, 8 or 20 bytes such as 02:00:5e:10:00:01",
             self.0.escape_debug()
         )
     }

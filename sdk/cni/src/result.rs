@@ -168,7 +168,7 @@ impl AddResult {
             && usize::try_from(index).is_ok_and(|index| index >= count)
         {
             return Err(format!(
-                ".interface: {index} is the index of no interface, the result has {count}"
+                ".interface: no interface has the index {index}; the result has {count}"
             ));
         }
         check_family(&ip.address, ip.gateway).map_err(|msg| format!(".gateway: {msg}"))
