@@ -1,4 +1,4 @@
-//! The ifb, through which what the container sends goes out once more, so that it can be shaped.
+//! The ifb: traffic that the container sends leaves through it, so that it can be shaped.
 //!
 //! Its name is the reference plugin's, `bwp` and digits that follow from network and container, so
 //! that each plugin's DEL removes what the other's ADD made. A second attachment of one container to

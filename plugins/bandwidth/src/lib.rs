@@ -1,8 +1,8 @@
 //! The plugin `bandwidth`: limits what a container receives and sends.
 //!
 //! It comes after the plugin that attaches the container by a veth pair. What the container receives
-//! is shaped where it goes out of the host's end; what it sends comes in there, is redirected to an
-//! ifb and shaped where it goes out of that:
+//! is shaped when it leaves the host's end. What it sends arrives there, is redirected to an
+//! ifb, and is shaped when it leaves that:
 //!
 //! ```text
 //! eth0 <──────────── shaper ── vethX <── host        ingress

@@ -9,10 +9,10 @@ use weir_sdk::{Context, Error, LinkReference, Namespace, OperationError, Outcome
 /// The filter's priority, as the reference plugin's.
 const PRIORITY: u16 = 1;
 
-/// The index that the kernel tells for the target of a redirection when that is gone.
+/// The index that the kernel reports for the target of a redirection when the target is gone.
 const GONE: u32 = 0;
 
-/// Sends what comes into the host's end out of the ifb.
+/// Redirects what arrives at the host's end to the ifb.
 pub fn add(host: &Link, ifb: &Link) -> Result<(), Error> {
     let added = || {
         traffic::add_qdisc(Namespace::Host, host, Qdisc::ingress())?;
@@ -26,7 +26,7 @@ pub fn add(host: &Link, ifb: &Link) -> Result<(), Error> {
     added().context(format!("cannot redirect traffic from `{from}` to `{to}`"))
 }
 
-/// Fails unless what comes into the host's end goes out of the ifb.
+/// Fails unless what arrives at the host's end is redirected to the ifb.
 pub fn check(host: &Link, ifb: &Link) -> Result<(), Error> {
     let (from, to) = (&host.name, &ifb.name);
     let filters = traffic::list_filters(Namespace::Host, host, INGRESS)

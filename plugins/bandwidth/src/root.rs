@@ -1,4 +1,4 @@
-//! The discipline at the root of a link: everything that goes out of the link passes it.
+//! The discipline at the root of a link, which everything that leaves the link passes.
 
 use weir_sdk::check::wrong;
 use weir_sdk::link::Link;
@@ -12,7 +12,7 @@ use crate::shaper::{Shaper, is_same_bucket, is_same_burst};
 /// The handle of the discipline, as the reference plugin's.
 const HANDLE: Handle = handle(1, 0);
 
-/// Shapes what goes out of a link.
+/// Shapes what leaves a link.
 pub fn add(link: &Link, shaper: &Shaper) -> Result<(), Error> {
     let added = match shaper.token_bucket(link.mtu) {
         Some(bucket) => traffic::add_qdisc(Namespace::Host, link, Qdisc::tbf(bucket)),
@@ -32,7 +32,7 @@ fn add_classes(link: &Link, shaper: &Shaper) -> Result<(), OperationError> {
     Ok(())
 }
 
-/// Removes what [`add`] or the reference plugin put there. Another discipline stays.
+/// Removes the discipline of [`add`] or of the reference plugin. Another one stays.
 pub fn remove(link: &Link) -> Result<(), Error> {
     let removed = || match find(link)? {
         Some(root) if is_ours(&root) => {

@@ -126,5 +126,5 @@ fn container_mac(interface: &Interface) -> Option<Mac> {
 /// Removes the elements of attachments that are not valid.
 pub fn retain(request: &GcRequest<Config>) -> Result<(), Error> {
     owned::retain(FAMILY, &[LINKS, MACS], &Valid::of(request))
-        .context("cannot remove checks of source MACs that are left over")
+        .context("cannot remove leftover checks of source MACs")
 }

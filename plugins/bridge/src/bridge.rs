@@ -20,7 +20,7 @@ fn find(config: &Config) -> Result<Option<Link>, Error> {
     match link::get(Namespace::Host, name).found() {
         Ok(Some(link)) if link.kind != "bridge" => {
             let kind = &link.kind;
-            let msg = format!("bridge: `{name}` exists and is not a bridge but of kind {kind}");
+            let msg = format!("bridge: `{name}` exists and is of kind `{kind}`, not a bridge");
             Err(Error::invalid_config(msg))
         }
         // The grant shows this plugin no link of another kind.
@@ -73,7 +73,7 @@ fn adjust(config: &Config, bridge: &Link) -> Result<(), Error> {
     refuse_router_advertisements(&bridge.name)
 }
 
-/// The routes of the bridge are this plugin's business, not that of whoever sends router
+/// The routes of the bridge are up to this plugin, not to those who send router
 /// advertisements.
 fn refuse_router_advertisements(bridge: &str) -> Result<(), Error> {
     let key = sysctl::interface_key("ipv6.conf", bridge, "accept_ra");

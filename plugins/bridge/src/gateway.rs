@@ -117,7 +117,7 @@ fn add_address(device: &Link, gateway: IpNet) -> Result<(), Error> {
         .context(format!("cannot make the MAC of `{name}` permanent"))
 }
 
-/// The MAC that a device had, or where that was none, the one it has now: a bridge whose last port went has none.
+/// Returns the MAC that a device had, or the one that it has now: a bridge whose last port was removed had none.
 fn mac_to_keep(device: &Link) -> Result<Option<Mac>, Error> {
     if device.mac().is_some_and(|mac| !mac.is_zero()) {
         return Ok(device.mac());
@@ -127,7 +127,7 @@ fn mac_to_keep(device: &Link) -> Result<Option<Mac>, Error> {
     Ok(now.mac())
 }
 
-/// The host's interface in the container's VLAN: one end of a veth pair whose other end is a port of
+/// Creates the host's interface in the container's VLAN: one end of a veth pair whose other end is a port of
 /// the bridge in that VLAN.
 fn ensure_vlan_interface(config: &Config, bridge: &Link) -> Result<Link, Error> {
     let name = config.vlan_interface();

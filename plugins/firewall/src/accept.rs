@@ -16,7 +16,7 @@
 //! set pods4 { 10.1.0.5 comment "<attachment>" }
 //! ```
 //!
-//! A bridge stays in the sets as long as the table: it may have containers that nobody told of here.
+//! A bridge stays in the sets as long as the table exists: it may have containers that this plugin was not run for.
 
 use std::net::IpAddr;
 
@@ -257,8 +257,7 @@ pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> 
 
 /// Removes the elements of attachments that are not valid.
 pub fn retain<C>(request: &GcRequest<C>) -> Result<(), Error> {
-    owned::retain(FAMILY, &PODS, &Valid::of(request))
-        .context("cannot remove filters that are left over")
+    owned::retain(FAMILY, &PODS, &Valid::of(request)).context("cannot remove leftover filters")
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ pub enum Backend {
     Nftables,
     /// As without one, but firewalld must run.
     Firewalld,
-    /// What there is not.
+    /// The backends that do not exist.
     Other(String),
 }
 
@@ -100,7 +100,7 @@ impl Config {
         }
     }
 
-    /// Checks what the types do not say. Errors have code 7, or 2 for a backend that there is not.
+    /// Checks what the types cannot say. Errors have code 7, or 2 for a backend that does not exist.
     pub fn validate(&self) -> Result<(), Error> {
         if let Backend::Other(backend) = &self.backend {
             return Err(unsupported_backend(backend));
@@ -126,7 +126,7 @@ impl Config {
 
 fn unsupported_backend(backend: &str) -> Error {
     Error::unsupported_field("backend", &json!(backend)).with_details(
-        "expected nftables, iptables or firewalld, or no such key: then it is nftables, and firewalld where it runs",
+        "expected `nftables`, `iptables` or `firewalld`, or no key: nftables, and firewalld where it runs",
     )
 }
 

@@ -86,5 +86,5 @@ pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> 
 /// Removes the elements of attachments that are not valid.
 pub fn retain<C>(request: &GcRequest<C>) -> Result<(), Error> {
     owned::retain(FAMILY, &[ISOLATED], &Valid::of(request))
-        .context("cannot remove isolations that are left over")
+        .context("cannot remove leftover isolations")
 }

@@ -1,9 +1,8 @@
 //! The plugin `firewall`: decides which traffic of a container is forwarded. It comes after the plugin
 //! that attaches the container.
 //!
-//! Errors in the configuration have code 7, a backend that there is not has code 2, STATUS without the
-//! firewalld that is asked for has code 50, and the SDK's codes
-//! are in [`weir_sdk::codes`].
+//! Errors in the configuration have code 7, a backend that does not exist code 2, and STATUS without the
+//! requested firewalld code 50. The SDK's codes are in [`weir_sdk::codes`].
 
 mod accept;
 mod bridge;

@@ -1,7 +1,7 @@
 //! firewalld's zone, where firewalld runs: its chains drop what the plugin's own table accepts, unless
 //! the container's addresses are bound to a zone that lets them pass.
 //!
-//! firewalld keeps no owners of its sources. Whose an address is, the sets of [`crate::accept`] tell.
+//! firewalld does not record who owns a source; the sets of [`crate::accept`] do.
 
 use std::net::IpAddr;
 
@@ -83,7 +83,7 @@ pub fn check(config: &Config, previous: &AddResult) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes addresses out of the zone: those that `whose` tells, which is asked where firewalld runs.
+/// Removes addresses from the zone: those that `whose` returns, which is called only if firewalld runs.
 pub fn remove(
     config: &Config,
     whose: impl FnOnce() -> Result<Vec<IpAddr>, Error>,

@@ -147,7 +147,7 @@ fn check_duplicate(set: &RangeSet, held: &[IpAddr], owner: &Owner) -> Result<(),
     }
 }
 
-/// Reserves the address that was asked for.
+/// Reserves a requested address.
 fn reserve(
     leases: &Leases,
     owner: &Owner,

@@ -1,4 +1,4 @@
-//! Addresses that were asked for, in `CNI_ARGS`, `args.cni.ips` or `runtimeConfig.ips`.
+//! Addresses requested in `CNI_ARGS`, `args.cni.ips` or `runtimeConfig.ips`.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use crate::range::RangeSet;
 /// The keys of `CNI_ARGS` that are not an error: this plugin's, and those of plugins that run it.
 const KNOWN_ARGS: [&str; 3] = ["IP", "GATEWAY", "MAC"];
 
-/// The addresses that were asked for and not given yet, each once.
+/// The requested addresses that were not assigned yet, each once.
 pub struct Requested {
     addresses: Vec<IpAddr>,
 }

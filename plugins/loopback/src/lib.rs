@@ -1,7 +1,7 @@
 //! The plugin `loopback`: sets the container's loopback interface up.
 //!
-//! It has no configuration of its own, and looks at `lo` whatever `CNI_IFNAME` says. In a list with
-//! plugins before it, it hands their result on unchanged.
+//! It has no configuration, and uses `lo` whatever `CNI_IFNAME` says. In a list with
+//! plugins before it, it returns their result unchanged.
 //!
 //! Errors have the codes that [`weir_sdk::codes`] lists, and one of the plugin's own:
 //!

@@ -59,7 +59,7 @@ mod tests {
         let with = |backend: &str| {
             format!(r#"{{"ipam": {{"type": "host-local"}}, "ipMasqBackend": "{backend}"}}"#)
         };
-        assert!(fault(&with("ebtables")).contains("ipMasqBackend with value \"ebtables\""));
+        assert!(fault(&with("ebtables")).contains("`ipMasqBackend` with value `\"ebtables\"`"));
         for backend in ["", "iptables", "nftables"] {
             let config: Config = serde_json::from_str(&with(backend)).unwrap();
             assert!(config.validate().is_ok(), "{backend}");

@@ -52,7 +52,7 @@ pub fn forward(ends: &[Ends]) -> Result<(), Error> {
 
 /// Gives the host's end the gateways' addresses, and the host routes to the container's.
 ///
-/// Nobody else is on the link, so that no address can be taken.
+/// No other host is on the link, so no address can be taken.
 pub fn configure(link: &Link, ends: &[Ends]) -> Result<(), Error> {
     for Ends { container, gateway } in ends {
         let new = NewAddress {

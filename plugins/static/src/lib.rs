@@ -1,5 +1,5 @@
 //! The IPAM plugin `static`: assigns the addresses that the configuration or the runtime names. It
-//! keeps no state, and nobody sees to it that an address is used once.
+//! keeps no state, so nothing prevents an address from being used twice.
 //!
 //! Errors in the configuration have code 7, the SDK's codes are in [`weir_sdk::codes`].
 

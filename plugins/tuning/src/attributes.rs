@@ -1,4 +1,4 @@
-//! Attributes of the container's interface: those that are asked for, and those that it had before.
+//! Attributes of the container's interface: the requested ones, and those that it had before.
 
 use serde::{Deserialize, Serialize};
 use weir_sdk::check::wrong;

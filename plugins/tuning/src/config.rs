@@ -1,4 +1,4 @@
-//! The configuration, key by key, and what the runtime may put in its place.
+//! The configuration, key by key, and what the runtime may replace.
 
 use std::collections::BTreeMap;
 

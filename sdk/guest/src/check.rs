@@ -1,4 +1,4 @@
-//! CHECK: whether what the previous result says is still there.
+//! Functions for CHECK: they compare the previous result with what exists.
 
 use std::fmt::Display;
 
@@ -55,7 +55,7 @@ pub fn container_interface<C>(
     interface(found, Namespace::Container, kind)
 }
 
-/// Whether a link has the MAC that the previous result says, where it says one.
+/// Fails unless a link has the MAC of the previous result, if that has one.
 pub fn mac(interface: &Interface, link: &Link) -> Result<(), Error> {
     let (Some(expected), found) = (&interface.mac, link.mac_text().unwrap_or_default()) else {
         return Ok(());
@@ -70,7 +70,7 @@ pub fn mac(interface: &Interface, link: &Link) -> Result<(), Error> {
     }
 }
 
-/// Whether the container's interface has all of the addresses.
+/// Fails unless the container's interface has all of the addresses.
 pub fn addresses(ifname: &str, ips: &[IpConfig]) -> Result<(), Error> {
     if ips.is_empty() {
         return Ok(());
@@ -88,7 +88,7 @@ pub fn addresses(ifname: &str, ips: &[IpConfig]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether every route of the previous result is there, and the one of every address's subnet.
+/// Fails unless every route of the previous result exists, and the one of every address's subnet.
 pub fn routes(previous: &AddResult) -> Result<(), Error> {
     if previous.ips.is_empty() && previous.routes.is_empty() {
         return Ok(());

@@ -1,6 +1,6 @@
 //! Capability `conntrack`: removing entries of the connection tracking table.
 //!
-//! Where a translation is taken back, connections that it began still go where it pointed:
+//! Connections that a translation began still use it after the translation is removed, until their entry is:
 //!
 //! ```no_run
 //! use weir_sdk::conntrack::{self, Filter};
@@ -81,7 +81,9 @@ same_fields! {
     Filter => raw::Filter { family protocol port ; map destination reply_source }
 }
 
-/// Deletes the entries that pass the filter. It costs one walk through the table, however few they are. Errors: `invalid`, `unsupported`.
+/// Deletes the entries that pass the filter. Errors: `invalid`, `unsupported`.
+///
+/// It takes one walk through the table, however few they are.
 pub fn delete(namespace: Namespace, filter: Filter) -> Result<()> {
     Ok(raw::delete(namespace, filter.into())?)
 }

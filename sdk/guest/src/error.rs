@@ -15,7 +15,7 @@ pub type Result<T, E = OperationError> = std::result::Result<T, E>;
 pub struct OperationError {
     /// What kind of failure.
     pub code: ErrorCode,
-    /// What was asked and what is wrong with it.
+    /// What failed, and why.
     pub message: String,
     /// The kernel's error number, where the kernel answered with one.
     pub errno: Option<i32>,
@@ -52,13 +52,13 @@ impl From<OperationError> for Error {
     }
 }
 
-/// What can be done with the result of an operation.
+/// Reads the result of an operation whose object may be gone, or exist already.
 pub trait Outcome<T> {
-    /// The value, or `None` where the operation's object is gone: not found, or in a namespace that
-    /// does not exist any more.
+    /// Returns the value, or none if the operation's object is gone: not found, or in a namespace that
+    /// no longer exists.
     fn found(self) -> Result<Option<T>, OperationError>;
 
-    /// Success also where the object exists already; `false` then.
+    /// Succeeds also if the object exists already, and returns `false` then.
     fn or_exists(self) -> Result<bool, OperationError>;
 }
 
@@ -80,9 +80,9 @@ impl<T> Outcome<T> for Result<T, OperationError> {
     }
 }
 
-/// Says what a plugin was about when an error happened.
+/// Adds to an error what the plugin was doing.
 pub trait Context<T> {
-    /// The error as a CNI error whose message begins with `doing: `.
+    /// Makes it a CNI error whose message begins with `doing: `.
     fn context(self, doing: impl fmt::Display) -> Result<T, Error>;
 }
 

@@ -17,7 +17,7 @@ use std::net::IpAddr;
 use crate::Result;
 use crate::bindings::weir::cni::firewalld as raw;
 
-/// Whether firewalld runs on this node.
+/// Returns whether firewalld runs on this node.
 pub fn is_running() -> Result<bool> {
     Ok(raw::is_running()?)
 }
@@ -33,7 +33,7 @@ pub fn add_source(zone: &str, source: IpAddr) -> Result<()> {
     Ok(raw::add_source(zone, source.into())?)
 }
 
-/// Takes an address out of a zone. Errors: `not-found` when it is not in it, `unsupported`.
+/// Removes an address from a zone. Errors: `not-found` if it is not in that zone, `unsupported`.
 pub fn remove_source(zone: &str, source: IpAddr) -> Result<()> {
     Ok(raw::remove_source(zone, source.into())?)
 }

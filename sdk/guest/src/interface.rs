@@ -47,7 +47,7 @@ pub fn add_routes(link: &Link, routes: Vec<Route>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Tells the neighbours that the addresses are here now. That they do not hear it is no failure.
+/// Announces the addresses to the neighbours. It is not an error if that fails.
 pub fn announce(link: &Link, ips: &[IpConfig]) {
     if ips.is_empty() {
         return;

@@ -41,7 +41,7 @@ pub fn validate_backend(backend: &str) -> Result<(), Error> {
     match backend {
         "" | "nftables" | "iptables" => Ok(()),
         other => Err(Error::unsupported_field("ipMasqBackend", &other.into())
-            .with_details("weir uses nftables, whichever of nftables and iptables is named")),
+            .with_details("weir uses nftables for `iptables` as well")),
     }
 }
 
@@ -200,7 +200,7 @@ pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> 
 /// Removes the elements of attachments that are not valid.
 pub fn retain<C>(request: &GcRequest<C>) -> Result<(), Error> {
     owned::retain(FAMILY, &[PODS4, PODS6], &Valid::of(request))
-        .context("cannot remove masquerading that is left over")
+        .context("cannot remove leftover masquerading")
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub fn list(
     Ok(entries.into_iter().map(typed).collect())
 }
 
-/// Tells the neighbours who has these addresses now: a gratuitous ARP for each IPv4 address, an
+/// Announces these addresses to the neighbours: a gratuitous ARP for each IPv4 address, an
 /// unsolicited neighbour advertisement for each IPv6 address. Errors: `not-found`, `invalid` when
 /// the link does not have one of the addresses.
 pub fn announce(

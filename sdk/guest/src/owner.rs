@@ -1,5 +1,5 @@
-//! Whose something is: a mark that names the attachment, for what DEL and GC must find again. It is in the comment
-//! of an element; links of the host have it from weir, as their alias.
+//! Who owns something: a mark that names the attachment, by which DEL and GC find it again. The mark is the comment of an
+//! element; weir gives it to links of the host, as their alias.
 
 use weir_cni::owner::{is_of_network, mark_of_attachment};
 

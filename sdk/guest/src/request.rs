@@ -1,4 +1,4 @@
-//! What a plugin is asked.
+//! The invocations of a plugin.
 
 use serde::de::DeserializeOwned;
 use weir_cni::{AddResult, Args, Attachment, Error};

@@ -29,7 +29,7 @@ impl Location {
     }
 }
 
-/// An open store. Dropping it gives the lock back; what was not committed is undone.
+/// An open store. Dropping it releases the lock and undoes what was not committed.
 pub struct Store(raw::Transaction);
 
 impl Store {

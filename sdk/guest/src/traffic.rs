@@ -1,6 +1,6 @@
 //! Capability `traffic`: queueing disciplines, classes and filters.
 //!
-//! All that comes in through one link goes out of another, at a rate:
+//! This redirects everything that arrives at one link to another one, which limits its rate:
 //!
 //! ```no_run
 //! use weir_sdk::traffic::{self, Filter, Qdisc, TokenBucket};
@@ -22,13 +22,13 @@ use crate::{LinkReference, Namespace, Result};
 
 pub use raw::{Action, Class, Discipline, Handle, Qdisc, TokenBucket};
 
-/// The place of the discipline that everything goes out through (`TC_H_ROOT`).
+/// The place of the discipline that everything leaves through (`TC_H_ROOT`).
 pub const ROOT: Handle = 0xffff_ffff;
 
 /// The place of `ingress` and `clsact` (`TC_H_INGRESS`).
 pub const INGRESS_PLACE: Handle = 0xffff_fff1;
 
-/// The handle of `ingress`, which filters of what comes in belong to.
+/// The handle of `ingress`, which filters of arriving packets belong to.
 pub const INGRESS: Handle = handle(0xffff, 0);
 
 /// Makes a handle of its two parts.
@@ -106,7 +106,7 @@ fn is_burst_kept(wanted: u32, read: u32, rate: u64) -> bool {
     u128::from(wanted.abs_diff(read)) <= tick + 1
 }
 
-/// Which packets to do something with.
+/// A filter: which packets, and what to do with them.
 #[derive(Clone, Debug)]
 pub struct Filter {
     /// The discipline or the class that the filter belongs to.

@@ -41,10 +41,7 @@ impl Shared {
             return Ok(Vec::new());
         }
         for gap in gaps.iter().filter(|gap| gap.rules.is_some()) {
-            log::warn(
-                "rules were missing, and are made again",
-                &[("chain", gap.chain)],
-            );
+            log::warn("missing rules were added again", &[("chain", gap.chain)]);
         }
         let is_there = |chain: &Chain| {
             let gap = gaps.iter().find(|gap| gap.chain == chain.name);
