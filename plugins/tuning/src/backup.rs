@@ -40,7 +40,7 @@ pub fn load(request: &Request<Config>) -> Result<Option<Attributes>, Error> {
     Ok(text.map(|text| parse(&text).unwrap_or_else(|error| garbled(&key, &error))))
 }
 
-/// ADD cannot have saved anything where a store cannot be, and DEL must not fail for ever.
+/// Tells whether no store can exist here. ADD saved nothing then, and DEL must not fail for ever.
 fn is_impossible(error: &OperationError) -> bool {
     matches!(error.code, ErrorCode::Denied | ErrorCode::Invalid)
 }

@@ -101,7 +101,7 @@ fn check_one(parameter: &Parameter) -> Result<(), Error> {
         value,
     } = parameter;
     let found = match sysctl::read(Namespace::Container, key).found() {
-        // What can only be written, as `net.ipv4.route.flush`, cannot be wrong.
+        // A parameter that can only be written, such as `net.ipv4.route.flush`, has no value to compare.
         Err(error) if error.errno == Some(EACCES) => return Ok(()),
         found => found.context(format!("cannot read `{configured}`"))?,
     };

@@ -42,7 +42,7 @@
 //!         let device = link::get(Namespace::Container, request.config.device.as_str())?;
 //!         match device.up {
 //!             true => Ok(()),
-//!             false => Err(Error::internal(format!("\"{}\" is down", device.name))),
+//!             false => Err(Error::internal(format!("`{}` is down", device.name))),
 //!         }
 //!     }
 //! }
