@@ -182,7 +182,7 @@ fn del_with_a_result_that_does_not_match() -> Result<()> {
         assert!(deleted.succeeded(), "{result}: {deleted:?}");
         State::of(&place.node)?.assert_same(&before);
     }
-    // Nor does a configuration stand in its way that ADD would refuse.
+    // A configuration that ADD would refuse does not prevent it either.
     place.node.run(&place.add(&config()))?.result();
     let mut later = with("surprise", json!(true));
     later["ipMasqBackend"] = json!("unheard-of");

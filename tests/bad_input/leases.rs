@@ -79,7 +79,7 @@ fn an_exhausted_range() -> Result<()> {
     told["ipam"]["failStatusWhenExhausted"] = json!(true);
     let status = weir(&node, "bridge", "STATUS", &second, &told);
     refused(&node, &second, &status, 50, &["no IP addresses available"]);
-    // A person is told in any case.
+    // `weir net status` reports it in any case.
     let networks = node.root().join("etc/cni/net.d");
     fs::create_dir_all(&networks)?;
     fs::write(networks.join("bad.conf"), small.to_string())?;

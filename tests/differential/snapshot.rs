@@ -32,7 +32,7 @@ pub struct Snapshot {
     pub files: BTreeMap<String, Value>,
 }
 
-/// What is asked of `ip`, in the order of [`Space`]'s lists.
+/// The commands for `ip`, in the order of [`Space`]'s lists.
 const QUESTIONS: &str = "address show\nroute show table all\nrule show\nneighbour show\n";
 
 /// The parameters of a whole namespace that plugins change.

@@ -506,7 +506,7 @@ fn a_garbled_backup_is_removed() -> Result<()> {
     Ok(())
 }
 
-/// One that cannot be restored any more is told in the log and keeps nothing else from its end.
+/// The log reports a value that can no longer be restored, and DEL does everything else.
 #[test]
 fn what_cannot_be_restored_does_not_stop_del() -> Result<()> {
     let attached = alone()?;

@@ -270,7 +270,8 @@ fn a_definition_shapes_no_other_pods_traffic() -> Result<()> {
 
 /// Property: neither a pod's own words nor a definition's take a port of the node's.
 ///
-/// Those of its services are not to be had, be they up or not, and no port at which something listens.
+/// A pod gets neither the ports of the node's services, whether they run or not, nor a port at which
+/// something listens.
 #[test]
 fn no_pod_takes_a_port_of_the_nodes() -> Result<()> {
     let cluster = Cluster::create()?;

@@ -71,7 +71,7 @@ impl Node {
         Ok((node, container))
     }
 
-    /// As `weir install` does, but for the binary, of which there is one for all nodes.
+    /// Does what `weir install` does, except that all nodes share one binary.
     fn install(&self) -> Result<()> {
         fs::create_dir_all(self.bin_dir())?;
         symlink(super::binary(), self.bin_dir().join("weir"))?;

@@ -37,14 +37,14 @@ impl World {
         Ok(world)
     }
 
-    /// The same, and what the probe is told in a network.
+    /// Makes the same world, and returns the configuration that the probe gets in a network as well.
     pub fn with_probe() -> Result<(Self, Value)> {
         let world = Self::listed()?;
         let probe = world.with_files(json!({}));
         Ok((world, probe))
     }
 
-    /// The same with a network of the probe alone, which does this.
+    /// Makes the same world with a network of the probe alone, which does this.
     pub fn probed(probe: Value) -> Result<Self> {
         let world = Self::listed()?;
         world.probe(probe)?;

@@ -32,7 +32,7 @@ fn a_component_says_what_it_asks_for_down_to_the_functions() -> Result<()> {
     let size = std::fs::metadata(&file)?.len();
     assert_eq!(shown["size"]["component"], size);
     assert!(shown["size"]["code"].as_u64() > Some(1000), "{shown:#}");
-    // Without a grant it answers no where the grant is what is asked about.
+    // Without a grant, a question about the grant is answered with no.
     json(&node, &granted_to(path(&file)?), 3);
     Ok(())
 }
