@@ -187,7 +187,7 @@ fn a_full_disk() -> Result<()> {
     })
 }
 
-/// Fills the last page of the log, so that no byte of a record goes there; with what is not a record, in a line of its own.
+/// Fills the last page of the log with a line that is not a record, so that no byte of a record goes there.
 fn fill(log: &Path) -> Result<()> {
     use std::io::Write as _;
     let mut file = fs::File::options().append(true).open(log)?;

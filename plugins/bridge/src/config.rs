@@ -129,8 +129,8 @@ impl Config {
         format!("{}.{}", self.bridge, self.vlan)
     }
 
-    /// Returns the VLANs of the container's port: those of the trunk, and after them the one that is untagged, which may be
-    /// one of the trunk's: the last word counts.
+    /// Returns the VLANs of the container's port: those of the trunk, then the untagged one. That one may be in the trunk
+    /// too; the kernel takes what comes last.
     pub fn port_vlans(&self) -> Vec<BridgeVlan> {
         let trunk = self.vlan_trunk.as_deref().unwrap_or_default();
         let mut vlans = trunk_vlans(trunk.iter().flat_map(Trunk::ranges).collect());
@@ -138,7 +138,7 @@ impl Config {
         vlans
     }
 
-    /// Returns `vlan`, whose frames leave the port untagged and that untagged frames come into: of the gateway's port as well.
+    /// Returns `vlan`, to which a port's untagged frames belong, in and out: the container's port and the gateway's.
     pub fn untagged_vlan(&self) -> Option<BridgeVlan> {
         (self.vlan != 0).then_some(BridgeVlan {
             first: self.vlan,

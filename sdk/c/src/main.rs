@@ -1,6 +1,6 @@
-//! `weir-c WIT OUT [WORLD]`: writes the contract's bindings for a plugin in C, of the world `plugin` or of another, such as
-//! `ipam-plugin`. For the world `plugin`, `plugin.h` has its types and functions, `plugin.c` is compiled with the plugin, and
-//! `plugin_component_type.o` is linked with it, so that the module can be made a component.
+//! `weir-c WIT OUT [WORLD]`: writes the contract's bindings for a plugin in C, for the world `plugin` or another, such as
+//! `ipam-plugin`. For the world `plugin`, `plugin.h` has its types and functions, `plugin.c` is compiled with the plugin,
+//! and `plugin_component_type.o` is linked with it, so that the module can be made a component.
 //!
 //! `examples/pinned-gateway` is such a plugin.
 

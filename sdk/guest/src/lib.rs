@@ -1,7 +1,7 @@
 //! What the author of a weir network plugin imports.
 //!
-//! A plugin is a type that implements [`Plugin`], exported with [`export!`] as the contract's interface
-//! `commands`, in a library of crate type `cdylib` built for `wasm32-wasip2`, or for `wasm32-unknown-unknown` where it needs neither
+//! A plugin is a type that implements [`Plugin`], exported with [`export!`] as the contract's interface `commands`, in
+//! a library of crate type `cdylib` built for `wasm32-wasip2`; or for `wasm32-unknown-unknown`, where it needs neither
 //! clocks nor random numbers and its core module is made a component afterwards:
 //!
 //! ```no_run

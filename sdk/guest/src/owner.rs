@@ -1,5 +1,5 @@
-//! Who owns something: a mark that names the attachment, by which DEL and GC find it again. The mark is the comment of an
-//! element; weir gives it to links of the host, as their alias.
+//! Who owns something: a mark that names the attachment, by which DEL and GC find it again. The mark is the comment of
+//! an element; weir gives it to links of the host, as their alias.
 
 use weir_cni::owner::{is_of_network, mark_of_attachment};
 
