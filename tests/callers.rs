@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{Container, Node, weir};
+use weir_kit::{Container, Node, assert_contains, weir};
 
 /// The node's own network, as a runtime's file has it.
 fn own() -> Value {
@@ -48,8 +48,7 @@ struct World {
 
 impl World {
     fn create() -> Result<Self> {
-        let node = Node::create()?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
         // As every node of a cluster does: a tenant's network does not make it.
         node.inside(|| Ok(fs::write("/proc/sys/net/ipv4/ip_forward", "1")?))?;
         Ok(Self { node, container })
@@ -57,9 +56,7 @@ impl World {
 
     /// A file of the runtime's.
     fn configure(&self, file: &str, config: &Value) -> Result<()> {
-        let directory = self.node.root().join("etc/cni/net.d");
-        fs::create_dir_all(&directory)?;
-        Ok(fs::write(directory.join(file), config.to_string())?)
+        self.node.put_network(file, config).map(drop)
     }
 
     fn with_multus(self) -> Result<Self> {
@@ -71,6 +68,12 @@ impl World {
         });
         self.configure("00-multus.conf", &multus)?;
         Ok(self)
+    }
+
+    /// Runs ADD of a plugin on the network of a name, which must be that network's in the audit log.
+    fn is_on(&self, name: &str, plugin: &Value) -> Result<()> {
+        assert_eq!(self.add(&execution(plugin, name))?, name);
+        Ok(())
     }
 
     /// ADD, and whose network the audit log says that it was.
@@ -89,20 +92,19 @@ impl World {
 #[test]
 fn without_another_delegating_plugin_each_call_is_the_nodes_own() -> Result<()> {
     let world = World::create()?;
-    // Nomad and Flannel hand over what stands in no file.
-    let unwritten = execution(&bridge("nomad", "10.62.0.0/24"), "nomad");
-    assert_eq!(world.add(&unwritten)?, "nomad");
+    // Nomad and Flannel hand over what is in no file.
+    let unwritten = bridge("nomad", "10.62.0.0/24");
+    world.is_on("nomad", &unwritten)?;
     let world = World::create()?;
     world.configure("10-cbr0.conflist", &own())?;
     let flannel = json!({ "cniVersion": "0.3.1", "name": "flannel",
         "plugins": [{ "type": "flannel", "delegate": { "isDefaultGateway": true } }] });
     world.configure("10-flannel.conflist", &flannel)?;
-    let made_by_flannel = execution(&bridge("cni0", "10.61.7.0/24"), "flannel");
-    assert_eq!(world.add(&made_by_flannel)?, "flannel");
-    Ok(())
+    let made_by_flannel = bridge("cni0", "10.61.7.0/24");
+    world.is_on("flannel", &made_by_flannel)
 }
 
-/// A user of Podman or nerdctl is root; what the kubelet hands on is a pod's.
+/// A user of Podman or nerdctl is root; what the kubelet passes on is a pod's.
 #[test]
 fn a_users_ports_are_not_a_pods() -> Result<()> {
     let world = World::create()?;
@@ -132,9 +134,8 @@ fn weir_is_no_other_delegating_plugin() -> Result<()> {
     let own =
         json!({ "cniVersion": "1.0.0", "name": "pods", "type": "weir", "delegates": [own()] });
     world.configure("00-weir.conf", &own)?;
-    let config = execution(&bridge("podman1", "10.63.0.0/24"), "podman");
-    assert_eq!(world.add(&config)?, "podman");
-    Ok(())
+    let podmans = bridge("podman1", "10.63.0.0/24");
+    world.is_on("podman", &podmans)
 }
 
 #[test]
@@ -175,9 +176,7 @@ fn under_multus_a_pod_asks_for_what_the_grant_lets_it() -> Result<()> {
     let error = world.node.run(&call)?.error();
     assert_eq!(error["code"], 202, "{error:#}");
     let text = format!("{} {}", error["msg"], error["details"]);
-    for word in ["`mac`", "`cbr0`", "`bridge`", "spec.tenants.pods"] {
-        assert!(text.contains(word), "{word}: {text}");
-    }
+    assert_contains(&text, &["`mac`", "`cbr0`", "`bridge`", "spec.tenants.pods"]);
     Ok(())
 }
 

@@ -5,10 +5,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_files::Paths;
-use weir_kit::{Node, binary, component, weir};
+use weir_kit::{Node, assert_contains, binary, component_file, failure, weir};
 use weir_sandbox as sandbox;
 
 fn bridge() -> Value {
@@ -16,13 +16,6 @@ fn bridge() -> Value {
         "cniVersion": "1.1.0", "name": "net", "type": "bridge", "bridge": "net0",
         "ipam": { "type": "host-local", "subnet": "10.55.0.0/24" },
     })
-}
-
-fn failure<T: std::fmt::Debug>(outcome: Result<T>) -> Result<String> {
-    match outcome {
-        Ok(value) => bail!("this should have failed: {value:?}"),
-        Err(error) => Ok(format!("{error:#}")),
-    }
 }
 
 #[test]
@@ -109,8 +102,7 @@ fn install_says_what_is_in_its_way() -> Result<()> {
 
 #[test]
 fn weir_root_relocates_everything() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     node.run(&weir(&node, "bridge", "ADD", &container, &bridge()))?
         .result();
     for path in [
@@ -133,14 +125,10 @@ fn weir_root_relocates_everything() -> Result<()> {
 #[test]
 fn plugins_come_and_go() -> Result<()> {
     let node = Node::create()?;
-    let file = component("misbehaving");
-    let file = file.to_str().context("text")?;
+    let file = &component_file("misbehaving");
     let inspected = node.weir(&["plugin", "inspect", file])?;
-    for word in ["sha256:", "bytes", "link", "store", "ipam"] {
-        assert!(inspected.contains(word), "{word} is not in {inspected}");
-    }
-    let file = component("pinned-gateway");
-    let file = file.to_str().context("text")?;
+    assert_contains(&inspected, &["sha256:", "bytes", "link", "store", "ipam"]);
+    let file = &component_file("pinned-gateway");
     let builtin = node.weir(&["plugin", "inspect", "bridge"])?;
     assert!(builtin.contains("firewall"), "{builtin}");
 
@@ -166,10 +154,7 @@ fn plugins_come_and_go() -> Result<()> {
     let output = node.command(&["plugin", "list"])?;
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     let listed = String::from_utf8(output.stdout)?;
-    assert!(
-        listed.contains("`mine` is damaged") && listed.contains("bridge"),
-        "{listed}"
-    );
+    assert_contains(&listed, &["`mine` is damaged", "bridge"]);
 
     node.weir(&["plugin", "remove", "mine"])?;
     assert!(!node.installed("mine").exists());
@@ -212,10 +197,7 @@ fn the_audit_log_can_be_asked() -> Result<()> {
     assert_eq!(bridges + leases, all);
     let denied = node.weir(&["audit", "--denied"])?;
     assert_eq!(denied.lines().count(), 1, "{denied}");
-    assert!(
-        denied.contains("denied") && denied.contains("link.get"),
-        "{denied}"
-    );
+    assert_contains(&denied, &["denied", "link.get"]);
     let json = node.weir(&["audit", "--output", "json", "--denied"])?;
     let record: Value = serde_json::from_str(json.trim())?;
     assert_eq!(record["verdict"], "denied");
@@ -257,10 +239,7 @@ fn a_reader_that_has_seen_enough_ends_a_list_quietly() -> Result<()> {
 fn a_weir_with_nothing_inside_says_so() {
     let missing = sandbox::missing_plugins().map(|missing| missing.to_string());
     let missing = missing.expect("nothing is inside");
-    assert!(
-        missing.contains("without the standard plugins"),
-        "{missing}"
-    );
+    assert_contains(&missing, &["without the standard plugins"]);
     let catalogue = sandbox::Catalogue::new(&Paths::below("/nowhere"));
     let error = catalogue.find("bridge").err().expect("there is no plugin");
     assert_eq!(error.code, sandbox::codes::NO_PLUGIN);

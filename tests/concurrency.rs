@@ -7,22 +7,13 @@ use std::thread;
 
 use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
-use weir_kit::{Container, Node, Outcome, State, weir};
+use weir_kit::{Container, Node, Outcome, State, guarded_bridge, weir};
 
 const CONTAINERS: usize = 200;
 const AT_A_TIME: usize = 20;
 
 fn config() -> Value {
-    json!({
-        "cniVersion": "1.1.0",
-        "name": "many",
-        "type": "bridge",
-        "bridge": "many0",
-        "isGateway": true,
-        "ipMasq": true,
-        "macspoofchk": true,
-        "ipam": { "type": "host-local", "ranges": [[{ "subnet": "10.40.0.0/23" }]] },
-    })
+    guarded_bridge("many", &["10.40.0.0/23"])
 }
 
 /// Does `work` for each item, [`AT_A_TIME`] at a time, and returns the answers in order.

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::trace::End;
-use weir_kit::{Call, Container, Node, State, weir};
+use weir_kit::{Call, Container, Node, State, guarded_bridge, weir};
 
 /// How many points of one ADD are tried.
 const POINTS: usize = 50;
@@ -12,20 +12,9 @@ const POINTS: usize = 50;
 const FIRST_POINTS: usize = 20;
 
 fn config() -> Value {
-    json!({
-        "cniVersion": "1.1.0",
-        "name": "crash",
-        "type": "bridge",
-        "bridge": "crash0",
-        "isGateway": true,
-        "ipMasq": true,
-        "macspoofchk": true,
-        "ipam": {
-            "type": "host-local",
-            "ranges": [[{ "subnet": "10.30.0.0/24" }], [{ "subnet": "fd00:30::/64" }]],
-            "routes": [{ "dst": "0.0.0.0/0" }, { "dst": "::/0" }],
-        },
-    })
+    let mut config = guarded_bridge("crash", &["10.30.0.0/24", "fd00:30::/64"]);
+    config["ipam"]["routes"] = json!([{ "dst": "0.0.0.0/0" }, { "dst": "::/0" }]);
+    config
 }
 
 #[test]
@@ -64,7 +53,7 @@ fn kill_and_delete(node: &Node, point: usize, before: &State) -> Result<bool> {
     let deleted = node.run(&del)?;
     assert!(deleted.succeeded(), "DEL after the kill: {deleted:?}");
     State::of(node)?.assert_same(before);
-    assert_eq!(links(&container)?, ["lo"], "links in the container");
+    assert_eq!(container.links()?, ["lo"], "links in the container");
 
     let result = node.run(&add)?.result();
     let mut with_result = config();
@@ -217,12 +206,4 @@ fn with_previous(node: &Node, container: &Container, command: &str) -> Result<Ca
         "ips": ips,
     });
     Ok(weir(node, "bridge", command, container, &config))
-}
-
-fn links(container: &Container) -> Result<Vec<String>> {
-    let links = container.ip_json("link show")?;
-    let names = links.as_array().into_iter().flatten();
-    Ok(names
-        .filter_map(|link| link["ifname"].as_str().map(str::to_owned))
-        .collect())
 }

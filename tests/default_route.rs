@@ -1,5 +1,5 @@
 //! The key `default-route` of a pod's selection: which default routes a container has when they are
-//! settled, what the results say of them, and what stands in the audit log.
+//! settled, what the results say of them, and what is in the audit log.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 use weir_cni::{AddResult, Command, Error};
 use weir_files::Paths;
-use weir_kit::{Container, Node, binary, component};
+use weir_kit::{Container, Node, assert_contains, binary, component_file};
 use weir_network::{Attachment, Cache};
 use weir_pod::codes;
 use weir_pod::default_route::{Made, settle};
@@ -31,8 +31,7 @@ struct Pod {
 
 impl Pod {
     fn attached() -> Result<Self> {
-        let node = Node::create()?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
         let mut pod = Self {
             node,
             container,
@@ -126,6 +125,15 @@ impl Pod {
         let mut all: Vec<String> = routes.lines().map(words).collect();
         all.sort();
         Ok(all)
+    }
+
+    /// Which interfaces take default routes from router advertisements.
+    #[track_caller]
+    fn accepts<const N: usize>(&self, expected: [(&str, bool); N]) -> Result<()> {
+        for (ifname, accepts) in expected {
+            assert_eq!(self.accepts_advertised(ifname)?, accepts, "{ifname}");
+        }
+        Ok(())
     }
 
     fn accepts_advertised(&self, ifname: &str) -> Result<bool> {
@@ -295,9 +303,7 @@ fn ipv6_moves_while_ipv4_stays() -> Result<()> {
     ])?)?);
     assert_eq!(pod.defaults(4)?, IPV4);
     assert_eq!(pod.defaults(6)?, ["via fd00:130:3::9 dev net2"]);
-    assert!(!pod.accepts_advertised("eth0")?);
-    assert!(!pod.accepts_advertised("net1")?);
-    assert!(pod.accepts_advertised("net2")?);
+    pod.accepts([("eth0", false), ("net1", false), ("net2", true)])?;
     Ok(())
 }
 
@@ -452,8 +458,7 @@ fn advertised_default_routes_of_the_others_go_and_come_no_more() -> Result<()> {
     }
     assert!(settled(pod.settle([None, Some(&["fe80::9"]), None])?)?);
     assert_eq!(pod.defaults(6)?, ["via fe80::9 dev net1"]);
-    assert!(!pod.accepts_advertised("eth0")?);
-    assert!(pod.accepts_advertised("net1")?);
+    pod.accepts([("eth0", false), ("net1", true)])?;
     Ok(())
 }
 
@@ -619,8 +624,7 @@ fn what_weir_does_itself_is_in_the_audit_log() -> Result<()> {
     let page = fs::read_to_string(&page)?;
     assert!(page.contains("This is weir itself"), "{page}");
     // The name is taken.
-    let labels = component("labels");
-    let file = labels.to_str().context("a path of text")?;
+    let file = &component_file("labels");
     let words: [&[&str]; 3] = [
         &["plugin", "add", file, "--name", "weir"],
         &["plugin", "new", "weir", "unused", "--sdk", "/nowhere"],
@@ -640,8 +644,9 @@ fn what_weir_does_itself_is_in_the_audit_log() -> Result<()> {
     assert!(told.contains("by what weir itself may do"), "{told}");
     // And what weir may do.
     let grant = pod.node.weir(&["grants", "show", "weir"])?;
-    for part in ["fixed in the binary", "accept_ra_defrtr", "default-route"] {
-        assert!(grant.contains(part), "{part}: {grant}");
-    }
+    assert_contains(
+        &grant,
+        &["fixed in the binary", "accept_ra_defrtr", "default-route"],
+    );
     Ok(())
 }

@@ -11,7 +11,10 @@ use weir_files::Paths;
 use weir_grant::Document;
 use weir_grant::document::Digest;
 use weir_grant::reading::MOST_BYTES;
-use weir_kit::{Container, Grant, Node, Outcome, State, binary, component, house, weir};
+use weir_kit::{
+    Container, Grant, Node, Outcome, State, assert_contains, assert_lacks, binary, component,
+    component_file, house, weir,
+};
 use weir_sandbox::seal;
 
 const PLUGIN: &str = "misbehaving";
@@ -57,19 +60,18 @@ impl Place {
         for command in ["ADD", "DEL"] {
             let before = State::of(&self.node).expect("the node's state");
             let outcome = self.run(plugin, command).expect("weir runs");
-            let error = outcome.error();
-            assert_eq!(error["code"], code, "{command}: {error:#}");
-            let said = format!("{} {}", error["msg"], error["details"]);
-            for word in words {
-                assert!(
-                    said.contains(word),
-                    "{command}: `{word}` is not in {error:#}"
-                );
-            }
+            outcome.refused(code, words);
             State::of(&self.node)
                 .expect("the node's state")
                 .assert_same(&before);
         }
+    }
+
+    /// ADD and DEL must fail because the plugin is damaged, and say these words and what to do.
+    #[track_caller]
+    fn damaged(&self, words: &[&str]) {
+        let always = ["damaged", "install it again with `weir plugin add"];
+        self.refused(PLUGIN, 200, &[&always, words].concat());
     }
 
     fn manifest(&self) -> Result<Value> {
@@ -92,27 +94,22 @@ fn a_component_that_is_missing_or_damaged() -> Result<()> {
         200,
         &["there is no plugin `nobody`", "weir plugin add"],
     );
-    let again = "install it again with `weir plugin add";
     for name in ["component.wasm", "code.cwasm", "manifest.json"] {
         let file = place.file(name);
         let whole = fs::read(&file)?;
         fs::write(&file, &whole[..whole.len() / 2])?;
-        place.refused(PLUGIN, 200, &["damaged", name, again]);
+        place.damaged(&[name]);
         fs::write(&file, b"")?;
-        place.refused(PLUGIN, 200, &["damaged", name, again]);
+        place.damaged(&[name]);
         fs::remove_file(&file)?;
-        place.refused(PLUGIN, 200, &["damaged", name, again]);
+        place.damaged(&[name]);
         fs::write(&file, &whole)?;
     }
     let mut flipped = fs::read(place.file("code.cwasm"))?;
     let middle = flipped.len() / 2;
     flipped[middle] ^= 1;
     fs::write(place.file("code.cwasm"), &flipped)?;
-    place.refused(
-        PLUGIN,
-        200,
-        &["damaged", "code.cwasm", "compiled from sha256:", again],
-    );
+    place.damaged(&["code.cwasm", "compiled from sha256:"]);
     Ok(())
 }
 
@@ -120,26 +117,17 @@ fn a_component_that_is_missing_or_damaged() -> Result<()> {
 #[test]
 fn code_of_another_component_is_not_run() -> Result<()> {
     let place = Place::granted()?;
-    let again = "install it again with `weir plugin add";
     let other = Node::create()?;
     other.install_plugin("labels")?;
     let (own, theirs) = (place.node.installed(PLUGIN), other.installed("labels"));
     // Code that weir compiled, with the seal that is on it.
     fs::copy(theirs.join("code.cwasm"), own.join("code.cwasm"))?;
-    place.refused(
-        PLUGIN,
-        200,
-        &["damaged", "code.cwasm", "on this node", again],
-    );
+    place.damaged(&["code.cwasm", "on this node"]);
     let seal: Value = serde_json::from_slice(&fs::read(theirs.join("manifest.json"))?)?;
     let mut manifest = place.manifest()?;
     manifest["seal"] = seal["seal"].clone();
     fs::write(place.file("manifest.json"), manifest.to_string())?;
-    place.refused(
-        PLUGIN,
-        200,
-        &["damaged", "code.cwasm", "on this node", again],
-    );
+    place.damaged(&["code.cwasm", "on this node"]);
     Ok(())
 }
 
@@ -149,12 +137,11 @@ fn a_plugin_of_another_node_is_not_run() -> Result<()> {
     let place = Place::granted()?;
     let key = place.node.root().join("var/lib/weir/plugins/.key");
     fs::write(&key, [8; 32])?;
-    let again = "install it again with `weir plugin add";
-    place.refused(PLUGIN, 200, &["damaged", "on this node", again]);
+    place.damaged(&["on this node"]);
     fs::set_permissions(&key, Permissions::from_mode(0o644))?;
     place.refused(PLUGIN, 200, &["damaged", "others may read it", "0644"]);
     fs::remove_file(&key)?;
-    place.refused(PLUGIN, 200, &["damaged", "seal cannot be checked", again]);
+    place.damaged(&["seal cannot be checked"]);
     Ok(())
 }
 
@@ -166,7 +153,7 @@ fn code_of_another_engine() -> Result<()> {
     let others = [
         (of_another_version(&code)?, "version"),
         (b"no code at all".to_vec(), ""),
-        // The beginning of a program that is no plugin.
+        // The beginning of a program that is not a plugin.
         (fs::read(binary())?[..1 << 20].to_vec(), ""),
     ];
     for (code, word) in others {
@@ -186,14 +173,13 @@ fn code_of_another_engine() -> Result<()> {
         place.refused(PLUGIN, 200, &words);
     }
     // Installed again, it works.
-    let file = component(PLUGIN);
-    let file = file.to_str().context("text")?;
+    let file = &component_file(PLUGIN);
     place.node.weir(&["plugin", "add", "--replace", file])?;
     place.run(PLUGIN, "ADD")?.result();
     Ok(())
 }
 
-/// The engine's version stands in the code as text, after its length.
+/// The engine's version is in the code as text, after its length.
 fn of_another_version(code: &[u8]) -> Result<Vec<u8>> {
     let lock = fs::read_to_string(weir_kit::house().join("Cargo.lock"))?;
     let version = lock.split("name = \"wasmtime\"\nversion = \"").nth(1);
@@ -248,8 +234,7 @@ fn what_is_no_component_is_not_installed() -> Result<()> {
         assert!(!node.installed(name).exists(), "{name} was installed");
     }
     for name in ["bridge", "../up", "a/b", ""] {
-        let file = component(PLUGIN);
-        let shown = file.to_str().context("text")?;
+        let shown = &component_file(PLUGIN);
         let output = node.command(&["plugin", "add", shown, "--name", name])?;
         assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
     }
@@ -478,10 +463,8 @@ fn an_administrators_document_replaces_the_shipped_one() -> Result<()> {
     let error = add()?.error();
     assert_eq!(error["code"], 100, "{error:#}");
     let shown = place.node.weir(&["grants", "show", "--yaml", "loopback"])?;
-    assert!(
-        shown.contains("loopback.yaml") && !shown.contains("shipped"),
-        "{shown}"
-    );
+    assert_contains(&shown, &["loopback.yaml"]);
+    assert_lacks(&shown, &["shipped"]);
     Ok(())
 }
 
@@ -491,39 +474,35 @@ fn a_new_grant_can_be_saved_as_it_is() -> Result<()> {
     let place = Place::create()?;
     let printed = place.node.weir(&["grants", "new", PLUGIN])?;
     assert!(printed.contains(&place.node.digest(PLUGIN)?), "{printed}");
-    for capability in [
-        "link:",
-        "address:",
-        "traffic:",
-        "conntrack:",
-        "store:",
-        "ipam:",
-    ] {
-        assert!(
-            printed.contains(capability),
-            "{capability} is not in {printed}"
-        );
-    }
+    assert_contains(
+        &printed,
+        &[
+            "link:",
+            "address:",
+            "traffic:",
+            "conntrack:",
+            "store:",
+            "ipam:",
+        ],
+    );
     place.node.put_grant("new.yaml", &printed)?;
     let file = place.node.grants().join("new.yaml");
     let checked = place
         .node
         .weir(&["grants", "check", file.to_str().context("text")?])?;
-    assert!(
-        checked.contains("a valid grant of plugin misbehaving"),
-        "{checked}"
-    );
+    assert_contains(&checked, &["a valid grant of plugin misbehaving"]);
     let listed = place.node.weir(&["grants", "list"])?;
-    for word in [
-        "bridge",
-        "host-local",
-        "loopback",
-        "misbehaving",
-        "shipped",
-        "new.yaml",
-    ] {
-        assert!(listed.contains(word), "{word} is not in {listed}");
-    }
+    assert_contains(
+        &listed,
+        &[
+            "bridge",
+            "host-local",
+            "loopback",
+            "misbehaving",
+            "shipped",
+            "new.yaml",
+        ],
+    );
     place.run(PLUGIN, "ADD")?.result();
     Ok(())
 }

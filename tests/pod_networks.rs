@@ -1,4 +1,4 @@
-//! `podNetworks` of weir's own configuration: named networks for callers outside of Kubernetes.
+//! `podNetworks` of weir's own configuration: named networks for callers outside Kubernetes.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use std::thread;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::trace::{self, End};
-use weir_kit::{Container, Node, Probe, State, binary, weir};
+use weir_kit::{Container, Node, Probe, State, assert_contains, binary, weir};
 
 struct World {
     node: Node,
@@ -43,9 +43,16 @@ fn loopback() -> Value {
 }
 
 impl World {
+    /// One of two bridge networks, of which the second has this interface.
+    fn of_two(second: &str) -> Result<Self> {
+        Self::create(json!([
+            bridge("one", 1, "eth{n}"),
+            bridge("two", 2, second)
+        ]))
+    }
+
     fn create(networks: Value) -> Result<Self> {
-        let node = Node::create()?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
         let world = Self { node, container };
         world.configure(networks)?;
         Ok(world)
@@ -228,10 +235,7 @@ fn a_default_attachment_stays_where_its_network_is_named() -> Result<()> {
 
 #[test]
 fn a_name_is_the_smallest_that_is_free() -> Result<()> {
-    let world = World::create(json!([
-        bridge("one", 1, "eth{n}"),
-        bridge("two", 2, "eth{n}")
-    ]))?;
+    let world = World::of_two("eth{n}")?;
     // As a link, and as an alternative name of another.
     world
         .container
@@ -252,10 +256,7 @@ fn a_name_is_the_smallest_that_is_free() -> Result<()> {
 
 #[test]
 fn a_name_that_is_taken_is_refused_before_anything_is_done() -> Result<()> {
-    let world = World::create(json!([
-        bridge("one", 1, "eth{n}"),
-        bridge("two", 2, "eth0")
-    ]))?;
+    let world = World::of_two("eth0")?;
     for networks in ["one,two", "two,two"] {
         let said = world.fails("add", &["--networks", networks])?;
         assert!(
@@ -321,10 +322,7 @@ fn cni_3_a_native_plugin_whose_add_fails_is_deleted_then_and_again() -> Result<(
     ];
     let with = |networks| [&words[..], &[networks]].concat();
     let said = world.fails("add", &with("whole,half"))?;
-    assert!(
-        said.contains("network `half`: native plugin `probe`"),
-        "{said}"
-    );
+    assert_contains(&said, &["network `half`: native plugin `probe`"]);
     assert_eq!(probe.calls(), ["ADD eth1", "DEL eth1"]);
     assert!(world.node.taken("whole").is_empty());
     let record: Value = serde_json::from_slice(&fs::read(world.record())?)?;
@@ -350,17 +348,14 @@ fn a_record_that_others_can_write_is_refused() -> Result<()> {
     for command in ["del", "check", "add"] {
         let said = world.fails(command, &["--networks", "one"])?;
         let remedy = format!("chmod go-w {}", world.record().display());
-        assert!(
-            said.contains("is not trusted") && said.contains(&remedy),
-            "{said}"
-        );
+        assert_contains(&said, &["is not trusted", &remedy]);
     }
     assert_eq!(world.node.audit().len(), known, "nothing has run");
     fs::set_permissions(world.record(), Permissions::from_mode(0o600))?;
     world.succeeds("del", &["--networks", "one"])
 }
 
-/// DEL goes by the record: with the configurations of then, and past failures.
+/// DEL uses the record: with the configurations of then, and past failures.
 #[test]
 fn del_goes_by_the_record_and_past_failures() -> Result<()> {
     let world = World::create(json!([
@@ -442,10 +437,7 @@ fn the_record_is_there_before_the_first_plugin_runs() -> Result<()> {
     }
     fs::write(&record, "{\"attachments\": [{}]}")?;
     let said = world.fails("del", &["--networks", "one"])?;
-    assert!(
-        said.contains("is damaged") && said.contains("CNI error 6"),
-        "{said}"
-    );
+    assert_contains(&said, &["is damaged", "CNI error 6"]);
     Ok(())
 }
 
@@ -542,7 +534,7 @@ fn what_is_not_configured_is_told() -> Result<()> {
 #[test]
 fn a_configuration_with_a_mistake_is_refused_with_its_place() -> Result<()> {
     for (key, value, expected) in [
-        ("name", json!(null), "\"name\" is missing"),
+        ("name", json!(null), "`name` is missing"),
         ("name", json!("a/b"), "network name"),
         (
             "default",
@@ -566,7 +558,7 @@ fn a_configuration_with_a_mistake_is_refused_with_its_place() -> Result<()> {
         ),
         ("type", json!("a/b"), "is a path"),
         ("type", json!(null), "the plugin is missing"),
-        ("cniVersion", json!("7"), "\"7\" is not supported"),
+        ("cniVersion", json!("7"), "`7` is not supported"),
     ] {
         let mut network = bridge("one", 1, "eth{n}");
         network[key] = value;
@@ -596,7 +588,7 @@ fn networks_are_chosen_in_one_way() -> Result<()> {
         assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
         assert!(output.stdout.is_empty(), "{output:?}");
     }
-    // The ordinary way goes by the configurations' directory alone.
+    // The ordinary way uses the configurations' directory alone.
     let said = world.fails("add", &["one"])?;
     assert!(said.contains("there is no network `one` in"), "{said}");
     assert_eq!(world.links()?, ["lo"]);
@@ -621,10 +613,7 @@ fn both_kinds_of_networks_are_listed() -> Result<()> {
         ])
     );
     let text = world.node.weir(&["net", "list"])?;
-    assert!(
-        text.contains("\n  two\n") && text.contains("bridge  default\n"),
-        "{text}"
-    );
+    assert_contains(&text, &["\n  two\n", "bridge  default\n"]);
     Ok(())
 }
 

@@ -5,48 +5,28 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{Container, Node, State, binary, weir};
+use weir_kit::{Container, Node, State, assert_contains, binary, bridge, failure, weir};
 
 const VERSIONS: [&str; 7] = [
     "0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0",
 ];
 
-fn bridge(name: &str, subnet: &str) -> Value {
-    json!({
-        "cniVersion": "1.1.0",
-        "name": name,
-        "type": "bridge",
-        "bridge": format!("{name}0"),
-        "isGateway": true,
-        "ipam": { "type": "host-local", "ranges": [[{ "subnet": subnet }]] },
-    })
-}
-
 /// A network as a list of plugins.
 fn list(name: &str, subnet: &str) -> Value {
-    let mut plugin = bridge(name, subnet);
+    let mut plugin = bridge(name, &[subnet]);
     let own = plugin.as_object_mut().expect("an object");
     own.remove("name");
     own.remove("cniVersion");
     json!({ "cniVersion": "1.1.0", "name": name, "plugins": [plugin] })
 }
 
-fn links(container: &Container) -> Result<Vec<String>> {
-    let links = container.ip_json("link show")?;
-    let names = links.as_array().into_iter().flatten();
-    Ok(names
-        .filter_map(|link| link["ifname"].as_str().map(str::to_owned))
-        .collect())
-}
-
 // By a plugin's name.
 
 #[test]
 fn version_is_answered_under_every_name() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     for name in ["bridge", "host-local", "loopback", "weir"] {
         let mut call = weir(
             &node,
@@ -81,8 +61,7 @@ fn version_is_answered_under_every_name() -> Result<()> {
 
 #[test]
 fn a_link_anywhere_is_its_plugin() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let config = json!({ "cniVersion": "1.1.0", "name": "net", "type": "loopback" });
     let mut call = weir(&node, "loopback", "ADD", &container, &config);
     call.set("CNI_IFNAME", "lo");
@@ -127,11 +106,10 @@ fn delegating(delegates: Value) -> Value {
 
 #[test]
 fn delegates_are_added_in_order_and_deleted_in_reverse() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let before = State::of(&node)?;
     let config = delegating(json!([
-        bridge("one", "10.51.0.0/24"),
+        bridge("one", &["10.51.0.0/24"]),
         list("two", "10.52.0.0/24")
     ]));
     let run =
@@ -141,7 +119,7 @@ fn delegates_are_added_in_order_and_deleted_in_reverse() -> Result<()> {
         result["ips"][0]["address"], "10.51.0.2/24",
         "the first network's result"
     );
-    assert_eq!(links(&container)?, ["lo", "eth0", "net1"]);
+    assert_eq!(container.links()?, ["lo", "eth0", "net1"]);
     assert_eq!(node.taken("one"), ["10.51.0.2"]);
     assert_eq!(node.taken("two"), ["10.52.0.2"]);
 
@@ -151,7 +129,7 @@ fn delegates_are_added_in_order_and_deleted_in_reverse() -> Result<()> {
     run("STATUS", &config)?.result();
     run("DEL", &checked)?.result();
     run("DEL", &config)?.result();
-    assert_eq!(links(&container)?, ["lo"]);
+    assert_eq!(container.links()?, ["lo"]);
     let after = State::of(&node)?;
     assert_eq!(after.files, before.files);
     assert_eq!(after.links, ["lo", "one0", "two0"]);
@@ -170,7 +148,7 @@ fn delegates_are_added_in_order_and_deleted_in_reverse() -> Result<()> {
 fn a_delegate_that_fails_undoes_those_before_it() -> Result<()> {
     let node = Node::create()?;
     let (container, other) = (node.container()?, node.container()?);
-    let one = bridge("one", "10.51.0.0/24");
+    let one = bridge("one", &["10.51.0.0/24"]);
     node.run(&weir(&node, "bridge", "ADD", &other, &one))?
         .result();
     let before = State::of(&node)?;
@@ -178,28 +156,26 @@ fn a_delegate_that_fails_undoes_those_before_it() -> Result<()> {
     unroutable["plugins"][0]["ipam"]["routes"] =
         json!([{ "dst": "192.0.2.0/24", "gw": "203.0.113.9" }]);
     let config = delegating(json!([one, unroutable]));
-    let error = node
-        .run(&weir(&node, "weir", "ADD", &container, &config))?
-        .error();
-    assert!(
-        error["msg"].to_string().contains("network `two`"),
-        "{error:#}"
+    assert_contains(
+        &node
+            .run(&weir(&node, "weir", "ADD", &container, &config))?
+            .message(),
+        &["network `two`"],
     );
     State::of(&node)?.assert_same(&before);
-    assert_eq!(links(&container)?, ["lo"]);
+    assert_eq!(container.links()?, ["lo"]);
     Ok(())
 }
 
 #[test]
 fn delegates_that_are_none() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let cases = [
         (json!([]), "delegates"),
         (json!({}), "delegates"),
         (json!(["bridge"]), "delegates[0]"),
         (
-            json!([bridge("one", "10.51.0.0/24"), { "name": "two" }]),
+            json!([bridge("one", &["10.51.0.0/24"]), { "name": "two" }]),
             "delegates[1]",
         ),
         (json!([{ "name": "two", "plugins": [] }]), "delegates[0]"),
@@ -228,14 +204,11 @@ fn delegates_that_are_none() -> Result<()> {
         .as_object_mut()
         .context("an object")?
         .remove("delegates");
-    let error = node
-        .run(&weir(&node, "weir", "ADD", &container, &without))?
-        .error();
-    assert!(
-        error["msg"]
-            .to_string()
-            .contains("clusterNetwork and delegates"),
-        "{error:#}"
+    assert_contains(
+        &node
+            .run(&weir(&node, "weir", "ADD", &container, &without))?
+            .message(),
+        &["clusterNetwork and delegates"],
     );
     Ok(())
 }
@@ -267,17 +240,9 @@ fn cached(node: &Node, network: &str, container: &Container) -> PathBuf {
     node.root().join("var/lib/cni/results").join(name)
 }
 
-fn failure<T: std::fmt::Debug>(outcome: Result<T>) -> Result<String> {
-    match outcome {
-        Ok(value) => bail!("this should have failed: {value:?}"),
-        Err(error) => Ok(format!("{error:#}")),
-    }
-}
-
 #[test]
 fn a_network_by_hand() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     put_network(&node, "10-blue.conflist", &list("blue", "10.53.0.0/24"))?;
     net(&node, "del", "blue", &container)?;
     node.weir(&["net", "status", "blue"])?;
@@ -293,7 +258,7 @@ fn a_network_by_hand() -> Result<()> {
     assert!(changed.contains("10.53.0.2/24"), "{changed}");
 
     net(&node, "del", "blue", &container)?;
-    assert_eq!(links(&container)?, ["lo"]);
+    assert_eq!(container.links()?, ["lo"]);
     assert!(node.taken("blue").is_empty());
     assert!(!cached(&node, "blue", &container).exists());
     net(&node, "del", "blue", &container)?;
@@ -302,8 +267,7 @@ fn a_network_by_hand() -> Result<()> {
 
 #[test]
 fn the_cache_is_libcnis() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let network = list("blue", "10.53.0.0/24");
     put_network(&node, "10-blue.conflist", &network)?;
     let netns = container.netns();
@@ -382,8 +346,7 @@ fn from_base64(text: &str) -> Result<Vec<u8>> {
 /// What was added is deleted as it was added, whatever has become of the file.
 #[test]
 fn del_uses_the_configuration_of_add() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let mut network = list("blue", "10.53.0.0/24");
     network["plugins"][0]["ipMasq"] = json!(true);
     put_network(&node, "10-blue.conflist", &network)?;
@@ -393,15 +356,14 @@ fn del_uses_the_configuration_of_add() -> Result<()> {
     });
     put_network(&node, "10-blue.conflist", &changed)?;
     net(&node, "del", "blue", &container)?;
-    assert_eq!(links(&container)?, ["lo"]);
+    assert_eq!(container.links()?, ["lo"]);
     assert!(node.taken("blue").is_empty());
     Ok(())
 }
 
 #[test]
 fn check_and_gc_can_be_disabled() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let mut network = list("blue", "10.53.0.0/24");
     network["disableCheck"] = json!(true);
     network["disableGC"] = json!(true);
@@ -437,8 +399,8 @@ fn gc_releases_what_is_not_valid() -> Result<()> {
 
     let keep = format!("{}/eth0", valid.id);
     node.weir(&["net", "gc", "blue", "--keep", &keep])?;
-    assert_eq!(links(&known)?, ["lo"]);
-    assert_eq!(links(&valid)?, ["lo", "eth0"]);
+    assert_eq!(known.links()?, ["lo"]);
+    assert_eq!(valid.links()?, ["lo", "eth0"]);
     assert_eq!(node.taken("red"), ["10.54.0.2"], "another network's");
     net(&node, "check", "blue", &valid)?;
     net(&node, "del", "red", &bystander)?;
@@ -449,17 +411,13 @@ fn gc_releases_what_is_not_valid() -> Result<()> {
 
 #[test]
 fn networks_that_are_not_there() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let none = failure(net(&node, "add", "blue", &container))?;
     assert!(none.contains("there is no network `blue`"), "{none}");
     put_network(&node, "10-red.conflist", &list("red", "10.54.0.0/24"))?;
     put_network(&node, "20-broken.conflist", &json!([1]))?;
     let other = failure(net(&node, "add", "blue", &container))?;
-    assert!(
-        other.contains("`red`") && other.contains("20-broken.conflist"),
-        "{other}"
-    );
+    assert_contains(&other, &["`red`", "20-broken.conflist"]);
     let path = failure(net(&node, "add", "../red", &container))?;
     assert!(path.contains("../red"), "{path}");
 
@@ -473,7 +431,7 @@ fn networks_that_are_not_there() -> Result<()> {
     // A plugin in a file of its own belongs to the list.
     let directory = node.root().join("etc/cni/net.d/blue");
     fs::create_dir(&directory)?;
-    let mut plugin = bridge("blue", "10.53.0.0/24");
+    let mut plugin = bridge("blue", &["10.53.0.0/24"]);
     plugin.as_object_mut().context("an object")?.remove("name");
     fs::write(directory.join("10-bridge.conf"), plugin.to_string())?;
     net(&node, "add", "blue", &container)?;
@@ -486,8 +444,7 @@ fn networks_that_are_not_there() -> Result<()> {
 /// A network of several plugins whose second fails leaves nothing of the first.
 #[test]
 fn a_list_that_fails_in_its_middle_leaves_nothing() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     node.install_with(&weir_kit::Grant::nothing("misbehaving"))?;
     let mut network = list("blue", "10.53.0.0/24");
     let plugins = network["plugins"].as_array_mut().context("plugins")?;
@@ -496,11 +453,8 @@ fn a_list_that_fails_in_its_middle_leaves_nothing() -> Result<()> {
     node.ip("link add blue0 type bridge")?;
     let before = State::of(&node)?;
     let failed = failure(net(&node, "add", "blue", &container))?;
-    assert!(
-        failed.contains("network `blue`") && failed.contains("misbehaving"),
-        "{failed}"
-    );
-    assert_eq!(links(&container)?, ["lo"]);
+    assert_contains(&failed, &["network `blue`", "misbehaving"]);
+    assert_eq!(container.links()?, ["lo"]);
     let after = State::of(&node)?;
     assert_eq!(after.links, before.links);
     assert_eq!(after.files, before.files);

@@ -2,4 +2,3 @@
 
 pub mod permission;
 pub mod replies;
-pub mod vocabulary;

@@ -5,10 +5,26 @@
 
 use arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use serde_json::{Map, Value};
+use weir_grant::chance::Chance;
 use weir_grant::query::Query;
-use weir_grant::{operation_names, Capabilities, Decision, Invocation};
-use weir_fuzz::vocabulary::{OPERATIONS, RULES, Words};
+use weir_grant::rule::{RuleFields, capabilities, rules_of};
+use weir_grant::{Capabilities, Capability, Decision, Invocation, examples, operation_names};
+
+/// Operations in which some fields may be any text, with these fields.
+const OF_ANY_TEXT: [(&str, &[&str]); 4] = [
+    ("link.create", &["name"]),
+    ("firewalld.add-source", &["zone"]),
+    ("sysctl.write", &["key", "value"]),
+    ("store.get", &["directory"]),
+];
+
+/// What else those need.
+const BESIDES: [(&str, &str, &str); 4] = [
+    ("link.create", "namespace", "host"),
+    ("link.create", "kind", "dummy"),
+    ("firewalld.add-source", "source", "10.1.2.3"),
+    ("sysctl.write", "namespace", "container"),
+];
 
 fuzz_target!(|input: &[u8]| {
     let mut input = Unstructured::new(input);
@@ -19,160 +35,119 @@ fuzz_target!(|input: &[u8]| {
 fn decide(input: &mut Unstructured<'_>) -> Result<()> {
     let invocation = Invocation {
         container_id: "c1".to_owned(),
-        ifname: word(input, Words::Names)?,
-        network: word(input, Words::Names)?,
+        ifname: name(input)?,
+        network: name(input)?,
     };
-    let (name, fields) = *input.choose(OPERATIONS)?;
-    let mut given = Vec::new();
-    for (field, words) in fields {
-        given.push(((*field).to_owned(), word(input, *words)?));
-    }
-    // Not every word is an address, or a link's kind of a new link.
-    let Ok(operation) = operation_names::named(name, &given) else {
+    // Not every text is an address, or a link's kind of a new link.
+    let Some(operation) = operation(input)? else {
         return Ok(());
     };
     let rules = rules(input)?;
-    let Ok(capabilities) = serde_json::from_value::<Capabilities>(rules.clone().into()) else {
+    let Ok(granted) = capabilities(&rules) else {
         return Ok(());
     };
-    check(&*operation, &invocation, &rules, &capabilities);
+    check(&*operation, &invocation, &granted);
     let more = self::rules(input)?;
-    if serde_json::from_value::<Capabilities>(more.clone().into()).is_ok() {
-        never_forbids(&*operation, &invocation, &capabilities, (rules, more));
+    if capabilities(&more).is_ok() {
+        never_forbids(&*operation, &invocation, &granted, [rules, more]);
     }
     Ok(())
 }
 
 /// What holds of one decision.
-fn check(
-    operation: &dyn Query,
-    invocation: &Invocation,
-    rules: &Map<String, Value>,
-    capabilities: &Capabilities,
-) {
-    let decision = operation.decide(capabilities, invocation);
+fn check(operation: &dyn Query, invocation: &Invocation, granted: &Capabilities) {
+    let decision = operation.decide(granted, invocation);
     let needs = operation.needs();
-    let is_met = |capabilities| needs.iter().all(|n| n.is_met(capabilities, invocation));
+    let is_met = needs.iter().all(|need| need.is_met(granted, invocation));
+    assert_eq!(matches!(decision, Decision::Allowed { .. }), is_met);
     let named = match &decision {
         Decision::Allowed { rules } => rules.clone(),
-        Decision::Denied { closest, .. } => {
-            closest.iter().map(|closest| closest.rule.clone()).collect()
-        }
+        Decision::Denied { closest, .. } => closest.iter().map(|c| c.rule.clone()).collect(),
     };
-    assert_eq!(
-        matches!(decision, Decision::Allowed { .. }),
-        is_met(capabilities)
-    );
     for rule in &named {
-        assert!(exists(rules, rule), "there is no rule {rule}: {rules:?}");
+        assert!(exists(granted, rule), "there is no rule {rule}: {granted:?}");
     }
-    let capability = operation.name().split('.').next().unwrap_or_default();
-    let has_rules = rules
-        .get(capability)
-        .is_some_and(|r| r.as_array().is_some_and(|r| !r.is_empty()));
-    if !has_rules && !needs.is_empty() {
-        let denied = matches!(decision, Decision::Denied { closest: None, .. });
-        assert!(denied, "without rules: {decision:?}");
-    }
+    let word = operation.name().split('.').next().unwrap_or_default();
+    let capability = Capability::from_word(word).expect("an operation is of a capability");
+    let has_rules = !rules_of(granted, capability).is_empty();
     if let Decision::Denied { closest, .. } = &decision {
-        assert_eq!(
-            closest.is_some(),
-            has_rules,
-            "the closest rule: {decision:?}"
-        );
+        assert_eq!(closest.is_some(), has_rules, "the closest rule: {decision:?}");
+    } else {
+        assert!(has_rules || needs.is_empty(), "without rules: {decision:?}");
     }
 }
 
 /// Whether there is a rule as `link[2]`.
-fn exists(rules: &Map<String, Value>, text: &str) -> bool {
-    let (capability, index) = text.split_once('[').expect("capability[index]");
+fn exists(granted: &Capabilities, text: &str) -> bool {
+    let (word, index) = text.split_once('[').expect("capability[index]");
     let index: usize = index.trim_end_matches(']').parse().expect("a number");
-    rules
-        .get(capability)
-        .is_some_and(|rules| rules.get(index).is_some())
+    Capability::from_word(word).is_some_and(|of| index < rules_of(granted, of).len())
 }
 
 /// A rule more, before the others or behind them.
 fn never_forbids(
     operation: &dyn Query,
     invocation: &Invocation,
-    capabilities: &Capabilities,
-    (rules, more): (Map<String, Value>, Map<String, Value>),
+    granted: &Capabilities,
+    [rules, more]: [Vec<RuleFields>; 2],
 ) {
-    let is_allowed = |rules: &Capabilities| {
-        matches!(
-            operation.decide(rules, invocation),
-            Decision::Allowed { .. }
-        )
+    let is_allowed = |granted: &Capabilities| {
+        let decision = operation.decide(granted, invocation);
+        matches!(decision, Decision::Allowed { .. })
     };
-    if !is_allowed(capabilities) {
+    if !is_allowed(granted) {
         return;
     }
-    for [first, second] in [[&rules, &more], [&more, &rules]] {
-        let mut both = first.clone();
-        for (capability, rules) in second {
-            let list = both
-                .entry(capability.clone())
-                .or_insert_with(|| Value::Array(Vec::new()));
-            let list = list.as_array_mut().expect("a list of rules");
-            list.extend(rules.as_array().into_iter().flatten().cloned());
-        }
-        let both = serde_json::from_value(both.into()).expect("each of the two was valid");
-        assert!(
-            is_allowed(&both),
-            "{} with more rules: {both:?}",
-            operation.name()
-        );
+    for both in [[&*rules, &more].concat(), [&*more, &rules].concat()] {
+        let both = capabilities(&both).expect("each of the two was valid");
+        let name = operation.name();
+        assert!(is_allowed(&both), "{name} with more rules: {both:?}");
     }
 }
 
-/// Up to three rules for each of some capabilities.
-fn rules(input: &mut Unstructured<'_>) -> Result<Map<String, Value>> {
-    let mut all = Map::new();
-    for _ in 0..input.int_in_range(0..=3)? {
-        let (capability, fields) = *input.choose(RULES)?;
-        let mut list = Vec::new();
-        for _ in 0..input.int_in_range(0..=3)? {
-            let mut rule = Map::new();
-            for (key, words) in fields {
-                if input.arbitrary()? {
-                    rule.insert((*key).to_owned(), value(input, *words)?);
-                }
-            }
-            list.push(Value::Object(rule));
-        }
-        all.insert(capability.to_owned(), list.into());
+/// An operation that some capability has, or one of any text.
+fn operation(input: &mut Unstructured<'_>) -> Result<Option<Box<dyn Query>>> {
+    if !input.ratio(1, 4)? {
+        let capability = *input.choose(&Capability::ALL)?;
+        return Ok(examples::operation(&mut chance(input), capability));
     }
-    if input.arbitrary()? {
-        all.insert("ipam".to_owned(), list(input, Words::Plugins)?);
+    let (name, fields) = *input.choose(&OF_ANY_TEXT)?;
+    let besides = BESIDES.iter().filter(|(of, _, _)| *of == name);
+    let mut given: Vec<(String, String)> = besides
+        .map(|(_, field, value)| ((*field).to_owned(), (*value).to_owned()))
+        .collect();
+    for field in fields {
+        given.push(((*field).to_owned(), input.arbitrary()?));
+    }
+    Ok(operation_names::named(name, &given).ok())
+}
+
+/// Up to three rules for each of some capabilities, some with any text in a field.
+fn rules(input: &mut Unstructured<'_>) -> Result<Vec<RuleFields>> {
+    let mut all = Vec::new();
+    for _ in 0..input.int_in_range(0..=3)? {
+        let capability = *input.choose(&Capability::ALL)?;
+        all.extend(examples::rules(&mut chance(input), capability));
+    }
+    for rule in &mut all {
+        for texts in rule.fields.values_mut() {
+            if input.ratio(1, 8)? {
+                texts.insert(input.arbitrary()?);
+            }
+        }
     }
     Ok(all)
 }
 
-/// A namespace is one, and everything else a list.
-fn value(input: &mut Unstructured<'_>, words: Words) -> Result<Value> {
-    match words {
-        Words::Namespaces => word(input, words).map(Value::from),
-        _ => list(input, words),
-    }
+/// An input that has come to its end chooses the first of all.
+fn chance<'c>(input: &'c mut Unstructured<'_>) -> impl Chance + 'c {
+    move |count: usize| input.choose_index(count).unwrap_or_default()
 }
 
-fn list(input: &mut Unstructured<'_>, words: Words) -> Result<Value> {
-    let mut list = Vec::new();
-    for _ in 0..input.int_in_range(0..=3)? {
-        let word = word(input, words)?;
-        list.push(match words {
-            Words::Tables => word.parse::<u32>().map_or(Value::Null, Value::from),
-            _ => Value::from(word),
-        });
+fn name(input: &mut Unstructured<'_>) -> Result<String> {
+    const USUAL: [&str; 6] = ["eth0", "veth1", "cni0", "lo", "", "{ifname}"];
+    if input.ratio(1, 4)? {
+        return input.arbitrary();
     }
-    Ok(list.into())
-}
-
-/// A usual word, or any text where that can be one.
-fn word(input: &mut Unstructured<'_>, words: Words) -> Result<String> {
-    match words.are_free() && input.ratio(1, 4)? {
-        true => input.arbitrary(),
-        false => input.choose(words.usual()).map(|word| (*word).to_owned()),
-    }
+    input.choose(&USUAL).map(|name| (*name).to_owned())
 }

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use roxmltree::{Document, Node as Element, ParsingOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use weir_kit::{Node, binary, weir};
+use weir_kit::{Node, assert_contains, binary, bridge, weir};
 
 /// Longer than anything here takes; what has not come by then does not come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -294,7 +294,7 @@ fn denials_decide_the_exit_code_where_that_is_asked_for() -> Result<()> {
     Ok(())
 }
 
-/// What an operation was, in words; where its arguments are not its own, they stand there themselves.
+/// What an operation was, in words; where its arguments are not its own, they are there themselves.
 #[test]
 fn a_record_is_one_line_that_a_person_reads() -> Result<()> {
     let place = Place::with(&known())?;
@@ -462,7 +462,7 @@ fn rotated_files_are_read_one_after_another() -> Result<()> {
     assert_eq!(missing.status.code(), Some(1));
     let said = String::from_utf8(missing.stderr)?;
     assert!(said.contains("`/does/not/exist`"), "{said}");
-    // A node on which nothing was recorded yet is no error.
+    // A node on which nothing was recorded yet is not an error.
     fs::remove_file(place.log())?;
     let none = place.run(&[])?;
     assert!(none.status.success() && none.stdout.is_empty(), "{none:?}");
@@ -796,10 +796,7 @@ fn the_page_keeps_to_the_filters() -> Result<()> {
     assert!(with(&page, "data-plugin", "greedy").is_empty());
     let everything = text_of(page.root_element());
     assert!(everything.contains("Nothing was denied"), "{everything}");
-    assert!(
-        everything.contains("2026-03-01T10:00:01.000Z"),
-        "{everything}"
-    );
+    assert_contains(&everything, &["2026-03-01T10:00:01.000Z"]);
     // Nothing at all is a page, too.
     let output = place.run(&["--html", "-", "--plugin", "nobody"])?;
     let said = String::from_utf8(output.stderr)?;
@@ -809,7 +806,7 @@ fn the_page_keeps_to_the_filters() -> Result<()> {
     Ok(())
 }
 
-/// Whatever stands in the log: it is text, nothing is loaded, and no script runs.
+/// Whatever is in the log: it is text, nothing is loaded, and no script runs.
 #[test]
 fn the_page_cannot_be_taken_over() -> Result<()> {
     let evil =
@@ -875,11 +872,10 @@ fn the_page_says_when_no_plugin_can_run() -> Result<()> {
 #[test]
 fn a_real_log() -> Result<()> {
     let node = Node::create()?;
-    let config = |bridge: &str| {
-        json!({
-            "cniVersion": "1.1.0", "name": "audited", "type": "bridge", "bridge": bridge,
-            "isGateway": true, "ipam": { "type": "host-local", "ranges": [[{ "subnet": "10.58.0.0/24" }]] },
-        })
+    let config = |device: &str| {
+        let mut config = bridge("audited", &["10.58.0.0/24"]);
+        config["bridge"] = json!(device);
+        config
     };
     let container = node.container()?;
     node.run(&weir(&node, "bridge", "ADD", &container, &config("aud0")))?

@@ -34,7 +34,6 @@ struct Busy {
 
 impl Busy {
     fn create() -> Result<Self> {
-        let node = Node::create()?;
         let config = json!({
             "cniVersion": "1.0.0", "name": "busy",
             "plugins": [
@@ -46,10 +45,8 @@ impl Busy {
                 { "type": "bandwidth", "capabilities": { "bandwidth": true } },
             ],
         });
-        let networks = node.root().join("etc/cni/net.d");
-        fs::create_dir_all(&networks)?;
-        fs::write(networks.join("busy.conflist"), config.to_string())?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
+        node.put_network("busy.conflist", &config)?;
         Ok(Self { node, container })
     }
 

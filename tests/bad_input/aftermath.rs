@@ -40,8 +40,7 @@ fn an_audit_log_that_cannot_be_written() -> Result<()> {
 fn an_add_that_fails_at_any_step_leaves_nothing() -> Result<()> {
     // The first ADD of a node, so that the bridge and the chains are its own, too.
     let first = |config: &Value, code: u64, words: &[&str]| -> Result<()> {
-        let node = Node::create()?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
         let add = weir(&node, "bridge", "ADD", &container, config);
         refused(&node, &container, &add, code, words);
         Ok(())
@@ -63,8 +62,7 @@ fn an_add_that_fails_at_any_step_leaves_nothing() -> Result<()> {
     )?;
     let unreachable = route("192.0.2.0/24", "203.0.113.9");
     let outcome = {
-        let node = Node::create()?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
         node.run(&weir(&node, "bridge", "ADD", &container, &unreachable))?
     };
     first(
@@ -79,8 +77,7 @@ fn an_add_that_fails_at_any_step_leaves_nothing() -> Result<()> {
     )?;
 
     // A gateway's address that is somebody else's.
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     node.ip("link add bad0 type bridge")?;
     node.ip("address add 10.99.0.1/24 dev bad0")?;
     node.ip("link set bad0 up")?;
@@ -99,8 +96,7 @@ fn an_add_that_fails_at_any_step_leaves_nothing() -> Result<()> {
         ("bridge", "macs { type ipv4_addr; }"),
     ];
     for (family, set) in occupied {
-        let node = Node::create()?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
         node.tool("nft", &format!("add table {family} weir_bridge"))?;
         node.tool("nft", &format!("add set {family} weir_bridge {set}"))?;
         let add = weir(&node, "bridge", "ADD", &container, &config());
@@ -186,7 +182,7 @@ fn del_with_a_result_that_does_not_match() -> Result<()> {
         assert!(deleted.succeeded(), "{result}: {deleted:?}");
         State::of(&place.node)?.assert_same(&before);
     }
-    // Nor does a configuration stand in its way that ADD would refuse.
+    // A configuration that ADD would refuse does not prevent it either.
     place.node.run(&place.add(&config()))?.result();
     let mut later = with("surprise", json!(true));
     later["ipMasqBackend"] = json!("unheard-of");

@@ -2,17 +2,12 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{Call, Container, Node, weir};
+use weir_kit::{Call, Node};
 
-use super::strict;
+use super::{Attached, strict};
 
-/// A container that `bridge` has attached.
-struct Place {
-    node: Node,
-    container: Container,
-    /// The result of `bridge`.
-    previous: Value,
-}
+/// What `bandwidth` is tried on.
+struct Place(Attached);
 
 fn both() -> Value {
     json!({
@@ -29,81 +24,57 @@ fn with(keys: Value) -> Value {
     all
 }
 
+/// All disciplines, classes and filters that ADD could make.
+fn traffic(place: &Attached) -> Result<Vec<String>> {
+    let port = place.previous["interfaces"][1]["name"].as_str();
+    let port = port.context("the host's end")?;
+    [
+        "qdisc show",
+        "class show dev {}",
+        "filter show dev {} ingress",
+        "filter show dev {}",
+    ]
+    .map(|words| place.node.tool("tc", &words.replace("{}", port)))
+    .into_iter()
+    .collect()
+}
+
 impl Place {
     fn create() -> Result<Self> {
-        let node = Node::create()?;
-        let container = node.container()?;
-        let config =
-            json!({"cniVersion": "1.1.0", "name": "bad", "type": "bridge", "bridge": "bad0"});
-        let add = weir(&node, "bridge", "ADD", &container, &config);
-        let previous = node.run(&add)?.result();
-        Ok(Self {
-            node,
-            container,
-            previous,
-        })
+        let (node, container) = Node::with_container()?;
+        Attached::to(node, container, traffic).map(Self)
     }
 
     fn add(&self, keys: &Value) -> Call {
-        self.add_after(keys, &self.previous)
+        self.add_after(keys, &self.0.previous)
     }
 
     fn add_after(&self, keys: &Value, previous: &Value) -> Call {
-        let mut config = keys.clone();
-        config["cniVersion"] = json!("1.1.0");
-        config["name"] = json!("bad");
-        config["type"] = json!("bandwidth");
-        config["prevResult"] = previous.clone();
-        weir(&self.node, "bandwidth", "ADD", &self.container, &config)
-    }
-
-    /// A call that must fail with this code and say these words, and change nothing.
-    #[track_caller]
-    fn refused(&self, call: &Call, code: u64, words: &[&str]) {
-        let before = self.traffic().expect("the disciplines before");
-        crate::refused(&self.node, &self.container, call, code, words);
-        assert_eq!(self.traffic().expect("the disciplines after"), before);
-    }
-
-    /// All disciplines, classes and filters that ADD could make.
-    fn traffic(&self) -> Result<Vec<String>> {
-        let port = self.previous["interfaces"][1]["name"].as_str();
-        let port = port.context("the host's end")?;
-        [
-            "qdisc show",
-            "class show dev {}",
-            "filter show dev {} ingress",
-            "filter show dev {}",
-        ]
-        .map(|words| self.node.tool("tc", &words.replace("{}", port)))
-        .into_iter()
-        .collect()
+        self.0.call("bandwidth", "ADD", keys, previous)
     }
 
     /// Puts a grant in the place of the shipped one: everything but what these rules of `traffic`
     /// leave out.
     fn may_shape_only(&self, rules: &str) -> Result<()> {
-        let document = format!(
-            "apiVersion: weir.dev/v1alpha1
-kind: PluginGrant
-metadata: {{ name: bandwidth }}
-spec:
-  plugin: {{ name: bandwidth }}
-  networks: ['*']
-  capabilities:
-    link: [{{ }}]
-    traffic: [{rules}]
-"
-        );
-        self.node.put_grant("bandwidth.yaml", &document)
+        let capabilities = format!("{{ link: [{{}}], traffic: [{rules}] }}");
+        let node = &self.0.node;
+        node.put_grant_of_standard("bandwidth", &capabilities)
     }
+}
+
+/// ADD with each of these keys must fail with code 7 and say these words.
+fn each_is_refused<const N: usize>(cases: [(Value, &[&str]); N]) -> Result<()> {
+    let place = Place::create()?;
+    for (keys, words) in cases {
+        place.0.refused(&place.add(&with(keys)), 7, words);
+    }
+    Ok(())
 }
 
 #[test]
 fn rates_and_bursts() -> Result<()> {
-    let place = Place::create()?;
     let both_keys = "ingressRate and ingressBurst";
-    for (keys, words) in [
+    each_is_refused([
         (json!({"ingressRate": 0}), &[both_keys, "rate of 0"][..]),
         (json!({"ingressBurst": 0}), &[both_keys, "burst of 0"]),
         (json!({"ingressRate": null}), &[both_keys, "rate of 0"]),
@@ -144,16 +115,12 @@ fn rates_and_bursts() -> Result<()> {
             strict(json!({"egresRate": 8})),
             &["egresRate", "unknown key", "egressRate"],
         ),
-    ] {
-        place.refused(&place.add(&with(keys)), 7, words);
-    }
-    Ok(())
+    ])
 }
 
 #[test]
 fn subnets() -> Result<()> {
-    let place = Place::create()?;
-    for (keys, words) in [
+    each_is_refused([
         (
             json!({"unshapedSubnets": ["10.0.0.0/8"], "shapedSubnets": ["192.168.0.0/16"]}),
             &["unshapedSubnets and shapedSubnets", "cannot both be given"][..],
@@ -178,10 +145,7 @@ fn subnets() -> Result<()> {
             json!({"shapedSubnets": [10]}),
             &["shapedSubnets[0]", "a string"],
         ),
-    ] {
-        place.refused(&place.add(&with(keys)), 7, words);
-    }
-    Ok(())
+    ])
 }
 
 #[test]
@@ -203,7 +167,7 @@ fn what_the_runtime_asks_for() -> Result<()> {
         (json!("fast"), &["runtimeConfig.bandwidth", "fast"]),
     ] {
         let keys = json!({"runtimeConfig": {"bandwidth": bandwidth}});
-        place.refused(&place.add(&keys), 7, words);
+        place.0.refused(&place.add(&keys), 7, words);
     }
     Ok(())
 }
@@ -211,28 +175,32 @@ fn what_the_runtime_asks_for() -> Result<()> {
 #[test]
 fn previous_results() -> Result<()> {
     let place = Place::create()?;
-    place.refused(&place.add_after(&both(), &Value::Null), 7, &["prevResult"]);
+    place
+        .0
+        .refused(&place.add_after(&both(), &Value::Null), 7, &["prevResult"]);
     let nothing = json!({"cniVersion": "1.1.0", "interfaces": [], "ips": []});
-    place.refused(
+    place.0.refused(
         &place.add_after(&both(), &nothing),
         110,
         &["prevResult", "veth", "eth0"],
     );
     // The container's interface is named, and its other end is not.
-    let mut half = place.previous.clone();
+    let mut half = place.0.previous.clone();
     half["interfaces"]
         .as_array_mut()
         .context("interfaces")?
         .remove(1);
-    place.refused(
+    place.0.refused(
         &place.add_after(&both(), &half),
         110,
         &["prevResult", "veth", "eth0"],
     );
     // The host's end is named as one in the container.
-    let mut inside = place.previous.clone();
+    let mut inside = place.0.previous.clone();
     inside["interfaces"][1]["sandbox"] = inside["interfaces"][2]["sandbox"].clone();
-    place.refused(&place.add_after(&both(), &inside), 110, &["prevResult"]);
+    place
+        .0
+        .refused(&place.add_after(&both(), &inside), 110, &["prevResult"]);
     Ok(())
 }
 
@@ -241,14 +209,17 @@ fn interfaces() -> Result<()> {
     let place = Place::create()?;
     let mut other = place.add(&both());
     other.set("CNI_IFNAME", "net1");
-    place.refused(&other, 110, &["net1", "no interface"]);
+    place.0.refused(&other, 110, &["net1", "no interface"]);
     let mut loopback = place.add(&both());
     loopback.set("CNI_IFNAME", "lo");
-    place.refused(&loopback, 110, &["lo", "cannot be used as a veth"]);
     place
+        .0
+        .refused(&loopback, 110, &["lo", "cannot be used as a veth"]);
+    place
+        .0
         .container
         .ip("link add net1 type veth peer name net2")?;
-    place.refused(&other, 110, &["net1", "not on the host"]);
+    place.0.refused(&other, 110, &["net1", "not on the host"]);
     Ok(())
 }
 
@@ -256,19 +227,21 @@ fn interfaces() -> Result<()> {
 #[test]
 fn names_and_places_that_are_taken() -> Result<()> {
     let place = Place::create()?;
-    let port = place.previous["interfaces"][1]["name"]
+    let port = place.0.previous["interfaces"][1]["name"]
         .as_str()
         .context("the host's end")?;
     for (discipline, place_of_it) in [("ingress", "ingress"), ("root handle 1: pfifo", "root")] {
         place
+            .0
             .node
             .tool("tc", &format!("qdisc add dev {port} {discipline}"))?;
-        place.refused(&place.add(&both()), 102, &[port]);
+        place.0.refused(&place.add(&both()), 102, &[port]);
         place
+            .0
             .node
             .tool("tc", &format!("qdisc delete dev {port} {place_of_it}"))?;
     }
-    place.node.run(&place.add(&both()))?.result();
+    place.0.node.run(&place.add(&both()))?.result();
     Ok(())
 }
 
@@ -285,7 +258,9 @@ fn an_add_that_is_denied_leaves_nothing() -> Result<()> {
     ] {
         let place = Place::create()?;
         place.may_shape_only(&allowed(disciplines))?;
-        place.refused(&place.add(&keys), 100, &["traffic", denied]);
+        place
+            .0
+            .refused(&place.add(&keys), 100, &["traffic", denied]);
     }
     Ok(())
 }

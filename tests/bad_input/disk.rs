@@ -12,7 +12,7 @@ use weir_kit::{Node, weir};
 use super::{config, refused};
 
 /// Runs `test` in a thread with a mount namespace of its own, in which a file system of so many
-/// bytes and inodes stands at `path`.
+/// bytes and inodes is at `path`.
 pub fn on_small_disk(
     path: PathBuf,
     size: &str,
@@ -44,8 +44,7 @@ pub fn on_small_disk(
 #[test]
 fn a_full_disk() -> Result<()> {
     for size in ["size=16k,mode=755", "nr_inodes=32,mode=755"] {
-        let node = Node::create()?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
         on_small_disk(node.root().join("var/lib"), size, || {
             let small = node.root().join("var/lib/cni/networks/bad");
             fs::create_dir_all(&small)?;

@@ -79,7 +79,7 @@ fn an_exhausted_range() -> Result<()> {
     told["ipam"]["failStatusWhenExhausted"] = json!(true);
     let status = weir(&node, "bridge", "STATUS", &second, &told);
     refused(&node, &second, &status, 50, &["no IP addresses available"]);
-    // A person is told in any case.
+    // `weir net status` reports it in any case.
     let networks = node.root().join("etc/cni/net.d");
     fs::create_dir_all(&networks)?;
     fs::write(networks.join("bad.conf"), small.to_string())?;
@@ -171,8 +171,7 @@ fn directories_that_cannot_be_trusted() -> Result<()> {
 
 #[test]
 fn damaged_leases() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let leases = node.leases("bad");
     fs::create_dir_all(&leases)?;
     // Each stands for an address that is taken, by whomever.

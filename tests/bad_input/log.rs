@@ -104,11 +104,8 @@ fn a_pipe_in_the_place_of_the_other_log() -> Result<()> {
     told["ipam"]["surprise"] = serde_json::json!(1);
     place.node.run(&place.add(&told))?.result();
     place.node.run(&place.del(&told))?.result();
-    assert!(
-        began.elapsed() < Duration::from_secs(20),
-        "{:?}",
-        began.elapsed()
-    );
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}");
     Ok(())
 }
 
@@ -190,7 +187,7 @@ fn a_full_disk() -> Result<()> {
     })
 }
 
-/// Fills the last page of the log, so that no byte of a record goes there; with what is no record, in a line of its own.
+/// Fills the last page of the log with a line that is not a record, so that no byte of a record goes there.
 fn fill(log: &Path) -> Result<()> {
     use std::io::Write as _;
     let mut file = fs::File::options().append(true).open(log)?;

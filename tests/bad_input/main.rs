@@ -13,22 +13,10 @@ mod tuning;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::{Call, Container, Node, State, weir};
+use weir_kit::{Call, Container, Node, State, assert_contains, guarded_bridge, weir};
 
 fn config() -> Value {
-    json!({
-        "cniVersion": "1.1.0",
-        "name": "bad",
-        "type": "bridge",
-        "bridge": "bad0",
-        "isGateway": true,
-        "ipMasq": true,
-        "macspoofchk": true,
-        "ipam": {
-            "type": "host-local",
-            "ranges": [[{ "subnet": "10.20.0.0/24" }], [{ "subnet": "fd00:20::/64" }]],
-        },
-    })
+    guarded_bridge("bad", &["10.20.0.0/24", "fd00:20::/64"])
 }
 
 /// The configuration with another `ipam`.
@@ -86,6 +74,53 @@ impl Place {
     }
 }
 
+/// A container that `bridge` has attached, for plugins that come after it.
+struct Attached {
+    node: Node,
+    container: Container,
+    /// The result of `bridge`.
+    previous: Value,
+    /// Reads what a refused call must leave as it is.
+    watched: fn(&Self) -> Result<Vec<String>>,
+}
+
+impl Attached {
+    fn to(
+        node: Node,
+        container: Container,
+        watched: fn(&Self) -> Result<Vec<String>>,
+    ) -> Result<Self> {
+        let config =
+            json!({"cniVersion": "1.1.0", "name": "bad", "type": "bridge", "bridge": "bad0"});
+        let add = weir(&node, "bridge", "ADD", &container, &config);
+        let previous = node.run(&add)?.result();
+        Ok(Self {
+            node,
+            container,
+            previous,
+            watched,
+        })
+    }
+
+    /// A call of a plugin with these keys, after a result.
+    fn call(&self, plugin: &str, command: &str, keys: &Value, previous: &Value) -> Call {
+        let mut config = keys.clone();
+        config["cniVersion"] = json!("1.1.0");
+        config["name"] = json!("bad");
+        config["type"] = json!(plugin);
+        config["prevResult"] = previous.clone();
+        weir(&self.node, plugin, command, &self.container, &config)
+    }
+
+    /// Runs a call that must fail with this code and say these words, and change nothing.
+    #[track_caller]
+    fn refused(&self, call: &Call, code: u64, words: &[&str]) {
+        let before = (self.watched)(self).expect("the state before");
+        refused(&self.node, &self.container, call, code, words);
+        assert_eq!((self.watched)(self).expect("the state after"), before);
+    }
+}
+
 #[track_caller]
 fn refused(node: &Node, container: &Container, call: &Call, code: u64, words: &[&str]) {
     let before = State::of(node).expect("the node's state");
@@ -94,10 +129,7 @@ fn refused(node: &Node, container: &Container, call: &Call, code: u64, words: &[
     let error = outcome.error();
     assert_eq!(error["code"], code, "{error:#}");
     assert!(error["cniVersion"].is_string(), "{error:#}");
-    let said = format!("{} {}", error["msg"], error["details"]);
-    for word in words {
-        assert!(said.contains(word), "`{word}` is not in {error:#}");
-    }
+    assert_contains(&outcome.said(), words);
     State::of(node)
         .expect("the node's state")
         .assert_same(&before);

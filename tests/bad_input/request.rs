@@ -91,7 +91,7 @@ fn unknown_keys_are_told_where_strictness_is_not_asked_for() -> Result<()> {
     let mut config = with("isGatewy", json!(true));
     config["ipam"]["rangeBegin"] = json!("10.20.0.9");
     place.node.run(&place.add(&config))?.result();
-    let log = fs::read_to_string(place.node.root().join("var/log/weir/weir.log"))?;
+    let log = place.node.log()?;
     let told = |plugin: &str, message: &str| {
         let mut lines = log.lines().map(serde_json::from_str::<serde_json::Value>);
         lines.any(|line| {
@@ -100,10 +100,7 @@ fn unknown_keys_are_told_where_strictness_is_not_asked_for() -> Result<()> {
         })
     };
     assert!(
-        told(
-            "bridge",
-            "isGatewy: unknown key; did you mean \"isGateway\"?"
-        ),
+        told("bridge", "isGatewy: unknown key; did you mean `isGateway`?"),
         "{log}"
     );
     assert!(log.contains("ipam.rangeBegin: unknown key"), "{log}");

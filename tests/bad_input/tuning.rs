@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::{Call, Container, Node, weir};
+use weir_kit::{Call, Node, weir};
 
-use super::strict;
+use super::{Attached, strict};
 
 /// Parameters that the tests try to change.
 const PARAMETERS: [&str; 4] = [
@@ -17,105 +17,79 @@ const PARAMETERS: [&str; 4] = [
     "ipv4/tcp_retries1",
 ];
 
-/// A container that `bridge` has attached.
-struct Place {
-    node: Node,
-    container: Container,
-    /// The result of `bridge`.
-    previous: Value,
+/// What `tuning` is tried on.
+struct Place(Attached);
+
+/// What `tuning` could change: the interface, parameters on both sides, and backups.
+fn state(place: &Attached) -> Result<Vec<String>> {
+    let mut state = vec![place.container.ip("-d -o link show eth0")?];
+    for path in PARAMETERS.map(|path| PathBuf::from("/proc/sys/net").join(path)) {
+        state.push(place.container.inside(|| Ok(fs::read_to_string(&path)?))?);
+        // The host has no such interface.
+        let on_host = place.node.inside(|| Ok(fs::read_to_string(&path).ok()))?;
+        state.push(on_host.unwrap_or_default());
+    }
+    for entry in fs::read_dir(backups(&place.node)).into_iter().flatten() {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
+            state.push(format!(
+                "{}: {}",
+                path.display(),
+                fs::read_to_string(&path)?
+            ));
+        }
+    }
+    Ok(state)
+}
+
+fn backups(node: &Node) -> PathBuf {
+    node.root().join("run/cni/tuning")
 }
 
 impl Place {
     fn create() -> Result<Self> {
-        let node = Node::create()?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
         // An address that comes by itself changes by itself, too.
         let path = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
         container.inside(|| Ok(fs::write(path, "1")?))?;
-        let config =
-            json!({"cniVersion": "1.1.0", "name": "bad", "type": "bridge", "bridge": "bad0"});
-        let add = weir(&node, "bridge", "ADD", &container, &config);
-        let previous = node.run(&add)?.result();
-        Ok(Self {
-            node,
-            container,
-            previous,
-        })
+        Attached::to(node, container, state).map(Self)
     }
 
     fn call(&self, command: &str, keys: &Value) -> Call {
-        let mut config = keys.clone();
-        config["cniVersion"] = json!("1.1.0");
-        config["name"] = json!("bad");
-        config["type"] = json!("tuning");
-        config["prevResult"] = self.previous.clone();
-        weir(&self.node, "tuning", command, &self.container, &config)
+        self.0.call("tuning", command, keys, &self.0.previous)
     }
 
     /// ADD with these keys must fail with this code and say these words, and change nothing.
     #[track_caller]
     fn refused(&self, keys: &Value, code: u64, words: &[&str]) {
-        self.refused_call(&self.call("ADD", keys), code, words);
+        self.0.refused(&self.call("ADD", keys), code, words);
     }
 
+    /// ADD with this variable must fail with this code and repeat the value, its key apart.
     #[track_caller]
-    fn refused_call(&self, call: &Call, code: u64, words: &[&str]) {
-        let before = self.state().expect("the state before");
-        crate::refused(&self.node, &self.container, call, code, words);
-        assert_eq!(self.state().expect("the state after"), before);
-    }
-
-    /// What `tuning` could change: the interface, parameters on both sides, and backups.
-    fn state(&self) -> Result<Vec<String>> {
-        let mut state = vec![self.container.ip("-d -o link show eth0")?];
-        for path in PARAMETERS.map(|path| PathBuf::from("/proc/sys/net").join(path)) {
-            state.push(self.container.inside(|| Ok(fs::read_to_string(&path)?))?);
-            // The host has no such interface.
-            let on_host = self.node.inside(|| Ok(fs::read_to_string(&path).ok()))?;
-            state.push(on_host.unwrap_or_default());
-        }
-        for entry in fs::read_dir(self.backups()).into_iter().flatten() {
-            let path = entry?.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "json")
-            {
-                state.push(format!(
-                    "{}: {}",
-                    path.display(),
-                    fs::read_to_string(&path)?
-                ));
-            }
-        }
-        Ok(state)
-    }
-
-    fn backups(&self) -> PathBuf {
-        self.node.root().join("run/cni/tuning")
+    fn refused_with(&self, variable: &str, value: &str, code: u64) {
+        let mut call = self.call("ADD", &json!({"mtu": 1400}));
+        let told = value.split('=').next().unwrap_or(value);
+        self.0.refused(call.set(variable, value), code, &[told]);
     }
 
     /// Puts a grant in the place of the shipped one: all of the container's interface and of its
     /// parameters may be read, and these may be written.
     fn may_write_only(&self, keys: &str) -> Result<()> {
-        let document = format!(
-            "apiVersion: weir.dev/v1alpha1
-kind: PluginGrant
-metadata: {{ name: tuning }}
-spec:
-  plugin: {{ name: tuning }}
-  networks: ['*']
-  capabilities:
-    link:
-      - {{ namespace: container, names: [\"{{ifname}}\"], verbs: [read, update] }}
-    sysctl:
-      - {{ namespace: container, verbs: [read] }}
-      - {{ namespace: container, keys: [{keys}], verbs: [write] }}
-    store:
-      - {{ directories: [/run/cni/tuning] }}
-      - {{ files: [/etc/cni/tuning/allowlist.conf] }}
-"
+        let capabilities = format!(
+            r#"{{
+    link: [ {{ namespace: container, names: ["{{ifname}}"], verbs: [read, update] }} ],
+    sysctl: [
+      {{ namespace: container, verbs: [read] }},
+      {{ namespace: container, keys: [{keys}], verbs: [write] }} ],
+    store: [
+      {{ directories: [/run/cni/tuning] }}, {{ files: [/etc/cni/tuning/allowlist.conf] }} ] }}"#
         );
-        self.node.put_grant("tuning.yaml", &document)
+        let node = &self.0.node;
+        node.put_grant_of_standard("tuning", &capabilities)
     }
 }
 
@@ -142,10 +116,10 @@ fn keys() -> Result<()> {
 
     let mut alone = json!({"mtu": 1400, "type": "tuning", "name": "bad"});
     alone["cniVersion"] = json!("1.1.0");
-    let first = weir(&place.node, "tuning", "ADD", &place.container, &alone);
-    place.refused_call(&first, 7, &["prevResult"]);
-    let check = weir(&place.node, "tuning", "CHECK", &place.container, &alone);
-    place.refused_call(&check, 7, &["prevResult"]);
+    let first = weir(&place.0.node, "tuning", "ADD", &place.0.container, &alone);
+    place.0.refused(&first, 7, &["prevResult"]);
+    let check = weir(&place.0.node, "tuning", "CHECK", &place.0.container, &alone);
+    place.0.refused(&check, 7, &["prevResult"]);
     Ok(())
 }
 
@@ -166,10 +140,9 @@ fn macs() -> Result<()> {
         place.refused(&of_args, 7, &["args.cni.mac: ", mac]);
         let mut call = place.call("ADD", &json!({"mtu": 1400}));
         call.set("CNI_ARGS", format!("MAC={mac}"));
-        place.refused_call(&call, 4, &["CNI_ARGS: MAC", mac]);
+        place.0.refused(&call, 4, &["CNI_ARGS: MAC", mac]);
     }
-    let mut call = place.call("ADD", &json!({"mtu": 1400}));
-    place.refused_call(call.set("CNI_ARGS", "COLOUR=red"), 4, &["COLOUR"]);
+    place.refused_with("CNI_ARGS", "COLOUR=red", 4);
     Ok(())
 }
 
@@ -188,11 +161,7 @@ fn parameters() -> Result<()> {
         "net/../kernel/hostname",
         "net.core..somaxconn",
     ] {
-        refused(
-            json!({key: "1"}),
-            7,
-            &["sysctl: ", key, "below \\\"net.\\\""],
-        );
+        refused(json!({key: "1"}), 7, &["sysctl: ", key, "below `net.`"]);
     }
     refused(
         json!({"net.ipv4.tcp_keepalive_time": "1", "net/ipv4/tcp_keepalive_time": "2"}),
@@ -255,7 +224,7 @@ fn what_the_grant_does_not_allow() -> Result<()> {
     }});
     place.refused(&both, 100, &["net.ipv4.tcp_retries1", "grant"]);
     let one = json!({"mtu": 1400, "sysctl": {"net.ipv4.tcp_keepalive_time": "500"}});
-    place.node.run(&place.call("ADD", &one))?.result();
+    place.0.node.run(&place.call("ADD", &one))?.result();
     Ok(())
 }
 
@@ -270,8 +239,7 @@ fn what_the_kernel_refuses() -> Result<()> {
     place.refused(&everything, 103, &["mtu 70000", "eth0"]);
     place.refused(&json!({"mtu": 10}), 103, &["mtu 10", "eth0"]);
 
-    let mut nowhere = place.call("ADD", &json!({"mtu": 1400}));
-    place.refused_call(nowhere.set("CNI_IFNAME", "eth1"), 101, &["eth1"]);
+    place.refused_with("CNI_IFNAME", "eth1", 101);
     Ok(())
 }
 
@@ -279,12 +247,12 @@ fn what_the_kernel_refuses() -> Result<()> {
 #[test]
 fn a_backup_survives_a_refused_add() -> Result<()> {
     let place = Place::create()?;
-    let before = place.container.ip("-d -o link show eth0")?;
+    let before = place.0.container.ip("-d -o link show eth0")?;
     let good = json!({"mtu": 1400});
-    place.node.run(&place.call("ADD", &good))?.result();
+    place.0.node.run(&place.call("ADD", &good))?.result();
     place.refused(&json!({"mtu": 70000, "promisc": true}), 103, &["mtu 70000"]);
-    place.node.run(&place.call("DEL", &good))?.result();
-    assert_eq!(place.container.ip("-d -o link show eth0")?, before);
+    place.0.node.run(&place.call("DEL", &good))?.result();
+    assert_eq!(place.0.container.ip("-d -o link show eth0")?, before);
     Ok(())
 }
 
@@ -293,17 +261,17 @@ fn directories_that_cannot_be_trusted() -> Result<()> {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let place = Place::create()?;
     let keys = json!({"mtu": 1400});
-    let elsewhere = place.node.root().join("elsewhere");
+    let elsewhere = place.0.node.root().join("elsewhere");
     fs::create_dir(&elsewhere)?;
-    fs::create_dir_all(place.node.root().join("run/cni"))?;
-    symlink(&elsewhere, place.backups())?;
+    fs::create_dir_all(place.0.node.root().join("run/cni"))?;
+    symlink(&elsewhere, backups(&place.0.node))?;
     place.refused(&keys, 103, &["symbolic link", "dataDir"]);
-    fs::remove_file(place.backups())?;
+    fs::remove_file(backups(&place.0.node))?;
 
-    fs::create_dir(place.backups())?;
-    fs::set_permissions(place.backups(), PermissionsExt::from_mode(0o777))?;
+    fs::create_dir(backups(&place.0.node))?;
+    fs::set_permissions(backups(&place.0.node), PermissionsExt::from_mode(0o777))?;
     place.refused(&keys, 103, &["mode 0777", "dataDir"]);
     // ADD has changed nothing then, so that DEL has nothing to do.
-    place.node.run(&place.call("DEL", &keys))?.result();
+    place.0.node.run(&place.call("DEL", &keys))?.result();
     Ok(())
 }

@@ -1,38 +1,32 @@
 //! `weir net`, and what callers may say of the namespace: what is remembered of an attachment, and whose namespace it may be.
 
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{Container, Grant, Node, weir};
+use weir_kit::{Container, Grant, Node, assert_contains, weir};
 
 /// A network of a plugin that says which `CNI_ARGS` it gets.
 struct Place {
     node: Node,
     container: Container,
+    /// The network's.
+    file: PathBuf,
 }
 
 impl Place {
     fn create() -> Result<Self> {
-        let node = Node::create()?;
+        let (node, container) = Node::with_container()?;
         node.install_with(&Grant::nothing("puppet"))?;
-        let place = Self {
-            container: node.container()?,
-            node,
-        };
-        fs::create_dir_all(place.node.root().join("etc/cni/net.d"))?;
-        fs::write(place.file(), place.network().to_string())?;
-        Ok(place)
-    }
-
-    fn file(&self) -> std::path::PathBuf {
-        self.node.root().join("etc/cni/net.d/10-told.conflist")
-    }
-
-    fn network(&self) -> Value {
-        json!({ "cniVersion": "1.1.0", "name": "told", "plugins": [
+        let network = json!({ "cniVersion": "1.1.0", "name": "told", "plugins": [
             { "type": "puppet", "orders": [{ "do": "asked.parameters" }] },
-        ] })
+        ] });
+        Ok(Self {
+            file: node.put_network("10-told.conflist", &network)?,
+            node,
+            container,
+        })
     }
 
     fn net(&self, command: &str, words: &[&str]) -> Result<()> {
@@ -44,7 +38,7 @@ impl Place {
 
     /// The arguments that the plugin was called with, call by call.
     fn told(&self) -> Result<Vec<String>> {
-        let log = fs::read_to_string(self.node.root().join("var/log/weir/weir.log"))?;
+        let log = self.node.log()?;
         let mut told = Vec::new();
         for line in log.lines() {
             let line: Value = serde_json::from_str(line)?;
@@ -72,7 +66,7 @@ fn check_and_del_by_hand_have_the_arguments_of_add() -> Result<()> {
     assert_eq!(told.len(), 3, "{told:?}");
     for (told, command) in told.iter().zip(["ADD", "CHECK", "DEL"]) {
         assert!(told.starts_with(command), "{told}");
-        assert!(told.contains("K") && told.contains("V"), "{told}");
+        assert_contains(told, &["K", "V"]);
     }
     // Others count where they are given.
     place.net("add", &["--args", "IgnoreUnknown=1;K=V"])?;
@@ -88,8 +82,8 @@ fn del_by_hand_needs_no_file_of_the_network() -> Result<()> {
         let place = Place::create()?;
         place.net("add", &[])?;
         match broken {
-            None => fs::remove_file(place.file())?,
-            Some(text) => fs::write(place.file(), text)?,
+            None => fs::remove_file(&place.file)?,
+            Some(text) => fs::write(&place.file, text)?,
         }
         place.net("del", &[])?;
         let last = place.told()?.pop().context("told")?;
@@ -103,8 +97,7 @@ fn del_by_hand_needs_no_file_of_the_network() -> Result<()> {
 /// As libcni's plugins have it: `1` and `true`, in capitals or not.
 #[test]
 fn the_callers_own_namespace_needs_its_permission() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let config = json!({ "cniVersion": "1.1.0", "name": "own", "type": "loopback" });
     for command in ["ADD", "DEL"] {
         let mut call = weir(&node, "loopback", command, &container, &config);

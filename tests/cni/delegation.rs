@@ -1,6 +1,6 @@
 //! Section 4: plugin delegation.
 
-use weir_kit::component;
+use weir_kit::{component_file, failure};
 
 use super::*;
 
@@ -21,8 +21,7 @@ fn delegating() -> Result<Network> {
         ..Grant::nothing(PLUGIN)
     };
     node.put_grant("puppet.yaml", &grant.document(&node.digest(PLUGIN)?))?;
-    let file = component(PLUGIN);
-    let file = file.to_str().context("text")?;
+    let file = &component_file(PLUGIN);
     node.weir(&["plugin", "add", file, "--name", SECOND])?;
     let grant = Grant::nothing(SECOND);
     node.put_grant("second.yaml", &grant.document(&node.digest(SECOND)?))?;

@@ -3,7 +3,7 @@
 //! `docs/conformance.md`.
 //!
 //! Most networks here are lists of one plugin that says in weir's log what it was asked, and leaves a mark in
-//! the result that it hands on.
+//! the result that it passes on.
 
 mod by_hand;
 mod delegation;
@@ -11,9 +11,9 @@ mod execution;
 
 use std::fs;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{Container, Grant, Node};
+use weir_kit::{Container, Grant, Node, failure};
 
 /// The plugin that says what it was asked.
 const PLUGIN: &str = "puppet";
@@ -57,6 +57,29 @@ impl Network {
     /// With these plugins.
     fn of(plugins: &[Value]) -> Result<Self> {
         Self::with(json!({ "plugins": plugins }))
+    }
+
+    /// Of the plugins `a`, `b` and `c`, after its ADD.
+    fn attached() -> Result<Self> {
+        let network = Self::of(&["a", "b", "c"].map(plugin))?;
+        network.add()?;
+        Ok(network)
+    }
+
+    /// Runs a command, and returns which plugins it ran, in their order.
+    fn then(&self, command: &str) -> Result<Vec<String>> {
+        self.run(command)?;
+        Ok(self.run_on(&command.to_uppercase()))
+    }
+
+    /// Of three plugins, after its ADD and a command that must fail with the error of the second one.
+    fn broken(command: &str) -> Result<Self> {
+        let second = failing("b", &command.to_uppercase());
+        let network = Self::of(&[plugin("a"), second, plugin("c")])?;
+        network.add()?;
+        let error = failure(network.run(command))?;
+        assert!(error.contains("b is broken"), "{error}");
+        Ok(network)
     }
 
     /// With these keys of the list.
@@ -117,7 +140,7 @@ impl Network {
 
     /// All that plugins said so far, in order.
     fn said(&self) -> Vec<Said> {
-        let log = fs::read_to_string(self.node.root().join("var/log/weir/weir.log"));
+        let log = self.node.log();
         let log = log.unwrap_or_default();
         let lines = log.lines();
         let lines = lines.map(|line| serde_json::from_str(line).expect("JSON Lines"));
@@ -156,14 +179,6 @@ fn said(line: &Value) -> Option<Said> {
         order: text(&line["message"])?,
         said: text(&line["fields"]["said"])?,
     })
-}
-
-/// What a command that must fail says.
-fn failure<T: std::fmt::Debug>(outcome: Result<T>) -> Result<String> {
-    match outcome {
-        Ok(value) => bail!("this should have failed: {value:?}"),
-        Err(error) => Ok(format!("{error:#}")),
-    }
 }
 
 /// A plugin configuration with addresses of the node.

@@ -7,7 +7,7 @@ mod tests_found;
 
 use std::fs;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clauses::Clause;
 use tests_found::Test;
 use weir_kit::house;
@@ -16,6 +16,11 @@ use weir_kit::house;
 fn read() -> Result<(Vec<Clause>, Vec<Test>)> {
     let clauses = fs::read_to_string(house().join("tests/conformance/clauses.txt"))?;
     Ok((clauses::parse(&clauses)?, tests_found::of_the_house()?))
+}
+
+fn none(title: &str, found: &[String]) -> Result<()> {
+    ensure!(found.is_empty(), "{title}:\n{}", found.join("\n"));
+    Ok(())
 }
 
 #[test]
@@ -27,12 +32,7 @@ fn tests_cite_clauses_that_exist() -> Result<()> {
         .filter(is_unknown)
         .map(|test| format!("{}: {} cites {}", test.file, test.function, test.clause))
         .collect();
-    assert!(
-        unknown.is_empty(),
-        "no such clause:\n{}",
-        unknown.join("\n")
-    );
-    Ok(())
+    none("no such clause", &unknown)
 }
 
 #[test]
@@ -44,12 +44,7 @@ fn clauses_that_ask_for_something_have_a_test() -> Result<()> {
         .filter(|clause| clause.asks_nothing.is_none() && !is_tested(clause))
         .map(|clause| format!("{} {}", clause.name, clause.title))
         .collect();
-    assert!(
-        untested.is_empty(),
-        "no test is named after:\n{}",
-        untested.join("\n")
-    );
-    Ok(())
+    none("no test is named after", &untested)
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub struct Test {
 /// The sections of the CNI specification whose clauses are looked at.
 const CNI_SECTIONS: [&str; 2] = ["3", "4"];
 
-/// All tests in the Rust files, by file and in the order in which they stand there.
+/// All tests in the Rust files, by file and in the order in which they are there.
 pub fn of_the_house() -> Result<Vec<Test>> {
     let mut tests = Vec::new();
     collect(&house(), "", &mut tests)?;

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use weir_kit::binary;
 use weir_kit::containerd::{BUSYBOX_IMAGE, Containerd};
+use weir_kit::{assert_contains, binary};
 
 const PLUGINS: [&str; 3] = ["bridge", "host-local", "loopback"];
 const LEASES: &str = "/var/lib/cni/networks/pods";
@@ -176,17 +176,15 @@ mod needs_root {
         let script = "ip -o address show dev eth0; ip route; ip -o link show dev lo; \
                       ping -c 1 -W 10 10.77.0.1";
         let output = run(&containerd, "one", script);
-        for expected in [
-            "inet 10.77.0.2/24 brd 10.77.0.255",
-            "default via 10.77.0.1 dev eth0",
-            "lo: <LOOPBACK,UP,LOWER_UP>",
-            "1 packets received",
-        ] {
-            assert!(
-                output.contains(expected),
-                "`{expected}` is missing in\n{output}"
-            );
-        }
+        assert_contains(
+            &output,
+            &[
+                "inet 10.77.0.2/24 brd 10.77.0.255",
+                "default via 10.77.0.1 dev eth0",
+                "lo: <LOOPBACK,UP,LOWER_UP>",
+                "1 packets received",
+            ],
+        );
         assert_eq!(leases(&containerd), []);
         expect_attached(&containerd, 0);
 

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use weir_kit::assert_contains;
 use weir_kit::firewalld::{Bus, Firewalld};
 
 use crate::probe::{Place, Probe, Protocol, Server};
@@ -48,7 +49,7 @@ fn reaches_outside(side: &Side) -> Result<bool> {
     Ok(ipv4.is_some())
 }
 
-/// A node of weir's with a firewalld, and what is outside of it.
+/// A node of weir's with a firewalld, and what is outside it.
 fn side() -> Result<Side> {
     let side = Side::create(Whose::Weir, 2)?;
     side.connect_outside()?;
@@ -59,6 +60,15 @@ fn expect_sources(firewalld: &Firewalld, zone: &str, expected: &[&str]) -> Resul
     let mut found = firewalld.sources(zone)?;
     found.sort_unstable();
     ensure!(found == expected, "zone {zone}: {found:?}");
+    Ok(())
+}
+
+/// CHECK succeeds, and DEL.
+fn is_detached(side: &Side, attached: &Value) -> Result<()> {
+    for command in ["CHECK", "DEL"] {
+        let called = side.call(command, POD, attached, None)?;
+        ensure!(called.succeeded(), "{command}: {called:?}");
+    }
     Ok(())
 }
 
@@ -125,11 +135,7 @@ fn with_nftables_alone_firewalld_is_told_nothing() -> Result<()> {
     let attached = attach(&side, &list(Some(json!({"backend": "nftables"}))))?;
     expect_sources(&firewalld, "trusted", &[])?;
     ensure!(!reaches_outside(&side)?, "firewalld drops nothing");
-    for command in ["CHECK", "DEL"] {
-        let called = side.call(command, POD, &attached, None)?;
-        ensure!(called.succeeded(), "{command}: {called:?}");
-    }
-    Ok(())
+    is_detached(&side, &attached)
 }
 
 /// A bus on which nobody is firewalld is as no bus, and nobody is started by asking.
@@ -140,10 +146,7 @@ fn without_firewalld_the_backend_is_nftables() -> Result<()> {
         let _bus = has_bus.then(|| Bus::start(&side.node)).transpose()?;
         let attached = attach(&side, &list(Some(json!({}))))?;
         ensure!(reaches_outside(&side)?, "with a bus: {has_bus}");
-        for command in ["CHECK", "DEL"] {
-            let called = side.call(command, POD, &attached, None)?;
-            ensure!(called.succeeded(), "{command}: {called:?}");
-        }
+        is_detached(&side, &attached)?;
     }
     Ok(())
 }
@@ -156,14 +159,15 @@ fn a_firewalld_that_is_asked_for_must_run() -> Result<()> {
     let error = side.call("ADD", POD, &list, None)?.error();
     ensure!(error["code"] == 104, "{error}");
     let text = error.to_string();
-    for expected in [
-        "firewall",
-        "backend",
-        "firewalld does not run",
-        "start firewalld",
-    ] {
-        ensure!(text.contains(expected), "{expected}: {text}");
-    }
+    assert_contains(
+        &text,
+        &[
+            "firewall",
+            "backend",
+            "firewalld does not run",
+            "start firewalld",
+        ],
+    );
     let rules = side.node.tool("nft", "list ruleset")?;
     ensure!(!rules.contains("differential-"), "{rules}");
     let mut alone = list["plugins"][1].clone();
@@ -174,7 +178,7 @@ fn a_firewalld_that_is_asked_for_must_run() -> Result<()> {
     Ok(())
 }
 
-/// A host's reload is seen by CHECK, and mended by the next ADD.
+/// A host's reload is seen by CHECK, and repaired by the next ADD.
 #[test]
 fn check_sees_a_reload() -> Result<()> {
     let side = side()?;
@@ -183,10 +187,7 @@ fn check_sees_a_reload() -> Result<()> {
     firewalld.reload()?;
     let checked = side.call("CHECK", POD, &attached, None)?;
     ensure!(checked.code() == 106, "{checked:?}");
-    ensure!(
-        checked.stdout.contains("10.1.0.2") && checked.stdout.contains("trusted"),
-        "{checked:?}"
-    );
+    assert_contains(&checked.stdout, &["10.1.0.2", "trusted"]);
     let mut firewall = attached["plugins"][1].clone();
     for key in ["cniVersion", "name", "prevResult"] {
         firewall[key] = attached[key].clone();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::probe::{Place, Probe, Protocol, Server};
 use crate::side::{Side, Whose, with_previous};
 
-/// Whose CHECK tells of a damage, and whose ADD mends it.
+/// Whose CHECK tells of a damage, and whose ADD repairs it.
 const FIRST: usize = 0;
 const NEXT: usize = 1;
 
@@ -104,7 +104,7 @@ fn rules(side: &Side) -> Result<Vec<String>> {
     Ok(rules.map(deletion).collect())
 }
 
-/// Damages the node, and expects the next ADD to mend it. CHECK of the attachment before tells of it.
+/// Damages the node, and expects the next ADD to repair it. CHECK of the attachment before tells of it.
 fn damage_and_mend(side: &Side, config: &Value, first: &Value, damage: &str) -> Result<()> {
     let before = standing(side)?;
     for line in damage.split("; ") {
@@ -141,34 +141,28 @@ fn a_flushed_ruleset_comes_back() -> Result<()> {
     mends(&routed(), &["flush ruleset"])
 }
 
+/// A verb of nft that damages a table is repaired, whichever table it is.
+fn mends_each_table(verb: &str) -> Result<()> {
+    let damages = [
+        "inet weir_bridge",
+        "bridge weir_bridge",
+        "inet weir_portmap",
+        "inet weir_firewall",
+        "bridge weir_firewall",
+    ]
+    .map(|table| format!("{verb} table {table}"));
+    mends(&bridged(), &damages.each_ref().map(String::as_str))?;
+    mends(&routed(), &[&format!("{verb} table inet weir_ptp")])
+}
+
 #[test]
 fn a_flushed_table_comes_back() -> Result<()> {
-    mends(
-        &bridged(),
-        &[
-            "flush table inet weir_bridge",
-            "flush table bridge weir_bridge",
-            "flush table inet weir_portmap",
-            "flush table inet weir_firewall",
-            "flush table bridge weir_firewall",
-        ],
-    )?;
-    mends(&routed(), &["flush table inet weir_ptp"])
+    mends_each_table("flush")
 }
 
 #[test]
 fn a_deleted_table_comes_back() -> Result<()> {
-    mends(
-        &bridged(),
-        &[
-            "delete table inet weir_bridge",
-            "delete table bridge weir_bridge",
-            "delete table inet weir_portmap",
-            "delete table inet weir_firewall",
-            "delete table bridge weir_firewall",
-        ],
-    )?;
-    mends(&routed(), &["delete table inet weir_ptp"])
+    mends_each_table("delete")
 }
 
 #[test]
@@ -220,28 +214,28 @@ fn check_names_what_is_missing() -> Result<()> {
     for (damage, told) in [
         (
             "flush chain inet weir_bridge postrouting",
-            r#"masquerading: chain "postrouting" lacks "local4", "224.0.0.0/4", "pods4""#,
+            "masquerading: chain `postrouting` lacks `local4`, `224.0.0.0/4`, `pods4`",
         ),
         (
             "delete table bridge weir_bridge",
-            r#"the check of source MACs: chain "prerouting" is missing"#,
+            "the check of source MACs: chain `prerouting` is missing",
         ),
         (
             "flush chain inet weir_portmap output",
-            r#"the mapped ports: chain "output" lacks "at4", "ports4""#,
+            "the mapped ports: chain `output` lacks `at4`, `ports4`",
         ),
         (
             "flush chain inet weir_firewall admins",
-            r#"the filter: chain "admins" lacks "CNI-ADMIN""#,
+            "the filter: chain `admins` lacks `CNI-ADMIN`",
         ),
         // Whose elements they were, the CHECK of each attachment alone can tell.
         (
             "flush set inet weir_bridge pods4",
-            r#" is missing in set "pods4""#,
+            " is missing in set `pods4`",
         ),
         (
             "flush map inet weir_portmap ports4",
-            r#" is missing in set "ports4""#,
+            " is missing in set `ports4`",
         ),
     ] {
         let first = attach(&side, FIRST, &bridged())?;

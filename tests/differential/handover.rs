@@ -14,7 +14,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use weir_kit::firewalld::Firewalld;
 use weir_kit::plugin::REFERENCE;
-use weir_kit::{binary, trace, weir};
+use weir_kit::{assert_contains, assert_lacks, binary, trace, weir};
 
 use crate::probe::Server;
 use crate::side::{Side, Whose, execution, with_previous};
@@ -49,6 +49,13 @@ struct Switch {
 }
 
 impl Switch {
+    /// One with a container that weir has attached, with a port.
+    fn attached() -> Result<Self> {
+        let switch = Self::create(Variant::Nftables)?;
+        switch.attach(GOES, &bridged(PORT))?;
+        Ok(switch)
+    }
+
     fn create(variant: Variant) -> Result<Self> {
         let mut side = Side::create(Weir, 4)?;
         variant.choose(&mut side)?;
@@ -171,6 +178,13 @@ impl Switch {
         Ok(state)
     }
 
+    /// No table of weir's is on the node any more.
+    fn has_no_table(&self) -> Result<()> {
+        let own = self.own_tables()?;
+        ensure!(own.is_empty(), "{own:?}");
+        Ok(())
+    }
+
     /// The lines of weir's tables.
     fn own_tables(&self) -> Result<Vec<String>> {
         let listed = self.side.node.tool("nft", "--stateless list ruleset")?;
@@ -189,6 +203,13 @@ impl Switch {
 
     fn rules(&self) -> Result<Vec<String>> {
         self.variant.rules(&self.side)
+    }
+
+    /// Fails unless the rules are these.
+    fn has_rules(&self, before: &[String]) -> Result<()> {
+        let now = self.rules()?;
+        ensure!(now == before, "before:\n{before:#?}\nafter:\n{now:#?}");
+        Ok(())
     }
 }
 
@@ -233,10 +254,7 @@ fn go_back(variant: Variant, config: fn(u16) -> Value) -> Result<()> {
         Ok((said?, asked))
     })?;
     ensure!(asked > 3, "{asked} connections");
-    ensure!(
-        said.contains("handed net differential-2 eth0 over"),
-        "{said}"
-    );
+    assert_contains(&said, &["handed net differential-2 eth0 over"]);
     ensure!(
         switch.own_tables()?.is_empty(),
         "{:?}",
@@ -269,6 +287,13 @@ fn go_back(variant: Variant, config: fn(u16) -> Value) -> Result<()> {
         "the port leads to a container that did not ask for it"
     );
     Ok(())
+}
+
+/// With a configuration of Multus a node has definitions.
+fn put_multus(switch: &Switch) -> Result<()> {
+    let multus = json!({"cniVersion": "1.0.0", "name": "multus", "type": "multus"});
+    let node = &switch.side.node;
+    node.put_network("00-multus.conf", &multus).map(drop)
 }
 
 #[test]
@@ -315,11 +340,9 @@ fn a_kill_can_be_repeated() -> Result<()> {
         ensure!(switch.own_tables()?.is_empty(), "point {point}");
         let deleted = side.call_as(Reference, "DEL", GOES, &known)?;
         ensure!(deleted.succeeded(), "point {point}: {deleted:?}");
-        ensure!(
-            switch.rules()? == before,
-            "point {point}: {:#?}",
-            switch.rules()?
-        );
+        switch
+            .has_rules(&before)
+            .with_context(|| format!("point {point}"))?;
     }
     Ok(())
 }
@@ -419,12 +442,7 @@ fn weir_deletes_what_it_has_handed_over() -> Result<()> {
     ensure!(installed.status.success(), "weir install: {installed:?}");
     let deleted = switch.side.call_as(Weir, "DEL", GOES, &known)?;
     ensure!(deleted.succeeded(), "DEL: {deleted:?}");
-    ensure!(
-        switch.rules()? == before,
-        "before:\n{before:#?}\nafter:\n{:#?}",
-        switch.rules()?
-    );
-    Ok(())
+    switch.has_rules(&before)
 }
 
 /// Where firewalld runs, the addresses are in its zone all the time, and the reference takes them out.
@@ -479,8 +497,7 @@ fn tables_without_an_attachment_go() -> Result<()> {
     ensure!(!switch.own_tables()?.is_empty());
     let said = switch.uninstall("")?;
     ensure!(said.contains("removed table inet weir_portmap"), "{said}");
-    ensure!(switch.own_tables()?.is_empty());
-    Ok(())
+    switch.has_no_table()
 }
 
 /// One of two cannot be handed over: what was made for the other is taken back.
@@ -493,32 +510,26 @@ fn one_that_fails_leaves_all_as_it_was() -> Result<()> {
     config["cniVersion"] = json!("1.1.0");
     switch.attach(GOES, &config)?;
     let said = switch.refusal()?;
-    ensure!(
-        said.contains("`net differential-2 eth0`, of ") && said.contains("1.1.0"),
-        "{said}"
-    );
+    assert_contains(&said, &["`net differential-2 eth0`, of ", "1.1.0"]);
     let _server = Server::start(&switch.side.containers[GOES], CONTAINER_PORT)?;
     reached(&switch.side, PORT)?.context("not reached any more")?;
 
     // What can be handed over is, and the rest goes on.
     let said = switch.uninstall("--force")?;
-    ensure!(
-        said.contains("handed net differential-1 eth0 over") && said.contains("left table inet"),
-        "{said}"
+    assert_contains(
+        &said,
+        &["handed net differential-1 eth0 over", "left table inet"],
     );
     reached(&switch.side, PORT)?.context("not reached any more after --force")?;
     let own = switch.own_tables()?.join("\n");
-    ensure!(
-        own.contains("differential-2") && !own.contains("differential-1"),
-        "{own}"
-    );
+    assert_contains(&own, &["differential-2"]);
+    assert_lacks(&own, &["differential-1"]);
     Ok(())
 }
 
 #[test]
 fn nothing_is_handed_over_to_nobody() -> Result<()> {
-    let switch = Switch::create(Variant::Nftables)?;
-    switch.attach(GOES, &bridged(PORT))?;
+    let switch = Switch::attached()?;
     fs::remove_file(switch.replaced("portmap"))?;
     let said = switch.refusal()?;
     ensure!(said.contains("no other `portmap` comes back"), "{said}");
@@ -533,8 +544,7 @@ fn an_administrators_rules_do_not_go_unasked() -> Result<()> {
         "add rule inet weir_firewall forward ip daddr 169.254.169.254 drop",
         "chain inet weir_firewall forward { policy drop ; }",
     ] {
-        let switch = Switch::create(Variant::Nftables)?;
-        switch.attach(GOES, &bridged(PORT))?;
+        let switch = Switch::attached()?;
         switch.side.node.tool("nft", line)?;
         let said = switch.refusal()?;
         ensure!(said.contains("the administrator's rules"), "{line}: {said}");
@@ -565,21 +575,14 @@ fn the_check_of_source_macs_is_not_dropped() -> Result<()> {
 /// Hostile: whoever can write the cache would say what is run as root, and for whom.
 #[test]
 fn a_cache_that_others_can_write_is_not_used() -> Result<()> {
-    let switch = Switch::create(Variant::Nftables)?;
-    switch.attach(GOES, &bridged(PORT))?;
+    let switch = Switch::attached()?;
     fs::set_permissions(switch.cached(GOES), Permissions::from_mode(0o666))?;
     let said = switch.refusal()?;
-    ensure!(
-        said.contains("is not trusted") && said.contains("mode 0666"),
-        "{said}"
-    );
+    assert_contains(&said, &["is not trusted", "mode 0666"]);
     fs::set_permissions(switch.cached(GOES), Permissions::from_mode(0o600))?;
     fs::set_permissions(switch.results(), Permissions::from_mode(0o777))?;
     let said = switch.refusal()?;
-    ensure!(
-        said.contains("is not trusted") && said.contains("mode 0777"),
-        "{said}"
-    );
+    assert_contains(&said, &["is not trusted", "mode 0777"]);
     Ok(())
 }
 
@@ -588,10 +591,7 @@ fn a_cache_that_others_can_write_is_not_used() -> Result<()> {
 #[test]
 fn a_definitions_attachment_is_not_handed_over() -> Result<()> {
     let switch = Switch::create(Variant::Nftables)?;
-    let conf_dir = switch.side.node.root().join("etc/cni/net.d");
-    fs::create_dir_all(&conf_dir)?;
-    let multus = json!({"cniVersion": "1.0.0", "name": "multus", "type": "multus"});
-    fs::write(conf_dir.join("00-multus.conf"), multus.to_string())?;
+    put_multus(&switch)?;
     // A tenant's bridge does not turn forwarding on.
     switch
         .side
@@ -605,9 +605,9 @@ fn a_definitions_attachment_is_not_handed_over() -> Result<()> {
     }]);
     switch.attach(GOES, &config)?;
     let said = switch.refusal()?;
-    ensure!(
-        said.contains("`-/net differential-2 eth0`") && said.contains("a definition's network"),
-        "{said}"
+    assert_contains(
+        &said,
+        &["`-/net differential-2 eth0`", "a definition's network"],
     );
     Ok(())
 }
@@ -615,19 +615,15 @@ fn a_definitions_attachment_is_not_handed_over() -> Result<()> {
 /// Hostile: the same before definitions had marks of their own.
 #[test]
 fn a_configuration_that_root_did_not_write_is_not_run() -> Result<()> {
-    let switch = Switch::create(Variant::Nftables)?;
-    switch.attach(GOES, &bridged(PORT))?;
-    let conf_dir = switch.side.node.root().join("etc/cni/net.d");
-    fs::create_dir_all(&conf_dir)?;
-    let multus = json!({"cniVersion": "1.0.0", "name": "multus", "type": "multus"});
-    fs::write(conf_dir.join("00-multus.conf"), multus.to_string())?;
+    let switch = Switch::attached()?;
+    put_multus(&switch)?;
     let said = switch.refusal()?;
     ensure!(said.contains("it may be a tenant's"), "{said}");
     // The same text in a file of the node's.
-    fs::write(conf_dir.join("10-net.conflist"), bridged(PORT).to_string())?;
+    let node = &switch.side.node;
+    node.put_network("10-net.conflist", &bridged(PORT))?;
     switch.uninstall("")?;
-    ensure!(switch.own_tables()?.is_empty());
-    Ok(())
+    switch.has_no_table()
 }
 
 /// Hostile: a plugin that comes back and is weir, or that others can exchange.

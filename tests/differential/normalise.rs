@@ -386,7 +386,7 @@ pub fn intended_check_of_route_without_next_hop(reference: &Outcome) -> bool {
     text.contains("Expected Route") && text.contains("GW:\\u003cnil\\u003e")
 }
 
-/// weir's bridge hands on the DNS settings of the IPAM plugin where it has none of its own, as the
+/// weir's bridge passes on the DNS settings of the IPAM plugin where it has none of its own, as the
 /// reference does since 1.2.0; before, it forgot them. What they are is compared for host-local.
 fn intended_dns_of_ipam(result: &mut Value, config: &Value) {
     let is_of_ipam = config["type"] == "bridge" && config.get("dns").is_none();

@@ -1,4 +1,4 @@
-//! What stands on a node: its kernel's state in the host and in every container, and its leases.
+//! What is on a node: its kernel's state in the host and in every container, and its leases.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -32,7 +32,7 @@ pub struct Snapshot {
     pub files: BTreeMap<String, Value>,
 }
 
-/// What is asked of `ip`, in the order of [`Space`]'s lists.
+/// The commands for `ip`, in the order of [`Space`]'s lists.
 const QUESTIONS: &str = "address show\nroute show table all\nrule show\nneighbour show\n";
 
 /// The parameters of a whole namespace that plugins change.

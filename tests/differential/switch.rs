@@ -65,7 +65,7 @@ fn hand_over(from: Whose, to: Whose, config: &Value, with_prev: bool) -> Result<
     Ok(())
 }
 
-/// What stands on a node, without rules: each side's stay in its own tables.
+/// What is on a node, without rules: each side's stay in its own tables.
 fn left(node: &Node) -> Result<State> {
     Ok(State {
         nftables: Vec::new(),

@@ -146,6 +146,13 @@ impl Attached {
         Ok(normalise::snapshot(&snapshot, &asked.to_string()))
     }
 
+    /// Runs DEL with these keys, which must give the interface these attributes back.
+    fn gets_back(&self, keys: &Value, before: &Value) -> Result<()> {
+        must_succeed(&self.tune("DEL", keys)?)?;
+        assert_eq!(self.attributes()?, *before);
+        Ok(())
+    }
+
     /// The attributes of the container's interface that `tuning` changes, as `ip` tells them.
     fn attributes(&self) -> Result<Value> {
         let links = self.container().ip_json("link show eth0")?;
@@ -339,8 +346,7 @@ fn the_queue_length_is_set_checked_and_restored() -> Result<()> {
         must_succeed(&attached.tune("CHECK", &keys)?)?;
         ip(attached.container(), "link set eth0 txqueuelen 6")?;
         assert_eq!(attached.tune("CHECK", &keys)?.code(), 106);
-        must_succeed(&attached.tune("DEL", &keys)?)?;
-        assert_eq!(attached.attributes()?, before);
+        attached.gets_back(&keys, &before)?;
     }
     Ok(())
 }
@@ -476,9 +482,7 @@ fn two_of_them_in_one_list() -> Result<()> {
     must_succeed(&attached.tune("ADD", &second)?)?;
     assert_eq!(attached.attributes()?["mtu"], 1300);
     must_succeed(&attached.tune("DEL", &second)?)?;
-    must_succeed(&attached.tune("DEL", &first)?)?;
-    assert_eq!(attached.attributes()?, before);
-    Ok(())
+    attached.gets_back(&first, &before)
 }
 
 #[test]
@@ -497,13 +501,12 @@ fn a_garbled_backup_is_removed() -> Result<()> {
         must_succeed(&attached.tune("DEL", &keys)?)?;
         assert!(!attached.backup().exists(), "{garbled:?}");
     }
-    let log = attached.side.node.root().join("var/log/weir/weir.log");
-    let log = fs::read_to_string(log)?;
+    let log = attached.side.node.log()?;
     assert_eq!(log.matches("a backup is garbled").count(), 5, "{log}");
     Ok(())
 }
 
-/// One that cannot be restored any more is told in the log and keeps nothing else from its end.
+/// The log reports a value that can no longer be restored, and DEL does everything else.
 #[test]
 fn what_cannot_be_restored_does_not_stop_del() -> Result<()> {
     let attached = alone()?;
@@ -518,13 +521,8 @@ fn what_cannot_be_restored_does_not_stop_del() -> Result<()> {
     assert_eq!(now["promiscuity"], 0);
     assert_eq!(now["mtu"], 1400);
     assert!(!attached.backup().exists());
-    let log = attached.side.node.root().join("var/log/weir/weir.log");
-    let log = fs::read_to_string(log)?;
-    assert_eq!(
-        log.matches("could not give an interface").count(),
-        2,
-        "{log}"
-    );
+    let log = attached.side.node.log()?;
+    assert_eq!(log.matches("cannot give an interface").count(), 2, "{log}");
     Ok(())
 }
 
@@ -555,7 +553,7 @@ fn del_without_what_was_tuned() -> Result<()> {
     Ok(())
 }
 
-/// A backup does not say of which network it is, so that nobody but its DEL may remove it.
+/// A backup does not say of which network it is, so that only its DEL may remove it.
 #[test]
 fn gc_leaves_the_backups() -> Result<()> {
     let attached = alone()?;

@@ -29,7 +29,7 @@ fn tests() -> Result<BTreeSet<String>> {
     Ok(tests)
 }
 
-/// The tests that the table names: what stands in back quotes in its last column.
+/// The tests that the table names: what is in back quotes in its last column.
 fn documented() -> Result<BTreeSet<String>> {
     let text = fs::read_to_string(house().join("docs/attacks.md"))?;
     let rows = text.lines().filter(|line| line.starts_with('|'));

@@ -16,12 +16,22 @@ fn limited(limits: &str) -> Result<Place> {
     })
 }
 
+fn granted(capabilities: &str) -> Result<Place> {
+    Place::create(&Grant {
+        capabilities,
+        ..Grant::nothing(PLUGIN)
+    })
+}
+
 /// Property: a plugin has its time and no more, in whichever command.
 #[test]
 fn an_endless_loop_ends_with_its_time() -> Result<()> {
     let place = limited("{ time: 1s }")?;
-    let outcome = place.add(json!({ "act": "loop" }))?;
-    place.assert_ended(&outcome, 211, &["did not finish within its time, 1s"]);
+    place.ends(
+        json!({ "act": "loop" }),
+        211,
+        &["did not finish within its time, 1s"],
+    )?;
     let outcome = place.run("DEL", json!({ "delAct": "loop" }), &[])?;
     place.assert_ended(&outcome, 211, &["did not finish within its time, 1s"]);
     Ok(())
@@ -30,18 +40,22 @@ fn an_endless_loop_ends_with_its_time() -> Result<()> {
 /// Property: a plugin has its memory and no more.
 #[test]
 fn memory_is_bounded() -> Result<()> {
-    let place = limited("{ memory: 8MiB }")?;
-    let outcome = place.add(json!({ "act": "eat" }))?;
-    place.assert_ended(&outcome, 212, &["needed more memory than its 8.0 MiB"]);
-    Ok(())
+    limited("{ memory: 8MiB }")?.ends(
+        json!({ "act": "eat" }),
+        212,
+        &["needed more memory than its 8.0 MiB"],
+    )
 }
 
 /// Property: a plugin has its calls and no more, and each one that was denied is recorded.
 #[test]
 fn calls_are_bounded() -> Result<()> {
     let place = limited("{ calls: 50 }")?;
-    let outcome = place.add(json!({ "act": "flood", "target": "lo" }))?;
-    place.assert_ended(&outcome, 213, &["more than its 50 calls"]);
+    place.ends(
+        json!({ "act": "flood", "target": "lo" }),
+        213,
+        &["more than its 50 calls"],
+    )?;
     // Every one of them was denied, and every denial is recorded.
     let denied = place.records("link.get");
     assert_eq!(denied.len(), 50, "{denied:#?}");
@@ -57,8 +71,11 @@ fn calls_are_bounded() -> Result<()> {
 fn what_crosses_is_bounded() -> Result<()> {
     let place = limited("{ transfer: 64KiB }")?;
     for act in ["hand over", "return"] {
-        let outcome = place.add(json!({ "act": act }))?;
-        place.assert_ended(&outcome, 214, &["handed over more than 64.0 KiB"]);
+        place.ends(
+            json!({ "act": act }),
+            214,
+            &["handed over more than 64.0 KiB"],
+        )?;
     }
     Ok(())
 }
@@ -67,21 +84,23 @@ fn what_crosses_is_bounded() -> Result<()> {
 #[test]
 fn traps_and_panics_are_told() -> Result<()> {
     let place = limited("{}")?;
-    let outcome = place.add(json!({ "act": "trap" }))?;
-    place.assert_ended(&outcome, 210, &["trapped", "unreachable"]);
-    let outcome = place.add(json!({ "act": "panic" }))?;
-    place.assert_ended(
-        &outcome,
+    place.ends(json!({ "act": "trap" }), 210, &["trapped", "unreachable"])?;
+    place.ends(
+        json!({ "act": "panic" }),
         210,
         &["trapped", "the dam broke at mark 7", "lib.rs"],
-    );
-    let outcome = place.add(json!({ "act": "recurse" }))?;
-    place.assert_ended(&outcome, 210, &["trapped", "call stack exhausted"]);
-    let outcome = place.add(json!({ "act": "exit" }))?;
-    place.assert_ended(&outcome, 210, &["exit"]);
-    let outcome = place.add(json!({ "act": "sleep" }))?;
-    place.assert_ended(&outcome, 210, &["cannot wait through WASI"]);
-    Ok(())
+    )?;
+    place.ends(
+        json!({ "act": "recurse" }),
+        210,
+        &["trapped", "call stack exhausted"],
+    )?;
+    place.ends(json!({ "act": "exit" }), 210, &["exit"])?;
+    place.ends(
+        json!({ "act": "sleep" }),
+        210,
+        &["cannot wait through WASI"],
+    )
 }
 
 /// Property: nothing that an ADD made outlives its failure.
@@ -97,8 +116,7 @@ fn what_was_half_made_is_gone() -> Result<()> {
         ("half and loop", 211),
         ("half and fail", 150),
     ] {
-        let outcome = place.add(json!({ "act": act }))?;
-        place.assert_ended(&outcome, code, &[]);
+        place.ends(json!({ "act": act }), code, &[])?;
         let log = place.node.audit();
         let verdict = |operation: &str, verdict: &str| {
             let is =
@@ -125,18 +143,13 @@ fn what_was_half_made_is_gone() -> Result<()> {
 /// In a discipline that stays: what was there before stays as well.
 #[test]
 fn half_made_traffic_control_is_gone() -> Result<()> {
-    let place = Place::create(&Grant {
-        capabilities: "{ traffic: [ { namespace: host, links: [half0], verbs: [create] } ] }",
-        ..Grant::nothing(PLUGIN)
-    })?;
+    let place = granted("{ traffic: [ { namespace: host, links: [half0], verbs: [create] } ] }")?;
     place.node.ip("link add half0 type veth peer name half1")?;
-    for words in [
+    place.node.tools("tc", &[
         "qdisc add dev half0 root handle 1: htb default 10",
         "class add dev half0 parent 1: classid 1:10 htb rate 8mbit burst 15000",
         "filter add dev half0 parent 1: protocol ip prio 7 u32 match ip dst 10.0.0.0/8 flowid 1:10",
-    ] {
-        place.node.tool("tc", words)?;
-    }
+    ])?;
     let shown = || -> Result<Vec<String>> {
         let of_link = ["qdisc show", "class show", "filter show"];
         let show = |what: &&str| place.node.tool("tc", &format!("{what} dev half0"));
@@ -171,18 +184,9 @@ fn half_made_traffic_control_is_gone() -> Result<()> {
 /// Property: a plugin does not run without end by running itself.
 #[test]
 fn a_plugin_cannot_run_itself_as_its_ipam_plugin() -> Result<()> {
-    let place = Place::create(&Grant {
-        capabilities: "{ ipam: [misbehaving] }",
-        ..Grant::nothing(PLUGIN)
-    })?;
+    let place = granted("{ ipam: [misbehaving] }")?;
     let outcome = place.add(json!({ "act": "ipam", "ipam": { "type": PLUGIN } }))?;
-    let error = outcome.error();
-    assert_eq!(error["code"], 220, "{error:#}");
-    let message = error["msg"].to_string();
-    assert!(
-        message.contains("an IPAM plugin cannot run an IPAM plugin"),
-        "{error:#}"
-    );
+    outcome.told(220, &["an IPAM plugin cannot run an IPAM plugin"]);
     place.assert_no_residue();
     let runs = place.records("ipam.run");
     assert!(

@@ -38,7 +38,7 @@ fn place() -> Result<Place> {
         limits: "{ time: 1s }",
         ..Grant::nothing(PLUGIN)
     })?;
-    for words in [
+    place.container.ips(&[
         "link add br0 type bridge",
         "link add br1 type bridge",
         "link add victim up type veth peer name other",
@@ -47,9 +47,7 @@ fn place() -> Result<Place> {
         "link set port0 type bridge_slave isolated on",
         "link set port1 master br1",
         "link set victim alias untouched",
-    ] {
-        place.container.ip(words)?;
-    }
+    ])?;
     place
         .node
         .ip("link add shared0 type veth peer name shared1")?;
@@ -162,7 +160,7 @@ fn assert_every_undo_is_recorded(place: &Place) {
         );
     }
     assert_eq!(undone(place, "link.delete").len(), 1);
-    let log = fs::read_to_string(place.node.root().join("var/log/weir/weir.log"));
+    let log = place.node.log();
     let log = log.unwrap_or_default();
     assert!(!log.contains("not undone"), "{log}");
 }

@@ -82,8 +82,7 @@ fn an_endless_loop_inside_a_host_call_ends() -> Result<()> {
         ..Text::default()
     }
     .place("{}", "{ time: 300ms }")?;
-    let outcome = place.add(json!({}))?;
-    place.assert_ended(&outcome, 211, &["did not finish within its time, 300ms"]);
+    place.ends(json!({}), 211, &["did not finish within its time, 300ms"])?;
     assert_eq!(place.records("sysctl.read").len(), 1);
     Ok(())
 }
@@ -96,9 +95,7 @@ fn four_gibibytes_at_first_are_refused() -> Result<()> {
         ..Text::default()
     }
     .place("{}", "{}")?;
-    let outcome = place.add(json!({}))?;
-    place.assert_ended(&outcome, 212, &["needed more memory than its 64.0 MiB"]);
-    Ok(())
+    place.ends(json!({}), 212, &["needed more memory than its 64.0 MiB"])
 }
 
 /// Property: a text crosses whole and within the limit, however long the plugin says that it is.
@@ -111,17 +108,14 @@ fn a_string_of_a_gibibyte_does_not_cross() -> Result<()> {
         ..Text::default()
     };
     let place = beyond.place("{}", "{}")?;
-    let outcome = place.add(json!({}))?;
-    place.assert_ended(&outcome, 210, &["trapped"]);
+    place.ends(json!({}), 210, &["trapped"])?;
     // Within it.
     let within = Text {
         pages: 16_400,
         ..beyond
     };
     let place = within.place("{}", "{ memory: 2GiB }")?;
-    let outcome = place.add(json!({}))?;
-    place.assert_ended(&outcome, 214, &["handed over more than 1.0 MiB"]);
-    Ok(())
+    place.ends(json!({}), 214, &["handed over more than 1.0 MiB"])
 }
 
 /// Property: the host sees texts that are UTF-8, numbers that the contract knows, and handles that it
@@ -168,8 +162,7 @@ fn what_the_contract_does_not_have_ends_the_plugin() -> Result<()> {
         a_handle_of_its_own,
     ] {
         let place = text.place("{ sysctl: [ {} ], link: [ {} ], store: [ {} ] }", "{}")?;
-        let outcome = place.add(json!({}))?;
-        place.assert_ended(&outcome, 210, &["trapped"]);
+        place.ends(json!({}), 210, &["trapped"])?;
         assert!(place.node.audit().is_empty(), "{:#?}", place.node.audit());
     }
     Ok(())
@@ -178,7 +171,7 @@ fn what_the_contract_does_not_have_ends_the_plugin() -> Result<()> {
 /// Property: a result is read from the plugin's own memory, or not at all.
 #[test]
 fn a_result_that_lies_elsewhere_is_none() -> Result<()> {
-    // The list of interfaces, 2^30 of them; an error's text that is no UTF-8.
+    // The list of interfaces, 2^30 of them; an error's text that is not UTF-8.
     const LONG: &str = r#"(data (i32.const 3000) "\00\00\00\00\40\00\00\00\00\00\00\40")"#;
     const TEXT: &str = r#"(data (i32.const 3000) "\01\00\00\00\96\00\00\00\00\10\00\00\02\00\00\00")
            (data (i32.const 4096) "\ff\fe")"#;

@@ -1,8 +1,8 @@
 //! Plugins that run plugins.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::{Grant, component};
+use weir_kit::{Grant, component_file};
 
 use super::puppet::{PLUGIN, Puppet};
 
@@ -10,8 +10,7 @@ use super::puppet::{PLUGIN, Puppet};
 fn with_second(capabilities: &str) -> Result<Puppet> {
     let puppet = Puppet::under(capabilities)?;
     let node = &puppet.place.node;
-    let file = component(PLUGIN);
-    let file = file.to_str().context("text")?;
+    let file = &component_file(PLUGIN);
     node.weir(&["plugin", "add", file, "--name", "second"])?;
     let grant = Grant {
         capabilities: "{ ipam: [puppet, second] }",

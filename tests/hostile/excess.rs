@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::{Grant, weir};
+use weir_kit::Grant;
 
 use super::Place;
 
@@ -25,6 +25,17 @@ fn place(limits: &str) -> Result<Place> {
         limits,
         ..Grant::nothing(PLUGIN)
     })
+}
+
+/// Runs ADD with an act, which must end with this code and this word within so many seconds, and leave nothing.
+#[track_caller]
+fn ends_within(seconds: u64, place: &Place, act: &str, (code, word): (u64, &str)) -> Result<()> {
+    let began = Instant::now();
+    let outcome = place.add(json!({ "act": act }))?;
+    let took = began.elapsed();
+    place.assert_ended(&outcome, code, &[word]);
+    assert!(took < Duration::from_secs(seconds), "{took:?}");
+    Ok(())
 }
 
 /// The names of the host's pairs.
@@ -54,11 +65,8 @@ fn named(place: &Place, is_meant: fn(&Value) -> bool) -> Result<Vec<String>> {
 #[test]
 fn links_without_end_are_bounded() -> Result<()> {
     let place = place("{ log: 1MiB }")?;
-    let began = Instant::now();
-    let outcome = place.add(json!({ "act": "pairs without end" }))?;
-    let took = began.elapsed();
-    place.assert_ended(&outcome, 215, &["more than its 1000 links"]);
-    assert!(took < Duration::from_secs(30), "{took:?}");
+    let code_and_word = (215, "more than its 1000 links");
+    ends_within(30, &place, "pairs without end", code_and_word)?;
     let deleted = |record: &&Value| {
         record["operation"] == "link.delete"
             && record["verdict"] == "undo"
@@ -72,19 +80,18 @@ fn links_without_end_are_bounded() -> Result<()> {
 /// Property: what was made in the time that there was is gone soon.
 #[test]
 fn links_in_the_time_that_there_is_go_soon() -> Result<()> {
-    let place = place("{ time: 1s, calls: 1000000, changes: 1000000 }")?;
-    let began = Instant::now();
-    let outcome = place.add(json!({ "act": "pairs without end" }))?;
-    let took = began.elapsed();
-    place.assert_ended(&outcome, 211, &["did not finish within its time, 1s"]);
-    assert!(took < Duration::from_secs(15), "{took:?}");
-    Ok(())
+    let code_and_word = (211, "did not finish within its time, 1s");
+    ends_within(
+        15,
+        &place("{ time: 1s, calls: 1000000, changes: 1000000 }")?,
+        "pairs without end",
+        code_and_word,
+    )
 }
 
 /// Starts an ADD that makes twenty pairs and goes on, and kills it when they are there.
 fn kill_half_way(place: &Place) -> Result<()> {
-    let config = place.config(json!({ "act": "some pairs and loop" }));
-    let call = weir(&place.node, PLUGIN, "ADD", &place.container, &config);
+    let call = place.call("ADD", json!({ "act": "some pairs and loop" }));
     let mut child = place.node.inside(|| call.start())?;
     let began = Instant::now();
     while marked_pairs(place)?.len() < 20 {
@@ -153,23 +160,24 @@ fn a_gc_removes_what_a_killed_add_made() -> Result<()> {
 /// Property: what a plugin changes and does not commit is kept by the host, which keeps no more than it says.
 #[test]
 fn what_is_not_committed_is_bounded() -> Result<()> {
-    let place = place("{ calls: 1000000 }")?;
-    let outcome = place.add(json!({ "act": "put without end" }))?;
-    place.assert_ended(&outcome, 105, &["at most 8388608 bytes"]);
-    Ok(())
+    place("{ calls: 1000000 }")?.ends(
+        json!({ "act": "put without end" }),
+        105,
+        &["at most 8388608 bytes"],
+    )
 }
 
 /// Property: the time of host functions is the plugin's, and a value that was written again and again goes back in
 /// one step.
 #[test]
 fn rewrites_without_end_end_with_the_time() -> Result<()> {
-    let place = place("{ time: 2s, calls: 1000000 }")?;
-    let began = Instant::now();
-    let outcome = place.add(json!({ "act": "rewrite without end" }))?;
-    let took = began.elapsed();
-    place.assert_ended(&outcome, 211, &["did not finish within its time, 2s"]);
-    assert!(took < Duration::from_secs(6), "{took:?}");
-    Ok(())
+    let code_and_word = (211, "did not finish within its time, 2s");
+    ends_within(
+        6,
+        &place("{ time: 2s, calls: 1000000 }")?,
+        "rewrite without end",
+        code_and_word,
+    )
 }
 
 /// Property: open stores are files and locks of the host's.
@@ -178,8 +186,6 @@ fn open_stores_are_bounded() -> Result<()> {
     let place = place("{}")?;
     fs::create_dir_all(place.node.root().join("srv/many"))?;
     let outcome = place.add(json!({ "act": "open without end" }))?;
-    assert_eq!(outcome.error()["code"], 105, "{:#}", outcome.error());
-    let said = outcome.error().to_string();
-    assert!(said.contains("16 stores are open"), "{said}");
+    outcome.refused(105, &["16 stores are open"]);
     Ok(())
 }

@@ -8,13 +8,14 @@ use super::puppet::Puppet;
 fn puppet(capabilities: &str) -> Result<Puppet> {
     let puppet = Puppet::under(capabilities)?;
     let node = &puppet.place.node;
-    for words in [
-        "add table inet victim",
-        "add chain inet victim guard",
-        "add rule inet victim guard counter",
-    ] {
-        node.tool("nft", words)?;
-    }
+    node.tools(
+        "nft",
+        &[
+            "add table inet victim",
+            "add chain inet victim guard",
+            "add rule inet victim guard counter",
+        ],
+    )?;
     Ok(puppet)
 }
 
@@ -45,8 +46,7 @@ fn a_hook_or_a_statement_outside_the_grant_is_denied() -> Result<()> {
         apply(json!({ "inside": true })),
     ])?;
     let allowed = apply(json!({ "hook": "input", "statement": "counter" }));
-    puppet.assert_each(vec![allowed], "ok")?;
-    Ok(())
+    puppet.assert_each(vec![allowed], "ok").map(drop)
 }
 
 /// Property: each rule of a grant is a permission of its own. What may be said on one hook may not be on
@@ -124,7 +124,7 @@ fn another_table_is_out_of_reach() -> Result<()> {
     Ok(())
 }
 
-/// Property: rules of iptables are removed for the plugins that stand in for those that made them, and for no other.
+/// Property: rules of iptables are removed for the plugins that replace those that made them, and for no other.
 #[test]
 fn rules_of_iptables_are_out_of_reach() -> Result<()> {
     let remove = || vec![json!({ "do": "firewall.remove-reference-rules" })];
@@ -132,13 +132,14 @@ fn rules_of_iptables_are_out_of_reach() -> Result<()> {
     puppet(own)?.assert_denied(remove())?;
     let puppet = puppet("{ firewall: [ { namespace: host } ] }")?;
     let node = &puppet.place.node;
-    for words in [
-        "-t nat -N KUBE-SERVICES",
-        "-t nat -A PREROUTING -j KUBE-SERVICES",
-        "-A FORWARD -s 10.1.0.2/32 -j ACCEPT",
-    ] {
-        node.tool("iptables", words)?;
-    }
+    node.tools(
+        "iptables",
+        &[
+            "-t nat -N KUBE-SERVICES",
+            "-t nat -A PREROUTING -j KUBE-SERVICES",
+            "-A FORWARD -s 10.1.0.2/32 -j ACCEPT",
+        ],
+    )?;
     let rules = || node.tool("nft", "list ruleset");
     let before = rules()?;
     puppet.assert_each(remove(), "unsupported")?;
@@ -168,6 +169,5 @@ fn zones_and_sources_outside_the_grant_are_denied() -> Result<()> {
     }
     // Where none runs, what is granted says so.
     let granted = json!({ "do": "firewalld.add-source", "zone": "public", "address": "10.7.0.1" });
-    puppet.assert_each(vec![granted], "unsupported")?;
-    Ok(())
+    puppet.assert_each(vec![granted], "unsupported").map(drop)
 }

@@ -19,7 +19,7 @@ fn place() -> Result<Place> {
     Place::create(&Grant::nothing("forger"))
 }
 
-/// Property: what the host hands on is a result of CNI.
+/// Property: what the host passes on is a result of CNI.
 #[test]
 fn a_result_that_can_be_none_is_refused() -> Result<()> {
     let place = place()?;

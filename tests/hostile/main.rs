@@ -25,6 +25,7 @@ mod review;
 mod size;
 mod stores;
 mod tenants;
+mod versions;
 mod wat;
 
 use std::fs;
@@ -32,7 +33,7 @@ use std::fs;
 use anyhow::Result;
 use bytesize::ByteSize;
 use serde_json::{Value, json};
-use weir_kit::{Container, Grant, Node, Outcome, State, weir};
+use weir_kit::{Call, Container, Grant, Node, Outcome, State, assert_contains, weir};
 
 /// What a plugin may have where its grant does not say, in bytes.
 const DEFAULT_MEMORY: u64 = 64 << 20;
@@ -73,10 +74,24 @@ impl Place {
         self.run("ADD", keys, &[])
     }
 
+    /// Runs ADD with these keys, which must fail with this code and these words and leave nothing; see
+    /// [`assert_ended`](Self::assert_ended).
+    #[track_caller]
+    pub fn ends(&self, keys: Value, code: u64, words: &[&str]) -> Result<()> {
+        let outcome = self.add(keys)?;
+        self.assert_ended(&outcome, code, words);
+        Ok(())
+    }
+
+    /// A call of a command with these keys.
+    pub fn call(&self, command: &str, keys: Value) -> Call {
+        let config = self.config(keys);
+        weir(&self.node, &self.plugin, command, &self.container, &config)
+    }
+
     /// Runs a command with these keys and variables.
     pub fn run(&self, command: &str, keys: Value, variables: &[(&str, &str)]) -> Result<Outcome> {
-        let config = self.config(keys);
-        let mut call = weir(&self.node, &self.plugin, command, &self.container, &config);
+        let mut call = self.call(command, keys);
         for (name, value) in variables {
             call.set(name, *value);
         }
@@ -120,13 +135,7 @@ impl Place {
         let message = error["msg"].as_str().unwrap_or_default();
         let named = message.matches(&format!("`{}`", self.plugin)).count();
         assert_eq!(named, 1, "the plugin is named once: {message}");
-        let said = format!(
-            "{message} {}",
-            error["details"].as_str().unwrap_or_default()
-        );
-        for word in words {
-            assert!(said.contains(word), "`{word}` is not in {error:#}");
-        }
+        assert_contains(&outcome.said(), words);
         self.assert_no_residue();
     }
 

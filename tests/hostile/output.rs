@@ -18,7 +18,7 @@ fn place(limits: &str) -> Result<Place> {
 }
 
 fn log(place: &Place) -> Vec<Value> {
-    let text = fs::read_to_string(place.node.root().join("var/log/weir/weir.log"));
+    let text = place.node.log();
     let text = text.unwrap_or_default();
     text.lines()
         .map(|line| serde_json::from_str(line).expect("JSON Lines"))
@@ -108,7 +108,7 @@ fn nothing_drives_the_terminal() -> Result<()> {
 }
 
 /// Property: an audit log is read in a terminal, and what a plugin asked for is in it: nothing of that
-/// drives the terminal, ends a line, or turns what stands beside it.
+/// drives the terminal, ends a line, or turns what is beside it.
 #[test]
 fn nothing_in_the_audit_log_drives_the_terminal() -> Result<()> {
     let puppet = Puppet::under("{}")?;

@@ -35,6 +35,13 @@ impl Puppet {
         Self::limited(capabilities, LIMITS)
     }
 
+    /// Under a grant of these capabilities, on a node with these links, as words of `ip`.
+    pub fn among(capabilities: &str, links: &[&str]) -> Result<Self> {
+        let puppet = Self::under(capabilities)?;
+        puppet.place.node.tools("ip", links)?;
+        Ok(puppet)
+    }
+
     /// Under a grant of these capabilities and limits.
     pub fn limited(capabilities: &str, limits: &str) -> Result<Self> {
         let place = Place::create(&Grant {
@@ -103,7 +110,7 @@ impl Puppet {
         Ok(answers)
     }
 
-    /// All that stands on the node, and the container's links, addresses and routes.
+    /// All that is on the node, and the container's links, addresses and routes.
     pub fn whole(&self) -> Result<(State, Value, String)> {
         let container = &self.place.container;
         Ok((

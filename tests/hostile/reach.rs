@@ -1,4 +1,4 @@
-//! A plugin that reaches for every operation outside of its grant, and names that would widen one.
+//! A plugin that reaches for every operation outside its grant, and names that would widen one.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -78,13 +78,13 @@ fn every_attempt_is_denied_and_recorded() -> Result<()> {
             "{record:#}"
         );
     }
-    for line in std::fs::read_to_string(node.root().join("var/log/weir/weir.log"))?.lines() {
+    for line in node.log()?.lines() {
         assert!(!line.contains("it worked"), "{line}");
     }
     Ok(())
 }
 
-/// Property: a name is a name, also where it stands in for a placeholder.
+/// Property: a name is a name, also where it replaces a placeholder.
 #[test]
 fn names_are_taken_literally() -> Result<()> {
     let place = Place::create(&Grant {
@@ -174,13 +174,7 @@ fn a_redirect_needs_its_target() -> Result<()> {
         .node
         .ip("link add reach0 type veth peer name reach1")?;
     let outcome = place.add(json!({ "act": "reach for a redirect", "target": "reach0" }))?;
-    let error = outcome.error();
-    assert_eq!(error["code"], 100, "{error:#}");
-    let message = error["msg"].to_string();
-    assert!(
-        message.contains("create `mirred` on link `lo` in host"),
-        "{error:#}"
-    );
+    outcome.told(100, &["create `mirred` on link `lo` in host"]);
     let denied = &place.records("traffic.add-filter")[0];
     assert!(
         denied["requirement"]

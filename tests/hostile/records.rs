@@ -70,11 +70,7 @@ fn a_hidden_link_looks_like_none() -> Result<()> {
         "{ link: [ { namespace: host, owners: [attachment], verbs: [delete, update] } ] }",
         "{}",
     ] {
-        let puppet = Puppet::under(grant)?;
-        puppet
-            .place
-            .node
-            .ip("link add nic0 type veth peer name nic1")?;
+        let puppet = Puppet::among(grant, &["link add nic0 type veth peer name nic1"])?;
         let index = puppet.place.node.ip_json("link show nic0")?[0]["ifindex"].clone();
         let tell = |link: &str, index: Value| -> Result<Vec<(String, String)>> {
             let by_name = ["link.get", "link.update", "link.delete", "link.get-peer"];
@@ -138,11 +134,10 @@ fn an_attempt_on_what_is_not_there_is_recorded() -> Result<()> {
 /// Property: what weir itself refuses is not on record as allowed, and no tool says that it would be.
 #[test]
 fn what_weir_refuses_is_not_allowed() -> Result<()> {
-    let puppet = Puppet::under("{ link: [ {} ], sysctl: [ {} ] }")?;
-    puppet
-        .place
-        .node
-        .ip("link add own0 type veth peer name own1")?;
+    let puppet = Puppet::among(
+        "{ link: [ {} ], sysctl: [ {} ] }",
+        &["link add own0 type veth peer name own1"],
+    )?;
     let key = "net.../../kernel.core_pattern";
     puppet.assert_each(
         vec![
@@ -203,13 +198,7 @@ fn a_parameter_that_two_share_stays() -> Result<()> {
         // It waits for what does not come, and then fails.
         let wait = json!({ "do": "link.wait-up", "link": "slow0", "times": 300 });
         let keys = json!({ "orders": [write, wait], "end": "trap" });
-        let add = weir(
-            node,
-            PLUGIN,
-            "ADD",
-            &puppet.place.container,
-            &puppet.place.config(keys),
-        );
+        let add = puppet.place.call("ADD", keys);
         let first = node.inside(|| add.start())?;
         let began = Instant::now();
         while value(&puppet)? != "70" {
@@ -273,13 +262,7 @@ fn an_act_is_in_the_log_before_it_is_done() -> Result<()> {
         .map(|n| json!({ "do": "link.create", "kind": "bridge", "name": format!("made{n}") }))
         .collect();
     let keys = json!({ "orders": orders, "end": "" });
-    let call = weir(
-        node,
-        PLUGIN,
-        "ADD",
-        &puppet.place.container,
-        &puppet.place.config(keys),
-    );
+    let call = puppet.place.call("ADD", keys);
     let End::Exited { points, .. } = node.inside(|| call.run_until(None))? else {
         anyhow::bail!("it was killed");
     };

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use weir_kit::{Node, house};
+use weir_kit::{Node, assert_contains, house};
 
 use super::wat::{PLUGIN, Text};
 use super::{DEFAULT_MEMORY, HOSTS_OWN};
@@ -47,9 +47,7 @@ fn assert_refused(inside: &str, words: &str) -> Result<()> {
         let took = began.elapsed();
         let said = &measured.outcome.stderr;
         assert_eq!(measured.outcome.status, Some(1), "{said}");
-        for words in ["made of more than a plugin may be", words] {
-            assert!(said.contains(words), "{words}: {said}");
-        }
+        assert_contains(said, &["made of more than a plugin may be", words]);
         let peak = measured.peak;
         assert!(
             peak <= DEFAULT_MEMORY + HOSTS_OWN,
@@ -106,17 +104,14 @@ fn what_is_within_the_bounds_runs() -> Result<()> {
     Ok(())
 }
 
-/// Property: an endless file is no component, and is not read to its end.
+/// Property: an endless file is not a component, and is not read to its end.
 #[test]
 fn an_endless_file_is_not_read() -> Result<()> {
     let node = Node::create()?;
     for command in ["add", "inspect"] {
         let measured = node.measured(&["plugin", command, "/dev/zero"])?;
         let said = &measured.outcome.stderr;
-        assert!(
-            said.contains("larger than a plugin may be, 64.0 MiB"),
-            "{said}"
-        );
+        assert_contains(said, &["larger than a plugin may be, 64.0 MiB"]);
         assert_eq!(measured.outcome.status, Some(1));
     }
     Ok(())

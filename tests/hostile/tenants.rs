@@ -1,7 +1,7 @@
 //! What a tenant brings about who may write NetworkAttachmentDefinitions, under the grants that come with weir: the
 //! definition of the worst tenant, and the plugin that does the worst with it.
 //!
-//! The node has a network of its own, with a pod on it. Another delegating plugin calls weir, so that what stands in no
+//! The node has a network of its own, with a pod on it. Another delegating plugin calls weir, so that what is in no
 //! file of the node is a tenant's.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::net::{TcpListener, UdpSocket};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use weir_kit::{Container, Grant, Node, Outcome, State, weir};
+use weir_kit::{Container, Grant, Node, Outcome, State, assert_contains, weir};
 
 use super::Place;
 use super::puppet::{Answer, PLUGIN, Puppet};
@@ -270,7 +270,8 @@ fn a_definition_shapes_no_other_pods_traffic() -> Result<()> {
 
 /// Property: neither a pod's own words nor a definition's take a port of the node's.
 ///
-/// Those of its services are not to be had, be they up or not, and no port at which something listens.
+/// A pod gets neither the ports of the node's services, whether they run or not, nor a port at which
+/// something listens.
 #[test]
 fn no_pod_takes_a_port_of_the_nodes() -> Result<()> {
     let cluster = Cluster::create()?;
@@ -373,19 +374,17 @@ fn a_definition_names_no_place_of_its_own() -> Result<()> {
 /// system's.
 #[test]
 fn a_configured_directory_leads_to_no_systems() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     fs::create_dir_all(node.root().join("srv"))?;
     fs::create_dir_all(node.root().join("etc/leases"))?;
     std::os::unix::fs::symlink("../etc", node.root().join("srv/link"))?;
     let mut config = called(&own(), "cbr0");
     config["ipam"]["dataDir"] = json!("/srv/link/leases");
-    let error = node
-        .run(&weir(&node, "bridge", "ADD", &container, &config))?
-        .error();
-    assert!(
-        error["msg"].to_string().contains("which is the system's"),
-        "{error:#}"
+    assert_contains(
+        &node
+            .run(&weir(&node, "bridge", "ADD", &container, &config))?
+            .message(),
+        &["which is the system's"],
     );
     assert_eq!(fs::read_dir(node.root().join("etc/leases"))?.count(), 0);
     Ok(())
@@ -465,7 +464,7 @@ fn the_worst_ptp_and_bandwidth_reach_no_link_of_others() -> Result<()> {
     Ok(())
 }
 
-/// Property: nobody but weir says whose a link is.
+/// Property: only weir says whose a link is.
 #[test]
 fn no_plugin_writes_a_mark() -> Result<()> {
     let puppet = Puppet::under("{ link: [{}] }")?;

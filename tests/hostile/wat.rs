@@ -17,26 +17,26 @@ pub const PLUGIN: &str = "text";
 ///
 /// Where a function returns a pointer, it is one to zeros: success, and an empty result.
 #[derive(Clone, Debug)]
-pub struct Text {
+pub struct Text<'a> {
+    /// What the names of its commands begin with: the contract's interface, or nothing for bare functions.
+    pub exports: &'a str,
     /// Imports of functions.
-    pub imports: &'static str,
+    pub imports: &'a str,
     /// Data, functions, and a start function.
-    pub more: &'static str,
+    pub more: &'a str,
     /// Pages of memory at first.
     pub pages: u32,
     /// What `add` does before it returns.
-    pub add: &'static str,
+    pub add: &'a str,
     /// What it returns.
-    pub returns: &'static str,
+    pub returns: &'a str,
     /// The bodies of the other commands, before they return.
-    pub others: &'static str,
-    pub version: &'static str,
+    pub others: &'a str,
+    pub version: &'a str,
     /// What the host calls for memory; its own when empty.
-    pub realloc: &'static str,
+    pub realloc: &'a str,
     /// What is called after `add`.
-    pub after: &'static str,
-    /// The interface that it exports.
-    pub commands: &'static str,
+    pub after: &'a str,
 }
 
 /// Never runs out of memory and never frees: what the host hands over.
@@ -50,9 +50,10 @@ const REALLOC: &str = "
         (drop (memory.grow (i32.const 16))))
     (local.get $at)";
 
-impl Default for Text {
+impl Default for Text<'_> {
     fn default() -> Self {
         Self {
+            exports: "weir:cni/commands@0.2.0#",
             imports: "",
             more: "",
             pages: 1,
@@ -62,14 +63,14 @@ impl Default for Text {
             version: "",
             realloc: REALLOC,
             after: "",
-            commands: "weir:cni/commands@0.2.0",
         }
     }
 }
 
-impl Text {
+impl Text<'_> {
     fn module(&self) -> String {
         let Self {
+            exports,
             imports,
             more,
             pages,
@@ -79,7 +80,6 @@ impl Text {
             version,
             realloc,
             after,
-            commands,
         } = self;
         format!(
             r#"(module
@@ -88,13 +88,13 @@ impl Text {
     (global $next (mut i32) (i32.const 8192))
     {more}
     (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) {realloc})
-    (func (export "{commands}#add") (param i32) (result i32) {add} {returns})
-    (func (export "cabi_post_{commands}#add") (param i32) {after})
-    (func (export "{commands}#del") (param i32) (result i32) {others} (i32.const 1024))
-    (func (export "{commands}#check") (param i32) (result i32) {others} (i32.const 1024))
-    (func (export "{commands}#status") (param i32 i32 i32 i32) (result i32) {others} (i32.const 1024))
-    (func (export "{commands}#gc") (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32) {others} (i32.const 1024))
-    (func (export "{commands}#version") (result i32) {version} (i32.const 1024))
+    (func (export "{exports}add") (param i32) (result i32) {add} {returns})
+    (func (export "cabi_post_{exports}add") (param i32) {after})
+    (func (export "{exports}del") (param i32) (result i32) {others} (i32.const 1024))
+    (func (export "{exports}check") (param i32) (result i32) {others} (i32.const 1024))
+    (func (export "{exports}status") (param i32 i32 i32 i32) (result i32) {others} (i32.const 1024))
+    (func (export "{exports}gc") (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32) {others} (i32.const 1024))
+    (func (export "{exports}version") (result i32) {version} (i32.const 1024))
 )"#
         )
     }
@@ -123,18 +123,23 @@ impl Text {
     ) -> Result<Place> {
         let node = Node::create()?;
         let file = self.component_with(&node, &house().join("wit"), inside)?;
-        let file = file.to_str().context("text")?;
-        node.weir(&["plugin", "add", file, "--name", PLUGIN])?;
-        node.link_plugin(PLUGIN)?;
-        put_grant(&node, capabilities, limits)?;
-        let container: Container = node.container()?;
-        Ok(Place {
-            container,
-            before: State::of(&node)?,
-            plugin: PLUGIN.to_owned(),
-            node,
-        })
+        placed(node, &file, capabilities, limits)
     }
+}
+
+/// Installs the plugin of a file, and returns the place with it.
+pub fn placed(node: Node, file: &Path, capabilities: &str, limits: &str) -> Result<Place> {
+    let file = file.to_str().context("text")?;
+    node.weir(&["plugin", "add", file, "--name", PLUGIN])?;
+    node.link_plugin(PLUGIN)?;
+    put_grant(&node, capabilities, limits)?;
+    let container: Container = node.container()?;
+    Ok(Place {
+        container,
+        before: State::of(&node)?,
+        plugin: PLUGIN.to_owned(),
+        node,
+    })
 }
 
 /// Makes a module a component of a world `plugin`, in a file of its own, with the component of another text inside.

@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use weir_kit::binary;
+use weir_kit::{assert_contains, binary};
 
 /// How long anything may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -45,6 +45,13 @@ impl Machine {
     pub fn with_default_network() -> Result<Self> {
         let machine = Self::create()?;
         machine.write_conf(DEFAULT, &default_network())?;
+        Ok(machine)
+    }
+
+    /// The same after an installation.
+    pub fn installed() -> Result<Self> {
+        let machine = Self::with_default_network()?;
+        machine.install("")?;
         Ok(machine)
     }
 
@@ -119,6 +126,13 @@ impl Machine {
         self.succeed(&format!("install --kubernetes {words}"))
     }
 
+    /// Runs `weir uninstall` with these words, which must succeed and remove this path.
+    pub fn uninstalled(&self, words: &str, path: &str) -> Result<()> {
+        self.succeed(&format!("uninstall {words}"))?;
+        assert!(!self.root().join(path).exists(), "{path} is still there");
+        Ok(())
+    }
+
     /// Runs a command that must succeed, and returns what it printed.
     pub fn succeed(&self, words: &str) -> Result<String> {
         let output = self.run(words)?;
@@ -131,6 +145,21 @@ impl Machine {
         let output = self.run(words)?;
         ensure!(output.status.code() == Some(1), "weir {words}: {output:?}");
         Ok(String::from_utf8(output.stderr)?)
+    }
+
+    /// Runs an installation that waits a moment for a default network, and must fail with these words and write no
+    /// configuration.
+    pub fn is_not_configured(&self, words: &[&str]) -> Result<()> {
+        assert_contains(&self.fail("install --kubernetes --wait 20ms")?, words);
+        assert!(!self.configuration().exists());
+        Ok(())
+    }
+
+    /// Starts an installation, which waits for a default network.
+    pub fn waiting(&self, words: &str) -> Result<Running> {
+        let mut running = self.start(words)?;
+        running.expect("the configuration of a default network")?;
+        Ok(running)
     }
 
     /// Starts `weir install --kubernetes` with these words.

@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use weir_kit::assert_contains;
 
 use crate::machine::{DEFAULT, Machine, Running, default_network};
 
 #[test]
 fn the_configuration_has_the_default_network_in_it() -> Result<()> {
-    let machine = Machine::with_default_network()?;
-    machine.install("")?;
+    let machine = Machine::installed()?;
     assert_eq!(
         machine.read_json(machine.configuration())?,
         json!({
@@ -57,10 +57,8 @@ fn a_single_plugin_and_plugins_in_files_of_their_own_become_whole_lists() -> Res
     let plugin = json!({ "cniVersion": "0.4.0", "name": "one", "type": "loopback" });
     machine.write_conf("20-one.conf", &plugin)?;
     machine.install("")?;
-    assert_eq!(
-        machine.plugin()?["delegates"],
-        json!([{ "cniVersion": "0.4.0", "name": "one", "plugins": [plugin] }])
-    );
+    let one = json!({ "cniVersion": "0.4.0", "name": "one", "plugins": [plugin] });
+    assert_eq!(machine.plugin()?["delegates"], json!([one]));
     assert_eq!(
         machine.read_json(machine.configuration())?["cniVersion"],
         "0.4.0"
@@ -72,10 +70,8 @@ fn a_single_plugin_and_plugins_in_files_of_their_own_become_whole_lists() -> Res
     fs::create_dir(machine.conf_dir().join("apart"))?;
     machine.write_conf("apart/1.conf", &loopback)?;
     machine.install("")?;
-    assert_eq!(
-        machine.plugin()?["delegates"],
-        json!([{ "cniVersion": "1.1.0", "name": "apart", "plugins": [loopback] }])
-    );
+    let apart = json!({ "cniVersion": "1.1.0", "name": "apart", "plugins": [loopback] });
+    assert_eq!(machine.plugin()?["delegates"], json!([apart]));
     assert_eq!(
         machine.plugin()?["capabilities"],
         json!({ "bandwidth": true })
@@ -86,8 +82,7 @@ fn a_single_plugin_and_plugins_in_files_of_their_own_become_whole_lists() -> Res
 #[test]
 fn npwg_6_1_1_the_configuration_waits_for_the_default_network() -> Result<()> {
     let machine = Machine::create()?;
-    let mut running = machine.start("")?;
-    running.expect("the configuration of a default network")?;
+    let mut running = machine.waiting("")?;
     assert!(
         machine.has_binary()?,
         "what no runtime reads is there already"
@@ -111,13 +106,7 @@ fn npwg_6_1_1_the_configuration_waits_for_the_default_network() -> Result<()> {
 #[test]
 fn npwg_6_1_without_a_default_network_no_configuration_is_written() -> Result<()> {
     let machine = Machine::create()?;
-    let said = machine.fail("install --kubernetes --wait 20ms")?;
-    assert!(
-        said.contains("net.d") && said.contains("20ms (--wait)"),
-        "{said}"
-    );
-    assert!(!machine.configuration().exists());
-    Ok(())
+    machine.is_not_configured(&["net.d", "20ms (--wait)"])
 }
 
 #[test]
@@ -144,10 +133,7 @@ fn weir_is_not_its_own_default_network() -> Result<()> {
     let own = json!({ "cniVersion": "1.0.0", "name": "own", "type": "weir", "delegates": [] });
     machine.write_conf("50-own.conf", &own)?;
     let said = machine.fail("install --kubernetes --wait 20ms")?;
-    assert!(
-        said.contains("50-own.conf") && said.contains("of weir itself"),
-        "{said}"
-    );
+    assert_contains(&said, &["50-own.conf", "of weir itself"]);
     Ok(())
 }
 
@@ -156,10 +142,7 @@ fn a_configuration_that_comes_first_is_told_of() -> Result<()> {
     let machine = Machine::with_default_network()?;
     machine.write_conf("00-first.conflist", &default_network())?;
     let said = machine.fail("install --kubernetes")?;
-    assert!(
-        said.contains("00-first.conflist") && said.contains("--conf-name"),
-        "{said}"
-    );
+    assert_contains(&said, &["00-first.conflist", "--conf-name"]);
     assert!(!machine.configuration().exists());
     machine.install("--conf-name 00-a-weir.conflist")?;
     assert!(machine.conf_dir().join("00-a-weir.conflist").exists());
@@ -195,8 +178,7 @@ fn what_stood_under_a_plugins_name_is_kept_however_often_weir_is_installed() -> 
 /// "Text file busy" is what a copy over a running program gets.
 #[test]
 fn a_running_binary_is_replaced() -> Result<()> {
-    let machine = Machine::with_default_network()?;
-    machine.install("")?;
+    let machine = Machine::installed()?;
     let own = machine.bin_dir().join("weir");
     let mut follow = Command::new(&own);
     follow
@@ -222,10 +204,7 @@ fn the_kubeconfig_may_be_one_that_is_there() -> Result<()> {
     let machine = Machine::with_default_network()?;
     fs::remove_dir_all(machine.account())?;
     let said = machine.fail("install --kubernetes")?;
-    assert!(
-        said.contains("account/token") && said.contains("--kubeconfig"),
-        "{said}"
-    );
+    assert_contains(&said, &["account/token", "--kubeconfig"]);
     machine.install("--kubeconfig /etc/kubernetes/node.conf")?;
     assert_eq!(machine.plugin()?["kubeconfig"], "/etc/kubernetes/node.conf");
     assert!(!machine.kubeconfig().exists());
@@ -271,14 +250,15 @@ fn check_tells_what_is_not_as_it_is_to_be() -> Result<()> {
     };
     let (status, said) = check(&machine)?;
     assert_eq!(status, Some(3));
-    for words in [
-        "bin/weir` is not this weir",
-        "bin/bridge` is not",
-        "weir.kubeconfig",
-        "net.d",
-    ] {
-        assert!(said.contains(words), "{words}: {said}");
-    }
+    assert_contains(
+        &said,
+        &[
+            "bin/weir` is not this weir",
+            "bin/bridge` is not",
+            "weir.kubeconfig",
+            "net.d",
+        ],
+    );
     assert!(
         machine.names("opt/cni/bin")?.is_empty(),
         "nothing is put there"

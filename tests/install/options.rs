@@ -17,8 +17,7 @@ fn keys(machine: &Machine) -> Result<Value> {
 
 #[test]
 fn options_become_the_keys_that_multus_has() -> Result<()> {
-    let machine = Machine::with_default_network()?;
-    machine.install("")?;
+    let machine = Machine::installed()?;
     assert_eq!(keys(&machine)?, json!({}));
     machine.install(
         "--namespace-isolation --global-namespaces default,shared --system-namespaces kube-system,infra \

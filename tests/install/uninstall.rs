@@ -4,6 +4,7 @@ use std::fs;
 
 use anyhow::Result;
 use serde_json::json;
+use weir_kit::assert_contains;
 
 use crate::machine::{DEFAULT, Machine};
 
@@ -16,10 +17,7 @@ fn what_was_there_is_there_again() -> Result<()> {
     let state = machine.root().join("var/lib/weir/stores/kept");
     fs::create_dir_all(&state)?;
     let said = machine.succeed("uninstall")?;
-    assert!(
-        said.contains("put back") && said.contains("bin/bridge"),
-        "{said}"
-    );
+    assert_contains(&said, &["put back", "bin/bridge"]);
     assert_eq!(machine.names("opt/cni/bin")?, ["bridge", "macvlan"]);
     assert_eq!(machine.read("opt/cni/bin/bridge")?, "the reference plugin");
     assert_eq!(machine.names("etc/cni/net.d")?, [DEFAULT]);
@@ -30,9 +28,7 @@ fn what_was_there_is_there_again() -> Result<()> {
         "",
         "there is nothing left to do"
     );
-    machine.succeed("uninstall --purge")?;
-    assert!(!machine.root().join("var/lib/weir").exists());
-    Ok(())
+    machine.uninstalled("--purge", "var/lib/weir")
 }
 
 #[test]
@@ -44,10 +40,7 @@ fn what_was_put_there_since_stays() -> Result<()> {
     machine.put_foreign("bridge", "a newer one")?;
     fs::write(machine.conf_dir().join("weir.d/somebody-elses"), "")?;
     let said = machine.succeed("uninstall")?;
-    assert!(
-        said.contains("left") && said.contains("bridge.weir-replaced"),
-        "{said}"
-    );
+    assert_contains(&said, &["left", "bridge.weir-replaced"]);
     assert_eq!(machine.read("opt/cni/bin/bridge")?, "a newer one");
     assert_eq!(machine.names("etc/cni/net.d/weir.d")?, ["somebody-elses"]);
     Ok(())
@@ -55,26 +48,20 @@ fn what_was_put_there_since_stays() -> Result<()> {
 
 #[test]
 fn it_is_refused_while_pods_are_attached() -> Result<()> {
-    let machine = Machine::with_default_network()?;
-    machine.install("")?;
+    let machine = Machine::installed()?;
     let records = machine.root().join("var/lib/weir/pods/weir");
     fs::create_dir_all(&records)?;
     fs::write(records.join("0a1b:eth0.json"), "{}")?;
     fs::write(records.join("lock"), "")?;
     let said = machine.fail("uninstall")?;
-    assert!(
-        said.contains("attached 1 ") && said.contains("drain"),
-        "{said}"
-    );
+    assert_contains(&said, &["attached 1 ", "drain"]);
     assert!(machine.configuration().exists() && machine.is_link("bridge"));
 
     machine.succeed("uninstall --force")?;
     assert!(!machine.configuration().exists());
     machine.install("")?;
     fs::remove_file(records.join("0a1b:eth0.json"))?;
-    machine.succeed("uninstall")?;
-    assert!(!machine.bin_dir().join("weir").exists());
-    Ok(())
+    machine.uninstalled("", "opt/cni/bin/weir")
 }
 
 /// Without weir, that configuration would name a plugin that is not there, and no pod would start.
@@ -85,10 +72,7 @@ fn it_is_refused_where_a_configuration_by_hand_needs_weir() -> Result<()> {
     machine.write_conf("00-multus.conf", &by_hand)?;
     machine.succeed("install")?;
     let said = machine.fail("uninstall")?;
-    assert!(
-        said.contains("00-multus.conf") && said.contains("type"),
-        "{said}"
-    );
+    assert_contains(&said, &["00-multus.conf", "type"]);
     assert!(machine.has_binary()?);
     Ok(())
 }
@@ -133,10 +117,7 @@ fn plugins_of_the_network_that_comes_back_are_needed_too() -> Result<()> {
     machine.put_foreign("bridge", "the reference plugin")?;
     machine.install("")?;
     let said = machine.fail("uninstall")?;
-    assert!(
-        said.contains("05-multus.conflist.weir-replaced` needs ptp"),
-        "{said}"
-    );
+    assert_contains(&said, &["05-multus.conflist.weir-replaced` needs ptp"]);
     // Somebody else's takes the place of weir's.
     fs::remove_file(machine.bin_dir().join("ptp"))?;
     machine.put_foreign("ptp", "the reference plugin")?;
@@ -148,8 +129,7 @@ fn plugins_of_the_network_that_comes_back_are_needed_too() -> Result<()> {
 /// The configuration goes first: a runtime never finds one whose plugin is not there.
 #[test]
 fn the_configuration_is_gone_before_the_binary() -> Result<()> {
-    let machine = Machine::with_default_network()?;
-    machine.install("")?;
+    let machine = Machine::installed()?;
     // What cannot be removed, in the way of the links.
     fs::create_dir_all(machine.bin_dir().join("ptp.weir-replaced/inside"))?;
     machine.fail("uninstall")?;

@@ -24,6 +24,13 @@ fn ends_cleanly(running: Running, signal: Signal) -> Result<()> {
     Ok(())
 }
 
+/// It writes another kubeconfig, with the second token, and ends.
+fn takes_token_2(machine: &Machine, mut running: Running) -> Result<()> {
+    running.expect("weir.kubeconfig")?;
+    assert_eq!(machine.token()?, "token-2");
+    ends_cleanly(running, Signal::SIGTERM)
+}
+
 #[test]
 fn a_signal_ends_it_and_all_stays_in_its_place() -> Result<()> {
     for signal in [Signal::SIGTERM, Signal::SIGINT] {
@@ -38,12 +45,10 @@ fn a_signal_ends_it_and_all_stays_in_its_place() -> Result<()> {
 #[test]
 fn a_signal_ends_the_wait_for_the_default_network() -> Result<()> {
     let machine = Machine::create()?;
-    let mut running = machine.start("--watch")?;
-    running.expect("the configuration of a default network")?;
+    let running = machine.waiting("--watch")?;
     ends_cleanly(running, Signal::SIGTERM)?;
     // Who asked for one installation has not got it.
-    let mut running = machine.start("")?;
-    running.expect("the configuration of a default network")?;
+    let running = machine.waiting("")?;
     running.signal(Signal::SIGTERM)?;
     let (status, said) = running.end()?;
     assert_eq!(status.code(), Some(1), "{said:?}");
@@ -53,11 +58,9 @@ fn a_signal_ends_the_wait_for_the_default_network() -> Result<()> {
 #[test]
 fn a_new_token_gets_into_the_kubeconfig() -> Result<()> {
     let machine = Machine::with_default_network()?;
-    let mut running = watching(&machine)?;
+    let running = watching(&machine)?;
     machine.rotate("token-2")?;
-    running.expect("weir.kubeconfig")?;
-    assert_eq!(machine.token()?, "token-2");
-    ends_cleanly(running, Signal::SIGTERM)
+    takes_token_2(&machine, running)
 }
 
 /// The kubelet swaps a link to the directory of the present files.
@@ -70,14 +73,12 @@ fn a_mounted_token_is_noticed_as_the_kubelet_changes_it() -> Result<()> {
     fs::write(account.join("..1/token"), "token-1")?;
     symlink("..1", account.join("..data"))?;
     symlink("..data/token", account.join("token"))?;
-    let mut running = watching(&machine)?;
+    let running = watching(&machine)?;
     fs::create_dir(account.join("..2"))?;
     fs::write(account.join("..2/token"), "token-2")?;
     symlink("..2", account.join("..data_tmp"))?;
     fs::rename(account.join("..data_tmp"), account.join("..data"))?;
-    running.expect("weir.kubeconfig")?;
-    assert_eq!(machine.token()?, "token-2");
-    ends_cleanly(running, Signal::SIGTERM)
+    takes_token_2(&machine, running)
 }
 
 #[test]

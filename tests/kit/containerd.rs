@@ -193,7 +193,7 @@ impl Containerd {
             .arg(format!("--mount={ns}/mnt"))
             .arg(format!("--net={ns}/net"))
             .arg(format!("--ipc={ns}/ipc"))
-            // unshare(1) itself stays outside of the PID namespace it has made.
+            // unshare(1) itself stays outside the PID namespace it has made.
             .arg(format!("--pid={ns}/pid_for_children"))
             .arg("--")
             .arg(program)
@@ -202,7 +202,7 @@ impl Containerd {
         command
     }
 
-    /// Where an absolute path inside the namespaces is to be found from outside of them.
+    /// Where an absolute path inside the namespaces is to be found from outside them.
     pub fn path(&self, inside: &str) -> PathBuf {
         // A symbolic link like this one would lead outside.
         let inside = match inside.strip_prefix("/var/run/") {

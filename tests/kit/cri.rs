@@ -3,16 +3,16 @@
 //! `weir-cri` makes the calls, a run for each. Requests and responses are JSON with the names of the
 //! CRI's `api.proto`; a name that it does not know fails the call.
 
-use std::io::Write;
 use std::iter;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
+use super::plugin::start;
 use super::program;
 
 /// How long the CRI may take to know its network and its image, and how often it is asked.
@@ -106,18 +106,9 @@ impl Cri {
     }
 
     fn call(&self, method: &str, request: &Value) -> Result<Value> {
-        let mut client = Command::new(&self.client)
-            .arg(&self.socket)
-            .arg(method)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("run `{}`", self.client.display()))?;
-        let mut input = client.stdin.take().context("the client's standard input")?;
-        // A client that ends before it reads is told by its status.
-        let _ = write!(input, "{request}");
-        drop(input);
+        let mut client = Command::new(&self.client);
+        client.arg(&self.socket).arg(method);
+        let client = start(&mut client, request.to_string().as_bytes())?;
         let output = client.wait_with_output()?;
         let error = String::from_utf8_lossy(&output.stderr);
         ensure!(

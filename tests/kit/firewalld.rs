@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::node::Node;
+use super::node::{Node, printed};
 
 /// How long each of the two may take to start, and how often they are asked.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -189,23 +189,17 @@ fn state(node: &Node) -> Result<String> {
 
 fn send(node: &Node, object: &str, method: &str, arguments: &[&str]) -> Result<String> {
     let arguments = arguments.iter().map(|text| format!("string:{text}"));
-    let output = Command::new("dbus-send")
-        .arg(format!("--bus={}", node.system_bus_address()))
-        .args([
-            "--print-reply",
-            &format!("--dest={SERVICE}"),
-            object,
-            method,
-        ])
-        .args(arguments)
-        .output()
-        .context("run dbus-send: is it installed?")?;
-    ensure!(
-        output.status.success(),
-        "{method}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Ok(String::from_utf8(output.stdout)?)
+    printed(
+        Command::new("dbus-send")
+            .arg(format!("--bus={}", node.system_bus_address()))
+            .args([
+                "--print-reply",
+                &format!("--dest={SERVICE}"),
+                object,
+                method,
+            ])
+            .args(arguments),
+    )
 }
 
 /// The strings of an answer, as dbus-send prints them.

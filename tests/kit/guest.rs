@@ -84,7 +84,34 @@ impl Node {
         weir.output().context("run weir")
     }
 
-    /// The same in the node's namespace, with the most memory that it had; see [`memory`](super::memory).
+    /// Runs weir's command line in the node's namespace, which must exit with this status. Returns what it printed on
+    /// standard output.
+    #[track_caller]
+    pub fn stdout(&self, words: &[&str], status: i32) -> Result<String> {
+        Ok(String::from_utf8(self.exited(words, status)?.stdout)?)
+    }
+
+    /// Runs it in the same way, and returns what it printed on standard error.
+    #[track_caller]
+    pub fn stderr(&self, words: &[&str], status: i32) -> Result<String> {
+        Ok(String::from_utf8(self.exited(words, status)?.stderr)?)
+    }
+
+    /// Runs it in the same way, and returns everything that it printed.
+    #[track_caller]
+    pub fn exits(&self, words: &[&str], status: i32) -> Result<String> {
+        let output = self.exited(words, status)?;
+        Ok(String::from_utf8([output.stdout, output.stderr].concat())?)
+    }
+
+    #[track_caller]
+    fn exited(&self, words: &[&str], status: i32) -> Result<Output> {
+        let output = self.inside(|| self.command(words))?;
+        assert_eq!(output.status.code(), Some(status), "{words:?}: {output:?}");
+        Ok(output)
+    }
+
+    /// Runs it in the node's namespace, and measures its memory; see [`memory`](super::memory).
     pub fn measured(&self, words: &[&str]) -> Result<Measured> {
         let mut weir = Command::new(binary());
         weir.args(words).env("WEIR_ROOT", self.root());
@@ -104,16 +131,21 @@ impl Node {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Installs a built component as a person does, or as one has before, and makes weir answer to its
-    /// name. Returns the component's digest.
+    /// Installs a built component and makes weir answer to its name. Returns the component's digest.
+    ///
+    /// The node's log has no record of it.
     pub fn install_plugin(&self, name: &str) -> Result<String> {
         let file = component(name);
         self.share_key()?;
         let kept = Kept::of(name, &file)?;
         if !kept.put(&self.installed(name))? {
+            // On another node: this one's log is to be the same whether its test was the first or not.
+            let first = Node::create()?;
+            first.share_key()?;
             let shown = file.to_str().context("the component's path is text")?;
-            self.weir(&["plugin", "add", shown, "--name", name])?;
-            kept.keep(&self.installed(name))?;
+            first.weir(&["plugin", "add", shown, "--name", name])?;
+            kept.keep(&first.installed(name))?;
+            kept.put(&self.installed(name))?;
         }
         self.link_plugin(name)?;
         self.digest(name)
@@ -160,6 +192,21 @@ impl Node {
     pub fn put_grant(&self, file: impl AsRef<Path>, document: &str) -> Result<()> {
         fs::create_dir_all(self.grants())?;
         fs::write(self.grants().join(file), document).context("write a grant")
+    }
+
+    /// Puts a grant in the place of the one that is shipped for a plugin inside the binary.
+    pub fn put_grant_of_standard(&self, plugin: &str, capabilities: &str) -> Result<()> {
+        let document = format!(
+            "apiVersion: weir.dev/v1alpha1
+kind: PluginGrant
+metadata: {{ name: {plugin} }}
+spec:
+  plugin: {{ name: {plugin} }}
+  networks: ['*']
+  capabilities: {capabilities}
+"
+        );
+        self.put_grant(format!("{plugin}.yaml"), &document)
     }
 
     /// Installs a component and puts a grant for it in force.

@@ -1,7 +1,7 @@
 //! Installed components that tests share: to compile one takes a second, and hundreds of tests want the same few.
 //!
-//! The first test that installs a component with this weir keeps what `weir plugin add` has written; the others
-//! get a copy of it.
+//! The first test that installs a component with this weir keeps what `weir plugin add` has written; each test gets
+//! a copy of it.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -17,7 +17,6 @@ pub mod kernel_peer;
 pub mod memory;
 pub mod namespace;
 pub mod node;
-mod patience;
 mod peers;
 pub mod plugin;
 pub mod probe;
@@ -25,18 +24,71 @@ pub mod state;
 pub mod throughput;
 pub mod trace;
 pub mod vm;
+mod waiting;
 
 pub use api_server::ApiServer;
 pub use guest::Grant;
 pub use namespace::Namespace;
 pub use node::{Container, Node, STANDARD};
-pub use patience::patiently;
 pub use peers::peer;
 pub use plugin::{Call, Outcome, reference, weir};
 pub use probe::Probe;
 pub use state::State;
+pub use waiting::{patiently, wait_for};
 
+use std::fmt::Debug;
 use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+
+/// Checks that a text contains each of these.
+#[track_caller]
+pub fn assert_contains(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+}
+
+/// Checks that a text contains none of these.
+#[track_caller]
+pub fn assert_lacks(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(!text.contains(part), "{part:?} is in {text}");
+    }
+}
+
+/// Returns the text of an error that must have come. Errors: that there was none.
+pub fn failure<T: Debug>(outcome: Result<T>) -> Result<String> {
+    match outcome {
+        Ok(value) => bail!("this should have failed: {value:?}"),
+        Err(error) => Ok(format!("{error:#}")),
+    }
+}
+
+/// A configuration of a bridge that is a gateway, with addresses of these ranges.
+pub fn bridge(name: &str, ranges: &[&str]) -> Value {
+    let ranges: Vec<Value> = ranges
+        .iter()
+        .map(|subnet| json!([{ "subnet": subnet }]))
+        .collect();
+    json!({
+        "cniVersion": "1.1.0",
+        "name": name,
+        "type": "bridge",
+        "bridge": format!("{name}0"),
+        "isGateway": true,
+        "ipam": { "type": "host-local", "ranges": ranges },
+    })
+}
+
+/// The same with masquerading and the check of source MACs.
+pub fn guarded_bridge(name: &str, ranges: &[&str]) -> Value {
+    let mut config = bridge(name, ranges);
+    config["ipMasq"] = json!(true);
+    config["macspoofchk"] = json!(true);
+    config
+}
 
 /// The weir binary under test: built by `make`, never by the tests.
 pub fn binary() -> PathBuf {
@@ -66,6 +118,11 @@ pub fn program(name: &str) -> PathBuf {
 /// The top of the house.
 pub fn house() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The path of a [`component`] as text, for a command line.
+pub fn component_file(name: &str) -> String {
+    component(name).display().to_string()
 }
 
 /// A built component: `target/components/<name>.wasm`.

@@ -84,7 +84,7 @@ fn follow(child: &mut Child, input: &[u8]) -> Result<Measured> {
 
 /// Returns the exit status, if no signal ended it, and the peak.
 fn to_the_end(process: pid_t) -> Result<(Option<i32>, u64)> {
-    // It stands at its exec(2).
+    // It has stopped at its exec(2).
     let status = wait(process)?;
     ensure!(
         libc::WIFSTOPPED(status),

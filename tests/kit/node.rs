@@ -64,7 +64,14 @@ impl Node {
         Ok(node)
     }
 
-    /// As `weir install` does, but for the binary, of which there is one for all nodes.
+    /// A new one and a container of it.
+    pub fn with_container() -> Result<(Self, Container)> {
+        let node = Self::create()?;
+        let container = node.container()?;
+        Ok((node, container))
+    }
+
+    /// Does what `weir install` does, except that all nodes share one binary.
     fn install(&self) -> Result<()> {
         fs::create_dir_all(self.bin_dir())?;
         symlink(super::binary(), self.bin_dir().join("weir"))?;
@@ -114,6 +121,23 @@ impl Node {
         directory.join(network.replace('/', "@"))
     }
 
+    /// Writes a network configuration where container runtimes read them, and returns its file.
+    pub fn put_network(&self, file: &str, config: &Value) -> Result<PathBuf> {
+        let directory = self.root.path().join("etc/cni/net.d");
+        fs::create_dir_all(&directory)?;
+        let file = directory.join(file);
+        fs::write(&file, config.to_string())?;
+        Ok(file)
+    }
+
+    /// Writes a file below the root, with the directories that it is in, and returns its path.
+    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) -> Result<PathBuf> {
+        let path = self.root.path().join(path);
+        fs::create_dir_all(path.parent().context("a directory")?)?;
+        fs::write(&path, content)?;
+        Ok(path)
+    }
+
     /// The addresses that are taken on a network, sorted.
     pub fn taken(&self, network: &str) -> Vec<String> {
         let entries = fs::read_dir(self.leases(network))
@@ -126,6 +150,13 @@ impl Node {
             .collect();
         taken.sort();
         taken
+    }
+
+    /// The text of weir's log, which plugins write to as well. Errors: that there is none.
+    pub fn log(&self) -> Result<String> {
+        Ok(fs::read_to_string(
+            self.root.path().join("var/log/weir/weir.log"),
+        )?)
     }
 
     /// The audit log.
@@ -172,6 +203,12 @@ impl Node {
         self.inside(|| output(tool, words))
     }
 
+    /// Runs a tool several times, with each of these words.
+    pub fn tools(&self, tool: &str, runs: &[&str]) -> Result<()> {
+        runs.iter()
+            .try_for_each(|words| self.tool(tool, words).map(drop))
+    }
+
     /// Runs `act` in a thread inside the host namespace.
     pub fn inside<T: Send>(&self, act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         inside(&self.namespace, act)
@@ -195,9 +232,23 @@ impl Container {
         self.inside(|| output("ip", words))
     }
 
+    /// Runs `ip` several times, with each of these words.
+    pub fn ips(&self, runs: &[&str]) -> Result<()> {
+        runs.iter().try_for_each(|words| self.ip(words).map(drop))
+    }
+
     /// Runs `ip -j` in the container and parses its output.
     pub fn ip_json(&self, words: &str) -> Result<Value> {
         parse(&self.ip(&format!("-j -d {words}"))?)
+    }
+
+    /// The names of its links, `lo` among them.
+    pub fn links(&self) -> Result<Vec<String>> {
+        let links = self.ip_json("link show")?;
+        let names = links.as_array().into_iter().flatten();
+        Ok(names
+            .filter_map(|link| link["ifname"].as_str().map(str::to_owned))
+            .collect())
     }
 
     /// Runs `act` in a thread inside the container.
@@ -219,14 +270,15 @@ fn inside<T: Send>(space: &Namespace, act: impl FnOnce() -> Result<T> + Send) ->
 }
 
 fn output(tool: &str, words: &str) -> Result<String> {
-    let mut command = Command::new(tool);
-    let output = command.args(words.split_whitespace()).output();
-    let output = output.with_context(|| format!("run `{tool}`: is it installed?"))?;
-    ensure!(
-        output.status.success(),
-        "{tool} {words}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    printed(Command::new(tool).args(words.split_whitespace()))
+}
+
+/// Runs a tool, and returns what it printed. Errors: that it is not there, or its own.
+pub(crate) fn printed(tool: &mut Command) -> Result<String> {
+    let output = tool.output();
+    let output = output.with_context(|| format!("run {tool:?}: is it installed?"))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{tool:?}: {errors}");
     Ok(String::from_utf8(output.stdout)?)
 }
 

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use super::assert_contains;
 use super::grants_used;
 use super::memory;
 use super::node::{Container, Node};
@@ -88,7 +89,7 @@ impl Call {
         self
     }
 
-    /// Replaces standard input, for what is no JSON.
+    /// Replaces standard input, for what is not JSON.
     pub fn input(&mut self, input: impl Into<Vec<u8>>) -> &mut Self {
         self.input = input.into();
         self
@@ -108,17 +109,7 @@ impl Call {
 
     /// Starts it; standard input is written already. For tests that kill it.
     pub fn start(&self) -> Result<Child> {
-        let mut child = self
-            .command()
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("run `{}`", self.program.display()))?;
-        let mut stdin = child.stdin.take().context("the plugin's standard input")?;
-        // A plugin that ends before it reads is told by its status.
-        let _ = stdin.write_all(&self.input);
-        Ok(child)
+        start(&mut self.command(), &self.input)
     }
 
     /// Runs it to its end, and tells the most memory that it had, see [`memory`].
@@ -138,6 +129,19 @@ impl Call {
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         })
     }
+}
+
+/// Starts a program with this on its standard input. One that ends before it reads is told by its status.
+pub(crate) fn start(program: &mut Command, input: &[u8]) -> Result<Child> {
+    let mut child = program
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("run {program:?}"))?;
+    let mut stdin = child.stdin.take().context("its standard input")?;
+    let _ = stdin.write_all(input);
+    Ok(child)
 }
 
 impl Outcome {
@@ -172,6 +176,39 @@ impl Outcome {
             "no CNI error: {self:?}"
         );
         error
+    }
+
+    /// The error's message.
+    #[track_caller]
+    pub fn message(&self) -> String {
+        self.error()["msg"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The error's message and details.
+    #[track_caller]
+    pub fn said(&self) -> String {
+        let details = &self.error()["details"];
+        format!(
+            "{} {}",
+            self.message(),
+            details.as_str().unwrap_or_default()
+        )
+    }
+
+    /// Checks that the call failed with this code, and with these words in the error's message or details. Returns the
+    /// error.
+    #[track_caller]
+    pub fn refused(&self, code: u64, words: &[&str]) -> Value {
+        assert_eq!(self.code(), code, "{:#}", self.error());
+        assert_contains(&self.said(), words);
+        self.error()
+    }
+
+    /// Checks that the call failed with this code, and with these words in the error's message. Returns the error.
+    #[track_caller]
+    pub fn told(&self, code: u64, words: &[&str]) -> Value {
+        assert_contains(&self.message(), words);
+        self.refused(code, &[])
     }
 
     /// The code of that error.

@@ -1,4 +1,4 @@
-//! What stands in a node's kernel and file system, to compare before and after.
+//! What is in a node's kernel and file system, to compare before and after.
 
 use std::collections::BTreeMap;
 use std::fs;

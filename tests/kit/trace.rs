@@ -1,5 +1,5 @@
 //! A process killed at an exact point: before or after its N-th system call that can have an effect
-//! outside of it. No clock decides.
+//! outside it. No clock decides.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -142,7 +142,7 @@ impl Tracer {
         }
     }
 
-    /// The process stands at its exec(2).
+    /// The process has stopped at its exec(2).
     fn attach(&self) -> Result<()> {
         let mut status = 0;
         // SAFETY: the pointer is to a live integer.

@@ -127,7 +127,7 @@ impl Vm {
     /// Boots the guest, runs one command in it as root with an empty standard input, and powers the
     /// guest off. `command[0]` is an applet of busybox, or a program by its path or in `PATH`.
     ///
-    /// A command that fails is no error: see [`VmOutput::status`]. Errors are what kept the command
+    /// A command that fails is not an error: see [`VmOutput::status`]. Errors are what kept the command
     /// from running to its end; they show the end of the guest's console.
     pub fn run(&self, command: &[&str]) -> Result<VmOutput> {
         ensure!(!command.is_empty(), "no command to run in the guest");

@@ -15,6 +15,12 @@ fn scene() -> Result<Scene> {
     Scene::new(Limits::default())
 }
 
+fn with_pod(name: &str) -> Result<(Scene, PodName)> {
+    let scene = scene()?;
+    let pod = scene.pod(name)?;
+    Ok((scene, pod))
+}
+
 #[test]
 fn a_pod_is_read_with_its_annotations() -> Result<()> {
     let scene = scene()?;
@@ -95,8 +101,7 @@ fn a_definition_can_be_without_configuration() -> Result<()> {
 
 #[test]
 fn one_annotation_is_set_and_removed_and_the_others_stay() -> Result<()> {
-    let scene = scene()?;
-    let pod = scene.pod("annotated")?;
+    let (scene, pod) = with_pod("annotated")?;
     let (namespace, name) = (&*pod.namespace, &*pod.name);
     let read = |key| scene.server.annotation(namespace, name, key);
     let others = [("another", Some("stays"))];
@@ -112,8 +117,7 @@ fn one_annotation_is_set_and_removed_and_the_others_stay() -> Result<()> {
 
 #[test]
 fn an_annotation_survives_somebody_who_writes_after_the_pod_was_read() -> Result<()> {
-    let scene = scene()?;
-    let pod = scene.pod("busy")?;
+    let (scene, pod) = with_pod("busy")?;
     let (namespace, name) = (&*pod.namespace, &*pod.name);
     scene.cluster.pod(&pod)?.context("the pod is there")?;
     let others = [("another", Some("written meanwhile"))];

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use tempfile::TempDir;
 use weir_cni::Error;
 use weir_files::Paths;
-use weir_kit::ApiServer;
+use weir_kit::{ApiServer, assert_contains};
 use weir_pod::cluster::PodName;
 use weir_pod::kubernetes::{Kubernetes, Limits};
 
@@ -86,7 +86,5 @@ impl Scene {
 /// Fails unless an error says all of this, in its message or in its details.
 pub fn expect_said(error: &Error, words: &[&str]) {
     let said = error.to_string();
-    for word in words {
-        assert!(said.contains(word), "{word:?} is not in: {said}");
-    }
+    assert_contains(&said, words);
 }

@@ -235,7 +235,7 @@ fn the_binary_takes_their_command_lines() -> Result<()> {
     Ok(())
 }
 
-/// Also of those that stand there as an example, behind a `#`.
+/// Also of those that are there as an example, behind a `#`.
 #[test]
 fn the_binary_takes_their_options() -> Result<()> {
     let file = super::documents::directory().join("options.yaml");

@@ -15,8 +15,8 @@ const KEYWORDS: [&str; 4] = [
     "x-kubernetes-validations",
 ];
 
-/// What is wrong with a schema, by the rules: each node has a type, of those that JSON has; what is below
-/// `properties` are schemas again; nothing may stand there that no rule of ours is about.
+/// Returns what is wrong with a schema. Each node has one of JSON's types, the values of `properties` are
+/// schemas, and there is no key that this function does not check.
 fn faults(schema: &Value, path: &str) -> Vec<String> {
     let Some(keys) = schema.as_object() else {
         return vec![format!("{path}: no schema")];

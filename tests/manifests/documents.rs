@@ -118,7 +118,7 @@ fn each_document_is_of_a_type_that_kubernetes_has() -> Result<()> {
     Ok(())
 }
 
-/// What is in a directory is applied, but for the two examples.
+/// A kustomization applies every file of its directory except the two examples.
 #[test]
 fn each_kustomization_names_what_there_is() -> Result<()> {
     for (below, left_out) in [("", &["network.yaml", "pod.yaml"][..]), ("uninstall", &[])] {

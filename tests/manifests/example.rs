@@ -30,8 +30,7 @@ fn the_networks_configuration_is_one() -> Result<()> {
 #[test]
 fn the_networks_configuration_attaches_a_container() -> Result<()> {
     let network = network()?;
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     for plugin in &network.plugins {
         let mut config = plugin.clone().into_value();
         config["name"] = network.name.clone().into();

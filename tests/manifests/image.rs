@@ -17,7 +17,7 @@ fn read(file: &str) -> Result<String> {
     fs::read_to_string(house().join(file)).with_context(|| file.to_owned())
 }
 
-/// What stands behind a word at the start of a line of the Dockerfile, line by line.
+/// What is behind a word at the start of a line of the Dockerfile, line by line.
 fn lines(instruction: &str) -> Result<Vec<String>> {
     let dockerfile = read("Dockerfile")?;
     let rest = dockerfile

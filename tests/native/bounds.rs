@@ -10,6 +10,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
+use weir_kit::assert_contains;
 
 use crate::world::{PLUGIN, World};
 
@@ -57,9 +58,9 @@ fn one_that_hangs_is_killed_with_what_it_has_started() -> Result<()> {
     let said = world.fails("add")?;
     assert!(start.elapsed() >= Duration::from_millis(300));
     assert!(said.contains("waiting for the server"), "{said}");
-    assert!(
-        said.contains("it did not end within 300ms and was killed (CNI error 226)"),
-        "{said}"
+    assert_contains(
+        &said,
+        &["it did not end within 300ms and was killed (CNI error 226)"],
     );
     assert!(Started::by_probe(&world)?.is_gone());
     // What it did is unknown, so that it is called to take that back.
@@ -76,7 +77,7 @@ fn one_that_hangs_at_del_is_killed_and_can_be_repeated() -> Result<()> {
     world.list(PLUGIN, json!({ "limits": { "time": "300ms" } }))?;
     world.probe(json!({}))?;
     world.add()?;
-    // DEL goes by the configuration of ADD, which is in the cache: another attachment's is not.
+    // DEL uses the configuration of ADD, which is in the cache: another attachment's is not.
     world.probe(json!({ "act": "hang", "of": "STATUS" }))?;
     let said = world.fails("status")?;
     assert!(said.contains("CNI error 226"), "{said}");
@@ -88,12 +89,11 @@ fn one_that_hangs_at_del_is_killed_and_can_be_repeated() -> Result<()> {
 
 #[test]
 fn one_that_floods_is_killed() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({ "act": "flood" }))?;
+    let world = World::probed(json!({ "act": "flood" }))?;
     let said = world.fails("add")?;
-    assert!(
-        said.contains("it printed more than 4194304 bytes and was killed (CNI error 226)"),
-        "{said}"
+    assert_contains(
+        &said,
+        &["it printed more than 4194304 bytes and was killed (CNI error 226)"],
     );
     assert_eq!(world.commands(), ["ADD", "DEL"]);
     Ok(())
@@ -106,7 +106,7 @@ fn one_that_says_much_is_heard_in_part() -> Result<()> {
     let said = "a line of a flood\n".repeat(20_000);
     world.probe(json!({ "say": said }))?;
     world.add()?;
-    let log = fs::read_to_string(world.file("var/log/weir/weir.log"))?;
+    let log = world.node.log()?;
     let lines = log.matches("a line of a flood").count();
     assert!((100..10_000).contains(&lines), "{lines}");
     assert!(log.contains("\"plugin\":\"probe\""), "{log:.300}");
@@ -116,8 +116,7 @@ fn one_that_says_much_is_heard_in_part() -> Result<()> {
 /// It may leave a program behind, and its own end is what counts.
 #[test]
 fn one_that_leaves_a_program_behind_is_not_waited_for() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({ "act": "leave" }))?;
+    let world = World::probed(json!({ "act": "leave" }))?;
     let start = Instant::now();
     world.add()?;
     let started = Started::by_probe(&world)?;

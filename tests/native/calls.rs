@@ -12,8 +12,7 @@ use crate::world::{NETWORK, PLUGIN, World};
 /// Whatever weir itself was started with.
 #[test]
 fn the_environment_is_clean() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({}))?;
+    let world = World::probed(json!({}))?;
     let script = "umask 077; trap '' INT HUP; exec 7</etc/passwd 9</etc/passwd; exec \"$@\"";
     let mut weir = Command::new("sh");
     weir.args(["-c", script, "sh"])
@@ -63,8 +62,7 @@ fn the_environment_is_clean() -> Result<()> {
 /// CNI section 3: what each plugin of a list reads.
 #[test]
 fn cni_3_the_execution_configuration() -> Result<()> {
-    let world = World::listed()?;
-    let probe = world.with_files(json!({}));
+    let (world, probe) = World::with_probe()?;
     world.network(json!([
         { "type": PLUGIN, "probe": probe, "first": true },
         { "type": PLUGIN, "probe": probe, "capabilities": { "mac": true } },
@@ -126,8 +124,7 @@ fn shown(call: &Value) -> Value {
 
 #[test]
 fn status_and_gc_are_about_no_attachment() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({}))?;
+    let world = World::probed(json!({}))?;
     world.succeeds("status")?;
     world.succeeds("gc")?;
     let calls = world.calls();
@@ -145,8 +142,7 @@ fn status_and_gc_are_about_no_attachment() -> Result<()> {
 /// A component before it, and libcni's cache after it.
 #[test]
 fn a_native_plugin_in_a_list_with_components() -> Result<()> {
-    let world = World::listed()?;
-    let probe = world.with_files(json!({}));
+    let (world, probe) = World::with_probe()?;
     world.network(json!([
         { "type": "bridge", "bridge": "nat0", "ipam": {
             "type": "host-local", "ranges": [[{ "subnet": "10.77.0.0/24" }]] } },

@@ -5,14 +5,13 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::binary;
+use weir_kit::{assert_contains, binary};
 
 use crate::world::{NETWORK, PLUGIN, World, failed};
 
 #[test]
 fn a_plugin_that_is_listed_runs_and_is_recorded() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({}))?;
+    let world = World::probed(json!({}))?;
     let result = world.add()?;
     assert_eq!(result["ips"][0]["address"], "192.0.2.7/24");
     world.succeeds("check")?;
@@ -114,8 +113,7 @@ fn the_command_prints_the_entry() -> Result<()> {
 
 #[test]
 fn another_digest_is_refused_and_both_are_named() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({}))?;
+    let world = World::probed(json!({}))?;
     let listed = world.digest(PLUGIN)?;
     // One byte more: it would still run.
     let file = world.native().join(PLUGIN);
@@ -152,9 +150,9 @@ fn a_network_that_is_not_listed_is_refused() -> Result<()> {
     for networks in [json!(["other", "nets", "n"]), json!([])] {
         world.list(PLUGIN, json!({ "networks": networks }))?;
         let said = world.fails("add")?;
-        assert!(
-            said.contains("is not listed for the network `net` (CNI error 223)"),
-            "{said}"
+        assert_contains(
+            &said,
+            &["is not listed for the network `net` (CNI error 223)"],
         );
     }
     Ok(())
@@ -190,10 +188,7 @@ fn what_is_no_program_is_refused() -> Result<()> {
     assert!(said.contains("a device or a pipe"), "{said}");
     fs::remove_file(&file)?;
     let said = world.fails("add")?;
-    assert!(
-        said.contains("there is no plugin `probe` (CNI error 200)"),
-        "{said}"
-    );
+    assert_contains(&said, &["there is no plugin `probe` (CNI error 200)"]);
     assert!(said.contains("no native plugin of that name in"), "{said}");
     Ok(())
 }
@@ -222,15 +217,11 @@ fn a_component_wins_and_a_link_to_weir_is_no_native_plugin() -> Result<()> {
 
 #[test]
 fn without_a_directory_there_is_no_native_plugin() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({}))?;
+    let world = World::probed(json!({}))?;
     let netns = world.container.netns();
     let words = ["net", "add", NETWORK, netns.to_str().context("a path")?];
     let said = failed(&world.node.inside(|| world.node.command(&words))?)?;
-    assert!(
-        said.contains("there is no plugin `probe` (CNI error 200)"),
-        "{said}"
-    );
+    assert_contains(&said, &["there is no plugin `probe` (CNI error 200)"]);
     assert!(!said.contains("native"), "{said}");
     assert!(world.calls().is_empty());
     Ok(())
@@ -256,19 +247,12 @@ fn the_listing_can_say_where_the_program_is() -> Result<()> {
 
 #[test]
 fn a_configuration_that_others_can_write_is_not_trusted() -> Result<()> {
-    let world = World::listed()?;
-    world.probe(json!({}))?;
+    let world = World::probed(json!({}))?;
     let file = world.file("etc/weir/weir.json");
     fs::set_permissions(&file, Permissions::from_mode(0o622))?;
     let said = world.fails("add")?;
-    assert!(
-        said.contains("weir's configuration is not trusted"),
-        "{said}"
-    );
-    assert!(
-        said.contains("chmod go-w") && said.contains("CNI error 227"),
-        "{said}"
-    );
+    assert_contains(&said, &["weir's configuration is not trusted"]);
+    assert_contains(&said, &["chmod go-w", "CNI error 227"]);
     fs::set_permissions(&file, Permissions::from_mode(0o644))?;
     world.add()?;
 

@@ -1,4 +1,4 @@
-//! Native plugins: what runs outside of the sandbox, and only where it is listed.
+//! Native plugins: what runs outside the sandbox, and only where it is listed.
 
 mod answers;
 mod bounds;

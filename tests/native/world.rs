@@ -23,8 +23,7 @@ pub struct World {
 impl World {
     /// With the probe in a directory of native plugins, not listed yet.
     pub fn create() -> Result<Self> {
-        let node = Node::create()?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
         let world = Self { node, container };
         fs::create_dir(world.native())?;
         world.put(&program("weir-native-probe"), PLUGIN)?;
@@ -35,6 +34,20 @@ impl World {
     pub fn listed() -> Result<Self> {
         let world = Self::create()?;
         world.list(PLUGIN, json!({}))?;
+        Ok(world)
+    }
+
+    /// Makes the same world, and returns the configuration that the probe gets in a network as well.
+    pub fn with_probe() -> Result<(Self, Value)> {
+        let world = Self::listed()?;
+        let probe = world.with_files(json!({}));
+        Ok((world, probe))
+    }
+
+    /// Makes the same world with a network of the probe alone, which does this.
+    pub fn probed(probe: Value) -> Result<Self> {
+        let world = Self::listed()?;
+        world.probe(probe)?;
         Ok(world)
     }
 

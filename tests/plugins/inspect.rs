@@ -2,9 +2,14 @@
 
 use anyhow::Result;
 use serde_json::json;
-use weir_kit::{Grant, Node, component};
+use weir_kit::{Grant, Node, assert_contains, component};
 
 use crate::{granted, json, path, said};
+
+/// The command line that asks what a component is granted.
+fn granted_to(file: &str) -> [&str; 6] {
+    ["plugin", "inspect", file, "--granted", "--output", "json"]
+}
 
 #[test]
 fn a_component_says_what_it_asks_for_down_to_the_functions() -> Result<()> {
@@ -17,6 +22,7 @@ fn a_component_says_what_it_asks_for_down_to_the_functions() -> Result<()> {
     );
     assert_eq!(shown["name"], "labels");
     assert_eq!(shown["about"]["version"], "0.1.0");
+    assert_eq!(shown["contract"], "0.2.0");
     // The SDK logs the keys of a configuration that a plugin does not know.
     let asked = json!({ "link": ["get", "update"], "log": ["write"] });
     assert_eq!(shown["capabilities"], asked);
@@ -26,19 +32,8 @@ fn a_component_says_what_it_asks_for_down_to_the_functions() -> Result<()> {
     let size = std::fs::metadata(&file)?.len();
     assert_eq!(shown["size"]["component"], size);
     assert!(shown["size"]["code"].as_u64() > Some(1000), "{shown:#}");
-    // Without a grant it answers no where the grant is what is asked about.
-    json(
-        &node,
-        &[
-            "plugin",
-            "inspect",
-            path(&file)?,
-            "--granted",
-            "--output",
-            "json",
-        ],
-        3,
-    );
+    // Without a grant, a question about the grant is answered with no.
+    json(&node, &granted_to(path(&file)?), 3);
     Ok(())
 }
 
@@ -46,14 +41,7 @@ fn a_component_says_what_it_asks_for_down_to_the_functions() -> Result<()> {
 fn a_grant_covers_it_or_is_said_not_to() -> Result<()> {
     let node = Node::create()?;
     let file = component("labels");
-    let inspect = [
-        "plugin",
-        "inspect",
-        path(&file)?,
-        "--granted",
-        "--output",
-        "json",
-    ];
+    let inspect = granted_to(path(&file)?);
     let digest = node.install_plugin("labels")?;
     node.put_grant("labels.yaml", &granted("labels", &digest)?)?;
     let shown = json(&node, &inspect, 0);
@@ -74,13 +62,14 @@ fn a_grant_covers_it_or_is_said_not_to() -> Result<()> {
     assert_eq!(grant["not_granted"], json!(["link"]));
     assert_eq!(grant["not_asked_for"], json!(["sysctl"]));
     let text = node.weir(&["plugin", "inspect", "labels"])?;
-    for words in [
-        "asked for and not granted: link",
-        "granted and not asked for: sysctl",
-        "it is for another component",
-    ] {
-        assert!(text.contains(words), "{words} is not in {text}");
-    }
+    assert_contains(
+        &text,
+        &[
+            "asked for and not granted: link",
+            "granted and not asked for: sysctl",
+            "it is for another component",
+        ],
+    );
 
     // Grants that cannot be read hide nothing else.
     node.put_grant("labels.yaml", "kind: Nothing")?;

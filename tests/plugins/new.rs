@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use weir_kit::{Node, binary, house};
+use weir_kit::{Node, assert_contains, binary, house};
 
 use crate::{json, path, said};
 
@@ -47,12 +47,13 @@ fn a_new_project_builds_and_passes_its_own_test() -> Result<()> {
         .context("run cargo")?;
     let text = said(&output);
     assert!(output.status.success(), "{text}");
-    for test in [
-        "test tests::only_more_than_the_configuration_allows_is_changed ... ok",
-        "test it_attaches_and_leaves_nothing_behind ... ok",
-    ] {
-        assert!(text.contains(test), "{test} is not in {text}");
-    }
+    assert_contains(
+        &text,
+        &[
+            "test tests::only_more_than_the_configuration_allows_is_changed ... ok",
+            "test it_attaches_and_leaves_nothing_behind ... ok",
+        ],
+    );
 
     // And a test of it can fail: an interface that the plugin may not change.
     let grant = fs::read_to_string(project.join("grant.yaml"))?;
@@ -73,9 +74,8 @@ fn a_new_project_builds_and_passes_its_own_test() -> Result<()> {
 #[test]
 fn a_project_is_written_only_where_there_is_nothing() -> Result<()> {
     let node = Node::create()?;
+    node.write("taken/mine", "")?;
     let project = node.root().join("taken");
-    fs::create_dir(&project)?;
-    fs::write(project.join("mine"), "")?;
     let house = house();
     let sdk = ["--sdk", path(&house)?];
     for (name, directory, why) in [
@@ -83,9 +83,8 @@ fn a_project_is_written_only_where_there_is_nothing() -> Result<()> {
         ("bridge", "unused", "is built into weir"),
         ("Not_A_Crate", "unused", "small letters"),
     ] {
-        let output = node.command(&[&["plugin", "new", name, directory][..], &sdk].concat())?;
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(said(&output).contains(why), "{}", said(&output));
+        let words = [&["plugin", "new", name, directory][..], &sdk].concat();
+        assert_contains(&node.exits(&words, 1)?, &[why]);
     }
     let output = node.command(&["plugin", "new", "mine", "unused", "--sdk", "/nowhere"])?;
     assert!(said(&output).contains("/nowhere"), "{}", said(&output));

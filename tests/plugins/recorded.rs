@@ -33,8 +33,7 @@ fn damage(node: &Node, file: &str, change: impl FnOnce(&mut Vec<u8>)) -> Result<
 
 #[test]
 fn an_invocation_that_is_refused_is_recorded() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let digest = node.install_plugin(PLUGIN)?;
     let grant = Grant::nothing(PLUGIN);
     let other = format!("sha256:{}", "6".repeat(64));
@@ -99,8 +98,7 @@ fn a_damaged_plugin_is_told_as_damaged_and_its_refusal_recorded() -> Result<()> 
         }),
     ];
     for (file, change) in damages {
-        let node = Node::create()?;
-        let container = node.container()?;
+        let (node, container) = Node::with_container()?;
         let all = Grant {
             capabilities: "{ link: [{}] }",
             ..Grant::nothing(PLUGIN)
@@ -195,8 +193,7 @@ fn what_comes_and_goes_is_recorded() -> Result<()> {
 
 #[test]
 fn a_grant_that_changed_is_recorded_by_the_next_invocation() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let digest = node.install_plugin(PLUGIN)?;
     let file = node.grants().join("mine.yaml");
     let shown = path(&file)?.to_owned();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::{Node, binary, component};
+use weir_kit::{Node, assert_contains, binary, component};
 
 use crate::{example, path, said};
 
@@ -129,6 +129,11 @@ fn nothing_is_granted_without_a_grant() -> Result<()> {
     Ok(())
 }
 
+/// A network of one plugin.
+fn tried(plugin: Value) -> Value {
+    json!({ "cniVersion": "1.1.0", "name": "tried", "plugins": [plugin] })
+}
+
 /// A denial fails the test also where the plugin goes on.
 #[test]
 fn a_denial_that_the_plugin_hides_fails_the_test() -> Result<()> {
@@ -149,17 +154,10 @@ fn a_denial_that_the_plugin_hides_fails_the_test() -> Result<()> {
 /// and is told unless it is said that it may.
 #[test]
 fn residue_is_named_unless_it_may_stay() -> Result<()> {
-    let config = json!({
-        "cniVersion": "1.1.0",
-        "name": "tried",
-        "plugins": [{
-            "type": "switch",
-            "bridge": "tried0",
-            "isGateway": true,
-            "ipam": { "type": "host-local", "subnet": "10.95.0.0/24" }
-        }]
-    });
-    let case = Case::create(&config)?;
+    let case = Case::create(&tried(json!({
+        "type": "switch", "bridge": "tried0", "isGateway": true,
+        "ipam": { "type": "host-local", "subnet": "10.95.0.0/24" }
+    })))?;
     let everything = "{ link: [{}], address: [{}], route: [{}], neighbour: [{}], sysctl: [{}], \
                       firewall: [{}], ipam: [host-local] }";
     case.grant("switch", everything)?;
@@ -187,15 +185,8 @@ fn residue_is_named_unless_it_may_stay() -> Result<()> {
 /// What a plugin left that the kernel lists apart from everything else.
 #[test]
 fn a_proxy_neighbour_is_residue() -> Result<()> {
-    let config = json!({
-        "cniVersion": "1.1.0",
-        "name": "tried",
-        "plugins": [{
-            "type": "puppet",
-            "orders": [{ "do": "neighbour.add", "link": "lo", "address": "192.0.2.9", "proxy": true }]
-        }]
-    });
-    let case = Case::create(&config)?;
+    let add = json!({ "do": "neighbour.add", "link": "lo", "address": "192.0.2.9", "proxy": true });
+    let case = Case::create(&tried(json!({ "type": "puppet", "orders": [add] })))?;
     case.grant("puppet", "{ link: [{ verbs: [read] }], neighbour: [{}] }")?;
     let report = case.run("puppet", &[], 3);
     assert_eq!(report["denied"], 0, "{report:#}");
@@ -280,9 +271,9 @@ fn what_cannot_be_tested_is_an_error_that_says_why() -> Result<()> {
     fs::copy(&first, &second)?;
     let both = ["--grant", path(&first)?, "--grant", path(&second)?];
     let text = failure(component("labels"), &both);
-    assert!(
-        text.contains("are both grants of plugin `labels`") && text.contains("second.yaml"),
-        "{text}"
+    assert_contains(
+        &text,
+        &["are both grants of plugin `labels`", "second.yaml"],
     );
     Ok(())
 }

@@ -4,14 +4,14 @@ use std::time::Instant;
 
 use anyhow::Result;
 use serde_json::json;
+use weir_kit::assert_contains;
 
 use crate::world::{World, names};
 
 #[test]
 fn an_unreachable_api_server_fails_an_add_and_not_a_del() -> Result<()> {
     let world = World::create()?;
-    let pod = world.pod_with("unreachable", &[])?;
-    world.add(&pod);
+    let pod = world.plain("unreachable")?;
     let other = world.pod_with("other", &[])?;
     let kubeconfig = world
         .api
@@ -28,8 +28,7 @@ fn an_unreachable_api_server_fails_an_add_and_not_a_del() -> Result<()> {
     );
     assert_eq!(names(&other.container)?, Vec::<String>::new());
     let start = Instant::now();
-    let deleted = world.run_with("DEL", &pod, &config)?;
-    assert!(deleted.succeeded(), "{deleted:?}");
+    world.del_with(&pod, &config)?;
     assert!(
         start.elapsed().as_secs() < 10,
         "DEL waited for {:?}",
@@ -44,19 +43,10 @@ fn a_pod_that_is_gone_is_not_attached() -> Result<()> {
     let world = World::create()?;
     let pod = world.pod_with("vanished", &[])?;
     world.api.delete_pod(&world.namespace, "vanished")?;
-    let error = world.run("ADD", &pod)?.error();
-    assert_eq!(error["code"], 230, "{error:#}");
-    assert_eq!(names(&pod.container)?, Vec::<String>::new());
+    world.refused(&pod, 230, &[])?;
     // Another one by the same name is another one.
     world.pod_with("vanished", &[])?;
-    let error = world.run("ADD", &pod)?.error();
-    assert!(
-        error["msg"]
-            .as_str()
-            .unwrap_or_default()
-            .contains("another one"),
-        "{error:#}"
-    );
+    assert_contains(&world.run("ADD", &pod)?.message(), &["another one"]);
     Ok(())
 }
 
@@ -67,7 +57,5 @@ fn no_kubeconfig_and_no_service_account_is_no_kubernetes() -> Result<()> {
     let config = world.config_with(json!({ "kubeconfig": null }));
     let result = world.run_with("ADD", &pod, &config)?.result();
     assert!(result["ips"][0]["address"].is_string(), "{result:#}");
-    let deleted = world.run_with("DEL", &pod, &config)?;
-    assert!(deleted.succeeded(), "{deleted:?}");
-    Ok(())
+    world.del_with(&pod, &config)
 }

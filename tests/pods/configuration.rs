@@ -9,8 +9,7 @@ use crate::world::World;
 
 #[test]
 fn a_configuration_of_multus_works_with_one_word_changed() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("one-word", "10.51.0.0/24")?;
+    let world = World::with_bridge("one-word", "10.51.0.0/24")?;
     let mut config = world.config_with(json!({
         "type": "multus",
         "capabilities": { "portMappings": true, "bandwidth": true },
@@ -40,9 +39,7 @@ fn a_configuration_of_multus_works_with_one_word_changed() -> Result<()> {
         "{log:#?}"
     );
     assert!(!world.node.root().join("var/log/multus.log").exists());
-    let deleted = world.run_with("DEL", &pod, &config)?;
-    assert!(deleted.succeeded(), "{deleted:?}");
-    Ok(())
+    world.del_with(&pod, &config)
 }
 
 #[test]
@@ -77,6 +74,5 @@ fn the_runtimes_capabilities_are_the_default_networks() -> Result<()> {
     world.run_with("ADD", &pod, &config)?.result();
     assert_eq!(world.node.taken("default-net"), ["10.40.7.7"]);
     assert_ne!(world.taken("nocap"), ["10.40.7.7"]);
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }

@@ -10,8 +10,7 @@ use crate::world::{Pod, World, names};
 const POINTS: usize = 40;
 
 fn world_with_three_networks() -> Result<World> {
-    let world = World::create()?;
-    world.define_bridge("two", "10.53.2.0/24")?;
+    let world = World::with_bridge("two", "10.53.2.0/24")?;
     world.define_bridge("three", "10.53.3.0/24")?;
     Ok(world)
 }
@@ -30,7 +29,7 @@ fn points(world: &World, command: &str, n: usize) -> Result<usize> {
     let End::Exited { status: 0, points } = world.node.inside(|| call.run_until(None))? else {
         anyhow::bail!("the traced {command} failed");
     };
-    world.del(&pod);
+    world.del(&pod)?;
     Ok(points)
 }
 
@@ -51,7 +50,7 @@ fn killed_at_every_point(command: &str) -> Result<()> {
         let call = world.call(command, &pod, &world.config());
         let end = world.node.inside(|| call.run_until(Some(point)))?;
         killed += usize::from(end == End::Killed);
-        world.del(&pod);
+        world.del(&pod)?;
         let context = || format!("{command} killed at point {point} of {points}");
         assert_eq!(
             names(&pod.container).with_context(context)?,
@@ -66,8 +65,7 @@ fn killed_at_every_point(command: &str) -> Result<()> {
         "only {killed} were killed before their end"
     );
     assert!(world.run("CHECK", &warm)?.succeeded());
-    world.del(&warm);
-    Ok(())
+    world.del(&warm)
 }
 
 #[test]

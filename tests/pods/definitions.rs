@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use anyhow::Result;
 use serde_json::{Value, json};
+use weir_kit::assert_contains;
 
 use crate::world::{World, bridge, interfaces, list, names};
 
@@ -16,12 +17,11 @@ fn on_disk(world: &World, file: &str, config: &Value) -> Result<()> {
 
 /// The addresses of a pod's second interface.
 fn attached(world: &World, name: &str) -> Result<Vec<String>> {
-    let pod = world.pod(name, name)?;
-    world.add(&pod);
+    let pod = world.attached(name, name)?;
     let addresses = interfaces(&pod.container)?
         .remove("net1")
         .unwrap_or_default();
-    world.del(&pod);
+    world.del(&pod)?;
     world.api.delete_pod(&world.namespace, name)?;
     Ok(addresses)
 }
@@ -35,9 +35,7 @@ fn npwg_3_4_1_the_order_is_spec_config_then_a_list_on_disk_then_a_single_plugin(
         config["cniVersion"] = json!("1.1.0");
         config
     };
-    world
-        .api
-        .create_definition(&world.namespace, "find", None, &[])?;
+    world.define_empty("find")?;
     on_disk(&world, "90-find.conf", &single("10.43.0.0/24"))?;
     assert_eq!(attached(&world, "find")?, ["10.43.0.2"]);
     on_disk(
@@ -47,7 +45,7 @@ fn npwg_3_4_1_the_order_is_spec_config_then_a_list_on_disk_then_a_single_plugin(
     )?;
     assert_eq!(attached(&world, "find")?, ["10.43.1.2"]);
     world.api.delete_definition(&world.namespace, "find")?;
-    world.define("find", &list("find", &[bridge("bspec", "10.43.2.0/24")]))?;
+    world.define_as("find", "find", bridge("bspec", "10.43.2.0/24"))?;
     assert_eq!(attached(&world, "find")?, ["10.43.2.2"]);
     Ok(())
 }
@@ -55,10 +53,7 @@ fn npwg_3_4_1_the_order_is_spec_config_then_a_list_on_disk_then_a_single_plugin(
 /// A file that such a definition selects counts as the node's own: not one that somebody else can have written.
 #[test]
 fn what_others_can_write_is_not_the_nodes_own() -> Result<()> {
-    let world = World::create()?;
-    world
-        .api
-        .create_definition(&world.namespace, "exposed", None, &[])?;
+    let world = World::with_empty("exposed")?;
     let own = list("exposed", &[bridge("bexposed", "10.43.9.0/24")]);
     on_disk(&world, "90-exposed.conflist", &own)?;
     let file = world
@@ -67,11 +62,9 @@ fn what_others_can_write_is_not_the_nodes_own() -> Result<()> {
         .join("etc/cni/multus/net.d/90-exposed.conflist");
     fs::set_permissions(&file, Permissions::from_mode(0o666))?;
     let pod = world.pod("selects", "exposed")?;
-    let error = world.run("ADD", &pod)?.error();
-    let said = format!("{} {}", error["msg"], error["details"]);
-    assert!(
-        said.contains("is not trusted") && said.contains("mode 0666"),
-        "{error:#}"
+    assert_contains(
+        &world.run("ADD", &pod)?.said(),
+        &["is not trusted", "mode 0666"],
     );
     fs::set_permissions(&file, Permissions::from_mode(0o644))?;
     assert_eq!(attached(&world, "exposed")?, ["10.43.9.2"]);
@@ -80,18 +73,11 @@ fn what_others_can_write_is_not_the_nodes_own() -> Result<()> {
 
 #[test]
 fn npwg_3_4_1_a_definition_without_any_configuration_fails_the_pod() -> Result<()> {
-    let world = World::create()?;
-    world
-        .api
-        .create_definition(&world.namespace, "empty", None, &[])?;
+    let world = World::with_empty("empty")?;
     let pod = world.pod("empty", "empty")?;
-    let error = world.run("ADD", &pod)?.error();
-    assert_eq!(error["code"], 232, "{error:#}");
-    let text = format!("{} {}", error["msg"], error["details"]);
-    assert!(
-        text.contains("/empty") && text.contains("multus/net.d"),
-        "{error:#}"
-    );
+    world
+        .run("ADD", &pod)?
+        .refused(232, &["/empty", "multus/net.d"]);
     assert_eq!(names(&pod.container)?, Vec::<String>::new());
     Ok(())
 }
@@ -102,15 +88,13 @@ fn npwg_3_4_2_a_configuration_without_a_name_has_the_name_of_its_object() -> Res
     let mut config = bridge("bnameless", "10.43.3.0/24");
     config["cniVersion"] = json!("1.0.0");
     world.define("nameless", &config)?;
-    let pod = world.pod("nameless", "nameless")?;
-    world.add(&pod);
+    let pod = world.attached("nameless", "nameless")?;
     assert_eq!(
         world.taken("nameless").len(),
         1,
         "the lease is under the object's name"
     );
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }
 
 #[test]
@@ -143,31 +127,22 @@ fn cluster_network_is_a_definition_a_network_on_disk_or_a_path() -> Result<()> {
         address("by-directory", &cluster_network("/etc/cni/multus/net.d"))?,
         "10.43.4.4/24"
     );
-    world.define("disk", &list("disk", &[bridge("bobject", "10.43.5.0/24")]))?;
+    world.define_as("disk", "disk", bridge("bobject", "10.43.5.0/24"))?;
     assert_eq!(
         address("by-object", &cluster_network("disk"))?,
         "10.43.5.2/24"
     );
 
     let pod = world.pod_with("by-nothing", &[])?;
-    let error = world
-        .run_with("ADD", &pod, &cluster_network("nowhere"))?
-        .error();
-    assert_eq!(error["code"], 232, "{error:#}");
-    assert!(
-        error["msg"]
-            .as_str()
-            .unwrap_or_default()
-            .starts_with("clusterNetwork: `nowhere`"),
-        "{error:#}"
-    );
+    let outcome = world.run_with("ADD", &pod, &cluster_network("nowhere"))?;
+    outcome.refused(232, &[]);
+    assert!(outcome.said().starts_with("clusterNetwork: `nowhere`"));
     Ok(())
 }
 
 #[test]
 fn default_networks_are_attached_to_all_pods_but_those_of_system_namespaces() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("extra", "10.43.6.0/24")?;
+    let world = World::with_bridge("extra", "10.43.6.0/24")?;
     world.define_bridge("own", "10.43.7.0/24")?;
     let keys = json!({ "defaultNetworks": ["extra"], "systemNamespaces": ["kube-system"] });
     let config = world.config_with(keys);
@@ -176,17 +151,14 @@ fn default_networks_are_attached_to_all_pods_but_those_of_system_namespaces() ->
     let interfaces = interfaces(&pod.container)?;
     assert_eq!(interfaces["net1"], ["10.43.6.2"]);
     assert_eq!(interfaces["net2"], ["10.43.7.2"]);
-    let deleted = world.run_with("DEL", &pod, &config)?;
-    assert!(deleted.succeeded(), "{deleted:?}");
+    world.del_with(&pod, &config)?;
 
     let keys = json!({ "defaultNetworks": ["extra"], "systemNamespaces": [world.namespace] });
     let config = world.config_with(keys);
     let pod = world.pod_with("system", &[])?;
     world.run_with("ADD", &pod, &config)?.result();
     assert_eq!(names(&pod.container)?, ["eth0"]);
-    let deleted = world.run_with("DEL", &pod, &config)?;
-    assert!(deleted.succeeded(), "{deleted:?}");
-    Ok(())
+    world.del_with(&pod, &config)
 }
 
 #[test]
@@ -198,11 +170,7 @@ fn a_network_that_delegates_to_weir_is_refused() -> Result<()> {
     );
     world.define("again", &recursive)?;
     let pod = world.pod("again", "again")?;
-    let error = world.run("ADD", &pod)?.error();
-    assert!(
-        error["msg"].as_str().unwrap_or_default().contains("/again"),
-        "{error:#}"
-    );
+    assert_contains(&world.run("ADD", &pod)?.message(), &["/again"]);
     assert_eq!(names(&pod.container)?, Vec::<String>::new());
     Ok(())
 }

@@ -7,36 +7,24 @@ use crate::world::{World, bridge, list, names};
 
 #[test]
 fn npwg_7_4_a_network_uses_only_plugins_whose_grant_names_it() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("tenant", "10.50.0.0/24")?;
+    let world = World::with_bridge("tenant", "10.50.0.0/24")?;
     let pod = world.pod("tenant", "tenant")?;
     world.narrow_bridge(&["other-namespace/*", "default-net"])?;
-    let error = world.run("ADD", &pod)?.error();
-    assert_eq!(error["code"], 202, "{error:#}");
     let named = format!("{}/tenant", world.namespace);
-    assert!(
-        error["msg"].as_str().unwrap_or_default().contains(&named),
-        "{error:#}"
-    );
-    assert_eq!(names(&pod.container)?, Vec::<String>::new());
+    world.refused(&pod, 202, &[&named])?;
     world.narrow_bridge(&[&format!("{}/*", world.namespace), "default-net"])?;
     world.add(&pod);
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }
 
 /// Whoever may write a definition chooses the name in it, and must gain nothing by that.
 #[test]
 fn npwg_7_4_a_name_in_a_configuration_widens_nothing() -> Result<()> {
     let world = World::create()?;
-    world.define(
-        "liar",
-        &list("default-net", &[bridge("bliar", "10.50.1.0/24")]),
-    )?;
+    world.define_as("liar", "default-net", bridge("bliar", "10.50.1.0/24"))?;
     let pod = world.pod("liar", "liar")?;
     world.narrow_bridge(&["nobody/*", "default-net"])?;
-    let error = world.run("ADD", &pod)?.error();
-    assert_eq!(error["code"], 202, "{error:#}");
+    assert_eq!(world.run("ADD", &pod)?.code(), 202);
     Ok(())
 }
 
@@ -50,8 +38,7 @@ fn npwg_7_4_namespace_isolation_fails_the_pod() -> Result<()> {
         .create_definition(&other, "theirs", Some(&config), &[])?;
     let pod = world.pod("isolated", &format!("{other}/theirs"))?;
     let isolated = world.config_with(json!({ "namespaceIsolation": true }));
-    let error = world.run_with("ADD", &pod, &isolated)?.error();
-    assert_eq!(error["code"], 233, "{error:#}");
+    assert_eq!(world.run_with("ADD", &pod, &isolated)?.code(), 233);
     assert_eq!(names(&pod.container)?, Vec::<String>::new());
 
     let global = world.config_with(
@@ -59,19 +46,16 @@ fn npwg_7_4_namespace_isolation_fails_the_pod() -> Result<()> {
     );
     world.run_with("ADD", &pod, &global)?.result();
     assert_eq!(names(&pod.container)?, ["eth0", "net1"]);
-    world.del(&pod);
+    world.del(&pod)?;
     world.run("ADD", &pod)?.result();
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }
 
 #[test]
 fn the_audit_log_names_the_definition() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("logged", "10.50.3.0/24")?;
-    let pod = world.pod("logged", "logged")?;
-    world.add(&pod);
-    world.del(&pod);
+    let world = World::with_bridge("logged", "10.50.3.0/24")?;
+    let pod = world.attached("logged", "logged")?;
+    world.del(&pod)?;
     let audit = world.node.audit();
     let named = json!(format!("{}/logged", world.namespace));
     assert!(

@@ -49,8 +49,7 @@ fn for_all(world: &World, pods: &[Pod], command: &str) -> Result<u64> {
 
 #[test]
 fn a_hundred_pods_with_two_networks_twenty_at_a_time() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("many", "10.54.0.0/16")?;
+    let world = World::with_bridge("many", "10.54.0.0/16")?;
     let warm = world.pod("warm", "many")?;
     let first = for_all(&world, std::slice::from_ref(&warm), "ADD")?;
     let most = first * MOST_GROWTH / 100;
@@ -89,6 +88,5 @@ fn a_hundred_pods_with_two_networks_twenty_at_a_time() -> Result<()> {
     assert!(peak <= most, "DEL: {peak} bytes, the first ADD {first}");
     State::of(&world.node)?.assert_same(&before);
     assert_eq!(world.records().len(), 1);
-    world.del(&warm);
-    Ok(())
+    world.del(&warm)
 }

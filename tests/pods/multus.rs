@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
-use weir_kit::State;
+use weir_kit::{State, assert_contains};
 
 use crate::world::{Pod, World, bridge, list, names};
 
@@ -84,11 +84,9 @@ impl Taking {
         let world = World::create()?;
         let second = list("second", &[bridge("bsecond", "10.48.0.0/24")]);
         world.define("second", &second)?;
-        let warm = world.pod_with("warm", &[])?;
-        world.add(&warm);
+        let warm = world.plain("warm")?;
         let before = State::of(&world.node)?;
-        let pod = world.pod("switch", "second@data0")?;
-        world.add(&pod);
+        let pod = world.attached("switch", "second@data0")?;
         let taking = Self {
             file: world
                 .node
@@ -179,9 +177,7 @@ impl Taking {
         let output = self.install().expect("weir runs");
         assert!(!output.status.success(), "{output:?}");
         let said = String::from_utf8_lossy(&output.stderr);
-        for word in words {
-            assert!(said.contains(word), "`{word}` is not in {said}");
-        }
+        assert_contains(&said, words);
         assert!(self.conf_dir().join("00-multus.conf").exists());
         assert!(self.file.exists());
     }
@@ -189,7 +185,7 @@ impl Taking {
     /// DEL takes the pod from both networks.
     #[track_caller]
     fn expect_detached(&self) {
-        self.world.del(&self.pod);
+        self.world.del(&self.pod).expect("weir runs");
         assert_eq!(
             names(&self.pod.container).expect("its links"),
             Vec::<String>::new()
@@ -298,7 +294,7 @@ fn what_is_planted_in_multus_directory_is_not_run() -> Result<()> {
     fs::write(&file, delegates.to_string())?;
     let before =
         fs::read_to_string(world.node.root().join("var/log/weir/audit.jsonl")).unwrap_or_default();
-    world.del(&pod);
+    world.del(&pod)?;
     assert!(file.exists(), "nobody has touched it");
     let audit = fs::read_to_string(world.node.root().join("var/log/weir/audit.jsonl"))?;
     let new = audit.strip_prefix(&before).context("a log grows")?;
@@ -348,8 +344,7 @@ fn what_multus_kept_and_nobody_understands_keeps_no_pod_from_being_deleted() -> 
     fs::write(&taking.file, "[{ \"Name\": \"default-n")?;
     let said = taking.installed()?;
     assert_set_aside(&taking, &said);
-    taking.world.del(&taking.pod);
-    Ok(())
+    taking.world.del(&taking.pod)
 }
 
 #[test]
@@ -362,12 +357,9 @@ fn one_network_that_nobody_understands_keeps_no_other_attached() -> Result<()> {
         { "Name": "another", "ifnameRequest": "../../a", "Bytes": base64(&default) },
     ]))?;
     let said = taking.installed()?;
-    assert!(
-        said.contains("network 1") && said.contains("network 2"),
-        "{said}"
-    );
+    assert_contains(&said, &["network 1", "network 2"]);
     assert_set_aside(&taking, &said);
-    taking.world.del(&taking.pod);
+    taking.world.del(&taking.pod)?;
     assert_eq!(
         names(&taking.pod.container)?,
         ["data0"],

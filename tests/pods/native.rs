@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::{Outcome, Probe, probe::BIN_DIR};
+use weir_kit::{Outcome, Probe, assert_contains, probe::BIN_DIR};
 
 use crate::world::{Pod, World, bridge, interfaces, list, names};
 
@@ -45,6 +45,14 @@ fn recorded(world: &World) -> Result<Vec<(String, String, usize)>> {
         .collect())
 }
 
+/// DEL succeeds, and nothing of the pod is recorded any more.
+fn is_deleted(world: &World, pod: &Pod) -> Result<()> {
+    let deleted = run(world, "DEL", pod)?;
+    assert!(deleted.succeeded(), "{deleted:?}");
+    assert!(world.records().is_empty());
+    Ok(())
+}
+
 #[test]
 fn cni_3_a_native_plugin_whose_add_fails_is_deleted_then_and_with_the_pod() -> Result<()> {
     let (world, probe) = listed(&["fails"])?;
@@ -76,8 +84,7 @@ fn cni_3_the_default_networks_native_plugin_is_deleted_then_and_with_the_pod() -
     let pod = world.pod_with("none", &[])?;
     world.run_with("ADD", &pod, &config)?.error();
     assert_eq!(probe.calls(), ["ADD eth0", "DEL eth0"]);
-    let deleted = world.run_with("DEL", &pod, &config)?;
-    assert!(deleted.succeeded(), "{deleted:?}");
+    world.del_with(&pod, &config)?;
     assert_eq!(probe.calls(), ["ADD eth0", "DEL eth0", "DEL eth0"]);
     assert!(world.records().is_empty());
     Ok(())
@@ -101,10 +108,8 @@ fn of_a_list_what_was_called_is_deleted_and_nothing_else() -> Result<()> {
     assert!(world.taken("mixed").is_empty());
     let network = format!("{}/mixed", world.namespace);
     assert_eq!(recorded(&world)?, [(network, "net1".to_owned(), 2)]);
-    let deleted = run(&world, "DEL", &pod)?;
-    assert!(deleted.succeeded(), "{deleted:?}");
+    is_deleted(&world, &pod)?;
     assert_eq!(probe.calls(), ["ADD net1", "DEL net1", "DEL net1"]);
-    assert!(world.records().is_empty());
     Ok(())
 }
 
@@ -130,11 +135,9 @@ fn a_native_plugin_that_is_not_listed_keeps_no_pod() -> Result<()> {
     let (world, probe) = listed(&[])?;
     world.define("unlisted", &list("unlisted", &[probe.failing()]))?;
     let pod = world.pod("unlisted", "unlisted")?;
-    let error = run(&world, "ADD", &pod)?.error();
-    assert!(error["msg"].to_string().contains("not listed"), "{error:#}");
+    assert_contains(&run(&world, "ADD", &pod)?.message(), &["not listed"]);
     assert!(world.records().is_empty());
-    let deleted = run(&world, "DEL", &pod)?;
-    assert!(deleted.succeeded(), "{deleted:?}");
+    is_deleted(&world, &pod)?;
     assert!(probe.calls().is_empty());
     Ok(())
 }
@@ -155,11 +158,7 @@ fn a_delete_that_fails_is_repeated_with_each_of_the_pods() -> Result<()> {
         "{error:#}"
     );
     for deletes in [2, 3] {
-        let error = run(&world, "DEL", &pod)?.error();
-        assert!(
-            error["msg"].to_string().contains("always broken"),
-            "{error:#}"
-        );
+        assert_contains(&run(&world, "DEL", &pod)?.message(), &["always broken"]);
         let calls = probe.calls();
         assert_eq!(
             calls.iter().filter(|call| *call == "DEL net1").count(),

@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::{Grant, State};
+use weir_kit::{Grant, State, assert_contains};
 
 use crate::world::{World, bridge, interfaces, list, names};
 
-/// A network whose ADD fails: its gateway is outside of its subnet.
+/// A network whose ADD fails: its gateway is outside its subnet.
 fn failing(name: &str) -> Value {
     let mut plugin = bridge(&format!("b{name}"), "10.49.0.0/24");
     plugin["ipam"]["ranges"][0][0]["gateway"] = json!("192.0.2.1");
@@ -21,14 +21,12 @@ fn npwg_6_every_pod_is_attached_to_the_default_network() -> Result<()> {
     assert_eq!(names(&pod.container)?, ["eth0"]);
     let assigned = result["ips"][0]["address"].as_str().unwrap_or_default();
     assert!(assigned.starts_with("10.40.0."), "{result:#}");
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }
 
 #[test]
 fn npwg_6_2_the_default_network_is_attached_first() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("second", "10.41.0.0/24")?;
+    let world = World::with_bridge("second", "10.41.0.0/24")?;
     let pod = world.pod("ordered", "second")?;
     let result = world.add(&pod);
     let index = |name: &str| -> Result<u64> {
@@ -43,26 +41,20 @@ fn npwg_6_2_the_default_network_is_attached_first() -> Result<()> {
         .map(|i| &i["name"])
         .collect();
     assert_eq!(inside, [&json!("eth0")]);
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }
 
 #[test]
 fn npwg_7_2_a_failed_attachment_fails_the_pod_and_later_ones_are_not_tried() -> Result<()> {
     let world = World::create()?;
-    let warm = world.pod_with("warm", &[])?;
-    world.add(&warm);
+    let _warm = world.plain("warm")?;
     world.define_bridge("before", "10.41.1.0/24")?;
     world.define("bad", &failing("bad"))?;
     world.define_bridge("later", "10.41.2.0/24")?;
     let pod = world.pod("failing", "before,bad,later")?;
     let before = State::of(&world.node)?;
-    let error = world.run("ADD", &pod)?.error();
     let network = format!("network `{}/bad`", world.namespace);
-    assert!(
-        error["msg"].as_str().unwrap_or_default().contains(&network),
-        "{error:#}"
-    );
+    assert_contains(&world.run("ADD", &pod)?.message(), &[&network]);
     assert_eq!(
         names(&pod.container)?,
         Vec::<String>::new(),
@@ -79,27 +71,21 @@ fn npwg_7_2_a_failed_attachment_fails_the_pod_and_later_ones_are_not_tried() -> 
         "the last one was tried"
     );
     assert_eq!(world.records().len(), 1, "only the other pod's record");
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }
 
 #[test]
 fn npwg_7_2_teardown_goes_on_past_failures_and_tells_of_them_at_the_end() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("one", "10.41.3.0/24")?;
+    let world = World::with_bridge("one", "10.41.3.0/24")?;
     world.define_bridge("two", "10.41.4.0/24")?;
-    let pod = world.pod("teardown", "one,two")?;
-    world.add(&pod);
+    let pod = world.attached("teardown", "one,two")?;
     // Their grant does not let the plugins of the two run any more.
     let grant = world.narrow_bridge(&["default-net"])?;
-    let error = world.run("DEL", &pod)?.error();
-    let told = format!("{}; {}", error["msg"], error["details"]);
-    for network in ["one", "two"] {
-        assert!(
-            told.contains(&format!("{}/{network}", world.namespace)),
-            "{error:#}"
-        );
-    }
+    let networks = ["one", "two"].map(|name| format!("{}/{name}", world.namespace));
+    assert_contains(
+        &world.run("DEL", &pod)?.said(),
+        &networks.each_ref().map(String::as_str),
+    );
     assert_eq!(
         names(&pod.container)?,
         ["net1", "net2"],
@@ -107,7 +93,7 @@ fn npwg_7_2_teardown_goes_on_past_failures_and_tells_of_them_at_the_end() -> Res
     );
     assert_eq!(world.records().len(), 1, "what is left must be known");
     std::fs::remove_file(grant)?;
-    world.del(&pod);
+    world.del(&pod)?;
     assert_eq!(names(&pod.container)?, Vec::<String>::new());
     assert!(world.records().is_empty());
     Ok(())
@@ -133,23 +119,16 @@ fn npwg_7_2_what_a_failed_attachment_leaves_is_known_to_the_next_del() -> Result
     assert!(details.contains("and then DEL"), "{error:#}");
     assert_eq!(names(&pod.container)?, Vec::<String>::new());
     assert_eq!(world.records().len(), 1, "what is left must be known");
-    let error = world.run("DEL", &pod)?.error();
-    let msg = error["msg"].as_str().unwrap_or_default();
-    assert!(
-        msg.contains(&network) && msg.contains("broken"),
-        "{error:#}"
-    );
+    assert_contains(&world.run("DEL", &pod)?.message(), &[&network, "broken"]);
     assert_eq!(world.records().len(), 1);
     Ok(())
 }
 
 #[test]
 fn npwg_7_2_what_is_detached_goes_in_reverse_order() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("one", "10.41.5.0/24")?;
-    let pod = world.pod("reverse", "one")?;
-    world.add(&pod);
-    world.del(&pod);
+    let world = World::with_bridge("one", "10.41.5.0/24")?;
+    let pod = world.attached("reverse", "one")?;
+    world.del(&pod)?;
     let deleted: Vec<String> = world
         .node
         .audit()
@@ -167,8 +146,7 @@ fn npwg_7_3_attachments_of_a_pod_are_made_one_at_a_time() -> Result<()> {
     for (name, subnet) in [("a", "10.41.6.0/24"), ("b", "10.41.7.0/24")] {
         world.define_bridge(name, subnet)?;
     }
-    let pod = world.pod("serial", "a,b")?;
-    world.add(&pod);
+    let pod = world.attached("serial", "a,b")?;
     let order: Vec<String> = world
         .node
         .audit()
@@ -183,8 +161,7 @@ fn npwg_7_3_attachments_of_a_pod_are_made_one_at_a_time() -> Result<()> {
         ["eth0", "net1", "net2"],
         "operations are mixed: {order:?}"
     );
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }
 
 #[test]
@@ -214,17 +191,13 @@ fn npwg_7_1_each_plugin_of_a_list_has_the_name_and_version_of_the_list() -> Resu
         link[0]["mtu"], 1400,
         "the second plugin ran with the first one's result"
     );
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }
 
 #[test]
 fn npwg_4_2_the_same_network_twice_is_two_attachments() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("twice", "10.41.9.0/24")?;
-    let pod = world.pod("twice", "twice,twice")?;
-    world.api.forget_requests()?;
-    world.add(&pod);
+    let world = World::with_bridge("twice", "10.41.9.0/24")?;
+    let pod = world.attached_anew("twice", "twice,twice")?;
     let interfaces = interfaces(&pod.container)?;
     assert_eq!(interfaces.len(), 3, "{interfaces:?}");
     assert_ne!(interfaces["net1"], interfaces["net2"]);
@@ -232,7 +205,7 @@ fn npwg_4_2_the_same_network_twice_is_two_attachments() -> Result<()> {
     assert_eq!(status.len(), 3, "{status:#?}");
     assert_eq!(status[1]["name"], status[2]["name"]);
     assert_ne!(status[1]["interface"], status[2]["interface"]);
-    world.del(&pod);
+    world.del(&pod)?;
     assert!(world.taken("twice").is_empty());
     Ok(())
 }

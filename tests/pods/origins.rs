@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::program;
+use weir_kit::{assert_contains, program};
 
 use crate::world::{World, bridge, list, names};
 
@@ -19,13 +19,22 @@ fn select_file(world: &World, name: &str, config: &Value) -> Result<()> {
         directory.join(format!("{name}.conflist")),
         config.to_string(),
     )?;
-    world
-        .api
-        .create_definition(&world.namespace, name, None, &[])
+    world.define_empty(name)
 }
 
 fn file(world: &World, name: &str) -> std::path::PathBuf {
     world.node.root().join("etc/weir/grants.d").join(name)
+}
+
+/// A cluster with a definition that selects a network `shared` of the node's.
+fn shared(subnet: &str) -> Result<World> {
+    let world = World::create()?;
+    select_file(
+        &world,
+        "shared",
+        &list("shared", &[bridge("bshared", subnet)]),
+    )?;
+    Ok(world)
 }
 
 #[test]
@@ -33,8 +42,7 @@ fn a_definition_that_is_called_as_the_nodes_network_takes_no_lease_of_it() -> Re
     let world = World::create()?;
     let forged = list("default-net", &[bridge("bforged", "10.44.8.0/24")]);
     world.define("forged", &forged)?;
-    let pod = world.pod("forged", "forged")?;
-    world.add(&pod);
+    let pod = world.attached("forged", "forged")?;
     assert_eq!(world.node.taken("default-net").len(), 1, "the pod's eth0");
     assert_eq!(world.taken("forged").len(), 1);
     let cached = fs::read_dir(world.node.root().join("var/lib/cni/results"))?;
@@ -46,9 +54,8 @@ fn a_definition_that_is_called_as_the_nodes_network_takes_no_lease_of_it() -> Re
         cached.iter().any(|name| name.starts_with(&own)),
         "{cached:?}"
     );
-    world.del(&pod);
-    assert!(world.taken("forged").is_empty());
-    assert!(world.node.taken("default-net").is_empty());
+    world.del(&pod)?;
+    world.no_lease_stays("forged");
     Ok(())
 }
 
@@ -56,14 +63,9 @@ fn a_definition_that_is_called_as_the_nodes_network_takes_no_lease_of_it() -> Re
 #[test]
 fn a_lease_from_before_is_released_and_no_other() -> Result<()> {
     let world = World::create()?;
-    world.define(
-        "former",
-        &list("default-net", &[bridge("bformer", "10.44.9.0/24")]),
-    )?;
-    let other = world.pod_with("other", &[])?;
-    world.add(&other);
-    let pod = world.pod("former", "former")?;
-    world.add(&pod);
+    world.define_as("former", "default-net", bridge("bformer", "10.44.9.0/24"))?;
+    let _other = world.plain("other")?;
+    let pod = world.attached("former", "former")?;
     let leases = |name: &str| world.node.leases(name);
     let own = format!("{}/former", world.namespace);
     fs::rename(
@@ -71,7 +73,7 @@ fn a_lease_from_before_is_released_and_no_other() -> Result<()> {
         leases("default-net").join("10.44.9.2"),
     )?;
     world.run("CHECK", &pod).context("CHECK")?;
-    world.del(&pod);
+    world.del(&pod)?;
     assert_eq!(world.node.taken("default-net").len(), 1, "the other pod's");
     assert!(world.taken("former").is_empty());
     Ok(())
@@ -79,22 +81,19 @@ fn a_lease_from_before_is_released_and_no_other() -> Result<()> {
 
 #[test]
 fn a_definition_that_selects_a_file_of_the_nodes_is_the_nodes_own() -> Result<()> {
-    let world = World::create()?;
-    let config = list("shared", &[bridge("bshared", "10.44.0.0/24")]);
-    select_file(&world, "shared", &config)?;
+    let world = shared("10.44.0.0/24")?;
     let pod = world.pod("shared", "shared")?;
     world.narrow_bridge(&["*"])?;
     world.add(&pod);
     assert_eq!(world.node.taken("shared").len(), 1);
-    world.del(&pod);
+    world.del(&pod)?;
     assert!(world.node.taken("shared").is_empty());
     Ok(())
 }
 
 #[test]
 fn all_networks_of_the_node_are_no_definitions() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("tenant", "10.44.1.0/24")?;
+    let world = World::with_bridge("tenant", "10.44.1.0/24")?;
     let pod = world.pod("tenant", "tenant")?;
     for networks in [&["*"][..], &["*", "tenant"], &["*", "t*"]] {
         world.narrow_bridge(networks)?;
@@ -106,23 +105,20 @@ fn all_networks_of_the_node_are_no_definitions() -> Result<()> {
     }
     world.narrow_bridge(&["*", "*/*"])?;
     world.add(&pod);
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }
 
 #[test]
 fn a_grant_without_a_section_for_tenants_allows_them_nothing() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("tenant", "10.44.2.0/24")?;
+    let world = World::with_bridge("tenant", "10.44.2.0/24")?;
     let pod = world.pod("tenant", "tenant")?;
     let grant = world.narrow_bridge(&["*", "*/*", "x"])?;
     let text = fs::read_to_string(&grant)?;
     let (without, _) = text.split_once("  tenants:").context("a section")?;
     fs::write(&grant, without)?;
-    let error = world.run("ADD", &pod)?.error();
-    assert_eq!(error["code"], CODE_OF_GRANTS, "{error:#}");
-    let text = format!("{} {}", error["msg"], error["details"]);
-    assert!(text.contains("spec.tenants"), "{text}");
+    world
+        .run("ADD", &pod)?
+        .refused(CODE_OF_GRANTS, &["spec.tenants"]);
     assert_eq!(names(&pod.container)?, Vec::<String>::new());
     Ok(())
 }
@@ -130,9 +126,7 @@ fn a_grant_without_a_section_for_tenants_allows_them_nothing() -> Result<()> {
 /// Each asks the same plugin on the same network; what the words are decides.
 #[test]
 fn on_the_nodes_own_network_a_pod_has_what_the_grant_lets_it_ask_for() -> Result<()> {
-    let world = World::create()?;
-    let config = list("shared", &[bridge("bshared", "10.44.3.0/24")]);
-    select_file(&world, "shared", &config)?;
+    let world = shared("10.44.3.0/24")?;
     let namespace = world.namespace.clone();
     let asking = |keys: Value| {
         let mut element = json!({ "name": "shared", "namespace": namespace });
@@ -141,26 +135,19 @@ fn on_the_nodes_own_network_a_pod_has_what_the_grant_lets_it_ask_for() -> Result
         json!([element]).to_string()
     };
     let pod = world.pod("asks-mac", &asking(json!({ "mac": "02:00:00:00:44:03" })))?;
-    let error = world.run("ADD", &pod)?.error();
-    assert_eq!(error["code"], CODE_OF_GRANTS, "{error:#}");
-    let text = format!("{} {}", error["msg"], error["details"]);
-    for word in ["`mac`", "`shared`", "`bridge`", "spec.tenants.pods"] {
-        assert!(text.contains(word), "{word}: {text}");
-    }
-    let pod = world.pod("asks-ips", &asking(json!({ "ips": ["10.44.3.77"] })))?;
-    world.add(&pod);
+    let words = ["`mac`", "`shared`", "`bridge`", "spec.tenants.pods"];
+    world.run("ADD", &pod)?.refused(CODE_OF_GRANTS, &words);
+    let pod = world.attached("asks-ips", &asking(json!({ "ips": ["10.44.3.77"] })))?;
     assert_eq!(world.node.taken("shared"), ["10.44.3.77"]);
-    world.del(&pod);
+    world.del(&pod)?;
     let grant = world.narrow_bridge(&["*", "x"])?;
     let wider = fs::read_to_string(&grant)?.replace("pods: [ips,", "pods: [mac, ips,");
     fs::write(&grant, wider)?;
-    let pod = world.pod("may-ask", &asking(json!({ "mac": "02:00:00:00:44:03" })))?;
-    world.add(&pod);
-    world.del(&pod);
-    Ok(())
+    let pod = world.attached("may-ask", &asking(json!({ "mac": "02:00:00:00:44:03" })))?;
+    world.del(&pod)
 }
 
-/// A listed program runs outside of the sandbox: the networks in its entry are the node's own, too.
+/// A listed program runs outside the sandbox: the networks in its entry are the node's own, too.
 #[test]
 fn a_native_plugin_is_not_listed_for_who_calls_a_network_so() -> Result<()> {
     let world = World::create()?;
@@ -183,9 +170,8 @@ fn a_native_plugin_is_not_listed_for_who_calls_a_network_so() -> Result<()> {
     world.define("forged", &list("default-net", &[probe]))?;
     let pod = world.pod("forged", "forged")?;
     let config = world.config_with(json!({ "binDir": "/native" }));
-    let error = world.run_with("ADD", &pod, &config)?.error();
-    let text = error["msg"].as_str().unwrap_or_default();
-    assert!(text.contains("is not listed for the network"), "{error:#}");
+    let message = world.run_with("ADD", &pod, &config)?.message();
+    assert_contains(&message, &["is not listed for the network"]);
     assert!(!world.node.root().join("calls").exists(), "it ran");
     Ok(())
 }

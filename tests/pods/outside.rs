@@ -8,8 +8,7 @@ use crate::world::{bridge, list, names};
 
 #[test]
 fn without_a_pod_the_default_networks_are_attached() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let directory = node.root().join("etc/cni/multus/net.d");
     std::fs::create_dir_all(&directory)?;
     let disk = list("disk", &[bridge("bdisk", "10.47.1.0/24")]);
@@ -38,8 +37,7 @@ fn without_a_pod_the_default_networks_are_attached() -> Result<()> {
 
 #[test]
 fn a_container_that_another_plugin_attached_is_deleted() -> Result<()> {
-    let node = Node::create()?;
-    let container = node.container()?;
+    let (node, container) = Node::with_container()?;
     let mut plain = bridge("bplain", "10.47.2.0/24");
     plain["cniVersion"] = json!("1.1.0");
     plain["name"] = json!("plain");

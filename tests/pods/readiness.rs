@@ -25,7 +25,5 @@ fn npwg_6_1_2_an_attachment_waits_until_the_default_network_is_ready() -> Result
     assert_eq!(names(&pod.container)?, ["eth0"]);
     // DEL never waits.
     fs::remove_dir_all(&directory)?;
-    let deleted = world.run_with("DEL", &pod, &config)?;
-    assert!(deleted.succeeded(), "{deleted:?}");
-    Ok(())
+    world.del_with(&pod, &config)
 }

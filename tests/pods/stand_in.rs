@@ -9,15 +9,12 @@ use crate::world::{STATUS, World, names};
 
 #[test]
 fn an_add_makes_three_requests_and_a_del_at_most_two() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("count", "10.46.0.0/24")?;
-    let pod = world.pod("count", "count")?;
-    world.api.forget_requests()?;
-    world.add(&pod);
+    let world = World::with_bridge("count", "10.46.0.0/24")?;
+    let pod = world.attached_anew("count", "count")?;
     let requests = world.requests()?;
     assert_eq!(requests.len(), 3, "{requests:?}");
     world.api.forget_requests()?;
-    world.del(&pod);
+    world.del(&pod)?;
     let requests = world.requests()?;
     assert!(requests.len() <= 2, "{requests:?}");
     Ok(())
@@ -29,8 +26,7 @@ fn a_status_that_cannot_be_written_does_not_fail_the_pod() -> Result<()> {
     world.api.faults(json!([
         { "verb": "PATCH", "resource": "pods/status", "times": 100, "answer": { "refuse": { "status": 403 } } },
     ]))?;
-    let pod = world.pod_with("forbidden", &[])?;
-    world.add(&pod);
+    let pod = world.plain("forbidden")?;
     assert_eq!(names(&pod.container)?, ["eth0"]);
     assert_eq!(
         world
@@ -48,22 +44,18 @@ fn a_status_that_cannot_be_written_does_not_fail_the_pod() -> Result<()> {
     });
     assert!(warned, "{log:#?}");
     world.event(&pod, "NetworkStatusNotWritten")?;
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }
 
 #[test]
 fn passing_faults_are_survived() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("flaky", "10.46.1.0/24")?;
+    let world = World::with_bridge("flaky", "10.46.1.0/24")?;
     world.api.faults(json!([
         { "verb": "GET", "resource": "pods", "times": 1, "answer": { "refuse": { "status": 429, "retryAfter": 1 } } },
         { "verb": "GET", "resource": "network-attachment-definitions", "times": 1, "answer": { "refuse": { "status": 503 } } },
         { "verb": "PATCH", "resource": "pods/status", "times": 2, "answer": { "refuse": { "status": 409 } } },
     ]))?;
-    let pod = world.pod("flaky", "flaky")?;
-    world.add(&pod);
+    let pod = world.attached("flaky", "flaky")?;
     assert_eq!(world.status(&pod)?.len(), 2);
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }

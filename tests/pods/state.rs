@@ -6,16 +6,14 @@ use std::os::unix::fs::PermissionsExt;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_kit::{Outcome, State};
+use weir_kit::{Outcome, State, assert_contains};
 
 use crate::world::{Pod, World, bridge, list, names};
 
 #[test]
 fn the_record_is_there_before_the_first_delegate_and_gone_after_the_last() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("rec", "10.44.0.0/24")?;
-    let pod = world.pod("rec", "rec")?;
-    world.add(&pod);
+    let world = World::with_bridge("rec", "10.44.0.0/24")?;
+    let pod = world.attached("rec", "rec")?;
     let records = world.records();
     assert_eq!(records.len(), 1);
     let record: Value = serde_json::from_slice(&fs::read(&records[0])?)?;
@@ -24,29 +22,25 @@ fn the_record_is_there_before_the_first_delegate_and_gone_after_the_last() -> Re
         "brec"
     );
     assert_eq!(record["pod"]["name"], "rec");
-    world.del(&pod);
+    world.del(&pod)?;
     assert!(world.records().is_empty());
     Ok(())
 }
 
 #[test]
 fn del_works_when_pod_definition_and_api_server_are_gone() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("gone", "10.44.1.0/24")?;
-    let warm = world.pod("warm", "gone")?;
-    world.add(&warm);
+    let world = World::with_bridge("gone", "10.44.1.0/24")?;
+    let warm = world.attached("warm", "gone")?;
     let before = State::of(&world.node)?;
 
-    let pod = world.pod("gone", "gone")?;
-    world.add(&pod);
+    let pod = world.attached("gone", "gone")?;
     world.api.delete_definition(&world.namespace, "gone")?;
     world.api.delete_pod(&world.namespace, "gone")?;
-    world.del(&pod);
+    world.del(&pod)?;
     State::of(&world.node)?.assert_same(&before);
 
     let config = world.config_with(json!({ "kubeconfig": "/nowhere/kubeconfig" }));
-    let deleted = world.run_with("DEL", &warm, &config)?;
-    assert!(deleted.succeeded(), "{deleted:?}");
+    world.del_with(&warm, &config)?;
     assert!(world.records().is_empty());
     assert!(world.taken("gone").is_empty());
     Ok(())
@@ -54,14 +48,12 @@ fn del_works_when_pod_definition_and_api_server_are_gone() -> Result<()> {
 
 #[test]
 fn del_uses_the_configuration_that_add_used() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("changed", "10.44.2.0/24")?;
-    let pod = world.pod("changed", "changed")?;
-    world.add(&pod);
+    let world = World::with_bridge("changed", "10.44.2.0/24")?;
+    let pod = world.attached("changed", "changed")?;
     world.api.delete_definition(&world.namespace, "changed")?;
     let other = list("other-name", &[bridge("bother", "10.44.3.0/24")]);
     world.define("changed", &other)?;
-    world.del(&pod);
+    world.del(&pod)?;
     assert!(world.taken("changed").is_empty());
     assert_eq!(names(&pod.container)?, Vec::<String>::new());
     Ok(())
@@ -69,60 +61,47 @@ fn del_uses_the_configuration_that_add_used() -> Result<()> {
 
 #[test]
 fn del_works_without_the_namespace_and_can_be_repeated() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("nons", "10.44.4.0/24")?;
-    let pod = world.pod("nons", "nons")?;
-    world.add(&pod);
+    let world = World::with_bridge("nons", "10.44.4.0/24")?;
+    let pod = world.attached("nons", "nons")?;
     let mut call = world.call("DEL", &pod, &world.config());
     call.unset("CNI_NETNS");
     for _ in 0..2 {
         let deleted = world.node.run(&call)?;
         assert!(deleted.succeeded(), "{deleted:?}");
     }
-    assert!(world.taken("nons").is_empty());
-    assert!(world.node.taken("default-net").is_empty());
+    world.no_lease_stays("nons");
     Ok(())
 }
 
 #[test]
 fn a_second_add_is_refused_and_harms_nothing() -> Result<()> {
     let world = World::create()?;
-    let pod = world.pod_with("again", &[])?;
-    world.add(&pod);
-    let error = world.run("ADD", &pod)?.error();
-    assert_eq!(error["code"], 236, "{error:#}");
+    let pod = world.plain("again")?;
+    assert_eq!(world.run("ADD", &pod)?.code(), 236);
     assert!(
         world.run("CHECK", &pod)?.succeeded(),
         "the first attachment stands"
     );
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }
 
 #[test]
 fn check_is_about_every_network() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("chk", "10.44.5.0/24")?;
-    let pod = world.pod("chk", "chk")?;
-    world.add(&pod);
+    let world = World::with_bridge("chk", "10.44.5.0/24")?;
+    let pod = world.attached("chk", "chk")?;
     let checked = world.run("CHECK", &pod)?;
     assert!(checked.succeeded(), "{checked:?}");
     pod.container.ip("link delete net1")?;
-    let error = world.run("CHECK", &pod)?.error();
     let named = format!("`{}/chk`", world.namespace);
-    assert!(
-        error["msg"].as_str().unwrap_or_default().contains(&named),
-        "{error:#}"
-    );
-    world.del(&pod);
+    assert_contains(&world.run("CHECK", &pod)?.message(), &[&named]);
+    world.del(&pod)?;
     assert_eq!(world.run("CHECK", &pod)?.code(), 3);
     Ok(())
 }
 
 #[test]
 fn gc_removes_what_no_valid_attachment_owns_and_nothing_else() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("gc", "10.44.6.0/24")?;
+    let world = World::with_bridge("gc", "10.44.6.0/24")?;
     let stays = world.pod("stays", "gc")?;
     let goes = world.pod("goes", "gc,gc")?;
     world.add(&stays);
@@ -137,9 +116,8 @@ fn gc_removes_what_no_valid_attachment_owns_and_nothing_else() -> Result<()> {
     assert_eq!(names(&goes.container)?, Vec::<String>::new());
     assert_eq!(world.records().len(), 1);
     assert!(world.run("CHECK", &stays)?.succeeded());
-    world.del(&stays);
-    world.del(&goes);
-    Ok(())
+    world.del(&stays)?;
+    world.del(&goes)
 }
 
 #[test]
@@ -166,8 +144,7 @@ fn gc_takes_nobody_elses_namespace_for_the_one_that_is_gone() -> Result<()> {
         "the other pod was detached"
     );
     assert_eq!(world.node.taken("default-net").len(), 1);
-    world.del(&other);
-    Ok(())
+    world.del(&other)
 }
 
 /// STATUS, which is about no container.
@@ -186,12 +163,12 @@ fn status_is_that_of_the_default_network() -> Result<()> {
     let status = |config: &Value| status(&world, &pod, config);
     let good = status(&world.config())?;
     assert!(good.succeeded(), "{good:?}");
-    let error =
-        status(&world.config_with(json!({ "clusterNetwork": "none", "delegates": null })))?.error();
-    assert_eq!(error["code"], 50, "{error:#}");
-    let waiting = json!({ "readinessindicatorfile": "/run/not-there" });
-    let error = status(&world.config_with(waiting))?.error();
-    assert_eq!(error["code"], 50, "{error:#}");
+    for keys in [
+        json!({ "clusterNetwork": "none", "delegates": null }),
+        json!({ "readinessindicatorfile": "/run/not-there" }),
+    ] {
+        assert_eq!(status(&world.config_with(keys))?.code(), 50);
+    }
     Ok(())
 }
 
@@ -207,8 +184,7 @@ fn status_tells_that_the_api_server_cannot_be_reached() -> Result<()> {
     fs::write(&file, gone)?;
     fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     let away = world.config_with(json!({ "kubeconfig": "/etc/gone.kubeconfig" }));
-    let error = status(&away)?.error();
-    assert_eq!(error["code"], 50, "{error:#}");
+    assert_eq!(status(&away)?.code(), 50);
     let before = std::time::Instant::now();
     assert!(status(&world.config())?.succeeded());
     // An answer counts for a while, and an ADD asks for itself.
@@ -220,10 +196,9 @@ fn status_tells_that_the_api_server_cannot_be_reached() -> Result<()> {
 #[test]
 fn a_damaged_record_keeps_no_pod_from_being_deleted() -> Result<()> {
     let world = World::create()?;
-    let pod = world.pod_with("damaged", &[])?;
-    world.add(&pod);
+    let pod = world.plain("damaged")?;
     fs::write(&world.records()[0], "{\"version\": 1, \"attach")?;
-    world.del(&pod);
+    world.del(&pod)?;
     assert!(
         world.node.taken("default-net").is_empty(),
         "the default network was detached"
@@ -240,49 +215,41 @@ fn a_damaged_record_keeps_no_pod_from_being_deleted() -> Result<()> {
 #[test]
 fn a_record_of_another_version_is_refused() -> Result<()> {
     let world = World::create()?;
-    let pod = world.pod_with("newer", &[])?;
-    world.add(&pod);
+    let pod = world.plain("newer")?;
     let path = world.records()[0].clone();
     let text = fs::read_to_string(&path)?;
     fs::write(&path, text.replace("\"version\":1", "\"version\":2"))?;
-    let error = world.run("DEL", &pod)?.error();
-    assert_eq!(error["code"], 236, "{error:#}");
+    assert_eq!(world.run("DEL", &pod)?.code(), 236);
     fs::write(&path, text)?;
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }
 
-/// Property: no DEL runs what somebody else than root can have written: the record says what, and as which network.
+/// Property: no DEL runs what someone other than root can have written: the record says what, and as which network.
 #[test]
 fn a_record_that_others_can_write_is_refused() -> Result<()> {
     let world = World::create()?;
-    let pod = world.pod_with("exposed", &[])?;
-    world.add(&pod);
+    let pod = world.plain("exposed")?;
     let path = world.records()[0].clone();
     let directory = path.parent().expect("a directory").to_owned();
     for exposed in [path, directory] {
         let mode = fs::metadata(&exposed)?.permissions();
         fs::set_permissions(&exposed, Permissions::from_mode(0o777))?;
         let known = world.node.audit().len();
-        let error = world.run("DEL", &pod)?.error();
-        assert_eq!(error["code"], 236, "{error:#}");
+        let error = world.run("DEL", &pod)?.refused(236, &[]);
         let remedy = format!("chmod go-w {}", exposed.display());
-        assert!(error["details"].to_string().contains(&remedy), "{error:#}");
+        assert_contains(&error["details"].to_string(), &[&remedy]);
         assert_eq!(world.node.audit().len(), known, "nothing has run");
         fs::set_permissions(&exposed, mode)?;
     }
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }
 
 #[test]
 fn npwg_4_2_1_every_command_has_the_same_tuple() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("tuple", "10.44.7.0/24")?;
-    let pod = world.pod("tuple", "tuple,tuple")?;
-    world.add(&pod);
+    let world = World::with_bridge("tuple", "10.44.7.0/24")?;
+    let pod = world.attached("tuple", "tuple,tuple")?;
     assert!(world.run("CHECK", &pod)?.succeeded());
-    world.del(&pod);
+    world.del(&pod)?;
     let mut tuples: BTreeMap<String, Vec<(Value, Value, Value)>> = BTreeMap::new();
     for record in world.node.audit() {
         let command = record["command"].as_str().unwrap_or_default().to_owned();

@@ -2,16 +2,15 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
+use weir_kit::{assert_contains, wait_for};
 
-use crate::world::{STATUS, World, bridge, list, selection, wait_for};
+use crate::world::{STATUS, World, bridge, list, selection};
 
 #[test]
 fn npwg_5_the_status_of_each_attachment_is_published() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("pub", "10.45.0.0/24")?;
+    let world = World::with_bridge("pub", "10.45.0.0/24")?;
     let keys = json!({ "mac": "02:45:00:00:00:01", "ips": ["10.45.0.9"] });
-    let pod = world.pod("pub", &selection("pub", keys))?;
-    world.add(&pod);
+    let pod = world.attached("pub", &selection("pub", keys))?;
     let status = world.status(&pod)?;
     assert_eq!(status.len(), 2, "{status:#?}");
     let second = &status[1];
@@ -25,11 +24,10 @@ fn npwg_5_the_status_of_each_attachment_is_published() -> Result<()> {
             .get("default")
             .is_none_or(|default| *default == false)
     );
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }
 
-/// A `prevResult` before 1.1.0 has no MTU that a later plugin could hand on.
+/// A `prevResult` before 1.1.0 has no MTU that a later plugin could pass on.
 #[test]
 fn the_mtu_is_told_whatever_the_version() -> Result<()> {
     let world = World::create()?;
@@ -40,28 +38,24 @@ fn the_mtu_is_told_whatever_the_version() -> Result<()> {
         let mut network = list(&name, &[first, json!({ "type": "tuning" })]);
         network["cniVersion"] = json!(version);
         world.define(&name, &network)?;
-        let pod = world.pod(&name, &name)?;
-        world.add(&pod);
+        let pod = world.attached(&name, &name)?;
         let status = world.status(&pod)?;
         assert_eq!(status[1]["mtu"], 1400, "{version}: {status:#?}");
-        world.del(&pod);
+        world.del(&pod)?;
     }
     Ok(())
 }
 
 #[test]
 fn npwg_5_2_one_entry_is_the_default_network() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("notdef", "10.45.1.0/24")?;
-    let pod = world.pod("default", "notdef")?;
-    world.add(&pod);
+    let world = World::with_bridge("notdef", "10.45.1.0/24")?;
+    let pod = world.attached("default", "notdef")?;
     let status = world.status(&pod)?;
     let defaults: Vec<&Value> = status.iter().filter(|s| s["default"] == true).collect();
     assert_eq!(defaults.len(), 1, "{status:#?}");
     assert_eq!(defaults[0]["name"], "default-net");
     assert_eq!(defaults[0]["interface"], "eth0");
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }
 
 /// What users of Multus report: `"gateway": ["<nil>"]`.
@@ -74,8 +68,7 @@ fn a_gateway_that_is_none_is_not_in_the_status() -> Result<()> {
     world.define("nil", &list("nil", &[plugin]))?;
     let layer2 = json!({ "type": "bridge", "bridge": "bl2" });
     world.define("layer2", &list("layer2", &[layer2]))?;
-    let pod = world.pod("nil", "nil,layer2")?;
-    world.add(&pod);
+    let pod = world.attached("nil", "nil,layer2")?;
     let text = world
         .api
         .annotation(&world.namespace, "nil", STATUS)?
@@ -86,8 +79,7 @@ fn a_gateway_that_is_none_is_not_in_the_status() -> Result<()> {
         status[2].get("gateway").is_none() && status[2].get("ips").is_none(),
         "{status:#?}"
     );
-    world.del(&pod);
-    Ok(())
+    world.del(&pod)
 }
 
 /// What users of Multus report: status updates lost on conflict.
@@ -114,17 +106,15 @@ fn other_writers_of_the_pod_lose_nothing_and_neither_does_weir() -> Result<()> {
         assert_eq!(world.status(pod)?.len(), 1);
         let object = world.api.pod(&world.namespace, &pod.name)?;
         assert_eq!(object["metadata"]["annotations"]["example.org/count"], "19");
-        world.del(pod);
+        world.del(pod)?;
     }
     Ok(())
 }
 
 #[test]
 fn an_event_tells_of_each_attachment() -> Result<()> {
-    let world = World::create()?;
-    world.define_bridge("ev", "10.45.3.0/24")?;
-    let pod = world.pod("ev", "ev")?;
-    world.add(&pod);
+    let world = World::with_bridge("ev", "10.45.3.0/24")?;
+    let pod = world.attached("ev", "ev")?;
     let told = || -> Result<Vec<String>> {
         let events = world.api.events(&world.namespace)?;
         let of_pod = events
@@ -138,20 +128,10 @@ fn an_event_tells_of_each_attachment() -> Result<()> {
     let told = wait_for("two events", || {
         Ok(Some(told()?).filter(|told| told.len() == 2))
     })?;
-    assert!(
-        told[0].contains("eth0") && told[0].contains("default-net"),
-        "{told:?}"
-    );
-    assert!(
-        told[1].contains("net1") && told[1].contains("10.45.3.2"),
-        "{told:?}"
-    );
-    assert!(
-        told[1].contains(&format!("{}/ev", world.namespace)),
-        "{told:?}"
-    );
-    world.del(&pod);
-    Ok(())
+    assert_contains(&told[0], &["eth0", "default-net"]);
+    let network = format!("{}/ev", world.namespace);
+    assert_contains(&told[1], &["net1", "10.45.3.2", &network]);
+    world.del(&pod)
 }
 
 #[test]
@@ -160,7 +140,7 @@ fn del_takes_the_status_away() -> Result<()> {
     let pod = world.pod_with("away", &[("example.org/kept", "yes")])?;
     world.add(&pod);
     world.status(&pod)?;
-    world.del(&pod);
+    world.del(&pod)?;
     let object = world.api.pod(&world.namespace, "away")?;
     let annotations = &object["metadata"]["annotations"];
     assert!(annotations.get(STATUS).is_none(), "{annotations:#}");
@@ -184,8 +164,7 @@ fn npwg_5_1_1_results_of_old_versions_have_a_status_too() -> Result<()> {
         );
         config["cniVersion"] = json!(version);
         world.define(&name, &config)?;
-        let pod = world.pod(&name, &name)?;
-        world.add(&pod);
+        let pod = world.attached(&name, &name)?;
         let status = world.status(&pod)?;
         assert_eq!(status[1]["interface"], "net1", "{version}: {status:#?}");
         assert_eq!(
@@ -193,7 +172,7 @@ fn npwg_5_1_1_results_of_old_versions_have_a_status_too() -> Result<()> {
             json!([format!("10.45.{}.2", 10 + n)]),
             "{version}"
         );
-        world.del(&pod);
+        world.del(&pod)?;
     }
     Ok(())
 }

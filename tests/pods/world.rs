@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value, json};
-use weir_kit::{ApiServer, Call, Container, Node, Outcome, binary, weir};
+use weir_kit::{ApiServer, Call, Container, Node, Outcome, binary, wait_for, weir};
 
 /// The annotation with the networks of a pod.
 pub const NETWORKS: &str = "k8s.v1.cni.cncf.io/networks";
@@ -17,10 +15,6 @@ pub const NETWORKS: &str = "k8s.v1.cni.cncf.io/networks";
 pub const STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
 /// The annotation with the network in place of the default one.
 pub const DEFAULT: &str = "v1.multus-cni.io/default-network";
-
-/// How long something may take on a busy machine, and how often it is looked at meanwhile.
-const PATIENCE: Duration = Duration::from_secs(30);
-const BETWEEN: Duration = Duration::from_millis(20);
 
 /// A node and its cluster.
 pub struct World {
@@ -73,6 +67,20 @@ impl World {
         })
     }
 
+    /// A new one with a bridge network of a definition in the pods' namespace.
+    pub fn with_bridge(name: &str, subnet: &str) -> Result<Self> {
+        let world = Self::create()?;
+        world.define_bridge(name, subnet)?;
+        Ok(world)
+    }
+
+    /// A new one with a definition that has no configuration.
+    pub fn with_empty(name: &str) -> Result<Self> {
+        let world = Self::create()?;
+        world.define_empty(name)?;
+        Ok(world)
+    }
+
     /// The delegating plugin's configuration, with a bridge as the default network.
     pub fn config(&self) -> Value {
         let mut default = list("default-net", &[bridge("pods0", "10.40.0.0/16")]);
@@ -104,9 +112,26 @@ impl World {
             .create_definition(&self.namespace, name, Some(&config), &[])
     }
 
+    /// The same of a network by this name with one plugin.
+    pub fn define_as(&self, name: &str, network: &str, plugin: Value) -> Result<()> {
+        self.define(name, &list(network, &[plugin]))
+    }
+
+    /// A NetworkAttachmentDefinition without a configuration.
+    pub fn define_empty(&self, name: &str) -> Result<()> {
+        self.api.create_definition(&self.namespace, name, None, &[])
+    }
+
     /// The addresses that are taken on the network of a definition in the pods' namespace.
     pub fn taken(&self, name: &str) -> Vec<String> {
         self.node.taken(&format!("{}/{name}", self.namespace))
+    }
+
+    /// Neither the network of a definition nor the default one has a lease.
+    #[track_caller]
+    pub fn no_lease_stays(&self, name: &str) {
+        assert!(self.taken(name).is_empty());
+        assert!(self.node.taken("default-net").is_empty());
     }
 
     /// A bridge network by that name.
@@ -166,11 +191,53 @@ impl World {
         self.run("ADD", pod).expect("weir runs").result()
     }
 
-    /// DEL, which must succeed.
+    /// A pod that selects networks, after its ADD.
     #[track_caller]
-    pub fn del(&self, pod: &Pod) {
-        let outcome = self.run("DEL", pod).expect("weir runs");
+    pub fn attached(&self, name: &str, networks: &str) -> Result<Pod> {
+        let pod = self.pod(name, networks)?;
+        self.add(&pod);
+        Ok(pod)
+    }
+
+    /// The same, where the stand-in remembers the requests of the ADD alone.
+    #[track_caller]
+    pub fn attached_anew(&self, name: &str, networks: &str) -> Result<Pod> {
+        let pod = self.pod(name, networks)?;
+        self.api.forget_requests()?;
+        self.add(&pod);
+        Ok(pod)
+    }
+
+    /// A pod that selects no network, after its ADD.
+    #[track_caller]
+    pub fn plain(&self, name: &str) -> Result<Pod> {
+        let pod = self.pod_with(name, &[])?;
+        self.add(&pod);
+        Ok(pod)
+    }
+
+    /// Runs ADD, which must fail with this code, have these words in the error's message and leave no interface in the
+    /// container. Returns the error.
+    #[track_caller]
+    pub fn refused(&self, pod: &Pod, code: u64, words: &[&str]) -> Result<Value> {
+        let outcome = self.run("ADD", pod)?;
+        let error = outcome.told(code, words);
+        assert_eq!(names(&pod.container)?, Vec::<String>::new(), "torn down");
+        Ok(error)
+    }
+
+    /// Runs DEL, which must succeed.
+    #[track_caller]
+    pub fn del(&self, pod: &Pod) -> Result<()> {
+        self.del_with(pod, &self.config())
+    }
+
+    /// Runs DEL with another configuration, which must succeed.
+    #[track_caller]
+    pub fn del_with(&self, pod: &Pod, config: &Value) -> Result<()> {
+        let outcome = self.run_with("DEL", pod, config)?;
         assert!(outcome.succeeded(), "DEL: {outcome:?}");
+        Ok(())
     }
 
     /// The pod's status annotation.
@@ -231,7 +298,7 @@ impl World {
 
     /// weir's log, line by line.
     pub fn log(&self) -> Vec<Value> {
-        let log = fs::read_to_string(self.node.root().join("var/log/weir/weir.log"));
+        let log = self.node.log();
         let log = log.unwrap_or_default();
         log.lines()
             .map(|line| serde_json::from_str(line).expect("JSON Lines"))
@@ -261,18 +328,6 @@ pub fn interfaces(container: &Container) -> Result<BTreeMap<String, Vec<String>>
 /// The names of a container's interfaces without `lo`.
 pub fn names(container: &Container) -> Result<Vec<String>> {
     Ok(interfaces(container)?.into_keys().collect())
-}
-
-/// Waits until there is something, with a bound.
-pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look()? {
-            return Ok(found);
-        }
-        ensure!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
-        thread::sleep(BETWEEN);
-    }
 }
 
 /// A selection of one network with further keys.

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use serde_json::json;
-use weir_kit::{Container, Node};
+use weir_kit::{Container, Node, assert_contains};
 
 use crate::attached::Attached;
 use crate::station::{Heard, Station};
@@ -13,12 +13,7 @@ fn ruleset(node: &Node) -> String {
 }
 
 fn has(ruleset: &str, words: &[&str]) {
-    for words in words {
-        assert!(
-            ruleset.contains(words),
-            "`{words}` is missing in\n{ruleset}"
-        );
-    }
+    assert_contains(ruleset, words);
 }
 
 /// A container beyond the host, which knows no way back to the pods.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use weir_kit::Node;
 
 use crate::attached::Attached;
-use crate::station::Station;
+use crate::station::{Ear, Station};
 
 fn is_isolated(node: &Node, attached: &Attached) -> Value {
     let shown = node.tool(
@@ -15,6 +15,20 @@ fn is_isolated(node: &Node, attached: &Attached) -> Value {
     );
     let shown: Value = serde_json::from_str(&shown.expect("bridge link")).expect("JSON");
     shown[0]["isolated"].clone()
+}
+
+fn gateway<'n>(node: &'n Node, link: &str) -> Station<'n> {
+    let address: IpAddr = "10.7.0.1".parse().expect("an address");
+    Station::on_host(node, link, address)
+}
+
+/// Of two isolated ports and the gateway, one port hears the gateway and not the other port.
+fn hears_the_gateway_alone(at_one: &Ear, one: &Attached, other: &Attached, gateway: &Station) {
+    other
+        .station()
+        .send(&one.station(), "from an isolated port");
+    gateway.send(&one.station(), "from the gateway");
+    assert_eq!(at_one.next().text, "from the gateway");
 }
 
 #[test]
@@ -28,14 +42,9 @@ fn isolated_ports_reach_the_gateway_and_not_each_other() {
     assert_eq!(is_isolated(&node, &one), true);
     assert_eq!(is_isolated(&node, &open), false);
 
-    let gateway: IpAddr = "10.7.0.1".parse().expect("an address");
-    let gateway = Station::on_host(&node, "cni0", gateway);
+    let gateway = gateway(&node, "cni0");
     let at_one = one.station().listen();
-    other
-        .station()
-        .send(&one.station(), "from an isolated port");
-    gateway.send(&one.station(), "from the gateway");
-    assert_eq!(at_one.next().text, "from the gateway");
+    hears_the_gateway_alone(&at_one, &one, &other, &gateway);
     other
         .station()
         .send(&one.station(), "from an isolated port");
@@ -59,12 +68,6 @@ fn isolation_holds_within_a_vlan() {
     let keys = json!({ "portIsolation": true, "vlan": 7, "isGateway": true });
     let [one, other] = [(); 2].map(|()| Attached::new(&node, keys.clone()));
     assert_eq!(one.vlans(), ["1 untagged", "7 PVID untagged"]);
-    let gateway: IpAddr = "10.7.0.1".parse().expect("an address");
-    let gateway = Station::on_host(&node, "cni0.7", gateway);
     let at_one = one.station().listen();
-    other
-        .station()
-        .send(&one.station(), "from an isolated port");
-    gateway.send(&one.station(), "from the gateway");
-    assert_eq!(at_one.next().text, "from the gateway");
+    hears_the_gateway_alone(&at_one, &one, &other, &gateway(&node, "cni0.7"));
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 use weir_kit::state::State;
-use weir_kit::{Node, weir};
+use weir_kit::{Node, assert_contains, weir};
 
 use crate::attached::{Attached, By, network, vlans};
 use crate::station::Station;
@@ -206,9 +206,9 @@ fn an_add_that_fails_late_leaves_no_port() {
     let call = weir(&node, "bridge", "ADD", &container, &config);
     let error = node.run(&call).expect("weir runs").error();
     let msg = error["msg"].as_str().expect("a message");
-    assert!(
-        msg.contains("\"cni0.7\" already has an IP address different from 10.8.0.1/24"),
-        "{msg}"
+    assert_contains(
+        msg,
+        &["`cni0.7` already has an IP address different from 10.8.0.1/24"],
     );
     assert_eq!((State::of(&node).expect("the state"), vlans(&node)), before);
     assert!(first.call("CHECK").succeeded());

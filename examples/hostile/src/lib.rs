@@ -54,8 +54,6 @@ const ATTEMPTS: [Attempt; 18] = [
 impl Plugin for Hostile {
     type Config = Config;
     const NAME: &'static str = "hostile";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str = "tries everything that a plugin should not";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         for (what, attempt) in ATTEMPTS {

@@ -37,8 +37,6 @@ impl Default for Config {
 impl Plugin for Labels {
     type Config = Config;
     const NAME: &'static str = "labels";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str = env!("CARGO_PKG_DESCRIPTION");
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let result = request.chained()?.clone();
@@ -72,7 +70,7 @@ impl Plugin for Labels {
 /// The container's interface; none where it is gone.
 fn interface(ifname: &str) -> Result<Option<Link>, Error> {
     let found = link::get(Namespace::Container, ifname).found();
-    found.context(format!("could not look for \"{ifname}\""))
+    found.context(format!("cannot look for `{ifname}`"))
 }
 
 fn missing(ifname: &str) -> Error {
@@ -85,7 +83,7 @@ fn set_alias(link: &Link, alias: &str) -> Result<(), Error> {
         ..Changes::default()
     };
     let changed = link::update(Namespace::Container, link, changes);
-    changed.context(format!("could not set the alias of \"{}\"", link.name))
+    changed.context(format!("cannot set the alias of `{}`", link.name))
 }
 
 fn label(request: &Request<Config>) -> Result<String, Error> {

@@ -39,7 +39,7 @@ pub struct Config {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct RuntimeConfig {
-    /// The same keys. A `runtimeConfig` among them is without effect, as every key is that nobody
+    /// The same keys. A `runtimeConfig` among them has no effect, like every key that nobody
     /// knows there.
     pub bandwidth: Option<Box<Config>>,
 }
@@ -61,7 +61,7 @@ impl Shaping {
 }
 
 impl Config {
-    /// What is to be shaped. Errors have code 7 and begin with the key.
+    /// Reads what is to be shaped. Errors have code 7 and begin with the key.
     pub fn shaping(&self) -> Result<Shaping, Error> {
         let (keys, path) = self.in_force();
         let ingress = limit(
@@ -153,7 +153,7 @@ fn at_least_a_byte(key: &str, bits: u64) -> Result<(), Error> {
         Ok(())
     } else {
         Err(Error::invalid_config(format!(
-            "{key}: expected at least {BYTE}, for the kernel counts in bytes, found {bits}"
+            "{key}: expected at least {BYTE}, because the kernel counts in bytes, found {bits}"
         )))
     }
 }
@@ -163,7 +163,7 @@ fn networks(key: &str, texts: &Option<Vec<String>>) -> Result<Vec<IpNet>, Error>
     let networks = texts.map(|(index, text)| {
         let network = text.parse::<IpNet>().map_err(|_| {
             Error::invalid_config(format!(
-                "{key}[{index}]: expected a network such as \"10.0.0.0/8\", found \"{}\"",
+                "{key}[{index}]: expected a network such as `10.0.0.0/8`, found `{}`",
                 text.escape_debug()
             ))
         })?;
@@ -278,11 +278,11 @@ mod tests {
             ),
             (
                 r#"{"egressRate": 7, "egressBurst": 1000}"#,
-                "egressRate: expected at least 8, for the kernel counts in bytes, found 7",
+                "egressRate: expected at least 8, because the kernel counts in bytes, found 7",
             ),
             (
                 r#"{"egressRate": 8, "egressBurst": 1}"#,
-                "egressBurst: expected at least 8, for the kernel counts in bytes, found 1",
+                "egressBurst: expected at least 8, because the kernel counts in bytes, found 1",
             ),
             (
                 r#"{"egressRate": 8, "egressBurst": 34359738360}"#,
@@ -298,7 +298,7 @@ mod tests {
             ),
             (
                 r#"{"unshapedSubnets": ["10.0.0.0/8", "hello"]}"#,
-                "unshapedSubnets[1]: expected a network such as \"10.0.0.0/8\", found \"hello\"",
+                "unshapedSubnets[1]: expected a network such as `10.0.0.0/8`, found `hello`",
             ),
             (
                 r#"{"shapedSubnets": ["10.0.0.0"]}"#,

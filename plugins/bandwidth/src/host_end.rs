@@ -5,7 +5,7 @@ use weir_sdk::{AddResult, Context, Error, ErrorCode, Namespace, OperationError, 
 
 use crate::codes;
 
-/// The host's end, which the previous result must name. Errors: [`codes::NO_HOST_END`].
+/// Finds the host's end, which the previous result must name. Errors: [`codes::NO_HOST_END`].
 pub fn find<C>(request: &Request<C>, previous: &AddResult) -> Result<Link, Error> {
     let ifname = request.ifname.as_str();
     let link = behind(ifname)?;
@@ -14,7 +14,7 @@ pub fn find<C>(request: &Request<C>, previous: &AddResult) -> Result<Link, Error
         Ok(link)
     } else {
         Err(none(format!(
-            "\"{}\", the host's end of \"{ifname}\", is not among the interfaces of prevResult",
+            "`{}`, the host's end of `{ifname}`, is not among the interfaces of prevResult",
             link.name
         )))
     }
@@ -26,20 +26,20 @@ fn behind(ifname: &str) -> Result<Link, Error> {
         // The grant shows this plugin no link of another kind.
         Err(error) if error.code == ErrorCode::Denied => {
             return Err(none(format!(
-                "\"{ifname}\" cannot be used as a veth: {error}"
+                "`{ifname}` cannot be used as a veth: {error}"
             )));
         }
-        peer => peer.context(format!("could not find the host's end of \"{ifname}\""))?,
+        peer => peer.context(format!("cannot find the host's end of `{ifname}`"))?,
     };
     let Some(peer) = peer else {
-        return Err(none(format!("the container has no interface \"{ifname}\"")));
+        return Err(none(format!("the container has no interface `{ifname}`")));
     };
     let link = match peer.namespace {
         Some(Namespace::Host) => link::get(Namespace::Host, peer.index).found(),
         _ => Ok(None),
     };
-    let link = link.context(format!("could not read the host's end of \"{ifname}\""))?;
-    link.ok_or_else(|| none(format!("the other end of \"{ifname}\" is not on the host")))
+    let link = link.context(format!("cannot read the host's end of `{ifname}`"))?;
+    link.ok_or_else(|| none(format!("the other end of `{ifname}` is not on the host")))
 }
 
 fn none(msg: String) -> Error {
@@ -49,7 +49,7 @@ fn none(msg: String) -> Error {
     )
 }
 
-/// What DEL finds: the host's end, or, where the container cannot tell it any more, each veth of the
+/// Finds the host's end for DEL, or, where the container cannot tell it any more, each veth of the
 /// previous result that leads away from the host.
 pub fn left_over<C>(request: &Request<C>) -> Result<Vec<Link>, Error> {
     match behind(&request.ifname) {
@@ -63,7 +63,7 @@ pub fn left_over<C>(request: &Request<C>) -> Result<Vec<Link>, Error> {
     let on_host = previous.filter(|interface| interface.sandbox.is_none());
     let found = on_host.map(|interface| leading_away(&interface.name));
     let found: Result<Vec<Option<Link>>, OperationError> = found.collect();
-    let found = found.context("could not look for the host's end")?;
+    let found = found.context("cannot look for the host's end")?;
     Ok(found.into_iter().flatten().collect())
 }
 

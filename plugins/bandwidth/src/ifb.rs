@@ -1,4 +1,4 @@
-//! The ifb, through which what the container sends goes out once more, so that it can be shaped.
+//! The ifb: traffic that the container sends leaves through it, so that it can be shaped.
 //!
 //! Its name is the reference plugin's, `bwp` and digits that follow from network and container, so
 //! that each plugin's DEL removes what the other's ADD made. A second attachment of one container to
@@ -38,11 +38,11 @@ pub fn create<C>(request: &Request<C>, host: &Link) -> Result<Link, Error> {
         match created {
             // The container's, for another interface.
             Err(error) if error.code == ErrorCode::Exists => {}
-            created => return created.context(format!("could not create \"{name}\"")),
+            created => return created.context(format!("cannot create `{name}`")),
         }
     }
     let [first, second] = names;
-    let msg = format!("could not create an ifb: \"{first}\" and \"{second}\" exist already");
+    let msg = format!("cannot create an ifb: `{first}` and `{second}` exist already");
     Err(Error::new(codes::EXISTS, msg))
 }
 
@@ -64,12 +64,12 @@ fn name(text: &str) -> String {
     name
 }
 
-/// The attachment's ifbs: more than one only if an ADD was not followed by a DEL.
+/// Finds the attachment's ifbs: more than one only if an ADD was not followed by a DEL.
 pub fn find<C>(request: &Request<C>) -> Result<Vec<Link>, Error> {
     let names = names(&request.network, &request.container_id, &request.ifname);
     let found = names.map(|name| get(&name));
     let found: Result<Vec<Option<Link>>, OperationError> = found.into_iter().collect();
-    let found = found.context("could not look for the container's ifb")?;
+    let found = found.context("cannot look for the container's ifb")?;
     let found = found.into_iter().flatten().collect();
     Ok(of_attachment(found, &Owner::of(request)))
 }
@@ -97,7 +97,7 @@ fn of_attachment(found: Vec<Link>, owner: &Owner) -> Vec<Link> {
     }
 }
 
-/// The ifb that the previous result names, as it was made for packets of the host's end.
+/// Checks the ifb that the previous result names, and returns it.
 pub fn check<C>(request: &Request<C>, previous: &AddResult, host: &Link) -> Result<Link, Error> {
     let found = find(request)?;
     let is_ours = |name: &str| found.iter().any(|link| link.name == name);
@@ -111,22 +111,22 @@ pub fn check<C>(request: &Request<C>, previous: &AddResult, host: &Link) -> Resu
     match ifb.up {
         true if ifb.mtu == host.mtu => Ok(ifb),
         true => Err(wrong(format!(
-            "interface \"{name}\": expected MTU {}, found {}",
+            "interface `{name}`: expected MTU {}, found {}",
             host.mtu, ifb.mtu
         ))),
-        false => Err(wrong(format!("interface \"{name}\" is down"))),
+        false => Err(wrong(format!("interface `{name}` is down"))),
     }
 }
 
 /// Removes ifbs, which are some of the host's.
 pub fn remove<'a>(ifbs: impl IntoIterator<Item = &'a Link>) -> Result<(), Error> {
-    link::delete_all(Namespace::Host, ifbs).context("could not delete the ifbs")
+    link::delete_all(Namespace::Host, ifbs).context("cannot delete the ifbs")
 }
 
 /// Removes the ifbs of attachments that are not valid. One without an owner stays: whose it is only
 /// the reference plugin's DEL knows.
 pub fn retain<C>(request: &GcRequest<C>) -> Result<(), Error> {
-    let all = link::list(Namespace::Host, Some(KIND), None).context("could not list ifbs")?;
+    let all = link::list(Namespace::Host, Some(KIND), None).context("cannot list ifbs")?;
     let valid = Valid::of(request);
     remove(all.iter().filter(|link| valid.is_garbage(&link.alias)))
 }
@@ -165,7 +165,7 @@ mod tests {
             name: name.to_owned(),
             alternative_names: Vec::new(),
             kind: KIND.to_owned(),
-            mac: None,
+            mac: Vec::new(),
             mtu: 1500,
             txqlen: 1000,
             up: true,

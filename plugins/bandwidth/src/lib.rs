@@ -1,8 +1,8 @@
 //! The plugin `bandwidth`: limits what a container receives and sends.
 //!
 //! It comes after the plugin that attaches the container by a veth pair. What the container receives
-//! is shaped where it goes out of the host's end; what it sends comes in there, is redirected to an
-//! ifb and shaped where it goes out of that:
+//! is shaped when it leaves the host's end. What it sends arrives there, is redirected to an
+//! ifb, and is shaped when it leaves that:
 //!
 //! ```text
 //! eth0 <──────────── shaper ── vethX <── host        ingress
@@ -35,12 +35,6 @@ pub struct Bandwidth;
 impl Plugin for Bandwidth {
     type Config = Config;
     const NAME: &'static str = "bandwidth";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str = "limits the bandwidth of a container's interface";
-
-    fn validate(config: &Config) -> Result<(), Error> {
-        config.shaping().map(drop)
-    }
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let shaping = request.config.shaping()?;
@@ -77,6 +71,10 @@ impl Plugin for Bandwidth {
 
     fn gc(request: GcRequest<Config>) -> Result<(), Error> {
         ifb::retain(&request)
+    }
+
+    fn validate(config: &Config) -> Result<(), Error> {
+        config.shaping().map(drop)
     }
 }
 

@@ -9,10 +9,10 @@ use weir_sdk::{Context, Error, LinkReference, Namespace, OperationError, Outcome
 /// The filter's priority, as the reference plugin's.
 const PRIORITY: u16 = 1;
 
-/// The index that the kernel tells for the target of a redirection when that is gone.
+/// The index that the kernel reports for the target of a redirection when the target is gone.
 const GONE: u32 = 0;
 
-/// Sends what comes into the host's end out of the ifb.
+/// Redirects what arrives at the host's end to the ifb.
 pub fn add(host: &Link, ifb: &Link) -> Result<(), Error> {
     let added = || {
         traffic::add_qdisc(Namespace::Host, host, Qdisc::ingress())?;
@@ -23,16 +23,14 @@ pub fn add(host: &Link, ifb: &Link) -> Result<(), Error> {
         traffic::add_filter(Namespace::Host, host, everything)
     };
     let (from, to) = (&host.name, &ifb.name);
-    added().context(format!(
-        "could not redirect traffic from \"{from}\" to \"{to}\""
-    ))
+    added().context(format!("cannot redirect traffic from `{from}` to `{to}`"))
 }
 
-/// Fails unless what comes into the host's end goes out of the ifb.
+/// Fails unless what arrives at the host's end is redirected to the ifb.
 pub fn check(host: &Link, ifb: &Link) -> Result<(), Error> {
     let (from, to) = (&host.name, &ifb.name);
     let filters = traffic::list_filters(Namespace::Host, host, INGRESS)
-        .context(format!("could not read the filters of \"{from}\""))?;
+        .context(format!("cannot read the filters of `{from}`"))?;
     let of_all = |filter: &&Filter| filter.source.is_none() && filter.destination.is_none();
     match filters
         .iter()
@@ -41,7 +39,7 @@ pub fn check(host: &Link, ifb: &Link) -> Result<(), Error> {
     {
         true => Ok(()),
         false => Err(wrong(format!(
-            "\"{from}\": its incoming traffic is not redirected to \"{to}\""
+            "`{from}`: its incoming traffic is not redirected to `{to}`"
         ))),
     }
 }
@@ -56,10 +54,7 @@ pub fn remove(host: &Link, ifbs: &[Link]) -> Result<(), Error> {
             Ok(())
         }
     };
-    removed().context(format!(
-        "could not end the redirection from \"{}\"",
-        host.name
-    ))
+    removed().context(format!("cannot end the redirection from `{}`", host.name))
 }
 
 fn has_ingress(host: &Link) -> Result<bool, OperationError> {

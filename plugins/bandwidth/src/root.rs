@@ -1,4 +1,4 @@
-//! The discipline at the root of a link: everything that goes out of the link passes it.
+//! The discipline at the root of a link, which everything that leaves the link passes.
 
 use weir_sdk::check::wrong;
 use weir_sdk::link::Link;
@@ -12,13 +12,13 @@ use crate::shaper::{Shaper, is_same_bucket, is_same_burst};
 /// The handle of the discipline, as the reference plugin's.
 const HANDLE: Handle = handle(1, 0);
 
-/// Shapes what goes out of a link.
+/// Shapes what leaves a link.
 pub fn add(link: &Link, shaper: &Shaper) -> Result<(), Error> {
     let added = match shaper.token_bucket(link.mtu) {
         Some(bucket) => traffic::add_qdisc(Namespace::Host, link, Qdisc::tbf(bucket)),
         None => add_classes(link, shaper),
     };
-    added.context(format!("could not shape the traffic of \"{}\"", link.name))
+    added.context(format!("cannot shape the traffic of `{}`", link.name))
 }
 
 fn add_classes(link: &Link, shaper: &Shaper) -> Result<(), OperationError> {
@@ -32,7 +32,7 @@ fn add_classes(link: &Link, shaper: &Shaper) -> Result<(), OperationError> {
     Ok(())
 }
 
-/// Removes what [`add`] or the reference plugin put there. Another discipline stays.
+/// Removes the discipline of [`add`] or of the reference plugin. Another one stays.
 pub fn remove(link: &Link) -> Result<(), Error> {
     let removed = || match find(link)? {
         Some(root) if is_ours(&root) => {
@@ -41,7 +41,7 @@ pub fn remove(link: &Link) -> Result<(), Error> {
         }
         _ => Ok(()),
     };
-    removed().context(format!("could not end the shaping of \"{}\"", link.name))
+    removed().context(format!("cannot end the shaping of `{}`", link.name))
 }
 
 fn is_ours(root: &Qdisc) -> bool {
@@ -62,13 +62,13 @@ fn find(link: &Link) -> Result<Option<Qdisc>, OperationError> {
 /// Classes do for a token bucket: newer versions of the reference plugin shape everything with them.
 pub fn check(link: &Link, shaper: &Shaper) -> Result<(), Error> {
     let name = &link.name;
-    let root = find(link).context(format!("could not read the disciplines of \"{name}\""))?;
+    let root = find(link).context(format!("cannot read the disciplines of `{name}`"))?;
     let found = root.map(|root| root.discipline);
     match (shaper.token_bucket(link.mtu), found) {
         (Some(expected), Some(Discipline::Tbf(found))) => check_bucket(name, &expected, &found),
         (_, Some(Discipline::Htb(default))) => check_classes(link, shaper, default),
         (expected, found) => Err(wrong(format!(
-            "\"{name}\": expected its traffic to be shaped by {}, found {}",
+            "`{name}`: expected its traffic to be shaped by {}, found {}",
             if expected.is_some() { "tbf" } else { "htb" },
             found.as_ref().map_or("nothing", word),
         ))),
@@ -99,7 +99,7 @@ fn check_bucket(name: &str, expected: &TokenBucket, found: &TokenBucket) -> Resu
         format!("{rate} bytes per second, a burst of {burst} bytes and a latency of {latency} µs")
     };
     Err(wrong(format!(
-        "\"{name}\": expected {}, found {}",
+        "`{name}`: expected {}, found {}",
         told(expected),
         told(found)
     )))
@@ -107,11 +107,11 @@ fn check_bucket(name: &str, expected: &TokenBucket, found: &TokenBucket) -> Resu
 
 fn check_classes(link: &Link, shaper: &Shaper, default: u32) -> Result<(), Error> {
     let name = &link.name;
-    let reading = || format!("could not read the classes of \"{name}\"");
+    let reading = || format!("cannot read the classes of `{name}`");
     let expected = shaper.default_class();
     if default != u32::from(expected) {
         return Err(wrong(format!(
-            "\"{name}\": expected class 1:{expected:x} to be the default one, found 1:{default:x}"
+            "`{name}`: expected class 1:{expected:x} to be the default one, found 1:{default:x}"
         )));
     }
     let found = traffic::list_classes(Namespace::Host, link).context(reading())?;
@@ -129,7 +129,7 @@ fn check_class(
     found: &[Class],
     with_burst: bool,
 ) -> Result<(), Error> {
-    let title = format!("\"{name}\": class 1:{:x}", expected.handle & 0xffff);
+    let title = format!("`{name}`: class 1:{:x}", expected.handle & 0xffff);
     let found = found.iter().find(|class| class.handle == expected.handle);
     let found = found.ok_or_else(|| wrong(format!("{title} is missing")))?;
     let is_same_rate = found.rate == expected.rate;
@@ -154,8 +154,8 @@ fn check_filters(name: &str, expected: &[Filter], found: &[Filter]) -> Result<()
         .find(|one| !expected.iter().any(|other| is_same(one, other)));
     match (missing, surplus) {
         (None, None) => Ok(()),
-        (Some(filter), _) => Err(wrong(format!("\"{name}\": {} is missing", title(filter)))),
-        (None, Some(filter)) => Err(wrong(format!("\"{name}\": {} is unknown", title(filter)))),
+        (Some(filter), _) => Err(wrong(format!("`{name}`: {} is missing", title(filter)))),
+        (None, Some(filter)) => Err(wrong(format!("`{name}`: {} is unknown", title(filter)))),
     }
 }
 
@@ -206,7 +206,7 @@ mod tests {
         check(125_000).unwrap();
         let error = check(125_001).unwrap_err();
         assert_eq!(error.code, weir_sdk::codes::NOT_AS_ATTACHED);
-        let expected = "\"veth0\": expected 125000 bytes per second, a burst of 10000 bytes";
+        let expected = "`veth0`: expected 125000 bytes per second, a burst of 10000 bytes";
         assert!(error.msg.starts_with(expected), "{error}");
     }
 
@@ -216,7 +216,7 @@ mod tests {
         let check = |found: &[Class]| check_class("veth0", &expected[0], found, true);
         check(&expected).unwrap();
         let missing = check(&expected[1..]).unwrap_err();
-        assert_eq!(missing.msg, "\"veth0\": class 1:30 is missing");
+        assert_eq!(missing.msg, "`veth0`: class 1:30 is missing");
         let mut other = expected;
         other[0].rate += 1;
         assert!(check(&other).is_err());
@@ -234,9 +234,9 @@ mod tests {
                 .map_err(|error| error.msg)
         };
         assert_eq!(check(&["fd00::/8", "10.0.0.0/8"]), Ok(()));
-        let missing = "\"veth0\": the filter of packets to fd00::/8 is missing";
+        let missing = "`veth0`: the filter of packets to fd00::/8 is missing";
         assert_eq!(check(&["10.0.0.0/8"]), Err(missing.to_owned()));
-        let unknown = "\"veth0\": the filter of packets to 10.9.0.0/16 is unknown";
+        let unknown = "`veth0`: the filter of packets to 10.9.0.0/16 is unknown";
         let found = check(&["10.0.0.0/8", "fd00::/8", "10.9.0.0/16"]);
         assert_eq!(found, Err(unknown.to_owned()));
         let mut elsewhere = of(&["10.0.0.0/8"]);

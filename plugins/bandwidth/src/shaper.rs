@@ -8,7 +8,7 @@ use weir_sdk::traffic::{Class, Filter, TokenBucket, handle};
 const UNSHAPED: u16 = 0x1;
 const SHAPED: u16 = 0x30;
 
-/// What the class without limit has, in bytes per second: as the reference plugin's, whose CHECK looks
+/// The rate of the class without limit, in bytes per second: the reference plugin's, whose CHECK looks
 /// for it.
 const UNLIMITED_RATE: u64 = 100_000_000_000;
 /// Bytes: of some packets of the largest size, so that none waits.
@@ -17,7 +17,7 @@ const UNLIMITED_BURST: u32 = 1 << 20;
 /// How long a packet may wait for its turn before it is dropped, in microseconds.
 const LATENCY: u32 = 25_000;
 
-/// What a frame has besides its payload, in bytes: an Ethernet header with a VLAN tag.
+/// The size of a frame's headers in bytes: Ethernet with a VLAN tag.
 const HEADER: u32 = 18;
 
 /// The kernel keeps a burst as the time that it takes at the rate: 32 bits of 64 ns.
@@ -74,7 +74,7 @@ pub struct Shaper {
 }
 
 impl Shaper {
-    /// The token bucket for everything; none where some traffic has no limit.
+    /// Returns the token bucket for everything; none where some traffic has no limit.
     ///
     /// It drops what is larger than its burst, so that this is at least a packet of the link's `mtu`.
     pub fn token_bucket(&self, mtu: u32) -> Option<TokenBucket> {
@@ -92,7 +92,7 @@ impl Shaper {
         })
     }
 
-    /// The minor number of the class for what no filter matches.
+    /// Returns the minor number of the class for what no filter matches.
     pub fn default_class(&self) -> u16 {
         match self.subnets {
             Subnets::All | Subnets::AllBut(_) => SHAPED,
@@ -100,7 +100,7 @@ impl Shaper {
         }
     }
 
-    /// The class with the limit, and the one without.
+    /// Returns the class with the limit, and the one without.
     pub fn classes(&self) -> [Class; 2] {
         let Limit { rate, burst } = self.limit;
         [
@@ -109,7 +109,7 @@ impl Shaper {
         ]
     }
 
-    /// What puts the networks' traffic into the class that is not the default one.
+    /// Returns the filters that put the networks' traffic into the class that is not the default.
     pub fn filters(&self) -> Vec<Filter> {
         match &self.subnets {
             Subnets::All => Vec::new(),

@@ -33,7 +33,7 @@ const MACS: &str = "macs";
 /// Drops what comes from a port with another source than the MAC of the container's link.
 pub fn add(owner: &Owner, port: &str, container: &Link) -> Result<(), Error> {
     let mac = mac_of(container)?;
-    try_add(owner, port, mac).context("could not set up the check of source MACs")
+    try_add(owner, port, mac).context("cannot set up the check of source MACs")
 }
 
 fn try_add(owner: &Owner, port: &str, mac: Mac) -> Result<(), OperationError> {
@@ -48,8 +48,8 @@ fn try_add(owner: &Owner, port: &str, mac: Mac) -> Result<(), OperationError> {
 
 /// The MAC of a link that must have one.
 fn mac_of(link: &Link) -> Result<Mac, Error> {
-    let missing = || Error::internal(format!("interface \"{}\" has no MAC", link.name));
-    link.mac.ok_or_else(missing)
+    let missing = || Error::internal(format!("interface `{}` has no MAC", link.name));
+    link.mac().ok_or_else(missing)
 }
 
 fn elements(owner: &Owner, port: &str, mac: Mac) -> [(&'static str, Element); 2] {
@@ -107,7 +107,7 @@ pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> 
     let known = previous.and_then(known_keys).unwrap_or_default();
     owned::remove(FAMILY, owner, &known, || Ok(vec![LINKS, MACS]))
         .map(drop)
-        .context("could not remove the check of source MACs")
+        .context("cannot remove the check of source MACs")
 }
 
 /// What an attachment with this result has in the sets.
@@ -126,5 +126,5 @@ fn container_mac(interface: &Interface) -> Option<Mac> {
 /// Removes the elements of attachments that are not valid.
 pub fn retain(request: &GcRequest<Config>) -> Result<(), Error> {
     owned::retain(FAMILY, &[LINKS, MACS], &Valid::of(request))
-        .context("could not remove checks of source MACs that are left over")
+        .context("cannot remove leftover checks of source MACs")
 }

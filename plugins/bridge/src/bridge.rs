@@ -5,7 +5,7 @@ use weir_sdk::{Context, Error, ErrorCode, Interface, Namespace, Outcome, sysctl}
 
 use crate::config::Config;
 
-/// The network's bridge, created where it is missing, up and as configured.
+/// Creates the network's bridge where it is missing, and sets it up as configured. Returns it.
 pub fn ensure(config: &Config) -> Result<Link, Error> {
     let bridge = match find(config)? {
         Some(bridge) => bridge,
@@ -20,15 +20,15 @@ fn find(config: &Config) -> Result<Option<Link>, Error> {
     match link::get(Namespace::Host, name).found() {
         Ok(Some(link)) if link.kind != "bridge" => {
             let kind = &link.kind;
-            let msg = format!("bridge: \"{name}\" exists and is not a bridge but of kind {kind}");
+            let msg = format!("bridge: `{name}` exists and is of kind `{kind}`, not a bridge");
             Err(Error::invalid_config(msg))
         }
         // The grant shows this plugin no link of another kind.
         Err(error) if error.code == ErrorCode::Denied => {
-            let msg = format!("bridge: \"{name}\" cannot be used as a bridge: {error}");
+            let msg = format!("bridge: `{name}` cannot be used as a bridge: {error}");
             Err(Error::invalid_config(msg))
         }
-        other => other.context(format!("could not look bridge \"{name}\" up")),
+        other => other.context(format!("cannot look up bridge `{name}`")),
     }
 }
 
@@ -46,7 +46,7 @@ fn create(config: &Config) -> Result<Link, Error> {
     match created {
         // Another ADD was faster.
         Err(error) if error.code == ErrorCode::Exists => find(config)?.ok_or_else(|| error.into()),
-        created => created.context(format!("could not create bridge \"{name}\"")),
+        created => created.context(format!("cannot create bridge `{name}`")),
     }
 }
 
@@ -58,10 +58,8 @@ fn adjust(config: &Config, bridge: &Link) -> Result<(), Error> {
             vlan_filtering: Some(true),
             ..BridgeChanges::default()
         };
-        link::update_bridge(Namespace::Host, bridge, changes).context(format!(
-            "could not make bridge \"{}\" filter VLANs",
-            bridge.name
-        ))?;
+        link::update_bridge(Namespace::Host, bridge, changes)
+            .context(format!("cannot make bridge `{}` filter VLANs", bridge.name))?;
     }
     let changes = Changes {
         up: (!bridge.up).then_some(true),
@@ -70,12 +68,12 @@ fn adjust(config: &Config, bridge: &Link) -> Result<(), Error> {
     };
     if changes.up.is_some() || changes.promiscuous.is_some() {
         link::update(Namespace::Host, bridge, changes)
-            .context(format!("could not set bridge \"{}\" up", bridge.name))?;
+            .context(format!("cannot set bridge `{}` up", bridge.name))?;
     }
     refuse_router_advertisements(&bridge.name)
 }
 
-/// The routes of the bridge are this plugin's business, not that of whoever sends router
+/// The routes of the bridge are up to this plugin, not to those who send router
 /// advertisements.
 fn refuse_router_advertisements(bridge: &str) -> Result<(), Error> {
     let key = sysctl::interface_key("ipv6.conf", bridge, "accept_ra");
@@ -83,11 +81,11 @@ fn refuse_router_advertisements(bridge: &str) -> Result<(), Error> {
     sysctl::ensure(Namespace::Host, &key, "0")
         .found()
         .map(drop)
-        .context(format!("could not set accept_ra of \"{bridge}\""))
+        .context(format!("cannot set accept_ra of `{bridge}`"))
 }
 
-/// The bridge in the result, read again: its MAC may have changed with its first port.
+/// Returns the bridge in the result, read again: its MAC may have changed with its first port.
 pub fn interface(bridge: &Link) -> Result<Interface, Error> {
-    let bridge = link::get(Namespace::Host, bridge).context("could not read the bridge again")?;
+    let bridge = link::get(Namespace::Host, bridge).context("cannot read the bridge again")?;
     Ok(bridge.interface())
 }

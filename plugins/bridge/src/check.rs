@@ -47,7 +47,7 @@ fn check_bridge(request: &Request<Config>, previous: &AddResult) -> Result<Link,
     let is_bridge = |i: &&Interface| i.sandbox.is_none() && i.name == config.bridge;
     let interface = previous.interfaces.iter().find(is_bridge).ok_or_else(|| {
         wrong(format!(
-            "prevResult: bridge \"{}\" is not in interfaces",
+            "prevResult: bridge `{}` is not in interfaces",
             config.bridge
         ))
     })?;
@@ -55,7 +55,7 @@ fn check_bridge(request: &Request<Config>, previous: &AddResult) -> Result<Link,
     if bridge.promiscuous != config.promisc_mode {
         let (name, expected, found) = (&bridge.name, config.promisc_mode, bridge.promiscuous);
         return Err(wrong(format!(
-            "bridge \"{name}\": expected promiscuous mode {expected}, found {found}"
+            "bridge `{name}`: expected promiscuous mode {expected}, found {found}"
         )));
     }
     Ok(bridge)
@@ -74,7 +74,7 @@ fn check_port(previous: &AddResult, bridge: &Link, container: &Link) -> Result<L
             if link.master != Some(bridge.index) {
                 let (port, bridge) = (&link.name, &bridge.name);
                 return Err(wrong(format!(
-                    "\"{port}\" is not a port of bridge \"{bridge}\""
+                    "`{port}` is not a port of bridge `{bridge}`"
                 )));
             }
             check::mac(interface, &link)?;
@@ -83,6 +83,6 @@ fn check_port(previous: &AddResult, bridge: &Link, container: &Link) -> Result<L
     }
     let (container, bridge) = (&container.name, &bridge.name);
     Err(wrong(format!(
-        "the port of bridge \"{bridge}\" that leads to \"{container}\" does not exist"
+        "the port of bridge `{bridge}` that leads to `{container}` does not exist"
     )))
 }

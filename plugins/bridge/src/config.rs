@@ -13,7 +13,7 @@ const DEFAULT_BRIDGE: &str = "cni0";
 /// The highest VLAN id that may be used (IEEE 802.1Q reserves 4095).
 const VLAN_MAX: u16 = 4094;
 
-/// The keys of `CNI_ARGS` that are no error: this plugin's, and those of the IPAM plugin it runs.
+/// The keys of `CNI_ARGS` that are not an error: this plugin's, and those of the IPAM plugin it runs.
 const KNOWN_ARGS: [&str; 3] = ["MAC", "IP", "GATEWAY"];
 
 /// A plugin configuration of the type `bridge`.
@@ -119,18 +119,18 @@ impl Config {
         self.vlan != 0 || self.vlan_trunk.is_some()
     }
 
-    /// The MTU; none for the kernel's default.
+    /// Returns the MTU; none for the kernel's default.
     pub fn mtu(&self) -> Option<u32> {
         Some(self.mtu).filter(|mtu| *mtu != 0)
     }
 
-    /// The name of the host's interface in the container's VLAN.
+    /// Returns the name of the host's interface in the container's VLAN.
     pub fn vlan_interface(&self) -> String {
         format!("{}.{}", self.bridge, self.vlan)
     }
 
-    /// The VLANs of the container's port: those of the trunk, and after them the one that is untagged, which may be
-    /// one of the trunk's: the last word counts.
+    /// Returns the VLANs of the container's port: those of the trunk, then the untagged one. That one may be in the trunk
+    /// too; the kernel takes what comes last.
     pub fn port_vlans(&self) -> Vec<BridgeVlan> {
         let trunk = self.vlan_trunk.as_deref().unwrap_or_default();
         let mut vlans = trunk_vlans(trunk.iter().flat_map(Trunk::ranges).collect());
@@ -138,7 +138,7 @@ impl Config {
         vlans
     }
 
-    /// `vlan`, whose frames leave the port untagged and that untagged frames come into: of the gateway's port as well.
+    /// Returns `vlan`, to which a port's untagged frames belong, in and out: the container's port and the gateway's.
     pub fn untagged_vlan(&self) -> Option<BridgeVlan> {
         (self.vlan != 0).then_some(BridgeVlan {
             first: self.vlan,
@@ -148,7 +148,7 @@ impl Config {
         })
     }
 
-    /// The MAC that is asked for: of `runtimeConfig`, else of `args.cni`, else of `CNI_ARGS`.
+    /// Returns the requested MAC: of `runtimeConfig`, else of `args.cni`, else of `CNI_ARGS`.
     pub fn mac(&self, args: &Args) -> Result<Option<Mac>, Error> {
         args.check_known(&KNOWN_ARGS)?;
         let of_config = [

@@ -45,7 +45,7 @@ fn set(ifname: &str, table: &str, parameter: &str, value: &str) {
     let key = sysctl::interface_key(table, ifname, parameter);
     if let Err(error) = sysctl::write(Namespace::Container, &key, value).found() {
         log::warn(
-            "could not set a parameter of the container's interface",
+            "cannot set a parameter of the container's interface",
             &[("key", &key), ("error", &error.message)],
         );
     }
@@ -56,9 +56,8 @@ fn set(ifname: &str, table: &str, parameter: &str, value: &str) {
 fn enable_ipv6(config: &Config, ifname: &str) -> Result<(), Error> {
     if !config.enabledad {
         let key = sysctl::interface_key("ipv6.conf", ifname, "disable_ipv6");
-        sysctl::write(Namespace::Container, &key, "1").context(format!(
-            "could not renew the IPv6 addresses of \"{ifname}\""
-        ))?;
+        sysctl::write(Namespace::Container, &key, "1")
+            .context(format!("cannot renew the IPv6 addresses of `{ifname}`"))?;
     }
     interface::enable_ipv6(ifname)
 }
@@ -75,6 +74,6 @@ fn settle(link: &Link) -> Result<(), Error> {
             );
             Ok(())
         }
-        settled => settled.context(format!("\"{ifname}\": an address is in use already")),
+        settled => settled.context(format!("`{ifname}`: an address is in use already")),
     }
 }

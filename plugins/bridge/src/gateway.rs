@@ -13,7 +13,7 @@ use crate::codes;
 use crate::config::Config;
 use crate::veth;
 
-/// The gateway of an address whose IPAM plugin names none: the first address of its subnet.
+/// Returns the gateway of an address whose IPAM plugin names none: the first address of its subnet.
 pub fn default_for(address: &IpNet) -> IpAddr {
     match address.network() {
         IpAddr::V4(network) => IpAddr::V4((network.to_bits().wrapping_add(1)).into()),
@@ -64,7 +64,7 @@ fn ensure_addresses(
 ) -> Result<(), Error> {
     let name = &device.name;
     let present = address::list(Namespace::Host, device, Some(family))
-        .context(format!("could not list the addresses of \"{name}\""))?;
+        .context(format!("cannot list the addresses of `{name}`"))?;
     let mut present: Vec<IpNet> = present.iter().map(|address| address.address).collect();
     for gateway in gateways {
         if present.contains(gateway) {
@@ -79,7 +79,7 @@ fn ensure_addresses(
         for other in conflicting {
             address::delete(Namespace::Host, device, other)
                 .found()
-                .context(format!("could not remove address {other} from \"{name}\""))?;
+                .context(format!("cannot remove address {other} from `{name}`"))?;
         }
         add_address(device, *gateway)?;
         present.push(*gateway);
@@ -95,8 +95,8 @@ fn conflicts(present: &IpNet, gateway: &IpNet) -> bool {
 }
 
 fn conflict(name: &str, present: &IpNet, gateway: &IpNet) -> Error {
-    let msg = format!("\"{name}\" already has an IP address different from {gateway}");
-    let details = format!("it has {present}; \"forceAddress\": true replaces it");
+    let msg = format!("`{name}` already has an IP address different from {gateway}");
+    let details = format!("it has {present}; `forceAddress: true` replaces it");
     Error::new(codes::GATEWAY_CONFLICT, msg).with_details(details)
 }
 
@@ -105,7 +105,7 @@ fn add_address(device: &Link, gateway: IpNet) -> Result<(), Error> {
     let new = NewAddress::new(gateway).with_subnet_broadcast();
     address::add(Namespace::Host, device, new)
         .or_exists()
-        .context(format!("could not add address {gateway} to \"{name}\""))?;
+        .context(format!("cannot add address {gateway} to `{name}`"))?;
     // A bridge without a MAC of its own takes the lowest of its ports', and changes it as they come
     // and go; who knows the gateway would lose it each time. So the one that it had before the container's
     // port came becomes its own.
@@ -114,24 +114,24 @@ fn add_address(device: &Link, gateway: IpNet) -> Result<(), Error> {
         ..Changes::default()
     };
     link::update(Namespace::Host, device, own)
-        .context(format!("could not make the MAC of \"{name}\" permanent"))
+        .context(format!("cannot make the MAC of `{name}` permanent"))
 }
 
-/// The MAC that a device had, or where that was none, the one it has now: a bridge whose last port went has none.
+/// Returns the MAC that a device had, or the one that it has now: a bridge whose last port was removed had none.
 fn mac_to_keep(device: &Link) -> Result<Option<Mac>, Error> {
-    if device.mac.is_some_and(|mac| !mac.is_zero()) {
-        return Ok(device.mac);
+    if device.mac().is_some_and(|mac| !mac.is_zero()) {
+        return Ok(device.mac());
     }
     let now = link::get(Namespace::Host, device)
-        .context(format!("could not read \"{}\" again", device.name))?;
-    Ok(now.mac)
+        .context(format!("cannot read `{}` again", device.name))?;
+    Ok(now.mac())
 }
 
-/// The host's interface in the container's VLAN: one end of a veth pair whose other end is a port of
+/// Creates the host's interface in the container's VLAN: one end of a veth pair whose other end is a port of
 /// the bridge in that VLAN.
 fn ensure_vlan_interface(config: &Config, bridge: &Link) -> Result<Link, Error> {
     let name = config.vlan_interface();
-    let doing = format!("could not create VLAN interface \"{name}\"");
+    let doing = format!("cannot create VLAN interface `{name}`");
     if let Some(link) = link::get(Namespace::Host, &name).found().context(&doing)? {
         return Ok(link);
     }

@@ -32,12 +32,6 @@ const CONTAINER_INTERFACE: u32 = 2;
 impl Plugin for Bridge {
     type Config = Config;
     const NAME: &'static str = "bridge";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str = "attaches containers to a bridge on the host";
-
-    fn validate(config: &Config) -> Result<(), Error> {
-        config.validate()
-    }
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;
@@ -115,6 +109,10 @@ impl Plugin for Bridge {
             config.ipam.is_configured().then(ipam::gc),
         ];
         steps.into_iter().flatten().collect()
+    }
+
+    fn validate(config: &Config) -> Result<(), Error> {
+        config.validate()
     }
 }
 

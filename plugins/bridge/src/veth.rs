@@ -33,7 +33,7 @@ pub fn create(
         antispoof::add(owner, &veth.host.name, &veth.container)?;
     }
     if !is_plain {
-        let doing = format!("could not set \"{}\" up", veth.host.name);
+        let doing = format!("cannot set `{}` up", veth.host.name);
         link::set_up(Namespace::Host, &veth.host).context(doing)?;
     }
     Ok(veth)
@@ -47,7 +47,7 @@ fn set_up_port(config: &Config, port: &Link) -> Result<(), Error> {
     };
     if flags.hairpin.is_some() || flags.isolated.is_some() {
         link::update_port(Namespace::Host, port, flags)
-            .context(format!("could not set the flags of port \"{}\"", port.name))?;
+            .context(format!("cannot set the flags of port `{}`", port.name))?;
     }
     set_vlans(config, port, &config.port_vlans())
 }
@@ -57,7 +57,7 @@ pub fn set_vlans(config: &Config, port: &Link, vlans: &[BridgeVlan]) -> Result<(
     if vlans.is_empty() {
         return Ok(());
     }
-    let doing = || format!("could not set the VLANs of port \"{}\"", port.name);
+    let doing = || format!("cannot set the VLANs of port `{}`", port.name);
     if !config.preserve_default_vlan {
         let defaults = link::list_vlans(Namespace::Host, port).context(doing())?;
         if !defaults.is_empty() {
@@ -71,17 +71,15 @@ pub fn set_vlans(config: &Config, port: &Link, vlans: &[BridgeVlan]) -> Result<(
 /// manages the host's links may have changed its MAC.
 pub fn wait_until_up(mut veth: Veth, config: &Config) -> Result<Veth, Error> {
     let read = |veth: &Veth| {
-        let doing = format!("could not read \"{}\" again", veth.host.name);
+        let doing = format!("cannot read `{}` again", veth.host.name);
         link::get(Namespace::Host, &veth.host).context(doing)
     };
     let host = read(&veth)?;
     let must_wait = !config.disable_container_interface && host.oper_state != OperState::Up;
     veth.host = host;
     if must_wait {
-        link::wait_up(Namespace::Host, &veth.host, UP_TIMEOUT).context(format!(
-            "bridge port \"{}\" does not come up",
-            veth.host.name
-        ))?;
+        link::wait_up(Namespace::Host, &veth.host, UP_TIMEOUT)
+            .context(format!("bridge port `{}` does not come up", veth.host.name))?;
         veth.host = read(&veth)?;
     }
     Ok(veth)

@@ -16,7 +16,7 @@
 //! set pods4 { 10.1.0.5 comment "<attachment>" }
 //! ```
 //!
-//! A bridge stays in the sets as long as the table: it may have containers that nobody told of here.
+//! A bridge stays in the sets as long as the table exists: it may have containers that this plugin was not run for.
 
 use std::net::IpAddr;
 
@@ -28,7 +28,9 @@ use weir_sdk::firewall::{
     MaskedComparison, Rule, Set, Statement, Value,
 };
 use weir_sdk::owner::{Owner, Valid};
-use weir_sdk::{AddResult, Context, Error, GcRequest, IpFamily, Namespace, OperationError};
+use weir_sdk::{
+    AddResult, Context, Error, GcRequest, IpFamily, Namespace, OperationError, Request,
+};
 
 use crate::bridge::Attached;
 use crate::config::{ADMIN_CHAIN, Config, IngressPolicy};
@@ -47,46 +49,99 @@ const RULES: usize = 6;
 /// `NF_CT_STATE_BIT(IP_CT_ESTABLISHED)` and `NF_CT_STATE_BIT(IP_CT_RELATED)`.
 const ESTABLISHED_OR_RELATED: u32 = 2 | 4;
 
-/// Accepts what the container sends and the answers to it, as far as the administrator and the policy
-/// let it, in one transaction.
-pub fn add(
-    owner: &Owner,
-    config: &Config,
-    previous: &AddResult,
-    attached: Option<&Attached>,
-) -> Result<(), Error> {
-    try_add(owner, config, previous, attached).context("could not set up the filter")
+/// What the host accepts for one attachment: what the container sends, and the answers to it, as far as the
+/// administrator and the policy let it.
+pub struct Accepted<'a> {
+    pub owner: Owner,
+    config: &'a Config,
+    previous: &'a AddResult,
+    /// The bridge and port that a policy other than `open` is about.
+    attached: Option<Attached>,
 }
 
-fn try_add(
-    owner: &Owner,
-    config: &Config,
-    previous: &AddResult,
-    attached: Option<&Attached>,
-) -> Result<(), OperationError> {
-    let policy = || policy(config, attached).map(addition);
-    let commands = policy().chain(pods(owner, previous).map(creation));
-    owned::add(&shared(config), commands.collect(), || {
-        // An address may be that of another container, which went without a DEL.
-        let pods = owned::replacing(FAMILY, pods(owner, previous))?;
-        Ok(policy().chain(pods).collect())
-    })
+impl<'a> Accepted<'a> {
+    /// Errors: code 7 where the policy needs a bridge and the previous result names none.
+    pub fn of(request: &'a Request<Config>, previous: &'a AddResult) -> Result<Self, Error> {
+        let config = &request.config;
+        let attached = match config.ingress_policy {
+            IngressPolicy::Open => None,
+            policy => Some(Attached::of(policy, previous)?),
+        };
+        Ok(Accepted {
+            owner: Owner::of(request),
+            config,
+            previous,
+            attached,
+        })
+    }
+
+    /// Returns the container's port where the policy isolates it.
+    pub fn isolated_port(&self) -> Option<&str> {
+        let attached = self.attached.as_ref()?;
+        (self.config.ingress_policy == IngressPolicy::Isolated).then_some(&attached.port)
+    }
+
+    /// Adds the rules and the attachment's elements in one transaction.
+    pub fn add(&self) -> Result<(), Error> {
+        self.try_add().context("cannot set up the filter")
+    }
+
+    fn try_add(&self) -> Result<(), OperationError> {
+        let policy = || self.policy().map(addition);
+        let commands = policy().chain(self.pods().map(creation));
+        owned::add(&shared(self.config), commands.collect(), || {
+            // An address may be that of another container, which went without a DEL.
+            let pods = owned::replacing(FAMILY, self.pods())?;
+            Ok(policy().chain(pods).collect())
+        })
+    }
+
+    /// Fails if something that ADD set up is missing. Errors: `codes::NOT_AS_ATTACHED`.
+    pub fn check(&self) -> Result<(), Error> {
+        self.try_check().context("the filter")
+    }
+
+    fn try_check(&self) -> Result<(), Error> {
+        shared(self.config).check()?;
+        for (set, pod) in self.pods() {
+            owned::check(FAMILY, set, &pod.key, &self.owner)?;
+        }
+        for (set, Element { key, .. }) in self.policy() {
+            let found = firewall::get_element(Namespace::Host, FAMILY, set, &key);
+            if owned::if_any(found)?.flatten().is_none() {
+                let value = &key[0];
+                let missing = format!("element {value} is missing in set `{set}`");
+                return Err(wrong(missing));
+            }
+        }
+        Ok(())
+    }
+
+    /// The container's addresses, and the set of each.
+    fn pods(&self) -> impl Iterator<Item = (&'static str, Element)> {
+        let addresses = self.previous.ips.iter().map(|ip| ip.address.addr());
+        addresses.map(|address| {
+            let element = Element::new([address.into()]).owned_by(&self.owner);
+            (set_of(address), element)
+        })
+    }
+
+    /// What the policy says of the bridge.
+    fn policy(&self) -> impl Iterator<Item = (&'static str, Element)> + use<> {
+        let is_within = self.config.ingress_policy == IngressPolicy::SameBridge;
+        let bridge = self
+            .attached
+            .as_ref()
+            .map(|to| Value::from(to.bridge.as_str()));
+        let within = bridge.clone().filter(|_| is_within);
+        let bridge = bridge.map(|bridge| (BRIDGES, Element::new([bridge])));
+        let within = within.map(|bridge| (WITHIN, Element::new([bridge.clone(), bridge])));
+        bridge.into_iter().chain(within)
+    }
 }
 
 fn addition((set, element): (&'static str, Element)) -> Command {
     Command::AddElements(Elements::of(set, [element]))
-}
-
-/// The container's addresses, and the set of each.
-fn pods<'p>(
-    owner: &'p Owner,
-    previous: &'p AddResult,
-) -> impl Iterator<Item = (&'static str, Element)> + 'p {
-    let addresses = previous.ips.iter().map(|ip| ip.address.addr());
-    addresses.map(|address| {
-        let element = Element::new([address.into()]).owned_by(owner);
-        (set_of(address), element)
-    })
 }
 
 fn set_of(address: IpAddr) -> &'static str {
@@ -94,20 +149,6 @@ fn set_of(address: IpAddr) -> &'static str {
         IpFamily::Ipv4 => PODS[0],
         IpFamily::Ipv6 => PODS[1],
     }
-}
-
-/// What a policy says of the bridge.
-fn policy(
-    config: &Config,
-    attached: Option<&Attached>,
-) -> impl Iterator<Item = (&'static str, Element)> {
-    let bridge = attached.map(|attached| Value::from(attached.bridge.as_str()));
-    let within = bridge
-        .clone()
-        .filter(|_| config.ingress_policy == IngressPolicy::SameBridge);
-    let bridge = bridge.map(|bridge| (BRIDGES, Element::new([bridge])));
-    let within = within.map(|bridge| (WITHIN, Element::new([bridge.clone(), bridge])));
-    bridge.into_iter().chain(within)
 }
 
 /// What all networks share, and the administrator's chain that this one has.
@@ -171,44 +212,7 @@ fn rules() -> [Rule; RULES] {
     ]
 }
 
-/// Fails unless all is there that ADD set up. Errors: `codes::NOT_AS_ATTACHED`.
-pub fn check(
-    owner: &Owner,
-    config: &Config,
-    previous: &AddResult,
-    attached: Option<&Attached>,
-) -> Result<(), Error> {
-    try_check(owner, config, previous, attached).context("the filter")
-}
-
-fn try_check(
-    owner: &Owner,
-    config: &Config,
-    previous: &AddResult,
-    attached: Option<&Attached>,
-) -> Result<(), Error> {
-    shared(config).check()?;
-    for (set, pod) in pods(owner, previous) {
-        owned::check(FAMILY, set, &pod.key, owner)?;
-    }
-    for (set, element) in policy(config, attached) {
-        let found = owned::if_any(firewall::get_element(
-            Namespace::Host,
-            FAMILY,
-            set,
-            &element.key,
-        ))?;
-        if found.flatten().is_none() {
-            return Err(wrong(format!(
-                "element {} is missing in set \"{set}\"",
-                element.key[0]
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// The addresses that are the attachment's to give up: those of the previous result that are not
+/// Returns the addresses that are the attachment's to give up: those of the previous result that are not
 /// another container's by now; without that result, those found in the sets.
 pub fn addresses(owner: &Owner, previous: Option<&AddResult>) -> Result<Vec<IpAddr>, Error> {
     let Some(previous) = previous else {
@@ -226,7 +230,7 @@ pub fn addresses(owner: &Owner, previous: Option<&AddResult>) -> Result<Vec<IpAd
     Ok(own)
 }
 
-/// The addresses of attachments that are not valid.
+/// Returns the addresses of attachments that are not valid.
 pub fn garbage<C>(request: &GcRequest<C>) -> Result<Vec<IpAddr>, Error> {
     let found = owned::garbage(FAMILY, &PODS, &Valid::of(request))?;
     Ok(found.iter().filter_map(address).collect())
@@ -248,13 +252,12 @@ pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> 
         .map(|address| (set_of(address), vec![address.into()]))
         .collect();
     owned::remove_or_reference(FAMILY, owner, &known, || Ok(PODS.to_vec()))
-        .context("could not remove the filter")
+        .context("cannot remove the filter")
 }
 
 /// Removes the elements of attachments that are not valid.
 pub fn retain<C>(request: &GcRequest<C>) -> Result<(), Error> {
-    owned::retain(FAMILY, &PODS, &Valid::of(request))
-        .context("could not remove filters that are left over")
+    owned::retain(FAMILY, &PODS, &Valid::of(request)).context("cannot remove leftover filters")
 }
 
 #[cfg(test)]
@@ -270,9 +273,14 @@ mod tests {
             bridge: "cni0".to_owned(),
             port: "veth0".to_owned(),
         };
-        let config = config(text);
-        let attached = Some(&attached).filter(|_| config.ingress_policy != IngressPolicy::Open);
-        policy(&config, attached).map(|(set, _)| set).collect()
+        let (config, previous) = (config(text), AddResult::default());
+        let accepted = Accepted {
+            owner: Owner::new("net", "container", "eth0"),
+            config: &config,
+            previous: &previous,
+            attached: Some(attached).filter(|_| config.ingress_policy != IngressPolicy::Open),
+        };
+        accepted.policy().map(|(set, _)| set).collect()
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl Attached {
                 port: port.name.clone(),
             }),
             _ => Err(Error::invalid_config(format!(
-                "ingressPolicy: \"{policy}\" needs a bridge, and prevResult names none with a port of \
+                "ingressPolicy: `{policy}` needs a bridge, and prevResult names none with a port of \
                  this container: put firewall after bridge in the list"
             ))),
         }
@@ -42,7 +42,7 @@ fn host_links(previous: &AddResult) -> Result<Vec<Link>, Error> {
         let name = interface.name.as_str();
         match link::get(Namespace::Host, name).found() {
             Err(error) if error.code == ErrorCode::Denied => {}
-            found => links.extend(found.context(format!("could not look \"{name}\" up"))?),
+            found => links.extend(found.context(format!("cannot look up `{name}`"))?),
         }
     }
     Ok(links)

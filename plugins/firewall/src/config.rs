@@ -43,7 +43,7 @@ pub enum Backend {
     Nftables,
     /// As without one, but firewalld must run.
     Firewalld,
-    /// What there is not.
+    /// The backends that do not exist.
     Other(String),
 }
 
@@ -84,7 +84,7 @@ impl fmt::Display for IngressPolicy {
 }
 
 impl Config {
-    /// The administrator's chain.
+    /// Returns the administrator's chain.
     pub fn admin_chain(&self) -> &str {
         match self.iptables_admin_chain_name.as_str() {
             "" => ADMIN_CHAIN,
@@ -92,7 +92,7 @@ impl Config {
         }
     }
 
-    /// The zone of firewalld.
+    /// Returns the zone of firewalld.
     pub fn zone(&self) -> &str {
         match self.firewalld_zone.as_str() {
             "" => ZONE,
@@ -100,7 +100,7 @@ impl Config {
         }
     }
 
-    /// Checks what the types do not say. Errors have code 7, or 2 for a backend that there is not.
+    /// Checks what the types cannot say. Errors have code 7, or 2 for a backend that does not exist.
     pub fn validate(&self) -> Result<(), Error> {
         if let Backend::Other(backend) = &self.backend {
             return Err(unsupported_backend(backend));
@@ -115,7 +115,7 @@ impl Config {
             Ok(())
         } else {
             Err(Error::invalid_config(format!(
-                "iptablesAdminChainName: \"{}\" cannot be the administrator's chain: expected a letter \
+                "iptablesAdminChainName: `{}` cannot be the administrator's chain: expected a letter \
                  and at most 30 letters, digits, dots, dashes and underscores, other than {}",
                 name.escape_debug(),
                 OWN_CHAINS.join(" and ")
@@ -126,7 +126,7 @@ impl Config {
 
 fn unsupported_backend(backend: &str) -> Error {
     Error::unsupported_field("backend", &json!(backend)).with_details(
-        "expected nftables, iptables or firewalld, or no such key: then it is nftables, and firewalld where it runs",
+        "expected `nftables`, `iptables` or `firewalld`, or no key: nftables, and firewalld where it runs",
     )
 }
 

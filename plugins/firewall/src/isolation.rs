@@ -24,7 +24,7 @@ const ISOLATED: &str = "isolated";
 
 /// Drops what comes from other isolated ports.
 pub fn add(owner: &Owner, port: &str) -> Result<(), Error> {
-    try_add(owner, port).context(format!("could not isolate port \"{port}\""))
+    try_add(owner, port).context(format!("cannot isolate port `{port}`"))
 }
 
 fn try_add(owner: &Owner, port: &str) -> Result<(), OperationError> {
@@ -80,11 +80,11 @@ pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> 
         .collect();
     owned::remove(FAMILY, owner, &known, || Ok(vec![ISOLATED]))
         .map(drop)
-        .context("could not remove the isolation of the port")
+        .context("cannot remove the isolation of the port")
 }
 
 /// Removes the elements of attachments that are not valid.
 pub fn retain<C>(request: &GcRequest<C>) -> Result<(), Error> {
     owned::retain(FAMILY, &[ISOLATED], &Valid::of(request))
-        .context("could not remove isolations that are left over")
+        .context("cannot remove leftover isolations")
 }

@@ -1,9 +1,8 @@
 //! The plugin `firewall`: decides which traffic of a container is forwarded. It comes after the plugin
 //! that attaches the container.
 //!
-//! Errors in the configuration have code 7, a backend that there is not has code 2, STATUS without the
-//! firewalld that is asked for has code 50, and the SDK's codes
-//! are in [`weir_sdk::codes`].
+//! Errors in the configuration have code 7, a backend that does not exist code 2, and STATUS without the
+//! requested firewalld code 50. The SDK's codes are in [`weir_sdk::codes`].
 
 mod accept;
 mod bridge;
@@ -15,7 +14,7 @@ use weir_sdk::check;
 use weir_sdk::owner::Owner;
 use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request, StatusRequest};
 
-use bridge::Attached;
+use accept::Accepted;
 use config::{Config, IngressPolicy};
 
 /// The plugin.
@@ -24,25 +23,15 @@ pub struct Firewall;
 impl Plugin for Firewall {
     type Config = Config;
     const NAME: &'static str = "firewall";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str = "decides which traffic of a container is forwarded";
-
-    fn validate(config: &Config) -> Result<(), Error> {
-        config.validate()
-    }
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
-        let config = &request.config;
         let previous = request.chained()?;
-        let owner = Owner::of(&request);
-        let attached = attached(config, previous)?;
-        accept::add(&owner, config, previous, attached.as_ref())?;
-        if let Some(attached) = &attached
-            && config.ingress_policy == IngressPolicy::Isolated
-        {
-            isolation::add(&owner, &attached.port)?;
+        let accepted = Accepted::of(&request, previous)?;
+        accepted.add()?;
+        if let Some(port) = accepted.isolated_port() {
+            isolation::add(&accepted.owner, port)?;
         }
-        zone::add(config, previous)?;
+        zone::add(&request.config, previous)?;
         Ok(request.previous.unwrap_or_default())
     }
 
@@ -58,15 +47,13 @@ impl Plugin for Firewall {
     }
 
     fn check(request: Request<Config>) -> Result<(), Error> {
-        let config = &request.config;
         let previous = check::previous(&request)?;
-        let owner = Owner::of(&request);
-        let attached = attached(config, previous)?;
-        accept::check(&owner, config, previous, attached.as_ref())?;
-        zone::check(config, previous)?;
-        match (&attached, config.ingress_policy) {
-            (Some(attached), IngressPolicy::Isolated) => isolation::check(&owner, &attached.port),
-            _ => Ok(()),
+        let accepted = Accepted::of(&request, previous)?;
+        accepted.check()?;
+        zone::check(&request.config, previous)?;
+        match accepted.isolated_port() {
+            Some(port) => isolation::check(&accepted.owner, port),
+            None => Ok(()),
         }
     }
 
@@ -79,13 +66,9 @@ impl Plugin for Firewall {
         accept::retain(&request)?;
         isolation::retain(&request)
     }
-}
 
-/// The bridge and port that a policy other than `open` is about.
-fn attached(config: &Config, previous: &AddResult) -> Result<Option<Attached>, Error> {
-    match config.ingress_policy {
-        IngressPolicy::Open => Ok(None),
-        policy => Attached::of(policy, previous).map(Some),
+    fn validate(config: &Config) -> Result<(), Error> {
+        config.validate()
     }
 }
 

@@ -1,7 +1,7 @@
 //! firewalld's zone, where firewalld runs: its chains drop what the plugin's own table accepts, unless
 //! the container's addresses are bound to a zone that lets them pass.
 //!
-//! firewalld keeps no owners of its sources. Whose an address is, the sets of [`crate::accept`] tell.
+//! firewalld does not record who owns a source; the sets of [`crate::accept`] do.
 
 use std::net::IpAddr;
 
@@ -29,13 +29,13 @@ fn bind(zone: &str, address: IpAddr) -> Result<(), Error> {
             match firewalld::zone_of_source(address)? {
                 Some(bound) if bound == zone => Ok(()),
                 Some(bound) => Err(Error::from(error).with_details(format!(
-                    "it is in zone \"{bound}\": take it out (firewall-cmd --zone={bound} \
+                    "it is in zone `{bound}`: take it out (firewall-cmd --zone={bound} \
                  --remove-source={address}), or set firewalldZone"
                 ))),
                 None => Err(error.into()),
             }
         }
-        bound => bound.context(format!("firewalldZone \"{zone}\"")),
+        bound => bound.context(format!("firewalldZone `{zone}`")),
     }
 }
 
@@ -50,7 +50,7 @@ fn is_needed(config: &Config) -> Result<bool, Error> {
 }
 
 fn does_not_run(code: Code) -> Error {
-    let message = "\"backend\": \"firewalld\": firewalld does not run on this node";
+    let message = "backend: firewalld does not run on this node";
     Error::new(code, message)
         .with_details("start firewalld, or leave the key out: then it is used where it runs")
 }
@@ -75,7 +75,7 @@ pub fn check(config: &Config, previous: &AddResult) -> Result<(), Error> {
         let bound = firewalld::zone_of_source(address)?;
         if bound.as_deref() != Some(config.zone()) {
             return Err(wrong(format!(
-                "{address} is not in firewalld's zone \"{}\"",
+                "{address} is not in firewalld's zone `{}`",
                 config.zone()
             )));
         }
@@ -83,7 +83,7 @@ pub fn check(config: &Config, previous: &AddResult) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes addresses out of the zone: those that `whose` tells, which is asked where firewalld runs.
+/// Removes addresses from the zone: those that `whose` returns, which is called only if firewalld runs.
 pub fn remove(
     config: &Config,
     whose: impl FnOnce() -> Result<Vec<IpAddr>, Error>,
@@ -94,7 +94,7 @@ pub fn remove(
     for address in whose()? {
         firewalld::remove_source(config.zone(), address)
             .found()
-            .context(format!("firewalldZone \"{}\"", config.zone()))?;
+            .context(format!("firewalldZone `{}`", config.zone()))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The configuration: the keys inside of `ipam`, and what `args` and `runtimeConfig` add to them.
+//! The configuration: the keys inside `ipam`, and what `args` and `runtimeConfig` add to them.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -44,7 +44,7 @@ pub struct Ipam {
     pub gateway: Option<IpAddr>,
     /// Range sets. The container gets one address of each.
     pub ranges: Vec<Vec<RangeKeys>>,
-    /// Routes to hand on.
+    /// Routes to pass on.
     pub routes: Vec<RouteKeys>,
     /// Where leases are.
     #[serde(deserialize_with = "ip::text")]
@@ -120,7 +120,7 @@ impl<'c> GivenSet<'c> {
         })
     }
 
-    /// The set of the keys that stand in `ipam` itself.
+    /// The set of the keys that are in `ipam` itself.
     fn inline(keys: RangeKeys) -> Self {
         GivenSet {
             path: "ipam".to_owned(),
@@ -142,12 +142,12 @@ fn at(path: &str, fault: String) -> Error {
 }
 
 impl Config {
-    /// The range sets: those of `runtimeConfig.ipRanges`, that of `ipam.subnet`, those of
+    /// Returns the range sets: those of `runtimeConfig.ipRanges`, that of `ipam.subnet`, those of
     /// `ipam.ranges`. An error has code 7.
     pub fn range_sets(&self) -> Result<Vec<RangeSet>, Error> {
         let given = self.given_sets();
         if given.is_empty() {
-            let msg = "ipam: no IP ranges specified: give \"subnet\" or \"ranges\"";
+            let msg = "ipam: no IP ranges specified: give `subnet` or `ranges`";
             return Err(Error::invalid_config(msg));
         }
         let sets = given.iter().map(GivenSet::build);
@@ -180,7 +180,7 @@ fn check_overlaps(given: &[GivenSet<'_>], sets: &[RangeSet]) -> Result<(), Error
 }
 
 impl Ipam {
-    /// The range of the keys that stand in `ipam` itself.
+    /// The range of the keys that are in `ipam` itself.
     fn range(&self) -> Option<RangeKeys> {
         self.subnet?;
         Some(RangeKeys {
@@ -191,21 +191,21 @@ impl Ipam {
         })
     }
 
-    /// The directory of all networks' leases.
+    /// Returns the directory of all networks' leases.
     pub fn data_dir(&self) -> &str {
         self.data_dir.as_deref().unwrap_or(DEFAULT_DATA_DIR)
     }
 
-    /// The routes to hand on.
+    /// Returns the routes to pass on.
     pub fn routes(&self) -> Vec<Route> {
         self.routes.iter().map(Route::from).collect()
     }
 }
 
 impl RangeKeys {
-    /// The range, checked and with its defaults filled in.
+    /// Returns the range, checked and with its defaults filled in.
     pub fn range(&self) -> Result<Range, String> {
-        let subnet = self.subnet.ok_or("key \"subnet\" is missing")?;
+        let subnet = self.subnet.ok_or("key `subnet` is missing")?;
         Range::new(subnet, self.range_start, self.range_end, self.gateway)
     }
 }
@@ -215,7 +215,7 @@ fn network<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpNet>, 
     let Some(text) = Option::<String>::deserialize(deserializer)? else {
         return Ok(None);
     };
-    let expected = "expected a subnet such as \"10.1.0.0/16\"";
+    let expected = "expected a subnet such as `10.1.0.0/16`";
     text.parse()
         .map(Some)
         .map_err(|_| de::Error::custom(expected))
@@ -266,7 +266,7 @@ mod tests {
     fn faults_name_their_key() {
         assert_eq!(
             fault(r#"{"ipam": {}}"#),
-            "ipam: no IP ranges specified: give \"subnet\" or \"ranges\""
+            "ipam: no IP ranges specified: give `subnet` or `ranges`"
         );
         assert_eq!(
             fault(r#"{"ipam": {"ranges": [[{"subnet": "10.0.0.0/24"}], []]}}"#),
@@ -276,7 +276,7 @@ mod tests {
             fault(
                 r#"{"ipam": {"ranges": [[{"subnet": "10.0.0.0/24"}, {"gateway": "10.0.0.1"}]]}}"#
             ),
-            "ipam.ranges[0][1]: key \"subnet\" is missing"
+            "ipam.ranges[0][1]: key `subnet` is missing"
         );
         assert_eq!(
             fault(r#"{"ipam": {"subnet": "10.0.0.0/31"}}"#),

@@ -24,7 +24,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// An interface of a container.
+    /// Names an interface of a container.
     pub fn new(container_id: &str, ifname: &str) -> Self {
         Owner {
             container_id: container_id.trim().to_owned(),
@@ -46,16 +46,16 @@ impl Owner {
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (container_id, ifname) = (&self.container_id, &self.ifname);
-        write!(f, "interface \"{ifname}\" of container \"{container_id}\"")
+        write!(f, "interface `{ifname}` of container `{container_id}`")
     }
 }
 
-/// The key of an address's lease.
+/// Returns the key of an address's lease.
 pub fn key(address: IpAddr) -> String {
     address.to_string()
 }
 
-/// The address whose lease this is the key of; none for other files.
+/// Returns the address whose lease this is the key of; none for other files.
 pub fn address_of(key: &str) -> Option<IpAddr> {
     key.parse().ok()
 }
@@ -70,19 +70,19 @@ pub struct Leases {
 }
 
 impl Leases {
-    /// The leases in a store.
+    /// Reads the leases of a store.
     pub fn new(store: Store) -> Self {
         Leases { store }
     }
 
-    /// The addresses of an owner, those in old format included.
+    /// Returns the addresses of an owner, those in old format included.
     pub fn held_by(&self, owner: &Owner) -> Result<Vec<IpAddr>, Error> {
         let mut keys = self.store.find(owner.value().as_bytes())?;
         keys.extend(self.store.find(owner.old_value().as_bytes())?);
         Ok(keys.iter().filter_map(|key| address_of(key)).collect())
     }
 
-    /// The address that was handed out last from a range set.
+    /// Returns the address that was handed out last from a range set.
     pub fn last_reserved(&self, set: usize) -> Result<Option<IpAddr>, Error> {
         let value = self.store.get(&last_reserved_key(set))?;
         let text = value.as_deref().map(String::from_utf8_lossy);
@@ -137,7 +137,7 @@ impl Leases {
         Ok(keys)
     }
 
-    /// All addresses in use.
+    /// Returns all addresses in use.
     pub fn addresses(&self) -> Result<Taken, Error> {
         let keys = self.store.keys()?;
         Ok(keys.iter().filter_map(|key| address_of(key)).collect())

@@ -29,7 +29,7 @@ use std::net::IpAddr;
 
 use weir_sdk::store::{self, Access, Location, Store};
 use weir_sdk::{
-    AddResult, Context, Dns, Error, GcRequest, IpConfig, Plugin, Request, StatusRequest,
+    AddResult, Context, Dns, Error, GcRequest, IpConfig, Plugin, Request, StatusRequest, World,
 };
 
 use config::Config;
@@ -44,9 +44,7 @@ pub struct HostLocal;
 impl Plugin for HostLocal {
     type Config = Config;
     const NAME: &'static str = "host-local";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str = "hands out addresses of configured ranges on this host";
-    const IS_IPAM: bool = true;
+    const WORLD: World = World::IpamPlugin;
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let ipam = &request.config.ipam;
@@ -124,13 +122,13 @@ impl Plugin for HostLocal {
 fn open(config: &Config, access: Access) -> Result<Leases, Error> {
     let directory = config.ipam.data_dir();
     let store = Store::open(Location::directory(directory), access);
-    let store = store.context(format!("ipam.dataDir: \"{directory}\""))?;
+    let store = store.context(format!("ipam.dataDir: `{directory}`"))?;
     Ok(Leases::new(store))
 }
 
 /// The settings in a resolver configuration file of the host.
 fn dns(path: &str) -> Result<Dns, Error> {
-    let file = store::read_file(path).context(format!("ipam.resolvConf: \"{path}\""))?;
+    let file = store::read_file(path).context(format!("ipam.resolvConf: `{path}`"))?;
     Ok(resolv_conf::parse(&String::from_utf8_lossy(&file)))
 }
 
@@ -149,7 +147,7 @@ fn check_duplicate(set: &RangeSet, held: &[IpAddr], owner: &Owner) -> Result<(),
     }
 }
 
-/// Reserves the address that was asked for.
+/// Reserves a requested address.
 fn reserve(
     leases: &Leases,
     owner: &Owner,

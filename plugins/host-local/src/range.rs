@@ -21,7 +21,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// A range of `subnet`. Without `start` it begins after the network address, without `end` it
+    /// Returns a range of `subnet`. Without `start` it begins after the network address, without `end` it
     /// ends with the last address, or for IPv4 with that before the broadcast address; without
     /// `gateway` the gateway is the address after the network address.
     pub fn new(
@@ -71,12 +71,12 @@ impl Range {
         self.contains(other.start) || other.contains(self.start)
     }
 
-    /// The address with the prefix length of the subnet.
+    /// Returns the address with the prefix length of the subnet.
     pub fn with_prefix(&self, address: IpAddr) -> IpNet {
         IpNet::new(address, self.subnet.prefix_len()).expect("an address of the subnet's family")
     }
 
-    /// The address after this one in the range; none after the last.
+    /// Returns the address after this one in the range; none after the last.
     pub(crate) fn next(&self, address: IpAddr) -> Option<IpAddr> {
         (address < self.end).then(|| from_bits(to_bits(address) + 1, &self.subnet))
     }
@@ -145,7 +145,7 @@ pub struct RangeSet {
 }
 
 impl RangeSet {
-    /// A set of at least one range, all of one family and without overlap.
+    /// Returns a set of at least one range, all of one family and without overlap.
     pub fn new(ranges: Vec<Range>) -> Result<Self, String> {
         let Some(first) = ranges.first() else {
             return Err("empty range set".to_owned());
@@ -162,7 +162,7 @@ impl RangeSet {
         Ok(RangeSet { ranges })
     }
 
-    /// The ranges, at least one.
+    /// Returns the ranges, at least one.
     pub fn ranges(&self) -> &[Range] {
         &self.ranges
     }
@@ -172,7 +172,7 @@ impl RangeSet {
         self.ranges[0].start.is_ipv4()
     }
 
-    /// The range that an address is in.
+    /// Returns the range that an address is in.
     pub fn range_of(&self, address: IpAddr) -> Option<&Range> {
         self.ranges.iter().find(|range| range.contains(address))
     }

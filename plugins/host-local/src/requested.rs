@@ -1,4 +1,4 @@
-//! Addresses that were asked for, in `CNI_ARGS`, `args.cni.ips` or `runtimeConfig.ips`.
+//! Addresses requested in `CNI_ARGS`, `args.cni.ips` or `runtimeConfig.ips`.
 
 use std::net::IpAddr;
 
@@ -8,16 +8,16 @@ use crate::codes;
 use crate::config::Config;
 use crate::range::RangeSet;
 
-/// The keys of `CNI_ARGS` that are no error: this plugin's, and those of plugins that run it.
+/// The keys of `CNI_ARGS` that are not an error: this plugin's, and those of plugins that run it.
 const KNOWN_ARGS: [&str; 3] = ["IP", "GATEWAY", "MAC"];
 
-/// The addresses that were asked for and not given yet, each once.
+/// The requested addresses that were not assigned yet, each once.
 pub struct Requested {
     addresses: Vec<IpAddr>,
 }
 
 impl Requested {
-    /// What the arguments and the configuration ask for.
+    /// Reads what the arguments and the configuration request.
     pub fn of(args: &Args, config: &Config) -> Result<Self, Error> {
         args.check_known(&KNOWN_ARGS)?;
         let of_args = args.ips()?;

@@ -2,7 +2,7 @@
 
 use weir_sdk::Dns;
 
-/// The name servers, domain, search list and options. Lines that say nothing of these, and comments,
+/// Returns the name servers, domain, search list and options. Lines that say nothing of these, and comments,
 /// are passed over; of several domains the last counts.
 pub fn parse(text: &str) -> Dns {
     let mut dns = Dns::default();

@@ -17,7 +17,7 @@ pub struct Rotation<'s> {
 }
 
 impl<'s> Rotation<'s> {
-    /// The round that begins after `last`, or with the set's first address if `last` is not in it.
+    /// Makes the round that begins after `last`, or with the set's first address if `last` is not in it.
     pub fn after(set: &'s RangeSet, last: Option<IpAddr>) -> Self {
         let position = |address: IpAddr| {
             let index = set.ranges().iter().position(|r| r.contains(address))?;
@@ -60,7 +60,7 @@ impl Iterator for Rotation<'_> {
     }
 }
 
-/// How many addresses to try at a time: few at first, since the first is nearly always free, then
+/// Returns how many addresses to try at a time: few at first, since the first is nearly always free, then
 /// more and more, since each time is a call of the host.
 pub fn chunk_lengths() -> impl Iterator<Item = usize> {
     std::iter::successors(Some(16), |length| Some((length * 8).min(8192)))

@@ -1,7 +1,7 @@
 //! The plugin `loopback`: sets the container's loopback interface up.
 //!
-//! It has no configuration of its own, and looks at `lo` whatever `CNI_IFNAME` says. In a list with
-//! plugins before it, it hands their result on unchanged.
+//! It has no configuration, and uses `lo` whatever `CNI_IFNAME` says. In a list with
+//! plugins before it, it returns their result unchanged.
 //!
 //! Errors have the codes that [`weir_sdk::codes`] lists, and one of the plugin's own:
 //!
@@ -9,7 +9,7 @@
 //! |---|---|
 //! | 110 | `lo` has an address that is not a loopback address, or is down in CHECK |
 
-use serde::Deserialize;
+use weir_sdk::config::NoKeys;
 use weir_sdk::{
     AddResult, Code, Context, Error, Interface, IpConfig, IpNet, Namespace, Outcome, Plugin,
     Request, address, link,
@@ -24,44 +24,35 @@ const NOT_LOOPBACK: Code = Code(110);
 /// The plugin.
 pub struct Loopback;
 
-/// Nothing can be configured.
-#[derive(Debug, Deserialize)]
-pub struct Config {}
-
 impl Plugin for Loopback {
-    type Config = Config;
+    type Config = NoKeys;
     const NAME: &'static str = "loopback";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str = "sets the container's loopback interface up";
 
-    fn add(request: Request<Config>) -> Result<AddResult, Error> {
-        link::set_up(Namespace::Container, LOOPBACK).context("could not set \"lo\" up")?;
+    fn add(request: Request<NoKeys>) -> Result<AddResult, Error> {
+        link::set_up(Namespace::Container, LOOPBACK).context("cannot set `lo` up")?;
         let addresses = addresses()?;
         check_loopback(&addresses)?;
         let own = || result(&addresses, request.sandbox);
         Ok(request.previous.unwrap_or_else(own))
     }
 
-    fn del(_request: Request<Config>) -> Result<(), Error> {
+    fn del(_request: Request<NoKeys>) -> Result<(), Error> {
         let down = link::set_down(Namespace::Container, LOOPBACK).found();
-        down.context("could not set \"lo\" down").map(drop)
+        down.context("cannot set `lo` down").map(drop)
     }
 
-    fn check(_request: Request<Config>) -> Result<(), Error> {
+    fn check(_request: Request<NoKeys>) -> Result<(), Error> {
         if link::get(Namespace::Container, LOOPBACK)?.up {
             Ok(())
         } else {
-            Err(Error::new(
-                NOT_LOOPBACK,
-                "loopback interface \"lo\" is down",
-            ))
+            Err(Error::new(NOT_LOOPBACK, "loopback interface `lo` is down"))
         }
     }
 }
 
 fn addresses() -> Result<Vec<IpNet>, Error> {
     let addresses = address::list(Namespace::Container, LOOPBACK, None)
-        .context("could not list the addresses of \"lo\"")?;
+        .context("cannot list the addresses of `lo`")?;
     Ok(addresses.iter().map(|address| address.address).collect())
 }
 
@@ -69,7 +60,7 @@ fn check_loopback(addresses: &[IpNet]) -> Result<(), Error> {
     match addresses.iter().find(|net| !net.addr().is_loopback()) {
         None => Ok(()),
         Some(other) => {
-            let msg = format!("loopback interface \"lo\" has the non-loopback address {other}");
+            let msg = format!("loopback interface `lo` has the non-loopback address {other}");
             Err(Error::new(NOT_LOOPBACK, msg))
         }
     }

@@ -27,8 +27,6 @@ pub struct Portmap;
 impl Plugin for Portmap {
     type Config = Config;
     const NAME: &'static str = "portmap";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str = "maps ports of the host to ports of a container";
 
     fn validate(config: &Config) -> Result<(), Error> {
         config.validate()

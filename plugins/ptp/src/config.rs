@@ -21,7 +21,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The MTU; none for the kernel's default.
+    /// Returns the MTU; none for the kernel's default.
     pub fn mtu(&self) -> Option<u32> {
         Some(self.mtu).filter(|mtu| *mtu != 0)
     }
@@ -33,7 +33,7 @@ impl Config {
             Ok(())
         } else {
             Err(Error::invalid_config(
-                "ipam: key \"type\" is missing: a point-to-point link needs addresses",
+                "ipam: key `type` is missing: a point-to-point link needs addresses",
             ))
         }
     }
@@ -59,7 +59,7 @@ mod tests {
         let with = |backend: &str| {
             format!(r#"{{"ipam": {{"type": "host-local"}}, "ipMasqBackend": "{backend}"}}"#)
         };
-        assert!(fault(&with("ebtables")).contains("ipMasqBackend with value \"ebtables\""));
+        assert!(fault(&with("ebtables")).contains("`ipMasqBackend` with value `\"ebtables\"`"));
         for backend in ["", "iptables", "nftables"] {
             let config: Config = serde_json::from_str(&with(backend)).unwrap();
             assert!(config.validate().is_ok(), "{backend}");

@@ -10,6 +10,9 @@ use weir_sdk::{AddResult, Context, Error, Namespace, Outcome, interface};
 
 use crate::host::Ends;
 
+/// Where the container's interface is in the result: after the host's end.
+pub const INTERFACE: u32 = 1;
+
 /// `RT_SCOPE_UNIVERSE` and `RT_SCOPE_LINK`.
 const UNIVERSE: u8 = 0;
 const LINK_SCOPE: u8 = 253;

@@ -22,7 +22,7 @@ pub struct Ends {
     pub gateway: IpAddr,
 }
 
-/// The two ends for each address. Errors: [`codes::NO_GATEWAY`].
+/// Returns the two ends for each address. Errors: [`codes::NO_GATEWAY`].
 pub fn ends(ips: &[IpConfig]) -> Result<Vec<Ends>, Error> {
     let ends = |ip: &IpConfig| {
         let container = ip.address;
@@ -52,7 +52,7 @@ pub fn forward(ends: &[Ends]) -> Result<(), Error> {
 
 /// Gives the host's end the gateways' addresses, and the host routes to the container's.
 ///
-/// Nobody else is on the link, so that no address can be taken.
+/// No other host is on the link, so no address can be taken.
 pub fn configure(link: &Link, ends: &[Ends]) -> Result<(), Error> {
     for Ends { container, gateway } in ends {
         let new = NewAddress {
@@ -61,10 +61,7 @@ pub fn configure(link: &Link, ends: &[Ends]) -> Result<(), Error> {
         };
         address::add(Namespace::Host, link, new)
             .or_exists()
-            .context(format!(
-                "could not add address {gateway} to \"{}\"",
-                link.name
-            ))?;
+            .context(format!("cannot add address {gateway} to `{}`", link.name))?;
         let route = Route {
             link: Some(link.into()),
             scope: Some(HOST_SCOPE),

@@ -28,22 +28,13 @@ use config::Config;
 /// The plugin.
 pub struct Ptp;
 
-/// Where the container's interface is in the result: after the host's end.
-const CONTAINER_INTERFACE: u32 = 1;
-
 impl Plugin for Ptp {
     type Config = Config;
     const NAME: &'static str = "ptp";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str = "connects a container and the host by a veth pair";
-
-    fn validate(config: &Config) -> Result<(), Error> {
-        config.validate()
-    }
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;
-        let mut result = ipam::assign(&config.ipam.plugin, CONTAINER_INTERFACE)?;
+        let mut result = ipam::assign(&config.ipam.plugin, container::INTERFACE)?;
         let ends = host::ends(&result.ips)?;
         host::forward(&ends)?;
         let settings = Settings {
@@ -106,6 +97,10 @@ impl Plugin for Ptp {
             Ok(())
         }
     }
+
+    fn validate(config: &Config) -> Result<(), Error> {
+        config.validate()
+    }
 }
 
 /// The container's interface is there, and so is its other end on the host, which is returned.
@@ -119,7 +114,7 @@ fn check_pair(request: &Request<Config>, previous: &AddResult) -> Result<Link, E
     }
     let (host, container) = (&host.name, &container.name);
     Err(wrong(format!(
-        "\"{host}\" is not the other end of \"{container}\""
+        "`{host}` is not the other end of `{container}`"
     )))
 }
 

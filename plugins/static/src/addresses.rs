@@ -11,10 +11,10 @@ use weir_sdk::{Args, Error, IpConfig};
 
 use crate::config::{AddressKeys, Config};
 
-/// The keys of `CNI_ARGS` that are no error: this plugin's, and those of plugins that run it.
+/// The keys of `CNI_ARGS` that are not an error: this plugin's, and those of plugins that run it.
 const KNOWN_ARGS: [&str; 3] = ["IP", "GATEWAY", "MAC"];
 
-/// The addresses to assign. Errors: code 4 for `CNI_ARGS`, code 7 for the configuration.
+/// Returns the addresses to assign. Errors: code 4 for `CNI_ARGS`, code 7 for the configuration.
 pub fn assigned(args: &Args, config: &Config) -> Result<Vec<IpConfig>, Error> {
     args.check_known(&KNOWN_ARGS)?;
     let asked_for = [
@@ -71,8 +71,8 @@ fn parse(path: &str, text: &str) -> Result<IpNet, Error> {
     text.trim().parse().map_err(|_| {
         let text = text.escape_debug();
         Error::invalid_config(format!(
-            "{path}: expected an address with its prefix length, such as \"10.1.0.5/24\", found \
-             \"{text}\""
+            "{path}: expected an address with its prefix length, such as `10.1.0.5/24`, found \
+             `{text}`"
         ))
     })
 }
@@ -83,7 +83,7 @@ fn subnet(ip: RequestedAddress) -> Result<IpNet, Error> {
     match net {
         Some(Ok(net)) => Ok(net),
         _ => Err(Error::invalid_environment(format!(
-            "CNI_ARGS: IP: expected an address with its prefix length, found \"{}\"",
+            "CNI_ARGS: IP: expected an address with its prefix length, found `{}`",
             ip.address
         ))),
     }

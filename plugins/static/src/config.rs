@@ -1,4 +1,4 @@
-//! The configuration: the keys inside of `ipam`, and what `args` and `runtimeConfig` put in their
+//! The configuration: the keys inside `ipam`, and what `args` and `runtimeConfig` put in their
 //! place.
 
 use std::net::IpAddr;
@@ -25,9 +25,9 @@ pub struct Config {
 pub struct Ipam {
     /// The addresses to assign.
     pub addresses: Vec<AddressKeys>,
-    /// Routes to hand on.
+    /// Routes to pass on.
     pub routes: Vec<RouteKeys>,
-    /// DNS settings to hand on.
+    /// DNS settings to pass on.
     pub dns: Dns,
 }
 

@@ -1,5 +1,5 @@
 //! The IPAM plugin `static`: assigns the addresses that the configuration or the runtime names. It
-//! keeps no state, and nobody sees to it that an address is used once.
+//! keeps no state, so nothing prevents an address from being used twice.
 //!
 //! Errors in the configuration have code 7, the SDK's codes are in [`weir_sdk::codes`].
 
@@ -7,7 +7,7 @@ mod addresses;
 pub mod config;
 
 use weir_sdk::check::{self, wrong};
-use weir_sdk::{AddResult, Error, IpConfig, Plugin, Request, Route};
+use weir_sdk::{AddResult, Error, IpConfig, Plugin, Request, Route, World};
 
 use config::Config;
 
@@ -17,9 +17,7 @@ pub struct Static;
 impl Plugin for Static {
     type Config = Config;
     const NAME: &'static str = "static";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str = "assigns the addresses that are configured or asked for";
-    const IS_IPAM: bool = true;
+    const WORLD: World = World::IpamPlugin;
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;

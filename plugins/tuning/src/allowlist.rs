@@ -18,7 +18,7 @@ pub fn check(parameters: &[Parameter]) -> Result<(), Error> {
         return Ok(());
     }
     let file = store::read_file(FILE).found();
-    let Some(text) = file.context("could not read the list of allowed parameters")? else {
+    let Some(text) = file.context("cannot read the list of allowed parameters")? else {
         return Ok(());
     };
     let allowed = expressions(&text)?;
@@ -34,7 +34,7 @@ fn check_one(allowed: &[Regex], key: &str) -> Result<(), Error> {
         return Ok(());
     }
     let key = key.escape_debug();
-    let msg = format!("sysctl: \"{key}\" is not allowed: no line of {FILE} matches it");
+    let msg = format!("sysctl: `{key}` is not allowed: no line of {FILE} matches it");
     let details = "the administrator of this host decides there which parameters may be set";
     Err(Error::new(codes::NOT_ALLOWED, msg).with_details(details))
 }
@@ -53,7 +53,7 @@ fn expression(line: &str, number: usize) -> Result<Regex, Error> {
     Regex::new(line).map_err(|error| {
         let line = line.escape_debug();
         unusable(format!(
-            "{FILE}, line {number}: \"{line}\" is not a regular expression: {error}"
+            "{FILE}, line {number}: `{line}` is not a regular expression: {error}"
         ))
     })
 }
@@ -96,7 +96,7 @@ mod tests {
     fn what_is_refused_is_told_with_the_file() {
         let error = check_one(&[], "net.core.somaxconn").unwrap_err();
         assert_eq!(error.code, codes::NOT_ALLOWED);
-        assert!(error.msg.contains("\"net.core.somaxconn\""), "{error}");
+        assert!(error.msg.contains("`net.core.somaxconn`"), "{error}");
         assert!(error.msg.contains(FILE), "{error}");
     }
 
@@ -105,7 +105,7 @@ mod tests {
         let error = expressions(b"^net\n\n(net\n").unwrap_err();
         assert_eq!(error.code, codes::BAD_ALLOWLIST);
         assert!(
-            error.msg.contains("allowlist.conf, line 3: \"(net\""),
+            error.msg.contains("allowlist.conf, line 3: `(net`"),
             "{error}"
         );
         let error = expressions(b"^net\n\xff\n").unwrap_err();

@@ -1,4 +1,4 @@
-//! Attributes of the container's interface: those that are asked for, and those that it had before.
+//! Attributes of the container's interface: the requested ones, and those that it had before.
 
 use serde::{Deserialize, Serialize};
 use weir_sdk::check::wrong;
@@ -27,10 +27,10 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// All that a link has.
+    /// Takes all attributes of a link.
     pub fn of(link: &Link) -> Self {
         Attributes {
-            mac: link.mac,
+            mac: link.mac(),
             promisc: Some(link.promiscuous),
             mtu: Some(link.mtu),
             allmulti: Some(link.all_multicast),
@@ -43,7 +43,7 @@ impl Attributes {
         *self == Attributes::default()
     }
 
-    /// These, as far as `which` has them too.
+    /// Keeps the attributes that `which` has too.
     pub fn only(&self, which: &Self) -> Self {
         Attributes {
             mac: self.mac.filter(|_| which.mac.is_some()),
@@ -54,7 +54,7 @@ impl Attributes {
         }
     }
 
-    /// These, and those of `others` that are not among them.
+    /// Adds those of `others` that are missing.
     pub fn or(&self, others: &Self) -> Self {
         Attributes {
             mac: self.mac.or(others.mac),
@@ -127,10 +127,10 @@ impl From<&Attributes> for Changes {
     }
 }
 
-/// Those of the container's interface. Errors: [`weir_sdk::codes::NOT_FOUND`].
+/// Reads those of the container's interface. Errors: [`weir_sdk::codes::NOT_FOUND`].
 pub fn read(ifname: &str) -> Result<Attributes, Error> {
     let link = link::get(Namespace::Container, ifname)
-        .context(format!("could not read the interface \"{ifname}\""))?;
+        .context(format!("cannot read the interface `{ifname}`"))?;
     Ok(Attributes::of(&link))
 }
 
@@ -139,10 +139,7 @@ pub fn set(ifname: &str, attributes: &Attributes) -> Result<(), Error> {
     if attributes.is_empty() {
         return Ok(());
     }
-    update(ifname, attributes).context(format!(
-        "could not set {} of \"{ifname}\"",
-        attributes.text()
-    ))
+    update(ifname, attributes).context(format!("cannot set {} of `{ifname}`", attributes.text()))
 }
 
 /// Gives the container's interface attributes back, if it is still there. Each by itself, so that one
@@ -173,22 +170,22 @@ fn not_restored(ifname: &str, attributes: &Attributes, error: &OperationError) {
         ("attributes", &attributes.text()),
         ("error", &error.message),
     ];
-    log::warn("could not give an interface its attributes back", &fields);
+    log::warn("cannot give an interface its attributes back", &fields);
 }
 
 /// Fails if the container's interface does not have the attributes. It must be promiscuous exactly if
 /// that was asked for, as with the reference plugin.
 pub fn check(ifname: &str, expected: &Attributes) -> Result<(), Error> {
     let link = link::get(Namespace::Container, ifname).found();
-    let link = link.context(format!("could not read the interface \"{ifname}\""))?;
-    let link = link.ok_or_else(|| wrong(format!("interface \"{ifname}\" does not exist")))?;
+    let link = link.context(format!("cannot read the interface `{ifname}`"))?;
+    let link = link.ok_or_else(|| wrong(format!("interface `{ifname}` does not exist")))?;
     let expected = Attributes {
         promisc: expected.promisc.or(Some(false)),
         ..*expected
     };
     match difference(&expected, &Attributes::of(&link)) {
         None => Ok(()),
-        Some(difference) => Err(wrong(format!("interface \"{ifname}\": {difference}"))),
+        Some(difference) => Err(wrong(format!("interface `{ifname}`: {difference}"))),
     }
 }
 

@@ -23,10 +23,10 @@ pub fn save(request: &Request<Config>, before: &Attributes) -> Result<(), Error>
         store.put(&key, &to_json(&all))?;
         store.commit()
     };
-    write().context(format!("dataDir: could not save \"{key}\""))
+    write().context(format!("dataDir: cannot save `{key}`"))
 }
 
-/// What the interface had; none where ADD has saved nothing.
+/// Returns what the interface had; none where ADD has saved nothing.
 pub fn load(request: &Request<Config>) -> Result<Option<Attributes>, Error> {
     let key = key(request);
     let text = match open(request, Access::Read).and_then(|store| store.get(&key)) {
@@ -35,12 +35,12 @@ pub fn load(request: &Request<Config>) -> Result<Option<Attributes>, Error> {
             log::warn("there can be no backup in this place", &fields);
             None
         }
-        read => read.context(format!("dataDir: could not read \"{key}\""))?,
+        read => read.context(format!("dataDir: cannot read `{key}`"))?,
     };
     Ok(text.map(|text| parse(&text).unwrap_or_else(|error| garbled(&key, &error))))
 }
 
-/// ADD cannot have saved anything where a store cannot be, and DEL must not fail for ever.
+/// Tells whether no store can exist here. ADD saved nothing then, and DEL must not fail for ever.
 fn is_impossible(error: &OperationError) -> bool {
     matches!(error.code, ErrorCode::Denied | ErrorCode::Invalid)
 }
@@ -60,7 +60,7 @@ pub fn remove(request: &Request<Config>) -> Result<(), Error> {
         store.delete(&key)?;
         store.commit()
     };
-    remove().context(format!("dataDir: could not remove \"{key}\""))
+    remove().context(format!("dataDir: cannot remove `{key}`"))
 }
 
 fn open(request: &Request<Config>, access: Access) -> Result<Store, OperationError> {

@@ -1,4 +1,4 @@
-//! The configuration, key by key, and what the runtime may put in its place.
+//! The configuration, key by key, and what the runtime may replace.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::attributes::Attributes;
 /// Where backups are without `dataDir`.
 const DATA_DIR: &str = "/run/cni/tuning";
 
-/// The keys of `CNI_ARGS` that are no error: this plugin's, and those of the plugins before it.
+/// The keys of `CNI_ARGS` that are not an error: this plugin's, and those of the plugins before it.
 const KNOWN_ARGS: [&str; 3] = ["MAC", "IP", "GATEWAY"];
 
 /// A plugin configuration of the type `tuning`.
@@ -67,7 +67,7 @@ pub struct Instead {
 }
 
 impl Config {
-    /// The directory of the backups.
+    /// Returns the directory of the backups.
     pub fn data_dir(&self) -> &str {
         match self.data_dir.as_str() {
             "" => DATA_DIR,
@@ -75,7 +75,7 @@ impl Config {
         }
     }
 
-    /// The attributes that the interface is to have. Errors: code 7 for the configuration, code 4 for
+    /// Returns the attributes that the interface is to have. Errors: code 7 for the configuration, code 4 for
     /// `CNI_ARGS`.
     pub fn attributes(&self, args: &Args) -> Result<Attributes, Error> {
         args.check_known(&KNOWN_ARGS)?;

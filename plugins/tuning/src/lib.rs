@@ -29,9 +29,6 @@ pub struct Tuning;
 impl Plugin for Tuning {
     type Config = Config;
     const NAME: &'static str = "tuning";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str =
-        "changes kernel parameters of containers and attributes of their interfaces";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;

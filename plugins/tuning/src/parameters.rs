@@ -26,7 +26,7 @@ pub struct Parameter {
     pub value: String,
 }
 
-/// The parameters that are asked for, by key: those of `sysctl`, and in their place those of
+/// Returns the requested parameters by key: those of `sysctl`, and in their place those of
 /// `args.cni.sysctl`. Errors have code 7 and name the key.
 pub fn of(config: &Config, ifname: &str) -> Result<Vec<Parameter>, Error> {
     let mut parameters = read_keys("sysctl", &config.sysctl, ifname)?;
@@ -53,7 +53,7 @@ fn read_keys(
         if let Some(other) = parameters.insert(parameter.key.clone(), parameter) {
             let (one, other) = (other.configured.escape_debug(), configured.escape_debug());
             return Err(Error::invalid_config(format!(
-                "{path}: \"{one}\" and \"{other}\" are the same parameter: remove one of them"
+                "{path}: `{one}` and `{other}` are the same parameter: remove one of them"
             )));
         }
     }
@@ -67,8 +67,8 @@ fn key(path: &str, configured: &str, ifname: &str) -> Result<String, Error> {
     let is_net = parts.next() == Some("net") && parts.clone().count() > 0;
     if !is_net || parts.any(str::is_empty) {
         return Err(Error::invalid_config(format!(
-            "{path}: \"{}\" is not a kernel parameter below \"net.\": expected a key such as \
-             \"net.core.somaxconn\" or \"net/core/somaxconn\"",
+            "{path}: `{}` is not a kernel parameter below `net.`: expected a key such as \
+             `net.core.somaxconn` or `net/core/somaxconn`",
             configured.escape_debug()
         )));
     }
@@ -84,7 +84,7 @@ pub fn write(parameters: &[Parameter]) -> Result<(), Error> {
     } in parameters
     {
         sysctl::write(Namespace::Container, key, value)
-            .context(format!("could not set \"{configured}\""))?;
+            .context(format!("cannot set `{configured}`"))?;
     }
     Ok(())
 }
@@ -101,15 +101,15 @@ fn check_one(parameter: &Parameter) -> Result<(), Error> {
         value,
     } = parameter;
     let found = match sysctl::read(Namespace::Container, key).found() {
-        // What can only be written, as `net.ipv4.route.flush`, cannot be wrong.
+        // A parameter that can only be written, such as `net.ipv4.route.flush`, has no value to compare.
         Err(error) if error.errno == Some(EACCES) => return Ok(()),
-        found => found.context(format!("could not read \"{configured}\""))?,
+        found => found.context(format!("cannot read `{configured}`"))?,
     };
     match found {
-        None => Err(wrong(format!("sysctl: \"{configured}\" does not exist"))),
+        None => Err(wrong(format!("sysctl: `{configured}` does not exist"))),
         Some(found) if is_same(&found, value) => Ok(()),
         Some(found) => Err(wrong(format!(
-            "sysctl: \"{configured}\": expected \"{value}\", found \"{found}\""
+            "sysctl: `{configured}`: expected `{value}`, found `{found}`"
         ))),
     }
 }
@@ -180,7 +180,7 @@ mod tests {
         ] {
             let error = key("args.cni.sysctl", configured, "eth0").unwrap_err();
             assert_eq!(error.code, Code::INVALID_CONFIG);
-            let expected = format!("args.cni.sysctl: \"{configured}\" is not");
+            let expected = format!("args.cni.sysctl: `{configured}` is not");
             assert!(error.msg.starts_with(&expected), "{error}");
         }
     }

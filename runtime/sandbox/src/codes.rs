@@ -6,6 +6,8 @@ pub const NO_PLUGIN: u32 = 200;
 pub const REFUSED_IMPORT: u32 = 201;
 /// No grant covers the plugin, its digest or the network.
 pub const NO_GRANT: u32 = 202;
+/// The plugin is built for a version of the contract that this weir does not run.
+pub const OTHER_CONTRACT: u32 = 203;
 /// The plugin trapped.
 pub const TRAPPED: u32 = 210;
 /// The plugin used up the time of its grant.

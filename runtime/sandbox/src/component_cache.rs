@@ -41,7 +41,7 @@ impl ComponentCache {
     /// A plugin, ready to be instantiated. Those of the binary's own have no use for WASI, and are
     /// not checked for imports that no plugin may have: a test does that.
     ///
-    /// Errors: `codes::NO_PLUGIN`, `codes::REFUSED_IMPORT`.
+    /// Errors: `codes::NO_PLUGIN`, `codes::OTHER_CONTRACT`, `codes::REFUSED_IMPORT`.
     pub(super) fn prepare(&self, plugin: &Plugin) -> Result<PluginPre<State>, Error> {
         let made = || self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ready) = made().get(&plugin.name) {
@@ -51,8 +51,8 @@ impl ComponentCache {
         let linker = if plugin.is_built_in() {
             self.contract()?
         } else {
-            let requested = imports::requested(&self.engine, &component);
-            imports::check(&format!("plugin `{}`", plugin.name), &requested)?;
+            let subject = format!("plugin `{}`", plugin.name);
+            check(&subject, &self.engine, &component)?;
             self.with_wasi()?
         };
         let ready = connect(&self.engine, linker, &component)
@@ -75,6 +75,14 @@ impl ComponentCache {
     }
 }
 
+/// Refuses a component that is built for another version of the contract, or imports what no plugin may.
+///
+/// Errors: `codes::OTHER_CONTRACT`, `codes::REFUSED_IMPORT`.
+pub(super) fn check(subject: &str, engine: &Engine, component: &Component) -> Result<(), Error> {
+    contract::check(subject, engine, component)?;
+    imports::check(subject, &imports::requested(engine, component))
+}
+
 fn connect(
     engine: &Engine,
     linker: &Linker<State>,
@@ -82,9 +90,10 @@ fn connect(
 ) -> Result<PluginPre<State>, Error> {
     let connected = linker.instantiate_pre(component).and_then(PluginPre::new);
     connected.map_err(|e| {
-        let mismatch = contract::mismatch(engine, component);
-        let unlike = || format!("is not of this weir's contract, `weir:cni`: {e:#}");
-        Error::new(codes::NO_PLUGIN, mismatch.unwrap_or_else(unlike))
+        Error::new(
+            codes::NO_PLUGIN,
+            contract::unconnected(engine, component, &e),
+        )
     })
 }
 

@@ -104,7 +104,8 @@ pub(crate) fn imported(engine: &Engine, component: &Component) -> Imported {
 }
 
 /// Refuses a component with an import that no plugin may have. Errors: `codes::REFUSED_IMPORT`, about
-/// `subject`, which is the plugin or what else the component is known as.
+/// `subject`, which is the plugin or what else the component is known as. The name of an import is its author's to
+/// choose.
 pub(crate) fn check(subject: &str, requested: &Requested) -> Result<(), Error> {
     let Some(first) = requested.refused.first() else {
         return Ok(());
@@ -112,11 +113,14 @@ pub(crate) fn check(subject: &str, requested: &Requested) -> Result<(), Error> {
     let all: Vec<String> = requested
         .refused
         .iter()
-        .map(|refused| format!("`{}`: {}", refused.name, refused.reason))
+        .map(|refused| format!("`{}`: {}", refused.name.escape_debug(), refused.reason))
         .collect();
     Err(Error::new(
         codes::REFUSED_IMPORT,
-        format!("{subject} imports `{}`, which no plugin may", first.name),
+        format!(
+            "{subject} imports `{}`, which no plugin may",
+            first.name.escape_debug()
+        ),
     )
     .with_details(all.join("; ")))
 }
@@ -124,7 +128,7 @@ pub(crate) fn check(subject: &str, requested: &Requested) -> Result<(), Error> {
 /// The capability that an import asks for, if it is one, or why it is refused.
 fn judge(import: &str) -> Result<Option<Capability>, &'static str> {
     let (interface, version) = import.split_once('@').unwrap_or((import, ""));
-    if let Some(word) = interface.strip_prefix(contract::PACKAGE) {
+    if let Some(word) = interface.strip_prefix(contract::INTERFACES) {
         return judge_own(word, version);
     }
     if WASI.contains(&interface) || interface.starts_with(WASI_RANDOM) {
@@ -139,8 +143,8 @@ fn judge(import: &str) -> Result<Option<Capability>, &'static str> {
 }
 
 fn judge_own(word: &str, version: &str) -> Result<Option<Capability>, &'static str> {
-    if !contract::is_run(version) {
-        return Err(contract::OTHER_VERSION);
+    if !contract::is_current(version) {
+        return Err("this weir runs another version of the contract");
     }
     match Capability::from_word(word) {
         Some(capability) => Ok(Some(capability)),

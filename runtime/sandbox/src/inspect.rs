@@ -16,10 +16,11 @@ use weir_kernel::{Broker, Linux, Namespaces};
 
 use super::call::Call;
 use super::catalogue::Plugin;
-use super::code;
 use super::codes;
 use super::compiler::Compiled;
-use super::imports::{self, Imported, Requested, imported, requested};
+use super::component_cache;
+use super::contract;
+use super::imports::{Imported, Requested, imported, requested};
 use super::installed::digest;
 use super::ipam::NoFurther;
 use super::request::About;
@@ -36,12 +37,15 @@ fn limits() -> Limits {
 /// A component, looked at.
 #[derive(Clone, Debug)]
 pub struct Inspection {
-    /// What the plugin says of itself, or why it does not: `codes::REFUSED_IMPORT` for what it imports,
-    /// `codes::NO_PLUGIN` where it is a component, but not of the contract's world.
+    /// What the plugin says of itself, or why it does not: `codes::OTHER_CONTRACT` for the version that it is
+    /// built for, `codes::REFUSED_IMPORT` for what it imports, `codes::NO_PLUGIN` where it is a component, but not
+    /// a plugin.
     pub about: Result<About, Error>,
     /// The limits under which it was run to be asked; none where it was not run.
     pub ran: Option<Limits>,
     pub digest: Digest,
+    /// The version of the contract that it is built for; none where it has nothing of the contract.
+    pub contract: Option<String>,
     pub requested: Requested,
     pub imported: Imported,
     pub compiled: Compiled,
@@ -50,12 +54,15 @@ pub struct Inspection {
 impl Inspection {
     /// Why it cannot run as a plugin, whatever it is granted. One that does not say its name can.
     ///
-    /// Errors: `codes::REFUSED_IMPORT`, `codes::NO_PLUGIN`.
+    /// Errors: `codes::OTHER_CONTRACT`, `codes::REFUSED_IMPORT`, `codes::NO_PLUGIN`.
     pub fn check(&self) -> Result<(), Error> {
+        const NEVER: [u32; 3] = [
+            codes::OTHER_CONTRACT,
+            codes::REFUSED_IMPORT,
+            codes::NO_PLUGIN,
+        ];
         match &self.about {
-            Err(error) if [codes::REFUSED_IMPORT, codes::NO_PLUGIN].contains(&error.code.0) => {
-                Err(error.clone())
-            }
+            Err(error) if NEVER.contains(&error.code.0) => Err(error.clone()),
             _ => Ok(()),
         }
     }
@@ -75,9 +82,7 @@ impl Sandbox {
         // SAFETY: compiled just now, by the compiler of this build.
         let loaded = unsafe { Component::deserialize(self.engine(), compiled.code()) };
         let loaded = loaded.map_err(|e| no_component(&format!("{e:#}")))?;
-        let requested = requested(self.engine(), &loaded);
-        let imported = imported(self.engine(), &loaded);
-        let (about, ran) = match imports::check("the component", &requested) {
+        let (about, ran) = match component_cache::check("the component", self.engine(), &loaded) {
             Ok(()) => (self.ask(&loaded), Some(limits())),
             Err(refused) => (Err(refused), None),
         };
@@ -85,17 +90,19 @@ impl Sandbox {
             about,
             ran,
             digest: digest(component),
-            requested,
-            imported,
+            contract: contract::version(self.engine(), &loaded),
+            requested: requested(self.engine(), &loaded),
+            imported: imported(self.engine(), &loaded),
             compiled,
         })
     }
 
     /// Whether a plugin is whole and can be run, as its next invocation would find out.
     ///
-    /// Errors: `codes::NO_PLUGIN` for one that is damaged, or compiled by another weir.
+    /// Errors: `codes::NO_PLUGIN` for one that is damaged, or compiled by another weir; `codes::OTHER_CONTRACT`,
+    /// `codes::REFUSED_IMPORT`.
     pub fn check(&self, plugin: &Plugin) -> Result<(), Error> {
-        code::load(self.engine(), plugin).map(drop)
+        self.components().prepare(plugin).map(drop)
     }
 
     fn ask(&self, component: &Component) -> Result<About, Error> {

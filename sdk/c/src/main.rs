@@ -1,11 +1,10 @@
-//! `weir-c WIT OUT [WORLD]`: writes the contract's bindings for a plugin in C, of the world `plugin` or another one. `plugin.h` has its types and
-//! functions, `plugin.c` is compiled with the plugin, and `plugin_component_type.o` is linked with it,
-//! so that the module can be made a component.
+//! `weir-c WIT OUT [WORLD]`: writes the contract's bindings for a plugin in C, for the world `plugin` or another, such as
+//! `ipam-plugin`. For the world `plugin`, `plugin.h` has its types and functions, `plugin.c` is compiled with the plugin,
+//! and `plugin_component_type.o` is linked with it, so that the module can be made a component.
 //!
 //! `examples/pinned-gateway` is such a plugin.
 
-use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
@@ -13,17 +12,16 @@ use wit_bindgen_c::Opts;
 use wit_bindgen_core::Files;
 use wit_bindgen_core::wit_parser::Resolve;
 
-/// The world of a plugin that is none in particular.
+/// The world that is meant unless another one is named.
 const WORLD: &str = "plugin";
 
 fn main() -> Result<()> {
-    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    let arguments: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();
     let (wit, out, world) = match arguments.as_slice() {
         [wit, out] => (wit, out, WORLD),
-        [wit, out, world] => (wit, out, world.to_str().context("WORLD is not text")?),
+        [wit, out, world] => (wit, out, world.to_str().context("WORLD is not UTF-8")?),
         _ => bail!("usage: weir-c WIT OUT [WORLD]"),
     };
-    let (wit, out) = (Path::new(wit), Path::new(out));
     let files = bindings(wit, world).with_context(|| format!("read `{}`", wit.display()))?;
     fs::create_dir_all(out).with_context(|| format!("create `{}`", out.display()))?;
     for (name, content) in files.iter() {

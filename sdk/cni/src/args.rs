@@ -66,7 +66,7 @@ impl Args {
         }
         let msg = format!("CNI_ARGS: unknown keys {}", unknown.join(", "));
         let details = format!(
-            "known keys are {}; IgnoreUnknown=1 makes others be ignored",
+            "known keys are {}; with IgnoreUnknown=1 others are ignored",
             known.join(", ")
         );
         Err(Error::invalid_environment(msg).with_details(details))
@@ -121,7 +121,7 @@ impl Args {
 
 fn invalid(key: &str, value: &str, expected: &str) -> Error {
     let value = value.escape_debug();
-    Error::invalid_environment(format!("CNI_ARGS: {key}=\"{value}\": expected {expected}"))
+    Error::invalid_environment(format!("CNI_ARGS: {key}=`{value}`: expected {expected}"))
 }
 
 impl FromStr for Args {
@@ -146,8 +146,8 @@ fn parse_pair(pair: &str) -> Result<(String, String), Error> {
         }
         _ => {
             let pair = pair.escape_debug();
-            let msg = format!("CNI_ARGS: invalid pair \"{pair}\": expected KEY=VALUE");
-            let details = "pairs are separated by \";\", and neither keys nor values contain \"=\"";
+            let msg = format!("CNI_ARGS: invalid pair `{pair}`: expected KEY=VALUE");
+            let details = "pairs are separated by `;`, and neither keys nor values contain `=`";
             Err(Error::invalid_environment(msg).with_details(details))
         }
     }
@@ -186,7 +186,7 @@ impl FromStr for RequestedAddress {
         };
         let (address, prefix_len) = parsed.ok_or_else(|| {
             let text = text.escape_debug();
-            let msg = format!("\"{text}\": expected an IP address, with or without prefix length");
+            let msg = format!("`{text}`: expected an IP address, with or without prefix length");
             Error::invalid_environment(msg)
         })?;
         Ok(RequestedAddress {

@@ -96,7 +96,7 @@ impl PluginConfig {
     /// `name`, which an execution configuration must have. An error of code 7 if it is missing or
     /// invalid.
     pub fn network_name(&self) -> Result<&str, Error> {
-        let missing = || Error::invalid_config(format!("{PLUGIN}: key \"name\" is missing"));
+        let missing = || Error::invalid_config(format!("{PLUGIN}: key `name` is missing"));
         let name = self.name().ok_or_else(missing)?;
         validate_network_name(name)?;
         Ok(name)
@@ -312,7 +312,7 @@ impl NetworkConfigList {
             map: root.object()?.clone(),
         };
         if list.plugins.is_empty() && list.load_only_inlined_plugins {
-            let msg = "loadOnlyInlinedPlugins is true, but key \"plugins\" is missing";
+            let msg = "loadOnlyInlinedPlugins is true, but key `plugins` is missing";
             return Err(root.error(msg));
         }
         Ok(list)
@@ -350,7 +350,7 @@ impl NetworkConfigList {
     ///
     /// `capability_args` are the runtime's capability arguments by name; those that the plugin's
     /// `capabilities` ask for become its `runtimeConfig` on `ADD`, `CHECK` and `DEL`. A
-    /// `prevResult` that stands in the plugin's own configuration is removed: only the runtime
+    /// `prevResult` that is in the plugin's own configuration is removed: only the runtime
     /// knows previous results.
     ///
     /// # Errors
@@ -408,7 +408,7 @@ fn select_version(root: &Node<'_>) -> Result<Version, Error> {
     let mut offered: Vec<String> = Vec::new();
     for item in list.items()? {
         if !is_version_number(item.string()?) {
-            return Err(item.not("a version such as \"1.0.0\""));
+            return Err(item.not("a version such as `1.0.0`"));
         }
         offered.push(item.string()?.to_string());
     }
@@ -418,7 +418,7 @@ fn select_version(root: &Node<'_>) -> Result<Version, Error> {
     }
     let known = offered.iter().filter_map(|version| version.parse().ok());
     known.max().ok_or_else(|| {
-        let offered = offered.join("\", \"");
+        let offered = offered.join("`, `");
         Error::incompatible_version(offered, Version::ALL)
     })
 }

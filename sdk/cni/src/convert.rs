@@ -20,8 +20,8 @@ use crate::json::Node;
 use crate::result::{AddResult, Dns, Interface, IpConfig, Route};
 use crate::version::Version;
 
-const ADDRESS: &str = "an IP address with a prefix length such as \"10.1.0.5/16\"";
-const GATEWAY: &str = "an IP address such as \"10.1.0.1\"";
+const ADDRESS: &str = "an IP address with a prefix length such as `10.1.0.5/16`";
+const GATEWAY: &str = "an IP address such as `10.1.0.1`";
 const NUMBER: &str = "a whole number from 0 to 4294967295";
 const SCOPE: &str = "a route scope, a whole number from 0 to 255";
 

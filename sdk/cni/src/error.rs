@@ -121,20 +121,20 @@ impl Error {
         supported: impl IntoIterator<Item = V>,
     ) -> Self {
         let supported: Vec<String> = supported.into_iter().map(|v| v.to_string()).collect();
-        let msg = format!("cniVersion \"{requested}\" is not supported");
+        let msg = format!("cniVersion `{requested}` is not supported");
         let details = format!("supported versions are {}", supported.join(", "));
         Error::new(Code::INCOMPATIBLE_VERSION, msg).with_details(details)
     }
 
     /// Code 2: the configuration's `key` with this `value` is not supported.
     pub fn unsupported_field(key: impl fmt::Display, value: &Value) -> Self {
-        let msg = format!("field {key} with value {value} is not supported");
+        let msg = format!("field `{key}` with value `{value}` is not supported");
         Error::new(Code::UNSUPPORTED_FIELD, msg)
     }
 
     /// Code 3: there is no container with this id.
     pub fn unknown_container(container_id: impl fmt::Display) -> Self {
-        let msg = format!("container \"{container_id}\" is unknown");
+        let msg = format!("container `{container_id}` is unknown");
         Error::new(Code::UNKNOWN_CONTAINER, msg)
     }
 

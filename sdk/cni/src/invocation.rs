@@ -101,7 +101,7 @@ impl FromStr for Command {
         known.ok_or_else(|| {
             let known = Command::ALL.map(Command::as_str).join(", ");
             let text = text.escape_debug();
-            let msg = format!("CNI_COMMAND \"{text}\" is unknown, expected one of {known}");
+            let msg = format!("CNI_COMMAND `{text}` is unknown, expected one of {known}");
             Error::invalid_environment(msg)
         })
     }

@@ -120,7 +120,7 @@ impl<'v> Node<'v> {
 
     /// The error that an object lacks `key`.
     pub(crate) fn missing(&self, key: &str) -> Error {
-        self.error(format!("key \"{key}\" is missing"))
+        self.error(format!("key `{key}` is missing"))
     }
 
     fn path_of(&self, key: &str) -> String {

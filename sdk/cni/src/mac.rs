@@ -54,6 +54,12 @@ impl From<[u8; 6]> for Mac {
     }
 }
 
+impl From<Mac> for Vec<u8> {
+    fn from(mac: Mac) -> Self {
+        mac.as_bytes().to_vec()
+    }
+}
+
 impl fmt::Display for Mac {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, byte) in self.as_bytes().iter().enumerate() {
@@ -78,7 +84,7 @@ impl fmt::Display for ParseMacError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "\"{}\" is not a hardware address: expected 6, 8 or 20 bytes such as 02:00:5e:10:00:01",
+            "`{}` is not a hardware address: expected 6, 8 or 20 bytes such as 02:00:5e:10:00:01",
             self.0.escape_debug()
         )
     }

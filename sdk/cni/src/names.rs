@@ -27,7 +27,7 @@ pub fn validate_interface_name(name: &str) -> Result<(), Error> {
     match interface_name_fault(name) {
         None => Ok(()),
         Some(fault) => {
-            let msg = format!("CNI_IFNAME \"{}\" {fault}", name.escape_debug());
+            let msg = format!("CNI_IFNAME `{}` {fault}", name.escape_debug());
             Err(Error::new(Code::INVALID_ENVIRONMENT, msg))
         }
     }
@@ -44,7 +44,7 @@ pub fn validate_plugin_type(name: &str) -> Result<(), Error> {
     } else {
         return Ok(());
     };
-    let msg = format!("plugin type \"{}\" {fault}", name.escape_debug());
+    let msg = format!("plugin type `{}` {fault}", name.escape_debug());
     Err(Error::new(Code::INVALID_CONFIG, msg))
 }
 
@@ -63,29 +63,29 @@ fn validate_identifier(what: &str, name: &str) -> Result<(), String> {
     let shown = name.escape_debug();
     if !first.is_ascii_alphanumeric() {
         let expected = "must start with an ASCII letter or digit";
-        return Err(format!("{what} \"{shown}\" {expected}"));
+        return Err(format!("{what} `{shown}` {expected}"));
     }
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     match name.chars().find(|c| !allowed(*c)) {
         None => Ok(()),
         Some(c) => Err(format!(
-            "{what} \"{shown}\" contains {c:?}, allowed are ASCII letters, digits, \"_\", \".\" and \"-\""
+            "{what} `{shown}` contains {c:?}, allowed are ASCII letters, digits, `_`, `.` and `-`"
         )),
     }
 }
 
 fn interface_name_fault(name: &str) -> Option<&'static str> {
     // The kernel takes the byte 0xa0 for white space (a non-breaking space in Latin-1), wherever
-    // it stands in a UTF-8 sequence.
+    // it is in a UTF-8 sequence.
     let kernel_space = |byte: u8| byte == 0xa0;
     if name.is_empty() {
         Some("is empty, expected 1 to 15 bytes")
     } else if name.len() > INTERFACE_NAME_MAX {
         Some("is longer than 15 bytes")
     } else if name == "." || name == ".." {
-        Some("is reserved, \".\" and \"..\" cannot name an interface")
+        Some("is reserved, `.` and `..` cannot name an interface")
     } else if name.contains(['/', ':']) {
-        Some("contains \"/\" or \":\"")
+        Some("contains `/` or `:`")
     } else if name.contains(char::is_whitespace) || name.bytes().any(kernel_space) {
         Some("contains white space")
     } else if name.contains('\0') {

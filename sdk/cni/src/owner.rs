@@ -2,7 +2,7 @@
 //! plugins and must be found again.
 //!
 //! It is `NETWORK CONTAINER-ID INTERFACE`, or `NETWORK` alone for what all attachments to a network share. Where that
-//! is longer than the shortest place that it stands in, digests of the network and of the attachment take its place. No
+//! is longer than the shortest place that it is in, digests of the network and of the attachment take its place. No
 //! network's name has a `#` or a blank, and no container id or interface name a blank.
 
 use std::fmt::Write;

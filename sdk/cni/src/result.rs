@@ -57,7 +57,7 @@ pub struct IpConfig {
 }
 
 /// One route of an attachment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Route {
     /// The destination.
     pub dst: IpNet,
@@ -82,11 +82,7 @@ impl Route {
         Route {
             dst,
             gw,
-            mtu: None,
-            advmss: None,
-            priority: None,
-            table: None,
-            scope: None,
+            ..Route::default()
         }
     }
 }
@@ -172,7 +168,7 @@ impl AddResult {
             && usize::try_from(index).is_ok_and(|index| index >= count)
         {
             return Err(format!(
-                ".interface: {index} is the index of no interface, the result has {count}"
+                ".interface: no interface has the index {index}; the result has {count}"
             ));
         }
         check_family(&ip.address, ip.gateway).map_err(|msg| format!(".gateway: {msg}"))

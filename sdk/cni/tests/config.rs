@@ -128,7 +128,7 @@ fn cni_1_1_0_section_1_highest_mutually_supported_version_is_selected() {
 #[test]
 fn unknown_version_is_code_1_and_names_what_is_supported() {
     let refused = list(json!({ "cniVersion": "9.9.9" }));
-    assert_refused(refused, Code::INCOMPATIBLE_VERSION, "\"9.9.9\"");
+    assert_refused(refused, Code::INCOMPATIBLE_VERSION, "`9.9.9`");
     let refused = list(json!({ "cniVersion": "9.9.9" }));
     assert_refused(refused, Code::INCOMPATIBLE_VERSION, "0.3.1");
 }
@@ -151,7 +151,7 @@ fn single_configuration_is_converted_to_a_list() {
     let without_version = NetworkConfigList::parse(r#"{ "name": "a", "type": "b" }"#).unwrap();
     assert_eq!(without_version.cni_version, Version::V0_1_0);
     let without_name = NetworkConfigList::parse(r#"{ "type": "bridge" }"#);
-    assert_refused(without_name, Code::INVALID_CONFIG, "\"name\" is missing");
+    assert_refused(without_name, Code::INVALID_CONFIG, "`name` is missing");
 }
 
 #[test]
@@ -168,17 +168,17 @@ fn invalid_lists_name_the_key() {
     for (extra, expected) in [
         (
             json!({ "name": null }),
-            "network configuration: key \"name\" is missing",
+            "network configuration: key `name` is missing",
         ),
         (
             json!({ "name": "" }),
-            "network configuration: key \"name\" is missing",
+            "network configuration: key `name` is missing",
         ),
         (
             json!({ "name": 7 }),
             "network configuration: name: expected a string, found 7",
         ),
-        (json!({ "name": "a/b" }), "\"a/b\" contains '/'"),
+        (json!({ "name": "a/b" }), "`a/b` contains '/'"),
         (
             json!({ "cniVersion": 1 }),
             "network configuration: cniVersion: expected a string, found 1",
@@ -197,11 +197,11 @@ fn invalid_lists_name_the_key() {
         ),
         (
             json!({ "plugins": [{}] }),
-            "network configuration: plugins[0]: key \"type\" is missing",
+            "network configuration: plugins[0]: key `type` is missing",
         ),
         (
             json!({ "plugins": [{ "type": "../x" }] }),
-            "network configuration: plugins[0].type: plugin type \"../x\" is a path",
+            "network configuration: plugins[0].type: plugin type `../x` is a path",
         ),
         (
             json!({ "plugins": [{ "type": "a" }, { "type": "b", "dns": [] }] }),
@@ -301,7 +301,7 @@ fn absent_and_null_keys_are_the_same() {
         assert_refused(
             config.network_name(),
             Code::INVALID_CONFIG,
-            "\"name\" is missing",
+            "`name` is missing",
         );
     }
 }
@@ -323,7 +323,7 @@ fn both_names_of_valid_attachments_are_read_and_an_empty_list_is_not_absence() {
 #[test]
 fn invalid_plugin_configurations_are_code_7_and_name_the_key() {
     for (key, value, expected) in [
-        ("type", json!(""), "plugin type \"\" is empty"),
+        ("type", json!(""), "plugin type `` is empty"),
         ("type", json!("/bin/sh"), "is a path"),
         ("type", json!(3), "type: expected a string, found 3"),
         ("name", json!([]), "name: expected a string"),
@@ -363,7 +363,7 @@ fn invalid_plugin_configurations_are_code_7_and_name_the_key() {
         (
             "cni.dev/valid-attachments",
             json!([{ "ifname": "eth0" }]),
-            "cni.dev/valid-attachments[0]: key \"containerID\" is missing",
+            "cni.dev/valid-attachments[0]: key `containerID` is missing",
         ),
         (
             "cni.dev/valid-attachments",
@@ -399,7 +399,7 @@ fn prev_result_without_version_is_of_the_configurations_version() {
     assert_refused(
         refused,
         Code::INCOMPATIBLE_VERSION,
-        "prevResult: cniVersion \"8.0.0\"",
+        "prevResult: cniVersion `8.0.0`",
     );
     let refused = read(json!({ "type": "a", "prevResult": { "ip4": 1 } }));
     assert_refused(refused, Code::DECODING_FAILURE, "prevResult: result: ip4");

@@ -369,7 +369,7 @@ fn invalid_results_are_code_6_and_name_key_and_value() {
         ),
         (
             body("ips", json!([{}])),
-            "result: ips[0]: key \"address\" is missing",
+            "result: ips[0]: key `address` is missing",
         ),
         (
             body("ips", json!([{ "address": "10.0.0.1" }])),
@@ -407,7 +407,7 @@ fn invalid_results_are_code_6_and_name_key_and_value() {
         ),
         (
             body("routes", json!([{ "gw": "10.0.0.1" }])),
-            "result: routes[0]: key \"dst\" is missing",
+            "result: routes[0]: key `dst` is missing",
         ),
         (
             body("routes", json!([{ "dst": "0.0.0.0/0", "scope": 256 }])),
@@ -421,7 +421,7 @@ fn invalid_results_are_code_6_and_name_key_and_value() {
             body("dns", json!({ "search": "x" })),
             "result: dns.search: expected a list, found \"x\"",
         ),
-        (json!({ "ip4": {} }), "result: ip4: key \"ip\" is missing"),
+        (json!({ "ip4": {} }), "result: ip4: key `ip` is missing"),
         (
             json!({ "ip6": { "ip": "fd00::1/64", "routes": [{ "dst": 1 }] } }),
             "result: ip6.routes[0].dst: expected a string",
@@ -462,7 +462,10 @@ fn validate_names_indexes_without_interface_and_gateways_of_another_family() {
     let mut result = full();
     result.ips[2].interface = Some(2);
     let msg = result.validate().unwrap_err().msg;
-    assert!(msg.contains("ips[2].interface: 2"), "{msg}");
+    assert!(
+        msg.contains("ips[2].interface: no interface has the index 2"),
+        "{msg}"
+    );
 
     let mut result = full();
     result.ips[1].gateway = "fd00::1".parse().ok();

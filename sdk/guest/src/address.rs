@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipnet::IpNet;
 
 use crate::bindings::weir::cni::address as raw;
-use crate::{IpFamily, LinkReference, Namespace, OperationError};
+use crate::convert::same_fields;
+use crate::{IpFamily, LinkReference, Namespace, Result};
 
 /// An address of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,20 +23,8 @@ pub struct Address {
     pub duplicate: bool,
 }
 
-impl From<raw::Address> for Address {
-    fn from(address: raw::Address) -> Self {
-        Address {
-            address: address.address.into(),
-            peer: address.peer.map(IpAddr::from),
-            broadcast: address.broadcast.map(IpAddr::from),
-            tentative: address.tentative,
-            duplicate: address.duplicate,
-        }
-    }
-}
-
 /// An address to add.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NewAddress {
     /// The address with its prefix length.
     pub address: IpNet,
@@ -50,14 +39,11 @@ pub struct NewAddress {
 }
 
 impl NewAddress {
-    /// An address and nothing else.
+    /// Makes an address and nothing else.
     pub fn new(address: IpNet) -> Self {
         NewAddress {
             address,
-            peer: None,
-            broadcast: None,
-            no_duplicate_detection: false,
-            no_prefix_route: false,
+            ..NewAddress::default()
         }
     }
 
@@ -77,15 +63,10 @@ fn subnet_broadcast(address: &IpNet) -> Option<Ipv4Addr> {
     }
 }
 
-impl From<NewAddress> for raw::NewAddress {
-    fn from(address: NewAddress) -> Self {
-        raw::NewAddress {
-            address: address.address.into(),
-            peer: address.peer.map(Into::into),
-            broadcast: address.broadcast.map(Into::into),
-            no_duplicate_detection: address.no_duplicate_detection,
-            no_prefix_route: address.no_prefix_route,
-        }
+same_fields! {
+    raw::Address => Address { tentative duplicate ; into address ; map peer broadcast }
+    NewAddress => raw::NewAddress {
+        no_duplicate_detection no_prefix_route ; into address ; map peer broadcast
     }
 }
 
@@ -94,36 +75,28 @@ pub fn add(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     address: NewAddress,
-) -> Result<(), OperationError> {
+) -> Result<()> {
     Ok(raw::add(namespace, &link.into(), address.into())?)
 }
 
 /// Removes an address. Errors: `not-found`.
-pub fn delete(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    address: IpNet,
-) -> Result<(), OperationError> {
+pub fn delete(namespace: Namespace, link: impl Into<LinkReference>, address: IpNet) -> Result<()> {
     Ok(raw::delete(namespace, &link.into(), address.into())?)
 }
 
-/// The addresses of one link, of one family or of both.
+/// Lists the addresses of one link, of one family or of both.
 pub fn list(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     family: Option<IpFamily>,
-) -> Result<Vec<Address>, OperationError> {
+) -> Result<Vec<Address>> {
     let addresses = raw::list(namespace, &link.into(), family)?;
     Ok(addresses.into_iter().map(Address::from).collect())
 }
 
 /// Waits until no IPv6 address of the link is tentative, at most `timeout` milliseconds. Errors:
 /// `exists` when an address turned out to be taken, `timed-out`.
-pub fn settle(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    timeout: u32,
-) -> Result<(), OperationError> {
+pub fn settle(namespace: Namespace, link: impl Into<LinkReference>, timeout: u32) -> Result<()> {
     Ok(raw::settle(namespace, &link.into(), timeout)?)
 }
 

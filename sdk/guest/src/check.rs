@@ -1,4 +1,4 @@
-//! CHECK: whether what the previous result says is still there.
+//! Functions for CHECK: they compare the previous result with what exists.
 
 use std::fmt::Display;
 
@@ -10,35 +10,35 @@ use crate::{
     AddResult, Context, Error, Interface, IpConfig, Namespace, Outcome, Request, address, codes,
 };
 
-/// What is not as ADD left it.
+/// Makes the error of CHECK about what is not as ADD left it.
 pub fn wrong(what: impl Display) -> Error {
     Error::new(codes::NOT_AS_ATTACHED, what.to_string())
 }
 
-/// The previous result. Errors: code 7 when the request has none.
+/// Returns the previous result. Errors: code 7 when the request has none.
 pub fn previous<C>(request: &Request<C>) -> Result<&AddResult, Error> {
-    let missing = "CHECK needs the result of ADD: key \"prevResult\" is missing";
+    let missing = "CHECK needs the result of ADD: key `prevResult` is missing";
     let previous = request.previous.as_ref();
     previous.ok_or_else(|| Error::invalid_config(missing))
 }
 
-/// The link of an interface of the previous result, of the kind and with the MAC that it must have.
+/// Returns the link of an interface of the previous result, of the kind and with the MAC that it must have.
 pub fn interface(interface: &Interface, namespace: Namespace, kind: &str) -> Result<Link, Error> {
     let name = interface.name.as_str();
     let found = link::get(namespace, name).found();
-    let link = found.context(format!("could not read interface \"{name}\""))?;
-    let link = link.ok_or_else(|| wrong(format!("interface \"{name}\" does not exist")))?;
+    let link = found.context(format!("cannot read interface `{name}`"))?;
+    let link = link.ok_or_else(|| wrong(format!("interface `{name}` does not exist")))?;
     if link.kind != kind {
         let found = &link.kind;
         return Err(wrong(format!(
-            "interface \"{name}\": expected a {kind}, found a {found}"
+            "interface `{name}`: expected a {kind}, found a {found}"
         )));
     }
     mac(interface, &link)?;
     Ok(link)
 }
 
-/// The container's interface, which the previous result must name, with its sandbox.
+/// Returns the container's interface, which the previous result must name, with its sandbox.
 pub fn container_interface<C>(
     request: &Request<C>,
     previous: &AddResult,
@@ -49,13 +49,13 @@ pub fn container_interface<C>(
     let found = previous.interfaces.iter().find(is_container);
     let found = found.ok_or_else(|| {
         wrong(format!(
-            "prevResult: \"{ifname}\" in sandbox {sandbox} is not in interfaces"
+            "prevResult: `{ifname}` in sandbox {sandbox} is not in interfaces"
         ))
     })?;
     interface(found, Namespace::Container, kind)
 }
 
-/// Whether a link has the MAC that the previous result says, where it says one.
+/// Fails unless a link has the MAC of the previous result, if that has one.
 pub fn mac(interface: &Interface, link: &Link) -> Result<(), Error> {
     let (Some(expected), found) = (&interface.mac, link.mac_text().unwrap_or_default()) else {
         return Ok(());
@@ -65,36 +65,36 @@ pub fn mac(interface: &Interface, link: &Link) -> Result<(), Error> {
     } else {
         let name = &interface.name;
         Err(wrong(format!(
-            "interface \"{name}\": expected MAC {expected}, found {found}"
+            "interface `{name}`: expected MAC {expected}, found {found}"
         )))
     }
 }
 
-/// Whether the container's interface has all of the addresses.
+/// Fails unless the container's interface has all of the addresses.
 pub fn addresses(ifname: &str, ips: &[IpConfig]) -> Result<(), Error> {
     if ips.is_empty() {
         return Ok(());
     }
     let present = address::list(Namespace::Container, ifname, None)
-        .context(format!("could not list the addresses of \"{ifname}\""))?;
+        .context(format!("cannot list the addresses of `{ifname}`"))?;
     for ip in ips {
         if !present.iter().any(|address| address.address == ip.address) {
             let address = ip.address;
             return Err(wrong(format!(
-                "interface \"{ifname}\": address {address} is missing"
+                "interface `{ifname}`: address {address} is missing"
             )));
         }
     }
     Ok(())
 }
 
-/// Whether every route of the previous result is there, and the one of every address's subnet.
+/// Fails unless every route of the previous result exists, and the one of every address's subnet.
 pub fn routes(previous: &AddResult) -> Result<(), Error> {
     if previous.ips.is_empty() && previous.routes.is_empty() {
         return Ok(());
     }
     let present = route::list(Namespace::Container, Filter::default())
-        .context("could not list the container's routes")?;
+        .context("cannot list the container's routes")?;
     for ip in &previous.ips {
         let subnet = ip.address.trunc();
         if !has_route(&present, subnet, |_| true) {

@@ -36,7 +36,7 @@ pub const NOT_AS_ATTACHED: Code = Code(106);
 /// The IPAM plugin returned no address.
 pub const NO_ADDRESS: Code = Code(107);
 
-/// The CNI code for an operation's error code.
+/// Returns the CNI code for an operation's error code.
 pub fn of(code: ErrorCode) -> Code {
     match code {
         ErrorCode::Denied => DENIED,

@@ -1,6 +1,6 @@
 //! Capability `conntrack`: removing entries of the connection tracking table.
 //!
-//! Where a translation is taken back, connections that it began still go where it pointed:
+//! Connections that a translation began still use it after the translation is removed, until their entry is:
 //!
 //! ```no_run
 //! use weir_sdk::conntrack::{self, Filter};
@@ -15,7 +15,8 @@
 use std::net::IpAddr;
 
 use crate::bindings::weir::cni::conntrack as raw;
-use crate::{IpFamily, Namespace, OperationError};
+use crate::convert::same_fields;
+use crate::{IpFamily, Namespace, Result};
 
 /// The number of TCP.
 pub const TCP: u8 = 6;
@@ -40,7 +41,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// A filter without optional fields, of which it needs one.
+    /// Makes a filter without optional fields, of which it needs one.
     pub fn new(family: IpFamily, protocol: u8) -> Self {
         Filter {
             family,
@@ -76,14 +77,13 @@ impl Filter {
     }
 }
 
-/// Deletes the entries that pass the filter. It costs one walk through the table, however few they are. Errors: `invalid`, `unsupported`.
-pub fn delete(namespace: Namespace, filter: Filter) -> Result<(), OperationError> {
-    let filter = raw::Filter {
-        family: filter.family,
-        protocol: filter.protocol,
-        destination: filter.destination.map(Into::into),
-        port: filter.port,
-        reply_source: filter.reply_source.map(Into::into),
-    };
-    Ok(raw::delete(namespace, filter)?)
+same_fields! {
+    Filter => raw::Filter { family protocol port ; map destination reply_source }
+}
+
+/// Deletes the entries that pass the filter. Errors: `invalid`, `unsupported`.
+///
+/// It takes one walk through the table, however few they are.
+pub fn delete(namespace: Namespace, filter: Filter) -> Result<()> {
+    Ok(raw::delete(namespace, filter.into())?)
 }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
-use weir_cni::{AddResult, Attachment, Code, Dns, Error, Interface, IpConfig, Mac, Route};
+use weir_cni::{AddResult, Attachment, Code, Dns, Error, Interface, IpConfig, Route};
 
 use crate::bindings::weir::cni::cni;
 use crate::bindings::weir::cni::types::{IpAddress, IpFamily, IpNetwork, LinkReference};
@@ -68,7 +68,7 @@ impl From<u32> for LinkReference {
 }
 
 impl IpFamily {
-    /// The family of an address.
+    /// Returns the family of an address.
     pub fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(_) => IpFamily::Ipv4,
@@ -77,40 +77,41 @@ impl IpFamily {
     }
 }
 
-/// None for a link without a link-layer address.
-pub(crate) fn mac(bytes: &[u8]) -> Option<Mac> {
-    Mac::from_bytes(bytes)
+/// Converts one record into another that has the same fields: as they are, by `into`, and by `map` or `each` what is in
+/// them.
+macro_rules! same_fields {
+    ($($from:ty => $to:ty {
+        $($same:ident)* $(; into $($into:ident)*)? $(; map $($map:ident)*)? $(; each $($each:ident)*)?
+    })*) => {$(
+        impl From<$from> for $to {
+            fn from(from: $from) -> Self {
+                Self {
+                    $($same: from.$same,)*
+                    $($($into: from.$into.into(),)*)?
+                    $($($map: from.$map.map(Into::into),)*)?
+                    $($($each: from.$each.into_iter().map(Into::into).collect(),)*)?
+                }
+            }
+        }
+    )*};
 }
+pub(crate) use same_fields;
 
-pub(crate) fn mac_bytes(mac: Mac) -> Vec<u8> {
-    mac.as_bytes().to_vec()
+same_fields! {
+    cni::AttachmentResult => AddResult { ; into dns ; each interfaces ips routes }
+    AddResult => cni::AttachmentResult { ; into dns ; each interfaces ips routes }
+    cni::ResultIp => IpConfig { interface ; into address ; map gateway }
+    IpConfig => cni::ResultIp { interface ; into address ; map gateway }
+    cni::ResultRoute => Route { mtu advmss priority table scope ; into dst ; map gw }
+    Route => cni::ResultRoute { mtu advmss priority table scope ; into dst ; map gw }
+    cni::Dns => Dns { nameservers domain search options }
+    Dns => cni::Dns { nameservers domain search options }
+    cni::Attachment => Attachment { container_id ifname }
 }
 
 /// `None` for empty text.
 fn filled(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
-}
-
-impl From<cni::AttachmentResult> for AddResult {
-    fn from(result: cni::AttachmentResult) -> Self {
-        AddResult {
-            interfaces: result.interfaces.into_iter().map(Interface::from).collect(),
-            ips: result.ips.into_iter().map(IpConfig::from).collect(),
-            routes: result.routes.into_iter().map(Route::from).collect(),
-            dns: result.dns.into(),
-        }
-    }
-}
-
-impl From<AddResult> for cni::AttachmentResult {
-    fn from(result: AddResult) -> Self {
-        cni::AttachmentResult {
-            interfaces: result.interfaces.into_iter().map(Into::into).collect(),
-            ips: result.ips.into_iter().map(Into::into).collect(),
-            routes: result.routes.into_iter().map(Into::into).collect(),
-            dns: result.dns.into(),
-        }
-    }
 }
 
 impl From<cni::ResultInterface> for Interface {
@@ -135,85 +136,6 @@ impl From<Interface> for cni::ResultInterface {
             sandbox: interface.sandbox.unwrap_or_default(),
             socket_path: interface.socket_path.unwrap_or_default(),
             pci_id: interface.pci_id.unwrap_or_default(),
-        }
-    }
-}
-
-impl From<cni::ResultIp> for IpConfig {
-    fn from(ip: cni::ResultIp) -> Self {
-        IpConfig {
-            interface: ip.interface,
-            address: ip.address.into(),
-            gateway: ip.gateway.map(IpAddr::from),
-        }
-    }
-}
-
-impl From<IpConfig> for cni::ResultIp {
-    fn from(ip: IpConfig) -> Self {
-        cni::ResultIp {
-            interface: ip.interface,
-            address: ip.address.into(),
-            gateway: ip.gateway.map(Into::into),
-        }
-    }
-}
-
-impl From<cni::ResultRoute> for Route {
-    fn from(route: cni::ResultRoute) -> Self {
-        Route {
-            dst: route.dst.into(),
-            gw: route.gw.map(IpAddr::from),
-            mtu: route.mtu,
-            advmss: route.advmss,
-            priority: route.priority,
-            table: route.table,
-            scope: route.scope,
-        }
-    }
-}
-
-impl From<Route> for cni::ResultRoute {
-    fn from(route: Route) -> Self {
-        cni::ResultRoute {
-            dst: route.dst.into(),
-            gw: route.gw.map(Into::into),
-            mtu: route.mtu,
-            advmss: route.advmss,
-            priority: route.priority,
-            table: route.table,
-            scope: route.scope,
-        }
-    }
-}
-
-impl From<cni::Dns> for Dns {
-    fn from(dns: cni::Dns) -> Self {
-        Dns {
-            nameservers: dns.nameservers,
-            domain: dns.domain,
-            search: dns.search,
-            options: dns.options,
-        }
-    }
-}
-
-impl From<Dns> for cni::Dns {
-    fn from(dns: Dns) -> Self {
-        cni::Dns {
-            nameservers: dns.nameservers,
-            domain: dns.domain,
-            search: dns.search,
-            options: dns.options,
-        }
-    }
-}
-
-impl From<cni::Attachment> for Attachment {
-    fn from(attachment: cni::Attachment) -> Self {
-        Attachment {
-            container_id: attachment.container_id,
-            ifname: attachment.ifname,
         }
     }
 }

@@ -7,12 +7,15 @@ use weir_cni::Error;
 use crate::bindings::weir::cni::types as raw;
 use crate::{ErrorCode, codes};
 
+/// What an operation returns.
+pub type Result<T, E = OperationError> = std::result::Result<T, E>;
+
 /// Why an operation failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperationError {
     /// What kind of failure.
     pub code: ErrorCode,
-    /// What was asked and what is wrong with it.
+    /// What failed, and why.
     pub message: String,
     /// The kernel's error number, where the kernel answered with one.
     pub errno: Option<i32>,
@@ -49,13 +52,13 @@ impl From<OperationError> for Error {
     }
 }
 
-/// What can be done with the result of an operation.
+/// Reads the result of an operation whose object may be gone, or exist already.
 pub trait Outcome<T> {
-    /// The value, or `None` where the operation's object is gone: not found, or in a namespace that
-    /// does not exist any more.
+    /// Returns the value, or none if the operation's object is gone: not found, or in a namespace that
+    /// no longer exists.
     fn found(self) -> Result<Option<T>, OperationError>;
 
-    /// Success also where the object exists already; `false` then.
+    /// Succeeds also if the object exists already, and returns `false` then.
     fn or_exists(self) -> Result<bool, OperationError>;
 }
 
@@ -77,9 +80,9 @@ impl<T> Outcome<T> for Result<T, OperationError> {
     }
 }
 
-/// Says what a plugin was about when an error happened.
+/// Adds to an error what the plugin was doing.
 pub trait Context<T> {
-    /// The error as a CNI error whose message begins with `doing: `.
+    /// Makes it a CNI error whose message begins with `doing: `.
     fn context(self, doing: impl fmt::Display) -> Result<T, Error>;
 }
 
@@ -96,13 +99,13 @@ mod tests {
     fn failed(code: ErrorCode) -> Result<(), OperationError> {
         Err(OperationError {
             code,
-            message: "link \"eth0\" in host: no such link".to_owned(),
+            message: "link `eth0` in host: no such link".to_owned(),
             errno: Some(19),
         })
     }
 
     fn in_a_plugin() -> Result<(), Error> {
-        failed(ErrorCode::NotFound).context("could not set \"eth0\" up")?;
+        failed(ErrorCode::NotFound).context("cannot set `eth0` up")?;
         Ok(())
     }
 
@@ -112,7 +115,7 @@ mod tests {
         assert_eq!(error.code, codes::NOT_FOUND);
         assert_eq!(
             error.msg,
-            "could not set \"eth0\" up: link \"eth0\" in host: no such link"
+            "cannot set `eth0` up: link `eth0` in host: no such link"
         );
     }
 

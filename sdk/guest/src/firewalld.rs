@@ -14,26 +14,26 @@
 
 use std::net::IpAddr;
 
-use crate::OperationError;
+use crate::Result;
 use crate::bindings::weir::cni::firewalld as raw;
 
-/// Whether firewalld runs on this node.
-pub fn is_running() -> Result<bool, OperationError> {
+/// Returns whether firewalld runs on this node.
+pub fn is_running() -> Result<bool> {
     Ok(raw::is_running()?)
 }
 
-/// The zone that an address is bound to, if to one. Errors: `unsupported` where firewalld does not run.
-pub fn zone_of_source(source: IpAddr) -> Result<Option<String>, OperationError> {
+/// Returns the zone that an address is bound to; none if it is not. Errors: `unsupported` where firewalld does not run.
+pub fn zone_of_source(source: IpAddr) -> Result<Option<String>> {
     Ok(raw::zone_of_source(source.into())?)
 }
 
 /// Binds an address to a zone, until firewalld reloads. Errors: `exists` when it is bound to one
 /// already, `not-found` when there is no such zone, `unsupported`.
-pub fn add_source(zone: &str, source: IpAddr) -> Result<(), OperationError> {
+pub fn add_source(zone: &str, source: IpAddr) -> Result<()> {
     Ok(raw::add_source(zone, source.into())?)
 }
 
-/// Takes an address out of a zone. Errors: `not-found` when it is not in it, `unsupported`.
-pub fn remove_source(zone: &str, source: IpAddr) -> Result<(), OperationError> {
+/// Removes an address from a zone. Errors: `not-found` if it is not in that zone, `unsupported`.
+pub fn remove_source(zone: &str, source: IpAddr) -> Result<()> {
     Ok(raw::remove_source(zone, source.into())?)
 }

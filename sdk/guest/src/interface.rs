@@ -19,7 +19,7 @@ pub fn enable_ipv6(ifname: &str) -> Result<(), Error> {
     for interface in ["lo", ifname] {
         let key = sysctl::interface_key("ipv6.conf", interface, "disable_ipv6");
         sysctl::ensure(Namespace::Container, &key, "0")
-            .context(format!("could not enable IPv6 on \"{interface}\""))?;
+            .context(format!("cannot enable IPv6 on `{interface}`"))?;
     }
     Ok(())
 }
@@ -32,10 +32,8 @@ pub fn add_addresses(
 ) -> Result<(), Error> {
     for ip in ips {
         let address = ip.address;
-        address::add(Namespace::Container, link, new(address)).context(format!(
-            "could not add address {address} to \"{}\"",
-            link.name
-        ))?;
+        address::add(Namespace::Container, link, new(address))
+            .context(format!("cannot add address {address} to `{}`", link.name))?;
     }
     Ok(())
 }
@@ -49,7 +47,7 @@ pub fn add_routes(link: &Link, routes: Vec<Route>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Tells the neighbours that the addresses are here now. That they do not hear it is no failure.
+/// Announces the addresses to the neighbours. It is not an error if that fails.
 pub fn announce(link: &Link, ips: &[IpConfig]) {
     if ips.is_empty() {
         return;
@@ -57,7 +55,7 @@ pub fn announce(link: &Link, ips: &[IpConfig]) {
     let addresses = ips.iter().map(|ip| -> IpAddr { ip.address.addr() });
     if let Err(error) = neighbour::announce(Namespace::Container, link, addresses) {
         log::warn(
-            "could not announce the container's addresses",
+            "cannot announce the container's addresses",
             &[("link", &link.name), ("error", &error.message)],
         );
     }

@@ -20,7 +20,7 @@ pub fn add() -> Result<AddResult, Error> {
 pub fn assign(plugin: &str, interface: u32) -> Result<AddResult, Error> {
     let mut assigned = add()?;
     if assigned.ips.is_empty() {
-        let msg = format!("IPAM plugin \"{plugin}\" returned no IP address");
+        let msg = format!("IPAM plugin `{plugin}` returned no IP address");
         return Err(Error::new(codes::NO_ADDRESS, msg));
     }
     for ip in &mut assigned.ips {

@@ -1,7 +1,7 @@
 //! What the author of a weir network plugin imports.
 //!
-//! A plugin is a type that implements [`Plugin`], exported with [`export!`], in a library of crate
-//! type `cdylib` built for `wasm32-wasip2`, or for `wasm32-unknown-unknown` where it needs neither
+//! A plugin is a type that implements [`Plugin`], exported with [`export!`] as the contract's interface `commands`, in
+//! a library of crate type `cdylib` built for `wasm32-wasip2`; or for `wasm32-unknown-unknown`, where it needs neither
 //! clocks nor random numbers and its core module is made a component afterwards:
 //!
 //! ```no_run
@@ -27,8 +27,6 @@
 //! impl Plugin for Upper {
 //!     type Config = Config;
 //!     const NAME: &'static str = "upper";
-//!     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-//!     const DESCRIPTION: &'static str = "sets an interface of the container up";
 //!
 //!     fn add(request: Request<Config>) -> Result<AddResult, Error> {
 //!         let device = request.config.device.as_str();
@@ -44,7 +42,7 @@
 //!         let device = link::get(Namespace::Container, request.config.device.as_str())?;
 //!         match device.up {
 //!             true => Ok(()),
-//!             false => Err(Error::internal(format!("\"{}\" is down", device.name))),
+//!             false => Err(Error::internal(format!("`{}` is down", device.name))),
 //!         }
 //!     }
 //! }
@@ -97,8 +95,8 @@ pub mod traffic;
 pub mod veth;
 
 pub use bindings::weir::cni::types::{ErrorCode, IpFamily, LinkReference, Namespace};
-pub use error::{Context, OperationError, Outcome};
-pub use plugin::{Component, Plugin};
+pub use error::{Context, OperationError, Outcome, Result};
+pub use plugin::{Component, Package, Plugin, World};
 pub use request::{GcRequest, Request, StatusRequest};
 
 pub use ipnet::{self, IpNet, Ipv4Net, Ipv6Net};
@@ -107,12 +105,17 @@ pub use weir_cni::{
     self as cni, AddResult, Args, Attachment, Code, Dns, Error, Interface, IpConfig, Mac, Route,
 };
 
-/// Makes a type that implements [`Plugin`] the component's exports.
+/// Makes a type that implements [`Plugin`] the component's exports. Its version and its description are those of the
+/// package that calls this.
 ///
-/// Compiles to nothing on native targets, so that the plugin's pure parts can be tested there.
+/// Exports nothing on native targets, so that the plugin's pure parts can be tested there.
 #[macro_export]
 macro_rules! export {
     ($plugin:ty) => {
+        impl $crate::Package for $plugin {
+            const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+            const DESCRIPTION: &'static str = env!("CARGO_PKG_DESCRIPTION");
+        }
         #[cfg(target_family = "wasm")]
         type __WeirComponent = $crate::Component<$plugin>;
         #[cfg(target_family = "wasm")]

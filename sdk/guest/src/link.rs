@@ -21,61 +21,30 @@
 use weir_cni::{Interface, Mac};
 
 use crate::bindings::weir::cni::link as raw;
-use crate::convert::{mac, mac_bytes};
-use crate::{LinkReference, Namespace, OperationError};
+use crate::convert::same_fields;
+use crate::{LinkReference, Namespace, Result};
 
 pub use raw::{
-    Bridge, BridgeChanges, BridgeVlan, Details, IpvlanMode, MacvlanMode, NewBridge, NewIpvlan,
-    NewMacvlan, NewMaster, NewTap, NewVlan, OperState, Peer, Port, PortChanges, VlanProtocol,
+    Bridge, BridgeChanges, BridgeVlan, Details, IpvlanMode, Link, MacvlanMode, NewBridge,
+    NewIpvlan, NewMacvlan, NewMaster, NewTap, NewVlan, OperState, Peer, Port, PortChanges,
+    VlanProtocol,
 };
 
 /// The most links that the contract lets be deleted in one step.
 const DELETED_AT_ONCE: usize = 256;
 
-/// One link, as the kernel reports it.
-#[derive(Clone, Debug)]
-pub struct Link {
-    /// The interface index in its namespace.
-    pub index: u32,
-    /// The name.
-    pub name: String,
-    /// Alternative names.
-    pub alternative_names: Vec<String>,
-    /// `IFLA_INFO_KIND`; `loopback` and `physical` for devices that have none.
-    pub kind: String,
-    /// The link-layer address, where the link has one.
-    pub mac: Option<Mac>,
-    /// Bytes.
-    pub mtu: u32,
-    /// Packets.
-    pub txqlen: u32,
-    /// Set up by an administrator (`IFF_UP`).
-    pub up: bool,
-    /// RFC 2863 operational state.
-    pub oper_state: OperState,
-    /// Receives all packets.
-    pub promiscuous: bool,
-    /// Receives all multicast packets.
-    pub all_multicast: bool,
-    /// The index of the bridge, VRF or bond that it is a port of.
-    pub master: Option<u32>,
-    /// The index of the lower device, or of a veth's peer.
-    pub lower: Option<u32>,
-    /// The alias.
-    pub alias: String,
-    /// What only this kind has.
-    pub details: Details,
-    /// Present where the link is a bridge's port.
-    pub port: Option<Port>,
-}
-
 impl Link {
-    /// The link-layer address as text, the way results have it.
-    pub fn mac_text(&self) -> Option<String> {
-        self.mac.map(|mac| mac.to_string())
+    /// Returns the link-layer address; none for a link without one.
+    pub fn mac(&self) -> Option<Mac> {
+        Mac::from_bytes(&self.mac)
     }
 
-    /// The link for a result, as one on the host.
+    /// Returns the link-layer address as text, the way results have it.
+    pub fn mac_text(&self) -> Option<String> {
+        self.mac().map(|mac| mac.to_string())
+    }
+
+    /// Returns the link for a result, as one on the host.
     pub fn interface(&self) -> Interface {
         Interface {
             name: self.name.clone(),
@@ -85,34 +54,11 @@ impl Link {
         }
     }
 
-    /// The bridge's settings; none for another kind.
+    /// Returns the bridge's settings; none for another kind.
     pub fn bridge(&self) -> Option<Bridge> {
         match self.details {
             Details::Bridge(bridge) => Some(bridge),
             _ => None,
-        }
-    }
-}
-
-impl From<raw::Link> for Link {
-    fn from(link: raw::Link) -> Self {
-        Link {
-            index: link.index,
-            name: link.name,
-            alternative_names: link.alternative_names,
-            kind: link.kind,
-            mac: mac(&link.mac),
-            mtu: link.mtu,
-            txqlen: link.txqlen,
-            up: link.up,
-            oper_state: link.oper_state,
-            promiscuous: link.promiscuous,
-            all_multicast: link.all_multicast,
-            master: link.master,
-            lower: link.lower,
-            alias: link.alias,
-            details: link.details,
-            port: link.port,
         }
     }
 }
@@ -179,7 +125,7 @@ pub struct NewPeer {
 }
 
 impl NewPeer {
-    /// A peer that is down, with the kernel's MAC and MTU.
+    /// Makes a peer that is down, with the kernel's MAC and MTU.
     pub fn new(namespace: Namespace, name: impl Into<String>) -> Self {
         NewPeer {
             namespace,
@@ -187,18 +133,6 @@ impl NewPeer {
             mac: None,
             mtu: None,
             up: false,
-        }
-    }
-}
-
-impl From<NewPeer> for raw::NewPeer {
-    fn from(peer: NewPeer) -> Self {
-        raw::NewPeer {
-            namespace: peer.namespace,
-            name: peer.name,
-            mac: peer.mac.map(mac_bytes),
-            mtu: peer.mtu,
-            up: peer.up,
         }
     }
 }
@@ -249,7 +183,7 @@ pub struct NewLink {
 }
 
 impl NewLink {
-    /// A link that is down and has the kernel's defaults.
+    /// Makes a link that is down and has the kernel's defaults.
     pub fn new(namespace: Namespace, name: impl Into<String>, kind: NewKind) -> Self {
         NewLink {
             namespace,
@@ -264,30 +198,14 @@ impl NewLink {
         }
     }
 
-    /// A veth pair. With an empty name the kernel chooses `vethN`.
+    /// Makes a veth pair. With an empty name the kernel chooses `vethN`.
     pub fn veth(namespace: Namespace, name: impl Into<String>, peer: NewPeer) -> Self {
         NewLink::new(namespace, name, NewKind::Veth(peer))
     }
 
-    /// A bridge.
+    /// Makes a bridge.
     pub fn bridge(namespace: Namespace, name: impl Into<String>, bridge: NewBridge) -> Self {
         NewLink::new(namespace, name, NewKind::Bridge(bridge))
-    }
-}
-
-impl From<NewLink> for raw::NewLink {
-    fn from(link: NewLink) -> Self {
-        raw::NewLink {
-            namespace: link.namespace,
-            name: link.name,
-            kind: link.kind.into(),
-            mac: link.mac.map(mac_bytes),
-            mtu: link.mtu,
-            txqlen: link.txqlen,
-            up: link.up,
-            master: link.master,
-            alias: link.alias,
-        }
     }
 }
 
@@ -314,19 +232,20 @@ pub struct Changes {
     pub master: Option<NewMaster>,
 }
 
-impl From<Changes> for raw::Changes {
-    fn from(changes: Changes) -> Self {
-        raw::Changes {
-            name: changes.name,
-            up: changes.up,
-            mac: changes.mac.map(mac_bytes),
-            mtu: changes.mtu,
-            txqlen: changes.txqlen,
-            promiscuous: changes.promiscuous,
-            all_multicast: changes.all_multicast,
-            alias: changes.alias,
-            master: changes.master,
+impl Changes {
+    fn up(up: bool) -> Self {
+        Changes {
+            up: Some(up),
+            ..Changes::default()
         }
+    }
+}
+
+same_fields! {
+    NewPeer => raw::NewPeer { namespace name mtu up ; map mac }
+    NewLink => raw::NewLink { namespace name mtu txqlen up master alias ; into kind ; map mac }
+    Changes => raw::Changes {
+        name up mtu txqlen promiscuous all_multicast alias master ; map mac
     }
 }
 
@@ -354,28 +273,23 @@ impl Default for BridgeChanges {
 ///
 /// Errors: `exists` for a taken name, `not-found` for a missing lower or master, `unsupported`,
 /// `invalid`.
-pub fn create(link: NewLink) -> Result<Link, OperationError> {
-    Ok(raw::create(&link.into())?.into())
+pub fn create(link: NewLink) -> Result<Link> {
+    Ok(raw::create(&link.into())?)
 }
 
-/// One link. Errors: `not-found`.
-pub fn get(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Link, OperationError> {
-    Ok(raw::get(namespace, &link.into())?.into())
+/// Returns one link. Errors: `not-found`.
+pub fn get(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Link> {
+    Ok(raw::get(namespace, &link.into())?)
 }
 
-/// All links that the grant lets the plugin read, restricted to a kind and to the ports of a master
+/// Lists all links that the grant lets the plugin read, restricted to a kind and to the ports of a master
 /// where given.
-pub fn list(
-    namespace: Namespace,
-    kind: Option<&str>,
-    master: Option<u32>,
-) -> Result<Vec<Link>, OperationError> {
-    let links = raw::list(namespace, kind, master)?;
-    Ok(links.into_iter().map(Link::from).collect())
+pub fn list(namespace: Namespace, kind: Option<&str>, master: Option<u32>) -> Result<Vec<Link>> {
+    Ok(raw::list(namespace, kind, master)?)
 }
 
 /// Deletes a link, and with a veth its peer. Errors: `not-found`.
-pub fn delete(namespace: Namespace, link: impl Into<LinkReference>) -> Result<(), OperationError> {
+pub fn delete(namespace: Namespace, link: impl Into<LinkReference>) -> Result<()> {
     Ok(raw::delete(namespace, &link.into())?)
 }
 
@@ -384,7 +298,7 @@ pub fn delete(namespace: Namespace, link: impl Into<LinkReference>) -> Result<()
 pub fn delete_all<L: Into<LinkReference>>(
     namespace: Namespace,
     links: impl IntoIterator<Item = L>,
-) -> Result<(), OperationError> {
+) -> Result<()> {
     let links: Vec<LinkReference> = links.into_iter().map(Into::into).collect();
     for step in links.chunks(DELETED_AT_ONCE) {
         raw::delete_all(namespace, step)?;
@@ -397,29 +311,18 @@ pub fn update(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     changes: Changes,
-) -> Result<(), OperationError> {
+) -> Result<()> {
     Ok(raw::update(namespace, &link.into(), &changes.into())?)
 }
 
 /// Sets a link up. Errors: `not-found`.
-pub fn set_up(namespace: Namespace, link: impl Into<LinkReference>) -> Result<(), OperationError> {
-    let up = Changes {
-        up: Some(true),
-        ..Changes::default()
-    };
-    update(namespace, link, up)
+pub fn set_up(namespace: Namespace, link: impl Into<LinkReference>) -> Result<()> {
+    update(namespace, link, Changes::up(true))
 }
 
 /// Sets a link down. Errors: `not-found`.
-pub fn set_down(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-) -> Result<(), OperationError> {
-    let down = Changes {
-        up: Some(false),
-        ..Changes::default()
-    };
-    update(namespace, link, down)
+pub fn set_down(namespace: Namespace, link: impl Into<LinkReference>) -> Result<()> {
+    update(namespace, link, Changes::up(false))
 }
 
 /// Changes a bridge port's flags. Errors: `not-found`, `invalid` when it is no port.
@@ -427,7 +330,7 @@ pub fn update_port(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     changes: PortChanges,
-) -> Result<(), OperationError> {
+) -> Result<()> {
     Ok(raw::update_port(namespace, &link.into(), changes)?)
 }
 
@@ -436,7 +339,7 @@ pub fn update_bridge(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     changes: BridgeChanges,
-) -> Result<(), OperationError> {
+) -> Result<()> {
     Ok(raw::update_bridge(namespace, &link.into(), changes)?)
 }
 
@@ -446,7 +349,7 @@ pub fn add_vlans(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     vlans: &[BridgeVlan],
-) -> Result<(), OperationError> {
+) -> Result<()> {
     Ok(raw::add_vlans(namespace, &link.into(), vlans)?)
 }
 
@@ -455,15 +358,12 @@ pub fn delete_vlans(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     vlans: &[BridgeVlan],
-) -> Result<(), OperationError> {
+) -> Result<()> {
     Ok(raw::delete_vlans(namespace, &link.into(), vlans)?)
 }
 
-/// The VLANs of a bridge port or of the bridge itself.
-pub fn list_vlans(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-) -> Result<Vec<BridgeVlan>, OperationError> {
+/// Lists the VLANs of a bridge port or of the bridge itself.
+pub fn list_vlans(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Vec<BridgeVlan>> {
     Ok(raw::list_vlans(namespace, &link.into())?)
 }
 
@@ -474,24 +374,17 @@ pub fn move_to(
     link: impl Into<LinkReference>,
     to: Namespace,
     new_name: Option<&str>,
-) -> Result<Link, OperationError> {
-    Ok(raw::move_(namespace, &link.into(), to, new_name)?.into())
+) -> Result<Link> {
+    Ok(raw::move_(namespace, &link.into(), to, new_name)?)
 }
 
-/// The other end of a veth. Errors: `not-found`, `invalid` when it is no veth.
-pub fn get_peer(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-) -> Result<Peer, OperationError> {
+/// Returns the other end of a veth. Errors: `not-found`, `invalid` if it is not a veth.
+pub fn get_peer(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Peer> {
     Ok(raw::get_peer(namespace, &link.into())?)
 }
 
 /// Waits until the operational state is `up`, at most `timeout` milliseconds. Errors: `timed-out`,
 /// `not-found`.
-pub fn wait_up(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    timeout: u32,
-) -> Result<(), OperationError> {
+pub fn wait_up(namespace: Namespace, link: impl Into<LinkReference>, timeout: u32) -> Result<()> {
     Ok(raw::wait_up(namespace, &link.into(), timeout)?)
 }

@@ -27,7 +27,7 @@ use crate::firewall::{
     Statement, networks,
 };
 use crate::owner::{Owner, Valid};
-use crate::{AddResult, Context, Error, ErrorCode, GcRequest, IpConfig, OperationError};
+use crate::{AddResult, Context, Error, ErrorCode, GcRequest, IpConfig, Result};
 
 const FAMILY: Family = Family::Inet;
 const POSTROUTING: &str = "postrouting";
@@ -35,13 +35,13 @@ const SOURCE_NAT: i32 = 100;
 const PODS4: &str = "pods4";
 const PODS6: &str = "pods6";
 
-/// Checks the key `ipMasqBackend`, of which `nftables` and `iptables`, or none, are values: whichever it is, nftables is
+/// Checks the key `ipMasqBackend`, of which `nftables` and `iptables`, or none, are values: in each case nftables is
 /// used. Errors: code 2.
 pub fn validate_backend(backend: &str) -> Result<(), Error> {
     match backend {
         "" | "nftables" | "iptables" => Ok(()),
         other => Err(Error::unsupported_field("ipMasqBackend", &other.into())
-            .with_details("weir uses nftables, whichever of nftables and iptables is named")),
+            .with_details("weir uses nftables for `iptables` as well")),
     }
 }
 
@@ -85,10 +85,10 @@ pub fn add(owner: &Owner, ips: &[IpConfig]) -> Result<(), Error> {
         }
         applied => applied,
     };
-    added.context("could not set up masquerading")
+    added.context("cannot set up masquerading")
 }
 
-fn add_one(owner: &Owner, shared: &Shared, address: &IpNet) -> Result<(), OperationError> {
+fn add_one(owner: &Owner, shared: &Shared, address: &IpNet) -> Result<()> {
     let commands = elements(owner, address).into();
     owned::add(shared, commands, || replacement(owner, address))
 }
@@ -104,7 +104,7 @@ fn elements(owner: &Owner, address: &IpNet) -> [Command; 2] {
 
 /// What an address adds where something is in the way: the element of another container that went
 /// without a DEL, or a network that lies in this one, or that this one lies in.
-fn replacement(owner: &Owner, address: &IpNet) -> Result<Vec<Command>, OperationError> {
+fn replacement(owner: &Owner, address: &IpNet) -> Result<Vec<Command>> {
     let local = family_of(address.addr()).local;
     let mut commands = owned::replacing(FAMILY, [pod(owner, address)])?;
     commands.extend(networks::replacing(FAMILY, local, address)?);
@@ -178,7 +178,7 @@ fn check_one(owner: &Owner, address: &IpNet) -> Result<(), Error> {
         Ok(())
     } else {
         Err(check::wrong(format!(
-            "network {} is missing in set \"{}\"",
+            "network {} is missing in set `{}`",
             address.trunc(),
             family.local
         )))
@@ -194,13 +194,13 @@ pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> 
         .map(|address| (family_of(address).pods, vec![address.into()]))
         .collect();
     owned::remove_or_reference(FAMILY, owner, &known, || Ok([PODS4, PODS6].to_vec()))
-        .context("could not remove masquerading")
+        .context("cannot remove masquerading")
 }
 
 /// Removes the elements of attachments that are not valid.
 pub fn retain<C>(request: &GcRequest<C>) -> Result<(), Error> {
     owned::retain(FAMILY, &[PODS4, PODS6], &Valid::of(request))
-        .context("could not remove masquerading that is left over")
+        .context("cannot remove leftover masquerading")
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use weir_cni::Mac;
 
 use crate::bindings::weir::cni::neighbour as raw;
-use crate::convert::{mac, mac_bytes};
-use crate::{IpFamily, LinkReference, Namespace, OperationError};
+use crate::convert::same_fields;
+use crate::{IpFamily, LinkReference, Namespace, Result};
 
 pub use raw::State;
 
@@ -24,7 +24,7 @@ pub struct Neighbour {
 }
 
 impl Neighbour {
-    /// A permanent entry.
+    /// Makes a permanent entry.
     pub fn permanent(address: IpAddr, mac: Mac) -> Self {
         Neighbour {
             address,
@@ -35,54 +35,44 @@ impl Neighbour {
     }
 }
 
+same_fields! {
+    Neighbour => raw::Neighbour { state proxy ; into address ; map mac }
+}
+
 /// Adds or replaces an entry. Errors: `not-found`, `invalid`.
-pub fn add(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    entry: Neighbour,
-) -> Result<(), OperationError> {
-    let entry = raw::Neighbour {
-        address: entry.address.into(),
-        mac: entry.mac.map(mac_bytes),
-        state: entry.state,
-        proxy: entry.proxy,
-    };
-    Ok(raw::add(namespace, &link.into(), &entry)?)
+pub fn add(namespace: Namespace, link: impl Into<LinkReference>, entry: Neighbour) -> Result<()> {
+    Ok(raw::add(namespace, &link.into(), &entry.into())?)
 }
 
 /// Removes an entry. Errors: `not-found`.
-pub fn delete(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    address: IpAddr,
-) -> Result<(), OperationError> {
+pub fn delete(namespace: Namespace, link: impl Into<LinkReference>, address: IpAddr) -> Result<()> {
     Ok(raw::delete(namespace, &link.into(), address.into())?)
 }
 
-/// The entries of one link.
+/// Lists the entries of one link.
 pub fn list(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     family: Option<IpFamily>,
-) -> Result<Vec<Neighbour>, OperationError> {
+) -> Result<Vec<Neighbour>> {
     let entries = raw::list(namespace, &link.into(), family)?;
     let typed = |entry: raw::Neighbour| Neighbour {
         address: entry.address.into(),
-        mac: entry.mac.as_deref().and_then(mac),
+        mac: entry.mac.as_deref().and_then(Mac::from_bytes),
         state: entry.state,
         proxy: entry.proxy,
     };
     Ok(entries.into_iter().map(typed).collect())
 }
 
-/// Tells the neighbours who has these addresses now: a gratuitous ARP for each IPv4 address, an
+/// Announces these addresses to the neighbours: a gratuitous ARP for each IPv4 address, an
 /// unsolicited neighbour advertisement for each IPv6 address. Errors: `not-found`, `invalid` when
 /// the link does not have one of the addresses.
 pub fn announce(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     addresses: impl IntoIterator<Item = IpAddr>,
-) -> Result<(), OperationError> {
+) -> Result<()> {
     let addresses: Vec<_> = addresses.into_iter().map(Into::into).collect();
     Ok(raw::announce(namespace, &link.into(), &addresses)?)
 }

@@ -1,5 +1,5 @@
-//! Whose something is: a mark that names the attachment, for what DEL and GC must find again. It stands in the comment
-//! of an element; links of the host have it from weir, as their alias.
+//! Who owns something: a mark that names the attachment, by which DEL and GC find it again. The mark is the comment of
+//! an element; weir gives it to links of the host, as their alias.
 
 use weir_cni::owner::{is_of_network, mark_of_attachment};
 
@@ -17,7 +17,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The attachment of a request.
+    /// Names the attachment of a request.
     pub fn of<C>(request: &Request<C>) -> Self {
         let Request {
             container_id,
@@ -32,7 +32,7 @@ impl Owner {
         }
     }
 
-    /// The attachment of these names.
+    /// Names an attachment.
     pub fn new(network: &str, container_id: &str, ifname: &str) -> Self {
         Owner {
             mark: mark_of_attachment(network, container_id, ifname),
@@ -40,7 +40,7 @@ impl Owner {
         }
     }
 
-    /// What stands in the attachment's things: at most [`MARK_MAX`] bytes.
+    /// Returns the mark of what belongs to the attachment: at most [`MARK_MAX`] bytes.
     pub fn mark(&self) -> &str {
         &self.mark
     }
@@ -58,7 +58,7 @@ pub struct Valid {
 }
 
 impl Valid {
-    /// The things of a garbage collection's valid attachments.
+    /// Collects the valid attachments of a garbage collection.
     pub fn of<C>(request: &GcRequest<C>) -> Self {
         let network = request.known_as.as_str();
         let attachments = request.valid_attachments.iter();

@@ -11,6 +11,15 @@ use crate::config::{self, Rules, Unknown};
 use crate::panic;
 use crate::request::{GcRequest, Request, StatusRequest};
 
+/// The world of the contract that a plugin is of, as `wit/world.wit` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum World {
+    /// `plugin`: a main or chained plugin.
+    Plugin,
+    /// `ipam-plugin`: it chooses addresses for the plugin that runs it.
+    IpamPlugin,
+}
+
 /// A network plugin: the commands of the CNI specification's section 2.
 ///
 /// Configurations are read as [`config`](crate::config) describes. DEL and GC ignore unknown keys
@@ -22,14 +31,11 @@ pub trait Plugin {
 
     /// The plugin's name, as `type` in a configuration.
     const NAME: &'static str;
-    /// Its semantic version.
-    const VERSION: &'static str;
-    /// What it does, in one sentence.
-    const DESCRIPTION: &'static str;
 
-    /// Whether this is an IPAM plugin. It is given the whole configuration of the plugin that runs
-    /// it, so that only the keys inside of `ipam` are its own.
-    const IS_IPAM: bool = false;
+    /// Its world. An IPAM plugin is given the whole configuration of the plugin that runs it, so that
+    /// only the keys inside `ipam` are its own. It must call no capability that `ipam-plugin` lacks:
+    /// [`ipam`](crate::ipam) is answered with an error.
+    const WORLD: World = World::Plugin;
 
     /// Checks what the types of the configuration cannot say, before `add`, `check` and `status`.
     fn validate(config: &Self::Config) -> Result<(), Error> {
@@ -61,17 +67,26 @@ pub trait Plugin {
     }
 }
 
+/// The package of a plugin, which [`export!`](crate::export) implements from its `Cargo.toml`.
+pub trait Package {
+    /// The version.
+    const VERSION: &'static str;
+    /// What the plugin does, in one sentence.
+    const DESCRIPTION: &'static str;
+}
+
 /// The component that a plugin becomes; see [`export!`](crate::export).
 pub struct Component<P>(PhantomData<P>);
 
 impl<P: Plugin> Component<P> {
+    const IS_IPAM: bool = matches!(P::WORLD, World::IpamPlugin);
     const TELLING: Rules = Rules {
         unknown: Unknown::Tell,
-        is_ipam: P::IS_IPAM,
+        is_ipam: Self::IS_IPAM,
     };
     const LENIENT: Rules = Rules {
         unknown: Unknown::Ignore,
-        is_ipam: P::IS_IPAM,
+        is_ipam: Self::IS_IPAM,
     };
 
     /// Reads a plugin configuration as for `add`, `check` and `status`. A plugin's tests need neither a
@@ -88,7 +103,7 @@ impl<P: Plugin> Component<P> {
     }
 }
 
-impl<P: Plugin> Guest for Component<P> {
+impl<P: Plugin + Package> Guest for Component<P> {
     fn add(request: raw::Request) -> Result<raw::AttachmentResult, raw::Failure> {
         panic::log();
         let request = Request::read(request, Self::TELLING)?;
@@ -150,12 +165,10 @@ mod tests {
         }
     }
 
-    /// Hands its configuration on as the name of an interface.
+    /// Passes its configuration on as the name of an interface.
     impl Plugin for Echo {
         type Config = Config;
         const NAME: &'static str = "echo";
-        const VERSION: &'static str = "1.2.3";
-        const DESCRIPTION: &'static str = "hands its configuration on";
 
         fn validate(config: &Config) -> Result<(), Error> {
             match config.mtu {
@@ -180,6 +193,11 @@ mod tests {
         fn check(_: Request<Config>) -> Result<(), Error> {
             Ok(())
         }
+    }
+
+    impl Package for Echo {
+        const VERSION: &'static str = "1.2.3";
+        const DESCRIPTION: &'static str = "passes its configuration on";
     }
 
     fn request(config: &str) -> raw::Request {

@@ -1,4 +1,4 @@
-//! What a plugin is asked.
+//! The invocations of a plugin.
 
 use serde::de::DeserializeOwned;
 use weir_cni::{AddResult, Args, Attachment, Error};
@@ -48,7 +48,7 @@ impl<C: DeserializeOwned> Request<C> {
 }
 
 impl<C> Request<C> {
-    /// The result of the plugin before this one in the list: for a plugin that changes what another
+    /// Returns the result of the plugin before this one in the list: for a plugin that changes what another
     /// one made, and cannot be the first. Errors: code 7.
     pub fn chained(&self) -> Result<&AddResult, Error> {
         let missing = "prevResult: missing: this plugin changes what another one made, so it must come \

@@ -13,34 +13,34 @@
 //! ```
 
 use crate::bindings::weir::cni::store as raw;
-use crate::{ErrorCode, OperationError};
+use crate::{ErrorCode, Result};
 
 pub use raw::{Access, Location};
 
 impl Location {
-    /// `<directory>/<network>`, for a directory that the grant names.
+    /// Names the network's part of a directory, `<directory>/<network>`. The grant must name the directory.
     pub fn directory(directory: impl Into<String>) -> Self {
         Location::Directory(directory.into())
     }
 
-    /// A directory of all networks, which the grant names.
+    /// Names a directory of all networks. The grant must name it.
     pub fn shared_directory(directory: impl Into<String>) -> Self {
         Location::SharedDirectory(directory.into())
     }
 }
 
-/// An open store. Dropping it gives the lock back; what was not committed is undone.
+/// An open store. Dropping it releases the lock and undoes what was not committed.
 pub struct Store(raw::Transaction);
 
 impl Store {
-    /// Opens the store and takes its lock. Errors: `busy` when the lock was not to be had within
+    /// Opens the store and takes its lock. Errors: `busy` when the lock was not available within
     /// the invocation's time, `denied`, `invalid` for an unsafe directory.
-    pub fn open(location: Location, access: Access) -> Result<Self, OperationError> {
+    pub fn open(location: Location, access: Access) -> Result<Self> {
         Ok(Store(raw::open(&location, access)?))
     }
 
-    /// The value of a key; none where it does not exist.
-    pub fn get(&self, key: &str) -> Result<Option<Vec<u8>>, OperationError> {
+    /// Returns the value of a key; none where it does not exist.
+    pub fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
         match self.0.get(key) {
             Ok(value) => Ok(Some(value)),
             Err(error) if error.code == ErrorCode::NotFound => Ok(None),
@@ -49,7 +49,7 @@ impl Store {
     }
 
     /// Sets a key's value. Errors: `exhausted` on a full disk.
-    pub fn put(&self, key: &str, value: &[u8]) -> Result<(), OperationError> {
+    pub fn put(&self, key: &str, value: &[u8]) -> Result<()> {
         Ok(self.0.put(key, value)?)
     }
 
@@ -59,13 +59,13 @@ impl Store {
         &self,
         keys: impl IntoIterator<Item = K>,
         value: &[u8],
-    ) -> Result<Option<String>, OperationError> {
+    ) -> Result<Option<String>> {
         let keys: Vec<String> = keys.into_iter().map(Into::into).collect();
         Ok(self.0.claim(&keys, value)?)
     }
 
     /// Removes a key; `false` where it does not exist.
-    pub fn delete(&self, key: &str) -> Result<bool, OperationError> {
+    pub fn delete(&self, key: &str) -> Result<bool> {
         match self.0.delete(key) {
             Ok(()) => Ok(true),
             Err(error) if error.code == ErrorCode::NotFound => Ok(false),
@@ -73,23 +73,23 @@ impl Store {
         }
     }
 
-    /// All keys, unordered.
-    pub fn keys(&self) -> Result<Vec<String>, OperationError> {
+    /// Lists all keys, unordered.
+    pub fn keys(&self) -> Result<Vec<String>> {
         Ok(self.0.keys()?)
     }
 
-    /// The keys whose value, without white space around it, is exactly this one, unordered.
-    pub fn find(&self, value: &[u8]) -> Result<Vec<String>, OperationError> {
+    /// Returns the keys whose value, without white space around it, is exactly this one, unordered.
+    pub fn find(&self, value: &[u8]) -> Result<Vec<String>> {
         Ok(self.0.find(value)?)
     }
 
     /// Keeps what was done since the store was opened or last committed.
-    pub fn commit(&self) -> Result<(), OperationError> {
+    pub fn commit(&self) -> Result<()> {
         Ok(self.0.commit()?)
     }
 }
 
 /// Reads a configuration file of the host whole. Errors: `not-found`, `invalid`.
-pub fn read_file(path: &str) -> Result<Vec<u8>, OperationError> {
+pub fn read_file(path: &str) -> Result<Vec<u8>> {
     Ok(raw::read_file(path)?)
 }

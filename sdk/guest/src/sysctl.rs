@@ -1,20 +1,20 @@
 //! Capability `sysctl`: kernel parameters below `net.`.
 
 use crate::bindings::weir::cni::sysctl as raw;
-use crate::{Context, Error, IpFamily, Namespace, OperationError};
+use crate::{Context, Error, IpFamily, Namespace, Result};
 
-/// The value of a key such as `net.ipv4.ip_forward`. Errors: `not-found`, `invalid`.
-pub fn read(namespace: Namespace, key: &str) -> Result<String, OperationError> {
+/// Returns the value of a key such as `net.ipv4.ip_forward`. Errors: `not-found`, `invalid`.
+pub fn read(namespace: Namespace, key: &str) -> Result<String> {
     Ok(raw::read(namespace, key)?)
 }
 
 /// Writes a value. Errors: `not-found`, `invalid`.
-pub fn write(namespace: Namespace, key: &str, value: &str) -> Result<(), OperationError> {
+pub fn write(namespace: Namespace, key: &str, value: &str) -> Result<()> {
     Ok(raw::write(namespace, key, value)?)
 }
 
 /// Writes a value where the key has another one. Errors: `not-found`, `invalid`.
-pub fn ensure(namespace: Namespace, key: &str, value: &str) -> Result<(), OperationError> {
+pub fn ensure(namespace: Namespace, key: &str, value: &str) -> Result<()> {
     if read(namespace, key)? == value {
         return Ok(());
     }
@@ -27,17 +27,17 @@ pub fn forward(family: IpFamily) -> Result<(), Error> {
         IpFamily::Ipv4 => "net.ipv4.ip_forward",
         IpFamily::Ipv6 => "net.ipv6.conf.all.forwarding",
     };
-    ensure(Namespace::Host, key, "1").context("could not enable forwarding")
+    ensure(Namespace::Host, key, "1").context("cannot enable forwarding")
 }
 
-/// The key of one interface's parameter, for example
+/// Returns the key of one interface's parameter, for example
 /// `interface_key("ipv6.conf", "eth0.1", "accept_dad")`.
 pub fn interface_key(table: &str, interface: &str, parameter: &str) -> String {
     let interface = interface_segment(interface);
     format!("net.{table}.{interface}.{parameter}")
 }
 
-/// An interface's name as a part of a key: a dot in it becomes a slash.
+/// Returns an interface's name as a part of a key, with a slash for each dot.
 pub fn interface_segment(interface: &str) -> String {
     interface.replace('.', "/")
 }

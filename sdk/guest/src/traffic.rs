@@ -1,6 +1,6 @@
 //! Capability `traffic`: queueing disciplines, classes and filters.
 //!
-//! All that comes in through one link goes out of another, at a rate:
+//! This redirects everything that arrives at one link to another one, which limits its rate:
 //!
 //! ```no_run
 //! use weir_sdk::traffic::{self, Filter, Qdisc, TokenBucket};
@@ -17,45 +17,46 @@
 use ipnet::IpNet;
 
 use crate::bindings::weir::cni::traffic as raw;
-use crate::{LinkReference, Namespace, OperationError};
+use crate::convert::same_fields;
+use crate::{LinkReference, Namespace, Result};
 
 pub use raw::{Action, Class, Discipline, Handle, Qdisc, TokenBucket};
 
-/// The place of the discipline that everything goes out through (`TC_H_ROOT`).
+/// The place of the discipline that everything leaves through (`TC_H_ROOT`).
 pub const ROOT: Handle = 0xffff_ffff;
 
 /// The place of `ingress` and `clsact` (`TC_H_INGRESS`).
 pub const INGRESS_PLACE: Handle = 0xffff_fff1;
 
-/// The handle of `ingress`, which filters of what comes in belong to.
+/// The handle of `ingress`, which filters of arriving packets belong to.
 pub const INGRESS: Handle = handle(0xffff, 0);
 
-/// A handle of its two parts.
+/// Makes a handle of its two parts.
 pub const fn handle(major: u16, minor: u16) -> Handle {
     (major as u32) << 16 | minor as u32
 }
 
 impl Qdisc {
-    /// A token bucket filter at the root, with the handle `1:`.
+    /// Makes a token bucket filter at the root, with the handle `1:`.
     pub fn tbf(bucket: TokenBucket) -> Self {
-        Qdisc {
-            handle: handle(1, 0),
-            parent: ROOT,
-            discipline: Discipline::Tbf(bucket),
-        }
+        Qdisc::root(Discipline::Tbf(bucket))
     }
 
-    /// A hierarchy token bucket at the root, with the handle `1:`, and the minor number of the class
+    /// Makes a hierarchy token bucket at the root, with the handle `1:`, and the minor number of the class
     /// for what no filter puts into one.
     pub fn htb(default: u16) -> Self {
+        Qdisc::root(Discipline::Htb(default.into()))
+    }
+
+    fn root(discipline: Discipline) -> Self {
         Qdisc {
             handle: handle(1, 0),
             parent: ROOT,
-            discipline: Discipline::Htb(default.into()),
+            discipline,
         }
     }
 
-    /// The ingress hook.
+    /// Makes the discipline of the ingress hook.
     pub fn ingress() -> Self {
         Qdisc {
             handle: INGRESS,
@@ -66,7 +67,7 @@ impl Qdisc {
 }
 
 impl Class {
-    /// A class of the discipline with the same major number that gets its rate and no more, and so
+    /// Makes a class of the discipline with the same major number that gets its rate and no more, and so
     /// many bytes at once. `rate` in bytes per second.
     pub fn new(handle: Handle, rate: u64, burst: u32) -> Self {
         Class {
@@ -105,7 +106,7 @@ fn is_burst_kept(wanted: u32, read: u32, rate: u64) -> bool {
     u128::from(wanted.abs_diff(read)) <= tick + 1
 }
 
-/// Which packets to do something with.
+/// A filter: which packets, and what to do with them.
 #[derive(Clone, Debug)]
 pub struct Filter {
     /// The discipline or the class that the filter belongs to.
@@ -124,93 +125,58 @@ pub struct Filter {
 impl Filter {
     /// Sends every packet out of another link.
     pub fn redirect(parent: Handle, target: impl Into<LinkReference>) -> Self {
+        Filter::all(parent, Action::Redirect(target.into()))
+    }
+
+    /// Puts every packet into a class of the discipline with the same major number.
+    pub fn classify(class: Handle) -> Self {
+        Filter::all(class & 0xffff_0000, Action::Classify(class))
+    }
+
+    fn all(parent: Handle, action: Action) -> Self {
         Filter {
             parent,
             priority: 0,
             source: None,
             destination: None,
-            action: Action::Redirect(target.into()),
-        }
-    }
-
-    /// Puts every packet into a class of the discipline with the same major number.
-    pub fn classify(class: Handle) -> Self {
-        Filter {
-            parent: class & 0xffff_0000,
-            priority: 0,
-            source: None,
-            destination: None,
-            action: Action::Classify(class),
+            action,
         }
     }
 }
 
-impl From<Filter> for raw::Filter {
-    fn from(filter: Filter) -> Self {
-        raw::Filter {
-            parent: filter.parent,
-            priority: filter.priority,
-            source: filter.source.map(Into::into),
-            destination: filter.destination.map(Into::into),
-            action: filter.action,
-        }
-    }
-}
-
-impl From<raw::Filter> for Filter {
-    fn from(filter: raw::Filter) -> Self {
-        Filter {
-            parent: filter.parent,
-            priority: filter.priority,
-            source: filter.source.map(IpNet::from),
-            destination: filter.destination.map(IpNet::from),
-            action: filter.action,
-        }
-    }
+same_fields! {
+    Filter => raw::Filter { parent priority action ; map source destination }
+    raw::Filter => Filter { parent priority action ; map source destination }
 }
 
 /// Adds a queueing discipline. Errors: `exists`, `not-found`, `unsupported`, `invalid`.
-pub fn add_qdisc(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    qdisc: Qdisc,
-) -> Result<(), OperationError> {
+pub fn add_qdisc(namespace: Namespace, link: impl Into<LinkReference>, qdisc: Qdisc) -> Result<()> {
     Ok(raw::add_qdisc(namespace, &link.into(), &qdisc)?)
 }
 
-/// Removes the queueing discipline that stands at a place ([`ROOT`], [`INGRESS_PLACE`], a class), with
+/// Removes the queueing discipline that is at a place ([`ROOT`], [`INGRESS_PLACE`], a class), with
 /// its classes and filters. Errors: `not-found`.
 pub fn delete_qdisc(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     parent: Handle,
-) -> Result<(), OperationError> {
+) -> Result<()> {
     Ok(raw::delete_qdisc(namespace, &link.into(), parent)?)
 }
 
-/// The queueing disciplines of a link: at the root, at the ingress hook and in classes. Errors:
+/// Lists the queueing disciplines of a link: at the root, at the ingress hook and in classes. Errors:
 /// `not-found` for the link.
-pub fn list_qdiscs(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-) -> Result<Vec<Qdisc>, OperationError> {
+pub fn list_qdiscs(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Vec<Qdisc>> {
     Ok(raw::list_qdiscs(namespace, &link.into())?)
 }
 
 /// Adds a class. Errors: `exists`, `not-found`, `invalid`.
-pub fn add_class(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-    class: Class,
-) -> Result<(), OperationError> {
+pub fn add_class(namespace: Namespace, link: impl Into<LinkReference>, class: Class) -> Result<()> {
     Ok(raw::add_class(namespace, &link.into(), class)?)
 }
 
-/// The classes of a link's `htb` disciplines.
-pub fn list_classes(
-    namespace: Namespace,
-    link: impl Into<LinkReference>,
-) -> Result<Vec<Class>, OperationError> {
+/// Lists the classes of a link's `htb` disciplines.
+pub fn list_classes(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Vec<Class>> {
     Ok(raw::list_classes(namespace, &link.into())?)
 }
 
@@ -219,17 +185,17 @@ pub fn add_filter(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     filter: Filter,
-) -> Result<(), OperationError> {
+) -> Result<()> {
     Ok(raw::add_filter(namespace, &link.into(), &filter.into())?)
 }
 
-/// The filters of a discipline or class, in their order; none where that is not there, and without
+/// Lists the filters of a discipline or class, in their order; none where that is not there, and without
 /// those that [`Filter`] cannot express.
 pub fn list_filters(
     namespace: Namespace,
     link: impl Into<LinkReference>,
     parent: Handle,
-) -> Result<Vec<Filter>, OperationError> {
+) -> Result<Vec<Filter>> {
     let filters = raw::list_filters(namespace, &link.into(), parent)?;
     Ok(filters.into_iter().map(Filter::from).collect())
 }

@@ -43,12 +43,12 @@ pub struct Settings {
 pub fn create<C>(request: &Request<C>, settings: &Settings) -> Result<Veth, Error> {
     let host = create_pair(request, settings)?;
     let container = link::get(Namespace::Container, request.ifname.as_str())
-        .context("could not read the container's interface")?;
+        .context("cannot read the container's interface")?;
     let key = sysctl::interface_key("ipv6.conf", &host.name, "accept_ra");
     // A kernel without IPv6 has no such key.
     sysctl::write(Namespace::Host, &key, "0")
         .found()
-        .context(format!("could not set accept_ra of \"{}\"", host.name))?;
+        .context(format!("cannot set accept_ra of `{}`", host.name))?;
     Ok(Veth { host, container })
 }
 
@@ -71,10 +71,10 @@ fn create_pair<C>(request: &Request<C>, settings: &Settings) -> Result<Link, Err
         });
         match created {
             Err(error) if error.code == ErrorCode::Exists => refuse_existing(ifname)?,
-            created => return created.context(format!("could not create \"{ifname}\"")),
+            created => return created.context(format!("cannot create `{ifname}`")),
         }
     }
-    let msg = format!("could not create \"{ifname}\": no name for the host's end is free");
+    let msg = format!("cannot create `{ifname}`: no name for the host's end is free");
     Err(Error::try_again_later(msg))
 }
 
@@ -95,7 +95,7 @@ fn refuse_existing(ifname: &str) -> Result<(), Error> {
     match link::get(Namespace::Container, ifname).found() {
         Ok(None) => Ok(()),
         _ => {
-            let msg = format!("interface \"{ifname}\" exists already in the container");
+            let msg = format!("interface `{ifname}` exists already in the container");
             Err(Error::new(codes::EXISTS, msg))
         }
     }
@@ -120,12 +120,12 @@ pub fn delete<C>(request: &Request<C>) -> Result<(), Error> {
         }
         deleted => deleted
             .map(drop)
-            .context(format!("could not delete \"{ifname}\"")),
+            .context(format!("cannot delete `{ifname}`")),
     }
 }
 
 impl Veth {
-    /// Both ends for the result: the host's, then the container's.
+    /// Returns both ends for the result: the host's, then the container's.
     pub fn interfaces(&self, sandbox: String) -> [Interface; 2] {
         let container = Interface {
             sandbox: Some(sandbox),

@@ -65,7 +65,7 @@ struct Client {
     holder: Arc<Option<String>>,
 }
 
-/// What is asked.
+/// A request, read.
 struct Asked {
     method: Method,
     route: Route,

@@ -29,14 +29,14 @@ pub enum Unit {
     Percent,
 }
 
-/// How a value compares to what is asked.
+/// How a value compares to its target.
 #[derive(Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     Missed,
     Must,
     Aim,
-    /// Nothing is asked; the value explains another.
+    /// There is no target; the value explains another.
     NotAsked,
 }
 

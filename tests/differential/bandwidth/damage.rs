@@ -1,5 +1,5 @@
 //! CHECK of an attachment that something was done to. What the packaged reference sees weir must see,
-//! and more: it looks at no filter, at no class, and at the root only where a `tbf` stands there.
+//! and more: it looks at no filter, at no class, and at the root only where a `tbf` is there.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};

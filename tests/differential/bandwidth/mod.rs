@@ -201,7 +201,7 @@ fn json_list(text: &str) -> Result<Vec<Value>> {
     }
 }
 
-/// What a `u32` filter of a link compares and does; none for the tables that it stands in.
+/// What a `u32` filter of a link compares and does; none for the tables that it is in.
 ///
 /// The netlink library of the reference puts the redirection there twice. Packets do not come to the
 /// second one, nor does it count for a redirected packet which class the filter names.

@@ -3,32 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_kit::binary;
+use weir_kit::{assert_contains, binary, wait_for};
 use weir_pod::cluster::{Event, EventKind, PodName};
 use weir_pod::kubernetes::Limits;
 use weir_pod::report;
 
 use crate::support::{KUBECONFIG, Root, Scene};
-
-/// How long a machine may take for what takes milliseconds, and how often it is looked at.
-const PATIENCE: Duration = Duration::from_secs(20);
-const POLL: Duration = Duration::from_millis(10);
-
-fn until<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look()? {
-            return Ok(found);
-        }
-        ensure!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
-        thread::sleep(POLL);
-    }
-}
 
 fn added(message: &str) -> Event {
     Event {
@@ -86,7 +70,7 @@ fn events_are_told_later() -> Result<()> {
     let pod = scene.pod("later")?;
     let events = [added("Add eth0"), added("Add net1")];
     report::later(&binary(), Some(&kubeconfig), &pod, &events)?;
-    let told = until("two events", || {
+    let told = wait_for("two events", || {
         let told = scene.server.events("default")?;
         Ok((told.len() == 2).then_some(told))
     })?;
@@ -117,7 +101,7 @@ fn the_process_has_nothing_of_its_parent() -> Result<()> {
     let pod = scene.pod("detached")?;
     scene.server.faults(json!([{ "answer": "hang" }]))?;
     report::later(&binary(), Some(&kubeconfig), &pod, &[added("Add eth0")])?;
-    until("a request", || {
+    wait_for("a request", || {
         Ok((!scene.server.requests()?.is_empty()).then_some(()))
     })?;
     let process = reporter(&pod.name)?.context("the process is there")?;
@@ -159,12 +143,13 @@ fn the_process_ends_in_its_own_time() -> Result<()> {
     let begun = Instant::now();
     let output = report_events(&scene.root, &input)?.output()?;
     assert!(!output.status.success());
-    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
-    let said = String::from_utf8(output.stderr)?;
     assert!(
-        said.contains("create event about pod default/slow"),
-        "{said}"
+        begun.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        begun.elapsed()
     );
+    let said = String::from_utf8(output.stderr)?;
+    assert_contains(&said, &["create event about pod default/slow"]);
     assert!(output.stdout.is_empty());
     Ok(())
 }
@@ -186,6 +171,14 @@ fn a_failure_stands_in_the_log() -> Result<()> {
     Ok(())
 }
 
+/// Runs the process that reports events, which must succeed and have reported one.
+fn reports_one_event(scene: &Scene, reporter: &mut Command) -> Result<()> {
+    let output = reporter.output()?;
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(scene.server.events("default")?.len(), 1);
+    Ok(())
+}
+
 #[test]
 fn a_pod_s_service_account_is_used_without_a_kubeconfig() -> Result<()> {
     let scene = Scene::new(Limits::default())?;
@@ -199,13 +192,11 @@ fn a_pod_s_service_account_is_used_without_a_kubeconfig() -> Result<()> {
         .write(&format!("{directory}/ca.crt"), authority)?;
     let url = scene.server.url();
     let (_, port) = url.rsplit_once(':').context("a port")?;
-    let output = report_events(&scene.root, &document(&pod, None))?
+    let mut reporter = report_events(&scene.root, &document(&pod, None))?;
+    reporter
         .env("KUBERNETES_SERVICE_HOST", "127.0.0.1")
-        .env("KUBERNETES_SERVICE_PORT", port)
-        .output()?;
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(scene.server.events("default")?.len(), 1);
-    Ok(())
+        .env("KUBERNETES_SERVICE_PORT", port);
+    reports_one_event(&scene, &mut reporter)
 }
 
 #[test]
@@ -219,9 +210,10 @@ fn without_a_kubeconfig_outside_of_a_pod_it_is_told() -> Result<()> {
     let output = report_events(&root, &document(&pod, None))?.output()?;
     assert!(!output.status.success());
     let said = String::from_utf8(output.stderr)?;
-    for word in ["KUBERNETES_SERVICE_HOST", "`kubeconfig`", "default/web"] {
-        assert!(said.contains(word), "{word}: {said}");
-    }
+    assert_contains(
+        &said,
+        &["KUBERNETES_SERVICE_HOST", "`kubeconfig`", "default/web"],
+    );
     Ok(())
 }
 
@@ -230,12 +222,8 @@ fn without_a_kubeconfig_outside_of_a_pod_it_is_told() -> Result<()> {
 fn a_proxy_of_the_environment_is_not_asked() -> Result<()> {
     let scene = Scene::new(Limits::default())?;
     let pod = scene.pod("direct")?;
-    let output = report_events(&scene.root, &document(&pod, Some(KUBECONFIG)))?
-        .env("HTTPS_PROXY", "http://127.0.0.1:1")
-        .output()?;
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(scene.server.events("default")?.len(), 1);
-    Ok(())
+    let mut reporter = report_events(&scene.root, &document(&pod, Some(KUBECONFIG)))?;
+    reports_one_event(&scene, reporter.env("HTTPS_PROXY", "http://127.0.0.1:1"))
 }
 
 #[test]

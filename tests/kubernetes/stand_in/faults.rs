@@ -48,6 +48,21 @@ fn failure(scene: &Scene, pod: &PodName) -> (Error, Duration) {
     (error, begun.elapsed())
 }
 
+/// Asks for a pod, which must fail by the deadline and say these words.
+fn is_given_up(scene: &Scene, pod: &PodName, words: &[&str]) {
+    let (error, took) = failure(scene, pod);
+    assert_eq!(error.code, Code::TRY_AGAIN_LATER);
+    expect_said(&error, words);
+    assert!(took < SHORT.call + SLACK, "{took:?}");
+}
+
+/// Checks that a call which began then has ended by its deadline.
+fn ended_in_time(begun: Instant) -> Result<()> {
+    let took = begun.elapsed();
+    assert!(took < SHORT.call + SLACK, "{took:?}");
+    Ok(())
+}
+
 #[test]
 fn a_server_that_is_not_there_is_asked_again_within_the_bound() -> Result<()> {
     let root = Root::new()?;
@@ -64,12 +79,7 @@ fn a_server_that_is_not_there_is_asked_again_within_the_bound() -> Result<()> {
     assert_eq!(error.code, Code::TRY_AGAIN_LATER);
     let place = KUBECONFIG.trim_start_matches('/');
     expect_said(&error, &["get pod default/web", "refused", "tried ", place]);
-    assert!(
-        begun.elapsed() < SHORT.call + SLACK,
-        "{:?}",
-        begun.elapsed()
-    );
-    Ok(())
+    ended_in_time(begun)
 }
 
 #[test]
@@ -85,10 +95,7 @@ fn a_connection_that_is_cut_is_made_again() -> Result<()> {
 #[test]
 fn a_connection_that_is_always_cut_is_told() -> Result<()> {
     let (scene, pod) = scene(always("cut".into()))?;
-    let (error, took) = failure(&scene, &pod);
-    assert_eq!(error.code, Code::TRY_AGAIN_LATER);
-    expect_said(&error, &["get pod default/web", "tried "]);
-    assert!(took < SHORT.call + SLACK, "{took:?}");
+    is_given_up(&scene, &pod, &["get pod default/web", "tried "]);
     Ok(())
 }
 
@@ -170,13 +177,11 @@ fn a_server_that_hangs_is_asked_again() -> Result<()> {
 #[test]
 fn a_server_that_always_hangs_is_given_up_within_the_bound() -> Result<()> {
     let (scene, pod) = scene(always("hang".into()))?;
-    let (error, took) = failure(&scene, &pod);
-    assert_eq!(error.code, Code::TRY_AGAIN_LATER);
-    expect_said(
-        &error,
+    is_given_up(
+        &scene,
+        &pod,
         &["get pod default/web", "no answer within", "tried "],
     );
-    assert!(took < SHORT.call + SLACK, "{took:?}");
     Ok(())
 }
 
@@ -217,12 +222,7 @@ fn conflicts_without_an_end_are_given_up_within_the_bound() -> Result<()> {
             "has been modified",
         ],
     );
-    assert!(
-        begun.elapsed() < SHORT.call + SLACK,
-        "{:?}",
-        begun.elapsed()
-    );
-    Ok(())
+    ended_in_time(begun)
 }
 
 /// The deadline cuts the last try short, and what the server said before stays in the error.
@@ -400,12 +400,7 @@ fn all_events_together_have_one_bound() -> Result<()> {
     let begun = Instant::now();
     let error = scene.cluster.report(&pod, &vec![event; 10]).unwrap_err();
     expect_said(&error, &["create event about pod default/web"]);
-    assert!(
-        begun.elapsed() < SHORT.call + SLACK,
-        "{:?}",
-        begun.elapsed()
-    );
-    Ok(())
+    ended_in_time(begun)
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What is asked when nothing goes wrong: one request for each call, and no more than weir's role allows.
+//! The requests when nothing goes wrong: one for each call, and no more than weir's role allows.
 
 use anyhow::Result;
 use weir_pod::cluster::{Cluster, Event, EventKind};

@@ -73,14 +73,18 @@ fn the_thick_plugins_rights_are_enough() -> Result<()> {
     Ok(())
 }
 
+/// What the server answers to a writer who has read an older version.
+fn conflict() -> Value {
+    json!({ "refuse": { "status": 409 } })
+}
+
 /// What was read is refused once somebody else has written: it is read anew.
 #[test]
 fn who_writes_meanwhile_loses_nothing() -> Result<()> {
     let (scene, pod) = scene()?;
-    let conflict = json!({ "refuse": { "status": 409 } });
     scene
         .server
-        .faults(json!([{ "verb": "PUT", "times": 2, "answer": conflict }]))?;
+        .faults(json!([{ "verb": "PUT", "times": 2, "answer": conflict() }]))?;
     scene.cluster.annotate(&pod, "status", Some("[]"))?;
     let expected = [
         "PATCH status",
@@ -100,18 +104,12 @@ fn who_writes_meanwhile_loses_nothing() -> Result<()> {
 #[test]
 fn conflicts_without_an_end_are_given_up() -> Result<()> {
     let (scene, pod) = scene()?;
-    let conflict = json!({ "refuse": { "status": 409 } });
-    scene
-        .server
-        .faults(json!([{ "verb": "PUT", "answer": conflict }]))?;
-    let error = scene
-        .cluster
-        .annotate(&pod, "status", Some("[]"))
-        .unwrap_err();
-    expect_said(
-        &error,
-        &["update the status of pod default/web", "409", "tried "],
-    );
+    let conflicts = json!([{ "verb": "PUT", "answer": conflict() }]);
+    scene.server.faults(conflicts)?;
+    let annotated = scene.cluster.annotate(&pod, "status", Some("[]"));
+    let error = annotated.unwrap_err();
+    let words = ["update the status of pod default/web", "409", "tried "];
+    expect_said(&error, &words);
     Ok(())
 }
 

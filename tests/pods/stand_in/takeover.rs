@@ -11,10 +11,10 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use weir_kit::{house, peer};
+use weir_kit::{house, peer, wait_for};
 
 use crate::daemon::{Account, Daemon};
-use crate::world::{World, bridge, list, names, wait_for};
+use crate::world::{World, bridge, list, names};
 
 /// The user that Multus is in its cluster.
 const MULTUS: &str = "system:serviceaccount:kube-system:multus";
@@ -381,9 +381,7 @@ mod needs_root {
             users.iter().all(|user| user.ends_with(":weir")),
             "{users:?}"
         );
-        let deleted = world.run_with("DEL", &pod, &config)?;
-        assert!(deleted.succeeded(), "{deleted:?}");
-        Ok(())
+        world.del_with(&pod, &config)
     }
 }
 
@@ -408,8 +406,7 @@ fn the_rights_of_multus_are_enough() -> Result<()> {
         .collect();
     assert_eq!(verbs, ["GET", "PATCH", "GET", "PUT"]);
     world.event(&pod, "AddedInterface")?;
-    let deleted = world.run_with("DEL", &pod, &config)?;
-    assert!(deleted.succeeded(), "{deleted:?}");
+    world.del_with(&pod, &config)?;
     let status = world
         .api
         .annotation(&world.namespace, "with-rights", crate::world::STATUS)?;

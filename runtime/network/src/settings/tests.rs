@@ -151,7 +151,7 @@ fn a_native_plugin_needs_a_digest_and_networks() {
 fn a_name_is_needed_and_there_once() {
     let mut network = bridge();
     network.as_object_mut().expect("an object").remove("name");
-    assert!(said_of_network(network).contains("\"name\" is missing"));
+    assert!(said_of_network(network).contains("`name` is missing"));
     assert!(said_with("name", json!("../up")).contains("network name"));
     assert!(said_with("name", json!(7)).contains("name"));
     let twice = said(json!({ "podNetworks": [bridge(), bridge()] }).to_string());
@@ -195,7 +195,7 @@ fn what_is_wrong_with_a_network() {
         (
             "cniVersion",
             json!("9.9.9"),
-            "cniVersion \"9.9.9\" is not supported",
+            "cniVersion `9.9.9` is not supported",
         ),
         ("ipam", json!("host-local"), "ipam"),
     ] {

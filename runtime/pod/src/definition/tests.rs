@@ -182,9 +182,9 @@ fn npwg_3_4_1_a_config_that_is_none_is_refused_by_name() {
         (r#"{ "plugins": {} }"#, "plugins: expected a list"),
         (
             r#"{ "plugins": [{}] }"#,
-            "plugins[0]: key \"type\" is missing",
+            "plugins[0]: key `type` is missing",
         ),
-        (r#"{ "type": "" }"#, "type: plugin type \"\" is empty"),
+        (r#"{ "type": "" }"#, "type: plugin type `` is empty"),
         (r#"{ "type": "../bridge" }"#, "is a path"),
         (r#"{ "type": 1 }"#, "type: expected a string"),
         (r#"{ "type": "a", "cniVersion": "9.9.9" }"#, "9.9.9"),

@@ -1,6 +1,8 @@
 //! A deserializer over a JSON value that knows the path to each value and the rules for keys.
 
 use std::fmt::{self, Display};
+use std::iter::Enumerate;
+use std::slice;
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
@@ -102,7 +104,7 @@ impl de::Error for Fault {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Fault::custom(format_args!("key \"{field}\" is missing"))
+        Fault::custom(format_args!("key `{field}` is missing"))
     }
 }
 
@@ -117,6 +119,17 @@ pub(super) struct Node<'v, 'p> {
 impl<'v, 'p> Node<'v, 'p> {
     pub(super) fn new(value: &'v Value, path: &'p Path<'p>, rules: Reading<'p>) -> Self {
         Node { value, path, rules }
+    }
+
+    /// Reads a value below this one.
+    fn read<'de, T: DeserializeSeed<'de>>(
+        &self,
+        value: &Value,
+        path: &Path<'_>,
+        seed: T,
+    ) -> Result<T::Value, Fault> {
+        let below = Node::new(value, path, self.rules);
+        seed.deserialize(below).map_err(|fault| fault.at(path))
     }
 
     /// The fault that the value is not what was `expected`.
@@ -146,10 +159,6 @@ impl<'v, 'p> Node<'v, 'p> {
             .ok_or_else(|| self.not(format_args!("an integer from {least} to {most}")))
     }
 
-    fn text(&self) -> Result<&'v str, Fault> {
-        self.value.as_str().ok_or_else(|| self.not("a string"))
-    }
-
     fn object(&self) -> Result<&'v Map<String, Value>, Fault> {
         self.value.as_object().ok_or_else(|| self.not("an object"))
     }
@@ -164,7 +173,7 @@ impl<'v, 'p> Node<'v, 'p> {
         let shared = match self.path.top() {
             None => self.rules.is_ipam() || keys::is_well_known(key),
             Some(top) if is(top, "args") || is(top, "runtimeConfig") => true,
-            // Which IPAM plugin it is stands there for the plugin that runs it.
+            // The plugin that runs this one reads here which IPAM plugin it is.
             Some(top) if is(top, "ipam") => {
                 self.rules.is_ipam() && self.path.depth() == 1 && is(key, "type")
             }
@@ -194,10 +203,8 @@ impl<'v, 'p> Node<'v, 'p> {
 
     fn visit_list<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         let items = Items {
-            list: self.list()?,
-            next: 0,
-            path: self.path,
-            rules: self.rules,
+            rest: self.list()?.iter().enumerate(),
+            node: self,
         };
         visitor
             .visit_seq(items)
@@ -215,8 +222,7 @@ impl<'v, 'p> Node<'v, 'p> {
             rest: object.iter(),
             current: None,
             fields,
-            path: self.path,
-            rules: self.rules,
+            node: self,
         };
         visitor
             .visit_map(members)
@@ -291,15 +297,11 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let text = self.text()?;
+        let text = self.value.as_str().ok_or_else(|| self.not("a string"))?;
         visitor.visit_str(text).map_err(|fault| self.refused(fault))
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.deserialize_str(visitor)
-    }
-
-    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         self.deserialize_str(visitor)
     }
 
@@ -321,19 +323,6 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.visit_list(visitor)
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Fault> {
-        self.visit_list(visitor)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: usize,
-        visitor: V,
-    ) -> Result<V::Value, Fault> {
         self.visit_list(visitor)
     }
 
@@ -369,7 +358,7 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
                 .clone()
                 .deserialize_enum(name, variants, visitor)
                 .map_err(|error| self.refused(de::Error::custom(error))),
-            _ => Err(self.not(format_args!("\"{}\"", variants.join("\" or \"")))),
+            _ => Err(self.not(format_args!("`{}`", variants.join("` or `")))),
         }
     }
 
@@ -377,15 +366,15 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
         visitor.visit_unit()
     }
 
-    forward_to_deserialize_any! { i128 u128 bytes byte_buf unit unit_struct identifier }
+    forward_to_deserialize_any! {
+        i128 u128 char bytes byte_buf unit unit_struct tuple tuple_struct identifier
+    }
 }
 
 /// The items of a list.
 struct Items<'v, 'p> {
-    list: &'v [Value],
-    next: usize,
-    path: &'p Path<'p>,
-    rules: Reading<'p>,
+    rest: Enumerate<slice::Iter<'v, Value>>,
+    node: Node<'v, 'p>,
 }
 
 impl<'de> SeqAccess<'de> for Items<'_, '_> {
@@ -395,17 +384,15 @@ impl<'de> SeqAccess<'de> for Items<'_, '_> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Fault> {
-        let Some(value) = self.list.get(self.next) else {
+        let Some((index, value)) = self.rest.next() else {
             return Ok(None);
         };
-        let path = Path::Index(self.path, self.next);
-        self.next += 1;
-        let item = seed.deserialize(Node::new(value, &path, self.rules));
-        item.map(Some).map_err(|fault| fault.at(&path))
+        let path = Path::Index(self.node.path, index);
+        self.node.read(value, &path, seed).map(Some)
     }
 
     fn size_hint(&self) -> Option<usize> {
-        Some(self.list.len() - self.next)
+        Some(self.rest.len())
     }
 }
 
@@ -416,8 +403,7 @@ struct Members<'v, 'p> {
     current: Option<(&'v str, &'v Value)>,
     /// None for a map, whose keys are data.
     fields: Option<&'static [&'static str]>,
-    path: &'p Path<'p>,
-    rules: Reading<'p>,
+    node: Node<'v, 'p>,
 }
 
 impl<'v> Members<'v, '_> {
@@ -461,9 +447,8 @@ impl<'de> MapAccess<'de> for Members<'_, '_> {
         let (key, value) = self
             .current
             .take()
-            .ok_or_else(|| de::Error::custom("a value was asked for before its key"))?;
-        let path = Path::Key(self.path, key);
-        let member = seed.deserialize(Node::new(value, &path, self.rules));
-        member.map_err(|fault| fault.at(&path))
+            .ok_or_else(|| de::Error::custom("a value was read before its key"))?;
+        let path = Path::Key(self.node.path, key);
+        self.node.read(value, &path, seed)
     }
 }

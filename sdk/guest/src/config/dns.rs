@@ -15,7 +15,7 @@ pub struct DnsKeys {
 }
 
 impl DnsKeys {
-    /// The settings; none where the configuration leaves them to the IPAM plugin.
+    /// Returns the settings; none where the configuration leaves them to the IPAM plugin.
     pub fn settings(&self) -> Option<Dns> {
         let lists = [&self.nameservers, &self.search, &self.options];
         let is_set = !self.domain.is_empty() || lists.into_iter().any(Option::is_some);

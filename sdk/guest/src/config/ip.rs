@@ -33,7 +33,7 @@ impl From<&RouteKeys> for Route {
     }
 }
 
-/// An address, for `deserialize_with`; none for empty text, as in the reference plugins.
+/// Returns an address, for `deserialize_with`; none for empty text, as in the reference plugins.
 pub fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpAddr>, D::Error> {
     let Some(text) = text(deserializer)? else {
         return Ok(None);
@@ -43,7 +43,7 @@ pub fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpAd
     Ok(Some(address.to_canonical()))
 }
 
-/// Text, for `deserialize_with`; none for empty text.
+/// Returns text, for `deserialize_with`; none for empty text.
 pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     Ok(text.filter(|text| !text.is_empty()))

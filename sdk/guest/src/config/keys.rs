@@ -35,19 +35,19 @@ pub(super) fn is_foreign(key: &str) -> bool {
     key.starts_with('_') || key.contains(['.', '/', ':'])
 }
 
-/// The field that a key of a configuration means.
+/// Returns the field that a key of a configuration means.
 pub(super) fn field(key: &str, fields: &'static [&'static str]) -> Option<&'static str> {
     let exact = fields.iter().find(|field| **field == key);
     let any_case = || fields.iter().find(|field| field.eq_ignore_ascii_case(key));
     exact.or_else(any_case).copied()
 }
 
-/// What to say of a key that means no field.
+/// Returns what to say of a key that means no field.
 pub(super) fn unknown(key: &str, fields: &[&str]) -> String {
     let mut message = "unknown key".to_owned();
     // Writing to a string does not fail.
     let _ = match nearest(key, fields) {
-        Some(field) => write!(message, "; did you mean \"{field}\"?"),
+        Some(field) => write!(message, "; did you mean `{field}`?"),
         None if fields.is_empty() => Ok(()),
         None => write!(message, "; the keys are {}", fields.join(", ")),
     };

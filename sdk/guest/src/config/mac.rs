@@ -11,7 +11,7 @@ pub struct MacKey {
     pub mac: String,
 }
 
-/// The MAC in the value of `key`. Errors have code 7 and begin with the key: for what is no MAC, and
+/// Parses the MAC in the value of `key`. Errors have code 7 and begin with the key: for text that is not a MAC, and
 /// for one that no interface can have.
 pub fn usable(key: &str, text: &str) -> Result<Mac, Error> {
     let mac: Mac = text
@@ -23,7 +23,7 @@ pub fn usable(key: &str, text: &str) -> Result<Mac, Error> {
     }
 }
 
-/// Why no interface can have a MAC, where that is so.
+/// Returns why no interface can have a MAC; none if one can.
 pub fn fault(mac: &Mac) -> Option<String> {
     let is_usable = mac.as_bytes().len() == 6 && !mac.is_multicast() && !mac.is_zero();
     (!is_usable).then(|| format!("{mac} cannot be an interface's MAC: expected 6 bytes, unicast"))

@@ -12,11 +12,11 @@
 //! - Names of keys match in any case where no key matches exactly.
 //! - `null` is the same as no key. Give fields a default with `#[serde(default)]`.
 //!
-//! An unknown key is told in weir's log, since a mistyped key is without effect. Other plugins of the same name may
+//! An unknown key is reported in weir's log, because a mistyped key has no effect. Other plugins of the same name may
 //! know it, so that it is an error only where the configuration asks for that, with `"weir.dev/strict": true` beside
 //! `type`. Not unknown are the keys that CNI or the specification of multiple networks defines for every plugin, keys
 //! with a dot, a slash or a colon (namespaced keys), keys that begin with an underscore (comments), and everything
-//! inside of `args` and `runtimeConfig`, which belongs to several plugins.
+//! inside `args` and `runtimeConfig`, which belongs to several plugins.
 
 mod de;
 mod dns;
@@ -27,6 +27,7 @@ pub mod mac;
 
 use std::cell::RefCell;
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use weir_cni::Error;
@@ -35,6 +36,10 @@ use de::{Node, Path};
 
 pub use dns::DnsKeys;
 pub use ipam::Ipam;
+
+/// The configuration of a plugin that has no keys of its own.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub struct NoKeys {}
 
 /// What is done with keys that the configuration's type does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +58,7 @@ const STRICT: &str = "weir.dev/strict";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) unknown: Unknown,
-    /// The keys outside of `ipam` are those of the plugin that runs this one.
+    /// The keys outside `ipam` are those of the plugin that runs this one.
     pub(crate) is_ipam: bool,
 }
 
@@ -105,7 +110,6 @@ pub(crate) fn parse<C: DeserializeOwned>(
 mod tests {
     use std::net::IpAddr;
 
-    use serde::Deserialize;
     use weir_cni::Code;
 
     use super::*;
@@ -231,7 +235,7 @@ mod tests {
                 r#"{"trunk": [{"id": 1}, {"id": true}]}"#,
                 "trunk[1].id: expected an integer from 0 to 65535, found true",
             ),
-            (r#"{"trunk": [{}]}"#, "trunk[0]: key \"id\" is missing"),
+            (r#"{"trunk": [{}]}"#, "trunk[0]: key `id` is missing"),
             (
                 r#"{"trunk": {"id": 1}}"#,
                 "trunk: expected a list, found {\"id\":1}",
@@ -243,7 +247,7 @@ mod tests {
             ),
             (
                 r#"{"backend": "ebtables"}"#,
-                "backend: expected \"nftables\" or \"iptables\", found \"ebtables\"",
+                "backend: expected `nftables` or `iptables`, found \"ebtables\"",
             ),
             (
                 r#"{"ipam": {"type": 5}}"#,
@@ -259,11 +263,11 @@ mod tests {
     fn unknown_keys_are_named_with_the_nearest_one() {
         assert_eq!(
             message(r#"{"isGatway": true}"#),
-            "isGatway: unknown key; did you mean \"isGateway\"?"
+            "isGatway: unknown key; did you mean `isGateway`?"
         );
         assert_eq!(
             message(r#"{"trunk": [{"id": 1, "idd": 2}]}"#),
-            "trunk[0].idd: unknown key; did you mean \"id\"?"
+            "trunk[0].idd: unknown key; did you mean `id`?"
         );
         assert_eq!(
             message(r#"{"trunk": [{"id": 1, "colour": 2}]}"#),
@@ -304,8 +308,8 @@ mod tests {
         assert_eq!(
             told,
             [
-                "isGatway: unknown key; did you mean \"isGateway\"?",
-                "trunk[0].idd: unknown key; did you mean \"id\"?",
+                "isGatway: unknown key; did you mean `isGateway`?",
+                "trunk[0].idd: unknown key; did you mean `id`?",
             ]
         );
         assert_eq!(read("true").unwrap_err().msg, told[0]);
@@ -348,7 +352,7 @@ mod tests {
         let error = parse::<Outer>(r#"{"ipam": {"subnet": "s", "subnets": 1}}"#, rules);
         assert_eq!(
             error.unwrap_err().msg,
-            "ipam.subnets: unknown key; did you mean \"subnet\"?"
+            "ipam.subnets: unknown key; did you mean `subnet`?"
         );
     }
 

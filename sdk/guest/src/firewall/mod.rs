@@ -26,9 +26,8 @@ use ipnet::IpNet;
 use weir_cni::Mac;
 
 use crate::bindings::weir::cni::firewall as raw;
-use crate::convert::mac_bytes;
 use crate::owner::Owner;
-use crate::{IpFamily, Namespace, OperationError};
+use crate::{IpFamily, Namespace, Result};
 
 pub use raw::{
     BaseChain, Chain, ChainType, Command, Comparison, Condition, Containment, DataType, Element,
@@ -48,7 +47,7 @@ impl From<IpAddr> for Value {
 
 impl From<Mac> for Value {
     fn from(mac: Mac) -> Self {
-        Value::Mac(mac_bytes(mac))
+        Value::Mac(mac.into())
     }
 }
 
@@ -93,7 +92,7 @@ impl fmt::Display for Value {
 }
 
 impl Chain {
-    /// A chain that is reached by `jump` and `goto` only.
+    /// Makes a chain that is reached by `jump` and `goto` only.
     pub fn regular(name: impl Into<String>) -> Self {
         Chain {
             name: name.into(),
@@ -101,7 +100,7 @@ impl Chain {
         }
     }
 
-    /// A chain that the kernel calls at a hook, with the policy `accept`.
+    /// Makes a chain that the kernel calls at a hook, with the policy `accept`.
     pub fn base(name: impl Into<String>, chain_type: ChainType, hook: Hook, priority: i32) -> Self {
         let base = BaseChain {
             chain_type,
@@ -118,7 +117,7 @@ impl Chain {
 }
 
 impl Condition {
-    /// The field equals the value.
+    /// Requires that the field equals the value.
     pub fn equals(field: Field, value: impl Into<Value>) -> Self {
         Condition::Equals(Comparison {
             field,
@@ -127,7 +126,7 @@ impl Condition {
         })
     }
 
-    /// The address is in the network.
+    /// Requires that the address is in the network.
     pub fn within(field: Field, network: IpNet) -> Self {
         Condition::Within(Containment {
             field,
@@ -136,7 +135,7 @@ impl Condition {
         })
     }
 
-    /// The address is not in the network.
+    /// Requires that the address is not in the network.
     pub fn not_within(field: Field, network: IpNet) -> Self {
         Condition::Within(Containment {
             field,
@@ -145,7 +144,7 @@ impl Condition {
         })
     }
 
-    /// `field & mask` equals the value.
+    /// Requires that `field & mask` equals the value.
     pub fn masked(field: Field, mask: u32, value: u32) -> Self {
         Condition::Masked(MaskedComparison {
             field,
@@ -155,7 +154,7 @@ impl Condition {
         })
     }
 
-    /// The fields, concatenated, are in the set.
+    /// Requires that the fields, concatenated, are in the set.
     pub fn in_set(fields: impl Into<Vec<Field>>, set: impl Into<String>) -> Self {
         Condition::InSet(SetLookup {
             fields: fields.into(),
@@ -164,7 +163,7 @@ impl Condition {
         })
     }
 
-    /// The fields, concatenated, are not in the set.
+    /// Requires that the fields, concatenated, are not in the set.
     pub fn not_in_set(fields: impl Into<Vec<Field>>, set: impl Into<String>) -> Self {
         Condition::InSet(SetLookup {
             fields: fields.into(),
@@ -175,12 +174,12 @@ impl Condition {
 }
 
 impl Statement {
-    /// Translate the source to the address of the output link.
+    /// Translates the source to the address of the output link.
     pub fn masquerade() -> Self {
         Statement::Masquerade(NatOptions::empty())
     }
 
-    /// Translate the destination to the address and port that a map has for the fields.
+    /// Translates the destination to the address and port that a map has for the fields.
     pub fn dnat_from_map(
         fields: impl Into<Vec<Field>>,
         map: impl Into<String>,
@@ -205,7 +204,7 @@ impl Statement {
         Statement::SetMark(MarkChange { mask, value })
     }
 
-    /// Look the fields up in a map of verdicts.
+    /// Looks the fields up in a map of verdicts.
     pub fn verdict_map(fields: impl Into<Vec<Field>>, map: impl Into<String>) -> Self {
         Statement::VerdictMap(MapLookup {
             fields: fields.into(),
@@ -215,7 +214,7 @@ impl Statement {
 }
 
 impl Rule {
-    /// A rule that says nothing yet.
+    /// Makes a rule without conditions and statements.
     pub fn new(chain: impl Into<String>) -> Self {
         Rule {
             chain: chain.into(),
@@ -249,7 +248,7 @@ impl Rule {
 }
 
 impl Set {
-    /// A set of single elements.
+    /// Makes a set of single elements.
     pub fn new(name: impl Into<String>, key: impl Into<Vec<DataType>>) -> Self {
         Set {
             name: name.into(),
@@ -259,7 +258,7 @@ impl Set {
         }
     }
 
-    /// A set of ranges.
+    /// Makes a set of ranges.
     pub fn ranges(name: impl Into<String>, key: impl Into<Vec<DataType>>) -> Self {
         Set {
             interval: true,
@@ -267,7 +266,7 @@ impl Set {
         }
     }
 
-    /// A map from keys to values of these types.
+    /// Makes a map from keys to values of these types.
     pub fn map(
         name: impl Into<String>,
         key: impl Into<Vec<DataType>>,
@@ -279,7 +278,7 @@ impl Set {
         }
     }
 
-    /// A map from keys to verdicts.
+    /// Makes a map from keys to verdicts.
     pub fn verdict_map(name: impl Into<String>, key: impl Into<Vec<DataType>>) -> Self {
         Set {
             data: vec![DataType::Verdict],
@@ -289,7 +288,7 @@ impl Set {
 }
 
 impl Element {
-    /// A set's element.
+    /// Makes a set's element.
     pub fn new(key: impl Into<Vec<Value>>) -> Self {
         Element {
             key: key.into(),
@@ -299,7 +298,7 @@ impl Element {
         }
     }
 
-    /// A set's range, from the first key to the last.
+    /// Makes a set's range, from the first key to the last.
     pub fn range(first: impl Into<Vec<Value>>, last: impl Into<Vec<Value>>) -> Self {
         Element {
             key_end: Some(last.into()),
@@ -341,7 +340,7 @@ impl Element {
 }
 
 impl Elements {
-    /// Elements of one set.
+    /// Names elements of one set.
     pub fn of(set: impl Into<String>, elements: impl Into<Vec<Element>>) -> Self {
         Elements {
             set: set.into(),
@@ -352,54 +351,42 @@ impl Elements {
 
 /// Carries out all commands as one transaction. Errors: `exists`, `not-found`, `busy`, `invalid`,
 /// `unsupported`.
-pub fn apply(
-    namespace: Namespace,
-    family: Family,
-    commands: &[Command],
-) -> Result<(), OperationError> {
+pub fn apply(namespace: Namespace, family: Family, commands: &[Command]) -> Result<()> {
     Ok(raw::apply(namespace, family, commands)?)
 }
 
-/// The chains of the plugin's table; empty when there is no table.
-pub fn list_chains(namespace: Namespace, family: Family) -> Result<Vec<Chain>, OperationError> {
+/// Lists the chains of the plugin's table; empty when there is no table.
+pub fn list_chains(namespace: Namespace, family: Family) -> Result<Vec<Chain>> {
     Ok(raw::list_chains(namespace, family)?)
 }
 
-/// The names of the sets and maps of the plugin's table; empty when there is no table.
-pub fn list_sets(namespace: Namespace, family: Family) -> Result<Vec<String>, OperationError> {
+/// Lists the names of the sets and maps of the plugin's table; empty when there is no table.
+pub fn list_sets(namespace: Namespace, family: Family) -> Result<Vec<String>> {
     Ok(raw::list_sets(namespace, family)?)
 }
 
-/// The handles and comments of the rules of one chain, in order. Errors: `not-found`.
-pub fn list_rules(
-    namespace: Namespace,
-    family: Family,
-    chain: &str,
-) -> Result<Vec<Rule>, OperationError> {
+/// Lists the handles and comments of the rules of one chain, in order. Errors: `not-found`.
+pub fn list_rules(namespace: Namespace, family: Family, chain: &str) -> Result<Vec<Rule>> {
     Ok(raw::list_rules(namespace, family, chain)?)
 }
 
-/// One element by its key; none when it is not in the set. Errors: `not-found` for a missing set.
+/// Returns one element by its key; none when it is not in the set. Errors: `not-found` for a missing set.
 pub fn get_element(
     namespace: Namespace,
     family: Family,
     set: &str,
     key: &[Value],
-) -> Result<Option<Element>, OperationError> {
+) -> Result<Option<Element>> {
     Ok(raw::get_element(namespace, family, set, key)?)
 }
 
-/// All elements of a set. Errors: `not-found`.
-pub fn list_elements(
-    namespace: Namespace,
-    family: Family,
-    set: &str,
-) -> Result<Vec<Element>, OperationError> {
+/// Lists all elements of a set. Errors: `not-found`.
+pub fn list_elements(namespace: Namespace, family: Family, set: &str) -> Result<Vec<Element>> {
     Ok(raw::list_elements(namespace, family, set)?)
 }
 
 /// Removes what the plugin of this name in the reference set made for this attachment, and returns how many rules and
 /// chains they were. Errors: `unsupported`, `busy`.
-pub fn remove_reference_rules() -> Result<u32, OperationError> {
+pub fn remove_reference_rules() -> Result<u32> {
     Ok(raw::remove_reference_rules()?)
 }

@@ -13,14 +13,14 @@ use ipnet::IpNet;
 
 use super::owned::{deletion, if_any};
 use super::{Command, DataType, Element, Elements, Family, Set, Value};
-use crate::{Namespace, OperationError, firewall};
+use crate::{Namespace, Result, firewall};
 
-/// The set, for addresses of one type.
+/// Returns the set, for addresses of one type.
 pub fn set(name: &str, address: DataType) -> Set {
     Set::ranges(name, [address, address])
 }
 
-/// The command that adds the network of an address. It fails with `exists` where another network is in
+/// Returns the command that adds the network of an address. It fails with `exists` where another network is in
 /// the way; see [`replacing`].
 pub fn adding(set: &str, address: &IpNet) -> Command {
     let (first, last) = (address.network(), address.broadcast());
@@ -28,12 +28,8 @@ pub fn adding(set: &str, address: &IpNet) -> Command {
     Command::AddElements(Elements::of(set, [network]))
 }
 
-/// The commands that add the network of an address where other networks may lie in it, or it in them.
-pub fn replacing(
-    family: Family,
-    set: &str,
-    address: &IpNet,
-) -> Result<Vec<Command>, OperationError> {
+/// Returns the commands that add the network of an address where other networks may lie in it, or it in them.
+pub fn replacing(family: Family, set: &str, address: &IpNet) -> Result<Vec<Command>> {
     let known = firewall::list_elements(Namespace::Host, family, set)?;
     if known.iter().any(|known| contains(known, address)) {
         return Ok(Vec::new());
@@ -45,7 +41,7 @@ pub fn replacing(
 }
 
 /// Whether the network of an address is in the set, alone or in a larger one.
-pub fn has(family: Family, set: &str, address: &IpNet) -> Result<bool, OperationError> {
+pub fn has(family: Family, set: &str, address: &IpNet) -> Result<bool> {
     let first = [address.network().into(), address.network().into()];
     let found = if_any(firewall::get_element(Namespace::Host, family, set, &first))?;
     Ok(found

@@ -4,7 +4,7 @@ use super::shared::Shared;
 use super::{Command, Element, Elements, Family, Value};
 use crate::check::wrong;
 use crate::owner::{Owner, Valid};
-use crate::{Error, ErrorCode, Namespace, OperationError, Outcome, firewall, log};
+use crate::{Error, ErrorCode, Namespace, Outcome, Result, firewall, log};
 
 pub use super::shared::if_any;
 
@@ -19,8 +19,8 @@ const ATTEMPTS: usize = 8;
 pub fn add(
     shared: &Shared,
     commands: Vec<Command>,
-    replacing: impl Fn() -> Result<Vec<Command>, OperationError>,
-) -> Result<(), OperationError> {
+    replacing: impl Fn() -> Result<Vec<Command>>,
+) -> Result<()> {
     let mut outcome = apply(shared, commands.clone());
     for _ in 0..ATTEMPTS {
         outcome = match &outcome {
@@ -36,18 +36,18 @@ pub fn add(
 }
 
 /// Carries commands out behind those that make what is missing of what is shared.
-pub fn apply(shared: &Shared, commands: Vec<Command>) -> Result<(), OperationError> {
+pub fn apply(shared: &Shared, commands: Vec<Command>) -> Result<()> {
     let mut whole = shared.restoring()?;
     whole.extend(commands);
     firewall::apply(Namespace::Host, shared.family, &whole)
 }
 
-/// The commands that remove what has the keys of these elements, whoever it belongs to, and then
+/// Returns the commands that remove what has the keys of these elements, whoever it belongs to, and then
 /// create them.
 pub fn replacing<S: Into<String>>(
     family: Family,
     elements: impl IntoIterator<Item = (S, Element)>,
-) -> Result<Vec<Command>, OperationError> {
+) -> Result<Vec<Command>> {
     let mut commands = Vec::new();
     for (set, element) in elements {
         let set = set.into();
@@ -58,12 +58,12 @@ pub fn replacing<S: Into<String>>(
     Ok(commands)
 }
 
-/// All elements of these sets that pass; none where there is no such set.
+/// Returns all elements of these sets that pass; none where there is no such set.
 pub fn find(
     family: Family,
     sets: &[impl AsRef<str>],
     passes: impl Fn(&Element) -> bool,
-) -> Result<Vec<Found>, OperationError> {
+) -> Result<Vec<Found>> {
     let mut found = Vec::new();
     for set in sets.iter().map(AsRef::as_ref) {
         let elements = if_any(firewall::list_elements(Namespace::Host, family, set))?;
@@ -73,13 +73,8 @@ pub fn find(
     Ok(found)
 }
 
-/// The element of a set, where it is the attachment's; none where there is no such set.
-pub fn get(
-    family: Family,
-    set: &str,
-    key: &[Value],
-    owner: &Owner,
-) -> Result<Option<Found>, OperationError> {
+/// Returns the element of a set, where it is the attachment's; none where there is no such set.
+pub fn get(family: Family, set: &str, key: &[Value], owner: &Owner) -> Result<Option<Found>> {
     let element = if_any(firewall::get_element(Namespace::Host, family, set, key))?;
     let own = element.flatten().filter(|element| element.is_of(owner));
     Ok(own.map(|element| (set.to_owned(), element)))
@@ -96,12 +91,12 @@ pub fn check(family: Family, set: &str, key: &[Value], owner: &Owner) -> Result<
     };
     match if_any(firewall::get_element(Namespace::Host, family, set, key))?.flatten() {
         None => Err(wrong(format!(
-            "element {} is missing in set \"{set}\"",
+            "element {} is missing in set `{set}`",
             shown()
         ))),
         Some(element) if element.is_of(owner) => Ok(element),
         Some(element) => Err(wrong(format!(
-            "element {} of set \"{set}\" is another attachment's: \"{}\"",
+            "element {} of set `{set}` is another attachment's: `{}`",
             shown(),
             element.comment.unwrap_or_default()
         ))),
@@ -109,20 +104,12 @@ pub fn check(family: Family, set: &str, key: &[Value], owner: &Owner) -> Result<
 }
 
 /// Removes all elements of these sets that belong to no valid attachment of the network.
-pub fn retain(
-    family: Family,
-    sets: &[impl AsRef<str>],
-    valid: &Valid,
-) -> Result<(), OperationError> {
+pub fn retain(family: Family, sets: &[impl AsRef<str>], valid: &Valid) -> Result<()> {
     delete(family, garbage(family, sets, valid)?)
 }
 
-/// All elements of these sets that belong to no valid attachment of the network.
-pub fn garbage(
-    family: Family,
-    sets: &[impl AsRef<str>],
-    valid: &Valid,
-) -> Result<Vec<Found>, OperationError> {
+/// Returns all elements of these sets that belong to no valid attachment of the network.
+pub fn garbage(family: Family, sets: &[impl AsRef<str>], valid: &Valid) -> Result<Vec<Found>> {
     find(family, sets, |element| {
         valid.is_garbage(element.comment.as_deref().unwrap_or_default())
     })
@@ -135,8 +122,8 @@ pub fn remove<S: AsRef<str>>(
     family: Family,
     owner: &Owner,
     known: &[(S, Vec<Value>)],
-    sets: impl FnOnce() -> Result<Vec<S>, OperationError>,
-) -> Result<bool, OperationError> {
+    sets: impl FnOnce() -> Result<Vec<S>>,
+) -> Result<bool> {
     let mut found = Vec::with_capacity(known.len());
     for (set, key) in known {
         found.extend(get(family, set.as_ref(), key, owner)?);
@@ -155,8 +142,8 @@ pub fn remove_or_reference<S: AsRef<str>>(
     family: Family,
     owner: &Owner,
     known: &[(S, Vec<Value>)],
-    sets: impl FnOnce() -> Result<Vec<S>, OperationError>,
-) -> Result<(), OperationError> {
+    sets: impl FnOnce() -> Result<Vec<S>>,
+) -> Result<()> {
     if remove(family, owner, known, sets)? {
         return Ok(());
     }
@@ -176,7 +163,7 @@ pub fn remove_or_reference<S: AsRef<str>>(
 }
 
 /// Removes elements, in one transaction where all are still there.
-pub fn delete(family: Family, found: Vec<Found>) -> Result<(), OperationError> {
+pub fn delete(family: Family, found: Vec<Found>) -> Result<()> {
     if found.is_empty() {
         return Ok(());
     }
@@ -193,7 +180,7 @@ pub fn delete(family: Family, found: Vec<Found>) -> Result<(), OperationError> {
     Ok(())
 }
 
-/// The command that removes an element.
+/// Returns the command that removes an element.
 pub fn deletion((set, element): (impl Into<String>, Element)) -> Command {
     let key = Element {
         key_end: element.key_end,
@@ -202,7 +189,7 @@ pub fn deletion((set, element): (impl Into<String>, Element)) -> Command {
     Command::DeleteElements(Elements::of(set, [key]))
 }
 
-/// The command that creates an element.
+/// Returns the command that creates an element.
 pub fn creation((set, element): (impl Into<String>, Element)) -> Command {
     Command::CreateElements(Elements::of(set, [element]))
 }

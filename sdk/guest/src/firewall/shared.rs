@@ -7,7 +7,7 @@
 
 use super::{Chain, Command, Family, Rule, Set};
 use crate::check::wrong;
-use crate::{Error, ErrorCode, Namespace, OperationError, Outcome, firewall, log};
+use crate::{Error, ErrorCode, Namespace, Outcome, Result, firewall, log};
 
 /// Chains, sets and rules of a table.
 ///
@@ -32,19 +32,16 @@ struct Gap<'s> {
 }
 
 impl Shared {
-    /// The commands that make what is missing; none where everything is there.
+    /// Returns the commands that make what is missing; none where everything is there.
     ///
     /// Chains that are there keep their policies, which may be the administrator's.
-    pub fn restoring(&self) -> Result<Vec<Command>, OperationError> {
+    pub fn restoring(&self) -> Result<Vec<Command>> {
         let gaps = self.gaps()?;
         if gaps.is_empty() {
             return Ok(Vec::new());
         }
         for gap in gaps.iter().filter(|gap| gap.rules.is_some()) {
-            log::warn(
-                "rules were missing, and are made again",
-                &[("chain", gap.chain)],
-            );
+            log::warn("missing rules were added again", &[("chain", gap.chain)]);
         }
         let is_there = |chain: &Chain| {
             let gap = gaps.iter().find(|gap| gap.chain == chain.name);
@@ -68,7 +65,7 @@ impl Shared {
         Err(wrong(told.join("; ")))
     }
 
-    fn gaps(&self) -> Result<Vec<Gap<'_>>, OperationError> {
+    fn gaps(&self) -> Result<Vec<Gap<'_>>> {
         let mut gaps = Vec::new();
         for Chain { name, .. } in &self.chains {
             let mut rules = self
@@ -88,7 +85,7 @@ impl Shared {
         &self,
         chain: &'s str,
         wanted: impl Iterator<Item = &'s Rule>,
-    ) -> Result<Option<Gap<'s>>, OperationError> {
+    ) -> Result<Option<Gap<'s>>> {
         let found = if_any(firewall::list_rules(Namespace::Host, self.family, chain))?;
         let Some(found) = found else {
             return Ok(Some(Gap { chain, rules: None }));
@@ -118,17 +115,17 @@ impl Gap<'_> {
     fn told(&self) -> String {
         let chain = self.chain;
         match &self.rules {
-            None => format!("chain \"{chain}\" is missing"),
+            None => format!("chain `{chain}` is missing"),
             Some(rules) => {
-                let rules: Vec<String> = rules.iter().map(|rule| format!("\"{rule}\"")).collect();
-                format!("chain \"{chain}\" lacks {}", rules.join(", "))
+                let rules: Vec<String> = rules.iter().map(|rule| format!("`{rule}`")).collect();
+                format!("chain `{chain}` lacks {}", rules.join(", "))
             }
         }
     }
 }
 
-/// None where there is no such set or chain, or nftables at all: then ADD cannot have made anything there.
-pub fn if_any<T>(read: Result<T, OperationError>) -> Result<Option<T>, OperationError> {
+/// Returns none where there is no such set or chain, or no nftables: then ADD cannot have made anything there.
+pub fn if_any<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Err(error) if error.code == ErrorCode::Unsupported => Ok(None),
         read => read.found(),

@@ -7,13 +7,14 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::bindings::weir::cni::route as raw;
-use crate::{IpFamily, LinkReference, Namespace, OperationError};
+use crate::convert::same_fields;
+use crate::{IpFamily, LinkReference, Namespace, Result};
 
 pub use of_result::{add_defaults, adding, of_result};
 pub use raw::RouteKind;
 
-/// A route.
-#[derive(Clone, Debug)]
+/// A route. The default value is a unicast route to `0.0.0.0/0` with nothing else.
+#[derive(Clone, Debug, Default)]
 pub struct Route {
     /// `0.0.0.0/0` and `::/0` are default routes.
     pub destination: IpNet,
@@ -44,23 +45,19 @@ pub struct Route {
 }
 
 impl Route {
-    /// A unicast route to a destination, with nothing else.
+    /// Makes a unicast route to a destination, with nothing else.
     pub fn new(destination: IpNet) -> Self {
         Route {
             destination,
-            gateway: None,
-            link: None,
-            source: None,
-            table: None,
-            scope: None,
-            priority: None,
-            mtu: None,
-            advmss: None,
-            protocol: None,
-            kind: RouteKind::Unicast,
-            on_link: false,
-            next_hops: Vec::new(),
+            ..Route::default()
         }
+    }
+}
+
+#[expect(clippy::derivable_impls, reason = "a generated type cannot derive")]
+impl Default for RouteKind {
+    fn default() -> Self {
+        RouteKind::Unicast
     }
 }
 
@@ -92,98 +89,43 @@ pub struct Filter {
     pub table: Option<u32>,
 }
 
-impl From<NextHop> for raw::NextHop {
-    fn from(hop: NextHop) -> Self {
-        raw::NextHop {
-            gateway: hop.gateway.map(Into::into),
-            link: hop.link,
-            weight: hop.weight,
-            on_link: hop.on_link,
-        }
+same_fields! {
+    NextHop => raw::NextHop { link weight on_link ; map gateway }
+    raw::NextHop => NextHop { link weight on_link ; map gateway }
+    Route => raw::Route {
+        table scope priority mtu advmss protocol kind on_link link
+        ; into destination ; map gateway source ; each next_hops
     }
-}
-
-impl From<raw::NextHop> for NextHop {
-    fn from(hop: raw::NextHop) -> Self {
-        NextHop {
-            gateway: hop.gateway.map(IpAddr::from),
-            link: hop.link,
-            weight: hop.weight,
-            on_link: hop.on_link,
-        }
+    raw::Route => Route {
+        table scope priority mtu advmss protocol kind on_link link
+        ; into destination ; map gateway source ; each next_hops
     }
-}
-
-impl From<Route> for raw::Route {
-    fn from(route: Route) -> Self {
-        raw::Route {
-            destination: route.destination.into(),
-            gateway: route.gateway.map(Into::into),
-            link: route.link,
-            source: route.source.map(Into::into),
-            table: route.table,
-            scope: route.scope,
-            priority: route.priority,
-            mtu: route.mtu,
-            advmss: route.advmss,
-            protocol: route.protocol,
-            kind: route.kind,
-            on_link: route.on_link,
-            next_hops: route.next_hops.into_iter().map(Into::into).collect(),
-        }
-    }
-}
-
-impl From<raw::Route> for Route {
-    fn from(route: raw::Route) -> Self {
-        Route {
-            destination: route.destination.into(),
-            gateway: route.gateway.map(IpAddr::from),
-            link: route.link,
-            source: route.source.map(IpAddr::from),
-            table: route.table,
-            scope: route.scope,
-            priority: route.priority,
-            mtu: route.mtu,
-            advmss: route.advmss,
-            protocol: route.protocol,
-            kind: route.kind,
-            on_link: route.on_link,
-            next_hops: route.next_hops.into_iter().map(NextHop::from).collect(),
-        }
-    }
+    Filter => raw::Filter { family link table ; map destination gateway }
 }
 
 /// Adds a route; in the container beside those that other attachments have to the same destination.
 /// Errors: `exists`, `not-found`, `invalid` with the kernel's reason.
-pub fn add(namespace: Namespace, route: Route) -> Result<(), OperationError> {
+pub fn add(namespace: Namespace, route: Route) -> Result<()> {
     Ok(raw::add(namespace, &route.into())?)
 }
 
 /// Adds a route in place of one with the same destination, table and priority.
-pub fn replace(namespace: Namespace, route: Route) -> Result<(), OperationError> {
+pub fn replace(namespace: Namespace, route: Route) -> Result<()> {
     Ok(raw::replace(namespace, &route.into())?)
 }
 
 /// Removes a route. Errors: `not-found`.
-pub fn delete(namespace: Namespace, route: Route) -> Result<(), OperationError> {
+pub fn delete(namespace: Namespace, route: Route) -> Result<()> {
     Ok(raw::delete(namespace, &route.into())?)
 }
 
-/// Routes that pass the filter. In `host` a filter without table and link reads the main table.
-pub fn list(namespace: Namespace, filter: Filter) -> Result<Vec<Route>, OperationError> {
-    let filter = raw::Filter {
-        family: filter.family,
-        destination: filter.destination.map(Into::into),
-        link: filter.link,
-        gateway: filter.gateway.map(Into::into),
-        table: filter.table,
-    };
-    let routes = raw::list(namespace, &filter)?;
+/// Lists routes that pass the filter. In `host` a filter without table and link reads the main table.
+pub fn list(namespace: Namespace, filter: Filter) -> Result<Vec<Route>> {
+    let routes = raw::list(namespace, &filter.into())?;
     Ok(routes.into_iter().map(Route::from).collect())
 }
 
-/// The route that the kernel would take. Errors: `not-found`.
-pub fn get(namespace: Namespace, to: IpAddr) -> Result<Route, OperationError> {
+/// Returns the route that the kernel would take. Errors: `not-found`.
+pub fn get(namespace: Namespace, to: IpAddr) -> Result<Route> {
     Ok(raw::get(namespace, to.into())?.into())
 }

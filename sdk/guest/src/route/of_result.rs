@@ -30,7 +30,7 @@ fn default_network(address: IpAddr) -> IpNet {
     IpNet::new(unspecified, 0).expect("every family has a prefix length of 0")
 }
 
-/// The kernel's routes for those of the result, over an interface. A route without next hop takes the
+/// Returns the kernel's routes for those of the result, over an interface. A route without next hop takes the
 /// first gateway of its family. Routes that differ in nothing but the next hop become one with
 /// several next hops.
 pub fn of_result(result: &AddResult, link: impl Into<LinkReference>) -> Vec<Route> {
@@ -89,14 +89,14 @@ fn hop(gateway: Option<IpAddr>, link: Option<LinkReference>) -> NextHop {
     }
 }
 
-/// What is being done, for an error.
+/// Returns what fails, for an error.
 pub fn adding(route: &Route, ifname: &str) -> String {
     let destination = route.destination;
     match route.gateway {
         Some(gateway) => {
-            format!("could not add route {destination} via {gateway} over \"{ifname}\"")
+            format!("cannot add route {destination} via {gateway} over `{ifname}`")
         }
-        None => format!("could not add route {destination} over \"{ifname}\""),
+        None => format!("cannot add route {destination} over `{ifname}`"),
     }
 }
 

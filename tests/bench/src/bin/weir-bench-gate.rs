@@ -109,7 +109,7 @@ fn parts(records: &str) -> Result<Vec<Part>> {
 fn part(record: &Value) -> Result<Part> {
     let plugin = text(record, "plugin");
     let mut grant = shipped(&plugin)?;
-    // What tenants may do stands beside it in the binary, and is read where a tenant's network is meant.
+    // What tenants may do is beside it in the binary, and is read where a tenant's network is meant.
     grant.spec.tenants = None;
     Ok(Part {
         grant: serde_json::to_string(&grant)?,

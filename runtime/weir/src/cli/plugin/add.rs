@@ -51,13 +51,6 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         Catalogue::check_name(name).map_err(show)?;
     }
     let inspection = inspect(sandbox, &arguments.file, &read(&arguments.file)?)?;
-    let refused = inspection.requested.refused.iter();
-    let refused: Vec<String> = refused
-        .map(|r| format!("`{}`: {}", r.name, r.reason))
-        .collect();
-    if !refused.is_empty() {
-        bail!("`{shown}` imports {}", refused.join("; "));
-    }
     inspection
         .check()
         .map_err(|e| show(e.with_prefix(format_args!("`{shown}`"))))?;

@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 use weir_grant::Capability;
 use weir_grant::size::Exact;
-use weir_sandbox::{Inspection, Sandbox};
+use weir_sandbox::{Inspection, Sandbox, codes};
 
 use super::coverage::{Candidate, Coverage};
 use crate::cli::component::{self, Named, name_of};
@@ -36,6 +36,8 @@ struct Shown {
     name: String,
     about: Option<About>,
     digest: String,
+    /// The version of `weir:cni` that it is built for; null where it has nothing of that.
+    contract: Option<String>,
     size: Size,
     /// The limits under which it was run, granted nothing, to say what it is; null where it was not run.
     ran: Option<Ran>,
@@ -131,6 +133,7 @@ fn shown(name: String, inspection: Inspection, coverage: Coverage) -> Shown {
     Shown {
         name,
         digest: inspection.digest.to_string(),
+        contract: inspection.contract,
         size: Size {
             component: inspection.compiled.component().len(),
             code: inspection.compiled.code().len(),
@@ -157,8 +160,17 @@ fn shown(name: String, inspection: Inspection, coverage: Coverage) -> Shown {
             description: about.description,
         }),
         granted: unusable.is_none() && coverage.is_granted(),
-        unusable: unusable.map(|error| error.msg),
+        unusable: unusable.map(in_full),
         coverage,
+    }
+}
+
+/// What is wrong, and what to do. The imports that are refused are listed anyway.
+fn in_full(error: weir_cni::Error) -> String {
+    if error.details.is_empty() || error.code == codes::REFUSED_IMPORT {
+        error.msg
+    } else {
+        format!("{}; {}", error.msg, error.details)
     }
 }
 
@@ -169,6 +181,9 @@ fn print(shown: &Shown) {
         (None, None) => say!("{}: not a plugin", shown.name),
     }
     say!("digest      {}", shown.digest);
+    if let Some(version) = &shown.contract {
+        say!("contract    weir:cni@{version}");
+    }
     let Size { component, code } = shown.size;
     say!("size        {component} bytes; {code} bytes of code for this machine");
     if let Some(Ran { memory, time }) = &shown.ran {
@@ -177,15 +192,12 @@ fn print(shown: &Shown) {
         );
     }
     print_requests(shown);
-    match (&shown.unusable, shown.refused.as_slice()) {
-        (None, _) => shown.coverage.print("grant       ", &shown.name),
-        (Some(why), []) => say!("unusable    {why}"),
-        (Some(_), refused) => {
-            for Refused { import, reason } in refused {
-                say!("refused     {import}: {reason}");
-            }
-            say!("unusable    {} of its imports are refused", refused.len());
-        }
+    for Refused { import, reason } in &shown.refused {
+        say!("refused     {import}: {reason}");
+    }
+    match &shown.unusable {
+        None => shown.coverage.print("grant       ", &shown.name),
+        Some(why) => say!("unusable    {why}"),
     }
 }
 

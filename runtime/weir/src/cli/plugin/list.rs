@@ -26,7 +26,7 @@ struct Line {
     error: Option<String>,
 }
 
-/// No where a plugin is damaged.
+/// No where a plugin cannot be run.
 pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let listed = sandbox.catalogue().list()?;
     let lines: Vec<Line> = listed.into_iter().map(|one| line(sandbox, one)).collect();
@@ -61,7 +61,7 @@ fn print(line: &Line) {
     let place = match (line.built_in, &line.error) {
         (true, _) => "built in",
         (false, None) => "installed",
-        (false, Some(_)) => "damaged",
+        (false, Some(_)) => "unusable",
     };
     let rest = line.digest.as_ref().or(line.error.as_ref());
     say!("{name:<16} {place:<10} {}", rest.map_or("", String::as_str));

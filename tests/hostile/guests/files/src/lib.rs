@@ -1,31 +1,25 @@
 //! A plugin that reads a file of the host, and so imports `wasi:filesystem`.
 
-use serde::Deserialize;
+use weir_sdk::config::NoKeys;
 use weir_sdk::{AddResult, Error, Plugin, Request};
 
 /// The plugin.
 pub struct Files;
 
-/// It needs no configuration.
-#[derive(Debug, Deserialize)]
-pub struct Config {}
-
 impl Plugin for Files {
-    type Config = Config;
+    type Config = NoKeys;
     const NAME: &'static str = "files";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str = "wants files";
 
-    fn add(request: Request<Config>) -> Result<AddResult, Error> {
+    fn add(request: Request<NoKeys>) -> Result<AddResult, Error> {
         std::fs::read("/etc/shadow").map_err(|e| Error::io_failure(e.to_string()))?;
         Ok(request.previous.unwrap_or_default())
     }
 
-    fn del(_: Request<Config>) -> Result<(), Error> {
+    fn del(_: Request<NoKeys>) -> Result<(), Error> {
         Ok(())
     }
 
-    fn check(_: Request<Config>) -> Result<(), Error> {
+    fn check(_: Request<NoKeys>) -> Result<(), Error> {
         Ok(())
     }
 }

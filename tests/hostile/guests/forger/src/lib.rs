@@ -1,10 +1,10 @@
 //! A plugin whose results are false in the way that `FORGE` in `CNI_ARGS` says. It speaks the
 //! contract without the SDK's types, which would not let it.
 
+use weir_sdk::AddResult;
 use weir_sdk::bindings::exports::weir::cni::commands::Guest;
 use weir_sdk::bindings::weir::cni::cni::{
-    About, AttachmentResult, Dns, Failure, GcRequest, Request, ResultInterface, ResultIp,
-    StatusRequest,
+    About, AttachmentResult, Failure, GcRequest, Request, ResultInterface, ResultIp, StatusRequest,
 };
 use weir_sdk::bindings::weir::cni::types::{IpAddress, IpNetwork};
 
@@ -80,13 +80,7 @@ fn honest(request: &Request) -> AttachmentResult {
     AttachmentResult {
         interfaces: vec![interface],
         ips: vec![ip],
-        routes: Vec::new(),
-        dns: Dns {
-            nameservers: Vec::new(),
-            domain: String::new(),
-            search: Vec::new(),
-            options: Vec::new(),
-        },
+        ..AddResult::default().into()
     }
 }
 

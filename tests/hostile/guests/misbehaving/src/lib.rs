@@ -38,8 +38,6 @@ pub struct Config {
 impl Plugin for Misbehaving {
     type Config = Config;
     const NAME: &'static str = "misbehaving";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str = "breaks every limit it is told to";
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let mut result = request.previous.clone().unwrap_or_default();

@@ -8,9 +8,10 @@ mod order;
 
 use std::collections::BTreeMap;
 
+use weir_sdk::AddResult;
 use weir_sdk::bindings::exports::weir::cni::commands::Guest;
 use weir_sdk::bindings::weir::cni::cni::{
-    About, AttachmentResult, Dns, Failure, GcRequest, Request, StatusRequest,
+    About, AttachmentResult, Failure, GcRequest, Request, StatusRequest,
 };
 use weir_sdk::bindings::weir::cni::log::{self, Level};
 
@@ -61,17 +62,7 @@ impl Guest for Puppet {
 }
 
 fn nothing() -> AttachmentResult {
-    AttachmentResult {
-        interfaces: Vec::new(),
-        ips: Vec::new(),
-        routes: Vec::new(),
-        dns: Dns {
-            nameservers: Vec::new(),
-            domain: String::new(),
-            search: Vec::new(),
-            options: Vec::new(),
-        },
-    }
+    AddResult::default().into()
 }
 
 /// Carries the orders out. Returns the mark that ADD is to leave.

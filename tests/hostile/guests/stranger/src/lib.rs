@@ -1,6 +1,6 @@
 //! A plugin that imports an interface of its own, which nobody can have granted.
 
-use serde::Deserialize;
+use weir_sdk::config::NoKeys;
 use weir_sdk::{AddResult, Error, Plugin, Request};
 
 #[cfg(target_family = "wasm")]
@@ -24,26 +24,20 @@ mod backdoor {
 /// The plugin.
 pub struct Stranger;
 
-/// It needs no configuration.
-#[derive(Debug, Deserialize)]
-pub struct Config {}
-
 impl Plugin for Stranger {
-    type Config = Config;
+    type Config = NoKeys;
     const NAME: &'static str = "stranger";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str = "wants what is not in the contract";
 
-    fn add(request: Request<Config>) -> Result<AddResult, Error> {
+    fn add(request: Request<NoKeys>) -> Result<AddResult, Error> {
         backdoor::knock();
         Ok(request.previous.unwrap_or_default())
     }
 
-    fn del(_: Request<Config>) -> Result<(), Error> {
+    fn del(_: Request<NoKeys>) -> Result<(), Error> {
         Ok(())
     }
 
-    fn check(_: Request<Config>) -> Result<(), Error> {
+    fn check(_: Request<NoKeys>) -> Result<(), Error> {
         Ok(())
     }
 }

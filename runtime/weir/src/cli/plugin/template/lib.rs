@@ -33,8 +33,6 @@ impl Default for Config {
 impl Plugin for {{type}} {
     type Config = Config;
     const NAME: &'static str = "{{name}}";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const DESCRIPTION: &'static str = env!("CARGO_PKG_DESCRIPTION");
 
     fn validate(config: &Config) -> Result<(), Error> {
         match config.mtu {
