@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::address::{Add, Address, Delete, Family, List, Settle};
 use weir_grant::link::LinkFacts;
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Error, Perform, Result};
 
 use super::error::{refused, while_doing};
 use super::kernel::Model;
@@ -19,7 +19,7 @@ const LOOPBACK: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 impl Perform<Add> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let wanted = permit.operation();
         let Add { link, address, .. } = wanted;
         self.change(|machine| add(machine.state.of(link.namespace)?, wanted))
@@ -32,7 +32,7 @@ impl Perform<Add> for Model {
     }
 }
 
-fn add(network: &mut NetworkState, wanted: &Add) -> Result<(), Error> {
+fn add(network: &mut NetworkState, wanted: &Add) -> Result<()> {
     let Add { link, address, .. } = wanted;
     check(wanted)?;
     let index = link::find(network, link)?.link.index;
@@ -53,7 +53,7 @@ fn add(network: &mut NetworkState, wanted: &Add) -> Result<(), Error> {
 }
 
 /// What is malformed. Errors: `Invalid`.
-fn check(wanted: &Add) -> Result<(), Error> {
+fn check(wanted: &Add) -> Result<()> {
     let family = Family::of(&wanted.address.addr());
     if let Some(peer) = wanted.peer.filter(|peer| Family::of(peer) != family) {
         return Err(Error::invalid(format!(
@@ -109,7 +109,7 @@ pub(crate) fn of_link(network: &NetworkState, index: u32) -> impl Iterator<Item 
 impl Perform<Delete> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { link, address } = permit.operation();
         let doing = format_args!("remove {address} from {link}");
         self.change(|machine| delete(machine.state.of(link.namespace)?, link, *address))
@@ -118,7 +118,7 @@ impl Perform<Delete> for Model {
 }
 
 /// Removes an address, and with the first IPv4 address of a network the others of it.
-fn delete(network: &mut NetworkState, of: &LinkFacts, address: IpNet) -> Result<(), Error> {
+fn delete(network: &mut NetworkState, of: &LinkFacts, address: IpNet) -> Result<()> {
     let index = link::find(network, of)?.link.index;
     let found = of_link(network, index).find(|other| other.address == address);
     let gone = found.cloned().ok_or(Errno::EADDRNOTAVAIL)?;
@@ -178,11 +178,7 @@ pub(crate) fn drop_ipv6(network: &mut NetworkState, index: u32) {
 impl Perform<List> for Model {
     type Answer = Vec<Address>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<List>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Address>, Error> {
+    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Address>> {
         let List { link: of, family } = permit.operation();
         let doing = format_args!("list the addresses of {of}");
         self.look(|state| {
@@ -199,7 +195,7 @@ impl Perform<List> for Model {
 impl Perform<Settle> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Settle>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Settle>, _: &mut Changes<'_>) -> Result<()> {
         let of = &permit.operation().link;
         let doing = format_args!("wait for the IPv6 addresses of {of}");
         self.look(|state| link::find(state.of(of.namespace)?, of).map(drop))

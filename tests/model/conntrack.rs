@@ -3,14 +3,14 @@
 use weir_gate::Permit;
 use weir_grant::address::Family;
 use weir_grant::conntrack::{Delete, Filter};
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Error, Perform, Result};
 
 use super::kernel::Model;
 
 impl Perform<Delete> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let delete = permit.operation();
         check(&delete.filter)?;
         self.change(|machine| {
@@ -21,7 +21,7 @@ impl Perform<Delete> for Model {
     }
 }
 
-fn check(filter: &Filter) -> Result<(), Error> {
+fn check(filter: &Filter) -> Result<()> {
     let mut given = filter.destination.iter().chain(&filter.reply_source);
     if filter.port.is_none() && given.clone().next().is_none() {
         return Err(Error::invalid("the filter has nothing but a protocol"));

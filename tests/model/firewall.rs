@@ -7,7 +7,7 @@ use weir_gate::Permit;
 use weir_grant::firewall::{
     Apply, Chain, Element, Family, GetElement, ListChains, ListElements, ListRules, ListSets, Rule,
 };
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Perform, Result};
 
 use super::kernel::Model;
 use super::state::{NetworkState, Table};
@@ -15,7 +15,7 @@ use super::state::{NetworkState, Table};
 impl Perform<Apply> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Apply>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Apply>, changes: &mut Changes<'_>) -> Result<()> {
         let apply = permit.operation();
         let created = self.change(|machine| transaction::carry_out(machine, apply))?;
         created.note_undo(apply, changes);
@@ -26,11 +26,7 @@ impl Perform<Apply> for Model {
 impl Perform<ListChains> for Model {
     type Answer = Vec<Chain>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<ListChains>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Chain>, Error> {
+    fn perform(&mut self, permit: &Permit<ListChains>, _: &mut Changes<'_>) -> Result<Vec<Chain>> {
         let list = permit.operation();
         self.look(|state| {
             let table = table(state.of(list.namespace)?, list.family, &list.table);
@@ -42,11 +38,7 @@ impl Perform<ListChains> for Model {
 impl Perform<ListSets> for Model {
     type Answer = Vec<String>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<ListSets>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<String>, Error> {
+    fn perform(&mut self, permit: &Permit<ListSets>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         let list = permit.operation();
         self.look(|state| {
             let table = table(state.of(list.namespace)?, list.family, &list.table);
@@ -60,11 +52,7 @@ impl Perform<ListSets> for Model {
 impl Perform<ListRules> for Model {
     type Answer = Vec<Rule>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<ListRules>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Rule>, Error> {
+    fn perform(&mut self, permit: &Permit<ListRules>, _: &mut Changes<'_>) -> Result<Vec<Rule>> {
         let list = permit.operation();
         self.look(|state| {
             let table = table(state.of(list.namespace)?, list.family, &list.table);
@@ -89,7 +77,7 @@ impl Perform<GetElement> for Model {
         &mut self,
         permit: &Permit<GetElement>,
         _: &mut Changes<'_>,
-    ) -> Result<Option<Element>, Error> {
+    ) -> Result<Option<Element>> {
         let get = permit.operation();
         self.look(|state| {
             let elements = elements(state.of(get.namespace)?, get.family, &get.table, &get.set)?;
@@ -105,7 +93,7 @@ impl Perform<ListElements> for Model {
         &mut self,
         permit: &Permit<ListElements>,
         _: &mut Changes<'_>,
-    ) -> Result<Vec<Element>, Error> {
+    ) -> Result<Vec<Element>> {
         let list = permit.operation();
         self.look(|state| {
             elements(
@@ -124,7 +112,7 @@ pub(crate) fn elements(
     family: Family,
     name: &str,
     set: &str,
-) -> Result<Vec<Element>, Error> {
+) -> Result<Vec<Element>> {
     let sets = table(network, family, name)
         .into_iter()
         .flat_map(|table| &table.sets);

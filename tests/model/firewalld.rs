@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use weir_gate::Permit;
 use weir_grant::firewalld::{AddSource, IsRunning, RemoveSource, ZoneOfSource};
-use weir_kernel::{Changes, Code, Error, Perform};
+use weir_kernel::{Changes, Code, Error, Perform, Result};
 
 use super::kernel::Model;
 use super::state::State;
@@ -15,7 +15,7 @@ type Zones = BTreeMap<String, Vec<IpAddr>>;
 impl Perform<IsRunning> for Model {
     type Answer = bool;
 
-    fn perform(&mut self, _: &Permit<IsRunning>, _: &mut Changes<'_>) -> Result<bool, Error> {
+    fn perform(&mut self, _: &Permit<IsRunning>, _: &mut Changes<'_>) -> Result<bool> {
         self.look(|state| Ok(state.zones.is_some()))
     }
 }
@@ -27,7 +27,7 @@ impl Perform<ZoneOfSource> for Model {
         &mut self,
         permit: &Permit<ZoneOfSource>,
         _: &mut Changes<'_>,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<String>> {
         self.look(|state| Ok(zone_of(zones(state)?, permit.operation().source)))
     }
 }
@@ -35,11 +35,7 @@ impl Perform<ZoneOfSource> for Model {
 impl Perform<AddSource> for Model {
     type Answer = ();
 
-    fn perform(
-        &mut self,
-        permit: &Permit<AddSource>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<AddSource>, changes: &mut Changes<'_>) -> Result<()> {
         let AddSource { zone, source } = permit.operation();
         self.change(|machine| {
             let zones = zones(&mut machine.state)?;
@@ -61,7 +57,7 @@ impl Perform<AddSource> for Model {
 impl Perform<RemoveSource> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<RemoveSource>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<RemoveSource>, _: &mut Changes<'_>) -> Result<()> {
         let RemoveSource { zone, source } = permit.operation();
         self.change(|machine| {
             let sources = sources(zones(&mut machine.state)?, zone)?;
@@ -73,12 +69,12 @@ impl Perform<RemoveSource> for Model {
     }
 }
 
-fn zones(state: &mut State) -> Result<&mut Zones, Error> {
+fn zones(state: &mut State) -> Result<&mut Zones> {
     let zones = state.zones.as_mut();
     zones.ok_or_else(|| Error::new(Code::Unsupported, "firewalld does not run"))
 }
 
-fn sources<'a>(zones: &'a mut Zones, zone: &str) -> Result<&'a mut Vec<IpAddr>, Error> {
+fn sources<'a>(zones: &'a mut Zones, zone: &str) -> Result<&'a mut Vec<IpAddr>> {
     let sources = zones.get_mut(zone);
     sources.ok_or_else(|| Error::not_found(format!("there is no zone `{zone}`")))
 }

@@ -10,7 +10,7 @@ mod vlan;
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::link::{GetPeer, Link, LinkFacts, List, OperState, Peer, Read, WaitUp};
-use weir_kernel::{Changes, Code, Error, Perform};
+use weir_kernel::{Changes, Code, Error, Perform, Result};
 
 use super::error::while_doing;
 use super::kernel::Model;
@@ -19,25 +19,25 @@ pub(crate) use delete::delete;
 pub(crate) use state::loopback;
 
 /// The link of an operation. Errors: `NotFound`.
-pub(crate) fn find<'a>(network: &'a NetworkState, link: &LinkFacts) -> Result<&'a Device, Error> {
+pub(crate) fn find<'a>(network: &'a NetworkState, link: &LinkFacts) -> Result<&'a Device> {
     by_index(network, link.index)
 }
 
 /// The link with an index. Errors: `NotFound`.
-pub(crate) fn by_index(network: &NetworkState, index: u32) -> Result<&Device, Error> {
+pub(crate) fn by_index(network: &NetworkState, index: u32) -> Result<&Device> {
     let mut links = network.links.iter();
     let found = links.find(|device| device.link.index == index);
     found.ok_or_else(|| Errno::ENODEV.into())
 }
 
-fn by_index_mut(network: &mut NetworkState, index: u32) -> Result<&mut Device, Error> {
+fn by_index_mut(network: &mut NetworkState, index: u32) -> Result<&mut Device> {
     let mut links = network.links.iter_mut();
     let found = links.find(|device| device.link.index == index);
     found.ok_or_else(|| Errno::ENODEV.into())
 }
 
 /// Fails where a name is taken. Errors: `Exists`.
-fn check_free(network: &NetworkState, name: &str) -> Result<(), Error> {
+fn check_free(network: &NetworkState, name: &str) -> Result<()> {
     match network.link(name) {
         Some(_) => Err(Errno::EEXIST.into()),
         None => Ok(()),
@@ -47,7 +47,7 @@ fn check_free(network: &NetworkState, name: &str) -> Result<(), Error> {
 impl Perform<Read> for Model {
     type Answer = Link;
 
-    fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<Link, Error> {
+    fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<Link> {
         let wanted = &permit.operation().link;
         let found = self.known.known(wanted).cloned();
         found.ok_or_else(|| Error::not_found(wanted.not_found()))
@@ -57,7 +57,7 @@ impl Perform<Read> for Model {
 impl Perform<List> for Model {
     type Answer = Vec<Link>;
 
-    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Link>, Error> {
+    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Link>> {
         let List {
             namespace,
             kind,
@@ -81,7 +81,7 @@ impl Perform<List> for Model {
 impl Perform<GetPeer> for Model {
     type Answer = Peer;
 
-    fn perform(&mut self, permit: &Permit<GetPeer>, _: &mut Changes<'_>) -> Result<Peer, Error> {
+    fn perform(&mut self, permit: &Permit<GetPeer>, _: &mut Changes<'_>) -> Result<Peer> {
         let link = &permit.operation().link;
         if link.kind != "veth" {
             return Err(Error::invalid(format!("{link} is not a veth")));
@@ -101,7 +101,7 @@ impl Perform<GetPeer> for Model {
 impl Perform<WaitUp> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<WaitUp>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<WaitUp>, _: &mut Changes<'_>) -> Result<()> {
         let link = &permit.operation().link;
         let doing = format_args!("wait for {link} to be up");
         let state = self

@@ -5,7 +5,7 @@ use weir_gate::Permit;
 use weir_grant::address::Family;
 use weir_grant::link::LinkFacts;
 use weir_grant::neighbour::{Add, Announce, Delete, List, Neighbour, State};
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Perform, Result};
 
 use super::error::refused;
 use super::kernel::Model;
@@ -14,7 +14,7 @@ use super::link;
 impl Perform<Add> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let add = permit.operation();
         let was_set = self.change(|machine| {
             let network = machine.state.of(add.link.namespace)?;
@@ -59,7 +59,7 @@ fn lasts(entry: &Neighbour) -> bool {
 impl Perform<Delete> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete {
             link: of,
             address,
@@ -88,11 +88,7 @@ impl Perform<Delete> for Model {
 impl Perform<List> for Model {
     type Answer = Vec<Neighbour>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<List>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Neighbour>, Error> {
+    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Neighbour>> {
         let List { link: of, family } = permit.operation();
         self.look(|state| {
             let network = state.of(of.namespace)?;
@@ -109,7 +105,7 @@ impl Perform<List> for Model {
 impl Perform<Announce> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Announce>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Announce>, _: &mut Changes<'_>) -> Result<()> {
         let of: &LinkFacts = &permit.operation().link;
         self.look(|state| link::find(state.of(of.namespace)?, of).map(drop))
     }

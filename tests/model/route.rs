@@ -13,7 +13,7 @@ use weir_grant::address::Family;
 pub(crate) use weir_grant::route::MAIN_TABLE;
 use weir_grant::route::{Add, Delete, Get, List, Replace, Route, RouteKind};
 use weir_kernel::inverses::RemoveRoute;
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Error, Perform, Result};
 
 use super::address;
 use super::error::{refused, while_doing};
@@ -38,7 +38,7 @@ const HOST: u8 = 254;
 impl Perform<Add> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let Add {
             namespace, route, ..
         } = permit.operation();
@@ -49,7 +49,7 @@ impl Perform<Add> for Model {
     }
 }
 
-fn add(network: &mut NetworkState, namespace: Namespace, route: &Route) -> Result<(), Error> {
+fn add(network: &mut NetworkState, namespace: Namespace, route: &Route) -> Result<()> {
     let new = check::resolve(network, namespace, route)?;
     match network.routes.iter().position(|other| is_like(other, &new)) {
         Some(_) if namespace == Namespace::Host || network.routes.contains(&new) => {
@@ -72,11 +72,7 @@ fn add(network: &mut NetworkState, namespace: Namespace, route: &Route) -> Resul
 impl Perform<Replace> for Model {
     type Answer = ();
 
-    fn perform(
-        &mut self,
-        permit: &Permit<Replace>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Replace>, changes: &mut Changes<'_>) -> Result<()> {
         let Replace {
             namespace, route, ..
         } = permit.operation();
@@ -93,7 +89,7 @@ impl Perform<Replace> for Model {
 }
 
 /// Whether there was one.
-fn replace(network: &mut NetworkState, namespace: Namespace, route: &Route) -> Result<bool, Error> {
+fn replace(network: &mut NetworkState, namespace: Namespace, route: &Route) -> Result<bool> {
     let new = check::resolve(network, namespace, route)?;
     match network.routes.iter().position(|other| is_like(other, &new)) {
         Some(at) => {
@@ -131,7 +127,7 @@ fn is_like(one: &Route<u32>, other: &Route<u32>) -> bool {
 impl Perform<Delete> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { namespace, route } = permit.operation();
         self.change(|machine| {
             let network = machine.state.of(*namespace)?;
@@ -184,11 +180,7 @@ pub(crate) fn drop_of_link(network: &mut NetworkState, index: u32) {
 impl Perform<List> for Model {
     type Answer = Vec<Route<u32>>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<List>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Route<u32>>, Error> {
+    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Route<u32>>> {
         let wanted = permit.operation();
         self.look(|state| {
             let routes = state.of(wanted.namespace)?.routes.iter();
@@ -219,7 +211,7 @@ fn passes(wanted: &List, route: &Route<u32>) -> bool {
 impl Perform<Get> for Model {
     type Answer = Route<u32>;
 
-    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Route<u32>, Error> {
+    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Route<u32>> {
         let Get { namespace, to } = permit.operation();
         let doing = format_args!("find the route to {to} in {namespace}");
         let found = self.look(|state| {

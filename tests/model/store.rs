@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::store::{Location, OpenRead, OpenWrite, ReadFile, Revert};
-use weir_kernel::{Changes, Code, DynTransaction, Error, Perform};
+use weir_kernel::{Changes, Code, DynTransaction, Error, Perform, Result};
 
 use super::error::refused;
 use super::kernel::Model;
@@ -19,11 +19,7 @@ const PRIVATE: &str = "/var/lib/weir/stores";
 impl Perform<ReadFile> for Model {
     type Answer = Vec<u8>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<ReadFile>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<u8>, Error> {
+    fn perform(&mut self, permit: &Permit<ReadFile>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
         let path = &permit.operation().path;
         let doing = format_args!("read `{}`", path.display());
         let found = self.look(|state| Ok(state.files.get(path).cloned()))?;
@@ -38,7 +34,7 @@ impl Perform<OpenRead> for Model {
         &mut self,
         permit: &Permit<OpenRead>,
         _: &mut Changes<'_>,
-    ) -> Result<Box<DynTransaction>, Error> {
+    ) -> Result<Box<DynTransaction>> {
         Ok(Box::new(self.open(&permit.operation().location, false)?))
     }
 }
@@ -50,7 +46,7 @@ impl Perform<OpenWrite> for Model {
         &mut self,
         permit: &Permit<OpenWrite>,
         _: &mut Changes<'_>,
-    ) -> Result<Box<DynTransaction>, Error> {
+    ) -> Result<Box<DynTransaction>> {
         Ok(Box::new(self.open(&permit.operation().location, true)?))
     }
 }
@@ -58,7 +54,7 @@ impl Perform<OpenWrite> for Model {
 impl Perform<Revert> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Revert>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Revert>, _: &mut Changes<'_>) -> Result<()> {
         let Revert { location, changes } = permit.operation();
         let mut store = self.open(location, true)?;
         store.revert(changes);
@@ -69,7 +65,7 @@ impl Perform<Revert> for Model {
 
 impl Model {
     /// Opens a store. Errors: `Busy` where it is open, as nobody gives it back meanwhile; `Invalid`.
-    fn open(&self, location: &Location, writable: bool) -> Result<Store, Error> {
+    fn open(&self, location: &Location, writable: bool) -> Result<Store> {
         let directory = self.directory(location)?;
         let is_free = self.node.machine().locked.insert(directory.clone());
         if is_free {
@@ -85,7 +81,7 @@ impl Model {
         }
     }
 
-    fn directory(&self, location: &Location) -> Result<PathBuf, Error> {
+    fn directory(&self, location: &Location) -> Result<PathBuf> {
         let network = &self.owner.network;
         match location {
             Location::Private => Ok([PRIVATE, &self.owner.plugin, network].iter().collect()),

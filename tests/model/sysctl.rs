@@ -7,7 +7,7 @@ use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::sysctl::{Read, Write, flaw_of_key, flaw_of_value};
 use weir_kernel::inverses::SetBack;
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Error, Perform, Result};
 
 use super::address;
 use super::error::while_doing;
@@ -17,7 +17,7 @@ use super::state::{Machine, NetworkState};
 impl Perform<Read> for Model {
     type Answer = String;
 
-    fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<String, Error> {
+    fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<String> {
         let Read { namespace, key } = permit.operation();
         self.look(|state| read(state.of(*namespace)?, key))
             .map_err(|e| while_doing(e, format_args!("read {key} in {namespace}")))
@@ -27,7 +27,7 @@ impl Perform<Read> for Model {
 impl Perform<Write> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Write>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Write>, changes: &mut Changes<'_>) -> Result<()> {
         let operation = permit.operation();
         let Write { namespace, key, .. } = operation;
         let doing = format_args!("write {key} in {namespace}");
@@ -61,7 +61,7 @@ struct Before {
     is_own: bool,
 }
 
-fn replace(machine: &mut Machine, new: &Write, add: Option<u32>) -> Result<Before, Error> {
+fn replace(machine: &mut Machine, new: &Write, add: Option<u32>) -> Result<Before> {
     let value = read(machine.state.of(new.namespace)?, &new.key)?;
     write(machine, new)?;
     let is_own = add.is_some() && machine.parameter_notes.get(&new.key).copied() == add;
@@ -80,7 +80,7 @@ fn replace(machine: &mut Machine, new: &Write, add: Option<u32>) -> Result<Befor
 }
 
 /// The value of a parameter. Errors: `NotFound`, `Invalid`.
-pub(crate) fn read(network: &NetworkState, key: &str) -> Result<String, Error> {
+pub(crate) fn read(network: &NetworkState, key: &str) -> Result<String> {
     if let Some(why) = flaw_of_key(key) {
         return Err(Error::invalid(why));
     }
@@ -97,7 +97,7 @@ pub(crate) fn read(network: &NetworkState, key: &str) -> Result<String, Error> {
 }
 
 /// Writes a parameter, and what follows from it. Errors: `NotFound`, `Invalid`.
-pub(crate) fn write(machine: &mut Machine, new: &Write) -> Result<(), Error> {
+pub(crate) fn write(machine: &mut Machine, new: &Write) -> Result<()> {
     let Write { key, value, .. } = new;
     if let Some(why) = flaw_of_value(key, value) {
         return Err(Error::invalid(why));

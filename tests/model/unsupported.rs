@@ -2,7 +2,7 @@
 
 use weir_gate::Permit;
 use weir_grant::{Operation, firewall, traffic};
-use weir_kernel::{Changes, Code, Error, Perform};
+use weir_kernel::{Changes, Code, Error, Perform, Result};
 
 use super::kernel::Model;
 
@@ -20,7 +20,7 @@ macro_rules! unsupported {
                 &mut self,
                 _: &Permit<$operation>,
                 _: &mut Changes<'_>,
-            ) -> Result<$answer, Error> {
+            ) -> Result<$answer> {
                 Err(error(<$operation>::NAME))
             }
         }

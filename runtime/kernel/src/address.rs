@@ -11,7 +11,7 @@ use weir_gate::Permit;
 use weir_grant::address::{Add, Address, Delete, Family, List, Settle};
 use weir_grant::link::LinkFacts;
 
-use super::error::{Code, Error};
+use super::error::{Code, Error, Result};
 use super::namespace::NetworkNamespace;
 use super::netlink::{Group, Notifications, Wait};
 use crate::linux::Linux;
@@ -21,7 +21,7 @@ use crate::perform::{Changes, Perform};
 impl Perform<Add> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let wanted = permit.operation();
         let Add { link, address, .. } = wanted;
         new_address(wanted)
@@ -41,7 +41,7 @@ impl Perform<Add> for Linux {
     }
 }
 
-fn new_address(wanted: &Add) -> Result<AddressMessage, Error> {
+fn new_address(wanted: &Add) -> Result<AddressMessage> {
     let local = wanted.address.addr();
     let far = wanted.peer.unwrap_or(local);
     if Family::of(&far) != Family::of(&local) {
@@ -81,7 +81,7 @@ fn new_address(wanted: &Add) -> Result<AddressMessage, Error> {
 impl Perform<Delete> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { link, address } = permit.operation();
         let namespace = self.namespaces.of(link.namespace)?;
         let deleted = match delete_exactly(namespace, link, *address, address.addr()) {
@@ -103,7 +103,7 @@ fn delete_exactly(
     link: &LinkFacts,
     address: IpNet,
     far: IpAddr,
-) -> Result<(), Error> {
+) -> Result<()> {
     let mut message = about(link, address);
     message
         .attributes
@@ -120,7 +120,7 @@ fn peer_of(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     address: IpNet,
-) -> Result<Option<IpAddr>, Error> {
+) -> Result<Option<IpAddr>> {
     let all = of_link(namespace, link, Some(Family::of(&address.addr())))?;
     Ok(all
         .into_iter()
@@ -132,11 +132,7 @@ fn peer_of(
 impl Perform<List> for Linux {
     type Answer = Vec<Address>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<List>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Address>, Error> {
+    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Address>> {
         let List { link, family } = permit.operation();
         of_link(self.namespaces.of(link.namespace)?, link, *family)
     }
@@ -147,7 +143,7 @@ pub(super) fn of_link(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     family: Option<Family>,
-) -> Result<Vec<Address>, Error> {
+) -> Result<Vec<Address>> {
     let mut question = AddressMessage::default();
     question.header.family = family.map_or(AddressFamily::Unspec, address_family);
     question.header.index = link.index;
@@ -172,7 +168,7 @@ pub(super) fn of_link(
 impl Perform<Settle> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Settle>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Settle>, _: &mut Changes<'_>) -> Result<()> {
         let Settle { link, timeout_ms } = permit.operation();
         wait_until_settled(
             self.namespaces.of(link.namespace)?,
@@ -187,7 +183,7 @@ fn wait_until_settled(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     wait: &Wait,
-) -> Result<(), Error> {
+) -> Result<()> {
     if tentative(namespace, link)?.is_none() {
         return Ok(());
     }
@@ -201,7 +197,7 @@ fn wait_until_settled(
 }
 
 /// An address that is tentative. Errors: `Exists` for a duplicate.
-fn tentative(namespace: &mut NetworkNamespace, link: &LinkFacts) -> Result<Option<IpNet>, Error> {
+fn tentative(namespace: &mut NetworkNamespace, link: &LinkFacts) -> Result<Option<IpNet>> {
     let addresses = of_link(namespace, link, Some(Family::Ipv6))?;
     if let Some(duplicate) = addresses.iter().find(|a| a.duplicate) {
         return Err(Error::new(

@@ -16,7 +16,7 @@ use weir_gate::Permit;
 use weir_grant::address::Family;
 use weir_grant::conntrack::{Delete, Filter};
 
-use super::error::{Code, Error};
+use super::error::{Code, Error, Result};
 use super::namespace::NetworkNamespace;
 use super::netlink::{MessageType, NetfilterSocket};
 use crate::linux::Linux;
@@ -44,7 +44,7 @@ const BY_DESTINATION_PORT: u32 = 1 << 5;
 impl Perform<Delete> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { namespace, filter } = permit.operation();
         delete_all(self.namespaces.of(*namespace)?, filter).map_err(|e| {
             e.while_doing(format_args!(
@@ -55,7 +55,7 @@ impl Perform<Delete> for Linux {
     }
 }
 
-fn delete_all(namespace: &mut NetworkNamespace, filter: &Filter) -> Result<(), Error> {
+fn delete_all(namespace: &mut NetworkNamespace, filter: &Filter) -> Result<()> {
     check(filter)?;
     namespace.netfilter(|socket| {
         if delete_in_kernel(socket, filter)? || is_empty(socket) {
@@ -68,7 +68,7 @@ fn delete_all(namespace: &mut NetworkNamespace, filter: &Filter) -> Result<(), E
     })
 }
 
-fn check(filter: &Filter) -> Result<(), Error> {
+fn check(filter: &Filter) -> Result<()> {
     let Filter {
         family,
         destination,
@@ -92,7 +92,7 @@ fn check(filter: &Filter) -> Result<(), Error> {
 
 /// Has the kernel delete what passes the filter, and returns whether it can. A kernel before 6.11 takes the request for
 /// one about the entry with exactly these ends, which are too few to be any.
-fn delete_in_kernel(socket: &mut NetfilterSocket, filter: &Filter) -> Result<bool, Error> {
+fn delete_in_kernel(socket: &mut NetfilterSocket, filter: &Filter) -> Result<bool> {
     if compares_ipv6(filter) {
         return Ok(false);
     }
@@ -128,7 +128,7 @@ struct Entry {
     id: Option<u32>,
 }
 
-fn find(socket: &mut NetfilterSocket, filter: &Filter) -> Result<Vec<Entry>, Error> {
+fn find(socket: &mut NetfilterSocket, filter: &Filter) -> Result<Vec<Entry>> {
     let family = number(filter.family);
     let keep = |object: &[u8]| read(object, filter);
     let mut found = socket.select(GET, family, |bytes| ask_for(filter, bytes), keep);
@@ -146,7 +146,7 @@ fn find(socket: &mut NetfilterSocket, filter: &Filter) -> Result<Vec<Entry>, Err
     }
 }
 
-fn is_refused<T>(outcome: &Result<T, Error>) -> bool {
+fn is_refused<T>(outcome: &Result<T>) -> bool {
     matches!(outcome, Err(error) if error.errno == Some(Errno::EINVAL))
 }
 
@@ -221,7 +221,7 @@ fn ends(tuple: &IterableTupleAttrs<'_>) -> Option<(IpAddr, IpAddr)> {
 }
 
 /// Deletes an entry that may be gone meanwhile.
-fn delete_one(socket: &mut NetfilterSocket, family: Family, entry: &Entry) -> Result<(), Error> {
+fn delete_one(socket: &mut NetfilterSocket, family: Family, entry: &Entry) -> Result<()> {
     let outcome = socket.change(DELETE, number(family), |bytes| {
         let mut original = PushConntrackAttrs::new(bytes).nested_tuple_orig();
         original.as_vec_mut().extend(&entry.original);

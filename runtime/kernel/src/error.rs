@@ -21,6 +21,9 @@ pub enum Code {
     Failed,
 }
 
+/// What an operation answers, or how it failed.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
 /// A failed operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {

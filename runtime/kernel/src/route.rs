@@ -18,7 +18,7 @@ use weir_grant::address::Family;
 use weir_grant::route::{Add, Delete, Get, List, MAIN_TABLE, NextHop, Replace, Route, RouteKind};
 
 use super::address::address_family;
-use super::error::{Code, Error};
+use super::error::{Code, Error, Result};
 use super::namespace::NetworkNamespace;
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
@@ -32,7 +32,7 @@ use undo::RemoveRoute;
 impl Perform<Add> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let Add {
             namespace, route, ..
         } = permit.operation();
@@ -54,11 +54,7 @@ impl Perform<Add> for Linux {
 impl Perform<Replace> for Linux {
     type Answer = ();
 
-    fn perform(
-        &mut self,
-        permit: &Permit<Replace>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Replace>, changes: &mut Changes<'_>) -> Result<()> {
         let Replace {
             namespace, route, ..
         } = permit.operation();
@@ -78,7 +74,7 @@ impl Perform<Replace> for Linux {
     }
 }
 
-fn put(namespace: &mut NetworkNamespace, route: &Route, flags: u16) -> Result<(), Error> {
+fn put(namespace: &mut NetworkNamespace, route: &Route, flags: u16) -> Result<()> {
     let mut message = message(namespace.which(), route)?;
     message.header.scope = route
         .scope
@@ -106,7 +102,7 @@ fn default_scope(route: &Route) -> RouteScope {
 impl Perform<Delete> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { namespace, route } = permit.operation();
         message(*namespace, route)
             .and_then(|mut message| {
@@ -121,7 +117,7 @@ impl Perform<Delete> for Linux {
 }
 
 /// What a route is, but for its scope and protocol.
-fn message(namespace: Namespace, route: &Route) -> Result<RouteMessage, Error> {
+fn message(namespace: Namespace, route: &Route) -> Result<RouteMessage> {
     check(namespace, route)?;
     let to = route.destination;
     let mut message = RouteMessage::default();
@@ -153,7 +149,7 @@ fn message(namespace: Namespace, route: &Route) -> Result<RouteMessage, Error> {
 }
 
 /// What the kernel would refuse without a reason, or take for something else.
-fn check(namespace: Namespace, route: &Route) -> Result<(), Error> {
+fn check(namespace: Namespace, route: &Route) -> Result<()> {
     let to = route.destination;
     if to.trunc() != to {
         return Err(Error::invalid(format!(
@@ -249,11 +245,7 @@ fn next_hop(route: &Route, wanted: &NextHop) -> RouteNextHop {
 impl Perform<List> for Linux {
     type Answer = Vec<Route<u32>>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<List>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Route<u32>>, Error> {
+    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Route<u32>>> {
         let wanted = permit.operation();
         let destination = wanted.destination.map(|to| Family::of(&to.addr()));
         let families = match wanted.family.or(destination) {
@@ -277,7 +269,7 @@ pub(crate) fn dump(
     namespace: &mut NetworkNamespace,
     wanted: &List,
     family: Family,
-) -> Result<Vec<Route<u32>>, Error> {
+) -> Result<Vec<Route<u32>>> {
     let mut question = RouteMessage::default();
     question.header.address_family = address_family(family);
     let table = table(wanted).map(RouteAttribute::Table);
@@ -317,7 +309,7 @@ fn passes(wanted: &List, route: &Route<u32>) -> bool {
 impl Perform<Get> for Linux {
     type Answer = Route<u32>;
 
-    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Route<u32>, Error> {
+    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Route<u32>> {
         let Get { namespace, to } = permit.operation();
         let mut question = RouteMessage::default();
         let network = IpNet::from(*to);

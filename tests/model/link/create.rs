@@ -7,7 +7,7 @@ use weir_grant::link::{
     Create, Details, Link, LinkFacts, Mac, NewKind, NewPeer, OperState, flaw_of_name,
 };
 use weir_kernel::inverses::LinkHistory as _;
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Error, Perform, Result};
 
 use super::state::settle;
 use super::update::{check_mac, check_mtu, enslave, refused_mac, set_up};
@@ -24,11 +24,7 @@ const TXQLEN: u32 = 1000;
 impl Perform<Create> for Model {
     type Answer = Link;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<Create>,
-        changes: &mut Changes<'_>,
-    ) -> Result<Link, Error> {
+    fn perform(&mut self, permit: &Permit<Create>, changes: &mut Changes<'_>) -> Result<Link> {
         let wanted = permit.operation();
         let link = self
             .change(|machine| create(machine, wanted))
@@ -42,7 +38,7 @@ impl Perform<Create> for Model {
     }
 }
 
-fn create(machine: &mut Machine, wanted: &Create) -> Result<Link, Error> {
+fn create(machine: &mut Machine, wanted: &Create) -> Result<Link> {
     check(wanted)?;
     let index = match &wanted.kind {
         NewKind::Veth { peer } => pair(machine, wanted, peer)?,
@@ -67,7 +63,7 @@ fn create(machine: &mut Machine, wanted: &Create) -> Result<Link, Error> {
     Ok(by_index(network, index)?.link.clone())
 }
 
-fn check(wanted: &Create) -> Result<(), Error> {
+fn check(wanted: &Create) -> Result<()> {
     let peer = match &wanted.kind {
         NewKind::Veth { peer } => Some(peer),
         _ => None,
@@ -89,14 +85,14 @@ fn check(wanted: &Create) -> Result<(), Error> {
     }
 }
 
-fn check_name(name: &str, may_be_empty: bool) -> Result<(), Error> {
+fn check_name(name: &str, may_be_empty: bool) -> Result<()> {
     if may_be_empty && name.is_empty() {
         return Ok(());
     }
     flaw_of_name(name).map_or(Ok(()), |why| Err(Error::invalid(why)))
 }
 
-fn lower_of(machine: &mut Machine, lower: Option<&LinkFacts>) -> Result<Option<Device>, Error> {
+fn lower_of(machine: &mut Machine, lower: Option<&LinkFacts>) -> Result<Option<Device>> {
     let Some(lower) = lower else {
         return Ok(None);
     };
@@ -105,7 +101,7 @@ fn lower_of(machine: &mut Machine, lower: Option<&LinkFacts>) -> Result<Option<D
 }
 
 /// Both ends of a pair of veths. Returns the index of the first.
-fn pair(machine: &mut Machine, wanted: &Create, peer: &NewPeer) -> Result<u32, Error> {
+fn pair(machine: &mut Machine, wanted: &Create, peer: &NewPeer) -> Result<u32> {
     let other = Create {
         namespace: peer.namespace,
         name: peer.name.clone(),
@@ -132,7 +128,7 @@ fn connect(
     machine: &mut Machine,
     (namespace, index): (Namespace, u32),
     to: (Namespace, u32),
-) -> Result<(), Error> {
+) -> Result<()> {
     let device = by_index_mut(machine.state.of(namespace)?, index)?;
     device.peer = Some(to);
     device.link.lower = Some(to.1);
@@ -140,7 +136,7 @@ fn connect(
 }
 
 /// Puts a new device into its namespace, and returns its index.
-fn put(machine: &mut Machine, namespace: Namespace, mut device: Device) -> Result<u32, Error> {
+fn put(machine: &mut Machine, namespace: Namespace, mut device: Device) -> Result<u32> {
     machine.last_index += 1;
     let index = machine.last_index;
     let link = &mut device.link;

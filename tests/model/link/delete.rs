@@ -3,7 +3,7 @@
 use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::link::{Delete, LinkFacts};
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Perform, Result};
 
 use super::create::unsupported;
 use super::state::settle;
@@ -17,7 +17,7 @@ use crate::{route, sysctl};
 impl Perform<Delete> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         self.known.forget_all();
         let link = &permit.operation().link;
         self.change(|machine| delete(machine, link))
@@ -25,7 +25,7 @@ impl Perform<Delete> for Model {
 }
 
 /// Deletes a link, with its peer and what stands on it. Errors: `NotFound`, `Unsupported`.
-pub(crate) fn delete(machine: &mut Machine, link: &LinkFacts) -> Result<(), Error> {
+pub(crate) fn delete(machine: &mut Machine, link: &LinkFacts) -> Result<()> {
     let doing = format_args!("delete {link}");
     let network = machine.state.of(link.namespace)?;
     let device = find(network, link).map_err(|e| while_doing(e, doing))?;

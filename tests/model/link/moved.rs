@@ -5,7 +5,7 @@ use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::link::{Link, Move, flaw_of_name};
 use weir_kernel::inverses::LinkHistory as _;
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Error, Perform, Result};
 
 use super::delete::forget;
 use super::state::settle;
@@ -18,7 +18,7 @@ use crate::sysctl;
 impl Perform<Move> for Model {
     type Answer = Link;
 
-    fn perform(&mut self, permit: &Permit<Move>, changes: &mut Changes<'_>) -> Result<Link, Error> {
+    fn perform(&mut self, permit: &Permit<Move>, changes: &mut Changes<'_>) -> Result<Link> {
         let wanted = permit.operation();
         let before = self.before(&wanted.link);
         self.known.forget_all();
@@ -32,7 +32,7 @@ impl Perform<Move> for Model {
     }
 }
 
-fn carry_out(machine: &mut Machine, wanted: &Move) -> Result<Link, Error> {
+fn carry_out(machine: &mut Machine, wanted: &Move) -> Result<Link> {
     let Move { link, to, name, .. } = wanted;
     if let Some(why) = flaw_of_name(name) {
         return Err(Error::invalid(why));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_gate::Permit;
 use weir_grant::link::{AddVlans, BridgeVlan, DeleteVlans, Details, LinkFacts, ListVlans, NewKind};
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Error, Perform, Result};
 
 use super::by_index_mut;
 use super::create::unsupported;
@@ -44,7 +44,7 @@ fn default(pvid: u16) -> Vec<BridgeVlan> {
 impl Perform<AddVlans> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<AddVlans>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<AddVlans>, _: &mut Changes<'_>) -> Result<()> {
         let AddVlans { link, vlans } = permit.operation();
         self.change_vlans(link, vlans, |single, vlan| {
             if vlan.pvid {
@@ -60,7 +60,7 @@ impl Perform<AddVlans> for Model {
 impl Perform<DeleteVlans> for Model {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<DeleteVlans>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<DeleteVlans>, _: &mut Changes<'_>) -> Result<()> {
         let DeleteVlans { link, vlans } = permit.operation();
         self.change_vlans(link, vlans, |single, vlan| {
             single.retain(|id, _| !(vlan.first..=vlan.last).contains(id));
@@ -75,7 +75,7 @@ impl Perform<ListVlans> for Model {
         &mut self,
         permit: &Permit<ListVlans>,
         _: &mut Changes<'_>,
-    ) -> Result<Vec<BridgeVlan>, Error> {
+    ) -> Result<Vec<BridgeVlan>> {
         let link = &permit.operation().link;
         self.look(|state| {
             let device = by_index_mut(state.of(link.namespace)?, link.index)?;
@@ -96,7 +96,7 @@ impl Model {
         link: &LinkFacts,
         vlans: &[BridgeVlan],
         act: impl Fn(&mut Single, &BridgeVlan),
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         vlans.iter().try_for_each(check)?;
         let changed = self.change(|machine| {
             let device = by_index_mut(machine.state.of(link.namespace)?, link.index)?;
@@ -116,7 +116,7 @@ fn has_vlans(device: &Device) -> bool {
     device.link.port.is_some() || matches!(device.link.details, Details::Bridge { .. })
 }
 
-fn check(vlan: &BridgeVlan) -> Result<(), Error> {
+fn check(vlan: &BridgeVlan) -> Result<()> {
     let is_range = vlan.first > 0 && vlan.first <= vlan.last && vlan.last <= LAST_ID;
     if is_range && !(vlan.pvid && vlan.first != vlan.last) {
         Ok(())

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use nix::errno::Errno;
 use weir_grant::Namespace;
 use weir_grant::route::{NextHop, Route, RouteKind};
-use weir_kernel::Error;
+use weir_kernel::{Error, Result};
 
 use super::{DEFAULT_PRIORITY_OF_IPV6, HOST, LINK, MAIN_TABLE, PROTOCOL, UNIVERSE, is_ipv6};
 use crate::link;
@@ -16,7 +16,7 @@ pub(super) fn resolve(
     network: &NetworkState,
     namespace: Namespace,
     route: &Route,
-) -> Result<Route<u32>, Error> {
+) -> Result<Route<u32>> {
     check(namespace, route)?;
     if !matches!(route.kind, RouteKind::Unicast | RouteKind::Local) {
         return refusal(route);
@@ -49,7 +49,7 @@ pub(super) fn resolve(
 }
 
 /// A route that leads nowhere.
-fn refusal(route: &Route) -> Result<Route<u32>, Error> {
+fn refusal(route: &Route) -> Result<Route<u32>> {
     if route.gateway.is_some() || route.link.is_some() || !route.next_hops.is_empty() {
         Err(Errno::EINVAL.into())
     } else {
@@ -115,7 +115,7 @@ fn way(
     link: Option<u32>,
     gateway: Option<IpAddr>,
     on_link: bool,
-) -> Result<u32, Error> {
+) -> Result<u32> {
     if let Some(index) = link {
         check_up(network, route, index)?;
     }
@@ -126,7 +126,7 @@ fn way(
     }
 }
 
-fn check_up(network: &NetworkState, route: &Route, index: u32) -> Result<(), Error> {
+fn check_up(network: &NetworkState, route: &Route, index: u32) -> Result<()> {
     let is_up = link::by_index(network, index)?.link.up;
     if is_up || route.kind == RouteKind::Local {
         Ok(())
@@ -136,7 +136,7 @@ fn check_up(network: &NetworkState, route: &Route, index: u32) -> Result<(), Err
 }
 
 /// The link over which a gateway is a neighbour.
-fn reach(network: &NetworkState, link: Option<u32>, gateway: IpAddr) -> Result<u32, Error> {
+fn reach(network: &NetworkState, link: Option<u32>, gateway: IpAddr) -> Result<u32> {
     let direct = network.routes.iter().filter(|route| {
         route.table == MAIN_TABLE
             && route.kind == RouteKind::Unicast
@@ -164,7 +164,7 @@ fn is_own(network: &NetworkState, address: IpAddr) -> bool {
 }
 
 /// What is malformed. Errors: `Invalid`.
-pub(super) fn check(namespace: Namespace, route: &Route) -> Result<(), Error> {
+pub(super) fn check(namespace: Namespace, route: &Route) -> Result<()> {
     let to = route.destination;
     let hops = || route.next_hops.iter();
     let links = route

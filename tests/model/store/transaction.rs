@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use weir_gate::Permit;
 use weir_grant::store::{CHANGE_SIZE, Change, Claim, Delete, Find, Get, Keys, Location, Put};
 use weir_kernel::inverses::RevertStore;
-use weir_kernel::{Changes, Code, Error, Perform, Transaction};
+use weir_kernel::{Changes, Code, Error, Perform, Result, Transaction};
 
 use crate::node::Node;
 
@@ -86,7 +86,7 @@ impl Store {
         }
     }
 
-    fn check_writable(&self, location: &Location) -> Result<(), Error> {
+    fn check_writable(&self, location: &Location) -> Result<()> {
         self.check_location(location)?;
         if self.writable {
             Ok(())
@@ -95,7 +95,7 @@ impl Store {
         }
     }
 
-    fn check_location(&self, location: &Location) -> Result<(), Error> {
+    fn check_location(&self, location: &Location) -> Result<()> {
         if *location == self.location {
             Ok(())
         } else {
@@ -113,7 +113,7 @@ impl Drop for Store {
 }
 
 impl Transaction for Store {
-    fn commit(&mut self, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn commit(&mut self, changes: &mut Changes<'_>) -> Result<()> {
         let done = self.settle();
         if !done.is_empty() {
             RevertStore::note(&self.location, done, changes);
@@ -131,7 +131,7 @@ impl Transaction for Store {
 impl Perform<Get> for Store {
     type Answer = Vec<u8>;
 
-    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>, Error> {
+    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
         let Get { location, key } = permit.operation();
         self.check_location(location)?;
         check_key(key)?;
@@ -142,7 +142,7 @@ impl Perform<Get> for Store {
 impl Perform<Put> for Store {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Put>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Put>, _: &mut Changes<'_>) -> Result<()> {
         let Put {
             location,
             key,
@@ -159,11 +159,7 @@ impl Perform<Put> for Store {
 impl Perform<Claim> for Store {
     type Answer = Option<String>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<Claim>,
-        _: &mut Changes<'_>,
-    ) -> Result<Option<String>, Error> {
+    fn perform(&mut self, permit: &Permit<Claim>, _: &mut Changes<'_>) -> Result<Option<String>> {
         let Claim {
             location,
             keys,
@@ -183,7 +179,7 @@ impl Perform<Claim> for Store {
 impl Perform<Delete> for Store {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { location, key } = permit.operation();
         check_key(key)?;
         self.check_writable(location)?;
@@ -199,11 +195,7 @@ impl Perform<Delete> for Store {
 impl Perform<Keys> for Store {
     type Answer = Vec<String>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<Keys>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<String>, Error> {
+    fn perform(&mut self, permit: &Permit<Keys>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         self.check_location(&permit.operation().location)?;
         Ok(self.now.keys().cloned().collect())
     }
@@ -212,11 +204,7 @@ impl Perform<Keys> for Store {
 impl Perform<Find> for Store {
     type Answer = Vec<String>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<Find>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<String>, Error> {
+    fn perform(&mut self, permit: &Permit<Find>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         let Find { location, value } = permit.operation();
         self.check_location(location)?;
         let has = |found: &[u8]| found.trim_ascii() == &**value;
@@ -229,7 +217,7 @@ fn no_key(key: &str) -> Error {
     Error::not_found(format!("there is no key `{key}`"))
 }
 
-fn check_key(key: &str) -> Result<(), Error> {
+fn check_key(key: &str) -> Result<()> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._:-".contains(&b);
     let is_key = (1..=MOST_KEY).contains(&key.len()) && key.bytes().all(allowed);
     if is_key && ![".", "..", "lock"].contains(&key) {
@@ -242,7 +230,7 @@ fn check_key(key: &str) -> Result<(), Error> {
     }
 }
 
-fn check_value(value: &[u8]) -> Result<(), Error> {
+fn check_value(value: &[u8]) -> Result<()> {
     if value.len() <= MOST_VALUE {
         Ok(())
     } else {

@@ -47,7 +47,7 @@ pub use self::reference::masquerade_chain;
 
 use self::family::protocol_family;
 use self::read::Reader;
-use super::error::Error;
+use super::error::Result;
 use super::netlink::NetfilterSocket;
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
@@ -63,7 +63,7 @@ use crate::perform::{Changes, Perform};
 impl Perform<Apply> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Apply>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Apply>, changes: &mut Changes<'_>) -> Result<()> {
         let apply = permit.operation();
         let created = self
             .namespaces
@@ -78,11 +78,7 @@ impl Perform<Apply> for Linux {
 impl Perform<ListChains> for Linux {
     type Answer = Vec<Chain>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<ListChains>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Chain>, Error> {
+    fn perform(&mut self, permit: &Permit<ListChains>, _: &mut Changes<'_>) -> Result<Vec<Chain>> {
         let list = permit.operation();
         self.namespaces
             .of(list.namespace)?
@@ -94,11 +90,7 @@ impl Perform<ListChains> for Linux {
 impl Perform<ListSets> for Linux {
     type Answer = Vec<String>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<ListSets>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<String>, Error> {
+    fn perform(&mut self, permit: &Permit<ListSets>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         let list = permit.operation();
         self.namespaces
             .of(list.namespace)?
@@ -110,11 +102,7 @@ impl Perform<ListSets> for Linux {
 impl Perform<ListRules> for Linux {
     type Answer = Vec<Rule>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<ListRules>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Rule>, Error> {
+    fn perform(&mut self, permit: &Permit<ListRules>, _: &mut Changes<'_>) -> Result<Vec<Rule>> {
         let list = permit.operation();
         check::name(&list.chain)?;
         self.namespaces
@@ -131,7 +119,7 @@ impl Perform<GetElement> for Linux {
         &mut self,
         permit: &Permit<GetElement>,
         _: &mut Changes<'_>,
-    ) -> Result<Option<Element>, Error> {
+    ) -> Result<Option<Element>> {
         let get = permit.operation();
         check::name(&get.set)?;
         self.namespaces
@@ -148,7 +136,7 @@ impl Perform<ListElements> for Linux {
         &mut self,
         permit: &Permit<ListElements>,
         _: &mut Changes<'_>,
-    ) -> Result<Vec<Element>, Error> {
+    ) -> Result<Vec<Element>> {
         let list = permit.operation();
         check::name(&list.set)?;
         self.namespaces

@@ -12,7 +12,7 @@ use super::kind::Kind;
 use super::read::Reader;
 use super::set::malformed;
 use super::transaction::Transaction;
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
 use crate::netlink::NetfilterSocket;
@@ -58,7 +58,7 @@ pub struct OwnElement {
 }
 
 /// The tables of weir's plugins on the host. A kernel without nftables has none.
-pub fn own_tables(host: &mut NetworkNamespace) -> Result<Vec<OwnTable>, Error> {
+pub fn own_tables(host: &mut NetworkNamespace) -> Result<Vec<OwnTable>> {
     host.netfilter(|socket| {
         let mut tables = Vec::new();
         for family in FAMILIES {
@@ -73,7 +73,7 @@ pub fn own_tables(host: &mut NetworkNamespace) -> Result<Vec<OwnTable>, Error> {
     })
 }
 
-fn names(socket: &mut NetfilterSocket, family: Family) -> Result<Vec<String>, Error> {
+fn names(socket: &mut NetfilterSocket, family: Family) -> Result<Vec<String>> {
     let objects = socket.dump(Kind::GetTable, protocol_family(family), |_| {})?;
     let name = |object: &Vec<u8>| {
         let name = TableAttrs::new(object).get_name().map_err(malformed)?;
@@ -83,14 +83,11 @@ fn names(socket: &mut NetfilterSocket, family: Family) -> Result<Vec<String>, Er
 }
 
 /// The elements in a table that have an owner, in no order.
-pub fn own_elements(
-    host: &mut NetworkNamespace,
-    table: &OwnTable,
-) -> Result<Vec<OwnElement>, Error> {
+pub fn own_elements(host: &mut NetworkNamespace, table: &OwnTable) -> Result<Vec<OwnElement>> {
     host.netfilter(|socket| elements(socket, table))
 }
 
-fn elements(socket: &mut NetfilterSocket, table: &OwnTable) -> Result<Vec<OwnElement>, Error> {
+fn elements(socket: &mut NetfilterSocket, table: &OwnTable) -> Result<Vec<OwnElement>> {
     let mut found = Vec::new();
     for set in reader(socket, table).sets()? {
         let elements = match reader(socket, table).elements(&set) {
@@ -117,7 +114,7 @@ pub fn administrators(
     host: &mut NetworkNamespace,
     table: &OwnTable,
     is_administrators: impl Fn(&str) -> bool,
-) -> Result<Vec<String>, Error> {
+) -> Result<Vec<String>> {
     host.netfilter(|socket| {
         let mut found = Vec::new();
         for chain in reader(socket, table).chains()? {
@@ -139,7 +136,7 @@ impl Linux {
     /// Removes a table with its chains, rules and sets while no element in it is an attachment's. Whether it did.
     ///
     /// Errors: `Invalid` for a permit that says something else; `Busy` where others change the ruleset all the time.
-    pub fn remove_unused_table(&mut self, permit: &Permit<Apply>) -> Result<bool, Error> {
+    pub fn remove_unused_table(&mut self, permit: &Permit<Apply>) -> Result<bool> {
         let apply = permit.operation();
         if apply.commands != [Command::DeleteTable] {
             return Err(Error::invalid("only a whole table is removed so"));

@@ -20,7 +20,7 @@ use super::read::Reader;
 use super::set::{self, Entry, Schema};
 use super::undo::Created;
 use super::{check, comment, refusal, rule};
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::netlink::{Batch, NetfilterSocket};
 
 /// `NLM_F_…` of messages that make something, and `NLM_F_NONREC` of those that delete.
@@ -44,7 +44,7 @@ const MOST_ATTEMPTS: usize = 100;
 
 /// Carries commands out as one transaction, and returns what it created. Errors: also `Busy`, where rules are to be
 /// kept and others change the ruleset all the time.
-pub(super) fn carry_out(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Created, Error> {
+pub(super) fn carry_out(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Created> {
     for _ in 0..MOST_ATTEMPTS {
         if let Some(created) = attempt(socket, apply)? {
             return Ok(created);
@@ -57,7 +57,7 @@ pub(super) fn carry_out(socket: &mut NetfilterSocket, apply: &Apply) -> Result<C
 }
 
 /// None where something has changed that the messages rely on.
-fn attempt(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Option<Created>, Error> {
+fn attempt(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Option<Created>> {
     let reads_rules = |command: &Command| matches!(command, Command::KeepRules(_));
     let generation = if apply.commands.iter().any(reads_rules) {
         Some(kept::generation(socket)?)
@@ -104,7 +104,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    pub(super) fn push(&mut self, command: &Command) -> Result<(), Error> {
+    pub(super) fn push(&mut self, command: &Command) -> Result<()> {
         match command {
             Command::AddChain(chain) => self.new_chain(chain, CREATE),
             Command::CreateChain(chain) => self.new_chain(chain, CREATE | EXCLUSIVE),
@@ -129,8 +129,8 @@ impl<'a> Transaction<'a> {
         &mut self,
         kind: Kind,
         flags: u16,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        write: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
         self.batch.push(kind, flags, write)?;
         self.owners.push(self.current);
         Ok(())
@@ -138,7 +138,7 @@ impl<'a> Transaction<'a> {
 
     /// The table comes into being with the first command that adds something to it. The kernel
     /// tells of it only when it is new.
-    fn ensure_table(&mut self) -> Result<(), Error> {
+    fn ensure_table(&mut self) -> Result<()> {
         if self.table_is_sure {
             return Ok(());
         }
@@ -150,7 +150,7 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    fn delete_table(&mut self) -> Result<(), Error> {
+    fn delete_table(&mut self) -> Result<()> {
         self.table_is_sure = false;
         self.schemas.clear();
         let table = self.apply.table.as_bytes();
@@ -164,7 +164,7 @@ impl<'a> Transaction<'a> {
         if self.apply.only_empty { ONLY_EMPTY } else { 0 }
     }
 
-    fn new_chain(&mut self, chain: &Chain, flags: u16) -> Result<(), Error> {
+    fn new_chain(&mut self, chain: &Chain, flags: u16) -> Result<()> {
         self.ensure_table()?;
         let (table, family) = (self.apply.table.as_bytes(), self.apply.family);
         self.message(Kind::NewChain, flags, |bytes| {
@@ -178,7 +178,7 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    fn delete_chain(&mut self, name: &str) -> Result<(), Error> {
+    fn delete_chain(&mut self, name: &str) -> Result<()> {
         let table = self.apply.table.as_bytes();
         self.message(Kind::DeleteChain, self.deletion_flags(), |bytes| {
             let attributes = PushChainAttrs::new(bytes).push_table_bytes(table);
@@ -188,7 +188,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// The rules of each chain that it does not have, each in its place.
-    fn keep_rules(&mut self, rules: &[Rule]) -> Result<(), Error> {
+    fn keep_rules(&mut self, rules: &[Rule]) -> Result<()> {
         if self.apply.commands[..self.current]
             .iter()
             .any(removes_rules)
@@ -214,7 +214,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// The rules of a chain that is there, or that these commands make.
-    fn present_rules(&mut self, chain: &str) -> Result<Vec<Rule>, Error> {
+    fn present_rules(&mut self, chain: &str) -> Result<Vec<Rule>> {
         let is_made = |command: &Command| match command {
             Command::AddChain(new) | Command::CreateChain(new) => new.name == chain,
             _ => false,
@@ -230,7 +230,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    fn new_rule(&mut self, rule: &Rule, place: RulePosition) -> Result<(), Error> {
+    fn new_rule(&mut self, rule: &Rule, place: RulePosition) -> Result<()> {
         self.ensure_table()?;
         let expressions = rule::expressions(self.apply.family, rule)?;
         self.rule_bytes += expressions.bytes().len();
@@ -261,7 +261,7 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    fn delete_rules(&mut self, chain: &str, handle: Option<u64>) -> Result<(), Error> {
+    fn delete_rules(&mut self, chain: &str, handle: Option<u64>) -> Result<()> {
         let table = self.apply.table.as_bytes();
         self.message(Kind::DeleteRule, 0, |bytes| {
             let attributes = PushRuleAttrs::new(bytes).push_table_bytes(table);
@@ -273,7 +273,7 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    fn new_set(&mut self, set: &Set, flags: u16) -> Result<(), Error> {
+    fn new_set(&mut self, set: &Set, flags: u16) -> Result<()> {
         self.ensure_table()?;
         let schema = Schema::new(set)?;
         let table = self.apply.table.as_bytes();
@@ -291,7 +291,7 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    fn delete_set(&mut self, name: &str) -> Result<(), Error> {
+    fn delete_set(&mut self, name: &str) -> Result<()> {
         let table = self.apply.table.as_bytes();
         self.message(Kind::DeleteSet, self.deletion_flags(), |bytes| {
             let attributes = PushSetAttrs::new(bytes).push_table_bytes(table);
@@ -301,7 +301,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Of a set of this transaction, or of one that exists. Errors: `NotFound`.
-    fn schema(&mut self, set: &str) -> Result<Schema, Error> {
+    fn schema(&mut self, set: &str) -> Result<Schema> {
         if let Some(schema) = self.schemas.get(set) {
             return Ok(schema.clone());
         }
@@ -310,7 +310,7 @@ impl<'a> Transaction<'a> {
         Ok(schema)
     }
 
-    fn new_elements(&mut self, elements: &Elements, flags: u16) -> Result<(), Error> {
+    fn new_elements(&mut self, elements: &Elements, flags: u16) -> Result<()> {
         let schema = self.schema(&elements.set)?;
         let mut entries = Vec::new();
         for element in &elements.elements {
@@ -320,7 +320,7 @@ impl<'a> Transaction<'a> {
         self.elements(Kind::NewElements, flags, &elements.set, &schema, &entries)
     }
 
-    fn delete_elements(&mut self, elements: &Elements) -> Result<(), Error> {
+    fn delete_elements(&mut self, elements: &Elements) -> Result<()> {
         let schema = self.schema(&elements.set)?;
         let mut entries = Vec::new();
         for element in &elements.elements {
@@ -341,7 +341,7 @@ impl<'a> Transaction<'a> {
         set: &str,
         schema: &Schema,
         entries: &[(Entry, Option<&Element>)],
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let table = self.apply.table.as_bytes();
         for some in entries.chunks(ENTRIES_AT_ONCE) {
             self.message(kind, flags, |bytes| {
@@ -356,7 +356,7 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    fn flush_set(&mut self, name: &str) -> Result<(), Error> {
+    fn flush_set(&mut self, name: &str) -> Result<()> {
         let table = self.apply.table.as_bytes();
         self.message(Kind::DeleteElements, 0, |bytes| {
             let attributes = PushSetelemListAttrs::new(bytes).push_table_bytes(table);
@@ -366,7 +366,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// None where something has changed since the generation that it names.
-    pub(super) fn commit(self) -> Result<Option<Created>, Error> {
+    pub(super) fn commit(self) -> Result<Option<Created>> {
         let Self {
             socket,
             apply,
@@ -450,7 +450,7 @@ fn push_base_chain<P: Pusher>(
     attributes: PushChainAttrs<P>,
     family: Family,
     base: &BaseChain,
-) -> Result<(), Error> {
+) -> Result<()> {
     let number = hooks(family)
         .iter()
         .position(|hook| *hook == base.hook)

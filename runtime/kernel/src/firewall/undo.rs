@@ -3,7 +3,7 @@
 use weir_gate::Gate;
 use weir_grant::firewall::{Apply, Chain, Command, Elements, RuleHandle};
 
-use crate::error::{Code, Error};
+use crate::error::{Code, Result};
 use crate::perform::undo::undo_operation;
 use crate::perform::{Changes, DynKernel, Inverse, UndoLog};
 
@@ -16,7 +16,7 @@ impl Inverse for RemoveCreated {
         gate: &mut Gate,
         kernel: &mut DynKernel,
         _: &mut UndoLog,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         match undo_operation(gate, kernel, self.0) {
             Err(error) if error.code == Code::Busy => Ok(()),
             removed => removed,

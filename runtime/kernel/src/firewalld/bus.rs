@@ -11,7 +11,7 @@ use tokio::time::timeout_at;
 use zbus::fdo::{self, DBusProxy};
 use zbus::names::BusName;
 
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 
 const SERVICE: &str = "org.fedoraproject.FirewallD1";
 
@@ -39,7 +39,7 @@ impl Firewalld {
     }
 
     /// The bus; none where there is none.
-    fn bus(&mut self) -> Result<Option<&Bus>, Error> {
+    fn bus(&mut self) -> Result<Option<&Bus>> {
         if self.bus.is_none() {
             self.bus = Bus::connect(&self.socket, self.deadline).map_err(|e| {
                 e.while_doing(format_args!(
@@ -55,14 +55,14 @@ impl Firewalld {
     pub(super) fn ask<T>(
         &mut self,
         question: impl AsyncFnOnce(&ZonesProxy<'_>) -> zbus::Result<T>,
-    ) -> Result<T, Error> {
+    ) -> Result<T> {
         let deadline = self.deadline;
         let bus = self.bus()?.ok_or_else(does_not_run)?;
         wait(&bus.runtime, deadline, question(&bus.zones))?.map_err(|e| explain(&e))
     }
 
     /// Whether firewalld runs. Errors: `TimedOut`; `Failed` for a bus that does not let weir in.
-    pub(super) fn is_running(&mut self) -> Result<bool, Error> {
+    pub(super) fn is_running(&mut self) -> Result<bool> {
         let deadline = self.deadline;
         let Some(bus) = self.bus()? else {
             return Ok(false);
@@ -99,7 +99,7 @@ pub(super) trait Zones {
 
 impl Bus {
     /// None where there is no bus.
-    fn connect(socket: &Path, deadline: Instant) -> Result<Option<Self>, Error> {
+    fn connect(socket: &Path, deadline: Instant) -> Result<Option<Self>> {
         let stream = match UnixStream::connect(socket) {
             Err(error) if is_absent(&error) => return Ok(None),
             connected => connected?,
@@ -131,11 +131,7 @@ fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-fn wait<T>(
-    runtime: &Runtime,
-    deadline: Instant,
-    answer: impl Future<Output = T>,
-) -> Result<T, Error> {
+fn wait<T>(runtime: &Runtime, deadline: Instant, answer: impl Future<Output = T>) -> Result<T> {
     let answered = runtime.block_on(async { timeout_at(deadline.into(), answer).await });
     answered.map_err(|_| Error::new(Code::TimedOut, "no answer in time"))
 }

@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use weir_gate::Permit;
 use weir_grant::firewalld::{AddSource, IsRunning, RemoveSource, ZoneOfSource};
 
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
 
@@ -19,7 +19,7 @@ use crate::perform::{Changes, Perform};
 impl Perform<IsRunning> for Linux {
     type Answer = bool;
 
-    fn perform(&mut self, _: &Permit<IsRunning>, _: &mut Changes<'_>) -> Result<bool, Error> {
+    fn perform(&mut self, _: &Permit<IsRunning>, _: &mut Changes<'_>) -> Result<bool> {
         self.firewalld.is_running()
     }
 }
@@ -32,7 +32,7 @@ impl Perform<ZoneOfSource> for Linux {
         &mut self,
         permit: &Permit<ZoneOfSource>,
         _: &mut Changes<'_>,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<String>> {
         let source = text(permit.operation().source);
         let zone = self
             .firewalld
@@ -47,11 +47,7 @@ impl Perform<ZoneOfSource> for Linux {
 impl Perform<AddSource> for Linux {
     type Answer = ();
 
-    fn perform(
-        &mut self,
-        permit: &Permit<AddSource>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<AddSource>, changes: &mut Changes<'_>) -> Result<()> {
         let AddSource { zone, source } = permit.operation();
         let source = text(*source);
         check(zone)
@@ -74,7 +70,7 @@ impl Perform<AddSource> for Linux {
 impl Perform<RemoveSource> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<RemoveSource>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<RemoveSource>, _: &mut Changes<'_>) -> Result<()> {
         let RemoveSource { zone, source } = permit.operation();
         let source = text(*source);
         let removed = check(zone).and_then(|()| {
@@ -105,7 +101,7 @@ fn text(source: IpAddr) -> String {
     IpNet::from(source).to_string()
 }
 
-fn check(zone: &str) -> Result<(), Error> {
+fn check(zone: &str) -> Result<()> {
     if zone.is_empty() || zone.contains(char::is_control) {
         return Err(Error::invalid("this cannot be a zone's name"));
     }

@@ -12,7 +12,7 @@ use super::find::is_name_taken;
 use super::message::{attributes, info, into_namespace, of_kind, refused_mac, set_up};
 use super::undo::LinkHistory as _;
 use super::{by_name, name, tap, update};
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::linux::Linux;
 use crate::namespace::{Namespaces, NetworkNamespace};
 use crate::perform::{Changes, Perform};
@@ -32,11 +32,7 @@ const ONE_QUEUE: [LinkAttribute; 2] =
 impl Perform<Create> for Linux {
     type Answer = Link;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<Create>,
-        changes: &mut Changes<'_>,
-    ) -> Result<Link, Error> {
+    fn perform(&mut self, permit: &Permit<Create>, changes: &mut Changes<'_>) -> Result<Link> {
         let wanted = permit.operation();
         let link = make(&mut self.namespaces, wanted)
             .map_err(|e| refused_mac(e).while_doing(Title(wanted)))?;
@@ -45,7 +41,7 @@ impl Perform<Create> for Linux {
     }
 }
 
-fn make(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {
+fn make(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link> {
     check(wanted)?;
     let made = match &wanted.kind {
         NewKind::Veth { peer } => veth(namespaces, wanted, peer)?,
@@ -62,7 +58,7 @@ fn make(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {
     finish(namespaces.of(wanted.namespace)?, wanted, made)
 }
 
-fn check(wanted: &Create) -> Result<(), Error> {
+fn check(wanted: &Create) -> Result<()> {
     let is_veth = matches!(wanted.kind, NewKind::Veth { .. });
     if !(is_veth && wanted.name.is_empty()) {
         name::check(&wanted.name)?;
@@ -86,7 +82,7 @@ fn check(wanted: &Create) -> Result<(), Error> {
 }
 
 /// A pair of veths, each end in its namespace from the start.
-fn veth(namespaces: &mut Namespaces, wanted: &Create, peer: &NewPeer) -> Result<Link, Error> {
+fn veth(namespaces: &mut Namespaces, wanted: &Create, peer: &NewPeer) -> Result<Link> {
     for _ in 0..NAME_ATTEMPTS {
         let this = chosen(&wanted.name);
         let other = chosen(&peer.name);
@@ -117,7 +113,7 @@ fn complete_pair(
     (namespace, this): (Namespace, &str),
     peer: &NewPeer,
     other: &str,
-) -> Result<Link, Error> {
+) -> Result<Link> {
     let completed = match (peer.up, &peer.owner) {
         (false, None) => Ok(()),
         (up, owner) => {
@@ -142,7 +138,7 @@ fn chosen(name: &str) -> String {
 }
 
 /// `Exists` if `asked` for a name that is taken. A taken name of our own choice is no error.
-fn explain_taken(namespace: &mut NetworkNamespace, asked: &str, name: &str) -> Result<(), Error> {
+fn explain_taken(namespace: &mut NetworkNamespace, asked: &str, name: &str) -> Result<()> {
     if !asked.is_empty() && is_name_taken(namespace, name)? {
         return Err(namespace.name_taken(name));
     }
@@ -155,7 +151,7 @@ fn peer_end(
     from: Namespace,
     peer: &NewPeer,
     name: &str,
-) -> Result<LinkMessage, Error> {
+) -> Result<LinkMessage> {
     let mut message = by_name(name);
     if peer.namespace != from {
         message
@@ -173,7 +169,7 @@ fn peer_end(
 }
 
 /// A link that needs nothing from another namespace.
-fn plain(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {
+fn plain(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link> {
     let mut message = common(wanted, &wanted.name);
     message.attributes.extend(of_kind(&wanted.kind));
     create_named(namespaces.of(wanted.namespace)?, message, wanted)
@@ -188,7 +184,7 @@ fn from_other_namespace(
     namespaces: &mut Namespaces,
     wanted: &Create,
     lower: &LinkFacts,
-) -> Result<Link, Error> {
+) -> Result<Link> {
     let mut message = common(wanted, &wanted.name);
     message.attributes.extend(of_kind(&wanted.kind));
     message
@@ -227,7 +223,7 @@ fn create_named(
     namespace: &mut NetworkNamespace,
     message: LinkMessage,
     wanted: &Create,
-) -> Result<Link, Error> {
+) -> Result<Link> {
     match send_new(namespace, message) {
         Ok(()) => namespace.link(by_name(&wanted.name)),
         // A macvlan answers so, too, when its lower device is taken in passthru mode.
@@ -239,7 +235,7 @@ fn create_named(
     }
 }
 
-fn send_new(namespace: &mut NetworkNamespace, message: LinkMessage) -> Result<(), Error> {
+fn send_new(namespace: &mut NetworkNamespace, message: LinkMessage) -> Result<()> {
     namespace.route()?.change(
         RouteNetlinkMessage::NewLink(message),
         NLM_F_CREATE | NLM_F_EXCL,
@@ -247,11 +243,7 @@ fn send_new(namespace: &mut NetworkNamespace, message: LinkMessage) -> Result<()
 }
 
 /// What the kernel does not take in the first message, or accepts without doing it.
-fn finish(
-    namespace: &mut NetworkNamespace,
-    wanted: &Create,
-    mut made: Link,
-) -> Result<Link, Error> {
+fn finish(namespace: &mut NetworkNamespace, wanted: &Create, mut made: Link) -> Result<Link> {
     let alias = wanted.owner.as_ref().or(wanted.alias.as_ref());
     let complete = check_bridge(wanted, &made).and_then(|()| match alias {
         Some(alias) => update::set_alias(namespace, made.index, alias),
@@ -265,7 +257,7 @@ fn finish(
 }
 
 /// A kernel without bridge VLANs ignores a default PVID.
-fn check_bridge(wanted: &Create, made: &Link) -> Result<(), Error> {
+fn check_bridge(wanted: &Create, made: &Link) -> Result<()> {
     match &wanted.kind {
         NewKind::Bridge(settings) => update::check_pvid(settings, &made.details),
         _ => Ok(()),

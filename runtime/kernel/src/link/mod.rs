@@ -24,7 +24,7 @@ pub(crate) use delete::delete_all;
 pub(crate) use layer::{LinkLayer, link_layer};
 pub(crate) use update::set_address;
 
-use super::error::{Code, Error};
+use super::error::{Code, Error, Result};
 use super::namespace::NetworkNamespace;
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
@@ -33,7 +33,7 @@ use crate::perform::{Changes, Perform};
 impl Perform<link::Read> for Linux {
     type Answer = Link;
 
-    fn perform(&mut self, permit: &Permit<link::Read>, _: &mut Changes<'_>) -> Result<Link, Error> {
+    fn perform(&mut self, permit: &Permit<link::Read>, _: &mut Changes<'_>) -> Result<Link> {
         let wanted = &permit.operation().link;
         let found = self.links.known(wanted).cloned();
         found.ok_or_else(|| Error::not_found(wanted.not_found()))
@@ -44,11 +44,7 @@ impl Perform<link::Read> for Linux {
 impl Perform<link::List> for Linux {
     type Answer = Vec<Link>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<link::List>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Link>, Error> {
+    fn perform(&mut self, permit: &Permit<link::List>, _: &mut Changes<'_>) -> Result<Vec<Link>> {
         let wanted = permit.operation();
         let answer = self
             .namespaces
@@ -83,7 +79,7 @@ fn filter(wanted: &link::List) -> LinkMessage {
 
 impl NetworkNamespace {
     /// The link that a message names, as the kernel sends it.
-    fn ask_link(&mut self, mut which: LinkMessage) -> Result<LinkMessage, Error> {
+    fn ask_link(&mut self, mut which: LinkMessage) -> Result<LinkMessage> {
         which.attributes.push(without_statistics());
         let answer = self.route()?.get(RouteNetlinkMessage::GetLink(which))?;
         let not_a_link = || Error::new(Code::Failed, "the kernel answered with something else");
@@ -91,12 +87,12 @@ impl NetworkNamespace {
     }
 
     /// The link that a message names.
-    fn link(&mut self, which: LinkMessage) -> Result<Link, Error> {
+    fn link(&mut self, which: LinkMessage) -> Result<Link> {
         self.ask_link(which).map(read::link)
     }
 
     /// Changes the link that a message names.
-    fn change_link(&mut self, message: LinkMessage) -> Result<(), Error> {
+    fn change_link(&mut self, message: LinkMessage) -> Result<()> {
         self.route()?
             .change(RouteNetlinkMessage::SetLink(message), 0)
     }

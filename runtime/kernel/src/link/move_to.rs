@@ -10,7 +10,7 @@ use super::message::into_namespace;
 use super::undo::LinkHistory as _;
 use super::update::alias_attribute;
 use super::{by_index, by_name, name};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::linux::Linux;
 use crate::namespace::Namespaces;
 use crate::perform::{Changes, Perform};
@@ -22,7 +22,7 @@ use crate::perform::{Changes, Perform};
 impl Perform<Move> for Linux {
     type Answer = Link;
 
-    fn perform(&mut self, permit: &Permit<Move>, changes: &mut Changes<'_>) -> Result<Link, Error> {
+    fn perform(&mut self, permit: &Permit<Move>, changes: &mut Changes<'_>) -> Result<Link> {
         let wanted = permit.operation();
         let Move { link, to, name, .. } = wanted;
         let before = self.before(link);
@@ -36,7 +36,7 @@ impl Perform<Move> for Linux {
     }
 }
 
-fn send(namespaces: &mut Namespaces, wanted: &Move) -> Result<Link, Error> {
+fn send(namespaces: &mut Namespaces, wanted: &Move) -> Result<Link> {
     let Move {
         link,
         to,

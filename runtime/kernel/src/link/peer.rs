@@ -10,7 +10,7 @@ use weir_grant::Namespace;
 use weir_grant::link::{GetPeer, Peer};
 
 use super::by_index;
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::linux::Linux;
 use crate::namespace::Namespaces;
 use crate::perform::{Changes, Perform};
@@ -21,7 +21,7 @@ use crate::perform::{Changes, Perform};
 impl Perform<GetPeer> for Linux {
     type Answer = Peer;
 
-    fn perform(&mut self, permit: &Permit<GetPeer>, _: &mut Changes<'_>) -> Result<Peer, Error> {
+    fn perform(&mut self, permit: &Permit<GetPeer>, _: &mut Changes<'_>) -> Result<Peer> {
         let link = &permit.operation().link;
         if link.kind != "veth" {
             return Err(Error::invalid(format!("{link} is not a veth")));
@@ -31,7 +31,7 @@ impl Perform<GetPeer> for Linux {
     }
 }
 
-fn find(namespaces: &mut Namespaces, namespace: Namespace, index: u32) -> Result<Peer, Error> {
+fn find(namespaces: &mut Namespaces, namespace: Namespace, index: u32) -> Result<Peer> {
     let message = namespaces.of(namespace)?.ask_link(by_index(index))?;
     let mut peer = None;
     let mut its_namespace = None;
@@ -51,11 +51,7 @@ fn find(namespaces: &mut Namespaces, namespace: Namespace, index: u32) -> Result
 }
 
 /// Whether the id by which `from` knows some namespace is the id of the other one of the two.
-fn known_as(
-    namespaces: &mut Namespaces,
-    from: Namespace,
-    id: i32,
-) -> Result<Option<Namespace>, Error> {
+fn known_as(namespaces: &mut Namespaces, from: Namespace, id: i32) -> Result<Option<Namespace>> {
     let other = match from {
         Namespace::Host => Namespace::Container,
         Namespace::Container => Namespace::Host,

@@ -18,7 +18,7 @@ use weir_grant::link::{Create, Link, NewTap};
 use super::find::is_name_taken;
 use super::message::{attributes, set_up};
 use super::{by_index, by_name};
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::namespace::NetworkNamespace;
 
 const DEVICE: &CStr = c"/dev/net/tun";
@@ -38,7 +38,7 @@ pub(super) fn create(
     namespace: &mut NetworkNamespace,
     wanted: &Create,
     new: &NewTap,
-) -> Result<Link, Error> {
+) -> Result<Link> {
     let device = Request::new(&wanted.name, new);
     let made = match &new.selinux_context {
         None => namespace.enter(|| device.carry_out())?,
@@ -70,7 +70,7 @@ pub(super) fn create(
 }
 
 /// Sets what the device file has no request for.
-fn configure(namespace: &mut NetworkNamespace, wanted: &Create) -> Result<Link, Error> {
+fn configure(namespace: &mut NetworkNamespace, wanted: &Create) -> Result<Link> {
     let index = namespace.link(by_name(&wanted.name))?.index;
     let mut message = by_index(index);
     message.attributes.extend(attributes(wanted));
@@ -149,7 +149,7 @@ fn labelled(
     namespace: &NetworkNamespace,
     context: &str,
     request: Request,
-) -> Result<nix::Result<()>, Error> {
+) -> Result<nix::Result<()>> {
     if !Path::new(SELINUX).join("enforce").exists() {
         return Err(Error::new(
             Code::Unsupported,

@@ -12,7 +12,7 @@ use weir_grant::link::{
     UpdatePort,
 };
 
-use crate::error::Error;
+use crate::error::Result;
 use crate::linux::Linux;
 use crate::perform::undo::undo_operation;
 use crate::perform::{Changes, DynKernel, Facts, Inverse, KnownLinks, UndoLog};
@@ -33,7 +33,7 @@ impl Inverse for RemoveLink {
         gate: &mut Gate,
         kernel: &mut DynKernel,
         _: &mut UndoLog,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let may_go = self.unconditional().is_some() || is_unused(gate, kernel, &self.0.link)?;
         if may_go {
             undo_operation(gate, kernel, self.0)
@@ -52,7 +52,7 @@ impl Inverse for RemoveLink {
 }
 
 /// Whether a bridge can go: no other ADD is under way that may be about to use it, and it has no ports.
-fn is_unused(gate: &mut Gate, kernel: &mut DynKernel, bridge: &LinkFacts) -> Result<bool, Error> {
+fn is_unused(gate: &mut Gate, kernel: &mut DynKernel, bridge: &LinkFacts) -> Result<bool> {
     if !kernel.is_alone()? {
         return Ok(false);
     }
@@ -74,7 +74,7 @@ impl Inverse for Restore {
         gate: &mut Gate,
         kernel: &mut DynKernel,
         _: &mut UndoLog,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         undo_operation(gate, kernel, *self.0)
     }
 
@@ -96,7 +96,7 @@ impl Inverse for MoveBack {
         gate: &mut Gate,
         kernel: &mut DynKernel,
         earlier: &mut UndoLog,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let there = self.back.to;
         let moved: Link = undo_operation(gate, kernel, self.back)?;
         earlier.renumber(there, self.index, moved.index);
@@ -141,7 +141,7 @@ pub trait LinkHistory: Facts {
         &mut self,
         update: &Update,
         before: &Link,
-        outcome: &Result<(), Error>,
+        outcome: &Result<()>,
         changes: &mut Changes<'_>,
     ) {
         let namespace = update.link.namespace;
@@ -161,7 +161,7 @@ pub trait LinkHistory: Facts {
         &mut self,
         update: &UpdatePort,
         before: &Link,
-        outcome: &Result<(), Error>,
+        outcome: &Result<()>,
         changes: &mut Changes<'_>,
     ) {
         let namespace = update.link.namespace;
@@ -215,7 +215,7 @@ fn is_put_back(known: &KnownLinks, namespace: Namespace, index: u32) -> bool {
 fn after<K: Facts + ?Sized>(
     kernel: &mut K,
     link: &LinkFacts,
-    outcome: &Result<(), Error>,
+    outcome: &Result<()>,
     wanted: Link,
 ) -> Link {
     match outcome {

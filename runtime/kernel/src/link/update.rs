@@ -15,7 +15,7 @@ use weir_grant::link::{
 use super::message::{bridge_data, refused_mac, set_up};
 use super::undo::LinkHistory as _;
 use super::{by_index, by_name, name};
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::linux::Linux;
 use crate::namespace::{Namespaces, NetworkNamespace};
 use crate::perform::{Changes, Perform};
@@ -30,7 +30,7 @@ const PORT_ISOLATED: u16 = 33;
 impl Perform<Update> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Update>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Update>, changes: &mut Changes<'_>) -> Result<()> {
         let update = permit.operation();
         let link = &update.link;
         let before = self.before(link);
@@ -43,7 +43,7 @@ impl Perform<Update> for Linux {
     }
 }
 
-fn send_update(namespaces: &mut Namespaces, changes: &Update) -> Result<(), Error> {
+fn send_update(namespaces: &mut Namespaces, changes: &Update) -> Result<()> {
     let namespace = namespaces.of(changes.link.namespace)?;
     let message = update_message(changes)?;
     let sent = namespace.change_link(message);
@@ -53,7 +53,7 @@ fn send_update(namespaces: &mut Namespaces, changes: &Update) -> Result<(), Erro
     })
 }
 
-fn update_message(changes: &Update) -> Result<LinkMessage, Error> {
+fn update_message(changes: &Update) -> Result<LinkMessage> {
     let mut message = by_index(changes.link.index);
     set_flag(&mut message, LinkFlags::Up, changes.up);
     set_flag(&mut message, LinkFlags::Promisc, changes.promiscuous);
@@ -83,7 +83,7 @@ fn update_message(changes: &Update) -> Result<LinkMessage, Error> {
 }
 
 /// The index for `IFLA_MASTER`; 0 releases a port.
-fn master_index(master: &NewMaster, namespace: Namespace) -> Result<u32, Error> {
+fn master_index(master: &NewMaster, namespace: Namespace) -> Result<u32> {
     match master {
         NewMaster::None => Ok(0),
         NewMaster::Link(master) if master.namespace == namespace => Ok(master.index),
@@ -113,7 +113,7 @@ pub(crate) fn set_address(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     mac: &[u8],
-) -> Result<(), Error> {
+) -> Result<()> {
     let mut message = by_index(link.index);
     message
         .attributes
@@ -127,7 +127,7 @@ pub(super) fn rename(
     index: u32,
     name: &str,
     up: bool,
-) -> Result<(), Error> {
+) -> Result<()> {
     let mut message = by_index(index);
     message
         .attributes
@@ -142,7 +142,7 @@ pub(super) fn complete_by_name(
     name: &str,
     up: bool,
     alias: Option<&str>,
-) -> Result<(), Error> {
+) -> Result<()> {
     let mut message = by_name(name);
     if up {
         set_up(&mut message, true);
@@ -151,11 +151,7 @@ pub(super) fn complete_by_name(
     namespace.change_link(message)
 }
 
-pub(super) fn set_alias(
-    namespace: &mut NetworkNamespace,
-    index: u32,
-    alias: &str,
-) -> Result<(), Error> {
+pub(super) fn set_alias(namespace: &mut NetworkNamespace, index: u32, alias: &str) -> Result<()> {
     let mut message = by_index(index);
     message.attributes.push(alias_attribute(alias));
     namespace.change_link(message)
@@ -165,11 +161,7 @@ pub(super) fn set_alias(
 impl Perform<UpdatePort> for Linux {
     type Answer = ();
 
-    fn perform(
-        &mut self,
-        permit: &Permit<UpdatePort>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<UpdatePort>, changes: &mut Changes<'_>) -> Result<()> {
         let update = permit.operation();
         let before = self.before(&update.link);
         let outcome = send_port_update(&mut self.namespaces, update);
@@ -180,7 +172,7 @@ impl Perform<UpdatePort> for Linux {
     }
 }
 
-fn send_port_update(namespaces: &mut Namespaces, update: &UpdatePort) -> Result<(), Error> {
+fn send_port_update(namespaces: &mut Namespaces, update: &UpdatePort) -> Result<()> {
     let link = &update.link;
     let flag = |kind, on: bool| LinkProtoInfoBridge::Other(DefaultNla::new(kind, vec![on.into()]));
     let hairpin = update.hairpin.map(|on| flag(PORT_HAIRPIN, on));
@@ -208,7 +200,7 @@ fn send_port_update(namespaces: &mut Namespaces, update: &UpdatePort) -> Result<
 impl Perform<UpdateBridge> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<UpdateBridge>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<UpdateBridge>, _: &mut Changes<'_>) -> Result<()> {
         let UpdateBridge { link, changes } = permit.operation();
         if link.kind != "bridge" {
             return Err(Error::invalid(format!("{link} is not a bridge")));
@@ -228,7 +220,7 @@ impl Perform<UpdateBridge> for Linux {
     }
 }
 
-fn check_pvid_now(namespace: &mut NetworkNamespace, wanted: &UpdateBridge) -> Result<(), Error> {
+fn check_pvid_now(namespace: &mut NetworkNamespace, wanted: &UpdateBridge) -> Result<()> {
     if wanted.changes.default_pvid.is_none() {
         return Ok(());
     }
@@ -237,7 +229,7 @@ fn check_pvid_now(namespace: &mut NetworkNamespace, wanted: &UpdateBridge) -> Re
 }
 
 /// A kernel without bridge VLANs ignores a default PVID instead of refusing it.
-pub(super) fn check_pvid(wanted: &BridgeChanges, now: &Details) -> Result<(), Error> {
+pub(super) fn check_pvid(wanted: &BridgeChanges, now: &Details) -> Result<()> {
     match (wanted.default_pvid, now) {
         (Some(wanted), Details::Bridge { default_pvid, .. }) if wanted != *default_pvid => {
             Err(Error::new(

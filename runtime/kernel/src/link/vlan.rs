@@ -9,7 +9,7 @@ use weir_gate::Permit;
 use weir_grant::link::{AddVlans, BridgeVlan, DeleteVlans, LinkFacts, ListVlans};
 
 use super::{by_index, link_message};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
 use crate::perform::{Changes, Perform};
@@ -21,7 +21,7 @@ const LAST_ID: u16 = 4094;
 impl Perform<AddVlans> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<AddVlans>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<AddVlans>, _: &mut Changes<'_>) -> Result<()> {
         let AddVlans { link, vlans } = permit.operation();
         change(
             self.namespaces.of(link.namespace)?,
@@ -37,7 +37,7 @@ impl Perform<AddVlans> for Linux {
 impl Perform<DeleteVlans> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<DeleteVlans>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<DeleteVlans>, _: &mut Changes<'_>) -> Result<()> {
         let DeleteVlans { link, vlans } = permit.operation();
         change(
             self.namespaces.of(link.namespace)?,
@@ -54,7 +54,7 @@ fn change(
     link: &LinkFacts,
     vlans: &[BridgeVlan],
     request: fn(LinkMessage) -> RouteNetlinkMessage,
-) -> Result<(), Error> {
+) -> Result<()> {
     vlans.iter().try_for_each(check)?;
     if vlans.is_empty() {
         return Ok(());
@@ -71,7 +71,7 @@ fn change(
     namespace.route()?.change(request(message), 0)
 }
 
-fn check(vlan: &BridgeVlan) -> Result<(), Error> {
+fn check(vlan: &BridgeVlan) -> Result<()> {
     let BridgeVlan {
         first, last, pvid, ..
     } = vlan;
@@ -113,7 +113,7 @@ impl Perform<ListVlans> for Linux {
         &mut self,
         permit: &Permit<ListVlans>,
         _: &mut Changes<'_>,
-    ) -> Result<Vec<BridgeVlan>, Error> {
+    ) -> Result<Vec<BridgeVlan>> {
         let link = &permit.operation().link;
         let mut question = LinkMessage::default();
         question.header.interface_family = AddressFamily::Bridge;

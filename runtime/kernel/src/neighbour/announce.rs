@@ -15,7 +15,7 @@ use weir_grant::link::LinkFacts;
 use weir_grant::neighbour::Announce;
 
 use crate::address;
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::link::{LinkLayer, link_layer, set_address};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
@@ -35,7 +35,7 @@ const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 impl Perform<Announce> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Announce>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Announce>, _: &mut Changes<'_>) -> Result<()> {
         let Announce { link, addresses } = permit.operation();
         announce_all(self.namespaces.of(link.namespace)?, link, addresses)
             .map_err(|e| e.while_doing(format_args!("announce addresses of {link}")))
@@ -46,7 +46,7 @@ fn announce_all(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     addresses: &[IpAddr],
-) -> Result<(), Error> {
+) -> Result<()> {
     if addresses.is_empty() {
         return Ok(());
     }
@@ -77,7 +77,7 @@ fn ask_kernel(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     layer: &LinkLayer,
-) -> Result<bool, Error> {
+) -> Result<bool> {
     let parameter = PathBuf::from("ipv4/conf")
         .join(&link.name)
         .join("arp_notify");
@@ -107,7 +107,7 @@ fn switch_on(parameter: &PathBuf) -> std::io::Result<Option<String>> {
     Ok(Some(was))
 }
 
-fn check_own(own: &[Address], announced: &IpAddr) -> Result<(), Error> {
+fn check_own(own: &[Address], announced: &IpAddr) -> Result<()> {
     match own.iter().find(|own| own.address.addr() == *announced) {
         Some(own) if own.tentative || own.duplicate => Err(Error::new(
             Code::Busy,
@@ -131,7 +131,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(link: &LinkFacts, layer: &LinkLayer) -> Result<Self, Error> {
+    fn new(link: &LinkFacts, layer: &LinkLayer) -> Result<Self> {
         let (Ok(mac), Ok(broadcast)) = (
             layer.mac.as_slice().try_into(),
             layer.broadcast.as_slice().try_into(),
@@ -149,7 +149,7 @@ impl Sender {
         })
     }
 
-    fn announce_by_arp(&self, address: Ipv4Addr) -> Result<(), Error> {
+    fn announce_by_arp(&self, address: Ipv4Addr) -> Result<()> {
         // Without a protocol the socket receives nothing.
         let socket = socket(
             AddressFamily::Packet,
@@ -187,7 +187,7 @@ impl Sender {
     }
 
     /// The link's broadcast address, for the kernel to build the frame's header with.
-    fn everybody(&self) -> Result<LinkAddr, Error> {
+    fn everybody(&self) -> Result<LinkAddr> {
         let mut to = [0; 8];
         to[..6].copy_from_slice(&self.broadcast);
         let address = libc::sockaddr_ll {
@@ -204,7 +204,7 @@ impl Sender {
         address.ok_or_else(|| Error::new(Code::Failed, "no link-layer address"))
     }
 
-    fn advertise(&self, address: Ipv6Addr, is_router: bool) -> Result<(), Error> {
+    fn advertise(&self, address: Ipv6Addr, is_router: bool) -> Result<()> {
         let send = || {
             let socket = socket(
                 AddressFamily::Inet6,

@@ -16,7 +16,7 @@ use weir_grant::link::{LinkFacts, Mac};
 use weir_grant::neighbour::{Add, Delete, List, Neighbour, State};
 
 use crate::address::address_family;
-use crate::error::Error;
+use crate::error::Result;
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
 use crate::perform::{Changes, Perform};
@@ -28,7 +28,7 @@ use crate::perform::{Changes, Perform};
 impl Perform<Add> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let Add {
             link,
             address,
@@ -71,7 +71,7 @@ fn is_set(
     link: &LinkFacts,
     address: IpAddr,
     flags: NeighbourFlags,
-) -> Result<bool, Error> {
+) -> Result<bool> {
     let mut question = about(link, address);
     question.header.flags = flags;
     let question = RouteNetlinkMessage::GetNeighbour(question);
@@ -90,7 +90,7 @@ fn is_set(
 impl Perform<Delete> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete {
             link,
             address,
@@ -121,11 +121,7 @@ impl Perform<Delete> for Linux {
 impl Perform<List> for Linux {
     type Answer = Vec<Neighbour>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<List>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Neighbour>, Error> {
+    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Neighbour>> {
         let List { link, family } = permit.operation();
         let mut entries = Vec::new();
         // The kernel lists the two tables apart.
@@ -143,7 +139,7 @@ fn dump(
     link: &LinkFacts,
     family: Option<Family>,
     flags: NeighbourFlags,
-) -> Result<Vec<Neighbour>, Error> {
+) -> Result<Vec<Neighbour>> {
     let mut question = NeighbourMessage::default();
     question.header.family = family.map_or(AddressFamily::Unspec, address_family);
     question.header.flags = flags;

@@ -10,7 +10,7 @@ use super::message::{
     Answer, FAMILY_HEADER, MessageType, Object, Refusal, close, push_family_header, push_header,
 };
 use super::socket::{Protocol, Socket};
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// The protocol `NETLINK_NETFILTER`.
 pub(crate) struct Netfilter;
@@ -81,7 +81,7 @@ impl NetfilterSocket {
         kind: impl Into<MessageType>,
         family: u8,
         write: impl Fn(&mut Vec<u8>),
-    ) -> Result<Vec<Vec<u8>>, Error> {
+    ) -> Result<Vec<Vec<u8>>> {
         self.select(kind, family, write, |content| Some(content.to_vec()))
     }
 
@@ -93,7 +93,7 @@ impl NetfilterSocket {
         family: u8,
         write: impl Fn(&mut Vec<u8>),
         keep: impl Fn(&[u8]) -> Option<T>,
-    ) -> Result<Vec<T>, Error> {
+    ) -> Result<Vec<T>> {
         let kind = kind.into();
         self.read_unchanged(|socket| {
             let request = socket.request(kind, family, NLM_F_DUMP, |bytes| {
@@ -180,7 +180,7 @@ mod tests {
         bytes
     }
 
-    fn listed(said: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Error> {
+    fn listed(said: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
         let (socket, _peer) = saying(&said.concat());
         NetfilterSocket::with_peer(socket).dump(SETS, 0, |_| {})
     }

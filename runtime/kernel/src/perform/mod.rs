@@ -17,7 +17,7 @@ pub use self::facts::Facts;
 pub use self::known_links::KnownLinks;
 pub use self::undo::{Inverse, UndoLog};
 
-use super::error::Error;
+use super::error::Result;
 
 /// Carries out operations of one type: a kernel those on links, addresses and so on ([`Kernel`]), an open store those on
 /// its keys ([`Transaction`]).
@@ -28,11 +28,7 @@ pub trait Perform<O: Operation> {
     /// Carries out what was authorised, and notes in `changes` what takes it back.
     ///
     /// Errors: those of the operation. What has been noted by then counts as well.
-    fn perform(
-        &mut self,
-        permit: &Permit<O>,
-        changes: &mut Changes<'_>,
-    ) -> Result<Self::Answer, Error>;
+    fn perform(&mut self, permit: &Permit<O>, changes: &mut Changes<'_>) -> Result<Self::Answer>;
 }
 
 /// Authorises an operation, carries it out, records both, and notes in `log` what takes it back.
@@ -43,7 +39,7 @@ pub fn perform<O, A, K>(
     kernel: &mut K,
     log: &mut UndoLog,
     operation: O,
-) -> Result<A, Error>
+) -> Result<A>
 where
     O: Operation,
     K: ?Sized + Perform<O, Answer = A>,
@@ -145,18 +141,18 @@ pub trait Kernel:
     /// Deletes links of one namespace, those that are gone aside, in one step where the kernel can.
     ///
     /// Errors: those of [`link::Delete`], the first; all are tried.
-    fn delete_links(&mut self, permits: &[Permit<link::Delete>]) -> Result<(), Error>;
+    fn delete_links(&mut self, permits: &[Permit<link::Delete>]) -> Result<()>;
 
     /// Sets a parameter of the host back that this invocation changed to `changed`.
     ///
     /// Errors: `Busy` where another invocation has written it since; those of [`sysctl::Write`].
-    fn set_back(&mut self, permit: &Permit<sysctl::Write>, changed: &str) -> Result<(), Error>;
+    fn set_back(&mut self, permit: &Permit<sysctl::Write>, changed: &str) -> Result<()>;
 
     /// Lets a parameter of the host stay as this invocation has set it. Errors: `Failed`.
-    fn keep_parameter(&mut self, write: &sysctl::Write) -> Result<(), Error>;
+    fn keep_parameter(&mut self, write: &sysctl::Write) -> Result<()>;
 
     /// Whether no other ADD is under way on this node. Errors: `Failed`.
-    fn is_alone(&mut self) -> Result<bool, Error>;
+    fn is_alone(&mut self) -> Result<bool>;
 
     /// Waits for others until `deadline` from now on, where it would have waited less.
     fn wait_until(&mut self, deadline: Instant);
@@ -176,7 +172,7 @@ pub trait Transaction:
     /// failure from here on.
     ///
     /// Errors: `exhausted`, `failed`; nothing is kept then.
-    fn commit(&mut self, changes: &mut Changes<'_>) -> Result<(), Error>;
+    fn commit(&mut self, changes: &mut Changes<'_>) -> Result<()>;
 
     /// What the changes take in memory until they are committed, in bytes.
     fn uncommitted(&self) -> usize;

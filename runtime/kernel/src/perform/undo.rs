@@ -13,7 +13,7 @@ use weir_grant::link::{Delete, LinkFacts};
 use weir_grant::{Namespace, Operation};
 
 use super::{Changes, DynKernel, Perform};
-use crate::error::Error;
+use crate::error::Result;
 
 /// How long an undo waits for others when the invocation's own time is over.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -31,10 +31,10 @@ pub trait Inverse: Any + Send {
         gate: &mut Gate,
         kernel: &mut DynKernel,
         earlier: &mut UndoLog,
-    ) -> Result<(), Error>;
+    ) -> Result<()>;
 
     /// Lets stand what the operation did. Errors: what of it could not be noted.
-    fn keep(&self, _kernel: &mut DynKernel) -> Result<(), Error> {
+    fn keep(&self, _kernel: &mut DynKernel) -> Result<()> {
         Ok(())
     }
 
@@ -69,17 +69,13 @@ where
         gate: &mut Gate,
         kernel: &mut DynKernel,
         _: &mut UndoLog,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         undo_operation(gate, kernel, *self)
     }
 }
 
 /// Carries out an operation that takes something back.
-pub fn undo_operation<O, A>(
-    gate: &mut Gate,
-    kernel: &mut DynKernel,
-    operation: O,
-) -> Result<A, Error>
+pub fn undo_operation<O, A>(gate: &mut Gate, kernel: &mut DynKernel, operation: O) -> Result<A>
 where
     O: Operation,
     DynKernel: Perform<O, Answer = A>,
@@ -193,7 +189,7 @@ impl UndoLog {
             .partition(|delete| delete.link.namespace == Namespace::Host);
         let mut failures = Vec::new();
         for deletes in [container, host] {
-            let removed: Result<(), Error> =
+            let removed: Result<()> =
                 gate.undo_all(deletes, |permits| kernel.delete_links(permits));
             failures.extend(removed.err().map(|error| error.to_string()));
         }

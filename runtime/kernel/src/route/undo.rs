@@ -5,7 +5,7 @@ use weir_gate::Gate;
 use weir_grant::Namespace;
 use weir_grant::route::{Delete, MAIN_TABLE, Route};
 
-use crate::error::Error;
+use crate::error::Result;
 use crate::perform::undo::undo_operation;
 use crate::perform::{Changes, DynKernel, Inverse, UndoLog};
 
@@ -66,7 +66,7 @@ impl Inverse for RemoveRoute {
         gate: &mut Gate,
         kernel: &mut DynKernel,
         _: &mut UndoLog,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         undo_operation(gate, kernel, self.0)
     }
 }

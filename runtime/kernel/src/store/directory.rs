@@ -16,7 +16,7 @@ use weir_files::file_trust::{self, Foreign, Owner};
 use weir_files::rename::{exchange, rename_new};
 
 use super::{is_key, spare};
-use crate::Error;
+use crate::{Error, Result};
 
 /// The most bytes of a value.
 pub(super) const MOST_VALUE: usize = 64 * 1024;
@@ -55,7 +55,7 @@ impl Directory {
     /// Neither of the two may be a symbolic link; `name` must belong to the effective user, who
     /// alone may write in it; nobody else may be able to replace it in `parent`.
     /// Errors: `invalid`, `exhausted`.
-    pub(super) fn open(parent: &Path, name: &str, missing: Missing) -> Result<Option<Self>, Error> {
+    pub(super) fn open(parent: &Path, name: &str, missing: Missing) -> Result<Option<Self>> {
         let Some(parent_handle) = open_parent(parent, missing)? else {
             return Ok(None);
         };
@@ -86,14 +86,14 @@ impl Directory {
     }
 
     /// Makes every removal and creation so far survive a power failure.
-    pub(super) fn sync(&self) -> Result<(), Error> {
+    pub(super) fn sync(&self) -> Result<()> {
         self.handle
             .sync_all()
             .map_err(|e| Error::from(e).while_doing(format!("syncing `{}`", self.path.display())))
     }
 }
 
-fn open_parent(path: &Path, missing: Missing) -> Result<Option<File>, Error> {
+fn open_parent(path: &Path, missing: Missing) -> Result<Option<File>> {
     let open = || {
         fs::OpenOptions::new()
             .read(true)
@@ -109,12 +109,7 @@ fn open_parent(path: &Path, missing: Missing) -> Result<Option<File>, Error> {
     open_or_create(path, missing, open, create)
 }
 
-fn open_child(
-    parent: &Dir,
-    name: &str,
-    path: &Path,
-    missing: Missing,
-) -> Result<Option<File>, Error> {
+fn open_child(parent: &Dir, name: &str, path: &Path, missing: Missing) -> Result<Option<File>> {
     let open = || {
         let mut options = OpenOptions::new();
         options
@@ -131,7 +126,7 @@ fn open_or_create(
     missing: Missing,
     open: impl Fn() -> io::Result<File>,
     create: impl Fn() -> io::Result<()>,
-) -> Result<Option<File>, Error> {
+) -> Result<Option<File>> {
     match open() {
         Ok(handle) => return Ok(Some(handle)),
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(not_opened(path, error)),
@@ -172,7 +167,7 @@ enum Role {
     Store,
 }
 
-fn check_owner(path: &Path, handle: &File, place: Role) -> Result<(), Error> {
+fn check_owner(path: &Path, handle: &File, place: Role) -> Result<()> {
     let shown = path.display();
     let metadata = handle.metadata()?;
     let (owner, kept) = match place {
@@ -209,7 +204,7 @@ impl Directory {
     /// A key's value; none where there is no such key.
     ///
     /// Errors: `invalid` for what is not a regular file or too large.
-    pub(super) fn read(&self, key: &str) -> Result<Option<Vec<u8>>, Error> {
+    pub(super) fn read(&self, key: &str) -> Result<Option<Vec<u8>>> {
         let mut options = OpenOptions::new();
         options
             .read(true)
@@ -239,7 +234,7 @@ impl Directory {
         Ok(Some(value))
     }
 
-    fn not_read(&self, key: &str, error: io::Error) -> Result<Option<Vec<u8>>, Error> {
+    fn not_read(&self, key: &str, error: io::Error) -> Result<Option<Vec<u8>>> {
         match error.raw_os_error().map(Errno::from_raw) {
             Some(Errno::ENOENT) => Ok(None),
             // A symbolic link; a socket.
@@ -253,11 +248,7 @@ impl Directory {
     /// The value is written first and then gets its name, which fails where the name is taken. A
     /// process killed half-way so leaves either nothing or the whole lease, never an empty file that
     /// nobody owns.
-    pub(super) fn claim<'k>(
-        &self,
-        keys: &'k [String],
-        value: &[u8],
-    ) -> Result<Option<&'k str>, Error> {
+    pub(super) fn claim<'k>(&self, keys: &'k [String], value: &[u8]) -> Result<Option<&'k str>> {
         let Some(first) = keys.first() else {
             return Ok(None);
         };
@@ -270,7 +261,7 @@ impl Directory {
         claimed
     }
 
-    fn name_first<'k>(&self, keys: &'k [String], value: &[u8]) -> Result<Option<&'k str>, Error> {
+    fn name_first<'k>(&self, keys: &'k [String], value: &[u8]) -> Result<Option<&'k str>> {
         for key in keys {
             match self.name(key, value) {
                 Ok(()) => return Ok(Some(key)),
@@ -295,7 +286,7 @@ impl Directory {
     }
 
     /// Sets a key's value in one step. `before` is the value that it has, if it exists.
-    pub(super) fn set(&self, key: &str, before: Option<&[u8]>, value: &[u8]) -> Result<(), Error> {
+    pub(super) fn set(&self, key: &str, before: Option<&[u8]>, value: &[u8]) -> Result<()> {
         let set = match before {
             Some(before) => self.overwrite(key, before, value),
             None => self
@@ -354,7 +345,7 @@ impl Directory {
     }
 
     /// Removes a key.
-    pub(super) fn remove(&self, key: &str) -> Result<(), Error> {
+    pub(super) fn remove(&self, key: &str) -> Result<()> {
         self.dir
             .remove_file(key)
             .map_err(|e| self.failed("removing", key, e))
@@ -373,7 +364,7 @@ impl Directory {
     }
 
     /// All keys; nothing is read but names.
-    pub(super) fn keys(&self) -> Result<Vec<String>, Error> {
+    pub(super) fn keys(&self) -> Result<Vec<String>> {
         let failed = |e| {
             Error::from(e).while_doing(format!("listing the directory `{}`", self.path.display()))
         };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 
 use super::directory::Directory;
-use crate::{Code, Error};
+use crate::{Code, Error, Result};
 
 /// The lock file's name, which no key can have.
 pub(super) const NAME: &str = "lock";
@@ -31,7 +31,7 @@ impl Lock {
     /// meanwhile: others lock another file now, and the store must be opened again.
     ///
     /// Errors: `busy`.
-    pub(super) fn take(directory: &Directory, deadline: Instant) -> Result<Option<Self>, Error> {
+    pub(super) fn take(directory: &Directory, deadline: Instant) -> Result<Option<Self>> {
         let file = match directory.open_lock(NAME, MODE) {
             Ok(file) => file,
             Err(error) => match error.raw_os_error().map(Errno::from_raw) {
@@ -56,7 +56,7 @@ impl Lock {
     }
 }
 
-fn wait(file: &File, directory: &Directory, deadline: Instant) -> Result<(), Error> {
+fn wait(file: &File, directory: &Directory, deadline: Instant) -> Result<()> {
     let mut pause = FIRST_PAUSE;
     loop {
         match file.try_lock() {

@@ -39,7 +39,7 @@ use weir_grant::store::{
 
 use crate::linux::Linux;
 use crate::perform::{Changes, DynTransaction, Perform};
-use crate::{Code, Error};
+use crate::{Code, Error, Result};
 use change::Journal;
 use directory::{Directory, MOST_VALUE, Missing};
 use index::Index;
@@ -69,7 +69,7 @@ struct StorePlace<'a> {
 
 impl StorePlace<'_> {
     /// The directory that holds the store's, and the store's name in it.
-    fn resolve(&self, location: &Location) -> Result<(PathBuf, String), Error> {
+    fn resolve(&self, location: &Location) -> Result<(PathBuf, String)> {
         match location {
             Location::Private => {
                 check_component("plugin", self.plugin)?;
@@ -89,13 +89,13 @@ impl StorePlace<'_> {
         }
     }
 
-    fn of_network(&self, parent: PathBuf) -> Result<(PathBuf, String), Error> {
+    fn of_network(&self, parent: PathBuf) -> Result<(PathBuf, String)> {
         check_component("network", self.network)?;
         Ok((parent, self.network.to_owned()))
     }
 }
 
-fn split(directory: &Path) -> Result<(PathBuf, String), Error> {
+fn split(directory: &Path) -> Result<(PathBuf, String)> {
     let parent = directory.parent();
     let name = directory.file_name().and_then(OsStr::to_str);
     let (parent, name) = parent.zip(name).ok_or_else(|| {
@@ -106,7 +106,7 @@ fn split(directory: &Path) -> Result<(PathBuf, String), Error> {
 }
 
 /// A name that becomes a directory's must not lead anywhere else.
-fn check_component(what: &str, name: &str) -> Result<(), Error> {
+fn check_component(what: &str, name: &str) -> Result<()> {
     if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
         return Err(Error::invalid(format!(
             "the {what} name `{}` cannot be a directory's name",
@@ -145,7 +145,7 @@ impl Perform<OpenRead> for Linux {
         &mut self,
         permit: &Permit<OpenRead>,
         _: &mut Changes<'_>,
-    ) -> Result<Box<DynTransaction>, Error> {
+    ) -> Result<Box<DynTransaction>> {
         let store = self.open_store(&permit.operation().location, Missing::Leave)?;
         Ok(Box::new(store))
     }
@@ -161,7 +161,7 @@ impl Perform<OpenWrite> for Linux {
         &mut self,
         permit: &Permit<OpenWrite>,
         _: &mut Changes<'_>,
-    ) -> Result<Box<DynTransaction>, Error> {
+    ) -> Result<Box<DynTransaction>> {
         let store = self.open_store(&permit.operation().location, Missing::Create)?;
         Ok(Box::new(store))
     }
@@ -173,7 +173,7 @@ impl Perform<OpenWrite> for Linux {
 impl Perform<Revert> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Revert>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Revert>, _: &mut Changes<'_>) -> Result<()> {
         let Revert { location, changes } = permit.operation();
         let place = StorePlace {
             former: None,
@@ -194,7 +194,7 @@ impl Perform<Revert> for Linux {
 }
 
 impl Linux {
-    fn open_store(&self, location: &Location, missing: Missing) -> Result<Store, Error> {
+    fn open_store(&self, location: &Location, missing: Missing) -> Result<Store> {
         let place = self.store_place(location);
         former::adopt(&place, location, self.deadline)?;
         Ok(Store {
@@ -229,7 +229,7 @@ impl Linux {
 impl Perform<Get> for Store {
     type Answer = Vec<u8>;
 
-    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>, Error> {
+    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
         let Get { location, key } = permit.operation();
         self.check_location(location)?;
         check_key(key)?;
@@ -246,7 +246,7 @@ impl Perform<Get> for Store {
 impl Perform<Put> for Store {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Put>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Put>, _: &mut Changes<'_>) -> Result<()> {
         let Put {
             location,
             key,
@@ -266,11 +266,7 @@ impl Perform<Put> for Store {
 impl Perform<Claim> for Store {
     type Answer = Option<String>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<Claim>,
-        _: &mut Changes<'_>,
-    ) -> Result<Option<String>, Error> {
+    fn perform(&mut self, permit: &Permit<Claim>, _: &mut Changes<'_>) -> Result<Option<String>> {
         let Claim {
             location,
             keys,
@@ -293,7 +289,7 @@ impl Perform<Claim> for Store {
 impl Perform<Delete> for Store {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { location, key } = permit.operation();
         check_key(key)?;
         let open = self.writable(location)?;
@@ -308,11 +304,7 @@ impl Perform<Delete> for Store {
 impl Perform<Keys> for Store {
     type Answer = Vec<String>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<Keys>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<String>, Error> {
+    fn perform(&mut self, permit: &Permit<Keys>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         self.check_location(&permit.operation().location)?;
         match &self.open {
             Some(open) => open.directory.keys(),
@@ -326,11 +318,7 @@ impl Perform<Keys> for Store {
 impl Perform<Find> for Store {
     type Answer = Vec<String>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<Find>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<String>, Error> {
+    fn perform(&mut self, permit: &Permit<Find>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         let Find { location, value } = permit.operation();
         self.check_location(location)?;
         match &mut self.open {
@@ -342,14 +330,14 @@ impl Perform<Find> for Store {
 
 impl Store {
     /// Keeps what was done since opening or the last commit, and returns it.
-    fn take_changes(&mut self) -> Result<Vec<Change>, Error> {
+    fn take_changes(&mut self) -> Result<Vec<Change>> {
         match &mut self.open {
             Some(open) => open.commit(),
             None => Ok(Vec::new()),
         }
     }
 
-    fn writable(&mut self, location: &Location) -> Result<&mut OpenStore, Error> {
+    fn writable(&mut self, location: &Location) -> Result<&mut OpenStore> {
         self.check_location(location)?;
         match &mut self.open {
             Some(open) if self.writable => Ok(open),
@@ -360,7 +348,7 @@ impl Store {
     }
 
     /// A permit is for one store, and must not be used on another.
-    fn check_location(&self, location: &Location) -> Result<(), Error> {
+    fn check_location(&self, location: &Location) -> Result<()> {
         if *location == self.location {
             return Ok(());
         }
@@ -387,7 +375,7 @@ impl OpenStore {
         location: &Location,
         missing: Missing,
         deadline: Instant,
-    ) -> Result<Option<Self>, Error> {
+    ) -> Result<Option<Self>> {
         let (parent, name) = place.resolve(location)?;
         if *location != Location::Private {
             reserved::check(place.paths, &parent.join(&name))?;
@@ -414,7 +402,7 @@ impl OpenStore {
         }
     }
 
-    fn commit(&mut self) -> Result<Vec<Change>, Error> {
+    fn commit(&mut self) -> Result<Vec<Change>> {
         if self.journal.has_removed() {
             self.directory.sync()?;
         }
@@ -422,7 +410,7 @@ impl OpenStore {
     }
 
     /// Fails where a value in the place of another would make the store too large.
-    fn check_room(&mut self, before: Option<&[u8]>, value: &[u8]) -> Result<(), Error> {
+    fn check_room(&mut self, before: Option<&[u8]>, value: &[u8]) -> Result<()> {
         let more = room_of(value.len());
         if before.is_some_and(|before| more <= room_of(before.len())) {
             return Ok(());
@@ -441,12 +429,7 @@ impl OpenStore {
     }
 
     /// Changes one key.
-    fn set(
-        &mut self,
-        key: &str,
-        before: Option<Vec<u8>>,
-        after: Option<Vec<u8>>,
-    ) -> Result<(), Error> {
+    fn set(&mut self, key: &str, before: Option<Vec<u8>>, after: Option<Vec<u8>>) -> Result<()> {
         self.before_change();
         match (&before, &after) {
             (_, Some(value)) => self.directory.set(key, before.as_deref(), value)?,
@@ -470,7 +453,7 @@ impl OpenStore {
     }
 
     /// Takes one change back, if the key is still as the change left it.
-    fn revert(&mut self, change: &Change) -> Result<(), Error> {
+    fn revert(&mut self, change: &Change) -> Result<()> {
         let now = self.directory.read(&change.key)?;
         if now != change.after {
             return Ok(());
@@ -479,7 +462,7 @@ impl OpenStore {
     }
 
     /// Takes back what was not committed.
-    fn undo(&mut self) -> Result<(), Error> {
+    fn undo(&mut self) -> Result<()> {
         let mut outcome = Ok(());
         for change in self.journal.take() {
             outcome = outcome.and(self.revert(&change));
@@ -506,7 +489,7 @@ fn is_key(name: &str) -> bool {
         && ![".", "..", lock::NAME].contains(&name)
 }
 
-fn check_key(key: &str) -> Result<(), Error> {
+fn check_key(key: &str) -> Result<()> {
     if is_key(key) {
         return Ok(());
     }
@@ -518,7 +501,7 @@ fn check_key(key: &str) -> Result<(), Error> {
     )))
 }
 
-fn check_value(key: &str, value: &[u8]) -> Result<(), Error> {
+fn check_value(key: &str, value: &[u8]) -> Result<()> {
     if value.len() <= MOST_VALUE {
         return Ok(());
     }

@@ -4,12 +4,12 @@ use weir_gate::Gate;
 use weir_grant::store::{Change, Location, Revert};
 
 use super::Store;
-use crate::error::Error;
+use crate::error::Result;
 use crate::perform::undo::undo_operation;
 use crate::perform::{Changes, DynKernel, Inverse, Transaction, UndoLog};
 
 impl Transaction for Store {
-    fn commit(&mut self, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn commit(&mut self, changes: &mut Changes<'_>) -> Result<()> {
         let done = self.take_changes()?;
         if !done.is_empty() {
             RevertStore::note(&self.location, done, changes);
@@ -51,7 +51,7 @@ impl Inverse for RevertStore {
         gate: &mut Gate,
         kernel: &mut DynKernel,
         _: &mut UndoLog,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         undo_operation(gate, kernel, self.0)
     }
 

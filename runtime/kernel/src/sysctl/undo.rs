@@ -3,7 +3,7 @@
 use weir_gate::Gate;
 use weir_grant::sysctl::Write;
 
-use crate::error::{Code, Error};
+use crate::error::{Code, Result};
 use crate::perform::undo::undo_operation;
 use crate::perform::{Changes, DynKernel, Inverse, UndoLog};
 
@@ -55,7 +55,7 @@ impl Inverse for SetBack {
         gate: &mut Gate,
         kernel: &mut DynKernel,
         _: &mut UndoLog,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let Some(changed) = self.changed else {
             return undo_operation(gate, kernel, self.back);
         };
@@ -65,7 +65,7 @@ impl Inverse for SetBack {
         }
     }
 
-    fn keep(&self, kernel: &mut DynKernel) -> Result<(), Error> {
+    fn keep(&self, kernel: &mut DynKernel) -> Result<()> {
         match self.changed {
             Some(_) => kernel.keep_parameter(&self.back),
             None => Ok(()),

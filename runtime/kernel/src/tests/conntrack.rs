@@ -8,7 +8,7 @@ use weir_grant::address::Family;
 use weir_grant::conntrack::{Delete, Filter, Protocol};
 
 use super::{Lab, lab};
-use crate::{Code, Error};
+use crate::{Code, Result};
 
 /// Connections that are tracked in the namespace from now on, with ports that are translated to
 /// 5353 of the same address.
@@ -61,7 +61,7 @@ fn ip(text: &str) -> Option<IpAddr> {
     Some(text.parse().unwrap())
 }
 
-fn delete(lab: &mut Lab, namespace: Namespace, filter: Filter) -> Result<(), Error> {
+fn delete(lab: &mut Lab, namespace: Namespace, filter: Filter) -> Result<()> {
     lab.perform(Delete { namespace, filter })
 }
 

@@ -32,7 +32,7 @@ use weir_kit::gate;
 use super::link::find::find_link;
 use super::perform::perform;
 use super::{
-    Error, Facts as _, Inverse, Kernel as _, Linux, Namespaces, NetworkNamespace, Perform, UndoLog,
+    Facts as _, Inverse, Kernel as _, Linux, Namespaces, NetworkNamespace, Perform, Result, UndoLog,
 };
 use weir_grant::link::{Link, LinkReference};
 
@@ -81,7 +81,7 @@ fn fresh_namespace() -> OwnedFd {
 
 impl Lab {
     /// Carries out an operation through the gate.
-    pub(crate) fn perform<O, A>(&mut self, operation: O) -> Result<A, Error>
+    pub(crate) fn perform<O, A>(&mut self, operation: O) -> Result<A>
     where
         O: Operation,
         Linux: Perform<O, Answer = A>,
@@ -90,7 +90,7 @@ impl Lab {
     }
 
     /// Deletes links in one step.
-    pub(crate) fn delete_links(&mut self, deletes: Vec<Delete>) -> Result<(), Error> {
+    pub(crate) fn delete_links(&mut self, deletes: Vec<Delete>) -> Result<()> {
         let linux = &mut self.linux;
         self.gate
             .perform_all(deletes, |permits| linux.delete_links(permits))
@@ -118,7 +118,7 @@ impl Lab {
     }
 
     /// The link as it is now. Errors: `NotFound`.
-    pub(crate) fn link(&mut self, link: &LinkFacts) -> Result<Link, Error> {
+    pub(crate) fn link(&mut self, link: &LinkFacts) -> Result<Link> {
         let reference = LinkReference::Index(link.index);
         let found = self.linux.find_link(link.namespace, &reference)?;
         self.perform(Read {

@@ -9,7 +9,7 @@ use weir_grant::traffic::{AddClass, Class, DeleteClass, HTB, Handle, ListClasses
 
 use super::qdisc::is_there;
 use super::{NEW, Object, about, dump, echo, new, option, rate};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::linux::Linux;
 use crate::netlink::RouteSocket;
 use crate::perform::{Changes, Perform};
@@ -37,11 +37,7 @@ const MOST_QUANTUM: u64 = 200_000;
 impl Perform<AddClass> for Linux {
     type Answer = ();
 
-    fn perform(
-        &mut self,
-        permit: &Permit<AddClass>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<AddClass>, changes: &mut Changes<'_>) -> Result<()> {
         let AddClass { link, class } = permit.operation();
         let socket = self.namespaces.of(link.namespace)?.route()?;
         make(socket, link, class)
@@ -54,7 +50,7 @@ impl Perform<AddClass> for Linux {
     }
 }
 
-fn make(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) -> Result<(), Error> {
+fn make(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) -> Result<()> {
     check(class)?;
     let options = options(class)?;
     look_for_parent(socket, link, class)?;
@@ -63,7 +59,7 @@ fn make(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) -> Result<(),
 }
 
 /// What the kernel would refuse without a reason, or take for something else.
-fn check(class: &Class) -> Result<(), Error> {
+fn check(class: &Class) -> Result<()> {
     let Class { handle, parent, .. } = *class;
     let is_class = handle.major() != 0 && handle.minor() != 0;
     if !is_class || handle.major() == Handle::ROOT.major() {
@@ -82,7 +78,7 @@ fn check(class: &Class) -> Result<(), Error> {
 
 /// The kernel takes a class for one of any discipline that has some, and puts one whose parent is
 /// not there at the top.
-fn look_for_parent(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) -> Result<(), Error> {
+fn look_for_parent(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) -> Result<()> {
     let discipline = class.handle.discipline();
     if !is_there(socket, link, discipline, Some(HTB))? {
         return Err(Error::not_found(format!("there is no {HTB} {discipline}")));
@@ -96,7 +92,7 @@ fn look_for_parent(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) ->
 }
 
 /// `struct tc_htb_opt`, and the rates that have no room in it.
-fn options(class: &Class) -> Result<Vec<TcOption>, Error> {
+fn options(class: &Class) -> Result<Vec<TcOption>> {
     let quantum = (class.rate / QUANTUM_DIVISOR).clamp(LEAST_QUANTUM, MOST_QUANTUM) as u32;
     let (level, priority) = (0, 0);
     let numbers = [
@@ -120,7 +116,7 @@ fn options(class: &Class) -> Result<Vec<TcOption>, Error> {
 impl Perform<DeleteClass> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<DeleteClass>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<DeleteClass>, _: &mut Changes<'_>) -> Result<()> {
         let DeleteClass { link, handle } = permit.operation();
         let message = about(link, Handle(0), handle.0);
         self.namespaces
@@ -135,11 +131,7 @@ impl Perform<DeleteClass> for Linux {
 impl Perform<ListClasses> for Linux {
     type Answer = Vec<Class>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<ListClasses>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Class>, Error> {
+    fn perform(&mut self, permit: &Permit<ListClasses>, _: &mut Changes<'_>) -> Result<Vec<Class>> {
         let ListClasses { link } = permit.operation();
         let socket = self.namespaces.of(link.namespace)?.route()?;
         let question = about(link, Handle(0), 0);

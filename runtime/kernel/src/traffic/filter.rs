@@ -17,7 +17,7 @@ use weir_grant::traffic::{
 use super::qdisc::is_there;
 use super::selector::Networks;
 use super::{NEW, Object, about, dump, echo, new, rate};
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::linux::Linux;
 use crate::netlink::RouteSocket;
 use crate::perform::{Changes, Perform};
@@ -46,11 +46,7 @@ const MIRRED_PARAMETERS: u16 = 2;
 impl Perform<AddFilter> for Linux {
     type Answer = ();
 
-    fn perform(
-        &mut self,
-        permit: &Permit<AddFilter>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<AddFilter>, changes: &mut Changes<'_>) -> Result<()> {
         let AddFilter { link, filter } = permit.operation();
         let socket = self.namespaces.of(link.namespace)?.route()?;
         let title = format_args!("add a filter to {} of {link}", filter.parent);
@@ -74,7 +70,7 @@ fn make(
     link: &LinkFacts,
     filter: &Filter,
     networks: &Networks,
-) -> Result<Object, Error> {
+) -> Result<Object> {
     check(socket, link, filter)?;
     let selector = TcFilterU32Option::Selector(networks.selector());
     let options = [selector, action_option(&filter.action)].map(TcOption::U32);
@@ -91,7 +87,7 @@ fn make(
 }
 
 /// What the kernel would not refuse, although it makes no sense.
-fn check(socket: &mut RouteSocket, link: &LinkFacts, filter: &Filter) -> Result<(), Error> {
+fn check(socket: &mut RouteSocket, link: &LinkFacts, filter: &Filter) -> Result<()> {
     let parent = filter.parent;
     if parent.major() == 0 || parent == Handle::ROOT || parent == Handle::INGRESS {
         return Err(Error::invalid(format!(
@@ -112,7 +108,7 @@ fn check_class(
     link: &LinkFacts,
     parent: Handle,
     class: Handle,
-) -> Result<(), Error> {
+) -> Result<()> {
     let discipline = parent.discipline();
     if class.discipline() != discipline || class.minor() == 0 {
         return Err(Error::invalid(format!(
@@ -192,7 +188,7 @@ fn has_parent(socket: &mut RouteSocket, link: &LinkFacts, parent: Handle) -> boo
 impl Perform<DeleteFilter> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<DeleteFilter>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<DeleteFilter>, _: &mut Changes<'_>) -> Result<()> {
         let filter = permit.operation();
         let DeleteFilter { link, parent, .. } = filter;
         self.namespaces
@@ -231,7 +227,7 @@ impl Perform<ListFilters> for Linux {
         &mut self,
         permit: &Permit<ListFilters>,
         _: &mut Changes<'_>,
-    ) -> Result<Vec<Filter<u32>>, Error> {
+    ) -> Result<Vec<Filter<u32>>> {
         let ListFilters { link, parent } = permit.operation();
         let socket = self.namespaces.of(link.namespace)?.route()?;
         let question = about(link, *parent, 0);

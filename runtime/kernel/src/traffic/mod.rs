@@ -23,7 +23,7 @@ use netlink_packet_route::tc::{TcAttribute, TcMessage, TcOption};
 use weir_grant::link::LinkFacts;
 use weir_grant::traffic::Handle;
 
-use super::error::Error;
+use super::error::Result;
 use super::netlink::OPTIONS;
 use super::netlink::RouteSocket;
 
@@ -105,13 +105,13 @@ fn echo(
     socket: &mut RouteSocket,
     message: RouteNetlinkMessage,
     flags: u16,
-) -> Result<Option<Object>, Error> {
+) -> Result<Option<Object>> {
     let told = socket.echo(message, flags)?;
     Ok(told.into_iter().find_map(Object::read))
 }
 
 /// The objects of a list.
-fn dump(socket: &mut RouteSocket, question: RouteNetlinkMessage) -> Result<Vec<Object>, Error> {
+fn dump(socket: &mut RouteSocket, question: RouteNetlinkMessage) -> Result<Vec<Object>> {
     let answer = socket.dump(&question)?;
     Ok(answer.into_iter().filter_map(Object::read).collect())
 }

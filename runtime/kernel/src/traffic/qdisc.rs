@@ -11,7 +11,7 @@ use weir_grant::traffic::{
 };
 
 use super::{NEW, Object, about, dump, echo, new, option, rate};
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
 use crate::netlink::RouteSocket;
@@ -44,11 +44,7 @@ const MICROSECONDS: u128 = 1_000_000;
 impl Perform<AddQdisc> for Linux {
     type Answer = ();
 
-    fn perform(
-        &mut self,
-        permit: &Permit<AddQdisc>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<AddQdisc>, changes: &mut Changes<'_>) -> Result<()> {
         let AddQdisc { link, qdisc } = permit.operation();
         let socket = self.namespaces.of(link.namespace)?.route()?;
         let word = qdisc.discipline.word();
@@ -71,7 +67,7 @@ impl Perform<AddQdisc> for Linux {
 }
 
 /// Returns the handle, which the kernel may have chosen.
-fn make(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc) -> Result<Handle, Error> {
+fn make(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc) -> Result<Handle> {
     check(qdisc)?;
     let options = options(&qdisc.discipline)?;
     let word = qdisc.discipline.word();
@@ -84,7 +80,7 @@ fn make(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc) -> Result<Han
 }
 
 /// What the kernel would refuse without a reason, or take for something else.
-fn check(qdisc: &Qdisc) -> Result<(), Error> {
+fn check(qdisc: &Qdisc) -> Result<()> {
     let Qdisc { handle, parent, .. } = *qdisc;
     let word = qdisc.discipline.word();
     let takes_ingress = matches!(qdisc.discipline, Discipline::Ingress | Discipline::Clsact);
@@ -116,7 +112,7 @@ fn check(qdisc: &Qdisc) -> Result<(), Error> {
     Ok(())
 }
 
-fn options(discipline: &Discipline) -> Result<Vec<TcOption>, Error> {
+fn options(discipline: &Discipline) -> Result<Vec<TcOption>> {
     match discipline {
         Discipline::Tbf(bucket) => tbf_options(bucket),
         Discipline::Htb { default } => htb_options(*default).map(|option| vec![option]),
@@ -129,7 +125,7 @@ fn options(discipline: &Discipline) -> Result<Vec<TcOption>, Error> {
 }
 
 /// `struct tc_tbf_qopt`, and the burst in bytes, which is more precise than in ticks.
-fn tbf_options(bucket: &TokenBucket) -> Result<Vec<TcOption>, Error> {
+fn tbf_options(bucket: &TokenBucket) -> Result<Vec<TcOption>> {
     let ticks = rate::ticks(bucket.burst, bucket.rate)?;
     let no_peak = [0; rate::SPECIFICATION];
     let no_mtu = 0_u32;
@@ -146,7 +142,7 @@ fn tbf_options(bucket: &TokenBucket) -> Result<Vec<TcOption>, Error> {
 }
 
 /// The bytes that may wait: those of the latency, and a burst.
-fn limit(bucket: &TokenBucket) -> Result<u32, Error> {
+fn limit(bucket: &TokenBucket) -> Result<u32> {
     let waiting = u128::from(bucket.rate) * u128::from(bucket.latency) / MICROSECONDS;
     u32::try_from(waiting + u128::from(bucket.burst)).map_err(|_| {
         Error::invalid(format!(
@@ -157,7 +153,7 @@ fn limit(bucket: &TokenBucket) -> Result<u32, Error> {
 }
 
 /// `struct tc_htb_glob`.
-fn htb_options(default: u32) -> Result<TcOption, Error> {
+fn htb_options(default: u32) -> Result<TcOption> {
     if default > u32::from(u16::MAX) {
         return Err(Error::invalid(format!(
             "the default class is a minor number, at most ffff, not {default:x}"
@@ -202,7 +198,7 @@ pub fn standing_discipline(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     parent: Handle,
-) -> Result<Option<Standing>, Error> {
+) -> Result<Option<Standing>> {
     let socket = namespace.route()?;
     let found = found(at(socket, link, parent, 0)).map_err(|e| {
         e.while_doing(format_args!(
@@ -220,7 +216,7 @@ pub fn standing_discipline(
 impl Perform<DeleteQdisc> for Linux {
     type Answer = ();
 
-    fn perform(&mut self, permit: &Permit<DeleteQdisc>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<DeleteQdisc>, _: &mut Changes<'_>) -> Result<()> {
         let DeleteQdisc {
             link,
             parent,
@@ -260,11 +256,7 @@ impl Perform<DeleteQdisc> for Linux {
 impl Perform<ListQdiscs> for Linux {
     type Answer = Vec<Qdisc>;
 
-    fn perform(
-        &mut self,
-        permit: &Permit<ListQdiscs>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Qdisc>, Error> {
+    fn perform(&mut self, permit: &Permit<ListQdiscs>, _: &mut Changes<'_>) -> Result<Vec<Qdisc>> {
         let ListQdiscs { link } = permit.operation();
         let socket = self.namespaces.of(link.namespace)?.route()?;
         list(socket, link)
@@ -272,7 +264,7 @@ impl Perform<ListQdiscs> for Linux {
     }
 }
 
-fn list(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Qdisc>, Error> {
+fn list(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Qdisc>> {
     let mut qdiscs = Vec::new();
     for place in [Handle::ROOT, Handle::INGRESS] {
         qdiscs.extend(found(at(socket, link, place, 0))?.map(read));
@@ -284,7 +276,7 @@ fn list(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Qdisc>, Error>
 }
 
 /// The classes in which somebody put a discipline.
-fn occupied_classes(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Handle>, Error> {
+fn occupied_classes(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Handle>> {
     let question = about(link, Handle(0), 0);
     let classes = dump(socket, RouteNetlinkMessage::GetTrafficClass(question))?;
     let occupied = classes.into_iter().filter(|class| class.info != 0);
@@ -298,7 +290,7 @@ pub(super) fn is_there(
     link: &LinkFacts,
     handle: Handle,
     kind: Option<&str>,
-) -> Result<bool, Error> {
+) -> Result<bool> {
     let found = found(at(socket, link, Handle(0), handle.0))?;
     Ok(found.is_some_and(|found| kind.is_none_or(|kind| kind == found.kind)))
 }
@@ -309,13 +301,13 @@ fn at(
     link: &LinkFacts,
     parent: Handle,
     handle: u32,
-) -> Result<Option<Object>, Error> {
+) -> Result<Option<Object>> {
     let question = about(link, parent, handle);
     echo(socket, RouteNetlinkMessage::GetQueueDiscipline(question), 0)
 }
 
 /// No discipline, where the kernel says that there is none.
-fn found(answer: Result<Option<Object>, Error>) -> Result<Option<Object>, Error> {
+fn found(answer: Result<Option<Object>>) -> Result<Option<Object>> {
     match answer {
         Err(error) if is_absence(&error) => Ok(None),
         answer => answer,

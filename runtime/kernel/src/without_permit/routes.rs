@@ -5,7 +5,7 @@ use weir_grant::address::Family;
 use weir_grant::pattern::contains;
 use weir_grant::route::{List, MAIN_TABLE};
 
-use crate::error::Error;
+use crate::error::Result;
 use crate::namespace::NetworkNamespace;
 use crate::route::dump;
 
@@ -19,7 +19,7 @@ const LOCAL_TABLE: u32 = 255;
 pub fn overlapping_routes(
     host: &mut NetworkNamespace,
     network: IpNet,
-) -> Result<Vec<(IpNet, u32)>, Error> {
+) -> Result<Vec<(IpNet, u32)>> {
     let family = Family::of(&network.addr());
     let mut found = Vec::new();
     for table in [MAIN_TABLE, LOCAL_TABLE] {

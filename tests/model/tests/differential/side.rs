@@ -17,7 +17,7 @@ use weir_grant::{Namespace, Operation, address, link, neighbour, route};
 use weir_kernel::perform::perform;
 use weir_kernel::store::StoreOwner;
 use weir_kernel::without_permit::SharedLock;
-use weir_kernel::{DynKernel, DynTransaction, Error, Linux, Namespaces, Perform, UndoLog};
+use weir_kernel::{DynKernel, DynTransaction, Linux, Namespaces, Perform, Result, UndoLog};
 use weir_kit::gate;
 use weir_model::Node;
 
@@ -133,7 +133,7 @@ impl Side {
         self.say(format!("commit: {:?}", done.map_err(|error| error.code)));
     }
 
-    fn note<O: Operation, A>(&mut self, what: &str, done: Result<A, Error>) -> Option<A> {
+    fn note<O: Operation, A>(&mut self, what: &str, done: Result<A>) -> Option<A> {
         let outcome = match &done {
             Ok(_) => "done".to_owned(),
             Err(error) => format!("{:?}", error.code),

@@ -14,7 +14,7 @@ use nix::libc;
 
 use super::expression::octets;
 use super::traces::{ACCEPTING, Traces};
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 
 /// `XT_STANDARD_TARGET` has no name, `XT_ERROR_TARGET` has this one.
 const ERROR: &str = "ERROR";
@@ -134,7 +134,7 @@ impl Table {
     }
 
     /// Reads the entries. Errors: `Failed` where they do not make sense.
-    pub(super) fn parse(family: Family, info: &[u8], bytes: Vec<u8>) -> Result<Self, Error> {
+    pub(super) fn parse(family: Family, info: &[u8], bytes: Vec<u8>) -> Result<Self> {
         let mut table = Self {
             family,
             name: [0; 32],
@@ -193,7 +193,7 @@ impl Table {
 
     /// The table without what there is of an attachment; none where there is nothing. Errors: `Busy` where a rule
     /// of others leads to what is to be removed.
-    pub(super) fn without(&self, traces: &Traces) -> Result<Option<Less>, Error> {
+    pub(super) fn without(&self, traces: &Traces) -> Result<Option<Less>> {
         let is_gone: Vec<bool> = self.entries.iter().map(|e| self.is_of(e, traces)).collect();
         if !is_gone.contains(&true) {
             return Ok(None);

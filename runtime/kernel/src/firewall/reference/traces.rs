@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use sha2::{Digest, Sha512};
 use weir_grant::firewall::RemoveReference;
 
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 
 /// How long the names of iptables chains are.
 const CHAIN_LENGTH: usize = 28;
@@ -66,7 +66,7 @@ const INET: u8 = 1;
 
 impl Traces {
     /// Where a name is empty, nothing is known by it. Errors: `Unsupported` for a plugin that leaves nothing.
-    pub(super) fn of(operation: &RemoveReference) -> Result<Self, Error> {
+    pub(super) fn of(operation: &RemoveReference) -> Result<Self> {
         let RemoveReference {
             plugin,
             network,

@@ -6,7 +6,7 @@ use netlink_bindings::nftables::{
     ChainAttrs, PushSetelemListAttrs, RuleAttrs, SetAttrs, SetelemListAttrs, TableAttrs,
 };
 
-use crate::error::Error;
+use crate::error::Result;
 use crate::netlink::{MessageType, NetfilterSocket};
 
 /// `NFNL_SUBSYS_NFTABLES`.
@@ -30,7 +30,7 @@ const FAMILIES: [(u8, &str); 6] = [
 ];
 
 /// One line for each table, chain and set, with how much is in it.
-pub(super) fn things() -> Result<Vec<String>, Error> {
+pub(super) fn things() -> Result<Vec<String>> {
     let mut lines = Vec::new();
     for (family, word) in FAMILIES {
         let found = of_family(family).map_err(|e| e.while_doing("read nftables"))?;
@@ -43,7 +43,7 @@ pub(super) fn things() -> Result<Vec<String>, Error> {
     Ok(lines)
 }
 
-fn of_family(family: u8) -> Result<Vec<String>, Error> {
+fn of_family(family: u8) -> Result<Vec<String>> {
     let mut socket = NetfilterSocket::open()?;
     let mut lines = Vec::new();
     for object in socket.dump(GET_TABLE, family, |_| {})? {
@@ -76,10 +76,7 @@ fn of_family(family: u8) -> Result<Vec<String>, Error> {
 }
 
 /// How many rules each chain has, by table and chain.
-fn rules(
-    socket: &mut NetfilterSocket,
-    family: u8,
-) -> Result<BTreeMap<(String, String), usize>, Error> {
+fn rules(socket: &mut NetfilterSocket, family: u8) -> Result<BTreeMap<(String, String), usize>> {
     let mut rules = BTreeMap::new();
     for object in socket.dump(GET_RULE, family, |_| {})? {
         let attributes = RuleAttrs::new(&object);
@@ -90,12 +87,7 @@ fn rules(
     Ok(rules)
 }
 
-fn elements(
-    socket: &mut NetfilterSocket,
-    family: u8,
-    table: &str,
-    set: &str,
-) -> Result<usize, Error> {
+fn elements(socket: &mut NetfilterSocket, family: u8, table: &str, set: &str) -> Result<usize> {
     let objects = socket.dump(GET_ELEMENTS, family, |bytes| {
         let attributes = PushSetelemListAttrs::new(bytes).push_table_bytes(table.as_bytes());
         attributes.push_set_bytes(set.as_bytes());
