@@ -7,9 +7,9 @@ use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::address::{Add, Address, Delete, Family, List, Settle};
 use weir_grant::link::LinkFacts;
-use weir_kernel::{Changes, Error, Perform, Result};
+use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _};
 
-use super::error::{refused, while_doing};
+use super::error::refused;
 use super::kernel::Model;
 use super::state::NetworkState;
 use super::{link, route, sysctl};
@@ -23,7 +23,7 @@ impl Perform<Add> for Model {
         let wanted = permit.operation();
         let Add { link, address, .. } = wanted;
         self.change(|machine| add(machine.state.of(link.namespace)?, wanted))
-            .map_err(|e| while_doing(e, format_args!("add {address} to {link}")))?;
+            .while_doing(format_args!("add {address} to {link}"))?;
         changes.undo_with(Delete {
             link: link.clone(),
             address: *address,
@@ -113,7 +113,7 @@ impl Perform<Delete> for Model {
         let Delete { link, address } = permit.operation();
         let doing = format_args!("remove {address} from {link}");
         self.change(|machine| delete(machine.state.of(link.namespace)?, link, *address))
-            .map_err(|e| while_doing(e, doing))
+            .while_doing(doing)
     }
 }
 
@@ -183,7 +183,7 @@ impl Perform<List> for Model {
         let doing = format_args!("list the addresses of {of}");
         self.look(|state| {
             let network = state.of(of.namespace)?;
-            link::find(network, of).map_err(|e| while_doing(e, doing))?;
+            link::find(network, of).while_doing(doing)?;
             let its = of_link(network, of.index);
             let its = its.filter(|a| family.is_none_or(|f| f == Family::of(&a.address.addr())));
             Ok(its.cloned().collect())

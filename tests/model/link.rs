@@ -10,9 +10,8 @@ mod vlan;
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::link::{GetPeer, Link, LinkFacts, List, OperState, Peer, Read, WaitUp};
-use weir_kernel::{Changes, Code, Error, Perform, Result};
+use weir_kernel::{Changes, Code, Error, Perform, Result, WhileDoing as _};
 
-use super::error::while_doing;
 use super::kernel::Model;
 use super::state::{Device, NetworkState};
 pub(crate) use delete::delete;
@@ -87,7 +86,7 @@ impl Perform<GetPeer> for Model {
             return Err(Error::invalid(format!("{link} is not a veth")));
         }
         let peer = self.look(|state| Ok(find(state.of(link.namespace)?, link)?.peer));
-        let peer = peer.map_err(|e| while_doing(e, format_args!("find the peer of {link}")))?;
+        let peer = peer.while_doing(format_args!("find the peer of {link}"))?;
         let no_peer = || Error::new(Code::Failed, "the kernel does not tell it");
         let (namespace, index) = peer.ok_or_else(no_peer)?;
         Ok(Peer {
@@ -106,7 +105,7 @@ impl Perform<WaitUp> for Model {
         let doing = format_args!("wait for {link} to be up");
         let state = self
             .look(|state| Ok(find(state.of(link.namespace)?, link)?.link.oper_state))
-            .map_err(|e| while_doing(e, doing))?;
+            .while_doing(doing)?;
         match state {
             OperState::Up => Ok(()),
             other => {

@@ -13,10 +13,10 @@ use weir_grant::address::Family;
 pub(crate) use weir_grant::route::MAIN_TABLE;
 use weir_grant::route::{Add, Delete, Get, List, Replace, Route, RouteKind};
 use weir_kernel::inverses::RemoveRoute;
-use weir_kernel::{Changes, Error, Perform, Result};
+use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _};
 
 use super::address;
-use super::error::{refused, while_doing};
+use super::error::refused;
 use super::kernel::Model;
 use super::state::NetworkState;
 use super::unsupported;
@@ -43,7 +43,7 @@ impl Perform<Add> for Model {
             namespace, route, ..
         } = permit.operation();
         self.change(|machine| add(machine.state.of(*namespace)?, *namespace, route))
-            .map_err(|e| while_doing(e, format_args!("add route {}", route.destination)))?;
+            .while_doing(format_args!("add route {}", route.destination))?;
         RemoveRoute::note(*namespace, route, changes);
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Perform<Replace> for Model {
         } = permit.operation();
         let replaced = self
             .change(|machine| replace(machine.state.of(*namespace)?, *namespace, route))
-            .map_err(|e| while_doing(e, format_args!("replace route {}", route.destination)))?;
+            .while_doing(format_args!("replace route {}", route.destination))?;
         if replaced {
             RemoveRoute::note_replaced(*namespace, route, changes);
         } else {

@@ -7,10 +7,9 @@ use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::sysctl::{Read, Write, flaw_of_key, flaw_of_value};
 use weir_kernel::inverses::SetBack;
-use weir_kernel::{Changes, Error, Perform, Result};
+use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _};
 
 use super::address;
-use super::error::while_doing;
 use super::kernel::Model;
 use super::state::{Machine, NetworkState};
 
@@ -20,7 +19,7 @@ impl Perform<Read> for Model {
     fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<String> {
         let Read { namespace, key } = permit.operation();
         self.look(|state| read(state.of(*namespace)?, key))
-            .map_err(|e| while_doing(e, format_args!("read {key} in {namespace}")))
+            .while_doing(format_args!("read {key} in {namespace}"))
     }
 }
 
@@ -36,7 +35,7 @@ impl Perform<Write> for Model {
         let add = self.add.filter(|_| *namespace == Namespace::Host);
         let before = self
             .change(|machine| replace(machine, operation, add.filter(|_| !is_of_made_link)))
-            .map_err(|e| while_doing(e, doing))?;
+            .while_doing(doing)?;
         match (namespace, add) {
             _ if is_of_made_link => {}
             (Namespace::Container, _) => {

@@ -11,7 +11,7 @@ use weir_gate::Permit;
 use weir_grant::address::{Add, Address, Delete, Family, List, Settle};
 use weir_grant::link::LinkFacts;
 
-use super::error::{Code, Error, Result};
+use super::error::{Code, Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
 use super::netlink::{Group, Notifications, Wait};
 use crate::linux::Linux;
@@ -32,7 +32,7 @@ impl Perform<Add> for Linux {
                     NLM_F_CREATE | NLM_F_EXCL,
                 )
             })
-            .map_err(|e| e.while_doing(format_args!("add {address} to {link}")))?;
+            .while_doing(format_args!("add {address} to {link}"))?;
         changes.undo_with(Delete {
             link: link.clone(),
             address: *address,
@@ -94,7 +94,7 @@ impl Perform<Delete> for Linux {
             }
             other => other,
         };
-        deleted.map_err(|e| e.while_doing(format_args!("remove {address} from {link}")))
+        deleted.while_doing(format_args!("remove {address} from {link}"))
     }
 }
 
@@ -150,7 +150,7 @@ pub(super) fn of_link(
     let answer = namespace
         .route()?
         .dump(&RouteNetlinkMessage::GetAddress(question))
-        .map_err(|e| e.while_doing(format_args!("list the addresses of {link}")))?;
+        .while_doing(format_args!("list the addresses of {link}"))?;
     let messages = answer.into_iter().filter_map(|object| match object {
         RouteNetlinkMessage::NewAddress(message) => Some(message),
         _ => None,
@@ -175,7 +175,7 @@ impl Perform<Settle> for Linux {
             link,
             &Wait::new(*timeout_ms, self.deadline),
         )
-        .map_err(|e| e.while_doing(format_args!("wait for the IPv6 addresses of {link}")))
+        .while_doing(format_args!("wait for the IPv6 addresses of {link}"))
     }
 }
 

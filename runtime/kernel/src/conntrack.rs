@@ -16,7 +16,7 @@ use weir_gate::Permit;
 use weir_grant::address::Family;
 use weir_grant::conntrack::{Delete, Filter};
 
-use super::error::{Code, Error, Result};
+use super::error::{Code, Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
 use super::netlink::{MessageType, NetfilterSocket};
 use crate::linux::Linux;
@@ -46,12 +46,10 @@ impl Perform<Delete> for Linux {
 
     fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { namespace, filter } = permit.operation();
-        delete_all(self.namespaces.of(*namespace)?, filter).map_err(|e| {
-            e.while_doing(format_args!(
-                "delete {} connections in {namespace}",
-                filter.protocol
-            ))
-        })
+        delete_all(self.namespaces.of(*namespace)?, filter).while_doing(format_args!(
+            "delete {} connections in {namespace}",
+            filter.protocol
+        ))
     }
 }
 

@@ -67,15 +67,34 @@ impl Error {
         }
     }
 
-    /// Says what was being done.
-    pub(crate) fn while_doing(mut self, what: impl fmt::Display) -> Self {
-        self.message = format!("{what}: {}", self.message);
+    /// Says what cannot be done: a verb phrase.
+    #[must_use]
+    pub fn while_doing(self, what: impl fmt::Display) -> Self {
+        self.at(format_args!("cannot {what}"))
+    }
+
+    /// Says where it went wrong.
+    #[must_use]
+    pub(crate) fn at(mut self, place: impl fmt::Display) -> Self {
+        self.message = format!("{place}: {}", self.message);
         self
     }
 
     /// Whether it says that the object does not exist.
     pub fn is_not_found(&self) -> bool {
         self.code == Code::NotFound
+    }
+}
+
+/// Gives a failure its context.
+pub trait WhileDoing<T> {
+    /// Says what cannot be done: a verb phrase.
+    fn while_doing(self, what: impl fmt::Display) -> Result<T>;
+}
+
+impl<T, E: Into<Error>> WhileDoing<T> for Result<T, E> {
+    fn while_doing(self, what: impl fmt::Display) -> Result<T> {
+        self.map_err(|error| error.into().while_doing(what))
     }
 }
 

@@ -65,7 +65,7 @@ pub mod without_permit;
 mod tests;
 
 pub use broker::Broker;
-pub use error::{Code, Error, Result};
+pub use error::{Code, Error, Result, WhileDoing};
 pub use linux::Linux;
 pub use namespace::{Namespaces, NetworkNamespace};
 pub use perform::{

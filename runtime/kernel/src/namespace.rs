@@ -16,7 +16,7 @@ use nix::sched::CloneFlags;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use weir_grant::Namespace;
 
-use super::error::{Code, Error, Result};
+use super::error::{Code, Error, Result, WhileDoing as _};
 use super::netlink::NetfilterSocket;
 use super::netlink::RouteSocket;
 use super::netns::enter;
@@ -106,7 +106,7 @@ fn own() -> Result<OwnedFd> {
         )?;
         of_socket(&socket)
     };
-    asked().map_err(|e| Error::from(e).while_doing("open the process's network namespace"))
+    asked().while_doing("open the process's network namespace")
 }
 
 /// The namespace that a socket is in.

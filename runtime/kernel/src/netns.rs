@@ -8,7 +8,7 @@ use std::process;
 
 use nix::sched::{CloneFlags, setns};
 
-use super::error::{Error, Result};
+use super::error::{Result, WhileDoing as _};
 
 /// Runs `act` in the namespace `there`. `home` is the one that the thread is in.
 ///
@@ -18,8 +18,7 @@ pub(crate) fn enter<T>(
     home: BorrowedFd<'_>,
     act: impl FnOnce() -> T,
 ) -> Result<T> {
-    setns(there, CloneFlags::CLONE_NEWNET)
-        .map_err(|e| Error::from(e).while_doing("enter the container's namespace"))?;
+    setns(there, CloneFlags::CLONE_NEWNET).while_doing("enter the container's namespace")?;
     let _return = Return(home);
     Ok(act())
 }

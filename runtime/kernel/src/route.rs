@@ -18,7 +18,7 @@ use weir_grant::address::Family;
 use weir_grant::route::{Add, Delete, Get, List, MAIN_TABLE, NextHop, Replace, Route, RouteKind};
 
 use super::address::address_family;
-use super::error::{Code, Error, Result};
+use super::error::{Code, Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
@@ -41,7 +41,7 @@ impl Perform<Add> for Linux {
             Namespace::Container => NLM_F_CREATE,
         };
         put(self.namespaces.of(*namespace)?, route, flags)
-            .map_err(|e| e.while_doing(Title("add", *namespace, route)))?;
+            .while_doing(Title("add", *namespace, route))?;
         RemoveRoute::note(*namespace, route, changes);
         Ok(())
     }
@@ -112,7 +112,7 @@ impl Perform<Delete> for Linux {
                 let socket = self.namespaces.of(*namespace)?.route()?;
                 socket.change(RouteNetlinkMessage::DelRoute(message), 0)
             })
-            .map_err(|e| e.while_doing(Title("remove", *namespace, route)))
+            .while_doing(Title("remove", *namespace, route))
     }
 }
 
@@ -254,10 +254,8 @@ impl Perform<List> for Linux {
         };
         let mut routes = Vec::new();
         for family in families {
-            let found =
-                dump(self.namespaces.of(wanted.namespace)?, wanted, family).map_err(|e| {
-                    e.while_doing(format_args!("list the routes in {}", wanted.namespace))
-                })?;
+            let found = dump(self.namespaces.of(wanted.namespace)?, wanted, family)
+                .while_doing(format_args!("list the routes in {}", wanted.namespace))?;
             routes.extend(found.into_iter().filter(|route| passes(wanted, route)));
         }
         Ok(routes)
@@ -338,7 +336,7 @@ impl Perform<Get> for Linux {
             .and_then(|object| {
                 read(object).ok_or_else(|| Error::new(Code::Failed, "it is of an unknown kind"))
             })
-            .map_err(|e| e.while_doing(format_args!("find the route to {to} in {namespace}")))
+            .while_doing(format_args!("find the route to {to} in {namespace}"))
     }
 }
 

@@ -5,10 +5,10 @@ use weir_grant::firewall::{
     Apply, Chain, Command, Element, ElementData, Elements, Rule, RuleHandle, Set, Statement,
     Verdict,
 };
-use weir_kernel::Result;
 use weir_kernel::inverses::Created;
+use weir_kernel::{Result, WhileDoing as _};
 
-use crate::error::while_doing;
+use crate::error::refused;
 use crate::state::{Machine, Table};
 
 /// Carries commands out, and returns what they created. The caller takes back what failed half-way.
@@ -25,14 +25,14 @@ pub(super) fn carry_out(machine: &mut Machine, apply: &Apply) -> Result<Created>
             place = Some(tables.len() - 1);
         }
         let doing = format_args!("command {} in table `{}`", at + 1, apply.table);
-        let place = place.ok_or_else(|| while_doing(Errno::ENOENT.into(), doing))?;
+        let place = place.ok_or_else(|| refused(Errno::ENOENT, doing))?;
         let mut step = Step {
             table: &mut tables[place],
             only_empty: apply.only_empty,
             last_handle: &mut last_handle,
             handles: Vec::new(),
         };
-        let is_gone = step.carry_out(command).map_err(|e| while_doing(e, doing))?;
+        let is_gone = step.carry_out(command).while_doing(doing)?;
         let handles = step.handles;
         if is_gone {
             tables.remove(place);

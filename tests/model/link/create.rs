@@ -12,7 +12,6 @@ use weir_kernel::{Changes, Error, Perform, Result};
 use super::state::settle;
 use super::update::{check_mac, check_mtu, enslave, refused_mac, set_up};
 use super::{by_index, by_index_mut, check_free, find};
-use crate::error::while_doing;
 use crate::kernel::Model;
 use crate::state::{Device, Machine};
 use crate::sysctl;
@@ -31,7 +30,7 @@ impl Perform<Create> for Model {
             .map_err(|e| {
                 let (kind, name) = (wanted.kind.word(), &wanted.name);
                 let doing = format_args!("create {kind} `{name}` in {}", wanted.namespace);
-                while_doing(refused_mac(e), doing)
+                refused_mac(e).while_doing(doing)
             })?;
         self.note_created(wanted, &link, changes);
         Ok(link)

@@ -5,12 +5,11 @@ use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::link::{Link, Move, flaw_of_name};
 use weir_kernel::inverses::LinkHistory as _;
-use weir_kernel::{Changes, Error, Perform, Result};
+use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _};
 
 use super::delete::forget;
 use super::state::settle;
 use super::{check_free, find};
-use crate::error::while_doing;
 use crate::kernel::Model;
 use crate::state::{Device, Machine, State};
 use crate::sysctl;
@@ -24,7 +23,7 @@ impl Perform<Move> for Model {
         self.known.forget_all();
         let moved = self
             .change(|machine| carry_out(machine, wanted))
-            .map_err(|e| while_doing(e, format_args!("move {} to {}", wanted.link, wanted.to)))?;
+            .while_doing(format_args!("move {} to {}", wanted.link, wanted.to))?;
         if let Some(before) = before {
             self.note_move(wanted, &before, &moved, changes);
         }

@@ -6,12 +6,11 @@ use weir_grant::link::{
     Details, Mac, NewMaster, Port, Update, UpdateBridge, UpdatePort, flaw_of_name,
 };
 use weir_kernel::inverses::LinkHistory as _;
-use weir_kernel::{Changes, Code, Error, Perform, Result};
+use weir_kernel::{Changes, Code, Error, Perform, Result, WhileDoing as _};
 
 use super::create::unsupported;
 use super::state::settle;
 use super::{by_index, by_index_mut, check_free, find};
-use crate::error::while_doing;
 use crate::kernel::Model;
 use crate::state::{Machine, NetworkState};
 use crate::{address, route, sysctl};
@@ -25,7 +24,7 @@ impl Perform<Update> for Model {
         let doing = format_args!("update {}", wanted.link);
         let outcome = self
             .change(|machine| update(machine, wanted))
-            .map_err(|e| while_doing(refused_mac(e), doing));
+            .map_err(|e| refused_mac(e).while_doing(doing));
         if let Some(before) = before {
             self.note_update(wanted, &before, &outcome, changes);
         }
@@ -191,7 +190,7 @@ impl Perform<UpdatePort> for Model {
         let doing = format_args!("change a bridge port's flags of {}", wanted.link);
         let outcome = self
             .change(|machine| update_port(machine, wanted))
-            .map_err(|e| while_doing(e, doing));
+            .while_doing(doing);
         if let Some(before) = before {
             self.note_port(wanted, &before, &outcome, changes);
         }

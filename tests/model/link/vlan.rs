@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use weir_gate::Permit;
 use weir_grant::link::{AddVlans, BridgeVlan, DeleteVlans, Details, LinkFacts, ListVlans, NewKind};
-use weir_kernel::{Changes, Error, Perform, Result};
+use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _};
 
 use super::by_index_mut;
 use super::create::unsupported;
-use crate::error::while_doing;
 use crate::kernel::Model;
 use crate::state::Device;
 
@@ -108,7 +107,7 @@ impl Model {
             device.vlans = ranges(&single);
             Ok(())
         });
-        changed.map_err(|e| while_doing(e, format_args!("change VLANs of {link}")))
+        changed.while_doing(format_args!("change VLANs of {link}"))
     }
 }
 

@@ -13,7 +13,7 @@ use super::expression::{Expressions, NatRegisters, Register};
 use super::family::protocol_family;
 use super::field::{self, IPV4, IPV6, Known};
 use super::value::Format;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, WhileDoing as _};
 
 /// `NFT_NAT_SNAT` and `NFT_NAT_DNAT`.
 const SOURCE_NAT: u32 = 0;
@@ -115,7 +115,7 @@ impl Program {
     fn equals(&mut self, field: Field, value: &Value, negate: bool) -> Result<()> {
         let bytes = field::format(field)
             .encode(value)
-            .map_err(|e| e.while_doing(format!("compare `{field}`")))?;
+            .while_doing(format!("compare `{field}`"))?;
         self.load(field, Register::FIRST)?;
         self.expressions.compare(Register::FIRST, negate, &bytes);
         match (field, value, negate) {
@@ -130,7 +130,7 @@ impl Program {
     fn within(&mut self, field: Field, network: &IpNet, negate: bool) -> Result<()> {
         let bytes = field::format(field)
             .encode(&Value::Address(network.network()))
-            .map_err(|e| e.while_doing(format!("compare `{field}` with the network {network}")))?;
+            .while_doing(format!("compare `{field}` with the network {network}"))?;
         self.load(field, Register::FIRST)?;
         if network.prefix_len() < network.max_prefix_len() {
             let mask = octets(network.netmask());

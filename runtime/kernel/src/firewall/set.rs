@@ -157,9 +157,7 @@ impl Schema {
     }
 
     fn encode_key(&self, key: &[Value]) -> Result<Vec<u8>> {
-        self.key
-            .encode(key)
-            .map_err(|e| e.while_doing("an element's key"))
+        self.key.encode(key).map_err(|e| e.at("the element's key"))
     }
 
     fn check_range(&self, first: &[u8], last: &[u8]) -> Result<()> {
@@ -215,7 +213,7 @@ impl Schema {
             (Data::Values(parts), ElementData::Values(values)) => {
                 let bytes = parts
                     .encode(values)
-                    .map_err(|e| e.while_doing("an element's data"))?;
+                    .map_err(|e| e.at("the element's data"))?;
                 attributes = attributes.nested_data().push_value(&bytes).end_nested();
             }
             _ => {

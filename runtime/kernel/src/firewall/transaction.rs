@@ -69,7 +69,7 @@ fn attempt(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Option<Created
         transaction.current = index;
         check::command(command)
             .and_then(|()| transaction.push(command))
-            .map_err(|e| e.while_doing(refusal::describe(index, apply)))?;
+            .map_err(|e| e.at(refusal::describe(index, apply)))?;
     }
     transaction.commit()
 }

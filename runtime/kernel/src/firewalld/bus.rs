@@ -11,7 +11,7 @@ use tokio::time::timeout_at;
 use zbus::fdo::{self, DBusProxy};
 use zbus::names::BusName;
 
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, WhileDoing as _};
 
 const SERVICE: &str = "org.fedoraproject.FirewallD1";
 
@@ -41,12 +41,10 @@ impl Firewalld {
     /// The bus; none where there is none.
     fn bus(&mut self) -> Result<Option<&Bus>> {
         if self.bus.is_none() {
-            self.bus = Bus::connect(&self.socket, self.deadline).map_err(|e| {
-                e.while_doing(format_args!(
-                    "connect to D-Bus at {}",
-                    self.socket.display()
-                ))
-            })?;
+            self.bus = Bus::connect(&self.socket, self.deadline).while_doing(format_args!(
+                "connect to D-Bus at {}",
+                self.socket.display()
+            ))?;
         }
         Ok(self.bus.as_ref())
     }

@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use weir_gate::Permit;
 use weir_grant::firewalld::{AddSource, IsRunning, RemoveSource, ZoneOfSource};
 
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
 
@@ -37,7 +37,7 @@ impl Perform<ZoneOfSource> for Linux {
         let zone = self
             .firewalld
             .ask(async |zones| zones.get_zone_of_source(&source).await)
-            .map_err(|e| e.while_doing(format_args!("find the zone of {source}")))?;
+            .while_doing(format_args!("find the zone of {source}"))?;
         Ok(Some(zone).filter(|zone| !zone.is_empty()))
     }
 }
@@ -56,7 +56,7 @@ impl Perform<AddSource> for Linux {
                     .ask(async |zones| zones.add_source(zone, &source).await)
             })
             .map(drop)
-            .map_err(|e| e.while_doing(format_args!("bind {source} to zone `{zone}`")))?;
+            .while_doing(format_args!("bind {source} to zone `{zone}`"))?;
         changes.undo_with(RemoveSource {
             zone: zone.clone(),
             source: permit.operation().source,

@@ -7,7 +7,7 @@ use weir_grant::link::Delete;
 
 use super::by_index;
 use super::find::standing;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::Namespaces;
 use crate::netlink::RouteSocket;
@@ -33,7 +33,7 @@ fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<()> {
         .of(link.namespace)?
         .route()?
         .change(RouteNetlinkMessage::DelLink(by_index(link.index)), 0)
-        .map_err(|e| e.while_doing(format_args!("delete {link}")))
+        .while_doing(format_args!("delete {link}"))
 }
 
 /// Deletes links of one namespace, those that are gone aside. Where there are several, the kernel deletes them as

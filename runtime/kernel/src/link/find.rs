@@ -6,7 +6,7 @@ use netlink_packet_route::link::LinkMessage;
 use weir_grant::link::{Link, LinkFacts, LinkReference};
 
 use super::{by_index, by_name, link_message, name, read, without_statistics};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, WhileDoing as _};
 use crate::namespace::NetworkNamespace;
 use crate::netlink::RouteSocket;
 
@@ -66,8 +66,8 @@ pub fn marked_links(
     is_meant: impl Fn(&str) -> bool,
 ) -> Result<Vec<LinkFacts>> {
     let which = namespace.which();
-    let links = standing(namespace.route()?)
-        .map_err(|e| e.while_doing(format_args!("list the links in {which}")))?;
+    let links =
+        standing(namespace.route()?).while_doing(format_args!("list the links in {which}"))?;
     let links = links.into_iter().map(read::link);
     let meant = links.filter(|link| is_meant(&link.alias));
     Ok(meant.map(|link| link.facts(which)).collect())

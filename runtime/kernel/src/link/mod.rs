@@ -24,7 +24,7 @@ pub(crate) use delete::delete_all;
 pub(crate) use layer::{LinkLayer, link_layer};
 pub(crate) use update::set_address;
 
-use super::error::{Code, Error, Result};
+use super::error::{Code, Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
@@ -51,7 +51,7 @@ impl Perform<link::List> for Linux {
             .of(wanted.namespace)?
             .route()?
             .dump(&RouteNetlinkMessage::GetLink(filter(wanted)))
-            .map_err(|e| e.while_doing(format_args!("list the links in {}", wanted.namespace)))?;
+            .while_doing(format_args!("list the links in {}", wanted.namespace))?;
         let links = answer.into_iter().filter_map(link_message).map(read::link);
         // The kernel ignores a kind that it does not know.
         let is_wanted = |link: &Link| {

@@ -10,7 +10,7 @@ use super::message::into_namespace;
 use super::undo::LinkHistory as _;
 use super::update::alias_attribute;
 use super::{by_index, by_name, name};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::Namespaces;
 use crate::perform::{Changes, Perform};
@@ -28,7 +28,7 @@ impl Perform<Move> for Linux {
         let before = self.before(link);
         self.links.forget_all();
         let moved = send(&mut self.namespaces, wanted)
-            .map_err(|e| e.while_doing(format_args!("move {link} to {to} as `{name}`")))?;
+            .while_doing(format_args!("move {link} to {to} as `{name}`"))?;
         if let Some(before) = before {
             self.note_move(wanted, &before, &moved, changes);
         }

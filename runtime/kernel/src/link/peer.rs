@@ -10,7 +10,7 @@ use weir_grant::Namespace;
 use weir_grant::link::{GetPeer, Peer};
 
 use super::by_index;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::Namespaces;
 use crate::perform::{Changes, Perform};
@@ -27,7 +27,7 @@ impl Perform<GetPeer> for Linux {
             return Err(Error::invalid(format!("{link} is not a veth")));
         }
         find(&mut self.namespaces, link.namespace, link.index)
-            .map_err(|e| e.while_doing(format_args!("find the peer of {link}")))
+            .while_doing(format_args!("find the peer of {link}"))
     }
 }
 

@@ -15,7 +15,7 @@ use weir_grant::link::{
 use super::message::{bridge_data, refused_mac, set_up};
 use super::undo::LinkHistory as _;
 use super::{by_index, by_name, name};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::{Namespaces, NetworkNamespace};
 use crate::perform::{Changes, Perform};
@@ -216,7 +216,7 @@ impl Perform<UpdateBridge> for Linux {
             .route()?
             .change(RouteNetlinkMessage::NewLink(message), 0)
             .and_then(|()| check_pvid_now(namespace, permit.operation()))
-            .map_err(|e| e.while_doing(format_args!("change {link}")))
+            .while_doing(format_args!("change {link}"))
     }
 }
 

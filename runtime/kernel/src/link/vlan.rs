@@ -9,7 +9,7 @@ use weir_gate::Permit;
 use weir_grant::link::{AddVlans, BridgeVlan, DeleteVlans, LinkFacts, ListVlans};
 
 use super::{by_index, link_message};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
 use crate::perform::{Changes, Perform};
@@ -29,7 +29,7 @@ impl Perform<AddVlans> for Linux {
             vlans,
             RouteNetlinkMessage::SetLink,
         )
-        .map_err(|e| e.while_doing(format_args!("add VLANs to {link}")))
+        .while_doing(format_args!("add VLANs to {link}"))
     }
 }
 
@@ -45,7 +45,7 @@ impl Perform<DeleteVlans> for Linux {
             vlans,
             RouteNetlinkMessage::DelLink,
         )
-        .map_err(|e| e.while_doing(format_args!("remove VLANs from {link}")))
+        .while_doing(format_args!("remove VLANs from {link}"))
     }
 }
 
@@ -124,7 +124,7 @@ impl Perform<ListVlans> for Linux {
             .of(link.namespace)?
             .route()?
             .dump(&RouteNetlinkMessage::GetLink(question))
-            .map_err(|e| e.while_doing(format_args!("list the VLANs of {link}")))?;
+            .while_doing(format_args!("list the VLANs of {link}"))?;
         let mut messages = ports.into_iter().filter_map(link_message);
         let message = messages
             .find(|m| m.header.index == link.index)

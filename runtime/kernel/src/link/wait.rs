@@ -5,7 +5,7 @@ use weir_gate::Permit;
 use weir_grant::link::{LinkFacts, OperState, WaitUp};
 
 use super::by_index;
-use crate::error::Result;
+use crate::error::{Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
 use crate::netlink::{Group, Notifications, Wait};
@@ -20,7 +20,7 @@ impl Perform<WaitUp> for Linux {
         let WaitUp { link, timeout_ms } = permit.operation();
         let wait = Wait::new(*timeout_ms, self.deadline);
         wait_for_up(self.namespaces.of(link.namespace)?, link, &wait)
-            .map_err(|e| e.while_doing(format_args!("wait for {link} to be up")))
+            .while_doing(format_args!("wait for {link} to be up"))
     }
 }
 

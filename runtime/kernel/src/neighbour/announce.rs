@@ -15,7 +15,7 @@ use weir_grant::link::LinkFacts;
 use weir_grant::neighbour::Announce;
 
 use crate::address;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::link::{LinkLayer, link_layer, set_address};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
@@ -38,7 +38,7 @@ impl Perform<Announce> for Linux {
     fn perform(&mut self, permit: &Permit<Announce>, _: &mut Changes<'_>) -> Result<()> {
         let Announce { link, addresses } = permit.operation();
         announce_all(self.namespaces.of(link.namespace)?, link, addresses)
-            .map_err(|e| e.while_doing(format_args!("announce addresses of {link}")))
+            .while_doing(format_args!("announce addresses of {link}"))
     }
 }
 
@@ -165,7 +165,7 @@ impl Sender {
             MsgFlags::empty(),
         )
         .map(drop)
-        .map_err(|e| Error::from(e).while_doing(format_args!("announce {address} by ARP")))
+        .while_doing(format_args!("announce {address} by ARP"))
     }
 
     /// RFC 826: a request in which sender and target have the announced address.
@@ -220,7 +220,7 @@ impl Sender {
         };
         send()
             .map(drop)
-            .map_err(|e| Error::from(e).while_doing(format_args!("advertise {address}")))
+            .while_doing(format_args!("advertise {address}"))
     }
 
     fn on_link(&self, address: Ipv6Addr) -> SockaddrIn6 {

@@ -16,7 +16,7 @@ use weir_grant::link::{LinkFacts, Mac};
 use weir_grant::neighbour::{Add, Delete, List, Neighbour, State};
 
 use crate::address::address_family;
-use crate::error::Result;
+use crate::error::{Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
 use crate::perform::{Changes, Perform};
@@ -53,7 +53,7 @@ impl Perform<Add> for Linux {
                 )?;
                 Ok(was_set)
             })
-            .map_err(|e| e.while_doing(format_args!("add neighbour {address} to {link}")))?;
+            .while_doing(format_args!("add neighbour {address} to {link}"))?;
         if !was_set {
             changes.undo_with(Delete {
                 link: link.clone(),
@@ -113,7 +113,7 @@ impl Perform<Delete> for Linux {
                 deleted => deleted,
             },
         };
-        deleted.map_err(|e| e.while_doing(format_args!("remove neighbour {address} from {link}")))
+        deleted.while_doing(format_args!("remove neighbour {address} from {link}"))
     }
 }
 
@@ -127,7 +127,7 @@ impl Perform<List> for Linux {
         // The kernel lists the two tables apart.
         for flags in [NeighbourFlags::empty(), NeighbourFlags::Proxy] {
             let found = dump(self.namespaces.of(link.namespace)?, link, *family, flags)
-                .map_err(|e| e.while_doing(format_args!("list the neighbours on {link}")))?;
+                .while_doing(format_args!("list the neighbours on {link}"))?;
             entries.extend(found);
         }
         Ok(entries)

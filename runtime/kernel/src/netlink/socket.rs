@@ -11,7 +11,7 @@ use nix::libc::MSG_DONTWAIT;
 use nix::sys::socket::{setsockopt, sockopt};
 
 use super::message::{Answer, Received, Refusal};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, WhileDoing as _};
 
 /// The kernel puts no more than this into one datagram.
 const LARGEST_DATAGRAM: usize = 64 << 10;
@@ -50,7 +50,7 @@ impl<P: Protocol> Socket<P> {
     pub(crate) fn open() -> Result<Self> {
         connect::<P>()
             .map(Self::over)
-            .map_err(|e| Error::from(e).while_doing("open a netlink socket"))
+            .while_doing("open a netlink socket")
     }
 
     /// A socket whose other end somebody else holds, and not the kernel.

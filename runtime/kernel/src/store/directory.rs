@@ -16,7 +16,7 @@ use weir_files::file_trust::{self, Foreign, Owner};
 use weir_files::rename::{exchange, rename_new};
 
 use super::{is_key, spare};
-use crate::{Error, Result};
+use crate::{Error, Result, WhileDoing as _};
 
 /// The most bytes of a value.
 pub(super) const MOST_VALUE: usize = 64 * 1024;
@@ -89,7 +89,7 @@ impl Directory {
     pub(super) fn sync(&self) -> Result<()> {
         self.handle
             .sync_all()
-            .map_err(|e| Error::from(e).while_doing(format!("syncing `{}`", self.path.display())))
+            .while_doing(format!("sync `{}`", self.path.display()))
     }
 }
 
@@ -136,9 +136,7 @@ fn open_or_create(
     match create() {
         // Another process was faster.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        created => created.map_err(|e| {
-            Error::from(e).while_doing(format!("creating the directory `{}`", path.display()))
-        })?,
+        created => created.while_doing(format!("create the directory `{}`", path.display()))?,
     }
     open().map(Some).map_err(|e| not_opened(path, e))
 }
@@ -155,7 +153,7 @@ fn not_opened(path: &Path, error: io::Error) -> Error {
             "`{shown}` is not a directory, and a store must be one: move it away, or name another \
              directory"
         )),
-        _ => Error::from(error).while_doing(format!("opening the directory `{shown}`")),
+        _ => Error::from(error).while_doing(format!("open the directory `{shown}`")),
     }
 }
 
@@ -214,9 +212,7 @@ impl Directory {
             Ok(file) => file.into_std(),
             Err(error) => return self.not_read(key, error),
         };
-        let metadata = file
-            .metadata()
-            .map_err(|e| self.failed("reading", key, e))?;
+        let metadata = file.metadata().map_err(|e| self.failed("read", key, e))?;
         if !metadata.is_file() {
             return Err(self.not_regular(key));
         }
@@ -224,7 +220,7 @@ impl Directory {
         let mut value = Vec::with_capacity(size.min(MOST_VALUE) + 1);
         file.take(MOST_VALUE as u64 + 1)
             .read_to_end(&mut value)
-            .map_err(|e| self.failed("reading", key, e))?;
+            .map_err(|e| self.failed("read", key, e))?;
         if value.len() > MOST_VALUE {
             return Err(Error::invalid(format!(
                 "`{}` has {size} bytes, and a value has at most {MOST_VALUE}: move the file away",
@@ -239,7 +235,7 @@ impl Directory {
             Some(Errno::ENOENT) => Ok(None),
             // A symbolic link; a socket.
             Some(Errno::ELOOP | Errno::ENXIO) => Err(self.not_regular(key)),
-            _ => Err(self.failed("reading", key, error)),
+            _ => Err(self.failed("read", key, error)),
         }
     }
 
@@ -253,7 +249,7 @@ impl Directory {
             return Ok(None);
         };
         self.write_file(TEMPORARY, value)
-            .map_err(|e| self.failed("creating", first, e))?;
+            .map_err(|e| self.failed("create", first, e))?;
         let claimed = self.name_first(keys, value);
         if !matches!(claimed, Ok(Some(_))) {
             self.sweep();
@@ -266,7 +262,7 @@ impl Directory {
             match self.name(key, value) {
                 Ok(()) => return Ok(Some(key)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(self.failed("creating", key, error)),
+                Err(error) => return Err(self.failed("create", key, error)),
             }
         }
         Ok(None)
@@ -295,7 +291,7 @@ impl Directory {
         };
         set.map_err(|error| {
             self.sweep();
-            self.failed("writing", key, error)
+            self.failed("write", key, error)
         })
     }
 
@@ -348,7 +344,7 @@ impl Directory {
     pub(super) fn remove(&self, key: &str) -> Result<()> {
         self.dir
             .remove_file(key)
-            .map_err(|e| self.failed("removing", key, e))
+            .map_err(|e| self.failed("remove", key, e))
     }
 
     /// Removes what a killed process may have left. To look for it first is faster, as it is rarely
@@ -365,9 +361,8 @@ impl Directory {
 
     /// All keys; nothing is read but names.
     pub(super) fn keys(&self) -> Result<Vec<String>> {
-        let failed = |e| {
-            Error::from(e).while_doing(format!("listing the directory `{}`", self.path.display()))
-        };
+        let failed =
+            |e| Error::from(e).while_doing(format!("list the directory `{}`", self.path.display()));
         let mut keys = Vec::new();
         for entry in self.dir.entries().map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();

@@ -40,7 +40,7 @@ impl Lock {
                 Some(Errno::ELOOP | Errno::EISDIR | Errno::ENXIO) => {
                     return Err(directory.not_regular(NAME));
                 }
-                _ => return Err(directory.failed("opening the lock", NAME, error)),
+                _ => return Err(directory.failed("open the lock", NAME, error)),
             },
         };
         let metadata = file.metadata();
@@ -63,7 +63,7 @@ fn wait(file: &File, directory: &Directory, deadline: Instant) -> Result<()> {
             Ok(()) => return Ok(()),
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => {
-                return Err(directory.failed("taking the lock", NAME, error));
+                return Err(directory.failed("take the lock", NAME, error));
             }
         }
         let left = deadline.saturating_duration_since(Instant::now());

@@ -9,7 +9,7 @@ use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 use weir_files::Paths;
 use weir_grant::store::is_systems;
 
-use crate::{Error, Result};
+use crate::{Error, Result, WhileDoing as _};
 
 /// Fails where `directory` is one of these places, is in one, or has one in it.
 ///
@@ -56,8 +56,7 @@ pub(super) fn check_links(paths: &Paths, directory: &Path) -> Result<()> {
 }
 
 fn resolve(path: &Path, walked: &mut Walked) -> Result<PathBuf> {
-    real(path, walked)
-        .map_err(|e| Error::from(e).while_doing(format!("looking for `{}`", path.display())))
+    real(path, walked).while_doing(format!("look for `{}`", path.display()))
 }
 
 /// The path without symbolic links, of as much of it as exists.

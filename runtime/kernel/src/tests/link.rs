@@ -360,7 +360,9 @@ fn deleting_one_end_of_a_veth_deletes_both() {
         let error = lab.perform(Delete { link: container }).unwrap_err();
         assert_eq!(error.code, Code::NotFound);
         assert!(
-            error.message.starts_with("delete veth `eth0` in container"),
+            error
+                .message
+                .starts_with("cannot delete veth `eth0` in container"),
             "{error}"
         );
     });

@@ -9,7 +9,7 @@ use weir_grant::traffic::{AddClass, Class, DeleteClass, HTB, Handle, ListClasses
 
 use super::qdisc::is_there;
 use super::{NEW, Object, about, dump, echo, new, option, rate};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::netlink::RouteSocket;
 use crate::perform::{Changes, Perform};
@@ -41,7 +41,7 @@ impl Perform<AddClass> for Linux {
         let AddClass { link, class } = permit.operation();
         let socket = self.namespaces.of(link.namespace)?.route()?;
         make(socket, link, class)
-            .map_err(|e| e.while_doing(format_args!("add class {} to {link}", class.handle)))?;
+            .while_doing(format_args!("add class {} to {link}", class.handle))?;
         changes.undo_with(DeleteClass {
             link: link.clone(),
             handle: class.handle,
@@ -86,7 +86,7 @@ fn look_for_parent(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) ->
     if class.parent != discipline {
         let question = about(link, Handle(0), class.parent.0);
         echo(socket, RouteNetlinkMessage::GetTrafficClass(question), 0)
-            .map_err(|e| e.while_doing(format_args!("look for class {}", class.parent)))?;
+            .while_doing(format_args!("look for class {}", class.parent))?;
     }
     Ok(())
 }
@@ -123,7 +123,7 @@ impl Perform<DeleteClass> for Linux {
             .of(link.namespace)?
             .route()?
             .change(RouteNetlinkMessage::DelTrafficClass(message), 0)
-            .map_err(|e| e.while_doing(format_args!("remove class {handle} from {link}")))
+            .while_doing(format_args!("remove class {handle} from {link}"))
     }
 }
 
@@ -136,7 +136,7 @@ impl Perform<ListClasses> for Linux {
         let socket = self.namespaces.of(link.namespace)?.route()?;
         let question = about(link, Handle(0), 0);
         let found = dump(socket, RouteNetlinkMessage::GetTrafficClass(question))
-            .map_err(|e| e.while_doing(format_args!("list the classes of {link}")))?;
+            .while_doing(format_args!("list the classes of {link}"))?;
         Ok(found.iter().filter_map(read).collect())
     }
 }

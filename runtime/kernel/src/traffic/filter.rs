@@ -17,7 +17,7 @@ use weir_grant::traffic::{
 use super::qdisc::is_there;
 use super::selector::Networks;
 use super::{NEW, Object, about, dump, echo, new, rate};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::netlink::RouteSocket;
 use crate::perform::{Changes, Perform};
@@ -50,9 +50,8 @@ impl Perform<AddFilter> for Linux {
         let AddFilter { link, filter } = permit.operation();
         let socket = self.namespaces.of(link.namespace)?.route()?;
         let title = format_args!("add a filter to {} of {link}", filter.parent);
-        let networks =
-            Networks::new(filter.source, filter.destination).map_err(|e| e.while_doing(title))?;
-        let made = make(socket, link, filter, &networks).map_err(|e| e.while_doing(title))?;
+        let networks = Networks::new(filter.source, filter.destination).while_doing(title)?;
+        let made = make(socket, link, filter, &networks).while_doing(title)?;
         changes.undo_with(DeleteFilter {
             link: link.clone(),
             parent: filter.parent,
@@ -203,7 +202,7 @@ impl Perform<DeleteFilter> for Linux {
                 },
                 _ => error,
             })
-            .map_err(|e| e.while_doing(format_args!("remove a filter from {parent} of {link}")))
+            .while_doing(format_args!("remove a filter from {parent} of {link}"))
     }
 }
 
@@ -232,7 +231,7 @@ impl Perform<ListFilters> for Linux {
         let socket = self.namespaces.of(link.namespace)?.route()?;
         let question = about(link, *parent, 0);
         let found = dump(socket, RouteNetlinkMessage::GetTrafficFilter(question))
-            .map_err(|e| e.while_doing(format_args!("list the filters of {parent} of {link}")))?;
+            .while_doing(format_args!("list the filters of {parent} of {link}"))?;
         Ok(found.iter().filter_map(read).collect())
     }
 }

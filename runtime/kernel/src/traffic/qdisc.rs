@@ -11,7 +11,7 @@ use weir_grant::traffic::{
 };
 
 use super::{NEW, Object, about, dump, echo, new, option, rate};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
 use crate::netlink::RouteSocket;
@@ -48,12 +48,10 @@ impl Perform<AddQdisc> for Linux {
         let AddQdisc { link, qdisc } = permit.operation();
         let socket = self.namespaces.of(link.namespace)?.route()?;
         let word = qdisc.discipline.word();
-        let handle = make(socket, link, qdisc).map_err(|e| {
-            e.while_doing(format_args!(
-                "add {word} {} to {link} at {}",
-                qdisc.handle, qdisc.parent
-            ))
-        })?;
+        let handle = make(socket, link, qdisc).while_doing(format_args!(
+            "add {word} {} to {link} at {}",
+            qdisc.handle, qdisc.parent
+        ))?;
         changes.undo_with(DeleteQdisc {
             link: link.clone(),
             parent: qdisc.parent,
@@ -200,11 +198,9 @@ pub fn standing_discipline(
     parent: Handle,
 ) -> Result<Option<Standing>> {
     let socket = namespace.route()?;
-    let found = found(at(socket, link, parent, 0)).map_err(|e| {
-        e.while_doing(format_args!(
-            "look for the discipline of {link} at {parent}"
-        ))
-    })?;
+    let found = found(at(socket, link, parent, 0)).while_doing(format_args!(
+        "look for the discipline of {link} at {parent}"
+    ))?;
     let standing = found.map(|found| Standing {
         handle: Handle(found.handle),
         discipline: found.kind,
@@ -259,8 +255,7 @@ impl Perform<ListQdiscs> for Linux {
     fn perform(&mut self, permit: &Permit<ListQdiscs>, _: &mut Changes<'_>) -> Result<Vec<Qdisc>> {
         let ListQdiscs { link } = permit.operation();
         let socket = self.namespaces.of(link.namespace)?.route()?;
-        list(socket, link)
-            .map_err(|e| e.while_doing(format_args!("list the disciplines of {link}")))
+        list(socket, link).while_doing(format_args!("list the disciplines of {link}"))
     }
 }
 

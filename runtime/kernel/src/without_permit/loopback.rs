@@ -3,7 +3,7 @@
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkFlags, LinkMessage};
 
-use crate::error::Result;
+use crate::error::{Result, WhileDoing as _};
 use crate::netlink::RouteSocket;
 
 /// The index of a loopback interface.
@@ -17,5 +17,5 @@ pub fn set_loopback_up() -> Result<()> {
     message.header.change_mask = LinkFlags::Up;
     RouteSocket::open()
         .and_then(|mut socket| socket.change(RouteNetlinkMessage::SetLink(message), 0))
-        .map_err(|e| e.while_doing("set the loopback up"))
+        .while_doing("set up the loopback")
 }

@@ -5,7 +5,7 @@ use weir_grant::address::Family;
 use weir_grant::pattern::contains;
 use weir_grant::route::{List, MAIN_TABLE};
 
-use crate::error::Result;
+use crate::error::{Result, WhileDoing as _};
 use crate::namespace::NetworkNamespace;
 use crate::route::dump;
 
@@ -32,7 +32,7 @@ pub fn overlapping_routes(
             table: Some(table),
         };
         let routes = dump(host, &all, family)
-            .map_err(|e| e.while_doing(format_args!("look for routes that overlap {network}")))?;
+            .while_doing(format_args!("look for routes that overlap {network}"))?;
         for route in routes.into_iter().filter(|route| route.table == table) {
             if overlaps(network, route.destination) {
                 let hops = route.next_hops.iter().map(|hop| hop.link);

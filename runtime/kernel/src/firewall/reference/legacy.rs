@@ -17,7 +17,7 @@ use nix::libc;
 
 use super::blob::{Family, Table};
 use super::traces::Traces;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, WhileDoing as _};
 
 /// What iptables locks, on every node.
 const LOCK: &str = "/run/xtables.lock";
@@ -43,11 +43,9 @@ pub(super) fn remove(traces: &Traces) -> Result<u32> {
     let mut removed = 0;
     for family in [Family::Ipv4, Family::Ipv6] {
         for table in wanted(traces, &standing(family)?) {
-            removed += remove_from(family, table, traces).map_err(|e| {
-                e.while_doing(format_args!(
-                    "remove rules of the reference plugin from the table `{table}` of {family}"
-                ))
-            })?;
+            removed += remove_from(family, table, traces).while_doing(format_args!(
+                "remove rules of the reference plugin from the table `{table}` of {family}"
+            ))?;
         }
     }
     Ok(removed)
@@ -93,7 +91,7 @@ fn standing(family: Family) -> Result<String> {
         {
             Ok(String::new())
         }
-        read => read.map_err(|e| Error::from(e).while_doing(format_args!("read `{path}`"))),
+        read => read.while_doing(format_args!("read `{path}`")),
     }
 }
 

@@ -6,7 +6,7 @@ use netlink_bindings::nftables::{
     ChainAttrs, PushSetelemListAttrs, RuleAttrs, SetAttrs, SetelemListAttrs, TableAttrs,
 };
 
-use crate::error::Result;
+use crate::error::{Result, WhileDoing as _};
 use crate::netlink::{MessageType, NetfilterSocket};
 
 /// `NFNL_SUBSYS_NFTABLES`.
@@ -33,7 +33,7 @@ const FAMILIES: [(u8, &str); 6] = [
 pub(super) fn things() -> Result<Vec<String>> {
     let mut lines = Vec::new();
     for (family, word) in FAMILIES {
-        let found = of_family(family).map_err(|e| e.while_doing("read nftables"))?;
+        let found = of_family(family).while_doing("read nftables")?;
         lines.extend(
             found
                 .into_iter()

@@ -13,7 +13,7 @@ use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, Ro
 use netlink_packet_route::rule::{RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use crate::error::Result;
+use crate::error::{Result, WhileDoing as _};
 use crate::netlink::RouteSocket;
 use weir_grant::link::Link;
 
@@ -52,7 +52,7 @@ pub(super) fn list(
     question: RouteNetlinkMessage,
 ) -> Result<Vec<RouteNetlinkMessage>> {
     let found = socket.dump(&question);
-    found.map_err(|e| e.while_doing(format_args!("list the {what}")))
+    found.while_doing(format_args!("list the {what}"))
 }
 
 pub(super) fn links(socket: &mut RouteSocket) -> Result<Vec<Link>> {
