@@ -2,7 +2,7 @@
 
 mod facts;
 mod known_links;
-pub mod undo;
+mod undo;
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use weir_grant::{
 
 pub use self::facts::Facts;
 pub use self::known_links::KnownLinks;
-pub use self::undo::{Inverse, UndoLog};
+pub use self::undo::{Inverse, Undo, UndoLog};
 
 use super::error::Result;
 

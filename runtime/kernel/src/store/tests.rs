@@ -25,8 +25,7 @@ use super::table::{HEADER, LEAST_ROOM, SUM};
 use super::transaction::RevertStore;
 use super::*;
 use crate::perform::perform;
-use crate::perform::undo::undo_operation;
-use crate::{Namespaces, UndoLog};
+use crate::{Namespaces, Undo, UndoLog};
 
 const NETWORK: &str = "pods";
 /// Names a node's root for a test that runs as a process of its own.
@@ -118,11 +117,12 @@ impl Node {
     fn revert(&self, changes: Vec<Change>) -> Result<(), Error> {
         let deadline = Instant::now() + Duration::from_secs(60);
         let location = data();
-        undo_operation(
-            &mut gate(),
-            &mut self.linux(deadline),
-            Revert { location, changes },
-        )
+        let mut undo = Undo {
+            gate: &mut gate(),
+            kernel: &mut self.linux(deadline),
+            earlier: &mut UndoLog::default(),
+        };
+        undo.perform(Revert { location, changes })
     }
 
     /// Whether every file can be found by its value, and what is found has that value.

@@ -1,12 +1,10 @@
 //! The end of a transaction, and what takes it back.
 
-use weir_gate::Gate;
 use weir_grant::store::{Change, Location, Revert};
 
 use super::Store;
 use crate::error::Result;
-use crate::perform::undo::undo_operation;
-use crate::perform::{Changes, DynKernel, Inverse, Transaction, UndoLog};
+use crate::perform::{Changes, Inverse, Transaction, Undo};
 
 impl Transaction for Store {
     fn commit(&mut self, changes: &mut Changes<'_>) -> Result<()> {
@@ -46,13 +44,8 @@ impl RevertStore {
 }
 
 impl Inverse for RevertStore {
-    fn undo(
-        self: Box<Self>,
-        gate: &mut Gate,
-        kernel: &mut DynKernel,
-        _: &mut UndoLog,
-    ) -> Result<()> {
-        undo_operation(gate, kernel, self.0)
+    fn undo(self: Box<Self>, undo: &mut Undo<'_>) -> Result<()> {
+        undo.perform(self.0)
     }
 
     fn size(&self) -> usize {

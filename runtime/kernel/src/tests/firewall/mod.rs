@@ -26,8 +26,7 @@ use weir_kit::gate;
 use super::linux;
 use crate::firewall::undo::RemoveCreated;
 use crate::perform::perform;
-use crate::perform::undo::undo_operation;
-use crate::{Code, Linux, Namespaces, Perform, Result, UndoLog};
+use crate::{Code, Linux, Namespaces, Perform, Result, Undo, UndoLog};
 
 /// Runs a test in a network namespace of its own, which is gone with the thread.
 pub(super) fn in_new_namespace<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
@@ -167,9 +166,14 @@ impl Plugin {
     }
 
     pub(super) fn undo(&mut self, operations: Vec<Apply>) -> Vec<Result<()>> {
+        let mut undo = Undo {
+            gate: &mut self.gate,
+            kernel: &mut self.linux,
+            earlier: &mut self.log,
+        };
         let operations = operations.into_iter();
         operations
-            .map(|operation| undo_operation(&mut self.gate, &mut self.linux, operation))
+            .map(|operation| undo.perform(operation))
             .collect()
     }
 
