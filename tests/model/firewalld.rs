@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use weir_gate::Permit;
 use weir_grant::firewalld::{AddSource, IsRunning, RemoveSource, ZoneOfSource};
-use weir_kernel::{Changes, Code, Error, Perform, Result};
+use weir_kernel::{Changes, Error, Perform, Result};
 
 use super::kernel::Model;
 use super::state::State;
@@ -41,7 +41,7 @@ impl Perform<AddSource> for Model {
             let zones = zones(&mut machine.state)?;
             if let Some(other) = zone_of(zones, *source) {
                 let why = format!("{source} is bound to zone `{other}`");
-                return Err(Error::new(Code::Exists, why));
+                return Err(Error::exists(why));
             }
             sources(zones, zone)?.push(*source);
             Ok(())
@@ -71,7 +71,7 @@ impl Perform<RemoveSource> for Model {
 
 fn zones(state: &mut State) -> Result<&mut Zones> {
     let zones = state.zones.as_mut();
-    zones.ok_or_else(|| Error::new(Code::Unsupported, "firewalld does not run"))
+    zones.ok_or_else(|| Error::unsupported("firewalld does not run"))
 }
 
 fn sources<'a>(zones: &'a mut Zones, zone: &str) -> Result<&'a mut Vec<IpAddr>> {

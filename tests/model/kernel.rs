@@ -8,7 +8,7 @@ use weir_grant::link::Delete;
 use weir_grant::sysctl::Write;
 use weir_kernel::inverses::{KnownLinks, LinkHistory};
 use weir_kernel::store::StoreOwner;
-use weir_kernel::{Code, Error, Kernel, Result};
+use weir_kernel::{Error, Kernel, Result};
 
 use super::node::Node;
 use super::state::{Machine, State};
@@ -82,7 +82,7 @@ impl Kernel for Model {
         let mut outcome = Ok(());
         for permit in permits {
             let deleted = self.change(|machine| link::delete(machine, &permit.operation().link));
-            let is_gone = |error: &Error| error.errno == Some(Errno::ENODEV);
+            let is_gone = |error: &Error| error.is(Errno::ENODEV);
             outcome = outcome.and(deleted.or_else(|e| if is_gone(&e) { Ok(()) } else { Err(e) }));
         }
         outcome
@@ -96,7 +96,7 @@ impl Kernel for Model {
             let is_own = add.is_some() && machine.parameter_notes.get(&write.key).copied() == add;
             if !is_own || now != changed {
                 let why = format!("{} stays: another attachment has set it since", write.key);
-                return Err(Error::new(Code::Busy, why));
+                return Err(Error::busy(why));
             }
             machine.parameter_notes.remove(&write.key);
             sysctl::write(machine, write)

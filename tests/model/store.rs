@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::store::{Location, OpenRead, OpenWrite, ReadFile, Revert};
-use weir_kernel::{Changes, Code, DynTransaction, Error, Perform, Result};
+use weir_kernel::{Changes, DynTransaction, Error, Perform, Result};
 
 use super::error::refused;
 use super::kernel::Model;
@@ -77,7 +77,7 @@ impl Model {
             ))
         } else {
             let why = format!("the store `{}` is locked", directory.display());
-            Err(Error::new(Code::Busy, why))
+            Err(Error::busy(why))
         }
     }
 

@@ -2,13 +2,13 @@
 
 use weir_gate::Permit;
 use weir_grant::{Operation, firewall, traffic};
-use weir_kernel::{Changes, Code, Error, Perform, Result};
+use weir_kernel::{Changes, Error, Perform, Result};
 
 use super::kernel::Model;
 
 /// That the model does not have something.
 pub(crate) fn error(what: &str) -> Error {
-    Error::new(Code::Unsupported, format!("the model does not have {what}"))
+    Error::unsupported(format!("the model does not have {what}"))
 }
 
 macro_rules! unsupported {

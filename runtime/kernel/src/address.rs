@@ -11,7 +11,7 @@ use weir_gate::Permit;
 use weir_grant::address::{Add, Address, Delete, Family, List, Settle};
 use weir_grant::link::LinkFacts;
 
-use super::error::{Code, Error, Result, WhileDoing as _};
+use super::error::{Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
 use super::netlink::{Group, Notifications, Wait};
 use crate::linux::Linux;
@@ -86,7 +86,7 @@ impl Perform<Delete> for Linux {
         let namespace = self.namespaces.of(link.namespace)?;
         let deleted = match delete_exactly(namespace, link, *address, address.addr()) {
             // To the kernel, the prefix of a point-to-point address belongs to the peer.
-            Err(error) if error.errno == Some(Errno::EADDRNOTAVAIL) && address.addr().is_ipv4() => {
+            Err(error) if error.is(Errno::EADDRNOTAVAIL) && address.addr().is_ipv4() => {
                 match peer_of(namespace, link, *address)? {
                     Some(peer) => delete_exactly(namespace, link, *address, peer),
                     None => Err(error),
@@ -200,10 +200,10 @@ fn wait_until_settled(
 fn tentative(namespace: &mut NetworkNamespace, link: &LinkFacts) -> Result<Option<IpNet>> {
     let addresses = of_link(namespace, link, Some(Family::Ipv6))?;
     if let Some(duplicate) = addresses.iter().find(|a| a.duplicate) {
-        return Err(Error::new(
-            Code::Exists,
-            format!("another host on the link has {}", duplicate.address.addr()),
-        ));
+        return Err(Error::exists(format!(
+            "another host on the link has {}",
+            duplicate.address.addr()
+        )));
     }
     Ok(addresses.iter().find(|a| a.tentative).map(|a| a.address))
 }

@@ -6,7 +6,7 @@ use weir_gate::Permit;
 use weir_grant::link::Delete;
 use weir_grant::sysctl::Write;
 
-use super::error::{Code, Error, Result};
+use super::error::{Error, Result};
 use super::link;
 use super::linux::Linux;
 use super::perform::Kernel;
@@ -19,12 +19,7 @@ impl Kernel for Linux {
     }
 
     fn set_back(&mut self, permit: &Permit<Write>, changed: &str) -> Result<()> {
-        let unnoted = || {
-            Error::new(
-                Code::Failed,
-                "only an ADD notes what it changes of the host",
-            )
-        };
+        let unnoted = || Error::failed("only an ADD notes what it changes of the host");
         let notes = self.notes().ok_or_else(unnoted)?;
         notes.set_back(&mut self.namespaces, permit, changed)
     }

@@ -136,16 +136,13 @@ fn find(socket: &mut NetfilterSocket, filter: &Filter) -> Result<Vec<Entry>> {
     }
     match found {
         // To nfnetlink, a subsystem that the kernel does not have is a wrong argument as well.
-        Err(error) if error.errno == Some(Errno::EINVAL) => Err(Error {
-            code: Code::Unsupported,
-            ..error
-        }),
+        Err(error) if error.is(Errno::EINVAL) => Err(error.with_code(Code::Unsupported)),
         found => found,
     }
 }
 
 fn is_refused<T>(outcome: &Result<T>) -> bool {
-    matches!(outcome, Err(error) if error.errno == Some(Errno::EINVAL))
+    matches!(outcome, Err(error) if error.is(Errno::EINVAL))
 }
 
 /// The filter in the kernel's words. Kernels before 5.8 skip it. IPv6 addresses are not in it: of

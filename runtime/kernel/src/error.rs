@@ -54,6 +54,26 @@ impl Error {
         Self::new(Code::NotFound, message)
     }
 
+    /// Something that exists already.
+    pub fn exists(message: impl Into<String>) -> Self {
+        Self::new(Code::Exists, message)
+    }
+
+    /// Something that others hold or keep changing.
+    pub fn busy(message: impl Into<String>) -> Self {
+        Self::new(Code::Busy, message)
+    }
+
+    /// Something that this node or this weir does not have.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(Code::Unsupported, message)
+    }
+
+    /// Everything else.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(Code::Failed, message)
+    }
+
     /// The kernel's answer, with its extended-ack text where it gave one.
     pub fn kernel(errno: Errno, text: Option<&str>) -> Self {
         let message = match text {
@@ -78,6 +98,17 @@ impl Error {
     pub(crate) fn at(mut self, place: impl fmt::Display) -> Self {
         self.message = format!("{place}: {}", self.message);
         self
+    }
+
+    /// Gives it another code: the kernel's number says less than is known.
+    #[must_use]
+    pub fn with_code(self, code: Code) -> Self {
+        Self { code, ..self }
+    }
+
+    /// Whether the kernel answered with this number.
+    pub fn is(&self, errno: Errno) -> bool {
+        self.errno == Some(errno)
     }
 
     /// Whether it says that the object does not exist.

@@ -61,7 +61,7 @@ impl Perform<Replace> for Linux {
         let there = self.namespaces.of(*namespace)?;
         let failed = |e: Error| e.while_doing(Title("replace", *namespace, route));
         match put(there, route, NLM_F_CREATE | NLM_F_EXCL) {
-            Err(error) if error.errno == Some(Errno::EEXIST) => {
+            Err(error) if error.is(Errno::EEXIST) => {
                 put(there, route, NLM_F_CREATE | NLM_F_REPLACE).map_err(failed)?;
                 RemoveRoute::note_replaced(*namespace, route, changes);
             }
@@ -280,7 +280,7 @@ pub(crate) fn dump(
     match namespace.route()?.dump(&question) {
         Ok(answer) => Ok(answer.into_iter().filter_map(read).collect()),
         // A table comes into being with its first route.
-        Err(error) if error.errno == Some(Errno::ENOENT) => Ok(Vec::new()),
+        Err(error) if error.is(Errno::ENOENT) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
@@ -326,15 +326,12 @@ impl Perform<Get> for Linux {
             .route()?
             .get(RouteNetlinkMessage::GetRoute(question))
             .map_err(|error| match error.errno {
-                Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH) => Error {
-                    code: Code::NotFound,
-                    ..error
-                },
+                Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH) => error.with_code(Code::NotFound),
                 _ => error,
             });
         answer
             .and_then(|object| {
-                read(object).ok_or_else(|| Error::new(Code::Failed, "it is of an unknown kind"))
+                read(object).ok_or_else(|| Error::failed("it is of an unknown kind"))
             })
             .while_doing(format_args!("find the route to {to} in {namespace}"))
     }

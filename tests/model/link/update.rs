@@ -91,10 +91,7 @@ pub(super) fn check_mtu(mtu: Option<u32>) -> Result<()> {
 /// Of a link, "cannot assign requested address" speaks of its MAC.
 pub(super) fn refused_mac(error: Error) -> Error {
     match error.errno {
-        Some(Errno::EADDRNOTAVAIL) => Error {
-            code: Code::Invalid,
-            ..error
-        },
+        Some(Errno::EADDRNOTAVAIL) => error.with_code(Code::Invalid),
         _ => error,
     }
 }

@@ -155,11 +155,11 @@ impl Linux {
                 transaction.push(&Command::DeleteTable)?;
                 match transaction.commit() {
                     Ok(None) => {}
-                    Err(error) if error.errno == Some(Errno::ENOENT) => return Ok(true),
+                    Err(error) if error.is(Errno::ENOENT) => return Ok(true),
                     done => return done.map(|_| true),
                 }
             }
-            Err(Error::new(Code::Busy, "the ruleset changes all the time"))
+            Err(Error::busy("the ruleset changes all the time"))
         })
     }
 }

@@ -56,8 +56,7 @@ impl Reader<'_> {
         let hook = attributes.get_hook().map_err(malformed)?;
         let number = hook.get_num().map_err(malformed)?;
         let word = attributes.get_type().map_err(malformed)?;
-        let unknown =
-            |what| Error::new(Code::Unsupported, format!("a base chain of unknown {what}"));
+        let unknown = |what| Error::unsupported(format!("a base chain of unknown {what}"));
         let known = CHAIN_TYPES.iter().find(|(_, name)| *name == word);
         let (chain_type, _) = known.ok_or_else(|| unknown("type"))?;
         let device = hook

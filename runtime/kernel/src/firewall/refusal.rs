@@ -120,7 +120,7 @@ fn explain_whole(apply: &Apply, batch: &Batch, refusal: Refusal) -> Error {
         ..
     } = apply;
     let mut error = Error::from(refusal);
-    if error.errno == Some(Errno::EMSGSIZE) {
+    if error.is(Errno::EMSGSIZE) {
         let length = batch.length();
         error = error.at(format_args!(
             "the transaction has {length} bytes, more than the kernel takes at once; divide it"

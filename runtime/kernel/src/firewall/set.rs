@@ -13,7 +13,7 @@ use weir_grant::firewall::{DataType, Element, ElementData, Set, Value, Verdict};
 use super::comment;
 use super::expression::push_verdict;
 use super::value::{Format, Parts, format_of};
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 
 /// `NFT_DATA_VERDICT`: the data type of a map of verdicts.
 const VERDICTS: u32 = 0xffff_ff00;
@@ -74,13 +74,10 @@ impl Schema {
             }
         };
         if set.interval && !key.is_concatenation() && !key.formats()[0].has_order() {
-            return Err(Error::new(
-                Code::Unsupported,
-                format!(
-                    "a set of `{}` cannot have ranges: only addresses, ports and protocols have an order",
-                    set.key[0]
-                ),
-            ));
+            return Err(Error::unsupported(format!(
+                "a set of `{}` cannot have ranges: only addresses, ports and protocols have an order",
+                set.key[0]
+            )));
         }
         let interval = set.interval;
         Ok(Self {
@@ -381,10 +378,7 @@ fn unpack(mut packed: u32) -> Result<Vec<DataType>> {
         let number = packed & ((1 << TYPE_BITS) - 1);
         let known = TYPES.iter().find(|(_, n)| *n == number);
         let (part, _) = known.ok_or_else(|| {
-            Error::new(
-                Code::Unsupported,
-                format!("the set has values of nft's type {number}"),
-            )
+            Error::unsupported(format!("the set has values of nft's type {number}"))
         })?;
         types.insert(0, *part);
         packed >>= TYPE_BITS;
@@ -405,18 +399,14 @@ fn read_verdict(verdict: netlink_bindings::nftables::IterableVerdictAttrs<'_>) -
         Some(VerdictCode::Return) => Ok(Verdict::Return),
         Some(VerdictCode::Jump) => Ok(Verdict::Jump(chain()?)),
         Some(VerdictCode::Goto) => Ok(Verdict::Goto(chain()?)),
-        _ => Err(Error::new(
-            Code::Unsupported,
-            format!("the map has a verdict {code:#x}"),
-        )),
+        _ => Err(Error::unsupported(format!(
+            "the map has a verdict {code:#x}"
+        ))),
     }
 }
 
 pub(super) fn malformed(error: ErrorContext) -> Error {
-    Error::new(
-        Code::Failed,
-        format!("the kernel's answer cannot be read: {error}"),
-    )
+    Error::failed(format!("the kernel's answer cannot be read: {error}"))
 }
 
 /// The next key in order; none behind the highest.

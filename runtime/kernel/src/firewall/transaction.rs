@@ -20,7 +20,7 @@ use super::read::Reader;
 use super::set::{self, Entry, Schema};
 use super::undo::Created;
 use super::{check, comment, refusal, rule};
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::netlink::{Batch, NetfilterSocket};
 
 /// `NLM_F_…` of messages that make something, and `NLM_F_NONREC` of those that delete.
@@ -50,8 +50,7 @@ pub(super) fn carry_out(socket: &mut NetfilterSocket, apply: &Apply) -> Result<C
             return Ok(created);
         }
     }
-    Err(Error::new(
-        Code::Busy,
+    Err(Error::busy(
         "the ruleset changes faster than rules can be kept",
     ))
 }

@@ -6,7 +6,7 @@ use weir_grant::firewall::{DataType, Value};
 use weir_grant::link::Mac;
 
 use super::check;
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 
 /// `IFNAMSIZ`.
 pub(super) const LINK_NAME_LENGTH: usize = 16;
@@ -161,12 +161,7 @@ impl Parts {
 
     /// Errors: `Failed` when there are fewer bytes than the parts have.
     pub(super) fn decode(&self, mut bytes: &[u8]) -> Result<Vec<Value>> {
-        let short = || {
-            Error::new(
-                Code::Failed,
-                "the kernel's element is shorter than the set's key",
-            )
-        };
+        let short = || Error::failed("the kernel's element is shorter than the set's key");
         let mut values = Vec::with_capacity(self.0.len());
         for format in &self.0 {
             values.push(format.decode(bytes).ok_or_else(short)?);

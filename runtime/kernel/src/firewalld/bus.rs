@@ -135,7 +135,7 @@ fn wait<T>(runtime: &Runtime, deadline: Instant, answer: impl Future<Output = T>
 }
 
 fn does_not_run() -> Error {
-    Error::new(Code::Unsupported, "firewalld does not run on this node")
+    Error::unsupported("firewalld does not run on this node")
 }
 
 fn explain(error: &zbus::Error) -> Error {
@@ -143,7 +143,7 @@ fn explain(error: &zbus::Error) -> Error {
         zbus::Error::FDO(error) if is_without_owner(error) => does_not_run(),
         // firewalld's errors have one name, and their own words at the text's beginning.
         zbus::Error::MethodError(_, Some(text), _) => Error::new(code_of(text), text),
-        error => Error::new(Code::Failed, error.to_string()),
+        error => Error::failed(error.to_string()),
     }
 }
 

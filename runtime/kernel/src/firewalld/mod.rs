@@ -88,10 +88,7 @@ impl Perform<RemoveSource> for Linux {
 /// To firewalld, the removal from one zone conflicts with being in another.
 fn in_another_zone(error: Error) -> Error {
     match error.code {
-        Code::Exists => Error {
-            code: Code::NotFound,
-            ..error
-        },
+        Code::Exists => error.with_code(Code::NotFound),
         _ => error,
     }
 }

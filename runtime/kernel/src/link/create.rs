@@ -12,7 +12,7 @@ use super::find::is_name_taken;
 use super::message::{attributes, info, into_namespace, of_kind, refused_mac, set_up};
 use super::undo::LinkHistory as _;
 use super::{by_name, name, tap, update};
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::linux::Linux;
 use crate::namespace::{Namespaces, NetworkNamespace};
 use crate::perform::{Changes, Perform};
@@ -93,17 +93,14 @@ fn veth(namespaces: &mut Namespaces, wanted: &Create, peer: &NewPeer) -> Result<
         message.attributes.push(info(InfoKind::Veth, Some(data)));
         match send_new(namespaces.of(wanted.namespace)?, message) {
             Ok(()) => return complete_pair(namespaces, (wanted.namespace, &this), peer, &other),
-            Err(error) if error.errno == Some(Errno::EEXIST) => {
+            Err(error) if error.is(Errno::EEXIST) => {
                 explain_taken(namespaces.of(wanted.namespace)?, &wanted.name, &this)?;
                 explain_taken(namespaces.of(peer.namespace)?, &peer.name, &other)?;
             }
             Err(error) => return Err(error),
         }
     }
-    Err(Error::new(
-        Code::Exists,
-        "every name that was tried is taken",
-    ))
+    Err(Error::exists("every name that was tried is taken"))
 }
 
 /// Sets the peer up where wanted, and its alias. The kernel refuses the one while the peer has no other end, which in
@@ -194,7 +191,7 @@ fn from_other_namespace(
     let own = namespaces.of(wanted.namespace)?;
     match sent {
         Ok(()) => return own.link(by_name(&wanted.name)),
-        Err(error) if error.errno != Some(Errno::EEXIST) => return Err(error),
+        Err(error) if !error.is(Errno::EEXIST) => return Err(error),
         Err(_) if is_name_taken(own, &wanted.name)? => {
             return Err(own.name_taken(&wanted.name));
         }
@@ -227,7 +224,7 @@ fn create_named(
     match send_new(namespace, message) {
         Ok(()) => namespace.link(by_name(&wanted.name)),
         // A macvlan answers so, too, when its lower device is taken in passthru mode.
-        Err(error) if error.errno == Some(Errno::EEXIST) => {
+        Err(error) if error.is(Errno::EEXIST) => {
             explain_taken(namespace, &wanted.name, &wanted.name)?;
             Err(error)
         }

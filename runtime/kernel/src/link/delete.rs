@@ -7,7 +7,7 @@ use weir_grant::link::Delete;
 
 use super::by_index;
 use super::find::standing;
-use crate::error::{Code, Error, Result, WhileDoing as _};
+use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::Namespaces;
 use crate::netlink::RouteSocket;
@@ -114,10 +114,7 @@ fn free_group(links: &[LinkMessage]) -> Result<u32> {
             return Ok(group);
         }
     }
-    Err(Error::new(
-        Code::Exists,
-        "every group that was tried is taken",
-    ))
+    Err(Error::exists("every group that was tried is taken"))
 }
 
 fn group_of(link: &LinkMessage) -> Option<u32> {
@@ -130,5 +127,5 @@ fn group_of(link: &LinkMessage) -> Option<u32> {
 }
 
 fn random() -> Result<u32> {
-    getrandom::u32().map_err(|e| Error::new(Code::Failed, format!("a random number: {e}")))
+    getrandom::u32().map_err(|e| Error::failed(format!("a random number: {e}")))
 }

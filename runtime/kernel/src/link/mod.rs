@@ -82,7 +82,7 @@ impl NetworkNamespace {
     fn ask_link(&mut self, mut which: LinkMessage) -> Result<LinkMessage> {
         which.attributes.push(without_statistics());
         let answer = self.route()?.get(RouteNetlinkMessage::GetLink(which))?;
-        let not_a_link = || Error::new(Code::Failed, "the kernel answered with something else");
+        let not_a_link = || Error::failed("the kernel answered with something else");
         link_message(answer).ok_or_else(not_a_link)
     }
 

@@ -10,7 +10,7 @@ use weir_grant::Namespace;
 use weir_grant::link::{GetPeer, Peer};
 
 use super::by_index;
-use crate::error::{Code, Error, Result, WhileDoing as _};
+use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::Namespaces;
 use crate::perform::{Changes, Perform};
@@ -42,7 +42,7 @@ fn find(namespaces: &mut Namespaces, namespace: Namespace, index: u32) -> Result
             _ => {}
         }
     }
-    let index = peer.ok_or_else(|| Error::new(Code::Failed, "the kernel does not tell it"))?;
+    let index = peer.ok_or_else(|| Error::failed("the kernel does not tell it"))?;
     let namespace = match its_namespace {
         None => Some(namespace),
         Some(id) => known_as(namespaces, namespace, id)?,

@@ -48,7 +48,7 @@ fn send_update(namespaces: &mut Namespaces, changes: &Update) -> Result<()> {
     let message = update_message(changes)?;
     let sent = namespace.change_link(message);
     sent.map_err(|error| match &changes.name {
-        Some(name) if error.errno == Some(Errno::EEXIST) => namespace.name_taken(name),
+        Some(name) if error.is(Errno::EEXIST) => namespace.name_taken(name),
         _ => error,
     })
 }
@@ -232,8 +232,7 @@ fn check_pvid_now(namespace: &mut NetworkNamespace, wanted: &UpdateBridge) -> Re
 pub(super) fn check_pvid(wanted: &BridgeChanges, now: &Details) -> Result<()> {
     match (wanted.default_pvid, now) {
         (Some(wanted), Details::Bridge { default_pvid, .. }) if wanted != *default_pvid => {
-            Err(Error::new(
-                Code::Unsupported,
+            Err(Error::unsupported(
                 "the kernel has no bridge VLAN filtering (CONFIG_BRIDGE_VLAN_FILTERING)",
             ))
         }

@@ -15,7 +15,7 @@ use weir_grant::link::LinkFacts;
 use weir_grant::neighbour::Announce;
 
 use crate::address;
-use crate::error::{Code, Error, Result, WhileDoing as _};
+use crate::error::{Error, Result, WhileDoing as _};
 use crate::link::{LinkLayer, link_layer, set_address};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
@@ -109,12 +109,9 @@ fn switch_on(parameter: &PathBuf) -> std::io::Result<Option<String>> {
 
 fn check_own(own: &[Address], announced: &IpAddr) -> Result<()> {
     match own.iter().find(|own| own.address.addr() == *announced) {
-        Some(own) if own.tentative || own.duplicate => Err(Error::new(
-            Code::Busy,
-            format!(
-                "{announced} is not the link's yet: duplicate address detection is under way or failed"
-            ),
-        )),
+        Some(own) if own.tentative || own.duplicate => Err(Error::busy(format!(
+            "{announced} is not the link's yet: duplicate address detection is under way or failed"
+        ))),
         Some(_) => Ok(()),
         None => Err(Error::invalid(format!(
             "{announced} is not an address of the link"
@@ -136,8 +133,7 @@ impl Sender {
             layer.mac.as_slice().try_into(),
             layer.broadcast.as_slice().try_into(),
         ) else {
-            return Err(Error::new(
-                Code::Unsupported,
+            return Err(Error::unsupported(
                 "only links with Ethernet addresses can announce",
             ));
         };
@@ -201,7 +197,7 @@ impl Sender {
         };
         // SAFETY: the pointer is to a whole `struct sockaddr_ll`.
         let address = unsafe { LinkAddr::from_raw((&raw const address).cast(), None) };
-        address.ok_or_else(|| Error::new(Code::Failed, "no link-layer address"))
+        address.ok_or_else(|| Error::failed("no link-layer address"))
     }
 
     fn advertise(&self, address: Ipv6Addr, is_router: bool) -> Result<()> {

@@ -78,7 +78,7 @@ fn is_set(
     let found = match namespace.route()?.get(question) {
         Ok(RouteNetlinkMessage::NewNeighbour(message)) => read(message),
         Ok(_) => None,
-        Err(error) if error.errno == Some(Errno::ENOENT) => None,
+        Err(error) if error.is(Errno::ENOENT) => None,
         Err(error) => return Err(error),
     };
     let lasts =
@@ -107,9 +107,7 @@ impl Perform<Delete> for Linux {
             Some(true) => socket.change(remove(proxied), 0),
             Some(false) => socket.change(remove(ordinary), 0),
             None => match socket.change(remove(ordinary), 0) {
-                Err(error) if error.errno == Some(Errno::ENOENT) => {
-                    socket.change(remove(proxied), 0)
-                }
+                Err(error) if error.is(Errno::ENOENT) => socket.change(remove(proxied), 0),
                 deleted => deleted,
             },
         };

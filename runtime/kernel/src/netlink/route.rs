@@ -12,7 +12,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use super::message::{Answer, Object};
 use super::socket::{Protocol, Socket};
 use super::{link_answer, traffic_answer};
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 
 /// No request has more: an attribute's length is 16 bits wide, and what is behind an attribute whose
 /// length has wrapped around would be read as attributes that nobody has authorised.
@@ -50,7 +50,7 @@ impl RouteSocket {
             answer = Some(object);
             true
         })?;
-        answer.ok_or_else(|| Error::new(Code::Failed, "the kernel answered without an object"))
+        answer.ok_or_else(|| Error::failed("the kernel answered without an object"))
     }
 
     /// Sends a request and returns the objects of which the kernel tells before it acknowledges the
@@ -153,10 +153,9 @@ fn read(object: &Object<'_>) -> Result<RouteNetlinkMessage> {
         RouteNetlinkMessage::deserialize(&header, content)
     });
     read.map_err(|error| {
-        Error::new(
-            Code::Failed,
-            format!("cannot read the kernel's answer (message type {kind}): {error}"),
-        )
+        Error::failed(format!(
+            "cannot read the kernel's answer (message type {kind}): {error}"
+        ))
     })
 }
 

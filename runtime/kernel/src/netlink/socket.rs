@@ -11,7 +11,7 @@ use nix::libc::MSG_DONTWAIT;
 use nix::sys::socket::{setsockopt, sockopt};
 
 use super::message::{Answer, Received, Refusal};
-use crate::error::{Code, Error, Result, WhileDoing as _};
+use crate::error::{Error, Result, WhileDoing as _};
 
 /// The kernel puts no more than this into one datagram.
 const LARGEST_DATAGRAM: usize = 64 << 10;
@@ -152,10 +152,7 @@ impl<P: Protocol> Socket<P> {
                 return Ok(list);
             }
         }
-        Err(Error::new(
-            Code::Busy,
-            "the list keeps changing while it is read",
-        ))
+        Err(Error::busy("the list keeps changing while it is read"))
     }
 }
 

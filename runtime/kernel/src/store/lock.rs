@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 
 use super::directory::Directory;
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 /// The lock file's name, which no key can have.
 pub(super) const NAME: &str = "lock";
@@ -77,12 +77,9 @@ fn wait(file: &File, directory: &Directory, deadline: Instant) -> Result<()> {
 
 fn busy(directory: &Directory) -> Error {
     let path = directory.path().join(NAME);
-    Error::new(
-        Code::Busy,
-        format!(
-            "another process holds the lock `{}` and did not release it in time; `fuser -v` on it \
+    Error::busy(format!(
+        "another process holds the lock `{}` and did not release it in time; `fuser -v` on it \
              tells which",
-            path.display()
-        ),
-    )
+        path.display()
+    ))
 }

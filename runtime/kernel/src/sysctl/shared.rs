@@ -17,7 +17,7 @@ use weir_grant::sysctl::Write;
 
 use super::undo::is_same;
 use super::{check_value, explain_value, path_of, read_value, replace_value, write_value};
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::namespace::Namespaces;
 
 /// The notes of the node, and the invocation that writes parameters.
@@ -88,10 +88,10 @@ impl Notes {
             .enter(|| read_value(&path).ok())?;
         let is_as_left = now.is_some_and(|now| is_same(&now, changed));
         if !self.is_noted(write) || !is_as_left {
-            return Err(Error::new(
-                Code::Busy,
-                format!("{} stays: another attachment has set it since", write.key),
-            ));
+            return Err(Error::busy(format!(
+                "{} stays: another attachment has set it since",
+                write.key
+            )));
         }
         let written = namespaces
             .of(write.namespace)?

@@ -77,8 +77,7 @@ fn make(
     message.header.info = info(filter.priority, networks.protocol());
     match echo(socket, RouteNetlinkMessage::NewTrafficFilter(message), NEW) {
         Ok(Some(made)) => Ok(made),
-        Ok(None) => Err(Error::new(
-            Code::Failed,
+        Ok(None) => Err(Error::failed(
             "the kernel did not tell which filter it made",
         )),
         Err(error) => Err(explain(socket, link, filter, error)),
@@ -196,10 +195,7 @@ impl Perform<DeleteFilter> for Linux {
             .change(RouteNetlinkMessage::DelTrafficFilter(deletion(filter)), 0)
             .map_err(|error| match error.errno {
                 // The discipline is gone.
-                Some(Errno::EINVAL) => Error {
-                    code: Code::NotFound,
-                    ..error
-                },
+                Some(Errno::EINVAL) => error.with_code(Code::NotFound),
                 _ => error,
             })
             .while_doing(format_args!("remove a filter from {parent} of {link}"))

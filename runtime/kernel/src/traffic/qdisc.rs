@@ -115,10 +115,7 @@ fn options(discipline: &Discipline) -> Result<Vec<TcOption>> {
         Discipline::Tbf(bucket) => tbf_options(bucket),
         Discipline::Htb { default } => htb_options(*default).map(|option| vec![option]),
         Discipline::Ingress | Discipline::Clsact => Ok(Vec::new()),
-        Discipline::Other { word } => Err(Error::new(
-            Code::Unsupported,
-            format!("weir makes no `{word}`"),
-        )),
+        Discipline::Other { word } => Err(Error::unsupported(format!("weir makes no `{word}`"))),
     }
 }
 
@@ -171,12 +168,9 @@ fn htb_options(default: u32) -> Result<TcOption> {
 /// The kernel has one number for a class that is not there and for a discipline that it does not
 /// have.
 fn explain(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc, error: Error) -> Error {
-    let is_lacking = error.errno == Some(Errno::ENOENT) && is_place(socket, link, qdisc.parent);
+    let is_lacking = error.is(Errno::ENOENT) && is_place(socket, link, qdisc.parent);
     if is_lacking {
-        Error {
-            code: Code::Unsupported,
-            ..error
-        }
+        error.with_code(Code::Unsupported)
     } else {
         error
     }
@@ -232,10 +226,7 @@ impl Perform<DeleteQdisc> for Linux {
             .change(RouteNetlinkMessage::DelQueueDiscipline(message), 0)
             .map_err(|error| match error.errno {
                 // Another one stands there now, or none.
-                Some(Errno::EINVAL) => Error {
-                    code: Code::NotFound,
-                    ..error
-                },
+                Some(Errno::EINVAL) => error.with_code(Code::NotFound),
                 _ => error,
             })
             .map_err(|e| {

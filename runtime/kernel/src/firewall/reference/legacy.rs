@@ -17,7 +17,7 @@ use nix::libc;
 
 use super::blob::{Family, Table};
 use super::traces::Traces;
-use crate::error::{Code, Error, Result, WhileDoing as _};
+use crate::error::{Error, Result, WhileDoing as _};
 
 /// What iptables locks, on every node.
 const LOCK: &str = "/run/xtables.lock";
@@ -114,7 +114,7 @@ fn remove_from(family: Family, name: &str, traces: &Traces) -> Result<u32> {
             Err(errno) => return Err(errno.into()),
         }
     }
-    Err(Error::new(Code::Busy, "the table changes all the time"))
+    Err(Error::busy("the table changes all the time"))
 }
 
 fn lock() -> Result<Flock<File>> {

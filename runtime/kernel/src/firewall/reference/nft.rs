@@ -109,14 +109,11 @@ fn remove_from(
         removal.find(socket, traces)?;
         match removal.carry_out(socket, generation) {
             Ok(()) => return Ok(removal.count()),
-            Err(error) if error.errno == Some(Errno::ERESTART) => {}
+            Err(error) if error.is(Errno::ERESTART) => {}
             Err(error) => return Err(named(error)),
         }
     }
-    Err(named(Error::new(
-        Code::Busy,
-        "the ruleset changes all the time",
-    )))
+    Err(named(Error::busy("the ruleset changes all the time")))
 }
 
 impl Removal {
