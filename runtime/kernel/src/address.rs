@@ -26,7 +26,7 @@ impl Perform<Add> for Linux {
         let Add { link, address, .. } = wanted;
         new_address(wanted)
             .and_then(|message| {
-                let socket = self.namespaces.of(link.namespace)?.route()?;
+                let socket = self.route(link.namespace)?;
                 socket.change(
                     RouteNetlinkMessage::NewAddress(message),
                     NLM_F_CREATE | NLM_F_EXCL,

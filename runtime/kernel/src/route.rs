@@ -109,7 +109,7 @@ impl Perform<Delete> for Linux {
                 // To the kernel, "nowhere" and "unspecified" are any scope and any protocol.
                 message.header.scope = route.scope.map_or(RouteScope::NoWhere, RouteScope::from);
                 message.header.protocol = RouteProtocol::from(route.protocol.unwrap_or(0));
-                let socket = self.namespaces.of(*namespace)?.route()?;
+                let socket = self.route(*namespace)?;
                 socket.change(RouteNetlinkMessage::DelRoute(message), 0)
             })
             .while_doing(Title("remove", *namespace, route))
@@ -321,9 +321,7 @@ impl Perform<Get> for Linux {
             .attributes
             .push(RouteAttribute::Destination((*to).into()));
         let answer = self
-            .namespaces
-            .of(*namespace)?
-            .route()?
+            .route(*namespace)?
             .get(RouteNetlinkMessage::GetRoute(question))
             .map_err(|error| match error.errno {
                 Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH) => error.with_code(Code::NotFound),

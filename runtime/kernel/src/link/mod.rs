@@ -47,9 +47,7 @@ impl Perform<link::List> for Linux {
     fn perform(&mut self, permit: &Permit<link::List>, _: &mut Changes<'_>) -> Result<Vec<Link>> {
         let wanted = permit.operation();
         let answer = self
-            .namespaces
-            .of(wanted.namespace)?
-            .route()?
+            .route(wanted.namespace)?
             .dump(&RouteNetlinkMessage::GetLink(filter(wanted)))
             .while_doing(format_args!("list the links in {}", wanted.namespace))?;
         let links = answer.into_iter().filter_map(link_message).map(read::link);

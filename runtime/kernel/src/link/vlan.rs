@@ -120,9 +120,7 @@ impl Perform<ListVlans> for Linux {
         let compressed = LinkAttribute::ExtMask(vec![LinkExtentMask::BrvlanCompressed]);
         question.attributes.push(compressed);
         let ports = self
-            .namespaces
-            .of(link.namespace)?
-            .route()?
+            .route(link.namespace)?
             .dump(&RouteNetlinkMessage::GetLink(question))
             .while_doing(format_args!("list the VLANs of {link}"))?;
         let mut messages = ports.into_iter().filter_map(link_message);

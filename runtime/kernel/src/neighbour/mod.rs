@@ -102,7 +102,7 @@ impl Perform<Delete> for Linux {
             RouteNetlinkMessage::DelNeighbour(entry)
         };
         let (ordinary, proxied) = (NeighbourFlags::empty(), NeighbourFlags::Proxy);
-        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let socket = self.route(link.namespace)?;
         let deleted = match proxy {
             Some(true) => socket.change(remove(proxied), 0),
             Some(false) => socket.change(remove(ordinary), 0),

@@ -39,7 +39,7 @@ impl Perform<AddClass> for Linux {
 
     fn perform(&mut self, permit: &Permit<AddClass>, changes: &mut Changes<'_>) -> Result<()> {
         let AddClass { link, class } = permit.operation();
-        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let socket = self.route(link.namespace)?;
         make(socket, link, class)
             .while_doing(format_args!("add class {} to {link}", class.handle))?;
         changes.undo_with(DeleteClass {
@@ -119,9 +119,7 @@ impl Perform<DeleteClass> for Linux {
     fn perform(&mut self, permit: &Permit<DeleteClass>, _: &mut Changes<'_>) -> Result<()> {
         let DeleteClass { link, handle } = permit.operation();
         let message = about(link, Handle(0), handle.0);
-        self.namespaces
-            .of(link.namespace)?
-            .route()?
+        self.route(link.namespace)?
             .change(RouteNetlinkMessage::DelTrafficClass(message), 0)
             .while_doing(format_args!("remove class {handle} from {link}"))
     }
@@ -133,7 +131,7 @@ impl Perform<ListClasses> for Linux {
 
     fn perform(&mut self, permit: &Permit<ListClasses>, _: &mut Changes<'_>) -> Result<Vec<Class>> {
         let ListClasses { link } = permit.operation();
-        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let socket = self.route(link.namespace)?;
         let question = about(link, Handle(0), 0);
         let found = dump(socket, RouteNetlinkMessage::GetTrafficClass(question))
             .while_doing(format_args!("list the classes of {link}"))?;

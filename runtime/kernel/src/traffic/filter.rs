@@ -48,7 +48,7 @@ impl Perform<AddFilter> for Linux {
 
     fn perform(&mut self, permit: &Permit<AddFilter>, changes: &mut Changes<'_>) -> Result<()> {
         let AddFilter { link, filter } = permit.operation();
-        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let socket = self.route(link.namespace)?;
         let title = format_args!("add a filter to {} of {link}", filter.parent);
         let networks = Networks::new(filter.source, filter.destination).while_doing(title)?;
         let made = make(socket, link, filter, &networks).while_doing(title)?;
@@ -189,9 +189,7 @@ impl Perform<DeleteFilter> for Linux {
     fn perform(&mut self, permit: &Permit<DeleteFilter>, _: &mut Changes<'_>) -> Result<()> {
         let filter = permit.operation();
         let DeleteFilter { link, parent, .. } = filter;
-        self.namespaces
-            .of(link.namespace)?
-            .route()?
+        self.route(link.namespace)?
             .change(RouteNetlinkMessage::DelTrafficFilter(deletion(filter)), 0)
             .map_err(|error| match error.errno {
                 // The discipline is gone.
@@ -224,7 +222,7 @@ impl Perform<ListFilters> for Linux {
         _: &mut Changes<'_>,
     ) -> Result<Vec<Filter<u32>>> {
         let ListFilters { link, parent } = permit.operation();
-        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let socket = self.route(link.namespace)?;
         let question = about(link, *parent, 0);
         let found = dump(socket, RouteNetlinkMessage::GetTrafficFilter(question))
             .while_doing(format_args!("list the filters of {parent} of {link}"))?;

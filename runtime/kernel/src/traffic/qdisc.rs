@@ -46,7 +46,7 @@ impl Perform<AddQdisc> for Linux {
 
     fn perform(&mut self, permit: &Permit<AddQdisc>, changes: &mut Changes<'_>) -> Result<()> {
         let AddQdisc { link, qdisc } = permit.operation();
-        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let socket = self.route(link.namespace)?;
         let word = qdisc.discipline.word();
         let handle = make(socket, link, qdisc).while_doing(format_args!(
             "add {word} {} to {link} at {}",
@@ -220,9 +220,7 @@ impl Perform<DeleteQdisc> for Linux {
         let mut message = about(link, *parent, standing.handle.0);
         let kind = TcAttribute::Kind(standing.discipline.clone());
         message.attributes.push(kind);
-        self.namespaces
-            .of(link.namespace)?
-            .route()?
+        self.route(link.namespace)?
             .change(RouteNetlinkMessage::DelQueueDiscipline(message), 0)
             .map_err(|error| match error.errno {
                 // Another one stands there now, or none.
@@ -245,7 +243,7 @@ impl Perform<ListQdiscs> for Linux {
 
     fn perform(&mut self, permit: &Permit<ListQdiscs>, _: &mut Changes<'_>) -> Result<Vec<Qdisc>> {
         let ListQdiscs { link } = permit.operation();
-        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let socket = self.route(link.namespace)?;
         list(socket, link).while_doing(format_args!("list the disciplines of {link}"))
     }
 }
