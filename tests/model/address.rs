@@ -17,8 +17,6 @@ use super::{link, route, sysctl};
 const LOOPBACK: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
 impl Perform<Add> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let wanted = permit.operation();
         let Add { link, address, .. } = wanted;
@@ -107,8 +105,6 @@ pub(crate) fn of_link(network: &NetworkState, index: u32) -> impl Iterator<Item 
 }
 
 impl Perform<Delete> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { link, address } = permit.operation();
         let doing = format_args!("remove {address} from {link}");
@@ -175,9 +171,7 @@ pub(crate) fn drop_ipv6(network: &mut NetworkState, index: u32) {
     });
 }
 
-impl Perform<List> for Model {
-    type Answer = Vec<Address>;
-
+impl Perform<List, Vec<Address>> for Model {
     fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Address>> {
         let List { link: of, family } = permit.operation();
         let doing = format_args!("list the addresses of {of}");
@@ -193,8 +187,6 @@ impl Perform<List> for Model {
 
 /// Nothing is tentative. Errors: `NotFound` for the link.
 impl Perform<Settle> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Settle>, _: &mut Changes<'_>) -> Result<()> {
         let of = &permit.operation().link;
         let doing = format_args!("wait for the IPv6 addresses of {of}");

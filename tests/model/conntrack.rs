@@ -8,8 +8,6 @@ use weir_kernel::{Changes, Error, Perform, Result};
 use super::kernel::Model;
 
 impl Perform<Delete> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let delete = permit.operation();
         check(&delete.filter)?;

@@ -13,8 +13,6 @@ use super::kernel::Model;
 use super::state::{NetworkState, Table};
 
 impl Perform<Apply> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Apply>, changes: &mut Changes<'_>) -> Result<()> {
         let apply = permit.operation();
         let created = self.change(|machine| transaction::carry_out(machine, apply))?;
@@ -23,9 +21,7 @@ impl Perform<Apply> for Model {
     }
 }
 
-impl Perform<ListChains> for Model {
-    type Answer = Vec<Chain>;
-
+impl Perform<ListChains, Vec<Chain>> for Model {
     fn perform(&mut self, permit: &Permit<ListChains>, _: &mut Changes<'_>) -> Result<Vec<Chain>> {
         let list = permit.operation();
         self.look(|state| {
@@ -35,9 +31,7 @@ impl Perform<ListChains> for Model {
     }
 }
 
-impl Perform<ListSets> for Model {
-    type Answer = Vec<String>;
-
+impl Perform<ListSets, Vec<String>> for Model {
     fn perform(&mut self, permit: &Permit<ListSets>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         let list = permit.operation();
         self.look(|state| {
@@ -49,9 +43,7 @@ impl Perform<ListSets> for Model {
 }
 
 /// What is told of a rule is its handle and its comment.
-impl Perform<ListRules> for Model {
-    type Answer = Vec<Rule>;
-
+impl Perform<ListRules, Vec<Rule>> for Model {
     fn perform(&mut self, permit: &Permit<ListRules>, _: &mut Changes<'_>) -> Result<Vec<Rule>> {
         let list = permit.operation();
         self.look(|state| {
@@ -70,9 +62,7 @@ impl Perform<ListRules> for Model {
     }
 }
 
-impl Perform<GetElement> for Model {
-    type Answer = Option<Element>;
-
+impl Perform<GetElement, Option<Element>> for Model {
     fn perform(
         &mut self,
         permit: &Permit<GetElement>,
@@ -86,9 +76,7 @@ impl Perform<GetElement> for Model {
     }
 }
 
-impl Perform<ListElements> for Model {
-    type Answer = Vec<Element>;
-
+impl Perform<ListElements, Vec<Element>> for Model {
     fn perform(
         &mut self,
         permit: &Permit<ListElements>,

@@ -12,17 +12,13 @@ use super::state::State;
 
 type Zones = BTreeMap<String, Vec<IpAddr>>;
 
-impl Perform<IsRunning> for Model {
-    type Answer = bool;
-
+impl Perform<IsRunning, bool> for Model {
     fn perform(&mut self, _: &Permit<IsRunning>, _: &mut Changes<'_>) -> Result<bool> {
         self.look(|state| Ok(state.zones.is_some()))
     }
 }
 
-impl Perform<ZoneOfSource> for Model {
-    type Answer = Option<String>;
-
+impl Perform<ZoneOfSource, Option<String>> for Model {
     fn perform(
         &mut self,
         permit: &Permit<ZoneOfSource>,
@@ -33,8 +29,6 @@ impl Perform<ZoneOfSource> for Model {
 }
 
 impl Perform<AddSource> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<AddSource>, changes: &mut Changes<'_>) -> Result<()> {
         let AddSource { zone, source } = permit.operation();
         self.change(|machine| {
@@ -55,8 +49,6 @@ impl Perform<AddSource> for Model {
 }
 
 impl Perform<RemoveSource> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<RemoveSource>, _: &mut Changes<'_>) -> Result<()> {
         let RemoveSource { zone, source } = permit.operation();
         self.change(|machine| {

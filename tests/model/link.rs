@@ -43,9 +43,7 @@ fn check_free(network: &NetworkState, name: &str) -> Result<()> {
     }
 }
 
-impl Perform<Read> for Model {
-    type Answer = Link;
-
+impl Perform<Read, Link> for Model {
     fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<Link> {
         let wanted = &permit.operation().link;
         let found = self.known.known(wanted).cloned();
@@ -53,9 +51,7 @@ impl Perform<Read> for Model {
     }
 }
 
-impl Perform<List> for Model {
-    type Answer = Vec<Link>;
-
+impl Perform<List, Vec<Link>> for Model {
     fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Link>> {
         let List {
             namespace,
@@ -77,9 +73,7 @@ impl Perform<List> for Model {
     }
 }
 
-impl Perform<GetPeer> for Model {
-    type Answer = Peer;
-
+impl Perform<GetPeer, Peer> for Model {
     fn perform(&mut self, permit: &Permit<GetPeer>, _: &mut Changes<'_>) -> Result<Peer> {
         let link = &permit.operation().link;
         if link.kind != "veth" {
@@ -98,8 +92,6 @@ impl Perform<GetPeer> for Model {
 
 /// Errors: `TimedOut` for a link that is not up, as nothing changes meanwhile; `NotFound`.
 impl Perform<WaitUp> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<WaitUp>, _: &mut Changes<'_>) -> Result<()> {
         let link = &permit.operation().link;
         let doing = format_args!("wait for {link} to be up");

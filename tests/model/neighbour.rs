@@ -12,8 +12,6 @@ use super::kernel::Model;
 use super::link;
 
 impl Perform<Add> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let add = permit.operation();
         let was_set = self.change(|machine| {
@@ -57,8 +55,6 @@ fn lasts(entry: &Neighbour) -> bool {
 }
 
 impl Perform<Delete> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete {
             link: of,
@@ -85,9 +81,7 @@ impl Perform<Delete> for Model {
     }
 }
 
-impl Perform<List> for Model {
-    type Answer = Vec<Neighbour>;
-
+impl Perform<List, Vec<Neighbour>> for Model {
     fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Neighbour>> {
         let List { link: of, family } = permit.operation();
         self.look(|state| {
@@ -103,8 +97,6 @@ impl Perform<List> for Model {
 
 /// Nobody hears it. Errors: `NotFound` for a link that is gone.
 impl Perform<Announce> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Announce>, _: &mut Changes<'_>) -> Result<()> {
         let of: &LinkFacts = &permit.operation().link;
         self.look(|state| link::find(state.of(of.namespace)?, of).map(drop))

@@ -36,8 +36,6 @@ const LINK: u8 = 253;
 const HOST: u8 = 254;
 
 impl Perform<Add> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let Add {
             namespace, route, ..
@@ -70,8 +68,6 @@ fn add(network: &mut NetworkState, namespace: Namespace, route: &Route) -> Resul
 }
 
 impl Perform<Replace> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Replace>, changes: &mut Changes<'_>) -> Result<()> {
         let Replace {
             namespace, route, ..
@@ -125,8 +121,6 @@ fn is_like(one: &Route<u32>, other: &Route<u32>) -> bool {
 }
 
 impl Perform<Delete> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { namespace, route } = permit.operation();
         self.change(|machine| {
@@ -177,9 +171,7 @@ pub(crate) fn drop_of_link(network: &mut NetworkState, index: u32) {
         .retain(|route| !is_over(route) || stays(route));
 }
 
-impl Perform<List> for Model {
-    type Answer = Vec<Route<u32>>;
-
+impl Perform<List, Vec<Route<u32>>> for Model {
     fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Route<u32>>> {
         let wanted = permit.operation();
         self.look(|state| {
@@ -208,9 +200,7 @@ fn passes(wanted: &List, route: &Route<u32>) -> bool {
         && table.is_none_or(|table| table == route.table)
 }
 
-impl Perform<Get> for Model {
-    type Answer = Route<u32>;
-
+impl Perform<Get, Route<u32>> for Model {
     fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Route<u32>> {
         let Get { namespace, to } = permit.operation();
         let doing = format_args!("find the route to {to} in {namespace}");

@@ -16,9 +16,7 @@ use transaction::Store;
 /// Where private stores are.
 const PRIVATE: &str = "/var/lib/weir/stores";
 
-impl Perform<ReadFile> for Model {
-    type Answer = Vec<u8>;
-
+impl Perform<ReadFile, Vec<u8>> for Model {
     fn perform(&mut self, permit: &Permit<ReadFile>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
         let path = &permit.operation().path;
         let doing = format_args!("read `{}`", path.display());
@@ -27,9 +25,7 @@ impl Perform<ReadFile> for Model {
     }
 }
 
-impl Perform<OpenRead> for Model {
-    type Answer = Box<DynTransaction>;
-
+impl Perform<OpenRead, Box<DynTransaction>> for Model {
     fn perform(
         &mut self,
         permit: &Permit<OpenRead>,
@@ -39,9 +35,7 @@ impl Perform<OpenRead> for Model {
     }
 }
 
-impl Perform<OpenWrite> for Model {
-    type Answer = Box<DynTransaction>;
-
+impl Perform<OpenWrite, Box<DynTransaction>> for Model {
     fn perform(
         &mut self,
         permit: &Permit<OpenWrite>,
@@ -52,8 +46,6 @@ impl Perform<OpenWrite> for Model {
 }
 
 impl Perform<Revert> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Revert>, _: &mut Changes<'_>) -> Result<()> {
         let Revert { location, changes } = permit.operation();
         let mut store = self.open(location, true)?;

@@ -13,9 +13,7 @@ use super::address;
 use super::kernel::Model;
 use super::state::{Machine, NetworkState};
 
-impl Perform<Read> for Model {
-    type Answer = String;
-
+impl Perform<Read, String> for Model {
     fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<String> {
         let Read { namespace, key } = permit.operation();
         self.look(|state| read(state.of(*namespace)?, key))
@@ -24,8 +22,6 @@ impl Perform<Read> for Model {
 }
 
 impl Perform<Write> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Write>, changes: &mut Changes<'_>) -> Result<()> {
         let operation = permit.operation();
         let Write { namespace, key, .. } = operation;

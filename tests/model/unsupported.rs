@@ -13,9 +13,7 @@ pub(crate) fn error(what: &str) -> Error {
 
 macro_rules! unsupported {
     ($($operation:ty => $answer:ty;)*) => {$(
-        impl Perform<$operation> for Model {
-            type Answer = $answer;
-
+        impl Perform<$operation, $answer> for Model {
             fn perform(
                 &mut self,
                 _: &Permit<$operation>,

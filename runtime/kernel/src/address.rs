@@ -19,8 +19,6 @@ use crate::perform::{Changes, Perform};
 
 /// Adds an address. Errors: `Exists`, `NotFound` for a link that is gone, `Invalid`.
 impl Perform<Add> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let wanted = permit.operation();
         let Add { link, address, .. } = wanted;
@@ -79,8 +77,6 @@ fn new_address(wanted: &Add) -> Result<AddressMessage> {
 
 /// Removes an address. Errors: `NotFound` for the link or the address.
 impl Perform<Delete> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { link, address } = permit.operation();
         let namespace = self.namespaces.of(link.namespace)?;
@@ -129,9 +125,7 @@ fn peer_of(
 }
 
 /// The addresses of one link. Errors: `NotFound` for the link.
-impl Perform<List> for Linux {
-    type Answer = Vec<Address>;
-
+impl Perform<List, Vec<Address>> for Linux {
     fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Address>> {
         let List { link, family } = permit.operation();
         of_link(self.namespaces.of(link.namespace)?, link, *family)
@@ -166,8 +160,6 @@ pub(super) fn of_link(
 ///
 /// Errors: `Exists` naming an address that another host has, `TimedOut`, `NotFound`.
 impl Perform<Settle> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Settle>, _: &mut Changes<'_>) -> Result<()> {
         let Settle { link, timeout_ms } = permit.operation();
         wait_until_settled(

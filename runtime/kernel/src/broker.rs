@@ -51,7 +51,7 @@ impl Broker {
     pub fn perform<O, A>(&mut self, operation: O) -> Result<A>
     where
         O: Operation,
-        DynKernel: Perform<O, Answer = A>,
+        DynKernel: Perform<O, A>,
     {
         perform(&mut self.gate, &mut *self.kernel, &mut self.log, operation)
     }
@@ -60,7 +60,7 @@ impl Broker {
     pub fn perform_in<O, A>(&mut self, store: &mut DynTransaction, operation: O) -> Result<A>
     where
         O: Operation,
-        DynTransaction: Perform<O, Answer = A>,
+        DynTransaction: Perform<O, A>,
     {
         perform(&mut self.gate, store, &mut self.log, operation)
     }

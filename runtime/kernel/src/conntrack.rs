@@ -42,8 +42,6 @@ const BY_DESTINATION_PORT: u32 = 1 << 5;
 /// Errors: `Invalid` for a filter by nothing but the protocol, and for addresses of another family;
 /// `Unsupported` where the kernel has no connection tracking.
 impl Perform<Delete> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { namespace, filter } = permit.operation();
         delete_all(self.namespaces.of(*namespace)?, filter).while_doing(format_args!(

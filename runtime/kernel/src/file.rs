@@ -20,9 +20,7 @@ const LARGEST: u64 = 64 << 10;
 /// Reads a file.
 ///
 /// Errors: `NotFound`; `Invalid` for what is not a regular file or is too large.
-impl Perform<ReadFile> for Linux {
-    type Answer = Vec<u8>;
-
+impl Perform<ReadFile, Vec<u8>> for Linux {
     fn perform(&mut self, permit: &Permit<ReadFile>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
         let named = &permit.operation().path;
         let shown = named.display();

@@ -30,8 +30,6 @@ use undo::RemoveRoute;
 /// Errors: `Exists`, which in a container means this very route; `NotFound` for a link that is gone,
 /// `Invalid` with the kernel's reason.
 impl Perform<Add> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let Add {
             namespace, route, ..
@@ -52,8 +50,6 @@ impl Perform<Add> for Linux {
 ///
 /// Errors: as for [`Add`], without `Exists`.
 impl Perform<Replace> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Replace>, changes: &mut Changes<'_>) -> Result<()> {
         let Replace {
             namespace, route, ..
@@ -100,8 +96,6 @@ fn default_scope(route: &Route) -> RouteScope {
 
 /// Removes a route. What the operation leaves out matches any. Errors: `NotFound`.
 impl Perform<Delete> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { namespace, route } = permit.operation();
         message(*namespace, route)
@@ -242,9 +236,7 @@ fn next_hop(route: &Route, wanted: &NextHop) -> RouteNextHop {
 /// Routes that pass a filter. Routes of kinds that a plugin cannot make are left out.
 ///
 /// Errors: `NotFound` for a link that is gone.
-impl Perform<List> for Linux {
-    type Answer = Vec<Route<u32>>;
-
+impl Perform<List, Vec<Route<u32>>> for Linux {
     fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Route<u32>>> {
         let wanted = permit.operation();
         let destination = wanted.destination.map(|to| Family::of(&to.addr()));
@@ -304,9 +296,7 @@ fn passes(wanted: &List, route: &Route<u32>) -> bool {
 }
 
 /// The route that the kernel would take. Errors: `NotFound` where there is none.
-impl Perform<Get> for Linux {
-    type Answer = Route<u32>;
-
+impl Perform<Get, Route<u32>> for Linux {
     fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Route<u32>> {
         let Get { namespace, to } = permit.operation();
         let mut question = RouteMessage::default();

@@ -28,9 +28,7 @@ const DIRECTORY: &str = "/proc/sys/net";
 /// Reads a parameter, without the newline at its end.
 ///
 /// Errors: `NotFound`; `Invalid` for a key that is not below `net.` or has no value.
-impl Perform<Read> for Linux {
-    type Answer = String;
-
+impl Perform<Read, String> for Linux {
     fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<String> {
         let Read { namespace, key } = permit.operation();
         let path = path_of(key)?;
@@ -56,8 +54,6 @@ pub(super) fn read_value(path: &PathBuf) -> io::Result<String> {
 /// Errors: `NotFound`; `Invalid` for a key that is not below `net.`, or when the kernel refuses the value or lets nobody
 /// write the parameter. One that the kernel refuses half-way is as before.
 impl Perform<Write> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Write>, changes: &mut Changes<'_>) -> Result<()> {
         let write = permit.operation();
         let is_of_made_link =

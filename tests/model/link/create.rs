@@ -20,9 +20,7 @@ use crate::sysctl;
 const MTU: u32 = 1500;
 const TXQLEN: u32 = 1000;
 
-impl Perform<Create> for Model {
-    type Answer = Link;
-
+impl Perform<Create, Link> for Model {
     fn perform(&mut self, permit: &Permit<Create>, changes: &mut Changes<'_>) -> Result<Link> {
         let wanted = permit.operation();
         let link = self

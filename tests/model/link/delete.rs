@@ -14,8 +14,6 @@ use crate::state::{Machine, NetworkState, State};
 use crate::{route, sysctl};
 
 impl Perform<Delete> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         self.known.forget_all();
         let link = &permit.operation().link;

@@ -14,9 +14,7 @@ use crate::kernel::Model;
 use crate::state::{Device, Machine, State};
 use crate::sysctl;
 
-impl Perform<Move> for Model {
-    type Answer = Link;
-
+impl Perform<Move, Link> for Model {
     fn perform(&mut self, permit: &Permit<Move>, changes: &mut Changes<'_>) -> Result<Link> {
         let wanted = permit.operation();
         let before = self.before(&wanted.link);

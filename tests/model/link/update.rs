@@ -16,8 +16,6 @@ use crate::state::{Machine, NetworkState};
 use crate::{address, route, sysctl};
 
 impl Perform<Update> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Update>, changes: &mut Changes<'_>) -> Result<()> {
         let wanted = permit.operation();
         let before = self.before(&wanted.link);
@@ -179,8 +177,6 @@ pub(super) fn set_up(network: &mut NetworkState, index: u32, up: bool) -> Result
 }
 
 impl Perform<UpdatePort> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<UpdatePort>, changes: &mut Changes<'_>) -> Result<()> {
         let wanted = permit.operation();
         let before = self.before(&wanted.link);
@@ -206,8 +202,6 @@ fn update_port(machine: &mut Machine, wanted: &UpdatePort) -> Result<()> {
 }
 
 impl Perform<UpdateBridge> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<UpdateBridge>, _: &mut Changes<'_>) -> Result<()> {
         let UpdateBridge { link, changes } = permit.operation();
         self.change(|machine| {

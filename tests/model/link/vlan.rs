@@ -41,8 +41,6 @@ fn default(pvid: u16) -> Vec<BridgeVlan> {
 }
 
 impl Perform<AddVlans> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<AddVlans>, _: &mut Changes<'_>) -> Result<()> {
         let AddVlans { link, vlans } = permit.operation();
         self.change_vlans(link, vlans, |single, vlan| {
@@ -57,8 +55,6 @@ impl Perform<AddVlans> for Model {
 }
 
 impl Perform<DeleteVlans> for Model {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<DeleteVlans>, _: &mut Changes<'_>) -> Result<()> {
         let DeleteVlans { link, vlans } = permit.operation();
         self.change_vlans(link, vlans, |single, vlan| {
@@ -67,9 +63,7 @@ impl Perform<DeleteVlans> for Model {
     }
 }
 
-impl Perform<ListVlans> for Model {
-    type Answer = Vec<BridgeVlan>;
-
+impl Perform<ListVlans, Vec<BridgeVlan>> for Model {
     fn perform(
         &mut self,
         permit: &Permit<ListVlans>,

@@ -128,9 +128,7 @@ impl Transaction for Store {
     }
 }
 
-impl Perform<Get> for Store {
-    type Answer = Vec<u8>;
-
+impl Perform<Get, Vec<u8>> for Store {
     fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
         let Get { location, key } = permit.operation();
         self.check_location(location)?;
@@ -140,8 +138,6 @@ impl Perform<Get> for Store {
 }
 
 impl Perform<Put> for Store {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Put>, _: &mut Changes<'_>) -> Result<()> {
         let Put {
             location,
@@ -156,9 +152,7 @@ impl Perform<Put> for Store {
     }
 }
 
-impl Perform<Claim> for Store {
-    type Answer = Option<String>;
-
+impl Perform<Claim, Option<String>> for Store {
     fn perform(&mut self, permit: &Permit<Claim>, _: &mut Changes<'_>) -> Result<Option<String>> {
         let Claim {
             location,
@@ -177,8 +171,6 @@ impl Perform<Claim> for Store {
 }
 
 impl Perform<Delete> for Store {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { location, key } = permit.operation();
         check_key(key)?;
@@ -192,18 +184,14 @@ impl Perform<Delete> for Store {
     }
 }
 
-impl Perform<Keys> for Store {
-    type Answer = Vec<String>;
-
+impl Perform<Keys, Vec<String>> for Store {
     fn perform(&mut self, permit: &Permit<Keys>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         self.check_location(&permit.operation().location)?;
         Ok(self.now.keys().cloned().collect())
     }
 }
 
-impl Perform<Find> for Store {
-    type Answer = Vec<String>;
-
+impl Perform<Find, Vec<String>> for Store {
     fn perform(&mut self, permit: &Permit<Find>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         let Find { location, value } = permit.operation();
         self.check_location(location)?;

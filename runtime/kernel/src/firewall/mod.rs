@@ -61,8 +61,6 @@ use crate::perform::{Changes, Perform};
 ///
 /// Errors: `Exists`, `NotFound`, `Busy`, `Invalid`, `Unsupported`, naming the command.
 impl Perform<Apply> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Apply>, changes: &mut Changes<'_>) -> Result<()> {
         let apply = permit.operation();
         let created = self
@@ -75,9 +73,7 @@ impl Perform<Apply> for Linux {
 }
 
 /// The chains of a table; none when there is no table.
-impl Perform<ListChains> for Linux {
-    type Answer = Vec<Chain>;
-
+impl Perform<ListChains, Vec<Chain>> for Linux {
     fn perform(&mut self, permit: &Permit<ListChains>, _: &mut Changes<'_>) -> Result<Vec<Chain>> {
         let list = permit.operation();
         self.namespaces
@@ -87,9 +83,7 @@ impl Perform<ListChains> for Linux {
 }
 
 /// The names of a table's sets and maps; none when there is no table.
-impl Perform<ListSets> for Linux {
-    type Answer = Vec<String>;
-
+impl Perform<ListSets, Vec<String>> for Linux {
     fn perform(&mut self, permit: &Permit<ListSets>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         let list = permit.operation();
         self.namespaces
@@ -99,9 +93,7 @@ impl Perform<ListSets> for Linux {
 }
 
 /// The handles and comments of a chain's rules, in order. Errors: `NotFound`.
-impl Perform<ListRules> for Linux {
-    type Answer = Vec<Rule>;
-
+impl Perform<ListRules, Vec<Rule>> for Linux {
     fn perform(&mut self, permit: &Permit<ListRules>, _: &mut Changes<'_>) -> Result<Vec<Rule>> {
         let list = permit.operation();
         check::name(&list.chain)?;
@@ -112,9 +104,7 @@ impl Perform<ListRules> for Linux {
 }
 
 /// One element by its key, or the range that the key is in. Errors: `NotFound` without the set.
-impl Perform<GetElement> for Linux {
-    type Answer = Option<Element>;
-
+impl Perform<GetElement, Option<Element>> for Linux {
     fn perform(
         &mut self,
         permit: &Permit<GetElement>,
@@ -129,9 +119,7 @@ impl Perform<GetElement> for Linux {
 }
 
 /// All elements of a set. Errors: `NotFound`.
-impl Perform<ListElements> for Linux {
-    type Answer = Vec<Element>;
-
+impl Perform<ListElements, Vec<Element>> for Linux {
     fn perform(
         &mut self,
         permit: &Permit<ListElements>,

@@ -16,18 +16,14 @@ use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
 
 /// Tells whether firewalld runs. Errors: `TimedOut`; `Failed` for a bus that does not let weir in.
-impl Perform<IsRunning> for Linux {
-    type Answer = bool;
-
+impl Perform<IsRunning, bool> for Linux {
     fn perform(&mut self, _: &Permit<IsRunning>, _: &mut Changes<'_>) -> Result<bool> {
         self.firewalld.is_running()
     }
 }
 
 /// The zone that an address is bound to. Errors: `Unsupported` where firewalld does not run, `TimedOut`.
-impl Perform<ZoneOfSource> for Linux {
-    type Answer = Option<String>;
-
+impl Perform<ZoneOfSource, Option<String>> for Linux {
     fn perform(
         &mut self,
         permit: &Permit<ZoneOfSource>,
@@ -45,8 +41,6 @@ impl Perform<ZoneOfSource> for Linux {
 /// Binds an address to a zone. Errors: `Exists` when it is bound to one already, `NotFound` without
 /// such a zone, `Invalid` for what is no zone's name, `Unsupported`, `TimedOut`.
 impl Perform<AddSource> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<AddSource>, changes: &mut Changes<'_>) -> Result<()> {
         let AddSource { zone, source } = permit.operation();
         let source = text(*source);
@@ -68,8 +62,6 @@ impl Perform<AddSource> for Linux {
 /// Takes an address out of a zone. Errors: `NotFound` when it is not in it, or there is no such zone;
 /// `Invalid`, `Unsupported`, `TimedOut`.
 impl Perform<RemoveSource> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<RemoveSource>, _: &mut Changes<'_>) -> Result<()> {
         let RemoveSource { zone, source } = permit.operation();
         let source = text(*source);

@@ -29,9 +29,7 @@ const ONE_QUEUE: [LinkAttribute; 2] =
 ///
 /// Errors: `Exists`, saying where the name is taken; `NotFound` for a lower or a master that is
 /// gone; `Unsupported` where the kernel lacks the kind; `Invalid` with the kernel's reason.
-impl Perform<Create> for Linux {
-    type Answer = Link;
-
+impl Perform<Create, Link> for Linux {
     fn perform(&mut self, permit: &Permit<Create>, changes: &mut Changes<'_>) -> Result<Link> {
         let wanted = permit.operation();
         let link = make(&mut self.namespaces, wanted)

@@ -19,8 +19,6 @@ const GROUP_ATTEMPTS: u32 = 4;
 /// Deletes a link, and with a veth its peer. Errors: `NotFound`, `Unsupported` for a link that
 /// cannot be deleted.
 impl Perform<Delete> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         self.links.forget_all();
         delete(&mut self.namespaces, permit)

@@ -30,9 +30,7 @@ use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
 
 /// Shows a link, as it was when it was looked up. Errors: `NotFound`.
-impl Perform<link::Read> for Linux {
-    type Answer = Link;
-
+impl Perform<link::Read, Link> for Linux {
     fn perform(&mut self, permit: &Permit<link::Read>, _: &mut Changes<'_>) -> Result<Link> {
         let wanted = &permit.operation().link;
         let found = self.links.known(wanted).cloned();
@@ -41,9 +39,7 @@ impl Perform<link::Read> for Linux {
 }
 
 /// Links of a kind, or the ports of a master, or all.
-impl Perform<link::List> for Linux {
-    type Answer = Vec<Link>;
-
+impl Perform<link::List, Vec<Link>> for Linux {
     fn perform(&mut self, permit: &Permit<link::List>, _: &mut Changes<'_>) -> Result<Vec<Link>> {
         let wanted = permit.operation();
         let answer = self

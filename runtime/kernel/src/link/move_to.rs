@@ -19,9 +19,7 @@ use crate::perform::{Changes, Perform};
 ///
 /// Errors: `NotFound`, `Exists` when the name is taken there, `Invalid` for a link that cannot
 /// move.
-impl Perform<Move> for Linux {
-    type Answer = Link;
-
+impl Perform<Move, Link> for Linux {
     fn perform(&mut self, permit: &Permit<Move>, changes: &mut Changes<'_>) -> Result<Link> {
         let wanted = permit.operation();
         let Move { link, to, name, .. } = wanted;

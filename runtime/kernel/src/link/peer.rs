@@ -18,9 +18,7 @@ use crate::perform::{Changes, Perform};
 /// Finds the other end of a veth.
 ///
 /// Errors: `NotFound`, `Invalid` when it is no veth.
-impl Perform<GetPeer> for Linux {
-    type Answer = Peer;
-
+impl Perform<GetPeer, Peer> for Linux {
     fn perform(&mut self, permit: &Permit<GetPeer>, _: &mut Changes<'_>) -> Result<Peer> {
         let link = &permit.operation().link;
         if link.kind != "veth" {

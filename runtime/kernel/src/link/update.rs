@@ -28,8 +28,6 @@ const PORT_ISOLATED: u16 = 33;
 /// Changes attributes. Errors: `NotFound`, `Exists` for a taken name, `Invalid`, `Busy` for a new
 /// name of a link that is up, on kernels before 6.2.
 impl Perform<Update> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Update>, changes: &mut Changes<'_>) -> Result<()> {
         let update = permit.operation();
         let link = &update.link;
@@ -159,8 +157,6 @@ pub(super) fn set_alias(namespace: &mut NetworkNamespace, index: u32, alias: &st
 
 /// Changes a bridge port's flags. Errors: `NotFound`, `Invalid` when it is no bridge's port.
 impl Perform<UpdatePort> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<UpdatePort>, changes: &mut Changes<'_>) -> Result<()> {
         let update = permit.operation();
         let before = self.before(&update.link);
@@ -198,8 +194,6 @@ fn send_port_update(namespaces: &mut Namespaces, update: &UpdatePort) -> Result<
 /// Changes a bridge's settings. Errors: `NotFound`, `Invalid` when it is no bridge, `Unsupported`
 /// where the kernel has no bridge VLAN filtering.
 impl Perform<UpdateBridge> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<UpdateBridge>, _: &mut Changes<'_>) -> Result<()> {
         let UpdateBridge { link, changes } = permit.operation();
         if link.kind != "bridge" {

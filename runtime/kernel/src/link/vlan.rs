@@ -19,8 +19,6 @@ const LAST_ID: u16 = 4094;
 
 /// Adds VLANs. Errors: `NotFound`, `Unsupported`, `Invalid`.
 impl Perform<AddVlans> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<AddVlans>, _: &mut Changes<'_>) -> Result<()> {
         let AddVlans { link, vlans } = permit.operation();
         change(
@@ -35,8 +33,6 @@ impl Perform<AddVlans> for Linux {
 
 /// Removes VLANs. Errors: `NotFound`, `Unsupported`, `Invalid`.
 impl Perform<DeleteVlans> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<DeleteVlans>, _: &mut Changes<'_>) -> Result<()> {
         let DeleteVlans { link, vlans } = permit.operation();
         change(
@@ -106,9 +102,7 @@ fn entries(vlan: &BridgeVlan) -> Vec<BridgeVlanInfo> {
 /// The VLANs of a bridge port, or of a bridge itself, in ascending order.
 ///
 /// Errors: `NotFound`; `Invalid` when it is neither.
-impl Perform<ListVlans> for Linux {
-    type Answer = Vec<BridgeVlan>;
-
+impl Perform<ListVlans, Vec<BridgeVlan>> for Linux {
     fn perform(
         &mut self,
         permit: &Permit<ListVlans>,

@@ -14,8 +14,6 @@ use crate::perform::{Changes, Perform};
 /// Waits until a link's operational state is `up`, as long as the operation says and until
 /// `deadline` at the latest. Errors: `TimedOut`, `NotFound`.
 impl Perform<WaitUp> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<WaitUp>, _: &mut Changes<'_>) -> Result<()> {
         let WaitUp { link, timeout_ms } = permit.operation();
         let wait = Wait::new(*timeout_ms, self.deadline);

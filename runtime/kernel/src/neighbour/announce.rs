@@ -33,8 +33,6 @@ const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 /// Errors: `NotFound`; `Invalid` for an address that the link does not have, `Busy` for one that it has not yet;
 /// `Unsupported` for a link without Ethernet addresses.
 impl Perform<Announce> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Announce>, _: &mut Changes<'_>) -> Result<()> {
         let Announce { link, addresses } = permit.operation();
         announce_all(self.namespaces.of(link.namespace)?, link, addresses)

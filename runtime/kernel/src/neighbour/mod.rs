@@ -26,8 +26,6 @@ use crate::perform::{Changes, Perform};
 ///
 /// Errors: `NotFound` for a link that is gone, `Invalid`.
 impl Perform<Add> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let Add {
             link,
@@ -88,8 +86,6 @@ fn is_set(
 
 /// Removes an entry. Errors: `NotFound`.
 impl Perform<Delete> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete {
             link,
@@ -116,9 +112,7 @@ impl Perform<Delete> for Linux {
 }
 
 /// The entries of one link. Errors: `NotFound` for the link.
-impl Perform<List> for Linux {
-    type Answer = Vec<Neighbour>;
-
+impl Perform<List, Vec<Neighbour>> for Linux {
     fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Neighbour>> {
         let List { link, family } = permit.operation();
         let mut entries = Vec::new();

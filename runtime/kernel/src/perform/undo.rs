@@ -57,7 +57,7 @@ pub trait Inverse: Any + Send {
 impl<O> Inverse for O
 where
     O: Operation + Send + 'static,
-    DynKernel: Perform<O, Answer = ()>,
+    DynKernel: Perform<O>,
 {
     fn undo(self: Box<Self>, undo: &mut Undo<'_>) -> Result<()> {
         undo.perform(*self)
@@ -79,7 +79,7 @@ impl Undo<'_> {
     pub fn perform<O, A>(&mut self, operation: O) -> Result<A>
     where
         O: Operation,
-        DynKernel: Perform<O, Answer = A>,
+        DynKernel: Perform<O, A>,
     {
         let mut ignored = UndoLog::default();
         self.gate.undo(operation, |permit| {

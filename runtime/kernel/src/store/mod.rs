@@ -138,9 +138,7 @@ struct OpenStore {
 ///
 /// Errors: `busy` when the lock was not to be had in time; `invalid` for a directory that is a symbolic link, that
 /// somebody else can write, or that is weir's own.
-impl Perform<OpenRead> for Linux {
-    type Answer = Box<DynTransaction>;
-
+impl Perform<OpenRead, Box<DynTransaction>> for Linux {
     fn perform(
         &mut self,
         permit: &Permit<OpenRead>,
@@ -154,9 +152,7 @@ impl Perform<OpenRead> for Linux {
 /// Opens a store for reading and writing. It and its parents are made where missing.
 ///
 /// Errors: as for [`OpenRead`]; `exhausted` on a full disk.
-impl Perform<OpenWrite> for Linux {
-    type Answer = Box<DynTransaction>;
-
+impl Perform<OpenWrite, Box<DynTransaction>> for Linux {
     fn perform(
         &mut self,
         permit: &Permit<OpenWrite>,
@@ -171,8 +167,6 @@ impl Perform<OpenWrite> for Linux {
 ///
 /// Tries every key; returns the first error. Errors: as for [`OpenRead`] and [`Put`].
 impl Perform<Revert> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Revert>, _: &mut Changes<'_>) -> Result<()> {
         let Revert { location, changes } = permit.operation();
         let place = StorePlace {
@@ -226,9 +220,7 @@ impl Linux {
 
 /// The value of a key. Errors: `not-found`; `invalid` for what is no key, no regular file, or
 /// larger than 64 KiB.
-impl Perform<Get> for Store {
-    type Answer = Vec<u8>;
-
+impl Perform<Get, Vec<u8>> for Store {
     fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
         let Get { location, key } = permit.operation();
         self.check_location(location)?;
@@ -244,8 +236,6 @@ impl Perform<Get> for Store {
 /// Sets a key's value in one step, whether or not it exists. Errors: `exhausted`; `invalid` as
 /// for [`Get`].
 impl Perform<Put> for Store {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Put>, _: &mut Changes<'_>) -> Result<()> {
         let Put {
             location,
@@ -263,9 +253,7 @@ impl Perform<Put> for Store {
 
 /// Creates the first of the keys that does not exist, and returns it; none when all exist.
 /// Anything of that name counts, a directory too. Errors: `exhausted`; `invalid`.
-impl Perform<Claim> for Store {
-    type Answer = Option<String>;
-
+impl Perform<Claim, Option<String>> for Store {
     fn perform(&mut self, permit: &Permit<Claim>, _: &mut Changes<'_>) -> Result<Option<String>> {
         let Claim {
             location,
@@ -287,8 +275,6 @@ impl Perform<Claim> for Store {
 
 /// Removes a key. Errors: `not-found`; `invalid` as for [`Get`].
 impl Perform<Delete> for Store {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { location, key } = permit.operation();
         check_key(key)?;
@@ -301,9 +287,7 @@ impl Perform<Delete> for Store {
 }
 
 /// All keys, unordered. Reads names only: what is no regular file shows in [`Get`].
-impl Perform<Keys> for Store {
-    type Answer = Vec<String>;
-
+impl Perform<Keys, Vec<String>> for Store {
     fn perform(&mut self, permit: &Permit<Keys>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         self.check_location(&permit.operation().location)?;
         match &self.open {
@@ -315,9 +299,7 @@ impl Perform<Keys> for Store {
 
 /// The keys whose value, without white space around it, is exactly this one, unordered. What is
 /// no regular file, or larger than 64 KiB, has no value.
-impl Perform<Find> for Store {
-    type Answer = Vec<String>;
-
+impl Perform<Find, Vec<String>> for Store {
     fn perform(&mut self, permit: &Permit<Find>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         let Find { location, value } = permit.operation();
         self.check_location(location)?;

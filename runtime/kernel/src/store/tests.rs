@@ -217,7 +217,7 @@ impl Open {
     fn new<O>(linux: &mut Linux, operation: O, location: Location) -> Result<Self, Error>
     where
         O: Operation,
-        Linux: Perform<O, Answer = Box<DynTransaction>>,
+        Linux: Perform<O, Box<DynTransaction>>,
     {
         let (mut gate, mut log) = (gate(), UndoLog::default());
         let store = perform(&mut gate, linux, &mut log, operation)?;
@@ -232,7 +232,7 @@ impl Open {
     fn perform<O, A>(&mut self, operation: O) -> Result<A, Error>
     where
         O: Operation,
-        DynTransaction: Perform<O, Answer = A>,
+        DynTransaction: Perform<O, A>,
     {
         perform(&mut self.gate, &mut *self.store, &mut self.log, operation)
     }

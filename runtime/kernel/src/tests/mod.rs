@@ -84,7 +84,7 @@ impl Lab {
     pub(crate) fn perform<O, A>(&mut self, operation: O) -> Result<A>
     where
         O: Operation,
-        Linux: Perform<O, Answer = A>,
+        Linux: Perform<O, A>,
     {
         perform(&mut self.gate, &mut self.linux, &mut self.log, operation)
     }

@@ -35,8 +35,6 @@ const MOST_QUANTUM: u64 = 200_000;
 /// Errors: `Exists`, `NotFound` for a link, an `htb` discipline or a parent that is not there,
 /// `Invalid`.
 impl Perform<AddClass> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<AddClass>, changes: &mut Changes<'_>) -> Result<()> {
         let AddClass { link, class } = permit.operation();
         let socket = self.route(link.namespace)?;
@@ -114,8 +112,6 @@ fn options(class: &Class) -> Result<Vec<TcOption>> {
 
 /// Removes a class. Errors: `NotFound`; `Busy` while something belongs to it.
 impl Perform<DeleteClass> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<DeleteClass>, _: &mut Changes<'_>) -> Result<()> {
         let DeleteClass { link, handle } = permit.operation();
         let message = about(link, Handle(0), handle.0);
@@ -126,9 +122,7 @@ impl Perform<DeleteClass> for Linux {
 }
 
 /// The classes of a link's `htb` disciplines. None for a link that is gone.
-impl Perform<ListClasses> for Linux {
-    type Answer = Vec<Class>;
-
+impl Perform<ListClasses, Vec<Class>> for Linux {
     fn perform(&mut self, permit: &Permit<ListClasses>, _: &mut Changes<'_>) -> Result<Vec<Class>> {
         let ListClasses { link } = permit.operation();
         let socket = self.route(link.namespace)?;

@@ -44,8 +44,6 @@ const MIRRED_PARAMETERS: u16 = 2;
 /// where the discipline is no `htb`; `Invalid`, also for a priority that has filters for packets of
 /// another family; `Unsupported` where the kernel has no `u32` or no `mirred`.
 impl Perform<AddFilter> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<AddFilter>, changes: &mut Changes<'_>) -> Result<()> {
         let AddFilter { link, filter } = permit.operation();
         let socket = self.route(link.namespace)?;
@@ -184,8 +182,6 @@ fn has_parent(socket: &mut RouteSocket, link: &LinkFacts, parent: Handle) -> boo
 /// A priority that the kernel chose is removed whole. Another one stays, even without a filter, as
 /// long as the discipline has other filters: somebody else may be about to use it.
 impl Perform<DeleteFilter> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<DeleteFilter>, _: &mut Changes<'_>) -> Result<()> {
         let filter = permit.operation();
         let DeleteFilter { link, parent, .. } = filter;
@@ -213,9 +209,7 @@ fn deletion(filter: &DeleteFilter) -> TcMessage {
 ///
 /// Left out are filters that [`Filter`] cannot express: of other kinds, by other fields, with other
 /// actions.
-impl Perform<ListFilters> for Linux {
-    type Answer = Vec<Filter<u32>>;
-
+impl Perform<ListFilters, Vec<Filter<u32>>> for Linux {
     fn perform(
         &mut self,
         permit: &Permit<ListFilters>,

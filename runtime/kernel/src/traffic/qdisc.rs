@@ -42,8 +42,6 @@ const MICROSECONDS: u128 = 1_000_000;
 /// Errors: `Exists` where one stands at the place already, `NotFound` for a link that is gone and a
 /// class that is not there, `Unsupported` where the kernel has no such discipline, `Invalid`.
 impl Perform<AddQdisc> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<AddQdisc>, changes: &mut Changes<'_>) -> Result<()> {
         let AddQdisc { link, qdisc } = permit.operation();
         let socket = self.route(link.namespace)?;
@@ -204,8 +202,6 @@ pub fn standing_discipline(
 
 /// Removes a discipline, if it is still the one that was found. Errors: `NotFound`.
 impl Perform<DeleteQdisc> for Linux {
-    type Answer = ();
-
     fn perform(&mut self, permit: &Permit<DeleteQdisc>, _: &mut Changes<'_>) -> Result<()> {
         let DeleteQdisc {
             link,
@@ -238,9 +234,7 @@ impl Perform<DeleteQdisc> for Linux {
 ///
 /// Left out are those that the kernel made of its own accord below the root, such as one for each
 /// queue of a network card. Errors: `NotFound` for a link that is gone.
-impl Perform<ListQdiscs> for Linux {
-    type Answer = Vec<Qdisc>;
-
+impl Perform<ListQdiscs, Vec<Qdisc>> for Linux {
     fn perform(&mut self, permit: &Permit<ListQdiscs>, _: &mut Changes<'_>) -> Result<Vec<Qdisc>> {
         let ListQdiscs { link } = permit.operation();
         let socket = self.route(link.namespace)?;

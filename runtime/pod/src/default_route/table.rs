@@ -89,7 +89,7 @@ impl Table {
     fn perform<O, A>(&mut self, at: usize, operation: O) -> Result<A, kernel::Error>
     where
         O: Operation,
-        Linux: Perform<O, Answer = A>,
+        Linux: Perform<O, A>,
     {
         let mut log = UndoLog::default();
         let gate = &mut self.interfaces[at].gate;

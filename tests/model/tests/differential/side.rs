@@ -109,7 +109,7 @@ impl Side {
     pub(crate) fn perform<O, A>(&mut self, operation: O) -> Option<A>
     where
         O: Operation + Debug,
-        DynKernel: Perform<O, Answer = A>,
+        DynKernel: Perform<O, A>,
     {
         let what = format!("{operation:?}");
         let done = perform(&mut self.gate, &mut *self.kernel, &mut self.log, operation);
@@ -120,7 +120,7 @@ impl Side {
     pub(crate) fn perform_in<O, A>(&mut self, store: &mut DynTransaction, operation: O) -> Option<A>
     where
         O: Operation + Debug,
-        DynTransaction: Perform<O, Answer = A>,
+        DynTransaction: Perform<O, A>,
     {
         let what = format!("{operation:?}");
         let done = perform(&mut self.gate, store, &mut self.log, operation);
@@ -233,7 +233,7 @@ impl Side {
     where
         O: Operation,
         A: Default,
-        DynKernel: Perform<O, Answer = A>,
+        DynKernel: Perform<O, A>,
     {
         let mut ignored = UndoLog::default();
         perform(&mut self.gate, &mut *self.kernel, &mut ignored, operation).unwrap_or_default()

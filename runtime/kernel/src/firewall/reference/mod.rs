@@ -31,9 +31,7 @@ use crate::perform::{Changes, Perform};
 /// Removes the rules and chains, and returns how many they were.
 ///
 /// Errors: `Unsupported` for a plugin that leaves none, `Busy` where rules of others lead to a chain, or others change the tables all the time.
-impl Perform<RemoveReference> for Linux {
-    type Answer = u32;
-
+impl Perform<RemoveReference, u32> for Linux {
     fn perform(&mut self, permit: &Permit<RemoveReference>, _: &mut Changes<'_>) -> Result<u32> {
         let traces = Traces::of(permit.operation())?;
         let in_nftables = self

@@ -145,7 +145,7 @@ impl Plugin {
     fn perform<O, A>(&mut self, operation: O) -> Result<A>
     where
         O: Operation,
-        Linux: Perform<O, Answer = A>,
+        Linux: Perform<O, A>,
     {
         perform(&mut self.gate, &mut self.linux, &mut self.log, operation)
     }
