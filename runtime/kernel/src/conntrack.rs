@@ -109,7 +109,7 @@ fn compares_ipv6(filter: &Filter) -> bool {
 
 /// Whether the namespace has no entry at all. A kernel that does not tell may have some.
 fn is_empty(socket: &mut NetfilterSocket) -> bool {
-    let told = socket.get(GET_STATISTICS, 0, |_| Ok::<_, Error>(()));
+    let told = socket.get(GET_STATISTICS, 0, |_| {});
     let told = told.ok().flatten().unwrap_or_default();
     let mut attributes = NlasIterator::new(&told).flatten();
     attributes.any(|attribute| attribute.kind() == ENTRIES && attribute.value() == [0; 4])

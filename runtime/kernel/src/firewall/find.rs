@@ -2,7 +2,8 @@
 
 use weir_grant::firewall::{Apply, Element, Value};
 
-use super::{check, reader};
+use super::check;
+use super::read::Reader;
 use crate::error::Result;
 use crate::namespace::NetworkNamespace;
 
@@ -14,8 +15,8 @@ pub fn find_element(
     key: &[Value],
 ) -> Result<Option<Element>> {
     check::name(set)?;
-    let found =
-        namespace.netfilter(|socket| reader(socket, apply.family, &apply.table).element(set, key));
+    let found = namespace
+        .netfilter(|socket| Reader::new(socket, apply.family, &apply.table).element(set, key));
     match found {
         Err(error) if error.is_not_found() => Ok(None),
         found => found,

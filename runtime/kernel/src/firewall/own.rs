@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::firewall::{Apply, Command, Element, Family, Policy};
 
-use super::family::protocol_family;
+use super::family::{FAMILIES, protocol_family};
 use super::kept::generation;
 use super::kind::Kind;
 use super::read::Reader;
@@ -20,15 +20,6 @@ use crate::netlink::NetfilterSocket;
 /// What the names of the tables begin with; the plugin's name comes behind it.
 const PREFIX: &str = "weir_";
 
-const FAMILIES: [Family; 6] = [
-    Family::Inet,
-    Family::Ip,
-    Family::Ip6,
-    Family::Bridge,
-    Family::Arp,
-    Family::Netdev,
-];
-
 /// So often the ruleset may have changed between a table's being looked at and removed.
 const MOST_ATTEMPTS: usize = 100;
 
@@ -41,6 +32,10 @@ pub struct OwnTable {
 }
 
 impl OwnTable {
+    fn reader<'a>(&'a self, socket: &'a mut NetfilterSocket) -> Reader<'a> {
+        Reader::new(socket, self.family, &self.name)
+    }
+
     /// Whose it is.
     pub fn plugin(&self) -> &str {
         self.name.strip_prefix(PREFIX).unwrap_or(&self.name)
@@ -89,8 +84,8 @@ pub fn own_elements(host: &mut NetworkNamespace, table: &OwnTable) -> Result<Vec
 
 fn elements(socket: &mut NetfilterSocket, table: &OwnTable) -> Result<Vec<OwnElement>> {
     let mut found = Vec::new();
-    for set in reader(socket, table).sets()? {
-        let elements = match reader(socket, table).elements(&set) {
+    for set in table.reader(socket).sets()? {
+        let elements = match table.reader(socket).elements(&set) {
             // Somebody has just removed it.
             Err(error) if error.is_not_found() => continue,
             elements => elements?,
@@ -117,12 +112,12 @@ pub fn administrators(
 ) -> Result<Vec<String>> {
     host.netfilter(|socket| {
         let mut found = Vec::new();
-        for chain in reader(socket, table).chains()? {
+        for chain in table.reader(socket).chains()? {
             let drops = chain
                 .base
                 .as_ref()
                 .is_some_and(|base| base.policy == Policy::Drop);
-            let rules = reader(socket, table).rules(&chain.name)?;
+            let rules = table.reader(socket).rules(&chain.name)?;
             let mut rules = rules.iter();
             if drops || rules.any(|rule| rule.comment.is_none() || is_administrators(&chain.name)) {
                 found.push(chain.name);
@@ -161,14 +156,5 @@ impl Linux {
             }
             Err(Error::busy("the ruleset changes all the time"))
         })
-    }
-}
-
-fn reader<'a>(socket: &'a mut NetfilterSocket, table: &'a OwnTable) -> Reader<'a> {
-    Reader {
-        socket,
-        family: table.family,
-        protocol: protocol_family(table.family),
-        table: &table.name,
     }
 }

@@ -1,14 +1,15 @@
 //! Reading back: chains, rules and elements as the kernel describes them.
 
 use netlink_bindings::nftables::{
-    ChainAttrs, IterableChainAttrs, IterableSetelemListElemAttrs, PushChainAttrs, PushRuleAttrs,
-    PushSetAttrs, PushSetelemListAttrs, RuleAttrs, SetAttrs, SetelemListAttrs,
+    ChainAttrs, IterableChainAttrs, IterableSetelemListElemAttrs, PushSetAttrs, RuleAttrs,
+    SetAttrs, SetelemListAttrs,
 };
 use weir_grant::firewall::{BaseChain, Chain, Element, Family, Policy, Rule, Value};
 
 use super::comment;
-use super::family::{CHAIN_TYPES, hook_at};
+use super::family::{CHAIN_TYPES, hook_at, protocol_family};
 use super::kind::Kind;
+use super::named;
 use super::set::{Schema, malformed};
 use crate::error::{Code, Error, Result};
 use crate::netlink::NetfilterSocket;
@@ -18,14 +19,23 @@ const DROP: u32 = 0;
 
 /// One table, and the socket to read it with.
 pub(super) struct Reader<'a> {
-    pub socket: &'a mut NetfilterSocket,
-    pub family: Family,
+    socket: &'a mut NetfilterSocket,
+    family: Family,
     /// `NFPROTO_…`
-    pub protocol: u8,
-    pub table: &'a str,
+    protocol: u8,
+    table: &'a str,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    pub(super) fn new(socket: &'a mut NetfilterSocket, family: Family, table: &'a str) -> Self {
+        Self {
+            socket,
+            family,
+            protocol: protocol_family(family),
+            table,
+        }
+    }
+
     /// The table's chains. The kernel lists those of all tables of the family.
     pub(super) fn chains(&mut self) -> Result<Vec<Chain>> {
         let objects = self.socket.dump(Kind::GetChain, self.protocol, |_| {})?;
@@ -79,9 +89,7 @@ impl Reader<'_> {
     pub(super) fn has_chain(&mut self, chain: &str) -> Result<bool> {
         let table = self.table;
         let found = self.socket.get(Kind::GetChain, self.protocol, |bytes| {
-            let attributes = PushChainAttrs::new(bytes).push_table_bytes(table.as_bytes());
-            attributes.push_name_bytes(chain.as_bytes());
-            Ok::<_, Error>(())
+            named::chain(bytes, table, chain);
         })?;
         Ok(found.is_some())
     }
@@ -90,8 +98,7 @@ impl Reader<'_> {
     pub(super) fn rules(&mut self, chain: &str) -> Result<Vec<Rule>> {
         let table = self.table;
         let objects = self.socket.dump(Kind::GetRule, self.protocol, |bytes| {
-            let attributes = PushRuleAttrs::new(bytes).push_table_bytes(table.as_bytes());
-            attributes.push_chain_bytes(chain.as_bytes());
+            named::rules(bytes, table, chain);
         })?;
         // The kernel lists the rules of a chain that is not there, too.
         if objects.is_empty() && !self.has_chain(chain)? {
@@ -130,9 +137,7 @@ impl Reader<'_> {
     pub(super) fn schema(&mut self, set: &str) -> Result<Schema> {
         let table = self.table;
         let found = self.socket.get(Kind::GetSet, self.protocol, |bytes| {
-            let attributes = PushSetAttrs::new(bytes).push_table_bytes(table.as_bytes());
-            attributes.push_name_bytes(set.as_bytes());
-            Ok::<_, Error>(())
+            named::set(bytes, table, set);
         })?;
         let object = found.ok_or_else(|| self.no_such("set or map", set))?;
         Schema::read(&SetAttrs::new(&object))
@@ -165,11 +170,11 @@ impl Reader<'_> {
         is_end: bool,
     ) -> Result<Option<(Vec<u8>, Element)>> {
         let entry = schema.entry_of(key, is_end)?;
-        let table = self.table;
+        let mut asked = Vec::new();
+        let list = named::elements(&mut asked, self.table, set).nested_elements();
+        schema.push(list, &entry, None).map(drop)?;
         let found = self.socket.get(Kind::GetElements, self.protocol, |bytes| {
-            let attributes = PushSetelemListAttrs::new(bytes).push_table_bytes(table.as_bytes());
-            let list = attributes.push_set_bytes(set.as_bytes()).nested_elements();
-            schema.push(list, &entry, None).map(drop)
+            bytes.extend(asked);
         })?;
         let Some(object) = found else {
             return Ok(None);
@@ -186,9 +191,7 @@ impl Reader<'_> {
         let objects = self
             .socket
             .dump(Kind::GetElements, self.protocol, |bytes| {
-                let attributes =
-                    PushSetelemListAttrs::new(bytes).push_table_bytes(table.as_bytes());
-                attributes.push_set_bytes(set.as_bytes());
+                named::elements(bytes, table, set);
             })?;
         let mut entries = Vec::new();
         for object in &objects {

@@ -2,9 +2,7 @@
 
 use std::net::IpAddr;
 
-use netlink_bindings::nftables::{
-    ChainAttrs, PushChainAttrs, PushRuleAttrs, PushTableAttrs, RuleAttrs,
-};
+use netlink_bindings::nftables::{ChainAttrs, RuleAttrs};
 use netlink_bindings::utils::find_attr;
 use nix::errno::Errno;
 
@@ -12,6 +10,7 @@ use super::super::comment;
 use super::super::field::{IPV4, IPV6};
 use super::super::kept::generation;
 use super::super::kind::{Kind, SUBSYSTEM};
+use super::super::named;
 use super::super::set::malformed;
 use super::expression;
 use super::traces::{ACCEPTING, Traces};
@@ -82,10 +81,7 @@ fn places(traces: &Traces) -> Vec<(u8, &'static str)> {
 
 /// Whether there is such a table; where there is no nftables, there is none.
 fn has_table(socket: &mut NetfilterSocket, protocol: u8, table: &str) -> Result<bool> {
-    let found = socket.get(Kind::GetTable, protocol, |bytes| {
-        PushTableAttrs::new(bytes).push_name_bytes(table.as_bytes());
-        Ok::<_, Error>(())
-    });
+    let found = socket.get(Kind::GetTable, protocol, |bytes| named::table(bytes, table));
     match found {
         Err(error) if matches!(error.code, Code::Invalid | Code::Unsupported) => Ok(false),
         found => Ok(found?.is_some()),
@@ -190,9 +186,7 @@ impl Removal {
 
     fn has_chain(&self, socket: &mut NetfilterSocket, chain: &str) -> Result<bool> {
         let found = socket.get(Kind::GetChain, self.protocol, |bytes| {
-            let attributes = PushChainAttrs::new(bytes).push_table_bytes(self.table.as_bytes());
-            attributes.push_name_bytes(chain.as_bytes());
-            Ok::<_, Error>(())
+            named::chain(bytes, self.table, chain);
         })?;
         Ok(found.is_some_and(|object| ChainAttrs::new(&object).get_hook().is_err()))
     }
@@ -200,8 +194,7 @@ impl Removal {
     /// The rules of a chain; none where there is no such chain.
     fn list(&self, socket: &mut NetfilterSocket, chain: &str) -> Result<Vec<Found>> {
         let objects = socket.dump(Kind::GetRule, self.protocol, |bytes| {
-            let attributes = PushRuleAttrs::new(bytes).push_table_bytes(self.table.as_bytes());
-            attributes.push_chain_bytes(chain.as_bytes());
+            named::rules(bytes, self.table, chain);
         })?;
         let read = |object: &Vec<u8>| {
             let attributes = RuleAttrs::new(object);
@@ -218,33 +211,22 @@ impl Removal {
     fn carry_out(&self, socket: &mut NetfilterSocket, generation: u32) -> Result<()> {
         let mut batch = Batch::new(SUBSYSTEM, self.protocol, Some(generation));
         for (chain, handle) in &self.rules {
-            self.push_rules(&mut batch, chain, Some(*handle))?;
+            batch.push(Kind::DeleteRule, 0, |bytes| {
+                named::rule(bytes, self.table, chain, Some(*handle));
+            });
         }
         for chain in &self.chains {
-            self.push_rules(&mut batch, chain, None)?;
+            batch.push(Kind::DeleteRule, 0, |bytes| {
+                named::rules(bytes, self.table, chain);
+            });
             batch.push(Kind::DeleteChain, 0, |bytes| {
-                let attributes = PushChainAttrs::new(bytes).push_table_bytes(self.table.as_bytes());
-                attributes.push_name_bytes(chain.as_bytes());
-                Ok::<_, Error>(())
-            })?;
+                named::chain(bytes, self.table, chain);
+            });
         }
         if batch.is_empty() {
             return Ok(());
         }
         let outcome = socket.transact(batch, |_, _, _| {});
         outcome.map_err(|(_, refusal)| refusal.into())
-    }
-
-    /// One rule of a chain, or all of them.
-    fn push_rules(&self, batch: &mut Batch, chain: &str, handle: Option<u64>) -> Result<()> {
-        batch.push(Kind::DeleteRule, 0, |bytes| {
-            let attributes = PushRuleAttrs::new(bytes).push_table_bytes(self.table.as_bytes());
-            let attributes = attributes.push_chain_bytes(chain.as_bytes());
-            if let Some(handle) = handle {
-                attributes.push_handle(handle);
-            }
-            Ok::<_, Error>(())
-        })?;
-        Ok(())
     }
 }
