@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::address::{Add, Address, Delete, Family, List, Settle};
 use weir_grant::link::LinkFacts;
-use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _};
+use weir_kernel::{Changes, Perform, Result, WhileDoing as _, checks};
 
 use super::error::refused;
 use super::kernel::Model;
@@ -32,7 +32,7 @@ impl Perform<Add> for Model {
 
 fn add(network: &mut NetworkState, wanted: &Add) -> Result<()> {
     let Add { link, address, .. } = wanted;
-    check(wanted)?;
+    checks::address(wanted)?;
     let index = link::find(network, link)?.link.index;
     if address.addr().is_ipv6() && sysctl::is_ipv6_disabled(network, &link.name) {
         return Err(Errno::EACCES.into());
@@ -48,22 +48,6 @@ fn add(network: &mut NetworkState, wanted: &Add) -> Result<()> {
     route::of_new_address(network, index, &new, wanted.no_prefix_route);
     network.addresses.push((index, new));
     Ok(())
-}
-
-/// What is malformed. Errors: `Invalid`.
-fn check(wanted: &Add) -> Result<()> {
-    let family = Family::of(&wanted.address.addr());
-    if let Some(peer) = wanted.peer.filter(|peer| Family::of(peer) != family) {
-        return Err(Error::invalid(format!(
-            "the peer {peer} is of the other family"
-        )));
-    }
-    match wanted.broadcast {
-        Some(other) if family == Family::Ipv6 || other.is_ipv6() => Err(Error::invalid(format!(
-            "the broadcast address {other}: only IPv4 addresses have one, an IPv4 address"
-        ))),
-        _ => Ok(()),
-    }
 }
 
 /// Of IPv6, a link has an address once, whatever its prefix.

@@ -13,7 +13,7 @@ use weir_grant::address::Family;
 pub(crate) use weir_grant::route::MAIN_TABLE;
 use weir_grant::route::{Add, Delete, Get, List, Replace, Route, RouteKind};
 use weir_kernel::inverses::RemoveRoute;
-use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _};
+use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _, checks};
 
 use super::address;
 use super::error::refused;
@@ -125,7 +125,7 @@ impl Perform<Delete> for Model {
         let Delete { namespace, route } = permit.operation();
         self.change(|machine| {
             let network = machine.state.of(*namespace)?;
-            check::check(*namespace, route)?;
+            checks::route(*namespace, route)?;
             let at = network.routes.iter().position(|r| is_meant(r, route));
             let doing = format_args!("remove route {}", route.destination);
             let at = at.ok_or_else(|| refused(Errno::ESRCH, doing))?;

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
@@ -13,7 +12,7 @@ use weir_grant::link::LinkFacts;
 
 use super::error::{Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
-use super::netlink::{Group, Notifications, Wait};
+use super::netlink::{Group, NEW, Notifications, Wait};
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
 
@@ -22,13 +21,10 @@ impl Perform<Add> for Linux {
     fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let wanted = permit.operation();
         let Add { link, address, .. } = wanted;
-        new_address(wanted)
-            .and_then(|message| {
-                let socket = self.route(link.namespace)?;
-                socket.change(
-                    RouteNetlinkMessage::NewAddress(message),
-                    NLM_F_CREATE | NLM_F_EXCL,
-                )
+        check(wanted)
+            .and_then(|()| {
+                let message = RouteNetlinkMessage::NewAddress(new_address(wanted));
+                self.route(link.namespace)?.change(message, NEW)
             })
             .while_doing(format_args!("add {address} to {link}"))?;
         changes.undo_with(Delete {
@@ -39,40 +35,42 @@ impl Perform<Add> for Linux {
     }
 }
 
-fn new_address(wanted: &Add) -> Result<AddressMessage> {
+/// Checks what belongs to an address. Errors: `Invalid`.
+pub fn check(wanted: &Add) -> Result<()> {
     let local = wanted.address.addr();
-    let far = wanted.peer.unwrap_or(local);
-    if Family::of(&far) != Family::of(&local) {
+    if let Some(peer) = wanted.peer.filter(|p| p.is_ipv4() != local.is_ipv4()) {
         return Err(Error::invalid(format!(
-            "the peer {far} is of the other family"
+            "the peer {peer} is not of the address's family"
         )));
     }
-    let mut message = about(&wanted.link, wanted.address);
-    message.attributes.push(AddressAttribute::Local(local));
-    message.attributes.push(AddressAttribute::Address(far));
     match wanted.broadcast {
-        Some(IpAddr::V4(broadcast)) if local.is_ipv4() => {
-            message
-                .attributes
-                .push(AddressAttribute::Broadcast(broadcast));
-        }
-        Some(other) => {
-            return Err(Error::invalid(format!(
-                "the broadcast address {other}: only IPv4 addresses have one, an IPv4 address"
-            )));
-        }
-        None => {}
+        Some(other) if local.is_ipv6() || other.is_ipv6() => Err(Error::invalid(format!(
+            "broadcast address {other}: only an IPv4 address has one, and it is IPv4 too"
+        ))),
+        _ => Ok(()),
     }
+}
+
+fn new_address(wanted: &Add) -> AddressMessage {
+    let local = wanted.address.addr();
+    let far = wanted.peer.unwrap_or(local);
     let mut flags = AddressFlags::empty();
-    flags.set(
-        AddressFlags::Nodad,
-        wanted.no_duplicate_detection && local.is_ipv6(),
-    );
+    let skips_detection = wanted.no_duplicate_detection && local.is_ipv6();
+    flags.set(AddressFlags::Nodad, skips_detection);
     flags.set(AddressFlags::Noprefixroute, wanted.no_prefix_route);
-    if !flags.is_empty() {
-        message.attributes.push(AddressAttribute::Flags(flags));
-    }
-    Ok(message)
+    let broadcast = match wanted.broadcast {
+        Some(IpAddr::V4(broadcast)) => Some(AddressAttribute::Broadcast(broadcast)),
+        _ => None,
+    };
+    let flags = (!flags.is_empty()).then_some(AddressAttribute::Flags(flags));
+    let mut message = about(&wanted.link, wanted.address);
+    let ends = [
+        AddressAttribute::Local(local),
+        AddressAttribute::Address(far),
+    ];
+    let attributes = ends.into_iter().chain(broadcast).chain(flags);
+    message.attributes.extend(attributes);
+    message
 }
 
 /// Removes an address. Errors: `NotFound` for the link or the address.
@@ -101,15 +99,11 @@ fn delete_exactly(
     far: IpAddr,
 ) -> Result<()> {
     let mut message = about(link, address);
-    message
-        .attributes
-        .push(AddressAttribute::Local(address.addr()));
-    if far.is_ipv4() {
-        message.attributes.push(AddressAttribute::Address(far));
-    }
-    namespace
-        .route()?
-        .change(RouteNetlinkMessage::DelAddress(message), 0)
+    let local = AddressAttribute::Local(address.addr());
+    let far = far.is_ipv4().then_some(AddressAttribute::Address(far));
+    message.attributes.extend([local].into_iter().chain(far));
+    let message = RouteNetlinkMessage::DelAddress(message);
+    namespace.route()?.change(message, 0)
 }
 
 fn peer_of(
@@ -118,10 +112,8 @@ fn peer_of(
     address: IpNet,
 ) -> Result<Option<IpAddr>> {
     let all = of_link(namespace, link, Some(Family::of(&address.addr())))?;
-    Ok(all
-        .into_iter()
-        .find(|a| a.address == address)
-        .and_then(|a| a.peer))
+    let found = all.into_iter().find(|other| other.address == address);
+    Ok(found.and_then(|found| found.peer))
 }
 
 /// The addresses of one link. Errors: `NotFound` for the link.
@@ -162,12 +154,9 @@ pub(super) fn of_link(
 impl Perform<Settle> for Linux {
     fn perform(&mut self, permit: &Permit<Settle>, _: &mut Changes<'_>) -> Result<()> {
         let Settle { link, timeout_ms } = permit.operation();
-        wait_until_settled(
-            self.namespaces.of(link.namespace)?,
-            link,
-            &Wait::new(*timeout_ms, self.deadline),
-        )
-        .while_doing(format_args!("wait for the IPv6 addresses of {link}"))
+        let wait = Wait::new(*timeout_ms, self.deadline);
+        wait_until_settled(self.namespaces.of(link.namespace)?, link, &wait)
+            .while_doing(format_args!("wait for the IPv6 addresses of {link}"))
     }
 }
 

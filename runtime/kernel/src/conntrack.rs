@@ -64,7 +64,8 @@ fn delete_all(namespace: &mut NetworkNamespace, filter: &Filter) -> Result<()> {
     })
 }
 
-fn check(filter: &Filter) -> Result<()> {
+/// Checks that a filter names something, of one family. Errors: `Invalid`.
+pub fn check(filter: &Filter) -> Result<()> {
     let Filter {
         family,
         destination,
@@ -80,7 +81,7 @@ fn check(filter: &Filter) -> Result<()> {
     let mut given = destination.iter().chain(reply_source);
     match given.find(|address| Family::of(address) != *family) {
         Some(address) => Err(Error::invalid(format!(
-            "{address} is of another family than the filter"
+            "{address} is not of the filter's family"
         ))),
         None => Ok(()),
     }

@@ -39,6 +39,7 @@
 
 mod address;
 mod broker;
+pub mod checks;
 mod conditions;
 mod conntrack;
 mod error;

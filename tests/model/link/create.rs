@@ -3,11 +3,9 @@
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::Namespace;
-use weir_grant::link::{
-    Create, Details, Link, LinkFacts, Mac, NewKind, NewPeer, OperState, flaw_of_name,
-};
+use weir_grant::link::{Create, Details, Link, LinkFacts, Mac, NewKind, NewPeer, OperState};
 use weir_kernel::inverses::LinkHistory as _;
-use weir_kernel::{Changes, Error, Perform, Result};
+use weir_kernel::{Changes, Error, Perform, Result, checks};
 
 use super::state::settle;
 use super::update::{check_mac, check_mtu, enslave, refused_mac, set_up};
@@ -86,7 +84,7 @@ fn check_name(name: &str, may_be_empty: bool) -> Result<()> {
     if may_be_empty && name.is_empty() {
         return Ok(());
     }
-    flaw_of_name(name).map_or(Ok(()), |why| Err(Error::invalid(why)))
+    checks::link_name(name)
 }
 
 fn lower_of(machine: &mut Machine, lower: Option<&LinkFacts>) -> Result<Option<Device>> {

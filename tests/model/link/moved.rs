@@ -3,9 +3,9 @@
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::Namespace;
-use weir_grant::link::{Link, Move, flaw_of_name};
+use weir_grant::link::{Link, Move};
 use weir_kernel::inverses::LinkHistory as _;
-use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _};
+use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _, checks};
 
 use super::delete::forget;
 use super::state::settle;
@@ -31,9 +31,7 @@ impl Perform<Move, Link> for Model {
 
 fn carry_out(machine: &mut Machine, wanted: &Move) -> Result<Link> {
     let Move { link, to, name, .. } = wanted;
-    if let Some(why) = flaw_of_name(name) {
-        return Err(Error::invalid(why));
-    }
+    checks::link_name(name)?;
     if link.namespace == *to {
         return Err(Error::invalid("it is there already"));
     }

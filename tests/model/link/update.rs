@@ -2,11 +2,9 @@
 
 use nix::errno::Errno;
 use weir_gate::Permit;
-use weir_grant::link::{
-    Details, Mac, NewMaster, Port, Update, UpdateBridge, UpdatePort, flaw_of_name,
-};
+use weir_grant::link::{Details, Mac, NewMaster, Port, Update, UpdateBridge, UpdatePort};
 use weir_kernel::inverses::LinkHistory as _;
-use weir_kernel::{Changes, Code, Error, Perform, Result, WhileDoing as _};
+use weir_kernel::{Changes, Code, Error, Perform, Result, WhileDoing as _, checks};
 
 use super::create::unsupported;
 use super::state::settle;
@@ -51,9 +49,7 @@ fn update(machine: &mut Machine, wanted: &Update) -> Result<()> {
 }
 
 fn check(wanted: &Update) -> Result<()> {
-    if let Some(why) = wanted.name.as_deref().and_then(flaw_of_name) {
-        return Err(Error::invalid(why));
-    }
+    wanted.name.as_deref().map_or(Ok(()), checks::link_name)?;
     if let Some(NewMaster::Link(master)) = &wanted.master
         && master.namespace != wanted.link.namespace
     {

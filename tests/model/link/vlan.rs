@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 
 use weir_gate::Permit;
 use weir_grant::link::{AddVlans, BridgeVlan, DeleteVlans, Details, LinkFacts, ListVlans, NewKind};
-use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _};
+use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _, checks};
 
 use super::by_index_mut;
 use super::create::unsupported;
 use crate::kernel::Model;
 use crate::state::Device;
-
-/// The highest VLAN id.
-const LAST_ID: u16 = 4094;
 
 /// The VLANs of a new link: a bridge is in its default one.
 pub(super) fn of_new(kind: &NewKind) -> Vec<BridgeVlan> {
@@ -90,7 +87,7 @@ impl Model {
         vlans: &[BridgeVlan],
         act: impl Fn(&mut Single, &BridgeVlan),
     ) -> Result<()> {
-        vlans.iter().try_for_each(check)?;
+        vlans.iter().try_for_each(checks::vlan)?;
         let changed = self.change(|machine| {
             let device = by_index_mut(machine.state.of(link.namespace)?, link.index)?;
             if !has_vlans(device) {
@@ -107,18 +104,6 @@ impl Model {
 
 fn has_vlans(device: &Device) -> bool {
     device.link.port.is_some() || matches!(device.link.details, Details::Bridge { .. })
-}
-
-fn check(vlan: &BridgeVlan) -> Result<()> {
-    let is_range = vlan.first > 0 && vlan.first <= vlan.last && vlan.last <= LAST_ID;
-    if is_range && !(vlan.pvid && vlan.first != vlan.last) {
-        Ok(())
-    } else {
-        Err(Error::invalid(format!(
-            "VLANs {} to {}",
-            vlan.first, vlan.last
-        )))
-    }
 }
 
 fn single(vlans: &[BridgeVlan]) -> Single {

@@ -6,13 +6,9 @@ use std::path::PathBuf;
 use weir_gate::Permit;
 use weir_grant::store::{CHANGE_SIZE, Change, Claim, Delete, Find, Get, Keys, Location, Put};
 use weir_kernel::inverses::RevertStore;
-use weir_kernel::{Changes, Code, Error, Perform, Result, Transaction};
+use weir_kernel::{Changes, Code, Error, Perform, Result, Transaction, checks};
 
 use crate::node::Node;
-
-/// The most bytes of a key, and of a value.
-const MOST_KEY: usize = 255;
-const MOST_VALUE: usize = 64 << 10;
 
 type Values = BTreeMap<String, Vec<u8>>;
 
@@ -132,7 +128,7 @@ impl Perform<Get, Vec<u8>> for Store {
     fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
         let Get { location, key } = permit.operation();
         self.check_location(location)?;
-        check_key(key)?;
+        checks::key(key)?;
         self.now.get(key).cloned().ok_or_else(|| no_key(key))
     }
 }
@@ -144,8 +140,8 @@ impl Perform<Put> for Store {
             key,
             value,
         } = permit.operation();
-        check_key(key)?;
-        check_value(value)?;
+        checks::key(key)?;
+        checks::value(key, value)?;
         self.check_writable(location)?;
         self.set(key, Some(value.clone()));
         Ok(())
@@ -159,8 +155,8 @@ impl Perform<Claim, Option<String>> for Store {
             keys,
             value,
         } = permit.operation();
-        keys.iter().try_for_each(|key| check_key(key))?;
-        check_value(value)?;
+        keys.iter().try_for_each(|key| checks::key(key))?;
+        checks::value(keys.first().map_or("", String::as_str), value)?;
         self.check_writable(location)?;
         let free = keys.iter().find(|key| !self.now.contains_key(*key));
         if let Some(key) = free {
@@ -173,7 +169,7 @@ impl Perform<Claim, Option<String>> for Store {
 impl Perform<Delete> for Store {
     fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { location, key } = permit.operation();
-        check_key(key)?;
+        checks::key(key)?;
         self.check_writable(location)?;
         if self.now.contains_key(key) {
             self.set(key, None);
@@ -203,27 +199,4 @@ impl Perform<Find, Vec<String>> for Store {
 
 fn no_key(key: &str) -> Error {
     Error::not_found(format!("there is no key `{key}`"))
-}
-
-fn check_key(key: &str) -> Result<()> {
-    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._:-".contains(&b);
-    let is_key = (1..=MOST_KEY).contains(&key.len()) && key.bytes().all(allowed);
-    if is_key && ![".", "..", "lock"].contains(&key) {
-        Ok(())
-    } else {
-        Err(Error::invalid(format!(
-            "`{}` is not a key",
-            key.escape_debug()
-        )))
-    }
-}
-
-fn check_value(value: &[u8]) -> Result<()> {
-    if value.len() <= MOST_VALUE {
-        Ok(())
-    } else {
-        Err(Error::invalid(format!(
-            "a value has at most {MOST_VALUE} bytes"
-        )))
-    }
 }

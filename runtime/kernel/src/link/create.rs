@@ -1,6 +1,5 @@
 //! New links: one message that makes the link in its namespace, with its name and all it has.
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkMessage};
 use nix::errno::Errno;
@@ -15,6 +14,7 @@ use super::{by_name, name, tap, update};
 use crate::error::{Error, Result};
 use crate::linux::Linux;
 use crate::namespace::{Namespaces, NetworkNamespace};
+use crate::netlink::NEW;
 use crate::perform::{Changes, Perform};
 
 /// How often another random name is tried. Two names of 32 random bits do not meet twice.
@@ -149,14 +149,11 @@ fn peer_end(
 ) -> Result<LinkMessage> {
     let mut message = by_name(name);
     if peer.namespace != from {
-        message
-            .attributes
-            .push(into_namespace(namespaces.of(peer.namespace)?)?);
+        let there = into_namespace(namespaces.of(peer.namespace)?)?;
+        message.attributes.push(there);
     }
-    let mac = peer
-        .mac
-        .as_ref()
-        .map(|mac| LinkAttribute::Address(mac.0.clone()));
+    let mac = peer.mac.as_ref();
+    let mac = mac.map(|mac| LinkAttribute::Address(mac.0.clone()));
     let mtu = peer.mtu.map(LinkAttribute::Mtu);
     message.attributes.extend(mac.into_iter().chain(mtu));
     message.attributes.extend(ONE_QUEUE);
@@ -182,9 +179,8 @@ fn from_other_namespace(
 ) -> Result<Link> {
     let mut message = common(wanted, &wanted.name);
     message.attributes.extend(of_kind(&wanted.kind));
-    message
-        .attributes
-        .push(into_namespace(namespaces.of(wanted.namespace)?)?);
+    let there = into_namespace(namespaces.of(wanted.namespace)?)?;
+    message.attributes.push(there);
     let sent = send_new(namespaces.of(lower.namespace)?, message.clone());
     let own = namespaces.of(wanted.namespace)?;
     match sent {
@@ -231,10 +227,8 @@ fn create_named(
 }
 
 fn send_new(namespace: &mut NetworkNamespace, message: LinkMessage) -> Result<()> {
-    namespace.route()?.change(
-        RouteNetlinkMessage::NewLink(message),
-        NLM_F_CREATE | NLM_F_EXCL,
-    )
+    let message = RouteNetlinkMessage::NewLink(message);
+    namespace.route()?.change(message, NEW)
 }
 
 /// What the kernel does not take in the first message, or accepts without doing it.

@@ -5,7 +5,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkMessage;
 use weir_grant::link::{Link, LinkFacts, LinkReference};
 
-use super::{by_index, by_name, link_message, name, read, without_statistics};
+use super::{about, by_index, by_name, link_message, name, read, without_statistics};
 use crate::error::{Error, Result, WhileDoing as _};
 use crate::namespace::NetworkNamespace;
 use crate::netlink::RouteSocket;
@@ -75,8 +75,7 @@ pub fn marked_links(
 
 /// All links, while others may make and remove some.
 pub(super) fn standing(socket: &mut RouteSocket) -> Result<Vec<LinkMessage>> {
-    let mut all = LinkMessage::default();
-    all.attributes.push(without_statistics());
+    let all = about(0, [without_statistics()]);
     let (answer, _) = socket.dump_once(&RouteNetlinkMessage::GetLink(all))?;
     Ok(answer.into_iter().filter_map(link_message).collect())
 }

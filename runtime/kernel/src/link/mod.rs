@@ -6,13 +6,13 @@ pub(crate) mod find;
 mod layer;
 mod message;
 mod move_to;
-mod name;
+pub(crate) mod name;
 mod peer;
 pub(crate) mod read;
 mod tap;
 pub(crate) mod undo;
 mod update;
-mod vlan;
+pub(crate) mod vlan;
 mod wait;
 
 use netlink_packet_route::RouteNetlinkMessage;
@@ -59,16 +59,13 @@ impl Perform<link::List, Vec<Link>> for Linux {
 }
 
 fn filter(wanted: &link::List) -> LinkMessage {
-    let mut message = LinkMessage::default();
-    message.attributes.push(without_statistics());
-    if let Some(master) = wanted.master {
-        message.attributes.push(LinkAttribute::Controller(master));
-    }
-    if let Some(kind) = &wanted.kind {
-        let kind = LinkInfo::Kind(InfoKind::Other(kind.clone()));
-        message.attributes.push(LinkAttribute::LinkInfo(vec![kind]));
-    }
-    message
+    let master = wanted.master.map(LinkAttribute::Controller);
+    let kind = wanted
+        .kind
+        .as_ref()
+        .map(|kind| LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Other(kind.clone()))]));
+    let wanted = [Some(without_statistics()), master, kind];
+    about(0, wanted.into_iter().flatten())
 }
 
 impl NetworkNamespace {
@@ -121,16 +118,18 @@ fn without_statistics() -> LinkAttribute {
 
 /// A message about the link with that index.
 fn by_index(index: u32) -> LinkMessage {
-    let mut message = LinkMessage::default();
-    message.header.index = index;
-    message
+    about(index, [])
 }
 
 /// A message about the link with that name.
 fn by_name(name: &str) -> LinkMessage {
+    about(0, [LinkAttribute::IfName(name.to_owned())])
+}
+
+/// A message with attributes about the link with that index; 0 is none.
+fn about(index: u32, attributes: impl IntoIterator<Item = LinkAttribute>) -> LinkMessage {
     let mut message = LinkMessage::default();
-    message
-        .attributes
-        .push(LinkAttribute::IfName(name.to_owned()));
+    message.header.index = index;
+    message.attributes.extend(attributes);
     message
 }

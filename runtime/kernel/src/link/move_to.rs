@@ -9,7 +9,7 @@ use super::find::is_name_taken;
 use super::message::into_namespace;
 use super::undo::LinkHistory as _;
 use super::update::alias_attribute;
-use super::{by_index, by_name, name};
+use super::{about, by_name, name};
 use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::Namespaces;
@@ -51,12 +51,9 @@ fn send(namespaces: &mut Namespaces, wanted: &Move) -> Result<Link> {
     if is_name_taken(target, name)? {
         return Err(target.name_taken(name));
     }
-    let mut message = by_index(link.index);
+    let mut message = about(link.index, alias.as_deref().map(alias_attribute));
     message.attributes.push(into_namespace(target)?);
     message.attributes.push(LinkAttribute::IfName(name.clone()));
-    message
-        .attributes
-        .extend(alias.as_deref().map(alias_attribute));
     let sent = namespaces.of(link.namespace)?.change_link(message);
     let target = namespaces.of(*to)?;
     sent.map_err(|error| match error.errno {

@@ -59,18 +59,12 @@ fn known_as(namespaces: &mut Namespaces, from: Namespace, id: i32) -> Result<Opt
     }
     let descriptor = namespaces.of(other)?.descriptor()?.as_raw_fd();
     let mut question = NsidMessage::default();
-    question
-        .attributes
-        .push(NsidAttribute::Fd(descriptor.cast_unsigned()));
-    let answer = namespaces
-        .of(from)?
-        .route()?
-        .get(RouteNetlinkMessage::GetNsId(question))?;
-    let RouteNetlinkMessage::NewNsId(answer) = answer else {
-        return Ok(None);
+    let descriptor = NsidAttribute::Fd(descriptor.cast_unsigned());
+    question.attributes.push(descriptor);
+    let question = RouteNetlinkMessage::GetNsId(question);
+    let is_other = match namespaces.of(from)?.route()?.get(question)? {
+        RouteNetlinkMessage::NewNsId(told) => told.attributes.contains(&NsidAttribute::Id(id)),
+        _ => false,
     };
-    Ok(answer
-        .attributes
-        .contains(&NsidAttribute::Id(id))
-        .then_some(other))
+    Ok(is_other.then_some(other))
 }

@@ -14,7 +14,7 @@ use weir_grant::link::{
 
 use super::message::{bridge_data, refused_mac, set_up};
 use super::undo::LinkHistory as _;
-use super::{by_index, by_name, name};
+use super::{about, by_index, by_name, name};
 use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::{Namespaces, NetworkNamespace};
@@ -112,11 +112,7 @@ pub(crate) fn set_address(
     link: &LinkFacts,
     mac: &[u8],
 ) -> Result<()> {
-    let mut message = by_index(link.index);
-    message
-        .attributes
-        .push(LinkAttribute::Address(mac.to_vec()));
-    namespace.change_link(message)
+    namespace.change_link(about(link.index, [LinkAttribute::Address(mac.to_vec())]))
 }
 
 /// Gives a link that is down another name, and sets it up where wanted.
@@ -126,10 +122,7 @@ pub(super) fn rename(
     name: &str,
     up: bool,
 ) -> Result<()> {
-    let mut message = by_index(index);
-    message
-        .attributes
-        .push(LinkAttribute::IfName(name.to_owned()));
+    let mut message = about(index, [LinkAttribute::IfName(name.to_owned())]);
     set_up(&mut message, up);
     namespace.change_link(message)
 }
@@ -150,9 +143,7 @@ pub(super) fn complete_by_name(
 }
 
 pub(super) fn set_alias(namespace: &mut NetworkNamespace, index: u32, alias: &str) -> Result<()> {
-    let mut message = by_index(index);
-    message.attributes.push(alias_attribute(alias));
-    namespace.change_link(message)
+    namespace.change_link(about(index, [alias_attribute(alias)]))
 }
 
 /// Changes a bridge port's flags. Errors: `NotFound`, `Invalid` when it is no bridge's port.
@@ -173,14 +164,11 @@ fn send_port_update(namespaces: &mut Namespaces, update: &UpdatePort) -> Result<
     let flag = |kind, on: bool| LinkProtoInfoBridge::Other(DefaultNla::new(kind, vec![on.into()]));
     let hairpin = update.hairpin.map(|on| flag(PORT_HAIRPIN, on));
     let isolated = update.isolated.map(|on| flag(PORT_ISOLATED, on));
-    let mut message = by_index(link.index);
+    let flags = hairpin.into_iter().chain(isolated).collect();
+    let mut message = about(link.index, [LinkAttribute::ProtoInfoBridge(flags)]);
     // The bridge's own request: one for any master's port would reach other kinds of masters, to
     // which these numbers mean something else.
     message.header.interface_family = AddressFamily::Bridge;
-    let flags = hairpin.into_iter().chain(isolated).collect();
-    message
-        .attributes
-        .push(LinkAttribute::ProtoInfoBridge(flags));
     let changed = namespaces.of(link.namespace)?.change_link(message);
     changed.map_err(|error| {
         let error = match error.code {

@@ -15,11 +15,9 @@ use nix::fcntl::OFlag;
 use weir_files::file_trust::{self, Foreign, Owner};
 use weir_files::rename::{exchange, rename_new};
 
-use super::{is_key, spare};
+use super::key::{MOST_VALUE, is_key};
+use super::spare;
 use crate::{Error, Result, WhileDoing as _};
-
-/// The most bytes of a value.
-pub(super) const MOST_VALUE: usize = 64 * 1024;
 
 const DIRECTORY_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;

@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 
 use super::directory::Directory;
+use super::key::LOCK;
 use crate::{Error, Result};
 
-/// The lock file's name, which no key can have.
-pub(super) const NAME: &str = "lock";
 /// The mode that the reference gives the file.
 const MODE: u32 = 0o750;
 
@@ -32,20 +31,20 @@ impl Lock {
     ///
     /// Errors: `busy`.
     pub(super) fn take(directory: &Directory, deadline: Instant) -> Result<Option<Self>> {
-        let file = match directory.open_lock(NAME, MODE) {
+        let file = match directory.open_lock(LOCK, MODE) {
             Ok(file) => file,
             Err(error) => match error.raw_os_error().map(Errno::from_raw) {
                 // The directory was removed after it was opened.
                 Some(Errno::ENOENT) => return Ok(None),
                 Some(Errno::ELOOP | Errno::EISDIR | Errno::ENXIO) => {
-                    return Err(directory.not_regular(NAME));
+                    return Err(directory.not_regular(LOCK));
                 }
-                _ => return Err(directory.failed("open the lock", NAME, error)),
+                _ => return Err(directory.failed("open the lock", LOCK, error)),
             },
         };
         let metadata = file.metadata();
         if !metadata.is_ok_and(|m| m.is_file()) {
-            return Err(directory.not_regular(NAME));
+            return Err(directory.not_regular(LOCK));
         }
         wait(&file, directory, deadline)?;
         let linked = file.metadata().is_ok_and(|m| m.nlink() > 0);
@@ -63,7 +62,7 @@ fn wait(file: &File, directory: &Directory, deadline: Instant) -> Result<()> {
             Ok(()) => return Ok(()),
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => {
-                return Err(directory.failed("take the lock", NAME, error));
+                return Err(directory.failed("take the lock", LOCK, error));
             }
         }
         let left = deadline.saturating_duration_since(Instant::now());
@@ -76,7 +75,7 @@ fn wait(file: &File, directory: &Directory, deadline: Instant) -> Result<()> {
 }
 
 fn busy(directory: &Directory) -> Error {
-    let path = directory.path().join(NAME);
+    let path = directory.path().join(LOCK);
     Error::busy(format!(
         "another process holds the lock `{}` and did not release it in time; `fuser -v` on it \
              tells which",

@@ -18,6 +18,7 @@ mod directory;
 mod fingerprint;
 mod former;
 mod index;
+pub(crate) mod key;
 mod lock;
 pub(crate) mod owner;
 mod reserved;
@@ -41,13 +42,10 @@ use crate::linux::Linux;
 use crate::perform::{Changes, DynTransaction, Perform};
 use crate::{Code, Error, Result};
 use change::Journal;
-use directory::{Directory, MOST_VALUE, Missing};
+use directory::{Directory, Missing};
 use index::Index;
 use lock::Lock;
 pub use owner::{Former, StoreOwner};
-
-/// The most bytes of a key: what a file's name can have.
-const MOST_KEY: usize = 255;
 
 /// The most bytes of a store, as [`room_of`] counts: the leases of 131,072 addresses.
 const MOST_STORE: u64 = 512 << 20;
@@ -224,7 +222,7 @@ impl Perform<Get, Vec<u8>> for Store {
     fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
         let Get { location, key } = permit.operation();
         self.check_location(location)?;
-        check_key(key)?;
+        key::check(key)?;
         let value = match &self.open {
             Some(open) => open.directory.read(key)?,
             None => None,
@@ -242,8 +240,8 @@ impl Perform<Put> for Store {
             key,
             value,
         } = permit.operation();
-        check_key(key)?;
-        check_value(key, value)?;
+        key::check(key)?;
+        key::check_value(key, value)?;
         let open = self.writable(location)?;
         let before = open.directory.read(key)?;
         open.check_room(before.as_deref(), value)?;
@@ -260,8 +258,8 @@ impl Perform<Claim, Option<String>> for Store {
             keys,
             value,
         } = permit.operation();
-        keys.iter().try_for_each(|key| check_key(key))?;
-        check_value(keys.first().map_or("", String::as_str), value)?;
+        keys.iter().try_for_each(|key| key::check(key))?;
+        key::check_value(keys.first().map_or("", String::as_str), value)?;
         let open = self.writable(location)?;
         open.check_room(None, value)?;
         open.before_change();
@@ -277,7 +275,7 @@ impl Perform<Claim, Option<String>> for Store {
 impl Perform<Delete> for Store {
     fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { location, key } = permit.operation();
-        check_key(key)?;
+        key::check(key)?;
         let open = self.writable(location)?;
         match open.directory.read(key)? {
             Some(before) => open.set(key, Some(before), None),
@@ -461,34 +459,4 @@ impl Drop for OpenStore {
         }
         self.index.settle(&self.directory);
     }
-}
-
-/// Whether a name is a key of the contract. Everything else in the directory is not the plugin's.
-fn is_key(name: &str) -> bool {
-    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._:-".contains(&b);
-    (1..=MOST_KEY).contains(&name.len())
-        && name.bytes().all(allowed)
-        && ![".", "..", lock::NAME].contains(&name)
-}
-
-fn check_key(key: &str) -> Result<()> {
-    if is_key(key) {
-        return Ok(());
-    }
-    Err(Error::invalid(format!(
-        "`{}` is no key: a key is 1 to {MOST_KEY} bytes of `A-Z a-z 0-9 . _ : -`, other than `.`, \
-         `..` and `{}`",
-        key.escape_debug(),
-        lock::NAME
-    )))
-}
-
-fn check_value(key: &str, value: &[u8]) -> Result<()> {
-    if value.len() <= MOST_VALUE {
-        return Ok(());
-    }
-    Err(Error::invalid(format!(
-        "the value for `{key}` has {} bytes; a value has at most {MOST_VALUE}",
-        value.len()
-    )))
 }

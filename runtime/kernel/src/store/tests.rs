@@ -21,6 +21,7 @@ use weir_grant::store::StoreRule;
 use weir_grant::{Capabilities, Operation};
 use weir_kit::gate;
 
+use super::key::{MOST_VALUE, is_key};
 use super::table::{HEADER, LEAST_ROOM, SUM};
 use super::transaction::RevertStore;
 use super::*;

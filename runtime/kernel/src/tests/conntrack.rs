@@ -276,7 +276,7 @@ fn a_filter_by_nothing_is_refused() {
                     destination: ip("::1"),
                     ..v4
                 },
-                "::1 is of another family",
+                "::1 is not of the filter's family",
             ),
             (
                 Filter {
@@ -284,14 +284,14 @@ fn a_filter_by_nothing_is_refused() {
                     reply_source: ip("::1"),
                     ..v4
                 },
-                "another family",
+                "not of the filter's family",
             ),
             (
                 Filter {
                     destination: ip("127.0.0.1"),
                     ..filter(Family::Ipv6, Protocol::Udp)
                 },
-                "127.0.0.1 is of another family",
+                "127.0.0.1 is not of the filter's family",
             ),
         ];
         for (filter, words) in cases {

@@ -8,10 +8,10 @@ use weir_grant::link::LinkFacts;
 use weir_grant::traffic::{AddClass, Class, DeleteClass, HTB, Handle, ListClasses};
 
 use super::qdisc::is_there;
-use super::{NEW, Object, about, dump, echo, new, option, rate};
+use super::{Object, about, dump, echo, new, option, rate};
 use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
-use crate::netlink::RouteSocket;
+use crate::netlink::{NEW, RouteSocket};
 use crate::perform::{Changes, Perform};
 
 /// `TCA_HTB_…`

@@ -16,10 +16,10 @@ use weir_grant::traffic::{
 
 use super::qdisc::is_there;
 use super::selector::Networks;
-use super::{NEW, Object, about, dump, echo, new, rate};
+use super::{Object, about, dump, echo, new, rate};
 use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
-use crate::netlink::RouteSocket;
+use crate::netlink::{NEW, RouteSocket};
 use crate::perform::{Changes, Perform};
 
 /// `TCA_U32_…`

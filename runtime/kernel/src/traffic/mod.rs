@@ -17,18 +17,14 @@ pub(crate) mod qdisc;
 mod rate;
 mod selector;
 
-use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_EXCL, Nla};
+use netlink_packet_core::{DefaultNla, Nla};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcMessage, TcOption};
 use weir_grant::link::LinkFacts;
 use weir_grant::traffic::Handle;
 
 use super::error::Result;
-use super::netlink::OPTIONS;
-use super::netlink::RouteSocket;
-
-/// Of requests that make something.
-const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
+use super::netlink::{OPTIONS, RouteSocket};
 
 /// A message about what has that handle at that place of a link. 0 is none.
 fn about(link: &LinkFacts, parent: Handle, handle: u32) -> TcMessage {

@@ -10,11 +10,11 @@ use weir_grant::traffic::{
     AddQdisc, DeleteQdisc, Discipline, Handle, ListQdiscs, Qdisc, Standing, TokenBucket,
 };
 
-use super::{NEW, Object, about, dump, echo, new, option, rate};
+use super::{Object, about, dump, echo, new, option, rate};
 use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
-use crate::netlink::RouteSocket;
+use crate::netlink::{NEW, RouteSocket};
 use crate::perform::{Changes, Perform};
 
 /// `TCA_TBF_…`
