@@ -98,16 +98,11 @@ fn lower_of(machine: &mut Machine, lower: Option<&LinkFacts>) -> Result<Option<D
 /// Both ends of a pair of veths. Returns the index of the first.
 fn pair(machine: &mut Machine, wanted: &Create, peer: &NewPeer) -> Result<u32> {
     let other = Create {
-        namespace: peer.namespace,
-        name: peer.name.clone(),
-        kind: wanted.kind.clone(),
         mac: peer.mac.clone(),
         mtu: peer.mtu,
-        txqlen: None,
         up: peer.up,
-        master: None,
-        alias: None,
         owner: peer.owner.clone(),
+        ..Create::new(peer.namespace, &peer.name, wanted.kind.clone())
     };
     let far = put(machine, peer.namespace, new_device(&other, None))?;
     let near = put(machine, wanted.namespace, new_device(wanted, None))?;

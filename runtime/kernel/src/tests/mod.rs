@@ -139,7 +139,7 @@ impl Lab {
         let kind = NewKind::Veth { peer };
         let wanted = Create {
             up: true,
-            ..new_link(Namespace::Host, "host0", kind)
+            ..Create::new(Namespace::Host, "host0", kind)
         };
         self.perform(wanted).expect("a veth");
         (
@@ -152,7 +152,7 @@ impl Lab {
     pub(crate) fn bridge(&mut self, name: &str) -> LinkFacts {
         let wanted = Create {
             up: true,
-            ..new_link(
+            ..Create::new(
                 Namespace::Host,
                 name,
                 NewKind::Bridge(BridgeChanges::default()),
@@ -202,21 +202,5 @@ impl Lab {
         all.into_iter()
             .filter(|o| o.as_object().is_none_or(|o| !o.is_empty()))
             .collect()
-    }
-}
-
-/// A link with nothing but its name and kind.
-pub(crate) fn new_link(namespace: Namespace, name: &str, kind: NewKind) -> Create {
-    Create {
-        namespace,
-        name: name.to_owned(),
-        kind,
-        mac: None,
-        mtu: None,
-        txqlen: None,
-        up: false,
-        master: None,
-        alias: None,
-        owner: None,
     }
 }

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use ipnet::IpNet;
 use serde_json::Value;
 use weir_grant::Namespace::{self, Container, Host};
-use weir_grant::link::{LinkFacts, NewKind};
+use weir_grant::link::{Create, LinkFacts, NewKind};
 use weir_grant::traffic::{
     Action, AddClass, AddFilter, AddQdisc, Class, DeleteClass, DeleteFilter, DeleteQdisc,
     Discipline, Filter, Handle, ListClasses, ListFilters, ListQdiscs, Qdisc, Standing, TokenBucket,
 };
 
-use super::{Lab, lab, new_link};
+use super::{Lab, lab};
 use crate::{Code, Facts as _, Result};
 
 const FIRST: Handle = Handle(0x1_0000);
@@ -149,7 +149,7 @@ fn on_host(test: impl FnOnce(On<'_>) + Send) {
 }
 
 fn ifb(lab: &mut Lab, namespace: Namespace, name: &str) -> LinkFacts {
-    let wanted = new_link(namespace, name, NewKind::Ifb);
+    let wanted = Create::new(namespace, name, NewKind::Ifb);
     lab.perform(wanted).unwrap();
     lab.ip(namespace, &["link", "set", name, "up"]);
     lab.facts(namespace, name)
