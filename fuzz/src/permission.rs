@@ -28,9 +28,9 @@ impl Permitted {
     }
 
     /// Carries an operation out. Whatever comes of it is as good.
-    pub fn perform<O: Operation>(&mut self, operation: O)
+    pub fn perform<O: Operation, A>(&mut self, operation: O)
     where
-        Linux: Perform<O>,
+        Linux: Perform<O, A>,
     {
         let _ = perform(&mut self.gate, &mut self.linux, &mut self.log, operation);
     }

@@ -42,7 +42,7 @@ fn what_a_plugin_can_reach_in_the_kernel_takes_a_permit() {
         .iter()
         .filter(|function| !function.takes_permit && !function.module.starts_with("without_permit"))
         .map(|function| function.name.as_str())
-        .filter(|name| !permits::PURE.contains(name))
+        .filter(|name| !permits::PURE.iter().any(|pure| name.starts_with(pure)))
         .collect();
     assert!(without.is_empty(), "take no permit: {without:?}");
 }

@@ -5,8 +5,8 @@ use syn::{FnArg, Item, ItemFn, Visibility};
 
 use crate::source::{Crate, below};
 
-/// Functions of the kernel layer that touch nothing.
-pub const PURE: [&str; 1] = ["firewall::masquerade_chain"];
+/// What of the kernel layer touches nothing: a function, and a module of checks.
+pub const PURE: [&str; 2] = ["checks::", "firewall::masquerade_chain"];
 
 /// What stands for the gate's consent: its permit, or the gate itself, which is asked.
 const CONSENT: [&str; 2] = ["Permit", "Gate"];

@@ -7,9 +7,9 @@ use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::address::{Add, Address, Delete, Family, List, Settle};
 use weir_grant::link::LinkFacts;
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Perform, Result, WhileDoing as _, checks};
 
-use super::error::{refused, while_doing};
+use super::error::refused;
 use super::kernel::Model;
 use super::state::NetworkState;
 use super::{link, route, sysctl};
@@ -17,13 +17,11 @@ use super::{link, route, sysctl};
 const LOOPBACK: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
 impl Perform<Add> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let wanted = permit.operation();
         let Add { link, address, .. } = wanted;
         self.change(|machine| add(machine.state.of(link.namespace)?, wanted))
-            .map_err(|e| while_doing(e, format_args!("add {address} to {link}")))?;
+            .while_doing(format_args!("add {address} to {link}"))?;
         changes.undo_with(Delete {
             link: link.clone(),
             address: *address,
@@ -32,9 +30,9 @@ impl Perform<Add> for Model {
     }
 }
 
-fn add(network: &mut NetworkState, wanted: &Add) -> Result<(), Error> {
+fn add(network: &mut NetworkState, wanted: &Add) -> Result<()> {
     let Add { link, address, .. } = wanted;
-    check(wanted)?;
+    checks::address(wanted)?;
     let index = link::find(network, link)?.link.index;
     if address.addr().is_ipv6() && sysctl::is_ipv6_disabled(network, &link.name) {
         return Err(Errno::EACCES.into());
@@ -50,22 +48,6 @@ fn add(network: &mut NetworkState, wanted: &Add) -> Result<(), Error> {
     route::of_new_address(network, index, &new, wanted.no_prefix_route);
     network.addresses.push((index, new));
     Ok(())
-}
-
-/// What is malformed. Errors: `Invalid`.
-fn check(wanted: &Add) -> Result<(), Error> {
-    let family = Family::of(&wanted.address.addr());
-    if let Some(peer) = wanted.peer.filter(|peer| Family::of(peer) != family) {
-        return Err(Error::invalid(format!(
-            "the peer {peer} is of the other family"
-        )));
-    }
-    match wanted.broadcast {
-        Some(other) if family == Family::Ipv6 || other.is_ipv6() => Err(Error::invalid(format!(
-            "the broadcast address {other}: only IPv4 addresses have one, an IPv4 address"
-        ))),
-        _ => Ok(()),
-    }
 }
 
 /// Of IPv6, a link has an address once, whatever its prefix.
@@ -107,18 +89,16 @@ pub(crate) fn of_link(network: &NetworkState, index: u32) -> impl Iterator<Item 
 }
 
 impl Perform<Delete> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { link, address } = permit.operation();
         let doing = format_args!("remove {address} from {link}");
         self.change(|machine| delete(machine.state.of(link.namespace)?, link, *address))
-            .map_err(|e| while_doing(e, doing))
+            .while_doing(doing)
     }
 }
 
 /// Removes an address, and with the first IPv4 address of a network the others of it.
-fn delete(network: &mut NetworkState, of: &LinkFacts, address: IpNet) -> Result<(), Error> {
+fn delete(network: &mut NetworkState, of: &LinkFacts, address: IpNet) -> Result<()> {
     let index = link::find(network, of)?.link.index;
     let found = of_link(network, index).find(|other| other.address == address);
     let gone = found.cloned().ok_or(Errno::EADDRNOTAVAIL)?;
@@ -175,19 +155,13 @@ pub(crate) fn drop_ipv6(network: &mut NetworkState, index: u32) {
     });
 }
 
-impl Perform<List> for Model {
-    type Answer = Vec<Address>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<List>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Address>, Error> {
+impl Perform<List, Vec<Address>> for Model {
+    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Address>> {
         let List { link: of, family } = permit.operation();
         let doing = format_args!("list the addresses of {of}");
         self.look(|state| {
             let network = state.of(of.namespace)?;
-            link::find(network, of).map_err(|e| while_doing(e, doing))?;
+            link::find(network, of).while_doing(doing)?;
             let its = of_link(network, of.index);
             let its = its.filter(|a| family.is_none_or(|f| f == Family::of(&a.address.addr())));
             Ok(its.cloned().collect())
@@ -197,9 +171,7 @@ impl Perform<List> for Model {
 
 /// Nothing is tentative. Errors: `NotFound` for the link.
 impl Perform<Settle> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Settle>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Settle>, _: &mut Changes<'_>) -> Result<()> {
         let of = &permit.operation().link;
         let doing = format_args!("wait for the IPv6 addresses of {of}");
         self.look(|state| link::find(state.of(of.namespace)?, of).map(drop))

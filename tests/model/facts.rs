@@ -7,14 +7,14 @@ use weir_grant::link::{Link, LinkFacts, LinkReference, flaw_of_name};
 use weir_grant::pattern::contains;
 use weir_grant::traffic::{Handle, Standing};
 use weir_kernel::inverses::KnownLinks;
-use weir_kernel::{Error, Facts};
+use weir_kernel::{Error, Facts, Result};
 
 use super::kernel::Model;
 use super::route::{LOCAL_TABLE, MAIN_TABLE};
 use super::{firewall, unsupported};
 
 impl Facts for Model {
-    fn find_link(&mut self, namespace: Namespace, link: &LinkReference) -> Result<Link, Error> {
+    fn find_link(&mut self, namespace: Namespace, link: &LinkReference) -> Result<Link> {
         if let LinkReference::Name(name) = link
             && let Some(why) = flaw_of_name(name)
         {
@@ -37,7 +37,7 @@ impl Facts for Model {
         &self.known
     }
 
-    fn marked_links(&mut self, is_meant: &dyn Fn(&str) -> bool) -> Result<Vec<LinkFacts>, Error> {
+    fn marked_links(&mut self, is_meant: &dyn Fn(&str) -> bool) -> Result<Vec<LinkFacts>> {
         self.look(|state| {
             let links = state.host.links.iter().map(|device| &device.link);
             let meant = links.filter(|link| is_meant(&link.alias));
@@ -45,7 +45,7 @@ impl Facts for Model {
         })
     }
 
-    fn overlapping_routes(&mut self, network: IpNet) -> Result<Vec<(IpNet, u32)>, Error> {
+    fn overlapping_routes(&mut self, network: IpNet) -> Result<Vec<(IpNet, u32)>> {
         self.look(|state| {
             let routes = state.host.routes.iter();
             let routes = routes.filter(|r| [MAIN_TABLE, LOCAL_TABLE].contains(&r.table));
@@ -59,16 +59,11 @@ impl Facts for Model {
         })
     }
 
-    fn is_port_taken(&mut self, namespace: Namespace, port: u16) -> Result<bool, Error> {
+    fn is_port_taken(&mut self, namespace: Namespace, port: u16) -> Result<bool> {
         self.look(|state| Ok(state.of(namespace)?.listening.contains(&port)))
     }
 
-    fn find_element(
-        &mut self,
-        apply: &Apply,
-        set: &str,
-        key: &[Value],
-    ) -> Result<Option<Element>, Error> {
+    fn find_element(&mut self, apply: &Apply, set: &str, key: &[Value]) -> Result<Option<Element>> {
         self.look(|state| {
             let network = state.of(apply.namespace)?;
             let elements = firewall::elements(network, apply.family, &apply.table, set);
@@ -77,7 +72,7 @@ impl Facts for Model {
         })
     }
 
-    fn standing_discipline(&mut self, _: &LinkFacts, _: Handle) -> Result<Option<Standing>, Error> {
+    fn standing_discipline(&mut self, _: &LinkFacts, _: Handle) -> Result<Option<Standing>> {
         Err(unsupported::error("the discipline at a place of a link"))
     }
 }

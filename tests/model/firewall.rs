@@ -7,15 +7,13 @@ use weir_gate::Permit;
 use weir_grant::firewall::{
     Apply, Chain, Element, Family, GetElement, ListChains, ListElements, ListRules, ListSets, Rule,
 };
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Perform, Result};
 
 use super::kernel::Model;
 use super::state::{NetworkState, Table};
 
 impl Perform<Apply> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Apply>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Apply>, changes: &mut Changes<'_>) -> Result<()> {
         let apply = permit.operation();
         let created = self.change(|machine| transaction::carry_out(machine, apply))?;
         created.note_undo(apply, changes);
@@ -23,14 +21,8 @@ impl Perform<Apply> for Model {
     }
 }
 
-impl Perform<ListChains> for Model {
-    type Answer = Vec<Chain>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<ListChains>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Chain>, Error> {
+impl Perform<ListChains, Vec<Chain>> for Model {
+    fn perform(&mut self, permit: &Permit<ListChains>, _: &mut Changes<'_>) -> Result<Vec<Chain>> {
         let list = permit.operation();
         self.look(|state| {
             let table = table(state.of(list.namespace)?, list.family, &list.table);
@@ -39,14 +31,8 @@ impl Perform<ListChains> for Model {
     }
 }
 
-impl Perform<ListSets> for Model {
-    type Answer = Vec<String>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<ListSets>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<String>, Error> {
+impl Perform<ListSets, Vec<String>> for Model {
+    fn perform(&mut self, permit: &Permit<ListSets>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         let list = permit.operation();
         self.look(|state| {
             let table = table(state.of(list.namespace)?, list.family, &list.table);
@@ -57,14 +43,8 @@ impl Perform<ListSets> for Model {
 }
 
 /// What is told of a rule is its handle and its comment.
-impl Perform<ListRules> for Model {
-    type Answer = Vec<Rule>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<ListRules>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Rule>, Error> {
+impl Perform<ListRules, Vec<Rule>> for Model {
+    fn perform(&mut self, permit: &Permit<ListRules>, _: &mut Changes<'_>) -> Result<Vec<Rule>> {
         let list = permit.operation();
         self.look(|state| {
             let table = table(state.of(list.namespace)?, list.family, &list.table);
@@ -82,14 +62,12 @@ impl Perform<ListRules> for Model {
     }
 }
 
-impl Perform<GetElement> for Model {
-    type Answer = Option<Element>;
-
+impl Perform<GetElement, Option<Element>> for Model {
     fn perform(
         &mut self,
         permit: &Permit<GetElement>,
         _: &mut Changes<'_>,
-    ) -> Result<Option<Element>, Error> {
+    ) -> Result<Option<Element>> {
         let get = permit.operation();
         self.look(|state| {
             let elements = elements(state.of(get.namespace)?, get.family, &get.table, &get.set)?;
@@ -98,14 +76,12 @@ impl Perform<GetElement> for Model {
     }
 }
 
-impl Perform<ListElements> for Model {
-    type Answer = Vec<Element>;
-
+impl Perform<ListElements, Vec<Element>> for Model {
     fn perform(
         &mut self,
         permit: &Permit<ListElements>,
         _: &mut Changes<'_>,
-    ) -> Result<Vec<Element>, Error> {
+    ) -> Result<Vec<Element>> {
         let list = permit.operation();
         self.look(|state| {
             elements(
@@ -124,7 +100,7 @@ pub(crate) fn elements(
     family: Family,
     name: &str,
     set: &str,
-) -> Result<Vec<Element>, Error> {
+) -> Result<Vec<Element>> {
     let sets = table(network, family, name)
         .into_iter()
         .flat_map(|table| &table.sets);

@@ -5,47 +5,37 @@ use std::net::IpAddr;
 
 use weir_gate::Permit;
 use weir_grant::firewalld::{AddSource, IsRunning, RemoveSource, ZoneOfSource};
-use weir_kernel::{Changes, Code, Error, Perform};
+use weir_kernel::{Changes, Error, Perform, Result};
 
 use super::kernel::Model;
 use super::state::State;
 
 type Zones = BTreeMap<String, Vec<IpAddr>>;
 
-impl Perform<IsRunning> for Model {
-    type Answer = bool;
-
-    fn perform(&mut self, _: &Permit<IsRunning>, _: &mut Changes<'_>) -> Result<bool, Error> {
+impl Perform<IsRunning, bool> for Model {
+    fn perform(&mut self, _: &Permit<IsRunning>, _: &mut Changes<'_>) -> Result<bool> {
         self.look(|state| Ok(state.zones.is_some()))
     }
 }
 
-impl Perform<ZoneOfSource> for Model {
-    type Answer = Option<String>;
-
+impl Perform<ZoneOfSource, Option<String>> for Model {
     fn perform(
         &mut self,
         permit: &Permit<ZoneOfSource>,
         _: &mut Changes<'_>,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<String>> {
         self.look(|state| Ok(zone_of(zones(state)?, permit.operation().source)))
     }
 }
 
 impl Perform<AddSource> for Model {
-    type Answer = ();
-
-    fn perform(
-        &mut self,
-        permit: &Permit<AddSource>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<AddSource>, changes: &mut Changes<'_>) -> Result<()> {
         let AddSource { zone, source } = permit.operation();
         self.change(|machine| {
             let zones = zones(&mut machine.state)?;
             if let Some(other) = zone_of(zones, *source) {
                 let why = format!("{source} is bound to zone `{other}`");
-                return Err(Error::new(Code::Exists, why));
+                return Err(Error::exists(why));
             }
             sources(zones, zone)?.push(*source);
             Ok(())
@@ -59,9 +49,7 @@ impl Perform<AddSource> for Model {
 }
 
 impl Perform<RemoveSource> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<RemoveSource>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<RemoveSource>, _: &mut Changes<'_>) -> Result<()> {
         let RemoveSource { zone, source } = permit.operation();
         self.change(|machine| {
             let sources = sources(zones(&mut machine.state)?, zone)?;
@@ -73,12 +61,12 @@ impl Perform<RemoveSource> for Model {
     }
 }
 
-fn zones(state: &mut State) -> Result<&mut Zones, Error> {
+fn zones(state: &mut State) -> Result<&mut Zones> {
     let zones = state.zones.as_mut();
-    zones.ok_or_else(|| Error::new(Code::Unsupported, "firewalld does not run"))
+    zones.ok_or_else(|| Error::unsupported("firewalld does not run"))
 }
 
-fn sources<'a>(zones: &'a mut Zones, zone: &str) -> Result<&'a mut Vec<IpAddr>, Error> {
+fn sources<'a>(zones: &'a mut Zones, zone: &str) -> Result<&'a mut Vec<IpAddr>> {
     let sources = zones.get_mut(zone);
     sources.ok_or_else(|| Error::not_found(format!("there is no zone `{zone}`")))
 }

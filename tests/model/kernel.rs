@@ -8,7 +8,7 @@ use weir_grant::link::Delete;
 use weir_grant::sysctl::Write;
 use weir_kernel::inverses::{KnownLinks, LinkHistory};
 use weir_kernel::store::StoreOwner;
-use weir_kernel::{Code, Error, Kernel};
+use weir_kernel::{Error, Kernel, Result};
 
 use super::node::Node;
 use super::state::{Machine, State};
@@ -54,10 +54,7 @@ impl Model {
     }
 
     /// Changes the machine, or leaves it as it is where that fails.
-    pub(crate) fn change<T>(
-        &self,
-        act: impl FnOnce(&mut Machine) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    pub(crate) fn change<T>(&self, act: impl FnOnce(&mut Machine) -> Result<T>) -> Result<T> {
         let mut machine = self.node.machine();
         let before = machine.state.clone();
         let outcome = act(&mut machine);
@@ -68,10 +65,7 @@ impl Model {
     }
 
     /// Looks at the machine.
-    pub(crate) fn look<T>(
-        &self,
-        act: impl FnOnce(&mut State) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    pub(crate) fn look<T>(&self, act: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         act(&mut self.node.machine().state)
     }
 }
@@ -83,18 +77,18 @@ impl LinkHistory for Model {
 }
 
 impl Kernel for Model {
-    fn delete_links(&mut self, permits: &[Permit<Delete>]) -> Result<(), Error> {
+    fn delete_links(&mut self, permits: &[Permit<Delete>]) -> Result<()> {
         self.known.forget_all();
         let mut outcome = Ok(());
         for permit in permits {
             let deleted = self.change(|machine| link::delete(machine, &permit.operation().link));
-            let is_gone = |error: &Error| error.errno == Some(Errno::ENODEV);
+            let is_gone = |error: &Error| error.is(Errno::ENODEV);
             outcome = outcome.and(deleted.or_else(|e| if is_gone(&e) { Ok(()) } else { Err(e) }));
         }
         outcome
     }
 
-    fn set_back(&mut self, permit: &Permit<Write>, changed: &str) -> Result<(), Error> {
+    fn set_back(&mut self, permit: &Permit<Write>, changed: &str) -> Result<()> {
         let write = permit.operation();
         let add = self.add;
         self.change(|machine| {
@@ -102,14 +96,14 @@ impl Kernel for Model {
             let is_own = add.is_some() && machine.parameter_notes.get(&write.key).copied() == add;
             if !is_own || now != changed {
                 let why = format!("{} stays: another attachment has set it since", write.key);
-                return Err(Error::new(Code::Busy, why));
+                return Err(Error::busy(why));
             }
             machine.parameter_notes.remove(&write.key);
             sysctl::write(machine, write)
         })
     }
 
-    fn keep_parameter(&mut self, write: &Write) -> Result<(), Error> {
+    fn keep_parameter(&mut self, write: &Write) -> Result<()> {
         let mut machine = self.node.machine();
         if machine.parameter_notes.get(&write.key).copied() == self.add {
             machine.parameter_notes.remove(&write.key);
@@ -117,7 +111,7 @@ impl Kernel for Model {
         Ok(())
     }
 
-    fn is_alone(&mut self) -> Result<bool, Error> {
+    fn is_alone(&mut self) -> Result<bool> {
         Ok(!self.node.machine().is_shared)
     }
 

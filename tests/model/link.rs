@@ -10,54 +10,49 @@ mod vlan;
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::link::{GetPeer, Link, LinkFacts, List, OperState, Peer, Read, WaitUp};
-use weir_kernel::{Changes, Code, Error, Perform};
+use weir_kernel::{Changes, Code, Error, Perform, Result, WhileDoing as _};
 
-use super::error::while_doing;
 use super::kernel::Model;
 use super::state::{Device, NetworkState};
 pub(crate) use delete::delete;
 pub(crate) use state::loopback;
 
 /// The link of an operation. Errors: `NotFound`.
-pub(crate) fn find<'a>(network: &'a NetworkState, link: &LinkFacts) -> Result<&'a Device, Error> {
+pub(crate) fn find<'a>(network: &'a NetworkState, link: &LinkFacts) -> Result<&'a Device> {
     by_index(network, link.index)
 }
 
 /// The link with an index. Errors: `NotFound`.
-pub(crate) fn by_index(network: &NetworkState, index: u32) -> Result<&Device, Error> {
+pub(crate) fn by_index(network: &NetworkState, index: u32) -> Result<&Device> {
     let mut links = network.links.iter();
     let found = links.find(|device| device.link.index == index);
     found.ok_or_else(|| Errno::ENODEV.into())
 }
 
-fn by_index_mut(network: &mut NetworkState, index: u32) -> Result<&mut Device, Error> {
+fn by_index_mut(network: &mut NetworkState, index: u32) -> Result<&mut Device> {
     let mut links = network.links.iter_mut();
     let found = links.find(|device| device.link.index == index);
     found.ok_or_else(|| Errno::ENODEV.into())
 }
 
 /// Fails where a name is taken. Errors: `Exists`.
-fn check_free(network: &NetworkState, name: &str) -> Result<(), Error> {
+fn check_free(network: &NetworkState, name: &str) -> Result<()> {
     match network.link(name) {
         Some(_) => Err(Errno::EEXIST.into()),
         None => Ok(()),
     }
 }
 
-impl Perform<Read> for Model {
-    type Answer = Link;
-
-    fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<Link, Error> {
+impl Perform<Read, Link> for Model {
+    fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<Link> {
         let wanted = &permit.operation().link;
         let found = self.known.known(wanted).cloned();
         found.ok_or_else(|| Error::not_found(wanted.not_found()))
     }
 }
 
-impl Perform<List> for Model {
-    type Answer = Vec<Link>;
-
-    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Link>, Error> {
+impl Perform<List, Vec<Link>> for Model {
+    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Link>> {
         let List {
             namespace,
             kind,
@@ -78,17 +73,15 @@ impl Perform<List> for Model {
     }
 }
 
-impl Perform<GetPeer> for Model {
-    type Answer = Peer;
-
-    fn perform(&mut self, permit: &Permit<GetPeer>, _: &mut Changes<'_>) -> Result<Peer, Error> {
+impl Perform<GetPeer, Peer> for Model {
+    fn perform(&mut self, permit: &Permit<GetPeer>, _: &mut Changes<'_>) -> Result<Peer> {
         let link = &permit.operation().link;
         if link.kind != "veth" {
             return Err(Error::invalid(format!("{link} is not a veth")));
         }
         let peer = self.look(|state| Ok(find(state.of(link.namespace)?, link)?.peer));
-        let peer = peer.map_err(|e| while_doing(e, format_args!("find the peer of {link}")))?;
-        let no_peer = || Error::new(Code::Failed, "the kernel does not tell it");
+        let peer = peer.while_doing(format_args!("find the peer of {link}"))?;
+        let no_peer = || Error::failed("the kernel does not tell it");
         let (namespace, index) = peer.ok_or_else(no_peer)?;
         Ok(Peer {
             index,
@@ -99,14 +92,12 @@ impl Perform<GetPeer> for Model {
 
 /// Errors: `TimedOut` for a link that is not up, as nothing changes meanwhile; `NotFound`.
 impl Perform<WaitUp> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<WaitUp>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<WaitUp>, _: &mut Changes<'_>) -> Result<()> {
         let link = &permit.operation().link;
         let doing = format_args!("wait for {link} to be up");
         let state = self
             .look(|state| Ok(find(state.of(link.namespace)?, link)?.link.oper_state))
-            .map_err(|e| while_doing(e, doing))?;
+            .while_doing(doing)?;
         match state {
             OperState::Up => Ok(()),
             other => {

@@ -5,16 +5,14 @@ use weir_gate::Permit;
 use weir_grant::address::Family;
 use weir_grant::link::LinkFacts;
 use weir_grant::neighbour::{Add, Announce, Delete, List, Neighbour, State};
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Perform, Result};
 
 use super::error::refused;
 use super::kernel::Model;
 use super::link;
 
 impl Perform<Add> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let add = permit.operation();
         let was_set = self.change(|machine| {
             let network = machine.state.of(add.link.namespace)?;
@@ -57,9 +55,7 @@ fn lasts(entry: &Neighbour) -> bool {
 }
 
 impl Perform<Delete> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete {
             link: of,
             address,
@@ -85,14 +81,8 @@ impl Perform<Delete> for Model {
     }
 }
 
-impl Perform<List> for Model {
-    type Answer = Vec<Neighbour>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<List>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Neighbour>, Error> {
+impl Perform<List, Vec<Neighbour>> for Model {
+    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Neighbour>> {
         let List { link: of, family } = permit.operation();
         self.look(|state| {
             let network = state.of(of.namespace)?;
@@ -107,9 +97,7 @@ impl Perform<List> for Model {
 
 /// Nobody hears it. Errors: `NotFound` for a link that is gone.
 impl Perform<Announce> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Announce>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Announce>, _: &mut Changes<'_>) -> Result<()> {
         let of: &LinkFacts = &permit.operation().link;
         self.look(|state| link::find(state.of(of.namespace)?, of).map(drop))
     }

@@ -13,10 +13,10 @@ use weir_grant::address::Family;
 pub(crate) use weir_grant::route::MAIN_TABLE;
 use weir_grant::route::{Add, Delete, Get, List, Replace, Route, RouteKind};
 use weir_kernel::inverses::RemoveRoute;
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _, checks};
 
 use super::address;
-use super::error::{refused, while_doing};
+use super::error::refused;
 use super::kernel::Model;
 use super::state::NetworkState;
 use super::unsupported;
@@ -36,20 +36,18 @@ const LINK: u8 = 253;
 const HOST: u8 = 254;
 
 impl Perform<Add> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let Add {
             namespace, route, ..
         } = permit.operation();
         self.change(|machine| add(machine.state.of(*namespace)?, *namespace, route))
-            .map_err(|e| while_doing(e, format_args!("add route {}", route.destination)))?;
+            .while_doing(format_args!("add route {}", route.destination))?;
         RemoveRoute::note(*namespace, route, changes);
         Ok(())
     }
 }
 
-fn add(network: &mut NetworkState, namespace: Namespace, route: &Route) -> Result<(), Error> {
+fn add(network: &mut NetworkState, namespace: Namespace, route: &Route) -> Result<()> {
     let new = check::resolve(network, namespace, route)?;
     match network.routes.iter().position(|other| is_like(other, &new)) {
         Some(_) if namespace == Namespace::Host || network.routes.contains(&new) => {
@@ -70,19 +68,13 @@ fn add(network: &mut NetworkState, namespace: Namespace, route: &Route) -> Resul
 }
 
 impl Perform<Replace> for Model {
-    type Answer = ();
-
-    fn perform(
-        &mut self,
-        permit: &Permit<Replace>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Replace>, changes: &mut Changes<'_>) -> Result<()> {
         let Replace {
             namespace, route, ..
         } = permit.operation();
         let replaced = self
             .change(|machine| replace(machine.state.of(*namespace)?, *namespace, route))
-            .map_err(|e| while_doing(e, format_args!("replace route {}", route.destination)))?;
+            .while_doing(format_args!("replace route {}", route.destination))?;
         if replaced {
             RemoveRoute::note_replaced(*namespace, route, changes);
         } else {
@@ -93,7 +85,7 @@ impl Perform<Replace> for Model {
 }
 
 /// Whether there was one.
-fn replace(network: &mut NetworkState, namespace: Namespace, route: &Route) -> Result<bool, Error> {
+fn replace(network: &mut NetworkState, namespace: Namespace, route: &Route) -> Result<bool> {
     let new = check::resolve(network, namespace, route)?;
     match network.routes.iter().position(|other| is_like(other, &new)) {
         Some(at) => {
@@ -129,13 +121,11 @@ fn is_like(one: &Route<u32>, other: &Route<u32>) -> bool {
 }
 
 impl Perform<Delete> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { namespace, route } = permit.operation();
         self.change(|machine| {
             let network = machine.state.of(*namespace)?;
-            check::check(*namespace, route)?;
+            checks::route(*namespace, route)?;
             let at = network.routes.iter().position(|r| is_meant(r, route));
             let doing = format_args!("remove route {}", route.destination);
             let at = at.ok_or_else(|| refused(Errno::ESRCH, doing))?;
@@ -181,14 +171,8 @@ pub(crate) fn drop_of_link(network: &mut NetworkState, index: u32) {
         .retain(|route| !is_over(route) || stays(route));
 }
 
-impl Perform<List> for Model {
-    type Answer = Vec<Route<u32>>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<List>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Route<u32>>, Error> {
+impl Perform<List, Vec<Route<u32>>> for Model {
+    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Route<u32>>> {
         let wanted = permit.operation();
         self.look(|state| {
             let routes = state.of(wanted.namespace)?.routes.iter();
@@ -216,10 +200,8 @@ fn passes(wanted: &List, route: &Route<u32>) -> bool {
         && table.is_none_or(|table| table == route.table)
 }
 
-impl Perform<Get> for Model {
-    type Answer = Route<u32>;
-
-    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Route<u32>, Error> {
+impl Perform<Get, Route<u32>> for Model {
+    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Route<u32>> {
         let Get { namespace, to } = permit.operation();
         let doing = format_args!("find the route to {to} in {namespace}");
         let found = self.look(|state| {

@@ -10,7 +10,7 @@ use weir_grant::link::{BridgeVlan, Link};
 use weir_grant::neighbour::Neighbour;
 use weir_grant::route::Route;
 use weir_grant::{Namespace, conntrack, firewall};
-use weir_kernel::{Code, Error};
+use weir_kernel::{Code, Error, Result};
 
 use super::link::loopback;
 use super::sysctl::defaults;
@@ -97,7 +97,7 @@ impl State {
     }
 
     /// One of the namespaces. Errors: `NoNamespace`.
-    pub(crate) fn of(&mut self, namespace: Namespace) -> Result<&mut NetworkState, Error> {
+    pub(crate) fn of(&mut self, namespace: Namespace) -> Result<&mut NetworkState> {
         let found = self.network(namespace);
         found.ok_or_else(|| Error::new(Code::NoNamespace, "there is no container namespace"))
     }

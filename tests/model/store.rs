@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::store::{Location, OpenRead, OpenWrite, ReadFile, Revert};
-use weir_kernel::{Changes, Code, DynTransaction, Error, Perform};
+use weir_kernel::{Changes, DynTransaction, Error, Perform, Result};
 
 use super::error::refused;
 use super::kernel::Model;
@@ -16,14 +16,8 @@ use transaction::Store;
 /// Where private stores are.
 const PRIVATE: &str = "/var/lib/weir/stores";
 
-impl Perform<ReadFile> for Model {
-    type Answer = Vec<u8>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<ReadFile>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<u8>, Error> {
+impl Perform<ReadFile, Vec<u8>> for Model {
+    fn perform(&mut self, permit: &Permit<ReadFile>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
         let path = &permit.operation().path;
         let doing = format_args!("read `{}`", path.display());
         let found = self.look(|state| Ok(state.files.get(path).cloned()))?;
@@ -31,34 +25,28 @@ impl Perform<ReadFile> for Model {
     }
 }
 
-impl Perform<OpenRead> for Model {
-    type Answer = Box<DynTransaction>;
-
+impl Perform<OpenRead, Box<DynTransaction>> for Model {
     fn perform(
         &mut self,
         permit: &Permit<OpenRead>,
         _: &mut Changes<'_>,
-    ) -> Result<Box<DynTransaction>, Error> {
+    ) -> Result<Box<DynTransaction>> {
         Ok(Box::new(self.open(&permit.operation().location, false)?))
     }
 }
 
-impl Perform<OpenWrite> for Model {
-    type Answer = Box<DynTransaction>;
-
+impl Perform<OpenWrite, Box<DynTransaction>> for Model {
     fn perform(
         &mut self,
         permit: &Permit<OpenWrite>,
         _: &mut Changes<'_>,
-    ) -> Result<Box<DynTransaction>, Error> {
+    ) -> Result<Box<DynTransaction>> {
         Ok(Box::new(self.open(&permit.operation().location, true)?))
     }
 }
 
 impl Perform<Revert> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Revert>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Revert>, _: &mut Changes<'_>) -> Result<()> {
         let Revert { location, changes } = permit.operation();
         let mut store = self.open(location, true)?;
         store.revert(changes);
@@ -69,7 +57,7 @@ impl Perform<Revert> for Model {
 
 impl Model {
     /// Opens a store. Errors: `Busy` where it is open, as nobody gives it back meanwhile; `Invalid`.
-    fn open(&self, location: &Location, writable: bool) -> Result<Store, Error> {
+    fn open(&self, location: &Location, writable: bool) -> Result<Store> {
         let directory = self.directory(location)?;
         let is_free = self.node.machine().locked.insert(directory.clone());
         if is_free {
@@ -81,11 +69,11 @@ impl Model {
             ))
         } else {
             let why = format!("the store `{}` is locked", directory.display());
-            Err(Error::new(Code::Busy, why))
+            Err(Error::busy(why))
         }
     }
 
-    fn directory(&self, location: &Location) -> Result<PathBuf, Error> {
+    fn directory(&self, location: &Location) -> Result<PathBuf> {
         let network = &self.owner.network;
         match location {
             Location::Private => Ok([PRIVATE, &self.owner.plugin, network].iter().collect()),

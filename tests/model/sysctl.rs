@@ -7,27 +7,22 @@ use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::sysctl::{Read, Write, flaw_of_key, flaw_of_value};
 use weir_kernel::inverses::SetBack;
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _};
 
 use super::address;
-use super::error::while_doing;
 use super::kernel::Model;
 use super::state::{Machine, NetworkState};
 
-impl Perform<Read> for Model {
-    type Answer = String;
-
-    fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<String, Error> {
+impl Perform<Read, String> for Model {
+    fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<String> {
         let Read { namespace, key } = permit.operation();
         self.look(|state| read(state.of(*namespace)?, key))
-            .map_err(|e| while_doing(e, format_args!("read {key} in {namespace}")))
+            .while_doing(format_args!("read {key} in {namespace}"))
     }
 }
 
 impl Perform<Write> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Write>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Write>, changes: &mut Changes<'_>) -> Result<()> {
         let operation = permit.operation();
         let Write { namespace, key, .. } = operation;
         let doing = format_args!("write {key} in {namespace}");
@@ -36,7 +31,7 @@ impl Perform<Write> for Model {
         let add = self.add.filter(|_| *namespace == Namespace::Host);
         let before = self
             .change(|machine| replace(machine, operation, add.filter(|_| !is_of_made_link)))
-            .map_err(|e| while_doing(e, doing))?;
+            .while_doing(doing)?;
         match (namespace, add) {
             _ if is_of_made_link => {}
             (Namespace::Container, _) => {
@@ -61,7 +56,7 @@ struct Before {
     is_own: bool,
 }
 
-fn replace(machine: &mut Machine, new: &Write, add: Option<u32>) -> Result<Before, Error> {
+fn replace(machine: &mut Machine, new: &Write, add: Option<u32>) -> Result<Before> {
     let value = read(machine.state.of(new.namespace)?, &new.key)?;
     write(machine, new)?;
     let is_own = add.is_some() && machine.parameter_notes.get(&new.key).copied() == add;
@@ -80,7 +75,7 @@ fn replace(machine: &mut Machine, new: &Write, add: Option<u32>) -> Result<Befor
 }
 
 /// The value of a parameter. Errors: `NotFound`, `Invalid`.
-pub(crate) fn read(network: &NetworkState, key: &str) -> Result<String, Error> {
+pub(crate) fn read(network: &NetworkState, key: &str) -> Result<String> {
     if let Some(why) = flaw_of_key(key) {
         return Err(Error::invalid(why));
     }
@@ -97,7 +92,7 @@ pub(crate) fn read(network: &NetworkState, key: &str) -> Result<String, Error> {
 }
 
 /// Writes a parameter, and what follows from it. Errors: `NotFound`, `Invalid`.
-pub(crate) fn write(machine: &mut Machine, new: &Write) -> Result<(), Error> {
+pub(crate) fn write(machine: &mut Machine, new: &Write) -> Result<()> {
     let Write { key, value, .. } = new;
     if let Some(why) = flaw_of_value(key, value) {
         return Err(Error::invalid(why));

@@ -2,25 +2,23 @@
 
 use weir_gate::Permit;
 use weir_grant::{Operation, firewall, traffic};
-use weir_kernel::{Changes, Code, Error, Perform};
+use weir_kernel::{Changes, Error, Perform, Result};
 
 use super::kernel::Model;
 
 /// That the model does not have something.
 pub(crate) fn error(what: &str) -> Error {
-    Error::new(Code::Unsupported, format!("the model does not have {what}"))
+    Error::unsupported(format!("the model does not have {what}"))
 }
 
 macro_rules! unsupported {
     ($($operation:ty => $answer:ty;)*) => {$(
-        impl Perform<$operation> for Model {
-            type Answer = $answer;
-
+        impl Perform<$operation, $answer> for Model {
             fn perform(
                 &mut self,
                 _: &Permit<$operation>,
                 _: &mut Changes<'_>,
-            ) -> Result<$answer, Error> {
+            ) -> Result<$answer> {
                 Err(error(<$operation>::NAME))
             }
         }

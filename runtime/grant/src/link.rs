@@ -193,6 +193,24 @@ pub struct Create {
     pub owner: Option<String>,
 }
 
+impl Create {
+    /// A link with nothing but its name and kind.
+    pub fn new(namespace: Namespace, name: &str, kind: NewKind) -> Self {
+        Self {
+            namespace,
+            name: name.to_owned(),
+            kind,
+            mac: None,
+            mtu: None,
+            txqlen: None,
+            up: false,
+            master: None,
+            alias: None,
+            owner: None,
+        }
+    }
+}
+
 /// Reads one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Read {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use weir_cni::{AddResult, Command, Error};
 use weir_gate::{self as gate, Gate, Permit, Refusal};
 use weir_grant::ipam::Run;
-use weir_kernel::{Broker, Code, DynKernel, Inverse, UndoLog};
+use weir_kernel::{Broker, Code, Inverse, Undo};
 
 use super::bindings::weir::cni::cni::AttachmentResult;
 use super::bindings::weir::cni::ipam::Host as Contract;
@@ -90,13 +90,8 @@ impl IpamView<'_> {
 struct GiveBack(SharedIpam);
 
 impl Inverse for GiveBack {
-    fn undo(
-        self: Box<Self>,
-        gate: &mut Gate,
-        _: &mut DynKernel,
-        _: &mut UndoLog,
-    ) -> Result<(), weir_kernel::Error> {
-        let given = self.0.run(Command::Del, gate, Way::Undo);
+    fn undo(self: Box<Self>, undo: &mut Undo<'_>) -> Result<(), weir_kernel::Error> {
+        let given = self.0.run(Command::Del, undo.gate, Way::Undo);
         given
             .map(drop)
             .map_err(|e| weir_kernel::Error::new(Code::Failed, e.to_string()))

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
@@ -11,28 +10,23 @@ use weir_gate::Permit;
 use weir_grant::address::{Add, Address, Delete, Family, List, Settle};
 use weir_grant::link::LinkFacts;
 
-use super::error::{Code, Error};
+use super::error::{Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
-use super::netlink::{Group, Notifications, Wait};
+use super::netlink::{Group, NEW, Notifications, Wait};
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
 
 /// Adds an address. Errors: `Exists`, `NotFound` for a link that is gone, `Invalid`.
 impl Perform<Add> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let wanted = permit.operation();
         let Add { link, address, .. } = wanted;
-        new_address(wanted)
-            .and_then(|message| {
-                let socket = self.namespaces.of(link.namespace)?.route()?;
-                socket.change(
-                    RouteNetlinkMessage::NewAddress(message),
-                    NLM_F_CREATE | NLM_F_EXCL,
-                )
+        check(wanted)
+            .and_then(|()| {
+                let message = RouteNetlinkMessage::NewAddress(new_address(wanted));
+                self.route(link.namespace)?.change(message, NEW)
             })
-            .map_err(|e| e.while_doing(format_args!("add {address} to {link}")))?;
+            .while_doing(format_args!("add {address} to {link}"))?;
         changes.undo_with(Delete {
             link: link.clone(),
             address: *address,
@@ -41,52 +35,52 @@ impl Perform<Add> for Linux {
     }
 }
 
-fn new_address(wanted: &Add) -> Result<AddressMessage, Error> {
+/// Checks what belongs to an address. Errors: `Invalid`.
+pub fn check(wanted: &Add) -> Result<()> {
     let local = wanted.address.addr();
-    let far = wanted.peer.unwrap_or(local);
-    if Family::of(&far) != Family::of(&local) {
+    if let Some(peer) = wanted.peer.filter(|p| p.is_ipv4() != local.is_ipv4()) {
         return Err(Error::invalid(format!(
-            "the peer {far} is of the other family"
+            "the peer {peer} is not of the address's family"
         )));
     }
-    let mut message = about(&wanted.link, wanted.address);
-    message.attributes.push(AddressAttribute::Local(local));
-    message.attributes.push(AddressAttribute::Address(far));
     match wanted.broadcast {
-        Some(IpAddr::V4(broadcast)) if local.is_ipv4() => {
-            message
-                .attributes
-                .push(AddressAttribute::Broadcast(broadcast));
-        }
-        Some(other) => {
-            return Err(Error::invalid(format!(
-                "the broadcast address {other}: only IPv4 addresses have one, an IPv4 address"
-            )));
-        }
-        None => {}
+        Some(other) if local.is_ipv6() || other.is_ipv6() => Err(Error::invalid(format!(
+            "broadcast address {other}: only an IPv4 address has one, and it is IPv4 too"
+        ))),
+        _ => Ok(()),
     }
+}
+
+fn new_address(wanted: &Add) -> AddressMessage {
+    let local = wanted.address.addr();
+    let far = wanted.peer.unwrap_or(local);
     let mut flags = AddressFlags::empty();
-    flags.set(
-        AddressFlags::Nodad,
-        wanted.no_duplicate_detection && local.is_ipv6(),
-    );
+    let skips_detection = wanted.no_duplicate_detection && local.is_ipv6();
+    flags.set(AddressFlags::Nodad, skips_detection);
     flags.set(AddressFlags::Noprefixroute, wanted.no_prefix_route);
-    if !flags.is_empty() {
-        message.attributes.push(AddressAttribute::Flags(flags));
-    }
-    Ok(message)
+    let broadcast = match wanted.broadcast {
+        Some(IpAddr::V4(broadcast)) => Some(AddressAttribute::Broadcast(broadcast)),
+        _ => None,
+    };
+    let flags = (!flags.is_empty()).then_some(AddressAttribute::Flags(flags));
+    let mut message = about(&wanted.link, wanted.address);
+    let ends = [
+        AddressAttribute::Local(local),
+        AddressAttribute::Address(far),
+    ];
+    let attributes = ends.into_iter().chain(broadcast).chain(flags);
+    message.attributes.extend(attributes);
+    message
 }
 
 /// Removes an address. Errors: `NotFound` for the link or the address.
 impl Perform<Delete> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { link, address } = permit.operation();
         let namespace = self.namespaces.of(link.namespace)?;
         let deleted = match delete_exactly(namespace, link, *address, address.addr()) {
             // To the kernel, the prefix of a point-to-point address belongs to the peer.
-            Err(error) if error.errno == Some(Errno::EADDRNOTAVAIL) && address.addr().is_ipv4() => {
+            Err(error) if error.is(Errno::EADDRNOTAVAIL) && address.addr().is_ipv4() => {
                 match peer_of(namespace, link, *address)? {
                     Some(peer) => delete_exactly(namespace, link, *address, peer),
                     None => Err(error),
@@ -94,7 +88,7 @@ impl Perform<Delete> for Linux {
             }
             other => other,
         };
-        deleted.map_err(|e| e.while_doing(format_args!("remove {address} from {link}")))
+        deleted.while_doing(format_args!("remove {address} from {link}"))
     }
 }
 
@@ -103,40 +97,28 @@ fn delete_exactly(
     link: &LinkFacts,
     address: IpNet,
     far: IpAddr,
-) -> Result<(), Error> {
+) -> Result<()> {
     let mut message = about(link, address);
-    message
-        .attributes
-        .push(AddressAttribute::Local(address.addr()));
-    if far.is_ipv4() {
-        message.attributes.push(AddressAttribute::Address(far));
-    }
-    namespace
-        .route()?
-        .change(RouteNetlinkMessage::DelAddress(message), 0)
+    let local = AddressAttribute::Local(address.addr());
+    let far = far.is_ipv4().then_some(AddressAttribute::Address(far));
+    message.attributes.extend([local].into_iter().chain(far));
+    let message = RouteNetlinkMessage::DelAddress(message);
+    namespace.route()?.change(message, 0)
 }
 
 fn peer_of(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     address: IpNet,
-) -> Result<Option<IpAddr>, Error> {
+) -> Result<Option<IpAddr>> {
     let all = of_link(namespace, link, Some(Family::of(&address.addr())))?;
-    Ok(all
-        .into_iter()
-        .find(|a| a.address == address)
-        .and_then(|a| a.peer))
+    let found = all.into_iter().find(|other| other.address == address);
+    Ok(found.and_then(|found| found.peer))
 }
 
 /// The addresses of one link. Errors: `NotFound` for the link.
-impl Perform<List> for Linux {
-    type Answer = Vec<Address>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<List>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Address>, Error> {
+impl Perform<List, Vec<Address>> for Linux {
+    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Address>> {
         let List { link, family } = permit.operation();
         of_link(self.namespaces.of(link.namespace)?, link, *family)
     }
@@ -147,14 +129,14 @@ pub(super) fn of_link(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     family: Option<Family>,
-) -> Result<Vec<Address>, Error> {
+) -> Result<Vec<Address>> {
     let mut question = AddressMessage::default();
     question.header.family = family.map_or(AddressFamily::Unspec, address_family);
     question.header.index = link.index;
     let answer = namespace
         .route()?
         .dump(&RouteNetlinkMessage::GetAddress(question))
-        .map_err(|e| e.while_doing(format_args!("list the addresses of {link}")))?;
+        .while_doing(format_args!("list the addresses of {link}"))?;
     let messages = answer.into_iter().filter_map(|object| match object {
         RouteNetlinkMessage::NewAddress(message) => Some(message),
         _ => None,
@@ -170,16 +152,11 @@ pub(super) fn of_link(
 ///
 /// Errors: `Exists` naming an address that another host has, `TimedOut`, `NotFound`.
 impl Perform<Settle> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Settle>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Settle>, _: &mut Changes<'_>) -> Result<()> {
         let Settle { link, timeout_ms } = permit.operation();
-        wait_until_settled(
-            self.namespaces.of(link.namespace)?,
-            link,
-            &Wait::new(*timeout_ms, self.deadline),
-        )
-        .map_err(|e| e.while_doing(format_args!("wait for the IPv6 addresses of {link}")))
+        let wait = Wait::new(*timeout_ms, self.deadline);
+        wait_until_settled(self.namespaces.of(link.namespace)?, link, &wait)
+            .while_doing(format_args!("wait for the IPv6 addresses of {link}"))
     }
 }
 
@@ -187,7 +164,7 @@ fn wait_until_settled(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     wait: &Wait,
-) -> Result<(), Error> {
+) -> Result<()> {
     if tentative(namespace, link)?.is_none() {
         return Ok(());
     }
@@ -201,13 +178,13 @@ fn wait_until_settled(
 }
 
 /// An address that is tentative. Errors: `Exists` for a duplicate.
-fn tentative(namespace: &mut NetworkNamespace, link: &LinkFacts) -> Result<Option<IpNet>, Error> {
+fn tentative(namespace: &mut NetworkNamespace, link: &LinkFacts) -> Result<Option<IpNet>> {
     let addresses = of_link(namespace, link, Some(Family::Ipv6))?;
     if let Some(duplicate) = addresses.iter().find(|a| a.duplicate) {
-        return Err(Error::new(
-            Code::Exists,
-            format!("another host on the link has {}", duplicate.address.addr()),
-        ));
+        return Err(Error::exists(format!(
+            "another host on the link has {}",
+            duplicate.address.addr()
+        )));
     }
     Ok(addresses.iter().find(|a| a.tentative).map(|a| a.address))
 }

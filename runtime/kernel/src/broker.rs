@@ -3,7 +3,7 @@
 use weir_gate::Gate;
 use weir_grant::{Namespace, Operation, link};
 
-use super::error::Error;
+use super::error::Result;
 use super::perform::{
     Changes, DynKernel, DynTransaction, Inverse, Kernel, Perform, UndoLog, perform,
 };
@@ -48,25 +48,25 @@ impl Broker {
     /// Authorises an operation, carries it out, records both, and notes what takes it back.
     ///
     /// Errors: `Denied` and the other refusals of the gate; those of the operation.
-    pub fn perform<O, A>(&mut self, operation: O) -> Result<A, Error>
+    pub fn perform<O, A>(&mut self, operation: O) -> Result<A>
     where
         O: Operation,
-        DynKernel: Perform<O, Answer = A>,
+        DynKernel: Perform<O, A>,
     {
         perform(&mut self.gate, &mut *self.kernel, &mut self.log, operation)
     }
 
     /// The same for an operation on an open store.
-    pub fn perform_in<O, A>(&mut self, store: &mut DynTransaction, operation: O) -> Result<A, Error>
+    pub fn perform_in<O, A>(&mut self, store: &mut DynTransaction, operation: O) -> Result<A>
     where
         O: Operation,
-        DynTransaction: Perform<O, Answer = A>,
+        DynTransaction: Perform<O, A>,
     {
         perform(&mut self.gate, store, &mut self.log, operation)
     }
 
     /// Commits what a transaction of a store has changed. Errors: `Exhausted`, `Failed`.
-    pub fn commit(&mut self, store: &mut DynTransaction) -> Result<(), Error> {
+    pub fn commit(&mut self, store: &mut DynTransaction) -> Result<()> {
         store.commit(&mut Changes::new(&mut self.log))
     }
 
@@ -74,7 +74,7 @@ impl Broker {
     /// left out.
     ///
     /// Errors: those of [`perform`](Self::perform), the first.
-    pub fn delete_links(&mut self, deletes: Vec<link::Delete>) -> Result<(), Error> {
+    pub fn delete_links(&mut self, deletes: Vec<link::Delete>) -> Result<()> {
         let kernel = &mut self.kernel;
         self.gate
             .perform_all(deletes, |permits| kernel.delete_links(permits))
@@ -99,7 +99,7 @@ impl Broker {
     /// the grant lets nobody create are others', and stay.
     ///
     /// Errors: those of the deletion; `Failed` where the links cannot be listed.
-    pub fn remove_left(&mut self, is_meant: &dyn Fn(&str) -> bool) -> Result<(), Error> {
+    pub fn remove_left(&mut self, is_meant: &dyn Fn(&str) -> bool) -> Result<()> {
         if !self.gate.may_create_links(Namespace::Host) {
             return Ok(());
         }

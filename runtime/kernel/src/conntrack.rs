@@ -16,7 +16,7 @@ use weir_gate::Permit;
 use weir_grant::address::Family;
 use weir_grant::conntrack::{Delete, Filter};
 
-use super::error::{Code, Error};
+use super::error::{Code, Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
 use super::netlink::{MessageType, NetfilterSocket};
 use crate::linux::Linux;
@@ -42,20 +42,16 @@ const BY_DESTINATION_PORT: u32 = 1 << 5;
 /// Errors: `Invalid` for a filter by nothing but the protocol, and for addresses of another family;
 /// `Unsupported` where the kernel has no connection tracking.
 impl Perform<Delete> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { namespace, filter } = permit.operation();
-        delete_all(self.namespaces.of(*namespace)?, filter).map_err(|e| {
-            e.while_doing(format_args!(
-                "delete {} connections in {namespace}",
-                filter.protocol
-            ))
-        })
+        delete_all(self.namespaces.of(*namespace)?, filter).while_doing(format_args!(
+            "delete {} connections in {namespace}",
+            filter.protocol
+        ))
     }
 }
 
-fn delete_all(namespace: &mut NetworkNamespace, filter: &Filter) -> Result<(), Error> {
+fn delete_all(namespace: &mut NetworkNamespace, filter: &Filter) -> Result<()> {
     check(filter)?;
     namespace.netfilter(|socket| {
         if delete_in_kernel(socket, filter)? || is_empty(socket) {
@@ -68,7 +64,8 @@ fn delete_all(namespace: &mut NetworkNamespace, filter: &Filter) -> Result<(), E
     })
 }
 
-fn check(filter: &Filter) -> Result<(), Error> {
+/// Checks that a filter names something, of one family. Errors: `Invalid`.
+pub fn check(filter: &Filter) -> Result<()> {
     let Filter {
         family,
         destination,
@@ -84,7 +81,7 @@ fn check(filter: &Filter) -> Result<(), Error> {
     let mut given = destination.iter().chain(reply_source);
     match given.find(|address| Family::of(address) != *family) {
         Some(address) => Err(Error::invalid(format!(
-            "{address} is of another family than the filter"
+            "{address} is not of the filter's family"
         ))),
         None => Ok(()),
     }
@@ -92,7 +89,7 @@ fn check(filter: &Filter) -> Result<(), Error> {
 
 /// Has the kernel delete what passes the filter, and returns whether it can. A kernel before 6.11 takes the request for
 /// one about the entry with exactly these ends, which are too few to be any.
-fn delete_in_kernel(socket: &mut NetfilterSocket, filter: &Filter) -> Result<bool, Error> {
+fn delete_in_kernel(socket: &mut NetfilterSocket, filter: &Filter) -> Result<bool> {
     if compares_ipv6(filter) {
         return Ok(false);
     }
@@ -113,7 +110,7 @@ fn compares_ipv6(filter: &Filter) -> bool {
 
 /// Whether the namespace has no entry at all. A kernel that does not tell may have some.
 fn is_empty(socket: &mut NetfilterSocket) -> bool {
-    let told = socket.get(GET_STATISTICS, 0, |_| Ok::<_, Error>(()));
+    let told = socket.get(GET_STATISTICS, 0, |_| {});
     let told = told.ok().flatten().unwrap_or_default();
     let mut attributes = NlasIterator::new(&told).flatten();
     attributes.any(|attribute| attribute.kind() == ENTRIES && attribute.value() == [0; 4])
@@ -128,7 +125,7 @@ struct Entry {
     id: Option<u32>,
 }
 
-fn find(socket: &mut NetfilterSocket, filter: &Filter) -> Result<Vec<Entry>, Error> {
+fn find(socket: &mut NetfilterSocket, filter: &Filter) -> Result<Vec<Entry>> {
     let family = number(filter.family);
     let keep = |object: &[u8]| read(object, filter);
     let mut found = socket.select(GET, family, |bytes| ask_for(filter, bytes), keep);
@@ -138,16 +135,13 @@ fn find(socket: &mut NetfilterSocket, filter: &Filter) -> Result<Vec<Entry>, Err
     }
     match found {
         // To nfnetlink, a subsystem that the kernel does not have is a wrong argument as well.
-        Err(error) if error.errno == Some(Errno::EINVAL) => Err(Error {
-            code: Code::Unsupported,
-            ..error
-        }),
+        Err(error) if error.is(Errno::EINVAL) => Err(error.with_code(Code::Unsupported)),
         found => found,
     }
 }
 
-fn is_refused<T>(outcome: &Result<T, Error>) -> bool {
-    matches!(outcome, Err(error) if error.errno == Some(Errno::EINVAL))
+fn is_refused<T>(outcome: &Result<T>) -> bool {
+    matches!(outcome, Err(error) if error.is(Errno::EINVAL))
 }
 
 /// The filter in the kernel's words. Kernels before 5.8 skip it. IPv6 addresses are not in it: of
@@ -221,7 +215,7 @@ fn ends(tuple: &IterableTupleAttrs<'_>) -> Option<(IpAddr, IpAddr)> {
 }
 
 /// Deletes an entry that may be gone meanwhile.
-fn delete_one(socket: &mut NetfilterSocket, family: Family, entry: &Entry) -> Result<(), Error> {
+fn delete_one(socket: &mut NetfilterSocket, family: Family, entry: &Entry) -> Result<()> {
     let outcome = socket.change(DELETE, number(family), |bytes| {
         let mut original = PushConntrackAttrs::new(bytes).nested_tuple_orig();
         original.as_vec_mut().extend(&entry.original);

@@ -21,6 +21,9 @@ pub enum Code {
     Failed,
 }
 
+/// What an operation answers, or how it failed.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
 /// A failed operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
@@ -51,6 +54,26 @@ impl Error {
         Self::new(Code::NotFound, message)
     }
 
+    /// Something that exists already.
+    pub fn exists(message: impl Into<String>) -> Self {
+        Self::new(Code::Exists, message)
+    }
+
+    /// Something that others hold or keep changing.
+    pub fn busy(message: impl Into<String>) -> Self {
+        Self::new(Code::Busy, message)
+    }
+
+    /// Something that this node or this weir does not have.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(Code::Unsupported, message)
+    }
+
+    /// Everything else.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(Code::Failed, message)
+    }
+
     /// The kernel's answer, with its extended-ack text where it gave one.
     pub fn kernel(errno: Errno, text: Option<&str>) -> Self {
         let message = match text {
@@ -64,15 +87,45 @@ impl Error {
         }
     }
 
-    /// Says what was being done.
-    pub(crate) fn while_doing(mut self, what: impl fmt::Display) -> Self {
-        self.message = format!("{what}: {}", self.message);
+    /// Says what cannot be done: a verb phrase.
+    #[must_use]
+    pub fn while_doing(self, what: impl fmt::Display) -> Self {
+        self.at(format_args!("cannot {what}"))
+    }
+
+    /// Says where it went wrong.
+    #[must_use]
+    pub(crate) fn at(mut self, place: impl fmt::Display) -> Self {
+        self.message = format!("{place}: {}", self.message);
         self
+    }
+
+    /// Gives it another code: the kernel's number says less than is known.
+    #[must_use]
+    pub fn with_code(self, code: Code) -> Self {
+        Self { code, ..self }
+    }
+
+    /// Whether the kernel answered with this number.
+    pub fn is(&self, errno: Errno) -> bool {
+        self.errno == Some(errno)
     }
 
     /// Whether it says that the object does not exist.
     pub fn is_not_found(&self) -> bool {
         self.code == Code::NotFound
+    }
+}
+
+/// Gives a failure its context.
+pub trait WhileDoing<T> {
+    /// Says what cannot be done: a verb phrase.
+    fn while_doing(self, what: impl fmt::Display) -> Result<T>;
+}
+
+impl<T, E: Into<Error>> WhileDoing<T> for Result<T, E> {
+    fn while_doing(self, what: impl fmt::Display) -> Result<T> {
+        self.map_err(|error| error.into().while_doing(what))
     }
 }
 

@@ -10,7 +10,7 @@ use nix::fcntl::OFlag;
 use weir_gate::Permit;
 use weir_grant::store::ReadFile;
 
-use super::error::Error;
+use super::error::{Error, Result};
 use super::linux::Linux;
 use super::perform::{Changes, Perform};
 
@@ -20,14 +20,8 @@ const LARGEST: u64 = 64 << 10;
 /// Reads a file.
 ///
 /// Errors: `NotFound`; `Invalid` for what is not a regular file or is too large.
-impl Perform<ReadFile> for Linux {
-    type Answer = Vec<u8>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<ReadFile>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<u8>, Error> {
+impl Perform<ReadFile, Vec<u8>> for Linux {
+    fn perform(&mut self, permit: &Permit<ReadFile>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
         let named = &permit.operation().path;
         let shown = named.display();
         let failed = |e: std::io::Error| Error::from(e).while_doing(format!("read `{shown}`"));

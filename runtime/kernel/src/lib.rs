@@ -23,7 +23,7 @@
 //! use weir_grant::{Capabilities, Invocation, Namespace};
 //! use weir_kernel::{Broker, Error, Linux, Namespaces};
 //!
-//! # fn main() -> Result<(), Error> {
+//! # fn main() -> Result<()> {
 //! let capabilities = Capabilities { sysctl: vec![SysctlRule::default()], ..Capabilities::default() };
 //! let gate = Gate::new(capabilities, Invocation::default(), Audit::nowhere(Subject::default()));
 //!
@@ -39,6 +39,7 @@
 
 mod address;
 mod broker;
+pub mod checks;
 mod conditions;
 mod conntrack;
 mod error;
@@ -65,9 +66,9 @@ pub mod without_permit;
 mod tests;
 
 pub use broker::Broker;
-pub use error::{Code, Error};
+pub use error::{Code, Error, Result, WhileDoing};
 pub use linux::Linux;
 pub use namespace::{Namespaces, NetworkNamespace};
 pub use perform::{
-    Changes, DynKernel, DynTransaction, Facts, Inverse, Kernel, Perform, Transaction, UndoLog,
+    Changes, DynKernel, DynTransaction, Facts, Inverse, Kernel, Perform, Transaction, Undo, UndoLog,
 };

@@ -3,9 +3,12 @@
 use std::time::Instant;
 
 use weir_files::Paths;
+use weir_grant::Namespace;
 
+use super::error::Result;
 use super::firewalld::bus::Firewalld;
 use super::namespace::Namespaces;
+use super::netlink::RouteSocket;
 use super::perform::KnownLinks;
 use super::store::owner::StoreOwner;
 use super::without_permit::lock::SharedLock;
@@ -42,6 +45,11 @@ impl Linux {
     /// Its network namespaces, for what needs no permit.
     pub fn namespaces(&mut self) -> &mut Namespaces {
         &mut self.namespaces
+    }
+
+    /// The rtnetlink socket in one of the namespaces. Errors: `NoNamespace`.
+    pub(crate) fn route(&mut self, namespace: Namespace) -> Result<&mut RouteSocket> {
+        self.namespaces.of(namespace)?.route()
     }
 
     /// Opens stores as those of a plugin on a network.

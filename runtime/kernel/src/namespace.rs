@@ -16,7 +16,7 @@ use nix::sched::CloneFlags;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use weir_grant::Namespace;
 
-use super::error::{Code, Error};
+use super::error::{Code, Error, Result, WhileDoing as _};
 use super::netlink::NetfilterSocket;
 use super::netlink::RouteSocket;
 use super::netns::enter;
@@ -78,7 +78,7 @@ pub fn open_container(path: &Path, may_be_own: bool) -> Result<OwnedFd, OpenErro
     Ok(file.into())
 }
 
-fn is_network_namespace(file: &File) -> Result<bool, Error> {
+fn is_network_namespace(file: &File) -> Result<bool> {
     let system = nix::sys::statfs::fstatfs(file)?;
     if system.filesystem_type().0 as i64 != NSFS_MAGIC {
         return Ok(false);
@@ -88,7 +88,7 @@ fn is_network_namespace(file: &File) -> Result<bool, Error> {
     Ok(kind == CloneFlags::CLONE_NEWNET.bits())
 }
 
-fn is_own_namespace(file: &File) -> Result<bool, Error> {
+fn is_own_namespace(file: &File) -> Result<bool> {
     Ok(is_same(file.try_clone()?.into(), own()?)?)
 }
 
@@ -96,7 +96,7 @@ fn is_own_namespace(file: &File) -> Result<bool, Error> {
 /// too, but takes ten times as long.
 ///
 /// Errors: `Failed` without `CAP_NET_ADMIN` there.
-fn own() -> Result<OwnedFd, Error> {
+fn own() -> Result<OwnedFd> {
     let asked = || {
         let socket = socket(
             AddressFamily::Unix,
@@ -106,7 +106,7 @@ fn own() -> Result<OwnedFd, Error> {
         )?;
         of_socket(&socket)
     };
-    asked().map_err(|e| Error::from(e).while_doing("open the process's network namespace"))
+    asked().while_doing("open the process's network namespace")
 }
 
 /// The namespace that a socket is in.
@@ -169,7 +169,7 @@ impl Namespaces {
     }
 
     /// One of the two. Errors: `NoNamespace`.
-    pub fn of(&mut self, namespace: Namespace) -> Result<&mut NetworkNamespace, Error> {
+    pub fn of(&mut self, namespace: Namespace) -> Result<&mut NetworkNamespace> {
         match namespace {
             Namespace::Host => Ok(&mut self.host),
             Namespace::Container => self.container.as_mut().ok_or_else(no_namespace),
@@ -224,7 +224,7 @@ impl NetworkNamespace {
     }
 
     /// Runs `act` in the namespace. Errors: `Failed` when the thread cannot enter.
-    pub fn enter<T>(&self, act: impl FnOnce() -> T) -> Result<T, Error> {
+    pub fn enter<T>(&self, act: impl FnOnce() -> T) -> Result<T> {
         match &self.opened {
             None => Ok(act()),
             Some(opened) => enter(opened.as_fd(), self.home.descriptor()?, act),
@@ -232,7 +232,7 @@ impl NetworkNamespace {
     }
 
     /// Its descriptor, as `IFLA_NET_NS_FD` wants it.
-    pub(crate) fn descriptor(&self) -> Result<BorrowedFd<'_>, Error> {
+    pub(crate) fn descriptor(&self) -> Result<BorrowedFd<'_>> {
         match &self.opened {
             None => self.home.descriptor(),
             Some(opened) => Ok(opened.as_fd()),
@@ -240,7 +240,7 @@ impl NetworkNamespace {
     }
 
     /// The rtnetlink socket.
-    pub(crate) fn route(&mut self) -> Result<&mut RouteSocket, Error> {
+    pub(crate) fn route(&mut self) -> Result<&mut RouteSocket> {
         if self.route.is_none() {
             self.route = Some(self.enter(RouteSocket::open)??);
         }
@@ -253,8 +253,8 @@ impl NetworkNamespace {
     /// says of a refused batch is not for another.
     pub(crate) fn netfilter<T>(
         &mut self,
-        act: impl FnOnce(&mut NetfilterSocket) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+        act: impl FnOnce(&mut NetfilterSocket) -> Result<T>,
+    ) -> Result<T> {
         let mut socket = match self.netfilter.take() {
             Some(socket) => socket,
             None => self.open_netfilter()?,
@@ -264,7 +264,7 @@ impl NetworkNamespace {
         Ok(done)
     }
 
-    fn open_netfilter(&self) -> Result<NetfilterSocket, Error> {
+    fn open_netfilter(&self) -> Result<NetfilterSocket> {
         let kept = match self.opened {
             None => KEPT.take(),
             Some(_) => None,
@@ -277,7 +277,7 @@ impl NetworkNamespace {
 }
 
 /// Whether a socket is of the namespace that the process is in.
-fn is_of_own(socket: &NetfilterSocket) -> Result<bool, Error> {
+fn is_of_own(socket: &NetfilterSocket) -> Result<bool> {
     Ok(is_same(of_socket(socket)?, own()?)?)
 }
 
@@ -286,7 +286,7 @@ fn is_of_own(socket: &NetfilterSocket) -> Result<bool, Error> {
 struct Home(Arc<OnceLock<OwnedFd>>);
 
 impl Home {
-    fn descriptor(&self) -> Result<BorrowedFd<'_>, Error> {
+    fn descriptor(&self) -> Result<BorrowedFd<'_>> {
         if self.0.get().is_none() {
             // Where another thread was first, its descriptor is as good.
             let _ = self.0.set(own()?);

@@ -8,7 +8,7 @@ use std::process;
 
 use nix::sched::{CloneFlags, setns};
 
-use super::error::Error;
+use super::error::{Result, WhileDoing as _};
 
 /// Runs `act` in the namespace `there`. `home` is the one that the thread is in.
 ///
@@ -17,9 +17,8 @@ pub(crate) fn enter<T>(
     there: BorrowedFd<'_>,
     home: BorrowedFd<'_>,
     act: impl FnOnce() -> T,
-) -> Result<T, Error> {
-    setns(there, CloneFlags::CLONE_NEWNET)
-        .map_err(|e| Error::from(e).while_doing("enter the container's namespace"))?;
+) -> Result<T> {
+    setns(there, CloneFlags::CLONE_NEWNET).while_doing("enter the container's namespace")?;
     let _return = Return(home);
     Ok(act())
 }

@@ -5,7 +5,7 @@ pub(crate) mod undo;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteNextHop,
     RouteNextHopFlags, RouteProtocol, RouteScope, RouteType, RouteVia,
@@ -18,8 +18,9 @@ use weir_grant::address::Family;
 use weir_grant::route::{Add, Delete, Get, List, MAIN_TABLE, NextHop, Replace, Route, RouteKind};
 
 use super::address::address_family;
-use super::error::{Code, Error};
+use super::error::{Code, Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
+use super::netlink::NEW;
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
 use undo::RemoveRoute;
@@ -30,18 +31,16 @@ use undo::RemoveRoute;
 /// Errors: `Exists`, which in a container means this very route; `NotFound` for a link that is gone,
 /// `Invalid` with the kernel's reason.
 impl Perform<Add> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let Add {
             namespace, route, ..
         } = permit.operation();
         let flags = match namespace {
-            Namespace::Host => NLM_F_CREATE | NLM_F_EXCL,
+            Namespace::Host => NEW,
             Namespace::Container => NLM_F_CREATE,
         };
         put(self.namespaces.of(*namespace)?, route, flags)
-            .map_err(|e| e.while_doing(Title("add", *namespace, route)))?;
+            .while_doing(Title("add", *namespace, route))?;
         RemoveRoute::note(*namespace, route, changes);
         Ok(())
     }
@@ -52,20 +51,14 @@ impl Perform<Add> for Linux {
 ///
 /// Errors: as for [`Add`], without `Exists`.
 impl Perform<Replace> for Linux {
-    type Answer = ();
-
-    fn perform(
-        &mut self,
-        permit: &Permit<Replace>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Replace>, changes: &mut Changes<'_>) -> Result<()> {
         let Replace {
             namespace, route, ..
         } = permit.operation();
         let there = self.namespaces.of(*namespace)?;
         let failed = |e: Error| e.while_doing(Title("replace", *namespace, route));
-        match put(there, route, NLM_F_CREATE | NLM_F_EXCL) {
-            Err(error) if error.errno == Some(Errno::EEXIST) => {
+        match put(there, route, NEW) {
+            Err(error) if error.is(Errno::EEXIST) => {
                 put(there, route, NLM_F_CREATE | NLM_F_REPLACE).map_err(failed)?;
                 RemoveRoute::note_replaced(*namespace, route, changes);
             }
@@ -78,17 +71,13 @@ impl Perform<Replace> for Linux {
     }
 }
 
-fn put(namespace: &mut NetworkNamespace, route: &Route, flags: u16) -> Result<(), Error> {
+fn put(namespace: &mut NetworkNamespace, route: &Route, flags: u16) -> Result<()> {
     let mut message = message(namespace.which(), route)?;
-    message.header.scope = route
-        .scope
-        .map_or_else(|| default_scope(route), RouteScope::from);
-    message.header.protocol = route
-        .protocol
-        .map_or(RouteProtocol::Boot, RouteProtocol::from);
-    namespace
-        .route()?
-        .change(RouteNetlinkMessage::NewRoute(message), flags)
+    let header = &mut message.header;
+    header.scope = (route.scope).map_or_else(|| default_scope(route), RouteScope::from);
+    header.protocol = (route.protocol).map_or(RouteProtocol::Boot, RouteProtocol::from);
+    let message = RouteNetlinkMessage::NewRoute(message);
+    namespace.route()?.change(message, flags)
 }
 
 /// Universe with a gateway, link without, and host for an address of this host.
@@ -104,24 +93,22 @@ fn default_scope(route: &Route) -> RouteScope {
 
 /// Removes a route. What the operation leaves out matches any. Errors: `NotFound`.
 impl Perform<Delete> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { namespace, route } = permit.operation();
         message(*namespace, route)
             .and_then(|mut message| {
                 // To the kernel, "nowhere" and "unspecified" are any scope and any protocol.
                 message.header.scope = route.scope.map_or(RouteScope::NoWhere, RouteScope::from);
                 message.header.protocol = RouteProtocol::from(route.protocol.unwrap_or(0));
-                let socket = self.namespaces.of(*namespace)?.route()?;
+                let socket = self.route(*namespace)?;
                 socket.change(RouteNetlinkMessage::DelRoute(message), 0)
             })
-            .map_err(|e| e.while_doing(Title("remove", *namespace, route)))
+            .while_doing(Title("remove", *namespace, route))
     }
 }
 
 /// What a route is, but for its scope and protocol.
-fn message(namespace: Namespace, route: &Route) -> Result<RouteMessage, Error> {
+fn message(namespace: Namespace, route: &Route) -> Result<RouteMessage> {
     check(namespace, route)?;
     let to = route.destination;
     let mut message = RouteMessage::default();
@@ -129,80 +116,53 @@ fn message(namespace: Namespace, route: &Route) -> Result<RouteMessage, Error> {
     message.header.destination_prefix_length = to.prefix_len();
     message.header.kind = route_type(route.kind);
     message.header.flags.set(RouteFlags::Onlink, route.on_link);
-    message
-        .attributes
-        .push(RouteAttribute::Destination(to.addr().into()));
-    message.attributes.push(RouteAttribute::Table(route.table));
-    message
-        .attributes
-        .extend(route.gateway.map(|gateway| via(to, gateway)));
-    let optional = [
-        route
-            .link
-            .as_ref()
-            .map(|link| RouteAttribute::Oif(link.index)),
-        route
-            .source
-            .map(|source| RouteAttribute::PrefSource(source.into())),
+    let link = route.link.as_ref();
+    let attributes = [
+        Some(RouteAttribute::Destination(to.addr().into())),
+        Some(RouteAttribute::Table(route.table)),
+        route.gateway.map(|gateway| via(to, gateway)),
+        link.map(|link| RouteAttribute::Oif(link.index)),
+        (route.source).map(|source| RouteAttribute::PrefSource(source.into())),
         route.priority.map(RouteAttribute::Priority),
         metrics(route).map(RouteAttribute::Metrics),
         next_hops(route).map(RouteAttribute::MultiPath),
     ];
-    message.attributes.extend(optional.into_iter().flatten());
+    message.attributes.extend(attributes.into_iter().flatten());
     Ok(message)
 }
 
-/// What the kernel would refuse without a reason, or take for something else.
-fn check(namespace: Namespace, route: &Route) -> Result<(), Error> {
+/// Checks what the kernel would refuse without a reason, or take for something else. Errors: `Invalid`.
+pub fn check(namespace: Namespace, route: &Route) -> Result<()> {
+    flaw(namespace, route).map_or(Ok(()), |why| Err(Error::invalid(why)))
+}
+
+fn flaw(namespace: Namespace, route: &Route) -> Option<String> {
     let to = route.destination;
     if to.trunc() != to {
-        return Err(Error::invalid(format!(
-            "{to} has bits behind its prefix: expected {}",
-            to.trunc()
-        )));
-    }
-    if !route.next_hops.is_empty() && (route.gateway.is_some() || route.link.is_some()) {
-        return Err(Error::invalid(
-            "a route with next hops has no gateway and no link of its own",
+        let network = to.trunc();
+        return Some(format!(
+            "{to} has bits behind its prefix: expected {network}"
         ));
     }
-    if let Some(hop) = route
-        .next_hops
-        .iter()
-        .find(|hop| !(1..=256).contains(&hop.weight))
-    {
-        return Err(Error::invalid(format!(
-            "next hop weight {}: expected 1 to 256",
-            hop.weight
-        )));
-    }
     let hops = || route.next_hops.iter();
-    let links = route
-        .link
-        .iter()
-        .chain(hops().filter_map(|hop| hop.link.as_ref()));
-    if let Some(link) = links.into_iter().find(|link| link.namespace != namespace) {
-        return Err(Error::invalid(format!(
-            "the route would be in {namespace}, but {link}"
-        )));
+    if hops().next().is_some() && (route.gateway.is_some() || route.link.is_some()) {
+        return Some("a route with next hops has no gateway and no link of its own".to_owned());
     }
-    let gateways = route
-        .gateway
-        .into_iter()
-        .chain(hops().filter_map(|hop| hop.gateway));
+    if let Some(hop) = hops().find(|hop| !(1..=256).contains(&hop.weight)) {
+        return Some(format!("next hop weight {}: expected 1 to 256", hop.weight));
+    }
+    let mut links = (route.link.iter()).chain(hops().filter_map(|hop| hop.link.as_ref()));
+    if let Some(link) = links.find(|link| link.namespace != namespace) {
+        return Some(format!("the route is in {namespace}, but {link} is not"));
+    }
     // IPv4 may go over an IPv6 gateway (RFC 8950), but not the other way round.
-    let wrong = |gateway: &IpAddr| to.addr().is_ipv6() && gateway.is_ipv4();
-    if let Some(gateway) = gateways.into_iter().find(wrong) {
-        return Err(Error::invalid(format!(
-            "{to} cannot be reached over IPv4, by {gateway}"
-        )));
+    let mut gateways = (route.gateway.into_iter()).chain(hops().filter_map(|hop| hop.gateway));
+    if let Some(gateway) = gateways.find(|by| to.addr().is_ipv6() && by.is_ipv4()) {
+        return Some(format!("{to} cannot be reached over IPv4, by {gateway}"));
     }
-    match route.source {
-        Some(source) if source.is_ipv4() != to.addr().is_ipv4() => Err(Error::invalid(format!(
-            "the source {source} is of another family than {to}"
-        ))),
-        _ => Ok(()),
-    }
+    let source = route.source?;
+    (source.is_ipv4() != to.addr().is_ipv4())
+        .then(|| format!("the source {source} is not of the family of {to}"))
 }
 
 fn via(to: IpNet, gateway: IpAddr) -> RouteAttribute {
@@ -221,12 +181,8 @@ fn metrics(route: &Route) -> Option<Vec<RouteMetric>> {
 }
 
 fn next_hops(route: &Route) -> Option<Vec<RouteNextHop>> {
-    let hops: Vec<_> = route
-        .next_hops
-        .iter()
-        .map(|hop| next_hop(route, hop))
-        .collect();
-    (!hops.is_empty()).then_some(hops)
+    let hops = route.next_hops.iter().map(|hop| next_hop(route, hop));
+    (!route.next_hops.is_empty()).then(|| hops.collect())
 }
 
 fn next_hop(route: &Route, wanted: &NextHop) -> RouteNextHop {
@@ -235,25 +191,18 @@ fn next_hop(route: &Route, wanted: &NextHop) -> RouteNextHop {
     // Checked above: 1 to 256, of which the kernel counts from 0.
     hop.hops = u8::try_from(wanted.weight.saturating_sub(1)).unwrap_or(u8::MAX);
     hop.interface_index = wanted.link.as_ref().map_or(0, |link| link.index);
-    hop.attributes.extend(
-        wanted
-            .gateway
-            .map(|gateway| via(route.destination, gateway)),
-    );
+    let gateway = wanted
+        .gateway
+        .map(|gateway| via(route.destination, gateway));
+    hop.attributes.extend(gateway);
     hop
 }
 
 /// Routes that pass a filter. Routes of kinds that a plugin cannot make are left out.
 ///
 /// Errors: `NotFound` for a link that is gone.
-impl Perform<List> for Linux {
-    type Answer = Vec<Route<u32>>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<List>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Route<u32>>, Error> {
+impl Perform<List, Vec<Route<u32>>> for Linux {
+    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Route<u32>>> {
         let wanted = permit.operation();
         let destination = wanted.destination.map(|to| Family::of(&to.addr()));
         let families = match wanted.family.or(destination) {
@@ -262,10 +211,8 @@ impl Perform<List> for Linux {
         };
         let mut routes = Vec::new();
         for family in families {
-            let found =
-                dump(self.namespaces.of(wanted.namespace)?, wanted, family).map_err(|e| {
-                    e.while_doing(format_args!("list the routes in {}", wanted.namespace))
-                })?;
+            let found = dump(self.namespaces.of(wanted.namespace)?, wanted, family)
+                .while_doing(format_args!("list the routes in {}", wanted.namespace))?;
             routes.extend(found.into_iter().filter(|route| passes(wanted, route)));
         }
         Ok(routes)
@@ -277,20 +224,18 @@ pub(crate) fn dump(
     namespace: &mut NetworkNamespace,
     wanted: &List,
     family: Family,
-) -> Result<Vec<Route<u32>>, Error> {
+) -> Result<Vec<Route<u32>>> {
     let mut question = RouteMessage::default();
     question.header.address_family = address_family(family);
     let table = table(wanted).map(RouteAttribute::Table);
-    let link = wanted
-        .link
-        .as_ref()
-        .map(|link| RouteAttribute::Oif(link.index));
+    let link = wanted.link.as_ref();
+    let link = link.map(|link| RouteAttribute::Oif(link.index));
     question.attributes.extend(table.into_iter().chain(link));
     let question = RouteNetlinkMessage::GetRoute(question);
     match namespace.route()?.dump(&question) {
         Ok(answer) => Ok(answer.into_iter().filter_map(read).collect()),
         // A table comes into being with its first route.
-        Err(error) if error.errno == Some(Errno::ENOENT) => Ok(Vec::new()),
+        Err(error) if error.is(Errno::ENOENT) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
@@ -314,10 +259,8 @@ fn passes(wanted: &List, route: &Route<u32>) -> bool {
 }
 
 /// The route that the kernel would take. Errors: `NotFound` where there is none.
-impl Perform<Get> for Linux {
-    type Answer = Route<u32>;
-
-    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Route<u32>, Error> {
+impl Perform<Get, Route<u32>> for Linux {
+    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Route<u32>> {
         let Get { namespace, to } = permit.operation();
         let mut question = RouteMessage::default();
         let network = IpNet::from(*to);
@@ -327,26 +270,20 @@ impl Perform<Get> for Linux {
             // IPv6 always tells the table, and refuses the question for it.
             question.header.flags = RouteFlags::LookupTable;
         }
-        question
-            .attributes
-            .push(RouteAttribute::Destination((*to).into()));
+        let destination = RouteAttribute::Destination((*to).into());
+        question.attributes.push(destination);
         let answer = self
-            .namespaces
-            .of(*namespace)?
-            .route()?
+            .route(*namespace)?
             .get(RouteNetlinkMessage::GetRoute(question))
             .map_err(|error| match error.errno {
-                Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH) => Error {
-                    code: Code::NotFound,
-                    ..error
-                },
+                Some(Errno::ENETUNREACH | Errno::EHOSTUNREACH) => error.with_code(Code::NotFound),
                 _ => error,
             });
         answer
             .and_then(|object| {
-                read(object).ok_or_else(|| Error::new(Code::Failed, "it is of an unknown kind"))
+                read(object).ok_or_else(|| Error::failed("it is of an unknown kind"))
             })
-            .map_err(|e| e.while_doing(format_args!("find the route to {to} in {namespace}")))
+            .while_doing(format_args!("find the route to {to} in {namespace}"))
     }
 }
 

@@ -16,7 +16,7 @@ use weir_grant::Namespace;
 use weir_grant::sysctl::{Read, Write, flaw_of_key, flaw_of_value, segments};
 
 use self::shared::Notes;
-use super::error::{Code, Error};
+use super::error::{Code, Error, Result};
 use super::namespace::Namespaces;
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
@@ -28,10 +28,8 @@ const DIRECTORY: &str = "/proc/sys/net";
 /// Reads a parameter, without the newline at its end.
 ///
 /// Errors: `NotFound`; `Invalid` for a key that is not below `net.` or has no value.
-impl Perform<Read> for Linux {
-    type Answer = String;
-
-    fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<String, Error> {
+impl Perform<Read, String> for Linux {
+    fn perform(&mut self, permit: &Permit<Read>, _: &mut Changes<'_>) -> Result<String> {
         let Read { namespace, key } = permit.operation();
         let path = path_of(key)?;
         let value = self
@@ -56,9 +54,7 @@ pub(super) fn read_value(path: &PathBuf) -> io::Result<String> {
 /// Errors: `NotFound`; `Invalid` for a key that is not below `net.`, or when the kernel refuses the value or lets nobody
 /// write the parameter. One that the kernel refuses half-way is as before.
 impl Perform<Write> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Write>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Write>, changes: &mut Changes<'_>) -> Result<()> {
         let write = permit.operation();
         let is_of_made_link =
             (write.link()).is_some_and(|name| self.links.is_name_of_made(write.namespace, &name));
@@ -99,7 +95,7 @@ fn carry_out<T>(
     namespaces: &mut Namespaces,
     write: &Write,
     act: fn(&PathBuf, &str) -> io::Result<T>,
-) -> Result<T, Error> {
+) -> Result<T> {
     let Write {
         namespace,
         key,
@@ -135,7 +131,7 @@ fn replace_value(path: &PathBuf, value: &str) -> io::Result<Option<String>> {
     written.map(|()| before)
 }
 
-fn check_value(key: &str, value: &str) -> Result<(), Error> {
+fn check_value(key: &str, value: &str) -> Result<()> {
     flaw_of_value(key, value).map_or(Ok(()), |why| Err(Error::invalid(why)))
 }
 
@@ -159,7 +155,7 @@ fn directory() -> io::Result<&'static Dir> {
 /// The path of a key below [`DIRECTORY`]. Errors: `Invalid`.
 ///
 /// Each key has one path and each path one key, so that a grant for a key is a grant for a file.
-fn path_of(key: &str) -> Result<PathBuf, Error> {
+fn path_of(key: &str) -> Result<PathBuf> {
     if let Some(why) = flaw_of_key(key) {
         return Err(Error::invalid(why));
     }

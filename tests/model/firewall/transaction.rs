@@ -5,14 +5,14 @@ use weir_grant::firewall::{
     Apply, Chain, Command, Element, ElementData, Elements, Rule, RuleHandle, Set, Statement,
     Verdict,
 };
-use weir_kernel::Error;
 use weir_kernel::inverses::Created;
+use weir_kernel::{Result, WhileDoing as _};
 
-use crate::error::while_doing;
+use crate::error::refused;
 use crate::state::{Machine, Table};
 
 /// Carries commands out, and returns what they created. The caller takes back what failed half-way.
-pub(super) fn carry_out(machine: &mut Machine, apply: &Apply) -> Result<Created, Error> {
+pub(super) fn carry_out(machine: &mut Machine, apply: &Apply) -> Result<Created> {
     let mut created = Created::default();
     let mut last_handle = machine.last_handle;
     let tables = &mut machine.state.of(apply.namespace)?.tables;
@@ -25,14 +25,14 @@ pub(super) fn carry_out(machine: &mut Machine, apply: &Apply) -> Result<Created,
             place = Some(tables.len() - 1);
         }
         let doing = format_args!("command {} in table `{}`", at + 1, apply.table);
-        let place = place.ok_or_else(|| while_doing(Errno::ENOENT.into(), doing))?;
+        let place = place.ok_or_else(|| refused(Errno::ENOENT, doing))?;
         let mut step = Step {
             table: &mut tables[place],
             only_empty: apply.only_empty,
             last_handle: &mut last_handle,
             handles: Vec::new(),
         };
-        let is_gone = step.carry_out(command).map_err(|e| while_doing(e, doing))?;
+        let is_gone = step.carry_out(command).while_doing(doing)?;
         let handles = step.handles;
         if is_gone {
             tables.remove(place);
@@ -77,7 +77,7 @@ struct Step<'a> {
 
 impl Step<'_> {
     /// Whether the table is gone with it.
-    fn carry_out(&mut self, command: &Command) -> Result<bool, Error> {
+    fn carry_out(&mut self, command: &Command) -> Result<bool> {
         match command {
             Command::AddChain(chain) => self.add_chain(chain, false),
             Command::CreateChain(chain) => self.add_chain(chain, true),
@@ -102,7 +102,7 @@ impl Step<'_> {
         Ok(false)
     }
 
-    fn add_chain(&mut self, chain: &Chain, is_exclusive: bool) -> Result<(), Error> {
+    fn add_chain(&mut self, chain: &Chain, is_exclusive: bool) -> Result<()> {
         match self.table.chains.iter_mut().find(|c| c.name == chain.name) {
             Some(_) if is_exclusive => Err(Errno::EEXIST.into()),
             Some(there) => update_chain(there, chain),
@@ -113,7 +113,7 @@ impl Step<'_> {
         }
     }
 
-    fn delete_chain(&mut self, name: &str) -> Result<(), Error> {
+    fn delete_chain(&mut self, name: &str) -> Result<()> {
         self.check_chain(name)?;
         let has_rules = self.table.rules.iter().any(|rule| rule.chain == name);
         if self.is_chain_used(name) || (self.only_empty && has_rules) {
@@ -138,13 +138,13 @@ impl Step<'_> {
         others.flat_map(|rule| &rule.statements).any(leads) || elements.into_iter().any(jumps)
     }
 
-    fn flush_chain(&mut self, name: &str) -> Result<(), Error> {
+    fn flush_chain(&mut self, name: &str) -> Result<()> {
         self.check_chain(name)?;
         self.table.rules.retain(|rule| rule.chain != name);
         Ok(())
     }
 
-    fn check_chain(&self, name: &str) -> Result<(), Error> {
+    fn check_chain(&self, name: &str) -> Result<()> {
         if self.table.chains.iter().any(|chain| chain.name == name) {
             Ok(())
         } else {
@@ -153,7 +153,7 @@ impl Step<'_> {
     }
 
     /// Puts a rule before the one that stands there, or last.
-    fn add_rule(&mut self, rule: &Rule, at: usize) -> Result<(), Error> {
+    fn add_rule(&mut self, rule: &Rule, at: usize) -> Result<()> {
         self.check_chain(&rule.chain)?;
         for statement in &rule.statements {
             if let Statement::Jump(chain) | Statement::Goto(chain) = statement {
@@ -178,7 +178,7 @@ impl Step<'_> {
     }
 
     /// Puts each rule that is missing behind the one before it, or else before all that come after it.
-    fn keep_rules(&mut self, rules: &[Rule]) -> Result<(), Error> {
+    fn keep_rules(&mut self, rules: &[Rule]) -> Result<()> {
         for (at, rule) in rules.iter().enumerate() {
             let place = |other: &Rule| {
                 let is_it = |r: &Rule| r.chain == other.chain && r.comment == other.comment;
@@ -200,14 +200,14 @@ impl Step<'_> {
         Ok(())
     }
 
-    fn delete_rule(&mut self, rule: &RuleHandle) -> Result<(), Error> {
+    fn delete_rule(&mut self, rule: &RuleHandle) -> Result<()> {
         let is_it = |r: &Rule| r.chain == rule.chain && r.handle == Some(rule.handle);
         let at = self.table.rules.iter().position(is_it);
         self.table.rules.remove(at.ok_or(Errno::ENOENT)?);
         Ok(())
     }
 
-    fn add_set(&mut self, set: &Set, is_exclusive: bool) -> Result<(), Error> {
+    fn add_set(&mut self, set: &Set, is_exclusive: bool) -> Result<()> {
         match self
             .table
             .sets
@@ -224,7 +224,7 @@ impl Step<'_> {
         }
     }
 
-    fn delete_set(&mut self, name: &str) -> Result<(), Error> {
+    fn delete_set(&mut self, name: &str) -> Result<()> {
         let is_empty = self.elements(name)?.is_empty();
         if self.only_empty && !is_empty {
             return Err(Errno::EBUSY.into());
@@ -233,7 +233,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    fn elements(&mut self, set: &str) -> Result<&mut Vec<Element>, Error> {
+    fn elements(&mut self, set: &str) -> Result<&mut Vec<Element>> {
         let mut sets = self.table.sets.iter_mut();
         let found = sets.find(|(found, _)| found.name == set);
         found
@@ -241,7 +241,7 @@ impl Step<'_> {
             .ok_or_else(|| Errno::ENOENT.into())
     }
 
-    fn add_elements(&mut self, new: &Elements, is_exclusive: bool) -> Result<(), Error> {
+    fn add_elements(&mut self, new: &Elements, is_exclusive: bool) -> Result<()> {
         let elements = self.elements(&new.set)?;
         for element in &new.elements {
             match elements.iter().find(|there| is_same_key(there, element)) {
@@ -254,7 +254,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    fn delete_elements(&mut self, old: &Elements) -> Result<(), Error> {
+    fn delete_elements(&mut self, old: &Elements) -> Result<()> {
         let elements = self.elements(&old.set)?;
         for element in &old.elements {
             let at = elements
@@ -265,7 +265,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    fn delete_table(&mut self) -> Result<(), Error> {
+    fn delete_table(&mut self) -> Result<()> {
         let Table { chains, sets, .. } = &*self.table;
         if self.only_empty && !(chains.is_empty() && sets.is_empty()) {
             Err(Errno::EBUSY.into())
@@ -280,7 +280,7 @@ fn is_same_key(one: &Element, other: &Element) -> bool {
 }
 
 /// A chain that is there takes another policy, and stays what it is otherwise.
-fn update_chain(there: &mut Chain, wanted: &Chain) -> Result<(), Error> {
+fn update_chain(there: &mut Chain, wanted: &Chain) -> Result<()> {
     match (&mut there.base, &wanted.base) {
         (_, None) => Ok(()),
         (None, Some(_)) => Err(Errno::EEXIST.into()),

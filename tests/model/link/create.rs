@@ -3,16 +3,13 @@
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::Namespace;
-use weir_grant::link::{
-    Create, Details, Link, LinkFacts, Mac, NewKind, NewPeer, OperState, flaw_of_name,
-};
+use weir_grant::link::{Create, Details, Link, LinkFacts, Mac, NewKind, NewPeer, OperState};
 use weir_kernel::inverses::LinkHistory as _;
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Error, Perform, Result, checks};
 
 use super::state::settle;
 use super::update::{check_mac, check_mtu, enslave, refused_mac, set_up};
 use super::{by_index, by_index_mut, check_free, find};
-use crate::error::while_doing;
 use crate::kernel::Model;
 use crate::state::{Device, Machine};
 use crate::sysctl;
@@ -21,28 +18,22 @@ use crate::sysctl;
 const MTU: u32 = 1500;
 const TXQLEN: u32 = 1000;
 
-impl Perform<Create> for Model {
-    type Answer = Link;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<Create>,
-        changes: &mut Changes<'_>,
-    ) -> Result<Link, Error> {
+impl Perform<Create, Link> for Model {
+    fn perform(&mut self, permit: &Permit<Create>, changes: &mut Changes<'_>) -> Result<Link> {
         let wanted = permit.operation();
         let link = self
             .change(|machine| create(machine, wanted))
             .map_err(|e| {
                 let (kind, name) = (wanted.kind.word(), &wanted.name);
                 let doing = format_args!("create {kind} `{name}` in {}", wanted.namespace);
-                while_doing(refused_mac(e), doing)
+                refused_mac(e).while_doing(doing)
             })?;
         self.note_created(wanted, &link, changes);
         Ok(link)
     }
 }
 
-fn create(machine: &mut Machine, wanted: &Create) -> Result<Link, Error> {
+fn create(machine: &mut Machine, wanted: &Create) -> Result<Link> {
     check(wanted)?;
     let index = match &wanted.kind {
         NewKind::Veth { peer } => pair(machine, wanted, peer)?,
@@ -67,7 +58,7 @@ fn create(machine: &mut Machine, wanted: &Create) -> Result<Link, Error> {
     Ok(by_index(network, index)?.link.clone())
 }
 
-fn check(wanted: &Create) -> Result<(), Error> {
+fn check(wanted: &Create) -> Result<()> {
     let peer = match &wanted.kind {
         NewKind::Veth { peer } => Some(peer),
         _ => None,
@@ -89,14 +80,14 @@ fn check(wanted: &Create) -> Result<(), Error> {
     }
 }
 
-fn check_name(name: &str, may_be_empty: bool) -> Result<(), Error> {
+fn check_name(name: &str, may_be_empty: bool) -> Result<()> {
     if may_be_empty && name.is_empty() {
         return Ok(());
     }
-    flaw_of_name(name).map_or(Ok(()), |why| Err(Error::invalid(why)))
+    checks::link_name(name)
 }
 
-fn lower_of(machine: &mut Machine, lower: Option<&LinkFacts>) -> Result<Option<Device>, Error> {
+fn lower_of(machine: &mut Machine, lower: Option<&LinkFacts>) -> Result<Option<Device>> {
     let Some(lower) = lower else {
         return Ok(None);
     };
@@ -105,18 +96,13 @@ fn lower_of(machine: &mut Machine, lower: Option<&LinkFacts>) -> Result<Option<D
 }
 
 /// Both ends of a pair of veths. Returns the index of the first.
-fn pair(machine: &mut Machine, wanted: &Create, peer: &NewPeer) -> Result<u32, Error> {
+fn pair(machine: &mut Machine, wanted: &Create, peer: &NewPeer) -> Result<u32> {
     let other = Create {
-        namespace: peer.namespace,
-        name: peer.name.clone(),
-        kind: wanted.kind.clone(),
         mac: peer.mac.clone(),
         mtu: peer.mtu,
-        txqlen: None,
         up: peer.up,
-        master: None,
-        alias: None,
         owner: peer.owner.clone(),
+        ..Create::new(peer.namespace, &peer.name, wanted.kind.clone())
     };
     let far = put(machine, peer.namespace, new_device(&other, None))?;
     let near = put(machine, wanted.namespace, new_device(wanted, None))?;
@@ -132,7 +118,7 @@ fn connect(
     machine: &mut Machine,
     (namespace, index): (Namespace, u32),
     to: (Namespace, u32),
-) -> Result<(), Error> {
+) -> Result<()> {
     let device = by_index_mut(machine.state.of(namespace)?, index)?;
     device.peer = Some(to);
     device.link.lower = Some(to.1);
@@ -140,7 +126,7 @@ fn connect(
 }
 
 /// Puts a new device into its namespace, and returns its index.
-fn put(machine: &mut Machine, namespace: Namespace, mut device: Device) -> Result<u32, Error> {
+fn put(machine: &mut Machine, namespace: Namespace, mut device: Device) -> Result<u32> {
     machine.last_index += 1;
     let index = machine.last_index;
     let link = &mut device.link;

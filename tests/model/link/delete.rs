@@ -3,21 +3,18 @@
 use weir_gate::Permit;
 use weir_grant::Namespace;
 use weir_grant::link::{Delete, LinkFacts};
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Perform, Result, WhileDoing as _};
 
 use super::create::unsupported;
 use super::state::settle;
 use super::update::enslave;
 use super::{by_index, find};
-use crate::error::while_doing;
 use crate::kernel::Model;
 use crate::state::{Machine, NetworkState, State};
 use crate::{route, sysctl};
 
 impl Perform<Delete> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         self.known.forget_all();
         let link = &permit.operation().link;
         self.change(|machine| delete(machine, link))
@@ -25,12 +22,12 @@ impl Perform<Delete> for Model {
 }
 
 /// Deletes a link, with its peer and what stands on it. Errors: `NotFound`, `Unsupported`.
-pub(crate) fn delete(machine: &mut Machine, link: &LinkFacts) -> Result<(), Error> {
+pub(crate) fn delete(machine: &mut Machine, link: &LinkFacts) -> Result<()> {
     let doing = format_args!("delete {link}");
     let network = machine.state.of(link.namespace)?;
-    let device = find(network, link).map_err(|e| while_doing(e, doing))?;
+    let device = find(network, link).while_doing(doing)?;
     if device.link.kind == "loopback" {
-        return Err(while_doing(unsupported(), doing));
+        return Err(unsupported().while_doing(doing));
     }
     remove(&mut machine.state, link.namespace, link.index);
     settle(&mut machine.state);

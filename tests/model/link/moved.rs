@@ -3,28 +3,25 @@
 use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::Namespace;
-use weir_grant::link::{Link, Move, flaw_of_name};
+use weir_grant::link::{Link, Move};
 use weir_kernel::inverses::LinkHistory as _;
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _, checks};
 
 use super::delete::forget;
 use super::state::settle;
 use super::{check_free, find};
-use crate::error::while_doing;
 use crate::kernel::Model;
 use crate::state::{Device, Machine, State};
 use crate::sysctl;
 
-impl Perform<Move> for Model {
-    type Answer = Link;
-
-    fn perform(&mut self, permit: &Permit<Move>, changes: &mut Changes<'_>) -> Result<Link, Error> {
+impl Perform<Move, Link> for Model {
+    fn perform(&mut self, permit: &Permit<Move>, changes: &mut Changes<'_>) -> Result<Link> {
         let wanted = permit.operation();
         let before = self.before(&wanted.link);
         self.known.forget_all();
         let moved = self
             .change(|machine| carry_out(machine, wanted))
-            .map_err(|e| while_doing(e, format_args!("move {} to {}", wanted.link, wanted.to)))?;
+            .while_doing(format_args!("move {} to {}", wanted.link, wanted.to))?;
         if let Some(before) = before {
             self.note_move(wanted, &before, &moved, changes);
         }
@@ -32,11 +29,9 @@ impl Perform<Move> for Model {
     }
 }
 
-fn carry_out(machine: &mut Machine, wanted: &Move) -> Result<Link, Error> {
+fn carry_out(machine: &mut Machine, wanted: &Move) -> Result<Link> {
     let Move { link, to, name, .. } = wanted;
-    if let Some(why) = flaw_of_name(name) {
-        return Err(Error::invalid(why));
-    }
+    checks::link_name(name)?;
     if link.namespace == *to {
         return Err(Error::invalid("it is there already"));
     }

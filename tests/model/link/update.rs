@@ -2,30 +2,25 @@
 
 use nix::errno::Errno;
 use weir_gate::Permit;
-use weir_grant::link::{
-    Details, Mac, NewMaster, Port, Update, UpdateBridge, UpdatePort, flaw_of_name,
-};
+use weir_grant::link::{Details, Mac, NewMaster, Port, Update, UpdateBridge, UpdatePort};
 use weir_kernel::inverses::LinkHistory as _;
-use weir_kernel::{Changes, Code, Error, Perform};
+use weir_kernel::{Changes, Code, Error, Perform, Result, WhileDoing as _, checks};
 
 use super::create::unsupported;
 use super::state::settle;
 use super::{by_index, by_index_mut, check_free, find};
-use crate::error::while_doing;
 use crate::kernel::Model;
 use crate::state::{Machine, NetworkState};
 use crate::{address, route, sysctl};
 
 impl Perform<Update> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Update>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Update>, changes: &mut Changes<'_>) -> Result<()> {
         let wanted = permit.operation();
         let before = self.before(&wanted.link);
         let doing = format_args!("update {}", wanted.link);
         let outcome = self
             .change(|machine| update(machine, wanted))
-            .map_err(|e| while_doing(refused_mac(e), doing));
+            .map_err(|e| refused_mac(e).while_doing(doing));
         if let Some(before) = before {
             self.note_update(wanted, &before, &outcome, changes);
         }
@@ -33,7 +28,7 @@ impl Perform<Update> for Model {
     }
 }
 
-fn update(machine: &mut Machine, wanted: &Update) -> Result<(), Error> {
+fn update(machine: &mut Machine, wanted: &Update) -> Result<()> {
     check(wanted)?;
     let network = machine.state.of(wanted.link.namespace)?;
     let index = find(network, &wanted.link)?.link.index;
@@ -53,10 +48,8 @@ fn update(machine: &mut Machine, wanted: &Update) -> Result<(), Error> {
     Ok(())
 }
 
-fn check(wanted: &Update) -> Result<(), Error> {
-    if let Some(why) = wanted.name.as_deref().and_then(flaw_of_name) {
-        return Err(Error::invalid(why));
-    }
+fn check(wanted: &Update) -> Result<()> {
+    wanted.name.as_deref().map_or(Ok(()), checks::link_name)?;
     if let Some(NewMaster::Link(master)) = &wanted.master
         && master.namespace != wanted.link.namespace
     {
@@ -67,7 +60,7 @@ fn check(wanted: &Update) -> Result<(), Error> {
 }
 
 /// Fails for what is not the address of one interface. Errors: `Invalid`.
-pub(super) fn check_mac(mac: Option<&Mac>) -> Result<(), Error> {
+pub(super) fn check_mac(mac: Option<&Mac>) -> Result<()> {
     let Some(Mac(bytes)) = mac else {
         return Ok(());
     };
@@ -82,7 +75,7 @@ pub(super) fn check_mac(mac: Option<&Mac>) -> Result<(), Error> {
 }
 
 /// Errors: `Invalid`.
-pub(super) fn check_mtu(mtu: Option<u32>) -> Result<(), Error> {
+pub(super) fn check_mtu(mtu: Option<u32>) -> Result<()> {
     match mtu {
         Some(mtu) if !(68..=65535).contains(&mtu) => Err(Errno::EINVAL.into()),
         _ => Ok(()),
@@ -92,16 +85,13 @@ pub(super) fn check_mtu(mtu: Option<u32>) -> Result<(), Error> {
 /// Of a link, "cannot assign requested address" speaks of its MAC.
 pub(super) fn refused_mac(error: Error) -> Error {
     match error.errno {
-        Some(Errno::EADDRNOTAVAIL) => Error {
-            code: Code::Invalid,
-            ..error
-        },
+        Some(Errno::EADDRNOTAVAIL) => error.with_code(Code::Invalid),
         _ => error,
     }
 }
 
 /// What has no consequences.
-fn set_plain(network: &mut NetworkState, index: u32, wanted: &Update) -> Result<(), Error> {
+fn set_plain(network: &mut NetworkState, index: u32, wanted: &Update) -> Result<()> {
     let device = by_index_mut(network, index)?;
     device.has_own_mtu |= wanted.mtu.is_some() && device.link.kind == "bridge";
     let link = &mut device.link;
@@ -124,7 +114,7 @@ fn set<T: Clone>(attribute: &mut T, value: Option<&T>) {
 }
 
 /// Gives a link another name, and its parameters with it.
-pub(super) fn rename(network: &mut NetworkState, index: u32, name: &str) -> Result<(), Error> {
+pub(super) fn rename(network: &mut NetworkState, index: u32, name: &str) -> Result<()> {
     let former = by_index(network, index)?.link.name.clone();
     if former == name {
         return Ok(());
@@ -136,11 +126,7 @@ pub(super) fn rename(network: &mut NetworkState, index: u32, name: &str) -> Resu
 }
 
 /// Makes a link the port of a master, or of none.
-pub(super) fn enslave(
-    network: &mut NetworkState,
-    index: u32,
-    master: Option<u32>,
-) -> Result<(), Error> {
+pub(super) fn enslave(network: &mut NetworkState, index: u32, master: Option<u32>) -> Result<()> {
     if by_index(network, index)?.link.master == master {
         return Ok(());
     }
@@ -155,7 +141,7 @@ pub(super) fn enslave(
     Ok(())
 }
 
-fn check_master(network: &NetworkState, port: u32, master: u32) -> Result<Details, Error> {
+fn check_master(network: &NetworkState, port: u32, master: u32) -> Result<Details> {
     // To the kernel, a master that is not there is a wrong argument.
     let found = by_index(network, master).map_err(|_| Errno::EINVAL)?;
     let port = &by_index(network, port)?.link;
@@ -168,7 +154,7 @@ fn check_master(network: &NetworkState, port: u32, master: u32) -> Result<Detail
 }
 
 /// Sets a link up or down. Down, it loses its routes, its neighbours and its IPv6 addresses.
-pub(super) fn set_up(network: &mut NetworkState, index: u32, up: bool) -> Result<(), Error> {
+pub(super) fn set_up(network: &mut NetworkState, index: u32, up: bool) -> Result<()> {
     let device = by_index_mut(network, index)?;
     let was_up = std::mem::replace(&mut device.link.up, up);
     match (was_up, up) {
@@ -187,19 +173,13 @@ pub(super) fn set_up(network: &mut NetworkState, index: u32, up: bool) -> Result
 }
 
 impl Perform<UpdatePort> for Model {
-    type Answer = ();
-
-    fn perform(
-        &mut self,
-        permit: &Permit<UpdatePort>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<UpdatePort>, changes: &mut Changes<'_>) -> Result<()> {
         let wanted = permit.operation();
         let before = self.before(&wanted.link);
         let doing = format_args!("change a bridge port's flags of {}", wanted.link);
         let outcome = self
             .change(|machine| update_port(machine, wanted))
-            .map_err(|e| while_doing(e, doing));
+            .while_doing(doing);
         if let Some(before) = before {
             self.note_port(wanted, &before, &outcome, changes);
         }
@@ -207,7 +187,7 @@ impl Perform<UpdatePort> for Model {
     }
 }
 
-fn update_port(machine: &mut Machine, wanted: &UpdatePort) -> Result<(), Error> {
+fn update_port(machine: &mut Machine, wanted: &UpdatePort) -> Result<()> {
     let network = machine.state.of(wanted.link.namespace)?;
     let device = by_index_mut(network, wanted.link.index)?;
     let port = device.link.port.as_mut();
@@ -218,9 +198,7 @@ fn update_port(machine: &mut Machine, wanted: &UpdatePort) -> Result<(), Error> 
 }
 
 impl Perform<UpdateBridge> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<UpdateBridge>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<UpdateBridge>, _: &mut Changes<'_>) -> Result<()> {
         let UpdateBridge { link, changes } = permit.operation();
         self.change(|machine| {
             let network = machine.state.of(link.namespace)?;

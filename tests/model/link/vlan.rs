@@ -4,16 +4,12 @@ use std::collections::BTreeMap;
 
 use weir_gate::Permit;
 use weir_grant::link::{AddVlans, BridgeVlan, DeleteVlans, Details, LinkFacts, ListVlans, NewKind};
-use weir_kernel::{Changes, Error, Perform};
+use weir_kernel::{Changes, Error, Perform, Result, WhileDoing as _, checks};
 
 use super::by_index_mut;
 use super::create::unsupported;
-use crate::error::while_doing;
 use crate::kernel::Model;
 use crate::state::Device;
-
-/// The highest VLAN id.
-const LAST_ID: u16 = 4094;
 
 /// The VLANs of a new link: a bridge is in its default one.
 pub(super) fn of_new(kind: &NewKind) -> Vec<BridgeVlan> {
@@ -42,9 +38,7 @@ fn default(pvid: u16) -> Vec<BridgeVlan> {
 }
 
 impl Perform<AddVlans> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<AddVlans>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<AddVlans>, _: &mut Changes<'_>) -> Result<()> {
         let AddVlans { link, vlans } = permit.operation();
         self.change_vlans(link, vlans, |single, vlan| {
             if vlan.pvid {
@@ -58,9 +52,7 @@ impl Perform<AddVlans> for Model {
 }
 
 impl Perform<DeleteVlans> for Model {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<DeleteVlans>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<DeleteVlans>, _: &mut Changes<'_>) -> Result<()> {
         let DeleteVlans { link, vlans } = permit.operation();
         self.change_vlans(link, vlans, |single, vlan| {
             single.retain(|id, _| !(vlan.first..=vlan.last).contains(id));
@@ -68,14 +60,12 @@ impl Perform<DeleteVlans> for Model {
     }
 }
 
-impl Perform<ListVlans> for Model {
-    type Answer = Vec<BridgeVlan>;
-
+impl Perform<ListVlans, Vec<BridgeVlan>> for Model {
     fn perform(
         &mut self,
         permit: &Permit<ListVlans>,
         _: &mut Changes<'_>,
-    ) -> Result<Vec<BridgeVlan>, Error> {
+    ) -> Result<Vec<BridgeVlan>> {
         let link = &permit.operation().link;
         self.look(|state| {
             let device = by_index_mut(state.of(link.namespace)?, link.index)?;
@@ -96,8 +86,8 @@ impl Model {
         link: &LinkFacts,
         vlans: &[BridgeVlan],
         act: impl Fn(&mut Single, &BridgeVlan),
-    ) -> Result<(), Error> {
-        vlans.iter().try_for_each(check)?;
+    ) -> Result<()> {
+        vlans.iter().try_for_each(checks::vlan)?;
         let changed = self.change(|machine| {
             let device = by_index_mut(machine.state.of(link.namespace)?, link.index)?;
             if !has_vlans(device) {
@@ -108,24 +98,12 @@ impl Model {
             device.vlans = ranges(&single);
             Ok(())
         });
-        changed.map_err(|e| while_doing(e, format_args!("change VLANs of {link}")))
+        changed.while_doing(format_args!("change VLANs of {link}"))
     }
 }
 
 fn has_vlans(device: &Device) -> bool {
     device.link.port.is_some() || matches!(device.link.details, Details::Bridge { .. })
-}
-
-fn check(vlan: &BridgeVlan) -> Result<(), Error> {
-    let is_range = vlan.first > 0 && vlan.first <= vlan.last && vlan.last <= LAST_ID;
-    if is_range && !(vlan.pvid && vlan.first != vlan.last) {
-        Ok(())
-    } else {
-        Err(Error::invalid(format!(
-            "VLANs {} to {}",
-            vlan.first, vlan.last
-        )))
-    }
 }
 
 fn single(vlans: &[BridgeVlan]) -> Single {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use nix::errno::Errno;
 use weir_grant::Namespace;
 use weir_grant::route::{NextHop, Route, RouteKind};
-use weir_kernel::Error;
+use weir_kernel::{Result, checks};
 
 use super::{DEFAULT_PRIORITY_OF_IPV6, HOST, LINK, MAIN_TABLE, PROTOCOL, UNIVERSE, is_ipv6};
 use crate::link;
@@ -16,8 +16,8 @@ pub(super) fn resolve(
     network: &NetworkState,
     namespace: Namespace,
     route: &Route,
-) -> Result<Route<u32>, Error> {
-    check(namespace, route)?;
+) -> Result<Route<u32>> {
+    checks::route(namespace, route)?;
     if !matches!(route.kind, RouteKind::Unicast | RouteKind::Local) {
         return refusal(route);
     }
@@ -49,7 +49,7 @@ pub(super) fn resolve(
 }
 
 /// A route that leads nowhere.
-fn refusal(route: &Route) -> Result<Route<u32>, Error> {
+fn refusal(route: &Route) -> Result<Route<u32>> {
     if route.gateway.is_some() || route.link.is_some() || !route.next_hops.is_empty() {
         Err(Errno::EINVAL.into())
     } else {
@@ -115,7 +115,7 @@ fn way(
     link: Option<u32>,
     gateway: Option<IpAddr>,
     on_link: bool,
-) -> Result<u32, Error> {
+) -> Result<u32> {
     if let Some(index) = link {
         check_up(network, route, index)?;
     }
@@ -126,7 +126,7 @@ fn way(
     }
 }
 
-fn check_up(network: &NetworkState, route: &Route, index: u32) -> Result<(), Error> {
+fn check_up(network: &NetworkState, route: &Route, index: u32) -> Result<()> {
     let is_up = link::by_index(network, index)?.link.up;
     if is_up || route.kind == RouteKind::Local {
         Ok(())
@@ -136,7 +136,7 @@ fn check_up(network: &NetworkState, route: &Route, index: u32) -> Result<(), Err
 }
 
 /// The link over which a gateway is a neighbour.
-fn reach(network: &NetworkState, link: Option<u32>, gateway: IpAddr) -> Result<u32, Error> {
+fn reach(network: &NetworkState, link: Option<u32>, gateway: IpAddr) -> Result<u32> {
     let direct = network.routes.iter().filter(|route| {
         route.table == MAIN_TABLE
             && route.kind == RouteKind::Unicast
@@ -161,38 +161,4 @@ fn reach(network: &NetworkState, link: Option<u32>, gateway: IpAddr) -> Result<u
 fn is_own(network: &NetworkState, address: IpAddr) -> bool {
     let mut own = network.addresses.iter().map(|(_, own)| own.address.addr());
     own.any(|own| own == address)
-}
-
-/// What is malformed. Errors: `Invalid`.
-pub(super) fn check(namespace: Namespace, route: &Route) -> Result<(), Error> {
-    let to = route.destination;
-    let hops = || route.next_hops.iter();
-    let links = route
-        .link
-        .iter()
-        .chain(hops().filter_map(|hop| hop.link.as_ref()));
-    let gateways = route
-        .gateway
-        .into_iter()
-        .chain(hops().filter_map(|hop| hop.gateway));
-    let is_other = |other: IpAddr| to.addr().is_ipv6() && other.is_ipv4();
-    let flaw = if to.trunc() != to {
-        "it has bits behind its prefix"
-    } else if hops().next().is_some() && (route.gateway.is_some() || route.link.is_some()) {
-        "a route with next hops has no gateway and no link of its own"
-    } else if hops().any(|hop| !(1..=256).contains(&hop.weight)) {
-        "the weight of a next hop is 1 to 256"
-    } else if links.into_iter().any(|link| link.namespace != namespace) {
-        "its link is in the other namespace"
-    } else if gateways.into_iter().any(is_other) {
-        "it cannot be reached over IPv4"
-    } else if route
-        .source
-        .is_some_and(|s| s.is_ipv4() != to.addr().is_ipv4())
-    {
-        "its source is of the other family"
-    } else {
-        return Ok(());
-    };
-    Err(Error::invalid(format!("route {to}: {flaw}")))
 }

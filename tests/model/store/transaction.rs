@@ -6,13 +6,9 @@ use std::path::PathBuf;
 use weir_gate::Permit;
 use weir_grant::store::{CHANGE_SIZE, Change, Claim, Delete, Find, Get, Keys, Location, Put};
 use weir_kernel::inverses::RevertStore;
-use weir_kernel::{Changes, Code, Error, Perform, Transaction};
+use weir_kernel::{Changes, Code, Error, Perform, Result, Transaction, checks};
 
 use crate::node::Node;
-
-/// The most bytes of a key, and of a value.
-const MOST_KEY: usize = 255;
-const MOST_VALUE: usize = 64 << 10;
 
 type Values = BTreeMap<String, Vec<u8>>;
 
@@ -86,7 +82,7 @@ impl Store {
         }
     }
 
-    fn check_writable(&self, location: &Location) -> Result<(), Error> {
+    fn check_writable(&self, location: &Location) -> Result<()> {
         self.check_location(location)?;
         if self.writable {
             Ok(())
@@ -95,7 +91,7 @@ impl Store {
         }
     }
 
-    fn check_location(&self, location: &Location) -> Result<(), Error> {
+    fn check_location(&self, location: &Location) -> Result<()> {
         if *location == self.location {
             Ok(())
         } else {
@@ -113,7 +109,7 @@ impl Drop for Store {
 }
 
 impl Transaction for Store {
-    fn commit(&mut self, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn commit(&mut self, changes: &mut Changes<'_>) -> Result<()> {
         let done = self.settle();
         if !done.is_empty() {
             RevertStore::note(&self.location, done, changes);
@@ -128,49 +124,39 @@ impl Transaction for Store {
     }
 }
 
-impl Perform<Get> for Store {
-    type Answer = Vec<u8>;
-
-    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>, Error> {
+impl Perform<Get, Vec<u8>> for Store {
+    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
         let Get { location, key } = permit.operation();
         self.check_location(location)?;
-        check_key(key)?;
+        checks::key(key)?;
         self.now.get(key).cloned().ok_or_else(|| no_key(key))
     }
 }
 
 impl Perform<Put> for Store {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Put>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Put>, _: &mut Changes<'_>) -> Result<()> {
         let Put {
             location,
             key,
             value,
         } = permit.operation();
-        check_key(key)?;
-        check_value(value)?;
+        checks::key(key)?;
+        checks::value(key, value)?;
         self.check_writable(location)?;
         self.set(key, Some(value.clone()));
         Ok(())
     }
 }
 
-impl Perform<Claim> for Store {
-    type Answer = Option<String>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<Claim>,
-        _: &mut Changes<'_>,
-    ) -> Result<Option<String>, Error> {
+impl Perform<Claim, Option<String>> for Store {
+    fn perform(&mut self, permit: &Permit<Claim>, _: &mut Changes<'_>) -> Result<Option<String>> {
         let Claim {
             location,
             keys,
             value,
         } = permit.operation();
-        keys.iter().try_for_each(|key| check_key(key))?;
-        check_value(value)?;
+        keys.iter().try_for_each(|key| checks::key(key))?;
+        checks::value(keys.first().map_or("", String::as_str), value)?;
         self.check_writable(location)?;
         let free = keys.iter().find(|key| !self.now.contains_key(*key));
         if let Some(key) = free {
@@ -181,11 +167,9 @@ impl Perform<Claim> for Store {
 }
 
 impl Perform<Delete> for Store {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { location, key } = permit.operation();
-        check_key(key)?;
+        checks::key(key)?;
         self.check_writable(location)?;
         if self.now.contains_key(key) {
             self.set(key, None);
@@ -196,27 +180,15 @@ impl Perform<Delete> for Store {
     }
 }
 
-impl Perform<Keys> for Store {
-    type Answer = Vec<String>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<Keys>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<String>, Error> {
+impl Perform<Keys, Vec<String>> for Store {
+    fn perform(&mut self, permit: &Permit<Keys>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         self.check_location(&permit.operation().location)?;
         Ok(self.now.keys().cloned().collect())
     }
 }
 
-impl Perform<Find> for Store {
-    type Answer = Vec<String>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<Find>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<String>, Error> {
+impl Perform<Find, Vec<String>> for Store {
+    fn perform(&mut self, permit: &Permit<Find>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         let Find { location, value } = permit.operation();
         self.check_location(location)?;
         let has = |found: &[u8]| found.trim_ascii() == &**value;
@@ -227,27 +199,4 @@ impl Perform<Find> for Store {
 
 fn no_key(key: &str) -> Error {
     Error::not_found(format!("there is no key `{key}`"))
-}
-
-fn check_key(key: &str) -> Result<(), Error> {
-    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._:-".contains(&b);
-    let is_key = (1..=MOST_KEY).contains(&key.len()) && key.bytes().all(allowed);
-    if is_key && ![".", "..", "lock"].contains(&key) {
-        Ok(())
-    } else {
-        Err(Error::invalid(format!(
-            "`{}` is not a key",
-            key.escape_debug()
-        )))
-    }
-}
-
-fn check_value(value: &[u8]) -> Result<(), Error> {
-    if value.len() <= MOST_VALUE {
-        Ok(())
-    } else {
-        Err(Error::invalid(format!(
-            "a value has at most {MOST_VALUE} bytes"
-        )))
-    }
 }

@@ -6,7 +6,7 @@
 use weir_grant::firewall::{Chain, Command, ElementData, Elements, Rule, Statement, Verdict};
 use weir_grant::firewall::{Condition, NatTarget};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// `NFT_NAME_MAXLEN` without the final zero byte.
 const LONGEST_NAME: usize = 255;
@@ -18,7 +18,7 @@ const LONGEST_COMMENT: usize = 128;
 const LONGEST_LINK_NAME: usize = 15;
 
 /// Checks the name of a chain, set or map. Errors: `Invalid`.
-pub(super) fn name(name: &str) -> Result<(), Error> {
+pub(super) fn name(name: &str) -> Result<()> {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let continues = name
         .bytes()
@@ -34,7 +34,7 @@ pub(super) fn name(name: &str) -> Result<(), Error> {
 }
 
 /// Checks the name of a link. Errors: `Invalid`.
-pub(super) fn link_name(name: &str) -> Result<(), Error> {
+pub(super) fn link_name(name: &str) -> Result<()> {
     let allowed = |c: char| !c.is_control() && !c.is_whitespace() && !"\"/".contains(c);
     if (1..=LONGEST_LINK_NAME).contains(&name.len()) && name.chars().all(allowed) {
         return Ok(());
@@ -47,7 +47,7 @@ pub(super) fn link_name(name: &str) -> Result<(), Error> {
 }
 
 /// Checks a comment of a rule or element. Errors: `Invalid`.
-pub(super) fn comment(comment: &str) -> Result<(), Error> {
+pub(super) fn comment(comment: &str) -> Result<()> {
     let allowed = |c: char| !c.is_control() && c != '"';
     if comment.len() <= LONGEST_COMMENT && comment.chars().all(allowed) {
         return Ok(());
@@ -60,7 +60,7 @@ pub(super) fn comment(comment: &str) -> Result<(), Error> {
 }
 
 /// Checks all names and comments in a command. Errors: `Invalid`.
-pub(super) fn command(command: &Command) -> Result<(), Error> {
+pub(super) fn command(command: &Command) -> Result<()> {
     match command {
         Command::AddChain(chain) | Command::CreateChain(chain) => new_chain(chain),
         Command::DeleteChain(chain) | Command::FlushChain(chain) => name(chain),
@@ -75,13 +75,13 @@ pub(super) fn command(command: &Command) -> Result<(), Error> {
     }
 }
 
-fn new_chain(chain: &Chain) -> Result<(), Error> {
+fn new_chain(chain: &Chain) -> Result<()> {
     name(&chain.name)?;
     let device = chain.base.as_ref().and_then(|base| base.device.as_deref());
     device.map_or(Ok(()), link_name)
 }
 
-fn rule(rule: &Rule) -> Result<(), Error> {
+fn rule(rule: &Rule) -> Result<()> {
     name(&rule.chain)?;
     for condition in &rule.conditions {
         if let Condition::InSet { set, .. } = condition {
@@ -104,7 +104,7 @@ fn rule(rule: &Rule) -> Result<(), Error> {
 }
 
 /// A comment is what such a rule is known by.
-fn kept_rules(rules: &[Rule]) -> Result<(), Error> {
+fn kept_rules(rules: &[Rule]) -> Result<()> {
     for (index, kept) in rules.iter().enumerate() {
         rule(kept)?;
         let is_same = |other: &Rule| other.chain == kept.chain && other.comment == kept.comment;
@@ -119,7 +119,7 @@ fn kept_rules(rules: &[Rule]) -> Result<(), Error> {
     Ok(())
 }
 
-fn elements(elements: &Elements) -> Result<(), Error> {
+fn elements(elements: &Elements) -> Result<()> {
     name(&elements.set)?;
     for element in &elements.elements {
         if let ElementData::Verdict(Verdict::Jump(chain) | Verdict::Goto(chain)) = &element.data {

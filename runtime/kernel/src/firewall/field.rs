@@ -5,7 +5,7 @@ use weir_grant::firewall::{Family, Field};
 
 use super::expression::{Expressions, Position, Register};
 use super::value::Format;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// `NFPROTO_IPV4`, `NFPROTO_IPV6`.
 pub(super) const IPV4: u8 = 2;
@@ -108,7 +108,7 @@ impl Known {
         expressions: &mut Expressions,
         family: Family,
         field: Field,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         match field {
             Field::Ipv4Source | Field::Ipv4Destination => self.network(expressions, family, IPV4),
             Field::Ipv6Source | Field::Ipv6Destination => self.network(expressions, family, IPV6),
@@ -125,7 +125,7 @@ impl Known {
         expressions: &mut Expressions,
         family: Family,
         protocol: u8,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let version = if protocol == IPV4 { 4 } else { 6 };
         match (family, self.network) {
             (Family::Ip, _) if protocol == IPV4 => return Ok(()),

@@ -2,8 +2,9 @@
 
 use weir_grant::firewall::{Apply, Element, Value};
 
-use super::{check, reader};
-use crate::error::Error;
+use super::check;
+use super::read::Reader;
+use crate::error::Result;
 use crate::namespace::NetworkNamespace;
 
 /// One element of a set in the table of a transaction, for the gate; none where there is no such set.
@@ -12,10 +13,10 @@ pub fn find_element(
     apply: &Apply,
     set: &str,
     key: &[Value],
-) -> Result<Option<Element>, Error> {
+) -> Result<Option<Element>> {
     check::name(set)?;
-    let found =
-        namespace.netfilter(|socket| reader(socket, apply.family, &apply.table).element(set, key));
+    let found = namespace
+        .netfilter(|socket| Reader::new(socket, apply.family, &apply.table).element(set, key));
     match found {
         Err(error) if error.is_not_found() => Ok(None),
         found => found,

@@ -8,7 +8,7 @@ use weir_grant::firewall::Rule;
 
 use super::kind::Kind;
 use super::set::malformed;
-use crate::error::Error;
+use crate::error::Result;
 use crate::netlink::NetfilterSocket;
 
 /// Where a rule is put, with the handle of the one beside it.
@@ -21,8 +21,8 @@ pub(super) enum RulePosition {
 }
 
 /// How often rulesets have been changed; zero stands for a kernel that does not count.
-pub(super) fn generation(socket: &mut NetfilterSocket) -> Result<u32, Error> {
-    let told = socket.get(Kind::GetGeneration, 0, |_| Ok::<_, Error>(()))?;
+pub(super) fn generation(socket: &mut NetfilterSocket) -> Result<u32> {
+    let told = socket.get(Kind::GetGeneration, 0, |_| {})?;
     match told {
         Some(object) => GenAttrs::new(&object).get_id().map_err(malformed),
         None => Ok(0),

@@ -7,7 +7,7 @@ pub(super) const SUBSYSTEM: u8 = 10;
 
 /// `NFT_MSG_…`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     NewTable = 0,
     GetTable = 1,
     DeleteTable = 2,

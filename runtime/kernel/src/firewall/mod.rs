@@ -11,7 +11,7 @@
 //! | `read` | reading back |
 //! | `reference` | what the reference plugins left of an attachment |
 //! | `own` | the tables of weir's plugins as a whole |
-//! | `family`, `kind` | numbers and names of families, hooks, chain types, messages |
+//! | `family`, `kind`, `named` | numbers and names of families, hooks, chain types, messages; what a message is about |
 //! | `check`, `comment` | what may stand in names and comments |
 //!
 //! A transaction costs the same however many elements a set has, with one exception of the kernel's:
@@ -23,11 +23,12 @@
 mod check;
 mod comment;
 mod expression;
-mod family;
+pub(crate) mod family;
 mod field;
 pub(crate) mod find;
 mod kept;
-mod kind;
+pub(crate) mod kind;
+pub(crate) mod named;
 pub(crate) mod own;
 mod read;
 pub(crate) mod reference;
@@ -39,16 +40,15 @@ pub(crate) mod undo;
 mod value;
 
 use weir_gate::Permit;
+use weir_grant::Namespace;
 use weir_grant::firewall::{
     Apply, Chain, Element, Family, GetElement, ListChains, ListElements, ListRules, ListSets, Rule,
 };
 
 pub use self::reference::masquerade_chain;
 
-use self::family::protocol_family;
 use self::read::Reader;
-use super::error::Error;
-use super::netlink::NetfilterSocket;
+use super::error::Result;
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
 
@@ -61,9 +61,7 @@ use crate::perform::{Changes, Perform};
 ///
 /// Errors: `Exists`, `NotFound`, `Busy`, `Invalid`, `Unsupported`, naming the command.
 impl Perform<Apply> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Apply>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Apply>, changes: &mut Changes<'_>) -> Result<()> {
         let apply = permit.operation();
         let created = self
             .namespaces
@@ -75,94 +73,73 @@ impl Perform<Apply> for Linux {
 }
 
 /// The chains of a table; none when there is no table.
-impl Perform<ListChains> for Linux {
-    type Answer = Vec<Chain>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<ListChains>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Chain>, Error> {
+impl Perform<ListChains, Vec<Chain>> for Linux {
+    fn perform(&mut self, permit: &Permit<ListChains>, _: &mut Changes<'_>) -> Result<Vec<Chain>> {
         let list = permit.operation();
-        self.namespaces
-            .of(list.namespace)?
-            .netfilter(|socket| reader(socket, list.family, &list.table).chains())
+        let table = (list.family, list.table.as_str());
+        self.read_table(list.namespace, table, |reader| reader.chains())
     }
 }
 
 /// The names of a table's sets and maps; none when there is no table.
-impl Perform<ListSets> for Linux {
-    type Answer = Vec<String>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<ListSets>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<String>, Error> {
+impl Perform<ListSets, Vec<String>> for Linux {
+    fn perform(&mut self, permit: &Permit<ListSets>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         let list = permit.operation();
-        self.namespaces
-            .of(list.namespace)?
-            .netfilter(|socket| reader(socket, list.family, &list.table).sets())
+        let table = (list.family, list.table.as_str());
+        self.read_table(list.namespace, table, |reader| reader.sets())
     }
 }
 
 /// The handles and comments of a chain's rules, in order. Errors: `NotFound`.
-impl Perform<ListRules> for Linux {
-    type Answer = Vec<Rule>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<ListRules>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Rule>, Error> {
+impl Perform<ListRules, Vec<Rule>> for Linux {
+    fn perform(&mut self, permit: &Permit<ListRules>, _: &mut Changes<'_>) -> Result<Vec<Rule>> {
         let list = permit.operation();
         check::name(&list.chain)?;
-        self.namespaces
-            .of(list.namespace)?
-            .netfilter(|socket| reader(socket, list.family, &list.table).rules(&list.chain))
+        let table = (list.family, list.table.as_str());
+        self.read_table(list.namespace, table, |reader| reader.rules(&list.chain))
     }
 }
 
 /// One element by its key, or the range that the key is in. Errors: `NotFound` without the set.
-impl Perform<GetElement> for Linux {
-    type Answer = Option<Element>;
-
+impl Perform<GetElement, Option<Element>> for Linux {
     fn perform(
         &mut self,
         permit: &Permit<GetElement>,
         _: &mut Changes<'_>,
-    ) -> Result<Option<Element>, Error> {
+    ) -> Result<Option<Element>> {
         let get = permit.operation();
         check::name(&get.set)?;
-        self.namespaces
-            .of(get.namespace)?
-            .netfilter(|socket| reader(socket, get.family, &get.table).element(&get.set, &get.key))
+        let table = (get.family, get.table.as_str());
+        self.read_table(get.namespace, table, |reader| {
+            reader.element(&get.set, &get.key)
+        })
     }
 }
 
 /// All elements of a set. Errors: `NotFound`.
-impl Perform<ListElements> for Linux {
-    type Answer = Vec<Element>;
-
+impl Perform<ListElements, Vec<Element>> for Linux {
     fn perform(
         &mut self,
         permit: &Permit<ListElements>,
         _: &mut Changes<'_>,
-    ) -> Result<Vec<Element>, Error> {
+    ) -> Result<Vec<Element>> {
         let list = permit.operation();
         check::name(&list.set)?;
-        self.namespaces
-            .of(list.namespace)?
-            .netfilter(|socket| reader(socket, list.family, &list.table).elements(&list.set))
+        let table = (list.family, list.table.as_str());
+        self.read_table(list.namespace, table, |reader| reader.elements(&list.set))
     }
 }
 
-fn reader<'a>(socket: &'a mut NetfilterSocket, family: Family, table: &'a str) -> Reader<'a> {
-    let protocol = protocol_family(family);
-    Reader {
-        socket,
-        family,
-        protocol,
-        table,
+impl Linux {
+    /// Reads something of a table.
+    fn read_table<T>(
+        &mut self,
+        namespace: Namespace,
+        (family, table): (Family, &str),
+        read: impl FnOnce(&mut Reader<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.namespaces
+            .of(namespace)?
+            .netfilter(|socket| read(&mut Reader::new(socket, family, table)))
     }
 }

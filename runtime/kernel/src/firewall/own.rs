@@ -6,28 +6,19 @@ use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::firewall::{Apply, Command, Element, Family, Policy};
 
-use super::family::protocol_family;
+use super::family::{FAMILIES, protocol_family};
 use super::kept::generation;
 use super::kind::Kind;
 use super::read::Reader;
 use super::set::malformed;
 use super::transaction::Transaction;
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
 use crate::netlink::NetfilterSocket;
 
 /// What the names of the tables begin with; the plugin's name comes behind it.
 const PREFIX: &str = "weir_";
-
-const FAMILIES: [Family; 6] = [
-    Family::Inet,
-    Family::Ip,
-    Family::Ip6,
-    Family::Bridge,
-    Family::Arp,
-    Family::Netdev,
-];
 
 /// So often the ruleset may have changed between a table's being looked at and removed.
 const MOST_ATTEMPTS: usize = 100;
@@ -41,6 +32,10 @@ pub struct OwnTable {
 }
 
 impl OwnTable {
+    fn reader<'a>(&'a self, socket: &'a mut NetfilterSocket) -> Reader<'a> {
+        Reader::new(socket, self.family, &self.name)
+    }
+
     /// Whose it is.
     pub fn plugin(&self) -> &str {
         self.name.strip_prefix(PREFIX).unwrap_or(&self.name)
@@ -58,7 +53,7 @@ pub struct OwnElement {
 }
 
 /// The tables of weir's plugins on the host. A kernel without nftables has none.
-pub fn own_tables(host: &mut NetworkNamespace) -> Result<Vec<OwnTable>, Error> {
+pub fn own_tables(host: &mut NetworkNamespace) -> Result<Vec<OwnTable>> {
     host.netfilter(|socket| {
         let mut tables = Vec::new();
         for family in FAMILIES {
@@ -73,7 +68,7 @@ pub fn own_tables(host: &mut NetworkNamespace) -> Result<Vec<OwnTable>, Error> {
     })
 }
 
-fn names(socket: &mut NetfilterSocket, family: Family) -> Result<Vec<String>, Error> {
+fn names(socket: &mut NetfilterSocket, family: Family) -> Result<Vec<String>> {
     let objects = socket.dump(Kind::GetTable, protocol_family(family), |_| {})?;
     let name = |object: &Vec<u8>| {
         let name = TableAttrs::new(object).get_name().map_err(malformed)?;
@@ -83,17 +78,14 @@ fn names(socket: &mut NetfilterSocket, family: Family) -> Result<Vec<String>, Er
 }
 
 /// The elements in a table that have an owner, in no order.
-pub fn own_elements(
-    host: &mut NetworkNamespace,
-    table: &OwnTable,
-) -> Result<Vec<OwnElement>, Error> {
+pub fn own_elements(host: &mut NetworkNamespace, table: &OwnTable) -> Result<Vec<OwnElement>> {
     host.netfilter(|socket| elements(socket, table))
 }
 
-fn elements(socket: &mut NetfilterSocket, table: &OwnTable) -> Result<Vec<OwnElement>, Error> {
+fn elements(socket: &mut NetfilterSocket, table: &OwnTable) -> Result<Vec<OwnElement>> {
     let mut found = Vec::new();
-    for set in reader(socket, table).sets()? {
-        let elements = match reader(socket, table).elements(&set) {
+    for set in table.reader(socket).sets()? {
+        let elements = match table.reader(socket).elements(&set) {
             // Somebody has just removed it.
             Err(error) if error.is_not_found() => continue,
             elements => elements?,
@@ -117,15 +109,15 @@ pub fn administrators(
     host: &mut NetworkNamespace,
     table: &OwnTable,
     is_administrators: impl Fn(&str) -> bool,
-) -> Result<Vec<String>, Error> {
+) -> Result<Vec<String>> {
     host.netfilter(|socket| {
         let mut found = Vec::new();
-        for chain in reader(socket, table).chains()? {
+        for chain in table.reader(socket).chains()? {
             let drops = chain
                 .base
                 .as_ref()
                 .is_some_and(|base| base.policy == Policy::Drop);
-            let rules = reader(socket, table).rules(&chain.name)?;
+            let rules = table.reader(socket).rules(&chain.name)?;
             let mut rules = rules.iter();
             if drops || rules.any(|rule| rule.comment.is_none() || is_administrators(&chain.name)) {
                 found.push(chain.name);
@@ -139,7 +131,7 @@ impl Linux {
     /// Removes a table with its chains, rules and sets while no element in it is an attachment's. Whether it did.
     ///
     /// Errors: `Invalid` for a permit that says something else; `Busy` where others change the ruleset all the time.
-    pub fn remove_unused_table(&mut self, permit: &Permit<Apply>) -> Result<bool, Error> {
+    pub fn remove_unused_table(&mut self, permit: &Permit<Apply>) -> Result<bool> {
         let apply = permit.operation();
         if apply.commands != [Command::DeleteTable] {
             return Err(Error::invalid("only a whole table is removed so"));
@@ -158,20 +150,11 @@ impl Linux {
                 transaction.push(&Command::DeleteTable)?;
                 match transaction.commit() {
                     Ok(None) => {}
-                    Err(error) if error.errno == Some(Errno::ENOENT) => return Ok(true),
+                    Err(error) if error.is(Errno::ENOENT) => return Ok(true),
                     done => return done.map(|_| true),
                 }
             }
-            Err(Error::new(Code::Busy, "the ruleset changes all the time"))
+            Err(Error::busy("the ruleset changes all the time"))
         })
-    }
-}
-
-fn reader<'a>(socket: &'a mut NetfilterSocket, table: &'a OwnTable) -> Reader<'a> {
-    Reader {
-        socket,
-        family: table.family,
-        protocol: protocol_family(table.family),
-        table: &table.name,
     }
 }

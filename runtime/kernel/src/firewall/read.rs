@@ -1,16 +1,17 @@
 //! Reading back: chains, rules and elements as the kernel describes them.
 
 use netlink_bindings::nftables::{
-    ChainAttrs, IterableChainAttrs, IterableSetelemListElemAttrs, PushChainAttrs, PushRuleAttrs,
-    PushSetAttrs, PushSetelemListAttrs, RuleAttrs, SetAttrs, SetelemListAttrs,
+    ChainAttrs, IterableChainAttrs, IterableSetelemListElemAttrs, PushSetAttrs, RuleAttrs,
+    SetAttrs, SetelemListAttrs,
 };
 use weir_grant::firewall::{BaseChain, Chain, Element, Family, Policy, Rule, Value};
 
 use super::comment;
-use super::family::{CHAIN_TYPES, hook_at};
+use super::family::{CHAIN_TYPES, hook_at, protocol_family};
 use super::kind::Kind;
+use super::named;
 use super::set::{Schema, malformed};
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::netlink::NetfilterSocket;
 
 /// `NF_DROP` as a policy.
@@ -18,16 +19,25 @@ const DROP: u32 = 0;
 
 /// One table, and the socket to read it with.
 pub(super) struct Reader<'a> {
-    pub socket: &'a mut NetfilterSocket,
-    pub family: Family,
+    socket: &'a mut NetfilterSocket,
+    family: Family,
     /// `NFPROTO_…`
-    pub protocol: u8,
-    pub table: &'a str,
+    protocol: u8,
+    table: &'a str,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    pub(super) fn new(socket: &'a mut NetfilterSocket, family: Family, table: &'a str) -> Self {
+        Self {
+            socket,
+            family,
+            protocol: protocol_family(family),
+            table,
+        }
+    }
+
     /// The table's chains. The kernel lists those of all tables of the family.
-    pub(super) fn chains(&mut self) -> Result<Vec<Chain>, Error> {
+    pub(super) fn chains(&mut self) -> Result<Vec<Chain>> {
         let objects = self.socket.dump(Kind::GetChain, self.protocol, |_| {})?;
         let mut chains = Vec::new();
         for object in &objects {
@@ -40,7 +50,7 @@ impl Reader<'_> {
         Ok(chains)
     }
 
-    fn chain(&self, attributes: &IterableChainAttrs<'_>) -> Result<Chain, Error> {
+    fn chain(&self, attributes: &IterableChainAttrs<'_>) -> Result<Chain> {
         let name = attributes.get_name().map_err(malformed)?;
         let base = match attributes.get_hook() {
             Ok(_) => Some(self.base_chain(attributes)?),
@@ -52,12 +62,11 @@ impl Reader<'_> {
         })
     }
 
-    fn base_chain(&self, attributes: &IterableChainAttrs<'_>) -> Result<BaseChain, Error> {
+    fn base_chain(&self, attributes: &IterableChainAttrs<'_>) -> Result<BaseChain> {
         let hook = attributes.get_hook().map_err(malformed)?;
         let number = hook.get_num().map_err(malformed)?;
         let word = attributes.get_type().map_err(malformed)?;
-        let unknown =
-            |what| Error::new(Code::Unsupported, format!("a base chain of unknown {what}"));
+        let unknown = |what| Error::unsupported(format!("a base chain of unknown {what}"));
         let known = CHAIN_TYPES.iter().find(|(_, name)| *name == word);
         let (chain_type, _) = known.ok_or_else(|| unknown("type"))?;
         let device = hook
@@ -77,22 +86,19 @@ impl Reader<'_> {
     }
 
     /// Whether the table has a chain of that name.
-    pub(super) fn has_chain(&mut self, chain: &str) -> Result<bool, Error> {
+    pub(super) fn has_chain(&mut self, chain: &str) -> Result<bool> {
         let table = self.table;
         let found = self.socket.get(Kind::GetChain, self.protocol, |bytes| {
-            let attributes = PushChainAttrs::new(bytes).push_table_bytes(table.as_bytes());
-            attributes.push_name_bytes(chain.as_bytes());
-            Ok::<_, Error>(())
+            named::chain(bytes, table, chain);
         })?;
         Ok(found.is_some())
     }
 
     /// Handles and comments of a chain's rules, in order. Errors: `NotFound`.
-    pub(super) fn rules(&mut self, chain: &str) -> Result<Vec<Rule>, Error> {
+    pub(super) fn rules(&mut self, chain: &str) -> Result<Vec<Rule>> {
         let table = self.table;
         let objects = self.socket.dump(Kind::GetRule, self.protocol, |bytes| {
-            let attributes = PushRuleAttrs::new(bytes).push_table_bytes(table.as_bytes());
-            attributes.push_chain_bytes(chain.as_bytes());
+            named::rules(bytes, table, chain);
         })?;
         // The kernel lists the rules of a chain that is not there, too.
         if objects.is_empty() && !self.has_chain(chain)? {
@@ -111,7 +117,7 @@ impl Reader<'_> {
     }
 
     /// The names of the table's sets and maps, in no order.
-    pub(super) fn sets(&mut self) -> Result<Vec<String>, Error> {
+    pub(super) fn sets(&mut self) -> Result<Vec<String>> {
         let table = self.table;
         let objects = self.socket.dump(Kind::GetSet, self.protocol, |bytes| {
             PushSetAttrs::new(bytes).push_table_bytes(table.as_bytes());
@@ -128,12 +134,10 @@ impl Reader<'_> {
     }
 
     /// What the elements of a set look like. Errors: `NotFound`.
-    pub(super) fn schema(&mut self, set: &str) -> Result<Schema, Error> {
+    pub(super) fn schema(&mut self, set: &str) -> Result<Schema> {
         let table = self.table;
         let found = self.socket.get(Kind::GetSet, self.protocol, |bytes| {
-            let attributes = PushSetAttrs::new(bytes).push_table_bytes(table.as_bytes());
-            attributes.push_name_bytes(set.as_bytes());
-            Ok::<_, Error>(())
+            named::set(bytes, table, set);
         })?;
         let object = found.ok_or_else(|| self.no_such("set or map", set))?;
         Schema::read(&SetAttrs::new(&object))
@@ -141,7 +145,7 @@ impl Reader<'_> {
 
     /// The element with a key; of an interval set, the range that the key is in. Errors:
     /// `NotFound` without the set.
-    pub(super) fn element(&mut self, set: &str, key: &[Value]) -> Result<Option<Element>, Error> {
+    pub(super) fn element(&mut self, set: &str, key: &[Value]) -> Result<Option<Element>> {
         let schema = self.schema(set)?;
         let Some((first, element)) = self.entry(&schema, set, key, false)? else {
             return Ok(None);
@@ -164,13 +168,13 @@ impl Reader<'_> {
         set: &str,
         key: &[Value],
         is_end: bool,
-    ) -> Result<Option<(Vec<u8>, Element)>, Error> {
+    ) -> Result<Option<(Vec<u8>, Element)>> {
         let entry = schema.entry_of(key, is_end)?;
-        let table = self.table;
+        let mut asked = Vec::new();
+        let list = named::elements(&mut asked, self.table, set).nested_elements();
+        schema.push(list, &entry, None).map(drop)?;
         let found = self.socket.get(Kind::GetElements, self.protocol, |bytes| {
-            let attributes = PushSetelemListAttrs::new(bytes).push_table_bytes(table.as_bytes());
-            let list = attributes.push_set_bytes(set.as_bytes()).nested_elements();
-            schema.push(list, &entry, None).map(drop)
+            bytes.extend(asked);
         })?;
         let Some(object) = found else {
             return Ok(None);
@@ -181,15 +185,13 @@ impl Reader<'_> {
     }
 
     /// All elements of a set. Errors: `NotFound`.
-    pub(super) fn elements(&mut self, set: &str) -> Result<Vec<Element>, Error> {
+    pub(super) fn elements(&mut self, set: &str) -> Result<Vec<Element>> {
         let schema = self.schema(set)?;
         let table = self.table;
         let objects = self
             .socket
             .dump(Kind::GetElements, self.protocol, |bytes| {
-                let attributes =
-                    PushSetelemListAttrs::new(bytes).push_table_bytes(table.as_bytes());
-                attributes.push_set_bytes(set.as_bytes());
+                named::elements(bytes, table, set);
             })?;
         let mut entries = Vec::new();
         for object in &objects {
@@ -212,7 +214,7 @@ impl Reader<'_> {
 /// An entry's key, whether it is the one behind a range, and the element.
 type Entry = (Vec<u8>, bool, Element);
 
-fn read_entries(schema: &Schema, object: &[u8]) -> Result<Vec<Entry>, Error> {
+fn read_entries(schema: &Schema, object: &[u8]) -> Result<Vec<Entry>> {
     let list: IterableSetelemListElemAttrs<'_> = match SetelemListAttrs::new(object).get_elements()
     {
         Ok(list) => list,
@@ -225,7 +227,7 @@ fn read_entries(schema: &Schema, object: &[u8]) -> Result<Vec<Entry>, Error> {
 }
 
 /// Ranges are stored as two entries each, in no order that could be relied upon.
-fn join_ranges(schema: &Schema, mut entries: Vec<Entry>) -> Result<Vec<Element>, Error> {
+fn join_ranges(schema: &Schema, mut entries: Vec<Entry>) -> Result<Vec<Element>> {
     // Where one range follows another, the end of the first comes before the start of the second.
     entries.sort_by(|(a, a_end, _), (b, b_end, _)| a.cmp(b).then(b_end.cmp(a_end)));
     let mut elements = Vec::new();

@@ -109,7 +109,7 @@ pub(super) fn explain(
         error.code = code;
         error.message = format!("{meaning} ({errno:?})");
     }
-    error.while_doing(describe(index, apply))
+    error.at(describe(index, apply))
 }
 
 fn explain_whole(apply: &Apply, batch: &Batch, refusal: Refusal) -> Error {
@@ -120,13 +120,13 @@ fn explain_whole(apply: &Apply, batch: &Batch, refusal: Refusal) -> Error {
         ..
     } = apply;
     let mut error = Error::from(refusal);
-    if error.errno == Some(Errno::EMSGSIZE) {
+    if error.is(Errno::EMSGSIZE) {
         let length = batch.length();
-        error = error.while_doing(format!(
-            "the transaction has {length} bytes, more than the kernel takes at once: divide it"
+        error = error.at(format_args!(
+            "the transaction has {length} bytes, more than the kernel takes at once; divide it"
         ));
     }
-    error.while_doing(format!("table `{family} {table}` in {namespace}"))
+    error.at(format_args!("table `{family} {table}` in {namespace}"))
 }
 
 /// What the kernel's number means for a command, where that is more than the number's own meaning.

@@ -13,7 +13,7 @@ use super::expression::{Expressions, NatRegisters, Register};
 use super::family::protocol_family;
 use super::field::{self, IPV4, IPV6, Known};
 use super::value::Format;
-use crate::error::Error;
+use crate::error::{Error, Result, WhileDoing as _};
 
 /// `NFT_NAT_SNAT` and `NFT_NAT_DNAT`.
 const SOURCE_NAT: u32 = 0;
@@ -36,7 +36,7 @@ const LARGEST_RULE: usize = 3 << 10;
 ///
 /// Errors: `Invalid` for values that do not fit their fields, fields that the family's packets
 /// do not have, a statement behind a verdict, and a rule that is too large.
-pub(super) fn expressions(family: Family, rule: &Rule) -> Result<Expressions, Error> {
+pub(super) fn expressions(family: Family, rule: &Rule) -> Result<Expressions> {
     let mut program = Program {
         family,
         expressions: Expressions::default(),
@@ -82,7 +82,7 @@ struct Program {
 }
 
 impl Program {
-    fn condition(&mut self, condition: &Condition) -> Result<(), Error> {
+    fn condition(&mut self, condition: &Condition) -> Result<()> {
         match condition {
             Condition::Equals {
                 field,
@@ -112,10 +112,10 @@ impl Program {
         }
     }
 
-    fn equals(&mut self, field: Field, value: &Value, negate: bool) -> Result<(), Error> {
+    fn equals(&mut self, field: Field, value: &Value, negate: bool) -> Result<()> {
         let bytes = field::format(field)
             .encode(value)
-            .map_err(|e| e.while_doing(format!("compare `{field}`")))?;
+            .while_doing(format!("compare `{field}`"))?;
         self.load(field, Register::FIRST)?;
         self.expressions.compare(Register::FIRST, negate, &bytes);
         match (field, value, negate) {
@@ -127,10 +127,10 @@ impl Program {
         Ok(())
     }
 
-    fn within(&mut self, field: Field, network: &IpNet, negate: bool) -> Result<(), Error> {
+    fn within(&mut self, field: Field, network: &IpNet, negate: bool) -> Result<()> {
         let bytes = field::format(field)
             .encode(&Value::Address(network.network()))
-            .map_err(|e| e.while_doing(format!("compare `{field}` with the network {network}")))?;
+            .while_doing(format!("compare `{field}` with the network {network}"))?;
         self.load(field, Register::FIRST)?;
         if network.prefix_len() < network.max_prefix_len() {
             let mask = octets(network.netmask());
@@ -141,7 +141,7 @@ impl Program {
         Ok(())
     }
 
-    fn masked(&mut self, field: Field, mask: u32, value: u32, negate: bool) -> Result<(), Error> {
+    fn masked(&mut self, field: Field, mask: u32, value: u32, negate: bool) -> Result<()> {
         if field::format(field) != Format::Word {
             return Err(Error::invalid(format!(
                 "`{field}` has no bit mask: only marks and connection states have"
@@ -155,7 +155,7 @@ impl Program {
         Ok(())
     }
 
-    fn load(&mut self, field: Field, to: Register) -> Result<(), Error> {
+    fn load(&mut self, field: Field, to: Register) -> Result<()> {
         self.known
             .require(&mut self.expressions, self.family, field)?;
         field::load(&mut self.expressions, field, to);
@@ -163,7 +163,7 @@ impl Program {
     }
 
     /// Loads fields side by side, as the key of a set or map.
-    fn load_key(&mut self, fields: &[Field]) -> Result<(), Error> {
+    fn load_key(&mut self, fields: &[Field]) -> Result<()> {
         let length: usize = fields
             .iter()
             .map(|f| field::format(*f).length().next_multiple_of(4))
@@ -186,7 +186,7 @@ impl Program {
         Ok(())
     }
 
-    fn statement(&mut self, statement: &Statement) -> Result<(), Error> {
+    fn statement(&mut self, statement: &Statement) -> Result<()> {
         match statement {
             Statement::Accept => self.expressions.verdict(&Verdict::Accept),
             Statement::Drop => self.expressions.verdict(&Verdict::Drop),
@@ -206,13 +206,13 @@ impl Program {
         Ok(())
     }
 
-    fn map(&mut self, lookup: &MapLookup, to: Register) -> Result<(), Error> {
+    fn map(&mut self, lookup: &MapLookup, to: Register) -> Result<()> {
         self.load_key(&lookup.fields)?;
         self.expressions.map(Register::FIRST, &lookup.map, to);
         Ok(())
     }
 
-    fn translate(&mut self, kind: u32, nat: &Nat) -> Result<(), Error> {
+    fn translate(&mut self, kind: u32, nat: &Nat) -> Result<()> {
         let flags = nat_flags(nat.options);
         let (family, to) = match &nat.target {
             NatTarget::Fixed { address, port } => self.fixed_target(*address, *port)?,
@@ -239,7 +239,7 @@ impl Program {
         &mut self,
         address: Option<IpAddr>,
         port: Option<u16>,
-    ) -> Result<(u8, NatRegisters), Error> {
+    ) -> Result<(u8, NatRegisters)> {
         if address.is_none() && port.is_none() {
             return Err(Error::invalid(
                 "a translation needs an address, a port or both",
@@ -262,7 +262,7 @@ impl Program {
     }
 
     /// The `NFPROTO_…` of a translation to an address.
-    fn address_family(&self, ipv6: bool) -> Result<u8, Error> {
+    fn address_family(&self, ipv6: bool) -> Result<u8> {
         let wrong = if ipv6 { Family::Ip } else { Family::Ip6 };
         if self.family == wrong {
             return Err(Error::invalid(format!(

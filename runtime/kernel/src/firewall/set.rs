@@ -13,7 +13,7 @@ use weir_grant::firewall::{DataType, Element, ElementData, Set, Value, Verdict};
 use super::comment;
 use super::expression::push_verdict;
 use super::value::{Format, Parts, format_of};
-use crate::error::{Code, Error};
+use crate::error::{Error, Result};
 
 /// `NFT_DATA_VERDICT`: the data type of a map of verdicts.
 const VERDICTS: u32 = 0xffff_ff00;
@@ -61,7 +61,7 @@ pub(super) struct Entry {
 impl Schema {
     /// Of a set to be made. Errors: `Invalid` for types that do not go together; `Unsupported` for
     /// ranges of values that have no order in a packet.
-    pub(super) fn new(set: &Set) -> Result<Self, Error> {
+    pub(super) fn new(set: &Set) -> Result<Self> {
         let key = Parts::new(&set.key)?;
         check_size("key", &set.key, &key)?;
         let data = match set.data[..] {
@@ -74,13 +74,10 @@ impl Schema {
             }
         };
         if set.interval && !key.is_concatenation() && !key.formats()[0].has_order() {
-            return Err(Error::new(
-                Code::Unsupported,
-                format!(
-                    "a set of `{}` cannot have ranges: only addresses, ports and protocols have an order",
-                    set.key[0]
-                ),
-            ));
+            return Err(Error::unsupported(format!(
+                "a set of `{}` cannot have ranges: only addresses, ports and protocols have an order",
+                set.key[0]
+            )));
         }
         let interval = set.interval;
         Ok(Self {
@@ -92,7 +89,7 @@ impl Schema {
 
     /// Of a set as the kernel describes it. Errors: `Unsupported` for one that is not of this
     /// interface's making.
-    pub(super) fn read(set: &IterableSetAttrs<'_>) -> Result<Self, Error> {
+    pub(super) fn read(set: &IterableSetAttrs<'_>) -> Result<Self> {
         let flags = set.get_flags().unwrap_or_default();
         let key = unpack(set.get_key_type().map_err(malformed)?)?;
         let data = match set.get_data_type() {
@@ -114,7 +111,7 @@ impl Schema {
     }
 
     /// The entries to add or to delete for an element. Errors: `Invalid`.
-    pub(super) fn entries(&self, element: &Element) -> Result<Vec<Entry>, Error> {
+    pub(super) fn entries(&self, element: &Element) -> Result<Vec<Entry>> {
         let key = self.encode_key(&element.key)?;
         let last = element
             .key_end
@@ -147,7 +144,7 @@ impl Schema {
     }
 
     /// The entry that a look for a key asks for. Errors: `Invalid`.
-    pub(super) fn entry_of(&self, key: &[Value], is_end: bool) -> Result<Entry, Error> {
+    pub(super) fn entry_of(&self, key: &[Value], is_end: bool) -> Result<Entry> {
         let key = self.encode_key(key)?;
         Ok(Entry {
             key,
@@ -156,13 +153,11 @@ impl Schema {
         })
     }
 
-    fn encode_key(&self, key: &[Value]) -> Result<Vec<u8>, Error> {
-        self.key
-            .encode(key)
-            .map_err(|e| e.while_doing("an element's key"))
+    fn encode_key(&self, key: &[Value]) -> Result<Vec<u8>> {
+        self.key.encode(key).map_err(|e| e.at("the element's key"))
     }
 
-    fn check_range(&self, first: &[u8], last: &[u8]) -> Result<(), Error> {
+    fn check_range(&self, first: &[u8], last: &[u8]) -> Result<()> {
         if !self.interval {
             return Err(Error::invalid(
                 "only the elements of an interval set have a last key",
@@ -192,7 +187,7 @@ impl Schema {
         list: PushSetelemListElemAttrs<P>,
         entry: &Entry,
         content: Option<&Element>,
-    ) -> Result<PushSetelemListElemAttrs<P>, Error> {
+    ) -> Result<PushSetelemListElemAttrs<P>> {
         let mut attributes = list.nested_elem();
         attributes = attributes.nested_key().push_value(&entry.key).end_nested();
         if let Some(last) = &entry.key_end {
@@ -215,7 +210,7 @@ impl Schema {
             (Data::Values(parts), ElementData::Values(values)) => {
                 let bytes = parts
                     .encode(values)
-                    .map_err(|e| e.while_doing("an element's data"))?;
+                    .map_err(|e| e.at("the element's data"))?;
                 attributes = attributes.nested_data().push_value(&bytes).end_nested();
             }
             _ => {
@@ -234,7 +229,7 @@ impl Schema {
     pub(super) fn read_element(
         &self,
         attributes: &IterableSetelemAttrs<'_>,
-    ) -> Result<(Vec<u8>, bool, Element), Error> {
+    ) -> Result<(Vec<u8>, bool, Element)> {
         let flags = attributes
             .get_flags()
             .ok()
@@ -259,7 +254,7 @@ impl Schema {
         Ok((bytes.to_vec(), is_end, element))
     }
 
-    fn read_data(&self, attributes: &IterableSetelemAttrs<'_>) -> Result<ElementData, Error> {
+    fn read_data(&self, attributes: &IterableSetelemAttrs<'_>) -> Result<ElementData> {
         match &self.data {
             Data::None => Ok(ElementData::None),
             Data::Verdict => {
@@ -282,7 +277,7 @@ impl Schema {
         first: &[u8],
         mut element: Element,
         behind: Option<&[u8]>,
-    ) -> Result<Element, Error> {
+    ) -> Result<Element> {
         let last = match behind {
             Some(behind) => preceding(behind),
             None => vec![0xff; first.len()],
@@ -350,7 +345,7 @@ fn byte_order(parts: &Parts) -> u32 {
     }
 }
 
-fn check_size(what: &str, types: &[DataType], parts: &Parts) -> Result<(), Error> {
+fn check_size(what: &str, types: &[DataType], parts: &Parts) -> Result<()> {
     if (1..=MOST_PARTS).contains(&types.len()) && parts.length() <= LONGEST_KEY {
         return Ok(());
     }
@@ -377,16 +372,13 @@ fn pack(types: &[DataType]) -> u32 {
         .fold(0, |packed, part| packed << TYPE_BITS | number(part))
 }
 
-fn unpack(mut packed: u32) -> Result<Vec<DataType>, Error> {
+fn unpack(mut packed: u32) -> Result<Vec<DataType>> {
     let mut types = Vec::new();
     while packed != 0 {
         let number = packed & ((1 << TYPE_BITS) - 1);
         let known = TYPES.iter().find(|(_, n)| *n == number);
         let (part, _) = known.ok_or_else(|| {
-            Error::new(
-                Code::Unsupported,
-                format!("the set has values of nft's type {number}"),
-            )
+            Error::unsupported(format!("the set has values of nft's type {number}"))
         })?;
         types.insert(0, *part);
         packed >>= TYPE_BITS;
@@ -395,9 +387,7 @@ fn unpack(mut packed: u32) -> Result<Vec<DataType>, Error> {
     Ok(types)
 }
 
-fn read_verdict(
-    verdict: netlink_bindings::nftables::IterableVerdictAttrs<'_>,
-) -> Result<Verdict, Error> {
+fn read_verdict(verdict: netlink_bindings::nftables::IterableVerdictAttrs<'_>) -> Result<Verdict> {
     let code = verdict.get_code().map_err(malformed)?;
     let chain = || {
         let name = verdict.get_chain().map_err(malformed)?;
@@ -409,18 +399,14 @@ fn read_verdict(
         Some(VerdictCode::Return) => Ok(Verdict::Return),
         Some(VerdictCode::Jump) => Ok(Verdict::Jump(chain()?)),
         Some(VerdictCode::Goto) => Ok(Verdict::Goto(chain()?)),
-        _ => Err(Error::new(
-            Code::Unsupported,
-            format!("the map has a verdict {code:#x}"),
-        )),
+        _ => Err(Error::unsupported(format!(
+            "the map has a verdict {code:#x}"
+        ))),
     }
 }
 
 pub(super) fn malformed(error: ErrorContext) -> Error {
-    Error::new(
-        Code::Failed,
-        format!("the kernel's answer cannot be read: {error}"),
-    )
+    Error::failed(format!("the kernel's answer cannot be read: {error}"))
 }
 
 /// The next key in order; none behind the highest.

@@ -2,25 +2,22 @@
 
 use std::collections::HashMap;
 
-use netlink_bindings::nftables::{
-    PushChainAttrs, PushRuleAttrs, PushSetAttrs, PushSetelemListAttrs, PushTableAttrs, RuleAttrs,
-};
+use netlink_bindings::nftables::{PushChainAttrs, RuleAttrs};
 use netlink_bindings::traits::Pusher;
 use netlink_bindings::utils::push_header;
 use nix::errno::Errno;
 use weir_grant::firewall::{
-    Apply, BaseChain, Chain, Command, Element, Elements, Family, Hook, Policy, Rule, RuleHandle,
-    Set,
+    Apply, BaseChain, Chain, Command, Elements, Family, Hook, Policy, Rule, RuleHandle, Set,
 };
 
 use super::family::{CHAIN_TYPES, hooks, protocol_family};
 use super::kept::{self, RulePosition};
 use super::kind::{Kind, SUBSYSTEM};
 use super::read::Reader;
-use super::set::{self, Entry, Schema};
+use super::set::{self, Schema};
 use super::undo::Created;
-use super::{check, comment, refusal, rule};
-use crate::error::{Code, Error};
+use super::{check, comment, named, refusal, rule};
+use crate::error::{Error, Result};
 use crate::netlink::{Batch, NetfilterSocket};
 
 /// `NLM_F_…` of messages that make something, and `NLM_F_NONREC` of those that delete.
@@ -44,20 +41,19 @@ const MOST_ATTEMPTS: usize = 100;
 
 /// Carries commands out as one transaction, and returns what it created. Errors: also `Busy`, where rules are to be
 /// kept and others change the ruleset all the time.
-pub(super) fn carry_out(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Created, Error> {
+pub(super) fn carry_out(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Created> {
     for _ in 0..MOST_ATTEMPTS {
         if let Some(created) = attempt(socket, apply)? {
             return Ok(created);
         }
     }
-    Err(Error::new(
-        Code::Busy,
+    Err(Error::busy(
         "the ruleset changes faster than rules can be kept",
     ))
 }
 
 /// None where something has changed that the messages rely on.
-fn attempt(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Option<Created>, Error> {
+fn attempt(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Option<Created>> {
     let reads_rules = |command: &Command| matches!(command, Command::KeepRules(_));
     let generation = if apply.commands.iter().any(reads_rules) {
         Some(kept::generation(socket)?)
@@ -69,7 +65,7 @@ fn attempt(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Option<Created
         transaction.current = index;
         check::command(command)
             .and_then(|()| transaction.push(command))
-            .map_err(|e| e.while_doing(refusal::describe(index, apply)))?;
+            .map_err(|e| e.at(refusal::describe(index, apply)))?;
     }
     transaction.commit()
 }
@@ -104,91 +100,83 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    pub(super) fn push(&mut self, command: &Command) -> Result<(), Error> {
+    pub(super) fn push(&mut self, command: &Command) -> Result<()> {
         match command {
-            Command::AddChain(chain) => self.new_chain(chain, CREATE),
-            Command::CreateChain(chain) => self.new_chain(chain, CREATE | EXCLUSIVE),
+            Command::AddChain(chain) => self.new_chain(chain, CREATE)?,
+            Command::CreateChain(chain) => self.new_chain(chain, CREATE | EXCLUSIVE)?,
             Command::DeleteChain(name) => self.delete_chain(name),
             Command::FlushChain(name) => self.delete_rules(name, None),
-            Command::AppendRule(rule) => self.new_rule(rule, RulePosition::Last),
-            Command::InsertRule(rule) => self.new_rule(rule, RulePosition::First),
-            Command::KeepRules(rules) => self.keep_rules(rules),
+            Command::AppendRule(rule) => self.new_rule(rule, RulePosition::Last)?,
+            Command::InsertRule(rule) => self.new_rule(rule, RulePosition::First)?,
+            Command::KeepRules(rules) => self.keep_rules(rules)?,
             Command::DeleteRule(rule) => self.delete_rules(&rule.chain, Some(rule.handle)),
-            Command::AddSet(set) => self.new_set(set, CREATE),
-            Command::CreateSet(set) => self.new_set(set, CREATE | EXCLUSIVE),
+            Command::AddSet(set) => self.new_set(set, CREATE)?,
+            Command::CreateSet(set) => self.new_set(set, CREATE | EXCLUSIVE)?,
             Command::DeleteSet(name) => self.delete_set(name),
-            Command::AddElements(elements) => self.new_elements(elements, CREATE),
-            Command::CreateElements(elements) => self.new_elements(elements, CREATE | EXCLUSIVE),
-            Command::DeleteElements(elements) => self.delete_elements(elements),
+            Command::AddElements(new) => self.elements(Kind::NewElements, CREATE, new)?,
+            Command::CreateElements(new) => {
+                self.elements(Kind::NewElements, CREATE | EXCLUSIVE, new)?;
+            }
+            Command::DeleteElements(old) => self.elements(Kind::DeleteElements, 0, old)?,
             Command::FlushSet(name) => self.flush_set(name),
             Command::DeleteTable => self.delete_table(),
         }
+        Ok(())
     }
 
-    fn message(
-        &mut self,
-        kind: Kind,
-        flags: u16,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        self.batch.push(kind, flags, write)?;
+    /// Reads the table as it was before the transaction.
+    fn reader(&mut self) -> Reader<'_> {
+        Reader::new(self.socket, self.apply.family, &self.apply.table)
+    }
+
+    /// Adds a message. `write` gets the table's name as well.
+    fn message(&mut self, kind: Kind, flags: u16, write: impl FnOnce(&mut Vec<u8>, &str)) {
+        let table = &self.apply.table;
+        self.batch.push(kind, flags, |bytes| write(bytes, table));
         self.owners.push(self.current);
-        Ok(())
     }
 
     /// The table comes into being with the first command that adds something to it. The kernel
     /// tells of it only when it is new.
-    fn ensure_table(&mut self) -> Result<(), Error> {
-        if self.table_is_sure {
-            return Ok(());
+    fn ensure_table(&mut self) {
+        if !std::mem::replace(&mut self.table_is_sure, true) {
+            self.message(Kind::NewTable, CREATE | ECHO, named::table);
         }
-        self.table_is_sure = true;
-        let table = self.apply.table.as_bytes();
-        self.message(Kind::NewTable, CREATE | ECHO, |bytes| {
-            PushTableAttrs::new(bytes).push_name_bytes(table);
-            Ok(())
-        })
     }
 
-    fn delete_table(&mut self) -> Result<(), Error> {
+    fn delete_table(&mut self) {
         self.table_is_sure = false;
         self.schemas.clear();
-        let table = self.apply.table.as_bytes();
-        self.message(Kind::DeleteTable, self.deletion_flags(), |bytes| {
-            PushTableAttrs::new(bytes).push_name_bytes(table);
-            Ok(())
-        })
+        self.message(Kind::DeleteTable, self.deletion_flags(), named::table);
     }
 
     fn deletion_flags(&self) -> u16 {
         if self.apply.only_empty { ONLY_EMPTY } else { 0 }
     }
 
-    fn new_chain(&mut self, chain: &Chain, flags: u16) -> Result<(), Error> {
-        self.ensure_table()?;
-        let (table, family) = (self.apply.table.as_bytes(), self.apply.family);
-        self.message(Kind::NewChain, flags, |bytes| {
-            let attributes = PushChainAttrs::new(bytes)
-                .push_table_bytes(table)
-                .push_name_bytes(chain.name.as_bytes());
-            match &chain.base {
-                Some(base) => push_base_chain(attributes, family, base),
-                None => Ok(()),
+    fn new_chain(&mut self, chain: &Chain, flags: u16) -> Result<()> {
+        self.ensure_table();
+        let base = chain.base.as_ref();
+        let number = base.map(|base| check_base_chain(self.apply.family, base));
+        let base = base.zip(number.transpose()?);
+        self.message(Kind::NewChain, flags, |bytes, table| {
+            let attributes = named::chain(bytes, table, &chain.name);
+            if let Some((base, number)) = base {
+                push_base_chain(attributes, number, base);
             }
-        })
+        });
+        Ok(())
     }
 
-    fn delete_chain(&mut self, name: &str) -> Result<(), Error> {
-        let table = self.apply.table.as_bytes();
-        self.message(Kind::DeleteChain, self.deletion_flags(), |bytes| {
-            let attributes = PushChainAttrs::new(bytes).push_table_bytes(table);
-            attributes.push_name_bytes(name.as_bytes());
-            Ok(())
-        })
+    fn delete_chain(&mut self, name: &str) {
+        let flags = self.deletion_flags();
+        self.message(Kind::DeleteChain, flags, |bytes, table| {
+            named::chain(bytes, table, name);
+        });
     }
 
     /// The rules of each chain that it does not have, each in its place.
-    fn keep_rules(&mut self, rules: &[Rule]) -> Result<(), Error> {
+    fn keep_rules(&mut self, rules: &[Rule]) -> Result<()> {
         if self.apply.commands[..self.current]
             .iter()
             .any(removes_rules)
@@ -214,12 +202,12 @@ impl<'a> Transaction<'a> {
     }
 
     /// The rules of a chain that is there, or that these commands make.
-    fn present_rules(&mut self, chain: &str) -> Result<Vec<Rule>, Error> {
+    fn present_rules(&mut self, chain: &str) -> Result<Vec<Rule>> {
         let is_made = |command: &Command| match command {
             Command::AddChain(new) | Command::CreateChain(new) => new.name == chain,
             _ => false,
         };
-        match reader(self.socket, self.apply).rules(chain) {
+        match self.reader().rules(chain) {
             Err(error)
                 if error.is_not_found()
                     && self.apply.commands[..self.current].iter().any(is_made) =>
@@ -230,8 +218,8 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    fn new_rule(&mut self, rule: &Rule, place: RulePosition) -> Result<(), Error> {
-        self.ensure_table()?;
+    fn new_rule(&mut self, rule: &Rule, place: RulePosition) -> Result<()> {
+        self.ensure_table();
         let expressions = rule::expressions(self.apply.family, rule)?;
         self.rule_bytes += expressions.bytes().len();
         if self.rule_bytes > MOST_RULES {
@@ -239,16 +227,12 @@ impl<'a> Transaction<'a> {
                 "too many rules in one transaction: put what differs between them into a set",
             ));
         }
-        let table = self.apply.table.as_bytes();
         let flags = match place {
             RulePosition::Last | RulePosition::Behind(_) => CREATE | ECHO | APPEND,
             RulePosition::First | RulePosition::Before(_) => CREATE | ECHO,
         };
-        self.message(Kind::NewRule, flags, |bytes| {
-            let mut list = PushRuleAttrs::new(bytes)
-                .push_table_bytes(table)
-                .push_chain_bytes(rule.chain.as_bytes())
-                .nested_expressions();
+        self.message(Kind::NewRule, flags, |bytes, table| {
+            let mut list = named::rules(bytes, table, &rule.chain).nested_expressions();
             list.as_vec_mut().extend(expressions.bytes());
             let mut attributes = list.end_nested();
             if let RulePosition::Behind(handle) | RulePosition::Before(handle) = place {
@@ -257,116 +241,76 @@ impl<'a> Transaction<'a> {
             if let Some(text) = &rule.comment {
                 attributes.push_userdata(&comment::encode(text));
             }
-            Ok(())
-        })
+        });
+        Ok(())
     }
 
-    fn delete_rules(&mut self, chain: &str, handle: Option<u64>) -> Result<(), Error> {
-        let table = self.apply.table.as_bytes();
-        self.message(Kind::DeleteRule, 0, |bytes| {
-            let attributes = PushRuleAttrs::new(bytes).push_table_bytes(table);
-            let attributes = attributes.push_chain_bytes(chain.as_bytes());
-            if let Some(handle) = handle {
-                attributes.push_handle(handle);
-            }
-            Ok(())
-        })
+    fn delete_rules(&mut self, chain: &str, handle: Option<u64>) {
+        self.message(Kind::DeleteRule, 0, |bytes, table| {
+            named::rule(bytes, table, chain, handle);
+        });
     }
 
-    fn new_set(&mut self, set: &Set, flags: u16) -> Result<(), Error> {
-        self.ensure_table()?;
+    fn new_set(&mut self, set: &Set, flags: u16) -> Result<()> {
+        self.ensure_table();
         let schema = Schema::new(set)?;
-        let table = self.apply.table.as_bytes();
         // The kernel wants a number, which is this message's.
         let number = self.owners.len() as u32 + 1;
-        self.message(Kind::NewSet, flags, |bytes| {
-            let attributes = PushSetAttrs::new(bytes)
-                .push_table_bytes(table)
-                .push_name_bytes(set.name.as_bytes())
-                .push_id(number);
+        self.message(Kind::NewSet, flags, |bytes, table| {
+            let attributes = named::set(bytes, table, &set.name).push_id(number);
             set::push_set(attributes, set, &schema);
-            Ok(())
-        })?;
+        });
         self.schemas.insert(set.name.clone(), schema);
         Ok(())
     }
 
-    fn delete_set(&mut self, name: &str) -> Result<(), Error> {
-        let table = self.apply.table.as_bytes();
-        self.message(Kind::DeleteSet, self.deletion_flags(), |bytes| {
-            let attributes = PushSetAttrs::new(bytes).push_table_bytes(table);
-            attributes.push_name_bytes(name.as_bytes());
-            Ok(())
-        })
+    fn delete_set(&mut self, name: &str) {
+        let flags = self.deletion_flags();
+        self.message(Kind::DeleteSet, flags, |bytes, table| {
+            named::set(bytes, table, name);
+        });
     }
 
     /// Of a set of this transaction, or of one that exists. Errors: `NotFound`.
-    fn schema(&mut self, set: &str) -> Result<Schema, Error> {
+    fn schema(&mut self, set: &str) -> Result<Schema> {
         if let Some(schema) = self.schemas.get(set) {
             return Ok(schema.clone());
         }
-        let schema = reader(self.socket, self.apply).schema(set)?;
+        let schema = self.reader().schema(set)?;
         self.schemas.insert(set.to_owned(), schema.clone());
         Ok(schema)
     }
 
-    fn new_elements(&mut self, elements: &Elements, flags: u16) -> Result<(), Error> {
+    /// Adds elements or deletes them: what is deleted is named by its key alone.
+    fn elements(&mut self, kind: Kind, flags: u16, elements: &Elements) -> Result<()> {
+        let is_new = matches!(kind, Kind::NewElements);
         let schema = self.schema(&elements.set)?;
         let mut entries = Vec::new();
         for element in &elements.elements {
             let of_element = schema.entries(element)?.into_iter();
-            entries.extend(of_element.map(|entry| (entry, Some(element))));
+            entries.extend(of_element.map(|entry| (entry, is_new.then_some(element))));
         }
-        self.elements(Kind::NewElements, flags, &elements.set, &schema, &entries)
-    }
-
-    fn delete_elements(&mut self, elements: &Elements) -> Result<(), Error> {
-        let schema = self.schema(&elements.set)?;
-        let mut entries = Vec::new();
-        for element in &elements.elements {
-            entries.extend(
-                schema
-                    .entries(element)?
-                    .into_iter()
-                    .map(|entry| (entry, None)),
-            );
-        }
-        self.elements(Kind::DeleteElements, 0, &elements.set, &schema, &entries)
-    }
-
-    fn elements(
-        &mut self,
-        kind: Kind,
-        flags: u16,
-        set: &str,
-        schema: &Schema,
-        entries: &[(Entry, Option<&Element>)],
-    ) -> Result<(), Error> {
-        let table = self.apply.table.as_bytes();
         for some in entries.chunks(ENTRIES_AT_ONCE) {
-            self.message(kind, flags, |bytes| {
-                let attributes = PushSetelemListAttrs::new(bytes).push_table_bytes(table);
-                let mut list = attributes.push_set_bytes(set.as_bytes()).nested_elements();
-                for (entry, content) in some {
-                    list = schema.push(list, entry, *content)?;
-                }
-                Ok(())
-            })?;
+            let mut content = Vec::new();
+            let mut list =
+                named::elements(&mut content, &self.apply.table, &elements.set).nested_elements();
+            for (entry, element) in some {
+                list = schema.push(list, entry, *element)?;
+            }
+            drop(list);
+            self.message(kind, flags, |bytes, _| bytes.extend(content));
         }
         Ok(())
     }
 
-    fn flush_set(&mut self, name: &str) -> Result<(), Error> {
-        let table = self.apply.table.as_bytes();
-        self.message(Kind::DeleteElements, 0, |bytes| {
-            let attributes = PushSetelemListAttrs::new(bytes).push_table_bytes(table);
-            attributes.push_set_bytes(name.as_bytes());
-            Ok(())
-        })
+    fn flush_set(&mut self, name: &str) {
+        self.message(Kind::DeleteElements, 0, |bytes, table| {
+            named::elements(bytes, table, name);
+        });
     }
 
     /// None where something has changed since the generation that it names.
-    pub(super) fn commit(self) -> Result<Option<Created>, Error> {
+    pub(super) fn commit(self) -> Result<Option<Created>> {
         let Self {
             socket,
             apply,
@@ -394,7 +338,8 @@ impl<'a> Transaction<'a> {
             if refused.errno == Errno::ERESTART {
                 return Ok(None);
             }
-            let mut exists = |chain: &str| reader(socket, apply).has_chain(chain).unwrap_or(false);
+            let mut reader = Reader::new(socket, apply.family, &apply.table);
+            let mut exists = |chain: &str| reader.has_chain(chain).unwrap_or(false);
             return Err(refusal::explain(
                 apply,
                 &owners,
@@ -437,51 +382,36 @@ fn push_position(bytes: &mut Vec<u8>, handle: u64) {
     bytes.extend(handle.to_be_bytes());
 }
 
-fn reader<'a>(socket: &'a mut NetfilterSocket, apply: &'a Apply) -> Reader<'a> {
-    Reader {
-        socket,
-        family: apply.family,
-        protocol: protocol_family(apply.family),
-        table: &apply.table,
-    }
-}
-
-fn push_base_chain<P: Pusher>(
-    attributes: PushChainAttrs<P>,
-    family: Family,
-    base: &BaseChain,
-) -> Result<(), Error> {
-    let number = hooks(family)
-        .iter()
-        .position(|hook| *hook == base.hook)
-        .ok_or_else(|| {
-            Error::invalid(format!(
-                "a table of family {family} has no hook {}",
-                base.hook
-            ))
-        })?;
+/// The number of a base chain's hook. Errors: `Invalid` for a hook that the family does not have, and for a device that is
+/// missing or out of place.
+fn check_base_chain(family: Family, base: &BaseChain) -> Result<u32> {
+    let number = hooks(family).iter().position(|hook| *hook == base.hook);
+    let number = number.ok_or_else(|| {
+        let hook = base.hook;
+        Error::invalid(format!("a table of family {family} has no hook {hook}"))
+    })?;
     let needs_device = matches!(base.hook, Hook::Ingress | Hook::Egress);
     if needs_device != base.device.is_some() {
         return Err(Error::invalid(
             "chains on ingress and egress name a device, and no others do",
         ));
     }
+    Ok(number as u32)
+}
+
+fn push_base_chain<P: Pusher>(attributes: PushChainAttrs<P>, number: u32, base: &BaseChain) {
     let mut hook = attributes
         .nested_hook()
-        .push_num(number as u32)
+        .push_num(number)
         .push_priority(base.priority);
     if let Some(device) = &base.device {
         hook = hook.push_dev_bytes(device.as_bytes());
     }
-    let word = CHAIN_TYPES
-        .iter()
-        .find(|(t, _)| *t == base.chain_type)
-        .map(|(_, word)| *word);
+    let known = CHAIN_TYPES.iter().find(|(t, _)| *t == base.chain_type);
     hook.end_nested()
         .push_policy(match base.policy {
             Policy::Drop => 0,
             Policy::Accept => 1,
         })
-        .push_type(word.unwrap_or(c"filter"));
-    Ok(())
+        .push_type(known.map_or(c"filter", |(_, word)| *word));
 }

@@ -1,23 +1,16 @@
 //! What a transaction created, and how to take it back.
 
-use weir_gate::Gate;
 use weir_grant::firewall::{Apply, Chain, Command, Elements, RuleHandle};
 
-use crate::error::{Code, Error};
-use crate::perform::undo::undo_operation;
-use crate::perform::{Changes, DynKernel, Inverse, UndoLog};
+use crate::error::{Code, Result};
+use crate::perform::{Changes, Inverse, Undo};
 
 /// Removes what a transaction created, unless others have put something into it meanwhile.
 pub(crate) struct RemoveCreated(pub Apply);
 
 impl Inverse for RemoveCreated {
-    fn undo(
-        self: Box<Self>,
-        gate: &mut Gate,
-        kernel: &mut DynKernel,
-        _: &mut UndoLog,
-    ) -> Result<(), Error> {
-        match undo_operation(gate, kernel, self.0) {
+    fn undo(self: Box<Self>, undo: &mut Undo<'_>) -> Result<()> {
+        match undo.perform(self.0) {
             Err(error) if error.code == Code::Busy => Ok(()),
             removed => removed,
         }

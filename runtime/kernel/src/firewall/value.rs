@@ -6,7 +6,7 @@ use weir_grant::firewall::{DataType, Value};
 use weir_grant::link::Mac;
 
 use super::check;
-use crate::error::{Code, Error};
+use crate::error::{Error, Result};
 
 /// `IFNAMSIZ`.
 pub(super) const LINK_NAME_LENGTH: usize = 16;
@@ -44,7 +44,7 @@ impl Format {
     }
 
     /// Encodes a value. Errors: `Invalid` for a value of another type.
-    pub(super) fn encode(self, value: &Value) -> Result<Vec<u8>, Error> {
+    pub(super) fn encode(self, value: &Value) -> Result<Vec<u8>> {
         match (self, value) {
             (Self::Ipv4, Value::Address(IpAddr::V4(address))) => Ok(address.octets().to_vec()),
             (Self::Ipv6, Value::Address(IpAddr::V6(address))) => Ok(address.octets().to_vec()),
@@ -114,7 +114,7 @@ pub(super) struct Parts(Vec<Format>);
 
 impl Parts {
     /// Errors: `Invalid` for a verdict among them.
-    pub(super) fn new(types: &[DataType]) -> Result<Self, Error> {
+    pub(super) fn new(types: &[DataType]) -> Result<Self> {
         let formats: Option<_> = types.iter().map(|part| format_of(*part)).collect();
         let verdict = || Error::invalid("a verdict stands alone, and only as the data of a map");
         formats.map(Self).ok_or_else(verdict)
@@ -142,7 +142,7 @@ impl Parts {
     }
 
     /// Errors: `Invalid` for another number of values, and for values of other types.
-    pub(super) fn encode(&self, values: &[Value]) -> Result<Vec<u8>, Error> {
+    pub(super) fn encode(&self, values: &[Value]) -> Result<Vec<u8>> {
         if values.len() != self.0.len() {
             return Err(Error::invalid(format!(
                 "{} parts where the set has {}",
@@ -160,13 +160,8 @@ impl Parts {
     }
 
     /// Errors: `Failed` when there are fewer bytes than the parts have.
-    pub(super) fn decode(&self, mut bytes: &[u8]) -> Result<Vec<Value>, Error> {
-        let short = || {
-            Error::new(
-                Code::Failed,
-                "the kernel's element is shorter than the set's key",
-            )
-        };
+    pub(super) fn decode(&self, mut bytes: &[u8]) -> Result<Vec<Value>> {
+        let short = || Error::failed("the kernel's element is shorter than the set's key");
         let mut values = Vec::with_capacity(self.0.len());
         for format in &self.0 {
             values.push(format.decode(bytes).ok_or_else(short)?);

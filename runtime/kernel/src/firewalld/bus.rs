@@ -11,7 +11,7 @@ use tokio::time::timeout_at;
 use zbus::fdo::{self, DBusProxy};
 use zbus::names::BusName;
 
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result, WhileDoing as _};
 
 const SERVICE: &str = "org.fedoraproject.FirewallD1";
 
@@ -39,14 +39,12 @@ impl Firewalld {
     }
 
     /// The bus; none where there is none.
-    fn bus(&mut self) -> Result<Option<&Bus>, Error> {
+    fn bus(&mut self) -> Result<Option<&Bus>> {
         if self.bus.is_none() {
-            self.bus = Bus::connect(&self.socket, self.deadline).map_err(|e| {
-                e.while_doing(format_args!(
-                    "connect to D-Bus at {}",
-                    self.socket.display()
-                ))
-            })?;
+            self.bus = Bus::connect(&self.socket, self.deadline).while_doing(format_args!(
+                "connect to D-Bus at {}",
+                self.socket.display()
+            ))?;
         }
         Ok(self.bus.as_ref())
     }
@@ -55,14 +53,14 @@ impl Firewalld {
     pub(super) fn ask<T>(
         &mut self,
         question: impl AsyncFnOnce(&ZonesProxy<'_>) -> zbus::Result<T>,
-    ) -> Result<T, Error> {
+    ) -> Result<T> {
         let deadline = self.deadline;
         let bus = self.bus()?.ok_or_else(does_not_run)?;
         wait(&bus.runtime, deadline, question(&bus.zones))?.map_err(|e| explain(&e))
     }
 
     /// Whether firewalld runs. Errors: `TimedOut`; `Failed` for a bus that does not let weir in.
-    pub(super) fn is_running(&mut self) -> Result<bool, Error> {
+    pub(super) fn is_running(&mut self) -> Result<bool> {
         let deadline = self.deadline;
         let Some(bus) = self.bus()? else {
             return Ok(false);
@@ -99,7 +97,7 @@ pub(super) trait Zones {
 
 impl Bus {
     /// None where there is no bus.
-    fn connect(socket: &Path, deadline: Instant) -> Result<Option<Self>, Error> {
+    fn connect(socket: &Path, deadline: Instant) -> Result<Option<Self>> {
         let stream = match UnixStream::connect(socket) {
             Err(error) if is_absent(&error) => return Ok(None),
             connected => connected?,
@@ -131,17 +129,13 @@ fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-fn wait<T>(
-    runtime: &Runtime,
-    deadline: Instant,
-    answer: impl Future<Output = T>,
-) -> Result<T, Error> {
+fn wait<T>(runtime: &Runtime, deadline: Instant, answer: impl Future<Output = T>) -> Result<T> {
     let answered = runtime.block_on(async { timeout_at(deadline.into(), answer).await });
     answered.map_err(|_| Error::new(Code::TimedOut, "no answer in time"))
 }
 
 fn does_not_run() -> Error {
-    Error::new(Code::Unsupported, "firewalld does not run on this node")
+    Error::unsupported("firewalld does not run on this node")
 }
 
 fn explain(error: &zbus::Error) -> Error {
@@ -149,7 +143,7 @@ fn explain(error: &zbus::Error) -> Error {
         zbus::Error::FDO(error) if is_without_owner(error) => does_not_run(),
         // firewalld's errors have one name, and their own words at the text's beginning.
         zbus::Error::MethodError(_, Some(text), _) => Error::new(code_of(text), text),
-        error => Error::new(Code::Failed, error.to_string()),
+        error => Error::failed(error.to_string()),
     }
 }
 

@@ -11,33 +11,29 @@ use ipnet::IpNet;
 use weir_gate::Permit;
 use weir_grant::firewalld::{AddSource, IsRunning, RemoveSource, ZoneOfSource};
 
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
 
 /// Tells whether firewalld runs. Errors: `TimedOut`; `Failed` for a bus that does not let weir in.
-impl Perform<IsRunning> for Linux {
-    type Answer = bool;
-
-    fn perform(&mut self, _: &Permit<IsRunning>, _: &mut Changes<'_>) -> Result<bool, Error> {
+impl Perform<IsRunning, bool> for Linux {
+    fn perform(&mut self, _: &Permit<IsRunning>, _: &mut Changes<'_>) -> Result<bool> {
         self.firewalld.is_running()
     }
 }
 
 /// The zone that an address is bound to. Errors: `Unsupported` where firewalld does not run, `TimedOut`.
-impl Perform<ZoneOfSource> for Linux {
-    type Answer = Option<String>;
-
+impl Perform<ZoneOfSource, Option<String>> for Linux {
     fn perform(
         &mut self,
         permit: &Permit<ZoneOfSource>,
         _: &mut Changes<'_>,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<String>> {
         let source = text(permit.operation().source);
         let zone = self
             .firewalld
             .ask(async |zones| zones.get_zone_of_source(&source).await)
-            .map_err(|e| e.while_doing(format_args!("find the zone of {source}")))?;
+            .while_doing(format_args!("find the zone of {source}"))?;
         Ok(Some(zone).filter(|zone| !zone.is_empty()))
     }
 }
@@ -45,13 +41,7 @@ impl Perform<ZoneOfSource> for Linux {
 /// Binds an address to a zone. Errors: `Exists` when it is bound to one already, `NotFound` without
 /// such a zone, `Invalid` for what is no zone's name, `Unsupported`, `TimedOut`.
 impl Perform<AddSource> for Linux {
-    type Answer = ();
-
-    fn perform(
-        &mut self,
-        permit: &Permit<AddSource>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<AddSource>, changes: &mut Changes<'_>) -> Result<()> {
         let AddSource { zone, source } = permit.operation();
         let source = text(*source);
         check(zone)
@@ -60,7 +50,7 @@ impl Perform<AddSource> for Linux {
                     .ask(async |zones| zones.add_source(zone, &source).await)
             })
             .map(drop)
-            .map_err(|e| e.while_doing(format_args!("bind {source} to zone `{zone}`")))?;
+            .while_doing(format_args!("bind {source} to zone `{zone}`"))?;
         changes.undo_with(RemoveSource {
             zone: zone.clone(),
             source: permit.operation().source,
@@ -72,9 +62,7 @@ impl Perform<AddSource> for Linux {
 /// Takes an address out of a zone. Errors: `NotFound` when it is not in it, or there is no such zone;
 /// `Invalid`, `Unsupported`, `TimedOut`.
 impl Perform<RemoveSource> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<RemoveSource>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<RemoveSource>, _: &mut Changes<'_>) -> Result<()> {
         let RemoveSource { zone, source } = permit.operation();
         let source = text(*source);
         let removed = check(zone).and_then(|()| {
@@ -92,10 +80,7 @@ impl Perform<RemoveSource> for Linux {
 /// To firewalld, the removal from one zone conflicts with being in another.
 fn in_another_zone(error: Error) -> Error {
     match error.code {
-        Code::Exists => Error {
-            code: Code::NotFound,
-            ..error
-        },
+        Code::Exists => error.with_code(Code::NotFound),
         _ => error,
     }
 }
@@ -105,7 +90,7 @@ fn text(source: IpAddr) -> String {
     IpNet::from(source).to_string()
 }
 
-fn check(zone: &str) -> Result<(), Error> {
+fn check(zone: &str) -> Result<()> {
     if zone.is_empty() || zone.contains(char::is_control) {
         return Err(Error::invalid("this cannot be a zone's name"));
     }

@@ -1,6 +1,5 @@
 //! New links: one message that makes the link in its namespace, with its name and all it has.
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkMessage};
 use nix::errno::Errno;
@@ -12,9 +11,10 @@ use super::find::is_name_taken;
 use super::message::{attributes, info, into_namespace, of_kind, refused_mac, set_up};
 use super::undo::LinkHistory as _;
 use super::{by_name, name, tap, update};
-use crate::error::{Code, Error};
+use crate::error::{Error, Result};
 use crate::linux::Linux;
 use crate::namespace::{Namespaces, NetworkNamespace};
+use crate::netlink::NEW;
 use crate::perform::{Changes, Perform};
 
 /// How often another random name is tried. Two names of 32 random bits do not meet twice.
@@ -29,14 +29,8 @@ const ONE_QUEUE: [LinkAttribute; 2] =
 ///
 /// Errors: `Exists`, saying where the name is taken; `NotFound` for a lower or a master that is
 /// gone; `Unsupported` where the kernel lacks the kind; `Invalid` with the kernel's reason.
-impl Perform<Create> for Linux {
-    type Answer = Link;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<Create>,
-        changes: &mut Changes<'_>,
-    ) -> Result<Link, Error> {
+impl Perform<Create, Link> for Linux {
+    fn perform(&mut self, permit: &Permit<Create>, changes: &mut Changes<'_>) -> Result<Link> {
         let wanted = permit.operation();
         let link = make(&mut self.namespaces, wanted)
             .map_err(|e| refused_mac(e).while_doing(Title(wanted)))?;
@@ -45,7 +39,7 @@ impl Perform<Create> for Linux {
     }
 }
 
-fn make(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {
+fn make(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link> {
     check(wanted)?;
     let made = match &wanted.kind {
         NewKind::Veth { peer } => veth(namespaces, wanted, peer)?,
@@ -62,7 +56,7 @@ fn make(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {
     finish(namespaces.of(wanted.namespace)?, wanted, made)
 }
 
-fn check(wanted: &Create) -> Result<(), Error> {
+fn check(wanted: &Create) -> Result<()> {
     let is_veth = matches!(wanted.kind, NewKind::Veth { .. });
     if !(is_veth && wanted.name.is_empty()) {
         name::check(&wanted.name)?;
@@ -86,7 +80,7 @@ fn check(wanted: &Create) -> Result<(), Error> {
 }
 
 /// A pair of veths, each end in its namespace from the start.
-fn veth(namespaces: &mut Namespaces, wanted: &Create, peer: &NewPeer) -> Result<Link, Error> {
+fn veth(namespaces: &mut Namespaces, wanted: &Create, peer: &NewPeer) -> Result<Link> {
     for _ in 0..NAME_ATTEMPTS {
         let this = chosen(&wanted.name);
         let other = chosen(&peer.name);
@@ -97,17 +91,14 @@ fn veth(namespaces: &mut Namespaces, wanted: &Create, peer: &NewPeer) -> Result<
         message.attributes.push(info(InfoKind::Veth, Some(data)));
         match send_new(namespaces.of(wanted.namespace)?, message) {
             Ok(()) => return complete_pair(namespaces, (wanted.namespace, &this), peer, &other),
-            Err(error) if error.errno == Some(Errno::EEXIST) => {
+            Err(error) if error.is(Errno::EEXIST) => {
                 explain_taken(namespaces.of(wanted.namespace)?, &wanted.name, &this)?;
                 explain_taken(namespaces.of(peer.namespace)?, &peer.name, &other)?;
             }
             Err(error) => return Err(error),
         }
     }
-    Err(Error::new(
-        Code::Exists,
-        "every name that was tried is taken",
-    ))
+    Err(Error::exists("every name that was tried is taken"))
 }
 
 /// Sets the peer up where wanted, and its alias. The kernel refuses the one while the peer has no other end, which in
@@ -117,7 +108,7 @@ fn complete_pair(
     (namespace, this): (Namespace, &str),
     peer: &NewPeer,
     other: &str,
-) -> Result<Link, Error> {
+) -> Result<Link> {
     let completed = match (peer.up, &peer.owner) {
         (false, None) => Ok(()),
         (up, owner) => {
@@ -142,7 +133,7 @@ fn chosen(name: &str) -> String {
 }
 
 /// `Exists` if `asked` for a name that is taken. A taken name of our own choice is no error.
-fn explain_taken(namespace: &mut NetworkNamespace, asked: &str, name: &str) -> Result<(), Error> {
+fn explain_taken(namespace: &mut NetworkNamespace, asked: &str, name: &str) -> Result<()> {
     if !asked.is_empty() && is_name_taken(namespace, name)? {
         return Err(namespace.name_taken(name));
     }
@@ -155,17 +146,14 @@ fn peer_end(
     from: Namespace,
     peer: &NewPeer,
     name: &str,
-) -> Result<LinkMessage, Error> {
+) -> Result<LinkMessage> {
     let mut message = by_name(name);
     if peer.namespace != from {
-        message
-            .attributes
-            .push(into_namespace(namespaces.of(peer.namespace)?)?);
+        let there = into_namespace(namespaces.of(peer.namespace)?)?;
+        message.attributes.push(there);
     }
-    let mac = peer
-        .mac
-        .as_ref()
-        .map(|mac| LinkAttribute::Address(mac.0.clone()));
+    let mac = peer.mac.as_ref();
+    let mac = mac.map(|mac| LinkAttribute::Address(mac.0.clone()));
     let mtu = peer.mtu.map(LinkAttribute::Mtu);
     message.attributes.extend(mac.into_iter().chain(mtu));
     message.attributes.extend(ONE_QUEUE);
@@ -173,7 +161,7 @@ fn peer_end(
 }
 
 /// A link that needs nothing from another namespace.
-fn plain(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link, Error> {
+fn plain(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link> {
     let mut message = common(wanted, &wanted.name);
     message.attributes.extend(of_kind(&wanted.kind));
     create_named(namespaces.of(wanted.namespace)?, message, wanted)
@@ -188,17 +176,16 @@ fn from_other_namespace(
     namespaces: &mut Namespaces,
     wanted: &Create,
     lower: &LinkFacts,
-) -> Result<Link, Error> {
+) -> Result<Link> {
     let mut message = common(wanted, &wanted.name);
     message.attributes.extend(of_kind(&wanted.kind));
-    message
-        .attributes
-        .push(into_namespace(namespaces.of(wanted.namespace)?)?);
+    let there = into_namespace(namespaces.of(wanted.namespace)?)?;
+    message.attributes.push(there);
     let sent = send_new(namespaces.of(lower.namespace)?, message.clone());
     let own = namespaces.of(wanted.namespace)?;
     match sent {
         Ok(()) => return own.link(by_name(&wanted.name)),
-        Err(error) if error.errno != Some(Errno::EEXIST) => return Err(error),
+        Err(error) if !error.is(Errno::EEXIST) => return Err(error),
         Err(_) if is_name_taken(own, &wanted.name)? => {
             return Err(own.name_taken(&wanted.name));
         }
@@ -227,11 +214,11 @@ fn create_named(
     namespace: &mut NetworkNamespace,
     message: LinkMessage,
     wanted: &Create,
-) -> Result<Link, Error> {
+) -> Result<Link> {
     match send_new(namespace, message) {
         Ok(()) => namespace.link(by_name(&wanted.name)),
         // A macvlan answers so, too, when its lower device is taken in passthru mode.
-        Err(error) if error.errno == Some(Errno::EEXIST) => {
+        Err(error) if error.is(Errno::EEXIST) => {
             explain_taken(namespace, &wanted.name, &wanted.name)?;
             Err(error)
         }
@@ -239,19 +226,13 @@ fn create_named(
     }
 }
 
-fn send_new(namespace: &mut NetworkNamespace, message: LinkMessage) -> Result<(), Error> {
-    namespace.route()?.change(
-        RouteNetlinkMessage::NewLink(message),
-        NLM_F_CREATE | NLM_F_EXCL,
-    )
+fn send_new(namespace: &mut NetworkNamespace, message: LinkMessage) -> Result<()> {
+    let message = RouteNetlinkMessage::NewLink(message);
+    namespace.route()?.change(message, NEW)
 }
 
 /// What the kernel does not take in the first message, or accepts without doing it.
-fn finish(
-    namespace: &mut NetworkNamespace,
-    wanted: &Create,
-    mut made: Link,
-) -> Result<Link, Error> {
+fn finish(namespace: &mut NetworkNamespace, wanted: &Create, mut made: Link) -> Result<Link> {
     let alias = wanted.owner.as_ref().or(wanted.alias.as_ref());
     let complete = check_bridge(wanted, &made).and_then(|()| match alias {
         Some(alias) => update::set_alias(namespace, made.index, alias),
@@ -265,7 +246,7 @@ fn finish(
 }
 
 /// A kernel without bridge VLANs ignores a default PVID.
-fn check_bridge(wanted: &Create, made: &Link) -> Result<(), Error> {
+fn check_bridge(wanted: &Create, made: &Link) -> Result<()> {
     match &wanted.kind {
         NewKind::Bridge(settings) => update::check_pvid(settings, &made.details),
         _ => Ok(()),

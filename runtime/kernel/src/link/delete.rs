@@ -7,7 +7,7 @@ use weir_grant::link::Delete;
 
 use super::by_index;
 use super::find::standing;
-use crate::error::{Code, Error};
+use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::Namespaces;
 use crate::netlink::RouteSocket;
@@ -19,31 +19,26 @@ const GROUP_ATTEMPTS: u32 = 4;
 /// Deletes a link, and with a veth its peer. Errors: `NotFound`, `Unsupported` for a link that
 /// cannot be deleted.
 impl Perform<Delete> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         self.links.forget_all();
         delete(&mut self.namespaces, permit)
     }
 }
 
-fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<(), Error> {
+fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<()> {
     let link = &permit.operation().link;
     namespaces
         .of(link.namespace)?
         .route()?
         .change(RouteNetlinkMessage::DelLink(by_index(link.index)), 0)
-        .map_err(|e| e.while_doing(format_args!("delete {link}")))
+        .while_doing(format_args!("delete {link}"))
 }
 
 /// Deletes links of one namespace, those that are gone aside. Where there are several, the kernel deletes them as
 /// a group, in one step: each by itself would take it as long as all of them.
 ///
 /// Errors: as [`delete`], the first; all are tried.
-pub(crate) fn delete_all(
-    namespaces: &mut Namespaces,
-    permits: &[Permit<Delete>],
-) -> Result<(), Error> {
+pub(crate) fn delete_all(namespaces: &mut Namespaces, permits: &[Permit<Delete>]) -> Result<()> {
     if let [first, _, ..] = permits {
         let socket = namespaces.of(first.operation().link.namespace)?.route()?;
         if as_group(socket, permits).is_ok() {
@@ -58,7 +53,7 @@ pub(crate) fn delete_all(
     outcome
 }
 
-fn as_group(socket: &mut RouteSocket, permits: &[Permit<Delete>]) -> Result<(), Error> {
+fn as_group(socket: &mut RouteSocket, permits: &[Permit<Delete>]) -> Result<()> {
     let links = standing(socket)?;
     let group = free_group(&links)?;
     let indexes = permits.iter().map(|permit| permit.operation().link.index);
@@ -79,7 +74,7 @@ fn delete_group(
     socket: &mut RouteSocket,
     mut indexes: impl Iterator<Item = u32>,
     group: u32,
-) -> Result<(), Error> {
+) -> Result<()> {
     indexes.try_for_each(|index| put_into(socket, index, group).or_else(unless_gone))?;
     let mut all = LinkMessage::default();
     all.attributes.push(LinkAttribute::Group(group));
@@ -88,13 +83,13 @@ fn delete_group(
     deleted.or_else(unless_gone)
 }
 
-fn put_into(socket: &mut RouteSocket, index: u32, group: u32) -> Result<(), Error> {
+fn put_into(socket: &mut RouteSocket, index: u32, group: u32) -> Result<()> {
     let mut message = by_index(index);
     message.attributes.push(LinkAttribute::Group(group));
     socket.change(RouteNetlinkMessage::SetLink(message), 0)
 }
 
-fn unless_gone(error: Error) -> Result<(), Error> {
+fn unless_gone(error: Error) -> Result<()> {
     if error.is_not_found() {
         Ok(())
     } else {
@@ -103,7 +98,7 @@ fn unless_gone(error: Error) -> Result<(), Error> {
 }
 
 /// The number of a group in which none of these links is.
-fn free_group(links: &[LinkMessage]) -> Result<u32, Error> {
+fn free_group(links: &[LinkMessage]) -> Result<u32> {
     let is_taken = |group| {
         links
             .iter()
@@ -117,10 +112,7 @@ fn free_group(links: &[LinkMessage]) -> Result<u32, Error> {
             return Ok(group);
         }
     }
-    Err(Error::new(
-        Code::Exists,
-        "every group that was tried is taken",
-    ))
+    Err(Error::exists("every group that was tried is taken"))
 }
 
 fn group_of(link: &LinkMessage) -> Option<u32> {
@@ -132,6 +124,6 @@ fn group_of(link: &LinkMessage) -> Option<u32> {
         })
 }
 
-fn random() -> Result<u32, Error> {
-    getrandom::u32().map_err(|e| Error::new(Code::Failed, format!("a random number: {e}")))
+fn random() -> Result<u32> {
+    getrandom::u32().map_err(|e| Error::failed(format!("a random number: {e}")))
 }

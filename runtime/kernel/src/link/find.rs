@@ -5,8 +5,8 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkMessage;
 use weir_grant::link::{Link, LinkFacts, LinkReference};
 
-use super::{by_index, by_name, link_message, name, read, without_statistics};
-use crate::error::Error;
+use super::{about, by_index, by_name, link_message, name, read, without_statistics};
+use crate::error::{Error, Result, WhileDoing as _};
 use crate::namespace::NetworkNamespace;
 use crate::netlink::RouteSocket;
 
@@ -14,7 +14,7 @@ use crate::netlink::RouteSocket;
 /// to a plugin.
 ///
 /// Errors: `NotFound`; `Invalid` for a name that no link can have, `NoNamespace`.
-pub fn find_link(namespace: &mut NetworkNamespace, link: &LinkReference) -> Result<Link, Error> {
+pub fn find_link(namespace: &mut NetworkNamespace, link: &LinkReference) -> Result<Link> {
     let message = match link {
         LinkReference::Name(name) => find_by_name(namespace, name)?,
         LinkReference::Index(index) => find_by_index(namespace, *index)?,
@@ -23,10 +23,7 @@ pub fn find_link(namespace: &mut NetworkNamespace, link: &LinkReference) -> Resu
 }
 
 /// The link of that name. Alternative names are not looked up: a grant speaks of names.
-pub(super) fn find_by_name(
-    namespace: &mut NetworkNamespace,
-    name: &str,
-) -> Result<LinkMessage, Error> {
+pub(super) fn find_by_name(namespace: &mut NetworkNamespace, name: &str) -> Result<LinkMessage> {
     name::check(name)?;
     let which = namespace.which();
     let missing = || format!("there is no link `{name}` in {which}");
@@ -45,7 +42,7 @@ pub(super) fn find_by_name(
     }
 }
 
-fn find_by_index(namespace: &mut NetworkNamespace, index: u32) -> Result<LinkMessage, Error> {
+fn find_by_index(namespace: &mut NetworkNamespace, index: u32) -> Result<LinkMessage> {
     let which = namespace.which();
     // The kernel's indexes are positive `int`s.
     if i32::try_from(index).is_ok_and(|index| index > 0) {
@@ -67,26 +64,25 @@ fn find_by_index(namespace: &mut NetworkNamespace, index: u32) -> Result<LinkMes
 pub fn marked_links(
     namespace: &mut NetworkNamespace,
     is_meant: impl Fn(&str) -> bool,
-) -> Result<Vec<LinkFacts>, Error> {
+) -> Result<Vec<LinkFacts>> {
     let which = namespace.which();
-    let links = standing(namespace.route()?)
-        .map_err(|e| e.while_doing(format_args!("list the links in {which}")))?;
+    let links =
+        standing(namespace.route()?).while_doing(format_args!("list the links in {which}"))?;
     let links = links.into_iter().map(read::link);
     let meant = links.filter(|link| is_meant(&link.alias));
     Ok(meant.map(|link| link.facts(which)).collect())
 }
 
 /// All links, while others may make and remove some.
-pub(super) fn standing(socket: &mut RouteSocket) -> Result<Vec<LinkMessage>, Error> {
-    let mut all = LinkMessage::default();
-    all.attributes.push(without_statistics());
+pub(super) fn standing(socket: &mut RouteSocket) -> Result<Vec<LinkMessage>> {
+    let all = about(0, [without_statistics()]);
     let (answer, _) = socket.dump_once(&RouteNetlinkMessage::GetLink(all))?;
     Ok(answer.into_iter().filter_map(link_message).collect())
 }
 
 /// Whether a name is taken, as a link's name or as an alternative one: the kernel gives it to no other link
 /// then. Errors: `NoNamespace`.
-pub fn is_name_taken(namespace: &mut NetworkNamespace, name: &str) -> Result<bool, Error> {
+pub fn is_name_taken(namespace: &mut NetworkNamespace, name: &str) -> Result<bool> {
     match namespace.ask_link(by_name(name)) {
         Ok(_) => Ok(true),
         Err(error) if error.is_not_found() => Ok(false),

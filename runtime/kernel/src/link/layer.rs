@@ -4,7 +4,7 @@ use netlink_packet_route::link::LinkAttribute;
 use weir_grant::link::LinkFacts;
 
 use super::by_index;
-use crate::error::Error;
+use crate::error::Result;
 use crate::namespace::NetworkNamespace;
 
 /// A link's addresses on the wire.
@@ -17,10 +17,7 @@ pub(crate) struct LinkLayer {
 }
 
 /// Asks the kernel for it. Errors: `NotFound`.
-pub(crate) fn link_layer(
-    namespace: &mut NetworkNamespace,
-    link: &LinkFacts,
-) -> Result<LinkLayer, Error> {
+pub(crate) fn link_layer(namespace: &mut NetworkNamespace, link: &LinkFacts) -> Result<LinkLayer> {
     let message = namespace.ask_link(by_index(link.index))?;
     let mut layer = LinkLayer {
         mac: Vec::new(),

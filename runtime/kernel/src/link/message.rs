@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use weir_grant::link::{BridgeChanges, Create, IpvlanMode, MacvlanMode, NewKind, VlanProtocol};
 
 use super::name;
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::namespace::NetworkNamespace;
 
 /// The attributes of a new link that do not depend on its kind.
@@ -43,7 +43,7 @@ pub(super) fn set_up(message: &mut LinkMessage, up: bool) {
 }
 
 /// `IFLA_NET_NS_FD`.
-pub(super) fn into_namespace(namespace: &NetworkNamespace) -> Result<LinkAttribute, Error> {
+pub(super) fn into_namespace(namespace: &NetworkNamespace) -> Result<LinkAttribute> {
     let descriptor = namespace.descriptor()?;
     Ok(LinkAttribute::NetNsFd(descriptor.as_raw_fd()))
 }

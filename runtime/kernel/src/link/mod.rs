@@ -6,13 +6,13 @@ pub(crate) mod find;
 mod layer;
 mod message;
 mod move_to;
-mod name;
+pub(crate) mod name;
 mod peer;
 pub(crate) mod read;
 mod tap;
 pub(crate) mod undo;
 mod update;
-mod vlan;
+pub(crate) mod vlan;
 mod wait;
 
 use netlink_packet_route::RouteNetlinkMessage;
@@ -24,16 +24,14 @@ pub(crate) use delete::delete_all;
 pub(crate) use layer::{LinkLayer, link_layer};
 pub(crate) use update::set_address;
 
-use super::error::{Code, Error};
+use super::error::{Code, Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
 
 /// Shows a link, as it was when it was looked up. Errors: `NotFound`.
-impl Perform<link::Read> for Linux {
-    type Answer = Link;
-
-    fn perform(&mut self, permit: &Permit<link::Read>, _: &mut Changes<'_>) -> Result<Link, Error> {
+impl Perform<link::Read, Link> for Linux {
+    fn perform(&mut self, permit: &Permit<link::Read>, _: &mut Changes<'_>) -> Result<Link> {
         let wanted = &permit.operation().link;
         let found = self.links.known(wanted).cloned();
         found.ok_or_else(|| Error::not_found(wanted.not_found()))
@@ -41,21 +39,13 @@ impl Perform<link::Read> for Linux {
 }
 
 /// Links of a kind, or the ports of a master, or all.
-impl Perform<link::List> for Linux {
-    type Answer = Vec<Link>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<link::List>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Link>, Error> {
+impl Perform<link::List, Vec<Link>> for Linux {
+    fn perform(&mut self, permit: &Permit<link::List>, _: &mut Changes<'_>) -> Result<Vec<Link>> {
         let wanted = permit.operation();
         let answer = self
-            .namespaces
-            .of(wanted.namespace)?
-            .route()?
+            .route(wanted.namespace)?
             .dump(&RouteNetlinkMessage::GetLink(filter(wanted)))
-            .map_err(|e| e.while_doing(format_args!("list the links in {}", wanted.namespace)))?;
+            .while_doing(format_args!("list the links in {}", wanted.namespace))?;
         let links = answer.into_iter().filter_map(link_message).map(read::link);
         // The kernel ignores a kind that it does not know.
         let is_wanted = |link: &Link| {
@@ -69,34 +59,31 @@ impl Perform<link::List> for Linux {
 }
 
 fn filter(wanted: &link::List) -> LinkMessage {
-    let mut message = LinkMessage::default();
-    message.attributes.push(without_statistics());
-    if let Some(master) = wanted.master {
-        message.attributes.push(LinkAttribute::Controller(master));
-    }
-    if let Some(kind) = &wanted.kind {
-        let kind = LinkInfo::Kind(InfoKind::Other(kind.clone()));
-        message.attributes.push(LinkAttribute::LinkInfo(vec![kind]));
-    }
-    message
+    let master = wanted.master.map(LinkAttribute::Controller);
+    let kind = wanted
+        .kind
+        .as_ref()
+        .map(|kind| LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Other(kind.clone()))]));
+    let wanted = [Some(without_statistics()), master, kind];
+    about(0, wanted.into_iter().flatten())
 }
 
 impl NetworkNamespace {
     /// The link that a message names, as the kernel sends it.
-    fn ask_link(&mut self, mut which: LinkMessage) -> Result<LinkMessage, Error> {
+    fn ask_link(&mut self, mut which: LinkMessage) -> Result<LinkMessage> {
         which.attributes.push(without_statistics());
         let answer = self.route()?.get(RouteNetlinkMessage::GetLink(which))?;
-        let not_a_link = || Error::new(Code::Failed, "the kernel answered with something else");
+        let not_a_link = || Error::failed("the kernel answered with something else");
         link_message(answer).ok_or_else(not_a_link)
     }
 
     /// The link that a message names.
-    fn link(&mut self, which: LinkMessage) -> Result<Link, Error> {
+    fn link(&mut self, which: LinkMessage) -> Result<Link> {
         self.ask_link(which).map(read::link)
     }
 
     /// Changes the link that a message names.
-    fn change_link(&mut self, message: LinkMessage) -> Result<(), Error> {
+    fn change_link(&mut self, message: LinkMessage) -> Result<()> {
         self.route()?
             .change(RouteNetlinkMessage::SetLink(message), 0)
     }
@@ -131,16 +118,18 @@ fn without_statistics() -> LinkAttribute {
 
 /// A message about the link with that index.
 fn by_index(index: u32) -> LinkMessage {
-    let mut message = LinkMessage::default();
-    message.header.index = index;
-    message
+    about(index, [])
 }
 
 /// A message about the link with that name.
 fn by_name(name: &str) -> LinkMessage {
+    about(0, [LinkAttribute::IfName(name.to_owned())])
+}
+
+/// A message with attributes about the link with that index; 0 is none.
+fn about(index: u32, attributes: impl IntoIterator<Item = LinkAttribute>) -> LinkMessage {
     let mut message = LinkMessage::default();
-    message
-        .attributes
-        .push(LinkAttribute::IfName(name.to_owned()));
+    message.header.index = index;
+    message.attributes.extend(attributes);
     message
 }

@@ -9,8 +9,8 @@ use super::find::is_name_taken;
 use super::message::into_namespace;
 use super::undo::LinkHistory as _;
 use super::update::alias_attribute;
-use super::{by_index, by_name, name};
-use crate::error::Error;
+use super::{about, by_name, name};
+use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::Namespaces;
 use crate::perform::{Changes, Perform};
@@ -19,16 +19,14 @@ use crate::perform::{Changes, Perform};
 ///
 /// Errors: `NotFound`, `Exists` when the name is taken there, `Invalid` for a link that cannot
 /// move.
-impl Perform<Move> for Linux {
-    type Answer = Link;
-
-    fn perform(&mut self, permit: &Permit<Move>, changes: &mut Changes<'_>) -> Result<Link, Error> {
+impl Perform<Move, Link> for Linux {
+    fn perform(&mut self, permit: &Permit<Move>, changes: &mut Changes<'_>) -> Result<Link> {
         let wanted = permit.operation();
         let Move { link, to, name, .. } = wanted;
         let before = self.before(link);
         self.links.forget_all();
         let moved = send(&mut self.namespaces, wanted)
-            .map_err(|e| e.while_doing(format_args!("move {link} to {to} as `{name}`")))?;
+            .while_doing(format_args!("move {link} to {to} as `{name}`"))?;
         if let Some(before) = before {
             self.note_move(wanted, &before, &moved, changes);
         }
@@ -36,7 +34,7 @@ impl Perform<Move> for Linux {
     }
 }
 
-fn send(namespaces: &mut Namespaces, wanted: &Move) -> Result<Link, Error> {
+fn send(namespaces: &mut Namespaces, wanted: &Move) -> Result<Link> {
     let Move {
         link,
         to,
@@ -53,12 +51,9 @@ fn send(namespaces: &mut Namespaces, wanted: &Move) -> Result<Link, Error> {
     if is_name_taken(target, name)? {
         return Err(target.name_taken(name));
     }
-    let mut message = by_index(link.index);
+    let mut message = about(link.index, alias.as_deref().map(alias_attribute));
     message.attributes.push(into_namespace(target)?);
     message.attributes.push(LinkAttribute::IfName(name.clone()));
-    message
-        .attributes
-        .extend(alias.as_deref().map(alias_attribute));
     let sent = namespaces.of(link.namespace)?.change_link(message);
     let target = namespaces.of(*to)?;
     sent.map_err(|error| match error.errno {

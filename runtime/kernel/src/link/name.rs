@@ -4,10 +4,10 @@ use std::hash::{BuildHasher, RandomState};
 
 use weir_grant::link::flaw_of_name;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Checks a name before it goes to the kernel. Errors: `Invalid`.
-pub(super) fn check(name: &str) -> Result<(), Error> {
+pub fn check(name: &str) -> Result<()> {
     flaw_of_name(name).map_or(Ok(()), |why| Err(Error::invalid(why)))
 }
 

@@ -10,7 +10,7 @@ use weir_grant::Namespace;
 use weir_grant::link::{GetPeer, Peer};
 
 use super::by_index;
-use crate::error::{Code, Error};
+use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::Namespaces;
 use crate::perform::{Changes, Perform};
@@ -18,20 +18,18 @@ use crate::perform::{Changes, Perform};
 /// Finds the other end of a veth.
 ///
 /// Errors: `NotFound`, `Invalid` when it is no veth.
-impl Perform<GetPeer> for Linux {
-    type Answer = Peer;
-
-    fn perform(&mut self, permit: &Permit<GetPeer>, _: &mut Changes<'_>) -> Result<Peer, Error> {
+impl Perform<GetPeer, Peer> for Linux {
+    fn perform(&mut self, permit: &Permit<GetPeer>, _: &mut Changes<'_>) -> Result<Peer> {
         let link = &permit.operation().link;
         if link.kind != "veth" {
             return Err(Error::invalid(format!("{link} is not a veth")));
         }
         find(&mut self.namespaces, link.namespace, link.index)
-            .map_err(|e| e.while_doing(format_args!("find the peer of {link}")))
+            .while_doing(format_args!("find the peer of {link}"))
     }
 }
 
-fn find(namespaces: &mut Namespaces, namespace: Namespace, index: u32) -> Result<Peer, Error> {
+fn find(namespaces: &mut Namespaces, namespace: Namespace, index: u32) -> Result<Peer> {
     let message = namespaces.of(namespace)?.ask_link(by_index(index))?;
     let mut peer = None;
     let mut its_namespace = None;
@@ -42,7 +40,7 @@ fn find(namespaces: &mut Namespaces, namespace: Namespace, index: u32) -> Result
             _ => {}
         }
     }
-    let index = peer.ok_or_else(|| Error::new(Code::Failed, "the kernel does not tell it"))?;
+    let index = peer.ok_or_else(|| Error::failed("the kernel does not tell it"))?;
     let namespace = match its_namespace {
         None => Some(namespace),
         Some(id) => known_as(namespaces, namespace, id)?,
@@ -51,11 +49,7 @@ fn find(namespaces: &mut Namespaces, namespace: Namespace, index: u32) -> Result
 }
 
 /// Whether the id by which `from` knows some namespace is the id of the other one of the two.
-fn known_as(
-    namespaces: &mut Namespaces,
-    from: Namespace,
-    id: i32,
-) -> Result<Option<Namespace>, Error> {
+fn known_as(namespaces: &mut Namespaces, from: Namespace, id: i32) -> Result<Option<Namespace>> {
     let other = match from {
         Namespace::Host => Namespace::Container,
         Namespace::Container => Namespace::Host,
@@ -65,18 +59,12 @@ fn known_as(
     }
     let descriptor = namespaces.of(other)?.descriptor()?.as_raw_fd();
     let mut question = NsidMessage::default();
-    question
-        .attributes
-        .push(NsidAttribute::Fd(descriptor.cast_unsigned()));
-    let answer = namespaces
-        .of(from)?
-        .route()?
-        .get(RouteNetlinkMessage::GetNsId(question))?;
-    let RouteNetlinkMessage::NewNsId(answer) = answer else {
-        return Ok(None);
+    let descriptor = NsidAttribute::Fd(descriptor.cast_unsigned());
+    question.attributes.push(descriptor);
+    let question = RouteNetlinkMessage::GetNsId(question);
+    let is_other = match namespaces.of(from)?.route()?.get(question)? {
+        RouteNetlinkMessage::NewNsId(told) => told.attributes.contains(&NsidAttribute::Id(id)),
+        _ => false,
     };
-    Ok(answer
-        .attributes
-        .contains(&NsidAttribute::Id(id))
-        .then_some(other))
+    Ok(is_other.then_some(other))
 }

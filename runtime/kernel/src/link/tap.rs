@@ -18,7 +18,7 @@ use weir_grant::link::{Create, Link, NewTap};
 use super::find::is_name_taken;
 use super::message::{attributes, set_up};
 use super::{by_index, by_name};
-use crate::error::{Code, Error};
+use crate::error::{Error, Result};
 use crate::namespace::NetworkNamespace;
 
 const DEVICE: &CStr = c"/dev/net/tun";
@@ -38,7 +38,7 @@ pub(super) fn create(
     namespace: &mut NetworkNamespace,
     wanted: &Create,
     new: &NewTap,
-) -> Result<Link, Error> {
+) -> Result<Link> {
     let device = Request::new(&wanted.name, new);
     let made = match &new.selinux_context {
         None => namespace.enter(|| device.carry_out())?,
@@ -50,13 +50,10 @@ pub(super) fn create(
             return Err(namespace.name_taken(&wanted.name));
         }
         Err(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => {
-            return Err(Error::new(
-                Code::Unsupported,
-                format!(
-                    "{} is missing: the kernel has no `tun`",
-                    DEVICE.to_string_lossy()
-                ),
-            ));
+            return Err(Error::unsupported(format!(
+                "{} is missing: the kernel has no `tun`",
+                DEVICE.to_string_lossy()
+            )));
         }
         // Beside an SELinux context, which may be refused too, only the device file's mode does that.
         Err(Errno::EACCES) if new.selinux_context.is_none() => {
@@ -70,7 +67,7 @@ pub(super) fn create(
 }
 
 /// Sets what the device file has no request for.
-fn configure(namespace: &mut NetworkNamespace, wanted: &Create) -> Result<Link, Error> {
+fn configure(namespace: &mut NetworkNamespace, wanted: &Create) -> Result<Link> {
     let index = namespace.link(by_name(&wanted.name))?.index;
     let mut message = by_index(index);
     message.attributes.extend(attributes(wanted));
@@ -149,12 +146,11 @@ fn labelled(
     namespace: &NetworkNamespace,
     context: &str,
     request: Request,
-) -> Result<nix::Result<()>, Error> {
+) -> Result<nix::Result<()>> {
     if !Path::new(SELINUX).join("enforce").exists() {
-        return Err(Error::new(
-            Code::Unsupported,
-            format!("SELinux context `{context}`: SELinux is not enabled on this host"),
-        ));
+        return Err(Error::unsupported(format!(
+            "SELinux context `{context}`: SELinux is not enabled on this host"
+        )));
     }
     let context = Vec::from(context);
     let inside = namespace.descriptor()?.try_clone_to_owned()?;

@@ -5,17 +5,15 @@
 //! What the invocation made has none, because it goes itself; neither have links of the host, which stay as they were left.
 
 use serde_json::{Value, json};
-use weir_gate::Gate;
 use weir_grant::Namespace;
 use weir_grant::link::{
     Create, Delete, Link, LinkFacts, LinkReference, List, Move, NewKind, NewMaster, Update,
     UpdatePort,
 };
 
-use crate::error::Error;
+use crate::error::Result;
 use crate::linux::Linux;
-use crate::perform::undo::undo_operation;
-use crate::perform::{Changes, DynKernel, Facts, Inverse, KnownLinks, UndoLog};
+use crate::perform::{Changes, Facts, Inverse, KnownLinks, Undo};
 
 /// Removes a link that the invocation made.
 struct RemoveLink(Delete);
@@ -28,18 +26,11 @@ impl RemoveLink {
 }
 
 impl Inverse for RemoveLink {
-    fn undo(
-        self: Box<Self>,
-        gate: &mut Gate,
-        kernel: &mut DynKernel,
-        _: &mut UndoLog,
-    ) -> Result<(), Error> {
-        let may_go = self.unconditional().is_some() || is_unused(gate, kernel, &self.0.link)?;
-        if may_go {
-            undo_operation(gate, kernel, self.0)
-        } else {
-            Ok(())
+    fn undo(self: Box<Self>, undo: &mut Undo<'_>) -> Result<()> {
+        if self.unconditional().is_some() || is_unused(undo, &self.0.link)? {
+            return undo.perform(self.0);
         }
+        Ok(())
     }
 
     fn removed_link(&self) -> Option<&Delete> {
@@ -52,8 +43,8 @@ impl Inverse for RemoveLink {
 }
 
 /// Whether a bridge can go: no other ADD is under way that may be about to use it, and it has no ports.
-fn is_unused(gate: &mut Gate, kernel: &mut DynKernel, bridge: &LinkFacts) -> Result<bool, Error> {
-    if !kernel.is_alone()? {
+fn is_unused(undo: &mut Undo<'_>, bridge: &LinkFacts) -> Result<bool> {
+    if !undo.kernel.is_alone()? {
         return Ok(false);
     }
     let ports = List {
@@ -61,7 +52,7 @@ fn is_unused(gate: &mut Gate, kernel: &mut DynKernel, bridge: &LinkFacts) -> Res
         kind: None,
         master: Some(bridge.index),
     };
-    let ports: Vec<Link> = undo_operation(gate, kernel, ports)?;
+    let ports: Vec<Link> = undo.perform(ports)?;
     Ok(ports.is_empty())
 }
 
@@ -69,13 +60,8 @@ fn is_unused(gate: &mut Gate, kernel: &mut DynKernel, bridge: &LinkFacts) -> Res
 struct Restore(Box<Update>);
 
 impl Inverse for Restore {
-    fn undo(
-        self: Box<Self>,
-        gate: &mut Gate,
-        kernel: &mut DynKernel,
-        _: &mut UndoLog,
-    ) -> Result<(), Error> {
-        undo_operation(gate, kernel, *self.0)
+    fn undo(self: Box<Self>, undo: &mut Undo<'_>) -> Result<()> {
+        undo.perform(*self.0)
     }
 
     fn link_that_stays(&mut self) -> Option<&mut LinkFacts> {
@@ -91,15 +77,10 @@ struct MoveBack {
 }
 
 impl Inverse for MoveBack {
-    fn undo(
-        self: Box<Self>,
-        gate: &mut Gate,
-        kernel: &mut DynKernel,
-        earlier: &mut UndoLog,
-    ) -> Result<(), Error> {
+    fn undo(self: Box<Self>, undo: &mut Undo<'_>) -> Result<()> {
         let there = self.back.to;
-        let moved: Link = undo_operation(gate, kernel, self.back)?;
-        earlier.renumber(there, self.index, moved.index);
+        let moved: Link = undo.perform(self.back)?;
+        undo.earlier.renumber(there, self.index, moved.index);
         Ok(())
     }
 
@@ -141,7 +122,7 @@ pub trait LinkHistory: Facts {
         &mut self,
         update: &Update,
         before: &Link,
-        outcome: &Result<(), Error>,
+        outcome: &Result<()>,
         changes: &mut Changes<'_>,
     ) {
         let namespace = update.link.namespace;
@@ -161,7 +142,7 @@ pub trait LinkHistory: Facts {
         &mut self,
         update: &UpdatePort,
         before: &Link,
-        outcome: &Result<(), Error>,
+        outcome: &Result<()>,
         changes: &mut Changes<'_>,
     ) {
         let namespace = update.link.namespace;
@@ -215,7 +196,7 @@ fn is_put_back(known: &KnownLinks, namespace: Namespace, index: u32) -> bool {
 fn after<K: Facts + ?Sized>(
     kernel: &mut K,
     link: &LinkFacts,
-    outcome: &Result<(), Error>,
+    outcome: &Result<()>,
     wanted: Link,
 ) -> Link {
     match outcome {

@@ -14,8 +14,8 @@ use weir_grant::link::{
 
 use super::message::{bridge_data, refused_mac, set_up};
 use super::undo::LinkHistory as _;
-use super::{by_index, by_name, name};
-use crate::error::{Code, Error};
+use super::{about, by_index, by_name, name};
+use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::{Namespaces, NetworkNamespace};
 use crate::perform::{Changes, Perform};
@@ -28,9 +28,7 @@ const PORT_ISOLATED: u16 = 33;
 /// Changes attributes. Errors: `NotFound`, `Exists` for a taken name, `Invalid`, `Busy` for a new
 /// name of a link that is up, on kernels before 6.2.
 impl Perform<Update> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Update>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Update>, changes: &mut Changes<'_>) -> Result<()> {
         let update = permit.operation();
         let link = &update.link;
         let before = self.before(link);
@@ -43,17 +41,17 @@ impl Perform<Update> for Linux {
     }
 }
 
-fn send_update(namespaces: &mut Namespaces, changes: &Update) -> Result<(), Error> {
+fn send_update(namespaces: &mut Namespaces, changes: &Update) -> Result<()> {
     let namespace = namespaces.of(changes.link.namespace)?;
     let message = update_message(changes)?;
     let sent = namespace.change_link(message);
     sent.map_err(|error| match &changes.name {
-        Some(name) if error.errno == Some(Errno::EEXIST) => namespace.name_taken(name),
+        Some(name) if error.is(Errno::EEXIST) => namespace.name_taken(name),
         _ => error,
     })
 }
 
-fn update_message(changes: &Update) -> Result<LinkMessage, Error> {
+fn update_message(changes: &Update) -> Result<LinkMessage> {
     let mut message = by_index(changes.link.index);
     set_flag(&mut message, LinkFlags::Up, changes.up);
     set_flag(&mut message, LinkFlags::Promisc, changes.promiscuous);
@@ -83,7 +81,7 @@ fn update_message(changes: &Update) -> Result<LinkMessage, Error> {
 }
 
 /// The index for `IFLA_MASTER`; 0 releases a port.
-fn master_index(master: &NewMaster, namespace: Namespace) -> Result<u32, Error> {
+fn master_index(master: &NewMaster, namespace: Namespace) -> Result<u32> {
     match master {
         NewMaster::None => Ok(0),
         NewMaster::Link(master) if master.namespace == namespace => Ok(master.index),
@@ -113,12 +111,8 @@ pub(crate) fn set_address(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     mac: &[u8],
-) -> Result<(), Error> {
-    let mut message = by_index(link.index);
-    message
-        .attributes
-        .push(LinkAttribute::Address(mac.to_vec()));
-    namespace.change_link(message)
+) -> Result<()> {
+    namespace.change_link(about(link.index, [LinkAttribute::Address(mac.to_vec())]))
 }
 
 /// Gives a link that is down another name, and sets it up where wanted.
@@ -127,11 +121,8 @@ pub(super) fn rename(
     index: u32,
     name: &str,
     up: bool,
-) -> Result<(), Error> {
-    let mut message = by_index(index);
-    message
-        .attributes
-        .push(LinkAttribute::IfName(name.to_owned()));
+) -> Result<()> {
+    let mut message = about(index, [LinkAttribute::IfName(name.to_owned())]);
     set_up(&mut message, up);
     namespace.change_link(message)
 }
@@ -142,7 +133,7 @@ pub(super) fn complete_by_name(
     name: &str,
     up: bool,
     alias: Option<&str>,
-) -> Result<(), Error> {
+) -> Result<()> {
     let mut message = by_name(name);
     if up {
         set_up(&mut message, true);
@@ -151,25 +142,13 @@ pub(super) fn complete_by_name(
     namespace.change_link(message)
 }
 
-pub(super) fn set_alias(
-    namespace: &mut NetworkNamespace,
-    index: u32,
-    alias: &str,
-) -> Result<(), Error> {
-    let mut message = by_index(index);
-    message.attributes.push(alias_attribute(alias));
-    namespace.change_link(message)
+pub(super) fn set_alias(namespace: &mut NetworkNamespace, index: u32, alias: &str) -> Result<()> {
+    namespace.change_link(about(index, [alias_attribute(alias)]))
 }
 
 /// Changes a bridge port's flags. Errors: `NotFound`, `Invalid` when it is no bridge's port.
 impl Perform<UpdatePort> for Linux {
-    type Answer = ();
-
-    fn perform(
-        &mut self,
-        permit: &Permit<UpdatePort>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<UpdatePort>, changes: &mut Changes<'_>) -> Result<()> {
         let update = permit.operation();
         let before = self.before(&update.link);
         let outcome = send_port_update(&mut self.namespaces, update);
@@ -180,19 +159,16 @@ impl Perform<UpdatePort> for Linux {
     }
 }
 
-fn send_port_update(namespaces: &mut Namespaces, update: &UpdatePort) -> Result<(), Error> {
+fn send_port_update(namespaces: &mut Namespaces, update: &UpdatePort) -> Result<()> {
     let link = &update.link;
     let flag = |kind, on: bool| LinkProtoInfoBridge::Other(DefaultNla::new(kind, vec![on.into()]));
     let hairpin = update.hairpin.map(|on| flag(PORT_HAIRPIN, on));
     let isolated = update.isolated.map(|on| flag(PORT_ISOLATED, on));
-    let mut message = by_index(link.index);
+    let flags = hairpin.into_iter().chain(isolated).collect();
+    let mut message = about(link.index, [LinkAttribute::ProtoInfoBridge(flags)]);
     // The bridge's own request: one for any master's port would reach other kinds of masters, to
     // which these numbers mean something else.
     message.header.interface_family = AddressFamily::Bridge;
-    let flags = hairpin.into_iter().chain(isolated).collect();
-    message
-        .attributes
-        .push(LinkAttribute::ProtoInfoBridge(flags));
     let changed = namespaces.of(link.namespace)?.change_link(message);
     changed.map_err(|error| {
         let error = match error.code {
@@ -206,9 +182,7 @@ fn send_port_update(namespaces: &mut Namespaces, update: &UpdatePort) -> Result<
 /// Changes a bridge's settings. Errors: `NotFound`, `Invalid` when it is no bridge, `Unsupported`
 /// where the kernel has no bridge VLAN filtering.
 impl Perform<UpdateBridge> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<UpdateBridge>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<UpdateBridge>, _: &mut Changes<'_>) -> Result<()> {
         let UpdateBridge { link, changes } = permit.operation();
         if link.kind != "bridge" {
             return Err(Error::invalid(format!("{link} is not a bridge")));
@@ -224,11 +198,11 @@ impl Perform<UpdateBridge> for Linux {
             .route()?
             .change(RouteNetlinkMessage::NewLink(message), 0)
             .and_then(|()| check_pvid_now(namespace, permit.operation()))
-            .map_err(|e| e.while_doing(format_args!("change {link}")))
+            .while_doing(format_args!("change {link}"))
     }
 }
 
-fn check_pvid_now(namespace: &mut NetworkNamespace, wanted: &UpdateBridge) -> Result<(), Error> {
+fn check_pvid_now(namespace: &mut NetworkNamespace, wanted: &UpdateBridge) -> Result<()> {
     if wanted.changes.default_pvid.is_none() {
         return Ok(());
     }
@@ -237,11 +211,10 @@ fn check_pvid_now(namespace: &mut NetworkNamespace, wanted: &UpdateBridge) -> Re
 }
 
 /// A kernel without bridge VLANs ignores a default PVID instead of refusing it.
-pub(super) fn check_pvid(wanted: &BridgeChanges, now: &Details) -> Result<(), Error> {
+pub(super) fn check_pvid(wanted: &BridgeChanges, now: &Details) -> Result<()> {
     match (wanted.default_pvid, now) {
         (Some(wanted), Details::Bridge { default_pvid, .. }) if wanted != *default_pvid => {
-            Err(Error::new(
-                Code::Unsupported,
+            Err(Error::unsupported(
                 "the kernel has no bridge VLAN filtering (CONFIG_BRIDGE_VLAN_FILTERING)",
             ))
         }

@@ -8,10 +8,9 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use weir_gate::Permit;
 use weir_grant::link::{AddVlans, BridgeVlan, DeleteVlans, LinkFacts, ListVlans};
 
-use super::{by_index, link_message};
-use crate::error::Error;
+use super::{about, link_message};
+use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
-use crate::namespace::NetworkNamespace;
 use crate::perform::{Changes, Perform};
 
 /// The highest VLAN id; 4095 is reserved (IEEE 802.1Q).
@@ -19,59 +18,45 @@ const LAST_ID: u16 = 4094;
 
 /// Adds VLANs. Errors: `NotFound`, `Unsupported`, `Invalid`.
 impl Perform<AddVlans> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<AddVlans>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<AddVlans>, _: &mut Changes<'_>) -> Result<()> {
         let AddVlans { link, vlans } = permit.operation();
-        change(
-            self.namespaces.of(link.namespace)?,
-            link,
-            vlans,
-            RouteNetlinkMessage::SetLink,
-        )
-        .map_err(|e| e.while_doing(format_args!("add VLANs to {link}")))
+        self.change_vlans(link, vlans, RouteNetlinkMessage::SetLink)
+            .while_doing(format_args!("add VLANs to {link}"))
     }
 }
 
 /// Removes VLANs. Errors: `NotFound`, `Unsupported`, `Invalid`.
 impl Perform<DeleteVlans> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<DeleteVlans>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<DeleteVlans>, _: &mut Changes<'_>) -> Result<()> {
         let DeleteVlans { link, vlans } = permit.operation();
-        change(
-            self.namespaces.of(link.namespace)?,
-            link,
-            vlans,
-            RouteNetlinkMessage::DelLink,
-        )
-        .map_err(|e| e.while_doing(format_args!("remove VLANs from {link}")))
+        self.change_vlans(link, vlans, RouteNetlinkMessage::DelLink)
+            .while_doing(format_args!("remove VLANs from {link}"))
     }
 }
 
-fn change(
-    namespace: &mut NetworkNamespace,
-    link: &LinkFacts,
-    vlans: &[BridgeVlan],
-    request: fn(LinkMessage) -> RouteNetlinkMessage,
-) -> Result<(), Error> {
-    vlans.iter().try_for_each(check)?;
-    if vlans.is_empty() {
-        return Ok(());
+impl Linux {
+    fn change_vlans(
+        &mut self,
+        link: &LinkFacts,
+        vlans: &[BridgeVlan],
+        request: fn(LinkMessage) -> RouteNetlinkMessage,
+    ) -> Result<()> {
+        vlans.iter().try_for_each(check)?;
+        if vlans.is_empty() {
+            return Ok(());
+        }
+        // `self`: the request is for the link, and not for the bridge that it is a port of.
+        let itself = (link.kind == "bridge").then_some(AfSpecBridge::Flags(BridgeFlag::LowerDev));
+        let entries = vlans.iter().flat_map(entries).map(AfSpecBridge::VlanInfo);
+        let vlans = LinkAttribute::AfSpecBridge(itself.into_iter().chain(entries).collect());
+        let mut message = about(link.index, [vlans]);
+        message.header.interface_family = AddressFamily::Bridge;
+        self.route(link.namespace)?.change(request(message), 0)
     }
-    let mut message = by_index(link.index);
-    message.header.interface_family = AddressFamily::Bridge;
-    // `self`: the request is for the link, and not for the bridge that it is a port of.
-    let itself = (link.kind == "bridge").then_some(AfSpecBridge::Flags(BridgeFlag::LowerDev));
-    let entries = vlans.iter().flat_map(entries).map(AfSpecBridge::VlanInfo);
-    let specification = itself.into_iter().chain(entries).collect();
-    message
-        .attributes
-        .push(LinkAttribute::AfSpecBridge(specification));
-    namespace.route()?.change(request(message), 0)
 }
 
-fn check(vlan: &BridgeVlan) -> Result<(), Error> {
+/// Checks the ids of a range of VLANs. Errors: `Invalid`.
+pub fn check(vlan: &BridgeVlan) -> Result<()> {
     let BridgeVlan {
         first, last, pvid, ..
     } = vlan;
@@ -106,32 +91,24 @@ fn entries(vlan: &BridgeVlan) -> Vec<BridgeVlanInfo> {
 /// The VLANs of a bridge port, or of a bridge itself, in ascending order.
 ///
 /// Errors: `NotFound`; `Invalid` when it is neither.
-impl Perform<ListVlans> for Linux {
-    type Answer = Vec<BridgeVlan>;
-
+impl Perform<ListVlans, Vec<BridgeVlan>> for Linux {
     fn perform(
         &mut self,
         permit: &Permit<ListVlans>,
         _: &mut Changes<'_>,
-    ) -> Result<Vec<BridgeVlan>, Error> {
+    ) -> Result<Vec<BridgeVlan>> {
         let link = &permit.operation().link;
         let mut question = LinkMessage::default();
         question.header.interface_family = AddressFamily::Bridge;
         let compressed = LinkAttribute::ExtMask(vec![LinkExtentMask::BrvlanCompressed]);
         question.attributes.push(compressed);
-        let ports = self
-            .namespaces
-            .of(link.namespace)?
-            .route()?
-            .dump(&RouteNetlinkMessage::GetLink(question))
-            .map_err(|e| e.while_doing(format_args!("list the VLANs of {link}")))?;
+        let question = RouteNetlinkMessage::GetLink(question);
+        let ports = self.route(link.namespace)?.dump(&question);
+        let ports = ports.while_doing(format_args!("list the VLANs of {link}"))?;
         let mut messages = ports.into_iter().filter_map(link_message);
-        let message = messages
-            .find(|m| m.header.index == link.index)
-            .ok_or_else(|| {
-                Error::invalid(format!("{link} is neither a bridge nor a bridge's port"))
-            })?;
-        Ok(ranges(&message))
+        let message = messages.find(|message| message.header.index == link.index);
+        let why = || Error::invalid(format!("{link} is neither a bridge nor a bridge's port"));
+        Ok(ranges(&message.ok_or_else(why)?))
     }
 }
 

@@ -5,7 +5,7 @@ use weir_gate::Permit;
 use weir_grant::link::{LinkFacts, OperState, WaitUp};
 
 use super::by_index;
-use crate::error::Error;
+use crate::error::{Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
 use crate::netlink::{Group, Notifications, Wait};
@@ -14,21 +14,15 @@ use crate::perform::{Changes, Perform};
 /// Waits until a link's operational state is `up`, as long as the operation says and until
 /// `deadline` at the latest. Errors: `TimedOut`, `NotFound`.
 impl Perform<WaitUp> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<WaitUp>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<WaitUp>, _: &mut Changes<'_>) -> Result<()> {
         let WaitUp { link, timeout_ms } = permit.operation();
         let wait = Wait::new(*timeout_ms, self.deadline);
         wait_for_up(self.namespaces.of(link.namespace)?, link, &wait)
-            .map_err(|e| e.while_doing(format_args!("wait for {link} to be up")))
+            .while_doing(format_args!("wait for {link} to be up"))
     }
 }
 
-fn wait_for_up(
-    namespace: &mut NetworkNamespace,
-    link: &LinkFacts,
-    wait: &Wait,
-) -> Result<(), Error> {
+fn wait_for_up(namespace: &mut NetworkNamespace, link: &LinkFacts, wait: &Wait) -> Result<()> {
     if state(namespace, link)? == OperState::Up {
         return Ok(());
     }
@@ -44,7 +38,7 @@ fn wait_for_up(
     }
 }
 
-fn state(namespace: &mut NetworkNamespace, link: &LinkFacts) -> Result<OperState, Error> {
+fn state(namespace: &mut NetworkNamespace, link: &LinkFacts) -> Result<OperState> {
     let now = namespace.link(by_index(link.index))?;
     Ok(now.oper_state)
 }

@@ -15,7 +15,7 @@ use weir_grant::link::LinkFacts;
 use weir_grant::neighbour::Announce;
 
 use crate::address;
-use crate::error::{Code, Error};
+use crate::error::{Error, Result, WhileDoing as _};
 use crate::link::{LinkLayer, link_layer, set_address};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
@@ -33,12 +33,10 @@ const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 /// Errors: `NotFound`; `Invalid` for an address that the link does not have, `Busy` for one that it has not yet;
 /// `Unsupported` for a link without Ethernet addresses.
 impl Perform<Announce> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Announce>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Announce>, _: &mut Changes<'_>) -> Result<()> {
         let Announce { link, addresses } = permit.operation();
         announce_all(self.namespaces.of(link.namespace)?, link, addresses)
-            .map_err(|e| e.while_doing(format_args!("announce addresses of {link}")))
+            .while_doing(format_args!("announce addresses of {link}"))
     }
 }
 
@@ -46,7 +44,7 @@ fn announce_all(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     addresses: &[IpAddr],
-) -> Result<(), Error> {
+) -> Result<()> {
     if addresses.is_empty() {
         return Ok(());
     }
@@ -77,7 +75,7 @@ fn ask_kernel(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     layer: &LinkLayer,
-) -> Result<bool, Error> {
+) -> Result<bool> {
     let parameter = PathBuf::from("ipv4/conf")
         .join(&link.name)
         .join("arp_notify");
@@ -107,14 +105,11 @@ fn switch_on(parameter: &PathBuf) -> std::io::Result<Option<String>> {
     Ok(Some(was))
 }
 
-fn check_own(own: &[Address], announced: &IpAddr) -> Result<(), Error> {
+fn check_own(own: &[Address], announced: &IpAddr) -> Result<()> {
     match own.iter().find(|own| own.address.addr() == *announced) {
-        Some(own) if own.tentative || own.duplicate => Err(Error::new(
-            Code::Busy,
-            format!(
-                "{announced} is not the link's yet: duplicate address detection is under way or failed"
-            ),
-        )),
+        Some(own) if own.tentative || own.duplicate => Err(Error::busy(format!(
+            "{announced} is not the link's yet: duplicate address detection is under way or failed"
+        ))),
         Some(_) => Ok(()),
         None => Err(Error::invalid(format!(
             "{announced} is not an address of the link"
@@ -131,13 +126,12 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(link: &LinkFacts, layer: &LinkLayer) -> Result<Self, Error> {
+    fn new(link: &LinkFacts, layer: &LinkLayer) -> Result<Self> {
         let (Ok(mac), Ok(broadcast)) = (
             layer.mac.as_slice().try_into(),
             layer.broadcast.as_slice().try_into(),
         ) else {
-            return Err(Error::new(
-                Code::Unsupported,
+            return Err(Error::unsupported(
                 "only links with Ethernet addresses can announce",
             ));
         };
@@ -149,7 +143,7 @@ impl Sender {
         })
     }
 
-    fn announce_by_arp(&self, address: Ipv4Addr) -> Result<(), Error> {
+    fn announce_by_arp(&self, address: Ipv4Addr) -> Result<()> {
         // Without a protocol the socket receives nothing.
         let socket = socket(
             AddressFamily::Packet,
@@ -165,7 +159,7 @@ impl Sender {
             MsgFlags::empty(),
         )
         .map(drop)
-        .map_err(|e| Error::from(e).while_doing(format_args!("announce {address} by ARP")))
+        .while_doing(format_args!("announce {address} by ARP"))
     }
 
     /// RFC 826: a request in which sender and target have the announced address.
@@ -187,7 +181,7 @@ impl Sender {
     }
 
     /// The link's broadcast address, for the kernel to build the frame's header with.
-    fn everybody(&self) -> Result<LinkAddr, Error> {
+    fn everybody(&self) -> Result<LinkAddr> {
         let mut to = [0; 8];
         to[..6].copy_from_slice(&self.broadcast);
         let address = libc::sockaddr_ll {
@@ -201,10 +195,10 @@ impl Sender {
         };
         // SAFETY: the pointer is to a whole `struct sockaddr_ll`.
         let address = unsafe { LinkAddr::from_raw((&raw const address).cast(), None) };
-        address.ok_or_else(|| Error::new(Code::Failed, "no link-layer address"))
+        address.ok_or_else(|| Error::failed("no link-layer address"))
     }
 
-    fn advertise(&self, address: Ipv6Addr, is_router: bool) -> Result<(), Error> {
+    fn advertise(&self, address: Ipv6Addr, is_router: bool) -> Result<()> {
         let send = || {
             let socket = socket(
                 AddressFamily::Inet6,
@@ -220,7 +214,7 @@ impl Sender {
         };
         send()
             .map(drop)
-            .map_err(|e| Error::from(e).while_doing(format_args!("advertise {address}")))
+            .while_doing(format_args!("advertise {address}"))
     }
 
     fn on_link(&self, address: Ipv6Addr) -> SockaddrIn6 {

@@ -16,7 +16,7 @@ use weir_grant::link::{LinkFacts, Mac};
 use weir_grant::neighbour::{Add, Delete, List, Neighbour, State};
 
 use crate::address::address_family;
-use crate::error::Error;
+use crate::error::{Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
 use crate::perform::{Changes, Perform};
@@ -26,9 +26,7 @@ use crate::perform::{Changes, Perform};
 ///
 /// Errors: `NotFound` for a link that is gone, `Invalid`.
 impl Perform<Add> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
         let Add {
             link,
             address,
@@ -53,7 +51,7 @@ impl Perform<Add> for Linux {
                 )?;
                 Ok(was_set)
             })
-            .map_err(|e| e.while_doing(format_args!("add neighbour {address} to {link}")))?;
+            .while_doing(format_args!("add neighbour {address} to {link}"))?;
         if !was_set {
             changes.undo_with(Delete {
                 link: link.clone(),
@@ -71,14 +69,14 @@ fn is_set(
     link: &LinkFacts,
     address: IpAddr,
     flags: NeighbourFlags,
-) -> Result<bool, Error> {
+) -> Result<bool> {
     let mut question = about(link, address);
     question.header.flags = flags;
     let question = RouteNetlinkMessage::GetNeighbour(question);
     let found = match namespace.route()?.get(question) {
         Ok(RouteNetlinkMessage::NewNeighbour(message)) => read(message),
         Ok(_) => None,
-        Err(error) if error.errno == Some(Errno::ENOENT) => None,
+        Err(error) if error.is(Errno::ENOENT) => None,
         Err(error) => return Err(error),
     };
     let lasts =
@@ -88,9 +86,7 @@ fn is_set(
 
 /// Removes an entry. Errors: `NotFound`.
 impl Perform<Delete> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete {
             link,
             address,
@@ -102,36 +98,28 @@ impl Perform<Delete> for Linux {
             RouteNetlinkMessage::DelNeighbour(entry)
         };
         let (ordinary, proxied) = (NeighbourFlags::empty(), NeighbourFlags::Proxy);
-        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let socket = self.route(link.namespace)?;
         let deleted = match proxy {
             Some(true) => socket.change(remove(proxied), 0),
             Some(false) => socket.change(remove(ordinary), 0),
             None => match socket.change(remove(ordinary), 0) {
-                Err(error) if error.errno == Some(Errno::ENOENT) => {
-                    socket.change(remove(proxied), 0)
-                }
+                Err(error) if error.is(Errno::ENOENT) => socket.change(remove(proxied), 0),
                 deleted => deleted,
             },
         };
-        deleted.map_err(|e| e.while_doing(format_args!("remove neighbour {address} from {link}")))
+        deleted.while_doing(format_args!("remove neighbour {address} from {link}"))
     }
 }
 
 /// The entries of one link. Errors: `NotFound` for the link.
-impl Perform<List> for Linux {
-    type Answer = Vec<Neighbour>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<List>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Neighbour>, Error> {
+impl Perform<List, Vec<Neighbour>> for Linux {
+    fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Neighbour>> {
         let List { link, family } = permit.operation();
         let mut entries = Vec::new();
         // The kernel lists the two tables apart.
         for flags in [NeighbourFlags::empty(), NeighbourFlags::Proxy] {
             let found = dump(self.namespaces.of(link.namespace)?, link, *family, flags)
-                .map_err(|e| e.while_doing(format_args!("list the neighbours on {link}")))?;
+                .while_doing(format_args!("list the neighbours on {link}"))?;
             entries.extend(found);
         }
         Ok(entries)
@@ -143,7 +131,7 @@ fn dump(
     link: &LinkFacts,
     family: Option<Family>,
     flags: NeighbourFlags,
-) -> Result<Vec<Neighbour>, Error> {
+) -> Result<Vec<Neighbour>> {
     let mut question = NeighbourMessage::default();
     question.header.family = family.map_or(AddressFamily::Unspec, address_family);
     question.header.flags = flags;

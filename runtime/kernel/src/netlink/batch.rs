@@ -41,21 +41,20 @@ impl Batch {
         }
     }
 
-    /// Adds a message and returns its sequence number. `flags` are added to `NLM_F_REQUEST`.
-    pub(crate) fn push<E>(
+    /// Adds a message. `flags` are added to `NLM_F_REQUEST`.
+    pub(crate) fn push(
         &mut self,
         kind: impl Into<MessageType>,
         flags: u16,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-    ) -> Result<u32, E> {
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
         let sequence = self.last() + 1;
         let flags = NLM_F_REQUEST | flags;
         let start = push_header(&mut self.bytes, kind.into(), flags, sequence);
         push_family_header(&mut self.bytes, self.family, 0);
-        write(&mut self.bytes)?;
+        write(&mut self.bytes);
         close(&mut self.bytes, start);
         self.starts.push(start);
-        Ok(sequence)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -2,6 +2,8 @@
 //!
 //! Who has a socket is past the gate, so that none leaves this crate.
 
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+
 mod batch;
 mod link_answer;
 mod message;
@@ -10,6 +12,9 @@ mod notification;
 mod route;
 mod socket;
 mod traffic_answer;
+
+/// The flags of a request that makes something new.
+pub(crate) const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
 
 pub(crate) use batch::Batch;
 pub(crate) use message::{FAMILY_HEADER, MessageType, Refusal};

@@ -10,7 +10,7 @@ use super::message::{
     Answer, FAMILY_HEADER, MessageType, Object, Refusal, close, push_family_header, push_header,
 };
 use super::socket::{Protocol, Socket};
-use crate::error::Error;
+use crate::error::Result;
 
 /// The protocol `NETLINK_NETFILTER`.
 pub(crate) struct Netfilter;
@@ -52,21 +52,18 @@ impl NetfilterSocket {
         family: u8,
         write: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), Refusal> {
-        let request = self.request(kind.into(), family, NLM_F_ACK, |bytes| {
-            write(bytes);
-            Ok::<_, Refusal>(())
-        })?;
+        let request = self.request(kind.into(), family, NLM_F_ACK, write);
         self.ask(&request, |_| {})
     }
 
     /// Asks for one object and returns its attributes; none when there is no such object.
-    pub(crate) fn get<E: From<Refusal>>(
+    pub(crate) fn get(
         &mut self,
         kind: impl Into<MessageType>,
         family: u8,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-    ) -> Result<Option<Vec<u8>>, E> {
-        let request = self.request(kind.into(), family, NLM_F_ACK, write)?;
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<Option<Vec<u8>>> {
+        let request = self.request(kind.into(), family, NLM_F_ACK, write);
         let mut found = None;
         match self.ask(&request, |content| found = Some(content.to_vec())) {
             Err(refusal) if refusal.errno == Errno::ENOENT => Ok(None),
@@ -81,7 +78,7 @@ impl NetfilterSocket {
         kind: impl Into<MessageType>,
         family: u8,
         write: impl Fn(&mut Vec<u8>),
-    ) -> Result<Vec<Vec<u8>>, Error> {
+    ) -> Result<Vec<Vec<u8>>> {
         self.select(kind, family, write, |content| Some(content.to_vec()))
     }
 
@@ -93,13 +90,10 @@ impl NetfilterSocket {
         family: u8,
         write: impl Fn(&mut Vec<u8>),
         keep: impl Fn(&[u8]) -> Option<T>,
-    ) -> Result<Vec<T>, Error> {
+    ) -> Result<Vec<T>> {
         let kind = kind.into();
         self.read_unchanged(|socket| {
-            let request = socket.request(kind, family, NLM_F_DUMP, |bytes| {
-                write(bytes);
-                Ok::<_, Error>(())
-            })?;
+            let request = socket.request(kind, family, NLM_F_DUMP, &write);
             let own = socket.last_sequence();
             let mut objects = Vec::new();
             let mut changed = false;
@@ -121,20 +115,20 @@ impl NetfilterSocket {
     }
 
     /// A message of its own. `flags` are added to `NLM_F_REQUEST`.
-    fn request<E>(
+    fn request(
         &mut self,
         kind: MessageType,
         family: u8,
         flags: u16,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-    ) -> Result<Vec<u8>, E> {
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Vec<u8> {
         let sequence = self.next_sequence();
         let mut bytes = Vec::with_capacity(256);
         let start = push_header(&mut bytes, kind, NLM_F_REQUEST | flags, sequence);
         push_family_header(&mut bytes, family, 0);
-        write(&mut bytes)?;
+        write(&mut bytes);
         close(&mut bytes, start);
-        Ok(bytes)
+        bytes
     }
 
     /// Sends the last request, and hands the objects of the answer to `object` until the kernel
@@ -180,7 +174,7 @@ mod tests {
         bytes
     }
 
-    fn listed(said: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Error> {
+    fn listed(said: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
         let (socket, _peer) = saying(&said.concat());
         NetfilterSocket::with_peer(socket).dump(SETS, 0, |_| {})
     }

@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{setsockopt, sockopt::ReceiveTimeout};
 use nix::sys::time::{TimeVal, TimeValLike};
 
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 
 /// Groups of notifications: `RTNLGRP_*`.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ const LARGEST: usize = 16 << 10;
 impl Notifications {
     /// Subscribes in the calling thread's network namespace. Whoever waits subscribes first and looks then, so that no
     /// change is missed.
-    pub(crate) fn subscribe(group: Group) -> Result<Self, Error> {
+    pub(crate) fn subscribe(group: Group) -> Result<Self> {
         Ok(Self {
             socket: open(group)?,
             buffer: Vec::with_capacity(LARGEST),
@@ -47,7 +47,7 @@ impl Notifications {
         &mut self,
         wait: &Wait,
         relevant: impl Fn(&RouteNetlinkMessage) -> bool,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool> {
         loop {
             let left = wait.until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -94,7 +94,7 @@ impl Notifications {
     }
 }
 
-fn open(group: Group) -> Result<Socket, Error> {
+fn open(group: Group) -> Result<Socket> {
     let mut socket = Socket::new(NETLINK_ROUTE)?;
     socket.bind_auto()?;
     socket.add_membership(group as u32)?;

@@ -12,7 +12,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use super::message::{Answer, Object};
 use super::socket::{Protocol, Socket};
 use super::{link_answer, traffic_answer};
-use crate::error::{Code, Error};
+use crate::error::{Error, Result};
 
 /// No request has more: an attribute's length is 16 bits wide, and what is behind an attribute whose
 /// length has wrapped around would be read as attributes that nobody has authorised.
@@ -36,16 +36,13 @@ pub(crate) type RouteSocket = Socket<Route>;
 impl RouteSocket {
     /// Sends a request that changes something and waits for its acknowledgement. `flags` are
     /// added to `NLM_F_REQUEST | NLM_F_ACK`.
-    pub(crate) fn change(&mut self, message: RouteNetlinkMessage, flags: u16) -> Result<(), Error> {
+    pub(crate) fn change(&mut self, message: RouteNetlinkMessage, flags: u16) -> Result<()> {
         self.request(message, NLM_F_REQUEST | NLM_F_ACK | flags)?;
         self.receive_answer(|_| false).map(drop)
     }
 
     /// Sends a request for one object and returns it.
-    pub(crate) fn get(
-        &mut self,
-        message: RouteNetlinkMessage,
-    ) -> Result<RouteNetlinkMessage, Error> {
+    pub(crate) fn get(&mut self, message: RouteNetlinkMessage) -> Result<RouteNetlinkMessage> {
         // Without NLM_F_ACK the object, or an error, is the whole answer.
         self.request(message, NLM_F_REQUEST)?;
         let mut answer = None;
@@ -53,7 +50,7 @@ impl RouteSocket {
             answer = Some(object);
             true
         })?;
-        answer.ok_or_else(|| Error::new(Code::Failed, "the kernel answered without an object"))
+        answer.ok_or_else(|| Error::failed("the kernel answered without an object"))
     }
 
     /// Sends a request and returns the objects of which the kernel tells before it acknowledges the
@@ -62,7 +59,7 @@ impl RouteSocket {
         &mut self,
         message: RouteNetlinkMessage,
         flags: u16,
-    ) -> Result<Vec<RouteNetlinkMessage>, Error> {
+    ) -> Result<Vec<RouteNetlinkMessage>> {
         self.request(message, NLM_F_REQUEST | NLM_F_ACK | NLM_F_ECHO | flags)?;
         let mut objects = Vec::new();
         self.receive_answer(|object| {
@@ -77,7 +74,7 @@ impl RouteSocket {
     pub(crate) fn dump_once(
         &mut self,
         message: &RouteNetlinkMessage,
-    ) -> Result<(Vec<RouteNetlinkMessage>, bool), Error> {
+    ) -> Result<(Vec<RouteNetlinkMessage>, bool)> {
         self.request(message.clone(), NLM_F_REQUEST | NLM_F_DUMP)?;
         let mut objects = Vec::new();
         let is_consistent = self.receive_answer(|object| {
@@ -93,11 +90,11 @@ impl RouteSocket {
     pub(crate) fn dump(
         &mut self,
         message: &RouteNetlinkMessage,
-    ) -> Result<Vec<RouteNetlinkMessage>, Error> {
+    ) -> Result<Vec<RouteNetlinkMessage>> {
         self.read_unchanged(|socket| socket.dump_once(message))
     }
 
-    fn request(&mut self, message: RouteNetlinkMessage, flags: u16) -> Result<(), Error> {
+    fn request(&mut self, message: RouteNetlinkMessage, flags: u16) -> Result<()> {
         let mut header = NetlinkHeader::default();
         header.flags = flags;
         header.sequence_number = self.next_sequence();
@@ -123,7 +120,7 @@ impl RouteSocket {
     fn receive_answer(
         &mut self,
         mut object: impl FnMut(RouteNetlinkMessage) -> bool,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool> {
         let own = self.last_sequence();
         let mut changed = false;
         let mut unreadable = None;
@@ -148,7 +145,7 @@ impl RouteSocket {
     }
 }
 
-fn read(object: &Object<'_>) -> Result<RouteNetlinkMessage, Error> {
+fn read(object: &Object<'_>) -> Result<RouteNetlinkMessage> {
     let Object { kind, content, .. } = *object;
     let read = read_in_part(kind, content).unwrap_or_else(|| {
         let mut header = NetlinkHeader::default();
@@ -156,10 +153,9 @@ fn read(object: &Object<'_>) -> Result<RouteNetlinkMessage, Error> {
         RouteNetlinkMessage::deserialize(&header, content)
     });
     read.map_err(|error| {
-        Error::new(
-            Code::Failed,
-            format!("cannot read the kernel's answer (message type {kind}): {error}"),
-        )
+        Error::failed(format!(
+            "cannot read the kernel's answer (message type {kind}): {error}"
+        ))
     })
 }
 

@@ -11,7 +11,7 @@ use nix::libc::MSG_DONTWAIT;
 use nix::sys::socket::{setsockopt, sockopt};
 
 use super::message::{Answer, Received, Refusal};
-use crate::error::{Code, Error};
+use crate::error::{Error, Result, WhileDoing as _};
 
 /// The kernel puts no more than this into one datagram.
 const LARGEST_DATAGRAM: usize = 64 << 10;
@@ -47,10 +47,10 @@ pub(crate) struct Socket<P> {
 
 impl<P: Protocol> Socket<P> {
     /// Opens a socket in the calling thread's network namespace.
-    pub(crate) fn open() -> Result<Self, Error> {
+    pub(crate) fn open() -> Result<Self> {
         connect::<P>()
             .map(Self::over)
-            .map_err(|e| Error::from(e).while_doing("open a netlink socket"))
+            .while_doing("open a netlink socket")
     }
 
     /// A socket whose other end somebody else holds, and not the kernel.
@@ -145,17 +145,14 @@ impl<P: Protocol> Socket<P> {
     /// Errors: `Busy` when the list changes faster than the kernel can write it.
     pub(super) fn read_unchanged<T>(
         &mut self,
-        mut once: impl FnMut(&mut Self) -> Result<(T, bool), Error>,
-    ) -> Result<T, Error> {
+        mut once: impl FnMut(&mut Self) -> Result<(T, bool)>,
+    ) -> Result<T> {
         for _ in 0..DUMP_ATTEMPTS {
             if let (list, true) = once(self)? {
                 return Ok(list);
             }
         }
-        Err(Error::new(
-            Code::Busy,
-            "the list keeps changing while it is read",
-        ))
+        Err(Error::busy("the list keeps changing while it is read"))
     }
 }
 

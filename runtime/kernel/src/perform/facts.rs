@@ -10,7 +10,7 @@ use weir_grant::link::{Link, LinkFacts, LinkReference};
 use weir_grant::traffic::{Handle, Standing};
 
 use super::KnownLinks;
-use crate::error::Error;
+use crate::error::Result;
 
 /// Looks things up for the gate.
 pub trait Facts {
@@ -20,7 +20,7 @@ pub trait Facts {
     /// The kernel gives an index to one link only, and no link another kind, so that a link which is named by its index is
     /// looked up once in an invocation. One that is gone meanwhile is for the kernel to refuse, and one that somebody else
     /// renames is judged by the name under which it was met.
-    fn identify(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error> {
+    fn identify(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts> {
         let known = match link {
             LinkReference::Index(index) => self.known_links().get(namespace, *index),
             // Somebody else may have given the name to another link.
@@ -37,7 +37,7 @@ pub trait Facts {
 
     /// The link that a request names, as it is now, also where there is none. Errors: those of
     /// [`identify`](Self::identify).
-    fn look_up(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error> {
+    fn look_up(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts> {
         match self.find_link(namespace, link) {
             Ok(found) => Ok(LinkFacts {
                 by_index: matches!(link, LinkReference::Index(_)),
@@ -49,7 +49,7 @@ pub trait Facts {
     }
 
     /// The link that a request names. Errors: `NotFound`, `Invalid`, `NoNamespace`.
-    fn find_link(&mut self, namespace: Namespace, link: &LinkReference) -> Result<Link, Error>;
+    fn find_link(&mut self, namespace: Namespace, link: &LinkReference) -> Result<Link>;
 
     /// A link that was identified, with what this invocation has changed of it since.
     fn known_link(&self, link: &LinkFacts) -> Option<&Link> {
@@ -60,26 +60,18 @@ pub trait Facts {
     fn known_links(&self) -> &KnownLinks;
 
     /// The links of the host with an alias that is meant. Errors: `Failed`.
-    fn marked_links(&mut self, is_meant: &dyn Fn(&str) -> bool) -> Result<Vec<LinkFacts>, Error>;
+    fn marked_links(&mut self, is_meant: &dyn Fn(&str) -> bool) -> Result<Vec<LinkFacts>>;
 
     /// The routes of the host that overlap a network, each with its link's index. Errors: `Failed`.
-    fn overlapping_routes(&mut self, network: IpNet) -> Result<Vec<(IpNet, u32)>, Error>;
+    fn overlapping_routes(&mut self, network: IpNet) -> Result<Vec<(IpNet, u32)>>;
 
     /// Whether something in a namespace listens at a port. Errors: `NoNamespace`.
-    fn is_port_taken(&mut self, namespace: Namespace, port: u16) -> Result<bool, Error>;
+    fn is_port_taken(&mut self, namespace: Namespace, port: u16) -> Result<bool>;
 
     /// An element of a set of the table that a transaction is about. Errors: `NoNamespace`, `Failed`.
-    fn find_element(
-        &mut self,
-        apply: &Apply,
-        set: &str,
-        key: &[Value],
-    ) -> Result<Option<Element>, Error>;
+    fn find_element(&mut self, apply: &Apply, set: &str, key: &[Value]) -> Result<Option<Element>>;
 
     /// The discipline that stands at a place of a link. Errors: `NotFound` for a link that is gone, `NoNamespace`.
-    fn standing_discipline(
-        &mut self,
-        link: &LinkFacts,
-        parent: Handle,
-    ) -> Result<Option<Standing>, Error>;
+    fn standing_discipline(&mut self, link: &LinkFacts, parent: Handle)
+    -> Result<Option<Standing>>;
 }

@@ -13,7 +13,7 @@ use weir_grant::link::{Delete, LinkFacts};
 use weir_grant::{Namespace, Operation};
 
 use super::{Changes, DynKernel, Perform};
-use crate::error::Error;
+use crate::error::Result;
 
 /// How long an undo waits for others when the invocation's own time is over.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,18 +23,13 @@ const STEP_SIZE: usize = 512;
 
 /// Takes back what an operation did.
 pub trait Inverse: Any + Send {
-    /// Takes it back. `earlier` is what is due after it.
+    /// Takes it back.
     ///
     /// Errors: why it stands; `NotFound` where it is gone already.
-    fn undo(
-        self: Box<Self>,
-        gate: &mut Gate,
-        kernel: &mut DynKernel,
-        earlier: &mut UndoLog,
-    ) -> Result<(), Error>;
+    fn undo(self: Box<Self>, undo: &mut Undo<'_>) -> Result<()>;
 
     /// Lets stand what the operation did. Errors: what of it could not be noted.
-    fn keep(&self, _kernel: &mut DynKernel) -> Result<(), Error> {
+    fn keep(&self, _kernel: &mut DynKernel) -> Result<()> {
         Ok(())
     }
 
@@ -62,32 +57,35 @@ pub trait Inverse: Any + Send {
 impl<O> Inverse for O
 where
     O: Operation + Send + 'static,
-    DynKernel: Perform<O, Answer = ()>,
+    DynKernel: Perform<O>,
 {
-    fn undo(
-        self: Box<Self>,
-        gate: &mut Gate,
-        kernel: &mut DynKernel,
-        _: &mut UndoLog,
-    ) -> Result<(), Error> {
-        undo_operation(gate, kernel, *self)
+    fn undo(self: Box<Self>, undo: &mut Undo<'_>) -> Result<()> {
+        undo.perform(*self)
     }
 }
 
-/// Carries out an operation that takes something back.
-pub fn undo_operation<O, A>(
-    gate: &mut Gate,
-    kernel: &mut DynKernel,
-    operation: O,
-) -> Result<A, Error>
-where
-    O: Operation,
-    DynKernel: Perform<O, Answer = A>,
-{
-    let mut ignored = UndoLog::default();
-    gate.undo(operation, |permit| {
-        kernel.perform(permit, &mut Changes::new(&mut ignored))
-    })
+/// What takes an invocation's changes back.
+pub struct Undo<'a> {
+    pub gate: &'a mut Gate,
+    pub kernel: &'a mut DynKernel,
+    /// What is still to be taken back.
+    pub earlier: &'a mut UndoLog,
+}
+
+impl Undo<'_> {
+    /// Carries out an operation that takes something back.
+    ///
+    /// Errors: those of the gate and of the operation.
+    pub fn perform<O, A>(&mut self, operation: O) -> Result<A>
+    where
+        O: Operation,
+        DynKernel: Perform<O, A>,
+    {
+        let mut ignored = UndoLog::default();
+        self.gate.undo(operation, |permit| {
+            (self.kernel).perform(permit, &mut Changes::new(&mut ignored))
+        })
+    }
 }
 
 /// The inverses of what an invocation did. The last is carried out first.
@@ -158,7 +156,12 @@ impl UndoLog {
         kernel.wait_until(Instant::now() + PATIENCE);
         let mut failures = self.undo_links(gate, kernel);
         while let Some(step) = self.steps.pop() {
-            match step.undo(gate, kernel, self) {
+            let mut undo = Undo {
+                gate,
+                kernel,
+                earlier: self,
+            };
+            match step.undo(&mut undo) {
                 Err(error) if !error.is_not_found() => failures.push(error.to_string()),
                 // A link's removal takes its addresses, routes and disciplines with it.
                 _ => {}
@@ -193,7 +196,7 @@ impl UndoLog {
             .partition(|delete| delete.link.namespace == Namespace::Host);
         let mut failures = Vec::new();
         for deletes in [container, host] {
-            let removed: Result<(), Error> =
+            let removed: Result<()> =
                 gate.undo_all(deletes, |permits| kernel.delete_links(permits));
             failures.extend(removed.err().map(|error| error.to_string()));
         }

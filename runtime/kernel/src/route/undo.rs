@@ -1,13 +1,11 @@
 //! What takes back that a route was added.
 
 use ipnet::IpNet;
-use weir_gate::Gate;
 use weir_grant::Namespace;
 use weir_grant::route::{Delete, MAIN_TABLE, Route};
 
-use crate::error::Error;
-use crate::perform::undo::undo_operation;
-use crate::perform::{Changes, DynKernel, Inverse, UndoLog};
+use crate::error::Result;
+use crate::perform::{Changes, Inverse, Undo};
 
 /// `IP6_RT_PRIO_USER`.
 const DEFAULT_PRIORITY_OF_IPV6: u32 = 1024;
@@ -61,12 +59,7 @@ impl RemoveRoute {
 }
 
 impl Inverse for RemoveRoute {
-    fn undo(
-        self: Box<Self>,
-        gate: &mut Gate,
-        kernel: &mut DynKernel,
-        _: &mut UndoLog,
-    ) -> Result<(), Error> {
-        undo_operation(gate, kernel, self.0)
+    fn undo(self: Box<Self>, undo: &mut Undo<'_>) -> Result<()> {
+        undo.perform(self.0)
     }
 }

@@ -15,11 +15,9 @@ use nix::fcntl::OFlag;
 use weir_files::file_trust::{self, Foreign, Owner};
 use weir_files::rename::{exchange, rename_new};
 
-use super::{is_key, spare};
-use crate::Error;
-
-/// The most bytes of a value.
-pub(super) const MOST_VALUE: usize = 64 * 1024;
+use super::key::{MOST_VALUE, is_key};
+use super::spare;
+use crate::{Error, Result, WhileDoing as _};
 
 const DIRECTORY_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
@@ -55,7 +53,7 @@ impl Directory {
     /// Neither of the two may be a symbolic link; `name` must belong to the effective user, who
     /// alone may write in it; nobody else may be able to replace it in `parent`.
     /// Errors: `invalid`, `exhausted`.
-    pub(super) fn open(parent: &Path, name: &str, missing: Missing) -> Result<Option<Self>, Error> {
+    pub(super) fn open(parent: &Path, name: &str, missing: Missing) -> Result<Option<Self>> {
         let Some(parent_handle) = open_parent(parent, missing)? else {
             return Ok(None);
         };
@@ -86,14 +84,14 @@ impl Directory {
     }
 
     /// Makes every removal and creation so far survive a power failure.
-    pub(super) fn sync(&self) -> Result<(), Error> {
+    pub(super) fn sync(&self) -> Result<()> {
         self.handle
             .sync_all()
-            .map_err(|e| Error::from(e).while_doing(format!("syncing `{}`", self.path.display())))
+            .while_doing(format!("sync `{}`", self.path.display()))
     }
 }
 
-fn open_parent(path: &Path, missing: Missing) -> Result<Option<File>, Error> {
+fn open_parent(path: &Path, missing: Missing) -> Result<Option<File>> {
     let open = || {
         fs::OpenOptions::new()
             .read(true)
@@ -109,12 +107,7 @@ fn open_parent(path: &Path, missing: Missing) -> Result<Option<File>, Error> {
     open_or_create(path, missing, open, create)
 }
 
-fn open_child(
-    parent: &Dir,
-    name: &str,
-    path: &Path,
-    missing: Missing,
-) -> Result<Option<File>, Error> {
+fn open_child(parent: &Dir, name: &str, path: &Path, missing: Missing) -> Result<Option<File>> {
     let open = || {
         let mut options = OpenOptions::new();
         options
@@ -131,7 +124,7 @@ fn open_or_create(
     missing: Missing,
     open: impl Fn() -> io::Result<File>,
     create: impl Fn() -> io::Result<()>,
-) -> Result<Option<File>, Error> {
+) -> Result<Option<File>> {
     match open() {
         Ok(handle) => return Ok(Some(handle)),
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(not_opened(path, error)),
@@ -141,9 +134,7 @@ fn open_or_create(
     match create() {
         // Another process was faster.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        created => created.map_err(|e| {
-            Error::from(e).while_doing(format!("creating the directory `{}`", path.display()))
-        })?,
+        created => created.while_doing(format!("create the directory `{}`", path.display()))?,
     }
     open().map(Some).map_err(|e| not_opened(path, e))
 }
@@ -160,7 +151,7 @@ fn not_opened(path: &Path, error: io::Error) -> Error {
             "`{shown}` is not a directory, and a store must be one: move it away, or name another \
              directory"
         )),
-        _ => Error::from(error).while_doing(format!("opening the directory `{shown}`")),
+        _ => Error::from(error).while_doing(format!("open the directory `{shown}`")),
     }
 }
 
@@ -172,7 +163,7 @@ enum Role {
     Store,
 }
 
-fn check_owner(path: &Path, handle: &File, place: Role) -> Result<(), Error> {
+fn check_owner(path: &Path, handle: &File, place: Role) -> Result<()> {
     let shown = path.display();
     let metadata = handle.metadata()?;
     let (owner, kept) = match place {
@@ -209,7 +200,7 @@ impl Directory {
     /// A key's value; none where there is no such key.
     ///
     /// Errors: `invalid` for what is not a regular file or too large.
-    pub(super) fn read(&self, key: &str) -> Result<Option<Vec<u8>>, Error> {
+    pub(super) fn read(&self, key: &str) -> Result<Option<Vec<u8>>> {
         let mut options = OpenOptions::new();
         options
             .read(true)
@@ -219,9 +210,7 @@ impl Directory {
             Ok(file) => file.into_std(),
             Err(error) => return self.not_read(key, error),
         };
-        let metadata = file
-            .metadata()
-            .map_err(|e| self.failed("reading", key, e))?;
+        let metadata = file.metadata().map_err(|e| self.failed("read", key, e))?;
         if !metadata.is_file() {
             return Err(self.not_regular(key));
         }
@@ -229,7 +218,7 @@ impl Directory {
         let mut value = Vec::with_capacity(size.min(MOST_VALUE) + 1);
         file.take(MOST_VALUE as u64 + 1)
             .read_to_end(&mut value)
-            .map_err(|e| self.failed("reading", key, e))?;
+            .map_err(|e| self.failed("read", key, e))?;
         if value.len() > MOST_VALUE {
             return Err(Error::invalid(format!(
                 "`{}` has {size} bytes, and a value has at most {MOST_VALUE}: move the file away",
@@ -239,12 +228,12 @@ impl Directory {
         Ok(Some(value))
     }
 
-    fn not_read(&self, key: &str, error: io::Error) -> Result<Option<Vec<u8>>, Error> {
+    fn not_read(&self, key: &str, error: io::Error) -> Result<Option<Vec<u8>>> {
         match error.raw_os_error().map(Errno::from_raw) {
             Some(Errno::ENOENT) => Ok(None),
             // A symbolic link; a socket.
             Some(Errno::ELOOP | Errno::ENXIO) => Err(self.not_regular(key)),
-            _ => Err(self.failed("reading", key, error)),
+            _ => Err(self.failed("read", key, error)),
         }
     }
 
@@ -253,16 +242,12 @@ impl Directory {
     /// The value is written first and then gets its name, which fails where the name is taken. A
     /// process killed half-way so leaves either nothing or the whole lease, never an empty file that
     /// nobody owns.
-    pub(super) fn claim<'k>(
-        &self,
-        keys: &'k [String],
-        value: &[u8],
-    ) -> Result<Option<&'k str>, Error> {
+    pub(super) fn claim<'k>(&self, keys: &'k [String], value: &[u8]) -> Result<Option<&'k str>> {
         let Some(first) = keys.first() else {
             return Ok(None);
         };
         self.write_file(TEMPORARY, value)
-            .map_err(|e| self.failed("creating", first, e))?;
+            .map_err(|e| self.failed("create", first, e))?;
         let claimed = self.name_first(keys, value);
         if !matches!(claimed, Ok(Some(_))) {
             self.sweep();
@@ -270,12 +255,12 @@ impl Directory {
         claimed
     }
 
-    fn name_first<'k>(&self, keys: &'k [String], value: &[u8]) -> Result<Option<&'k str>, Error> {
+    fn name_first<'k>(&self, keys: &'k [String], value: &[u8]) -> Result<Option<&'k str>> {
         for key in keys {
             match self.name(key, value) {
                 Ok(()) => return Ok(Some(key)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(self.failed("creating", key, error)),
+                Err(error) => return Err(self.failed("create", key, error)),
             }
         }
         Ok(None)
@@ -295,7 +280,7 @@ impl Directory {
     }
 
     /// Sets a key's value in one step. `before` is the value that it has, if it exists.
-    pub(super) fn set(&self, key: &str, before: Option<&[u8]>, value: &[u8]) -> Result<(), Error> {
+    pub(super) fn set(&self, key: &str, before: Option<&[u8]>, value: &[u8]) -> Result<()> {
         let set = match before {
             Some(before) => self.overwrite(key, before, value),
             None => self
@@ -304,7 +289,7 @@ impl Directory {
         };
         set.map_err(|error| {
             self.sweep();
-            self.failed("writing", key, error)
+            self.failed("write", key, error)
         })
     }
 
@@ -354,10 +339,10 @@ impl Directory {
     }
 
     /// Removes a key.
-    pub(super) fn remove(&self, key: &str) -> Result<(), Error> {
+    pub(super) fn remove(&self, key: &str) -> Result<()> {
         self.dir
             .remove_file(key)
-            .map_err(|e| self.failed("removing", key, e))
+            .map_err(|e| self.failed("remove", key, e))
     }
 
     /// Removes what a killed process may have left. To look for it first is faster, as it is rarely
@@ -373,10 +358,9 @@ impl Directory {
     }
 
     /// All keys; nothing is read but names.
-    pub(super) fn keys(&self) -> Result<Vec<String>, Error> {
-        let failed = |e| {
-            Error::from(e).while_doing(format!("listing the directory `{}`", self.path.display()))
-        };
+    pub(super) fn keys(&self) -> Result<Vec<String>> {
+        let failed =
+            |e| Error::from(e).while_doing(format!("list the directory `{}`", self.path.display()));
         let mut keys = Vec::new();
         for entry in self.dir.entries().map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();

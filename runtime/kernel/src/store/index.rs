@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 use super::directory::Directory;
 use super::room_of;
 use super::table::{Pending, Table, hash};
-use crate::{Code, Error};
+use crate::{Code, Result};
 
 /// The index of one store during one transaction.
 pub(super) struct Index {
@@ -99,11 +99,7 @@ impl Index {
     }
 
     /// The keys with this value.
-    pub(super) fn find(
-        &mut self,
-        directory: &Directory,
-        value: &[u8],
-    ) -> Result<Vec<String>, Error> {
+    pub(super) fn find(&mut self, directory: &Directory, value: &[u8]) -> Result<Vec<String>> {
         self.check(directory);
         let Some(candidates) = self.candidates(hash_of(value)) else {
             return self.build(directory, Some(value));
@@ -118,7 +114,7 @@ impl Index {
     }
 
     /// What all keys take, in bytes; see [`room_of`].
-    pub(super) fn size(&mut self, directory: &Directory) -> Result<u64, Error> {
+    pub(super) fn size(&mut self, directory: &Directory) -> Result<u64> {
         self.check(directory);
         if !matches!(self.state, State::Usable(_)) {
             self.build(directory, None)?;
@@ -176,7 +172,7 @@ impl Index {
     }
 
     /// Reads every file, answers from that which keys have a value, and writes a new index.
-    fn build(&mut self, directory: &Directory, value: Option<&[u8]>) -> Result<Vec<String>, Error> {
+    fn build(&mut self, directory: &Directory, value: Option<&[u8]>) -> Result<Vec<String>> {
         let mut found = Vec::new();
         let mut entries = Vec::new();
         let mut size = 0;
@@ -206,7 +202,7 @@ impl Index {
     }
 }
 
-fn size_of_all(directory: &Directory) -> Result<u64, Error> {
+fn size_of_all(directory: &Directory) -> Result<u64> {
     let mut size = 0;
     for key in directory.keys()? {
         let value = read_if_readable(directory, &key)?;
@@ -217,7 +213,7 @@ fn size_of_all(directory: &Directory) -> Result<u64, Error> {
 
 /// A key's value for a search: what is no value (a directory, a file that is too large) cannot be
 /// what is looked for.
-fn read_if_readable(directory: &Directory, key: &str) -> Result<Option<Vec<u8>>, Error> {
+fn read_if_readable(directory: &Directory, key: &str) -> Result<Option<Vec<u8>>> {
     match directory.read(key) {
         Err(error) if error.code == Code::Invalid => Ok(None),
         read => read,

@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 
 use super::directory::Directory;
-use crate::{Code, Error};
+use super::key::LOCK;
+use crate::{Error, Result};
 
-/// The lock file's name, which no key can have.
-pub(super) const NAME: &str = "lock";
 /// The mode that the reference gives the file.
 const MODE: u32 = 0o750;
 
@@ -31,21 +30,21 @@ impl Lock {
     /// meanwhile: others lock another file now, and the store must be opened again.
     ///
     /// Errors: `busy`.
-    pub(super) fn take(directory: &Directory, deadline: Instant) -> Result<Option<Self>, Error> {
-        let file = match directory.open_lock(NAME, MODE) {
+    pub(super) fn take(directory: &Directory, deadline: Instant) -> Result<Option<Self>> {
+        let file = match directory.open_lock(LOCK, MODE) {
             Ok(file) => file,
             Err(error) => match error.raw_os_error().map(Errno::from_raw) {
                 // The directory was removed after it was opened.
                 Some(Errno::ENOENT) => return Ok(None),
                 Some(Errno::ELOOP | Errno::EISDIR | Errno::ENXIO) => {
-                    return Err(directory.not_regular(NAME));
+                    return Err(directory.not_regular(LOCK));
                 }
-                _ => return Err(directory.failed("opening the lock", NAME, error)),
+                _ => return Err(directory.failed("open the lock", LOCK, error)),
             },
         };
         let metadata = file.metadata();
         if !metadata.is_ok_and(|m| m.is_file()) {
-            return Err(directory.not_regular(NAME));
+            return Err(directory.not_regular(LOCK));
         }
         wait(&file, directory, deadline)?;
         let linked = file.metadata().is_ok_and(|m| m.nlink() > 0);
@@ -56,14 +55,14 @@ impl Lock {
     }
 }
 
-fn wait(file: &File, directory: &Directory, deadline: Instant) -> Result<(), Error> {
+fn wait(file: &File, directory: &Directory, deadline: Instant) -> Result<()> {
     let mut pause = FIRST_PAUSE;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => {
-                return Err(directory.failed("taking the lock", NAME, error));
+                return Err(directory.failed("take the lock", LOCK, error));
             }
         }
         let left = deadline.saturating_duration_since(Instant::now());
@@ -76,13 +75,10 @@ fn wait(file: &File, directory: &Directory, deadline: Instant) -> Result<(), Err
 }
 
 fn busy(directory: &Directory) -> Error {
-    let path = directory.path().join(NAME);
-    Error::new(
-        Code::Busy,
-        format!(
-            "another process holds the lock `{}` and did not release it in time; `fuser -v` on it \
+    let path = directory.path().join(LOCK);
+    Error::busy(format!(
+        "another process holds the lock `{}` and did not release it in time; `fuser -v` on it \
              tells which",
-            path.display()
-        ),
-    )
+        path.display()
+    ))
 }

@@ -18,6 +18,7 @@ mod directory;
 mod fingerprint;
 mod former;
 mod index;
+pub(crate) mod key;
 mod lock;
 pub(crate) mod owner;
 mod reserved;
@@ -39,15 +40,12 @@ use weir_grant::store::{
 
 use crate::linux::Linux;
 use crate::perform::{Changes, DynTransaction, Perform};
-use crate::{Code, Error};
+use crate::{Code, Error, Result};
 use change::Journal;
-use directory::{Directory, MOST_VALUE, Missing};
+use directory::{Directory, Missing};
 use index::Index;
 use lock::Lock;
 pub use owner::{Former, StoreOwner};
-
-/// The most bytes of a key: what a file's name can have.
-const MOST_KEY: usize = 255;
 
 /// The most bytes of a store, as [`room_of`] counts: the leases of 131,072 addresses.
 const MOST_STORE: u64 = 512 << 20;
@@ -69,7 +67,7 @@ struct StorePlace<'a> {
 
 impl StorePlace<'_> {
     /// The directory that holds the store's, and the store's name in it.
-    fn resolve(&self, location: &Location) -> Result<(PathBuf, String), Error> {
+    fn resolve(&self, location: &Location) -> Result<(PathBuf, String)> {
         match location {
             Location::Private => {
                 check_component("plugin", self.plugin)?;
@@ -89,13 +87,13 @@ impl StorePlace<'_> {
         }
     }
 
-    fn of_network(&self, parent: PathBuf) -> Result<(PathBuf, String), Error> {
+    fn of_network(&self, parent: PathBuf) -> Result<(PathBuf, String)> {
         check_component("network", self.network)?;
         Ok((parent, self.network.to_owned()))
     }
 }
 
-fn split(directory: &Path) -> Result<(PathBuf, String), Error> {
+fn split(directory: &Path) -> Result<(PathBuf, String)> {
     let parent = directory.parent();
     let name = directory.file_name().and_then(OsStr::to_str);
     let (parent, name) = parent.zip(name).ok_or_else(|| {
@@ -106,7 +104,7 @@ fn split(directory: &Path) -> Result<(PathBuf, String), Error> {
 }
 
 /// A name that becomes a directory's must not lead anywhere else.
-fn check_component(what: &str, name: &str) -> Result<(), Error> {
+fn check_component(what: &str, name: &str) -> Result<()> {
     if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
         return Err(Error::invalid(format!(
             "the {what} name `{}` cannot be a directory's name",
@@ -138,14 +136,12 @@ struct OpenStore {
 ///
 /// Errors: `busy` when the lock was not to be had in time; `invalid` for a directory that is a symbolic link, that
 /// somebody else can write, or that is weir's own.
-impl Perform<OpenRead> for Linux {
-    type Answer = Box<DynTransaction>;
-
+impl Perform<OpenRead, Box<DynTransaction>> for Linux {
     fn perform(
         &mut self,
         permit: &Permit<OpenRead>,
         _: &mut Changes<'_>,
-    ) -> Result<Box<DynTransaction>, Error> {
+    ) -> Result<Box<DynTransaction>> {
         let store = self.open_store(&permit.operation().location, Missing::Leave)?;
         Ok(Box::new(store))
     }
@@ -154,14 +150,12 @@ impl Perform<OpenRead> for Linux {
 /// Opens a store for reading and writing. It and its parents are made where missing.
 ///
 /// Errors: as for [`OpenRead`]; `exhausted` on a full disk.
-impl Perform<OpenWrite> for Linux {
-    type Answer = Box<DynTransaction>;
-
+impl Perform<OpenWrite, Box<DynTransaction>> for Linux {
     fn perform(
         &mut self,
         permit: &Permit<OpenWrite>,
         _: &mut Changes<'_>,
-    ) -> Result<Box<DynTransaction>, Error> {
+    ) -> Result<Box<DynTransaction>> {
         let store = self.open_store(&permit.operation().location, Missing::Create)?;
         Ok(Box::new(store))
     }
@@ -171,9 +165,7 @@ impl Perform<OpenWrite> for Linux {
 ///
 /// Tries every key; returns the first error. Errors: as for [`OpenRead`] and [`Put`].
 impl Perform<Revert> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Revert>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Revert>, _: &mut Changes<'_>) -> Result<()> {
         let Revert { location, changes } = permit.operation();
         let place = StorePlace {
             former: None,
@@ -194,7 +186,7 @@ impl Perform<Revert> for Linux {
 }
 
 impl Linux {
-    fn open_store(&self, location: &Location, missing: Missing) -> Result<Store, Error> {
+    fn open_store(&self, location: &Location, missing: Missing) -> Result<Store> {
         let place = self.store_place(location);
         former::adopt(&place, location, self.deadline)?;
         Ok(Store {
@@ -226,13 +218,11 @@ impl Linux {
 
 /// The value of a key. Errors: `not-found`; `invalid` for what is no key, no regular file, or
 /// larger than 64 KiB.
-impl Perform<Get> for Store {
-    type Answer = Vec<u8>;
-
-    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>, Error> {
+impl Perform<Get, Vec<u8>> for Store {
+    fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
         let Get { location, key } = permit.operation();
         self.check_location(location)?;
-        check_key(key)?;
+        key::check(key)?;
         let value = match &self.open {
             Some(open) => open.directory.read(key)?,
             None => None,
@@ -244,16 +234,14 @@ impl Perform<Get> for Store {
 /// Sets a key's value in one step, whether or not it exists. Errors: `exhausted`; `invalid` as
 /// for [`Get`].
 impl Perform<Put> for Store {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Put>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Put>, _: &mut Changes<'_>) -> Result<()> {
         let Put {
             location,
             key,
             value,
         } = permit.operation();
-        check_key(key)?;
-        check_value(key, value)?;
+        key::check(key)?;
+        key::check_value(key, value)?;
         let open = self.writable(location)?;
         let before = open.directory.read(key)?;
         open.check_room(before.as_deref(), value)?;
@@ -263,21 +251,15 @@ impl Perform<Put> for Store {
 
 /// Creates the first of the keys that does not exist, and returns it; none when all exist.
 /// Anything of that name counts, a directory too. Errors: `exhausted`; `invalid`.
-impl Perform<Claim> for Store {
-    type Answer = Option<String>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<Claim>,
-        _: &mut Changes<'_>,
-    ) -> Result<Option<String>, Error> {
+impl Perform<Claim, Option<String>> for Store {
+    fn perform(&mut self, permit: &Permit<Claim>, _: &mut Changes<'_>) -> Result<Option<String>> {
         let Claim {
             location,
             keys,
             value,
         } = permit.operation();
-        keys.iter().try_for_each(|key| check_key(key))?;
-        check_value(keys.first().map_or("", String::as_str), value)?;
+        keys.iter().try_for_each(|key| key::check(key))?;
+        key::check_value(keys.first().map_or("", String::as_str), value)?;
         let open = self.writable(location)?;
         open.check_room(None, value)?;
         open.before_change();
@@ -291,11 +273,9 @@ impl Perform<Claim> for Store {
 
 /// Removes a key. Errors: `not-found`; `invalid` as for [`Get`].
 impl Perform<Delete> for Store {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<Delete>, _: &mut Changes<'_>) -> Result<()> {
         let Delete { location, key } = permit.operation();
-        check_key(key)?;
+        key::check(key)?;
         let open = self.writable(location)?;
         match open.directory.read(key)? {
             Some(before) => open.set(key, Some(before), None),
@@ -305,14 +285,8 @@ impl Perform<Delete> for Store {
 }
 
 /// All keys, unordered. Reads names only: what is no regular file shows in [`Get`].
-impl Perform<Keys> for Store {
-    type Answer = Vec<String>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<Keys>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<String>, Error> {
+impl Perform<Keys, Vec<String>> for Store {
+    fn perform(&mut self, permit: &Permit<Keys>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         self.check_location(&permit.operation().location)?;
         match &self.open {
             Some(open) => open.directory.keys(),
@@ -323,14 +297,8 @@ impl Perform<Keys> for Store {
 
 /// The keys whose value, without white space around it, is exactly this one, unordered. What is
 /// no regular file, or larger than 64 KiB, has no value.
-impl Perform<Find> for Store {
-    type Answer = Vec<String>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<Find>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<String>, Error> {
+impl Perform<Find, Vec<String>> for Store {
+    fn perform(&mut self, permit: &Permit<Find>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         let Find { location, value } = permit.operation();
         self.check_location(location)?;
         match &mut self.open {
@@ -342,14 +310,14 @@ impl Perform<Find> for Store {
 
 impl Store {
     /// Keeps what was done since opening or the last commit, and returns it.
-    fn take_changes(&mut self) -> Result<Vec<Change>, Error> {
+    fn take_changes(&mut self) -> Result<Vec<Change>> {
         match &mut self.open {
             Some(open) => open.commit(),
             None => Ok(Vec::new()),
         }
     }
 
-    fn writable(&mut self, location: &Location) -> Result<&mut OpenStore, Error> {
+    fn writable(&mut self, location: &Location) -> Result<&mut OpenStore> {
         self.check_location(location)?;
         match &mut self.open {
             Some(open) if self.writable => Ok(open),
@@ -360,7 +328,7 @@ impl Store {
     }
 
     /// A permit is for one store, and must not be used on another.
-    fn check_location(&self, location: &Location) -> Result<(), Error> {
+    fn check_location(&self, location: &Location) -> Result<()> {
         if *location == self.location {
             return Ok(());
         }
@@ -387,7 +355,7 @@ impl OpenStore {
         location: &Location,
         missing: Missing,
         deadline: Instant,
-    ) -> Result<Option<Self>, Error> {
+    ) -> Result<Option<Self>> {
         let (parent, name) = place.resolve(location)?;
         if *location != Location::Private {
             reserved::check(place.paths, &parent.join(&name))?;
@@ -414,7 +382,7 @@ impl OpenStore {
         }
     }
 
-    fn commit(&mut self) -> Result<Vec<Change>, Error> {
+    fn commit(&mut self) -> Result<Vec<Change>> {
         if self.journal.has_removed() {
             self.directory.sync()?;
         }
@@ -422,7 +390,7 @@ impl OpenStore {
     }
 
     /// Fails where a value in the place of another would make the store too large.
-    fn check_room(&mut self, before: Option<&[u8]>, value: &[u8]) -> Result<(), Error> {
+    fn check_room(&mut self, before: Option<&[u8]>, value: &[u8]) -> Result<()> {
         let more = room_of(value.len());
         if before.is_some_and(|before| more <= room_of(before.len())) {
             return Ok(());
@@ -441,12 +409,7 @@ impl OpenStore {
     }
 
     /// Changes one key.
-    fn set(
-        &mut self,
-        key: &str,
-        before: Option<Vec<u8>>,
-        after: Option<Vec<u8>>,
-    ) -> Result<(), Error> {
+    fn set(&mut self, key: &str, before: Option<Vec<u8>>, after: Option<Vec<u8>>) -> Result<()> {
         self.before_change();
         match (&before, &after) {
             (_, Some(value)) => self.directory.set(key, before.as_deref(), value)?,
@@ -470,7 +433,7 @@ impl OpenStore {
     }
 
     /// Takes one change back, if the key is still as the change left it.
-    fn revert(&mut self, change: &Change) -> Result<(), Error> {
+    fn revert(&mut self, change: &Change) -> Result<()> {
         let now = self.directory.read(&change.key)?;
         if now != change.after {
             return Ok(());
@@ -479,7 +442,7 @@ impl OpenStore {
     }
 
     /// Takes back what was not committed.
-    fn undo(&mut self) -> Result<(), Error> {
+    fn undo(&mut self) -> Result<()> {
         let mut outcome = Ok(());
         for change in self.journal.take() {
             outcome = outcome.and(self.revert(&change));
@@ -496,34 +459,4 @@ impl Drop for OpenStore {
         }
         self.index.settle(&self.directory);
     }
-}
-
-/// Whether a name is a key of the contract. Everything else in the directory is not the plugin's.
-fn is_key(name: &str) -> bool {
-    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._:-".contains(&b);
-    (1..=MOST_KEY).contains(&name.len())
-        && name.bytes().all(allowed)
-        && ![".", "..", lock::NAME].contains(&name)
-}
-
-fn check_key(key: &str) -> Result<(), Error> {
-    if is_key(key) {
-        return Ok(());
-    }
-    Err(Error::invalid(format!(
-        "`{}` is no key: a key is 1 to {MOST_KEY} bytes of `A-Z a-z 0-9 . _ : -`, other than `.`, \
-         `..` and `{}`",
-        key.escape_debug(),
-        lock::NAME
-    )))
-}
-
-fn check_value(key: &str, value: &[u8]) -> Result<(), Error> {
-    if value.len() <= MOST_VALUE {
-        return Ok(());
-    }
-    Err(Error::invalid(format!(
-        "the value for `{key}` has {} bytes; a value has at most {MOST_VALUE}",
-        value.len()
-    )))
 }

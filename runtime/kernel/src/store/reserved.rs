@@ -9,14 +9,14 @@ use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 use weir_files::Paths;
 use weir_grant::store::is_systems;
 
-use crate::Error;
+use crate::{Error, Result, WhileDoing as _};
 
 /// Fails where `directory` is one of these places, is in one, or has one in it.
 ///
 /// Symbolic links on the way are followed, as they are when the store is opened; what does not exist
 /// yet is where it would be made.
 /// Errors: `invalid`.
-pub(super) fn check(paths: &Paths, directory: &Path) -> Result<(), Error> {
+pub(super) fn check(paths: &Paths, directory: &Path) -> Result<()> {
     let mut walked = Walked::default();
     let real = resolve(directory, &mut walked)?;
     for own in paths.own() {
@@ -41,7 +41,7 @@ pub(super) fn check(paths: &Paths, directory: &Path) -> Result<(), Error> {
 /// them there since it was allowed.
 ///
 /// Errors: `invalid`.
-pub(super) fn check_links(paths: &Paths, directory: &Path) -> Result<(), Error> {
+pub(super) fn check_links(paths: &Paths, directory: &Path) -> Result<()> {
     let real = resolve(directory, &mut Walked::default())?;
     let (named, led) = (paths.on_node(directory), paths.on_node(&real));
     if is_systems(&led) && !is_systems(&named) {
@@ -55,9 +55,8 @@ pub(super) fn check_links(paths: &Paths, directory: &Path) -> Result<(), Error> 
     }
 }
 
-fn resolve(path: &Path, walked: &mut Walked) -> Result<PathBuf, Error> {
-    real(path, walked)
-        .map_err(|e| Error::from(e).while_doing(format!("looking for `{}`", path.display())))
+fn resolve(path: &Path, walked: &mut Walked) -> Result<PathBuf> {
+    real(path, walked).while_doing(format!("look for `{}`", path.display()))
 }
 
 /// The path without symbolic links, of as much of it as exists.

@@ -21,12 +21,12 @@ use weir_grant::store::StoreRule;
 use weir_grant::{Capabilities, Operation};
 use weir_kit::gate;
 
+use super::key::{MOST_VALUE, is_key};
 use super::table::{HEADER, LEAST_ROOM, SUM};
 use super::transaction::RevertStore;
 use super::*;
 use crate::perform::perform;
-use crate::perform::undo::undo_operation;
-use crate::{Namespaces, UndoLog};
+use crate::{Namespaces, Undo, UndoLog};
 
 const NETWORK: &str = "pods";
 /// Names a node's root for a test that runs as a process of its own.
@@ -118,11 +118,12 @@ impl Node {
     fn revert(&self, changes: Vec<Change>) -> Result<(), Error> {
         let deadline = Instant::now() + Duration::from_secs(60);
         let location = data();
-        undo_operation(
-            &mut gate(),
-            &mut self.linux(deadline),
-            Revert { location, changes },
-        )
+        let mut undo = Undo {
+            gate: &mut gate(),
+            kernel: &mut self.linux(deadline),
+            earlier: &mut UndoLog::default(),
+        };
+        undo.perform(Revert { location, changes })
     }
 
     /// Whether every file can be found by its value, and what is found has that value.
@@ -217,7 +218,7 @@ impl Open {
     fn new<O>(linux: &mut Linux, operation: O, location: Location) -> Result<Self, Error>
     where
         O: Operation,
-        Linux: Perform<O, Answer = Box<DynTransaction>>,
+        Linux: Perform<O, Box<DynTransaction>>,
     {
         let (mut gate, mut log) = (gate(), UndoLog::default());
         let store = perform(&mut gate, linux, &mut log, operation)?;
@@ -232,7 +233,7 @@ impl Open {
     fn perform<O, A>(&mut self, operation: O) -> Result<A, Error>
     where
         O: Operation,
-        DynTransaction: Perform<O, Answer = A>,
+        DynTransaction: Perform<O, A>,
     {
         perform(&mut self.gate, &mut *self.store, &mut self.log, operation)
     }

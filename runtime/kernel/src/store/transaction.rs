@@ -1,15 +1,13 @@
 //! The end of a transaction, and what takes it back.
 
-use weir_gate::Gate;
 use weir_grant::store::{Change, Location, Revert};
 
 use super::Store;
-use crate::error::Error;
-use crate::perform::undo::undo_operation;
-use crate::perform::{Changes, DynKernel, Inverse, Transaction, UndoLog};
+use crate::error::Result;
+use crate::perform::{Changes, Inverse, Transaction, Undo};
 
 impl Transaction for Store {
-    fn commit(&mut self, changes: &mut Changes<'_>) -> Result<(), Error> {
+    fn commit(&mut self, changes: &mut Changes<'_>) -> Result<()> {
         let done = self.take_changes()?;
         if !done.is_empty() {
             RevertStore::note(&self.location, done, changes);
@@ -46,13 +44,8 @@ impl RevertStore {
 }
 
 impl Inverse for RevertStore {
-    fn undo(
-        self: Box<Self>,
-        gate: &mut Gate,
-        kernel: &mut DynKernel,
-        _: &mut UndoLog,
-    ) -> Result<(), Error> {
-        undo_operation(gate, kernel, self.0)
+    fn undo(self: Box<Self>, undo: &mut Undo<'_>) -> Result<()> {
+        undo.perform(self.0)
     }
 
     fn size(&self) -> usize {

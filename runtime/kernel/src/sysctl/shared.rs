@@ -17,7 +17,7 @@ use weir_grant::sysctl::Write;
 
 use super::undo::is_same;
 use super::{check_value, explain_value, path_of, read_value, replace_value, write_value};
-use crate::error::{Code, Error};
+use crate::error::{Error, Result};
 use crate::namespace::Namespaces;
 
 /// The notes of the node, and the invocation that writes parameters.
@@ -46,11 +46,7 @@ impl Notes {
     /// Writes a parameter and notes the change as this invocation's. Returns what it had before.
     ///
     /// Errors: those of [`Write`]; `Failed` where the note cannot be written, and nothing is changed then.
-    pub(crate) fn replace(
-        &self,
-        namespaces: &mut Namespaces,
-        write: &Write,
-    ) -> Result<Before, Error> {
+    pub(crate) fn replace(&self, namespaces: &mut Namespaces, write: &Write) -> Result<Before> {
         let path = path_of(&write.key)?;
         check_value(&write.key, &write.value)?;
         let _lock = self.lock(write)?;
@@ -83,7 +79,7 @@ impl Notes {
         namespaces: &mut Namespaces,
         permit: &Permit<Write>,
         changed: &str,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let write = permit.operation();
         let path = path_of(&write.key)?;
         let _lock = self.lock(write)?;
@@ -92,10 +88,10 @@ impl Notes {
             .enter(|| read_value(&path).ok())?;
         let is_as_left = now.is_some_and(|now| is_same(&now, changed));
         if !self.is_noted(write) || !is_as_left {
-            return Err(Error::new(
-                Code::Busy,
-                format!("{} stays: another attachment has set it since", write.key),
-            ));
+            return Err(Error::busy(format!(
+                "{} stays: another attachment has set it since",
+                write.key
+            )));
         }
         let written = namespaces
             .of(write.namespace)?
@@ -107,7 +103,7 @@ impl Notes {
     /// Takes the note of a change away that stands: its ADD has succeeded.
     ///
     /// Errors: `Failed`.
-    pub(crate) fn keep(&self, write: &Write) -> Result<(), Error> {
+    pub(crate) fn keep(&self, write: &Write) -> Result<()> {
         let _lock = self.lock(write)?;
         if self.is_noted(write) {
             self.forget(write)
@@ -116,7 +112,7 @@ impl Notes {
         }
     }
 
-    fn lock(&self, write: &Write) -> Result<Flock<File>, Error> {
+    fn lock(&self, write: &Write) -> Result<Flock<File>> {
         let mut options = File::options();
         options.create(true).truncate(false).write(true).mode(0o600);
         options.custom_flags(libc::O_NOFOLLOW);
@@ -136,7 +132,7 @@ impl Notes {
         self.directory.join(write.key.replace('/', "%"))
     }
 
-    fn note(&self, write: &Write) -> Result<(), Error> {
+    fn note(&self, write: &Write) -> Result<()> {
         let note = self.invocation.as_bytes();
         let noted = weir_files::replace(&self.place(write), note, Durability::Process);
         noted.map_err(|e| self.failed(e, write))
@@ -146,7 +142,7 @@ impl Notes {
         fs::read(self.place(write)).is_ok_and(|note| note == self.invocation.as_bytes())
     }
 
-    fn forget(&self, write: &Write) -> Result<(), Error> {
+    fn forget(&self, write: &Write) -> Result<()> {
         match fs::remove_file(self.place(write)) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(self.failed(error, write)),
             _ => Ok(()),

@@ -1,11 +1,9 @@
 //! What gives a parameter its value back.
 
-use weir_gate::Gate;
 use weir_grant::sysctl::Write;
 
-use crate::error::{Code, Error};
-use crate::perform::undo::undo_operation;
-use crate::perform::{Changes, DynKernel, Inverse, UndoLog};
+use crate::error::{Code, Result};
+use crate::perform::{Changes, DynKernel, Inverse, Undo};
 
 /// The kernel takes any white space between several numbers, and prints tabs.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
@@ -50,22 +48,18 @@ impl SetBack {
 }
 
 impl Inverse for SetBack {
-    fn undo(
-        self: Box<Self>,
-        gate: &mut Gate,
-        kernel: &mut DynKernel,
-        _: &mut UndoLog,
-    ) -> Result<(), Error> {
+    fn undo(self: Box<Self>, undo: &mut Undo<'_>) -> Result<()> {
         let Some(changed) = self.changed else {
-            return undo_operation(gate, kernel, self.back);
+            return undo.perform(self.back);
         };
-        match gate.undo(self.back, |permit| kernel.set_back(permit, &changed)) {
+        let kernel = &mut *undo.kernel;
+        match (undo.gate).undo(self.back, |permit| kernel.set_back(permit, &changed)) {
             Err(error) if error.code == Code::Busy => Ok(()),
             set => set,
         }
     }
 
-    fn keep(&self, kernel: &mut DynKernel) -> Result<(), Error> {
+    fn keep(&self, kernel: &mut DynKernel) -> Result<()> {
         match self.changed {
             Some(_) => kernel.keep_parameter(&self.back),
             None => Ok(()),

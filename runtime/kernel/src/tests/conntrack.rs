@@ -8,7 +8,7 @@ use weir_grant::address::Family;
 use weir_grant::conntrack::{Delete, Filter, Protocol};
 
 use super::{Lab, lab};
-use crate::{Code, Error};
+use crate::{Code, Result};
 
 /// Connections that are tracked in the namespace from now on, with ports that are translated to
 /// 5353 of the same address.
@@ -61,7 +61,7 @@ fn ip(text: &str) -> Option<IpAddr> {
     Some(text.parse().unwrap())
 }
 
-fn delete(lab: &mut Lab, namespace: Namespace, filter: Filter) -> Result<(), Error> {
+fn delete(lab: &mut Lab, namespace: Namespace, filter: Filter) -> Result<()> {
     lab.perform(Delete { namespace, filter })
 }
 
@@ -276,7 +276,7 @@ fn a_filter_by_nothing_is_refused() {
                     destination: ip("::1"),
                     ..v4
                 },
-                "::1 is of another family",
+                "::1 is not of the filter's family",
             ),
             (
                 Filter {
@@ -284,14 +284,14 @@ fn a_filter_by_nothing_is_refused() {
                     reply_source: ip("::1"),
                     ..v4
                 },
-                "another family",
+                "not of the filter's family",
             ),
             (
                 Filter {
                     destination: ip("127.0.0.1"),
                     ..filter(Family::Ipv6, Protocol::Udp)
                 },
-                "127.0.0.1 is of another family",
+                "127.0.0.1 is not of the filter's family",
             ),
         ];
         for (filter, words) in cases {

@@ -8,7 +8,7 @@ use weir_grant::link::{
     NewKind, NewMaster, Update, UpdateBridge, VlanProtocol,
 };
 
-use super::{Lab, lab, new_link};
+use super::{Lab, lab};
 use crate::Code;
 use weir_grant::link::{Details, Link};
 
@@ -28,12 +28,12 @@ fn made(lab: &mut Lab, wanted: Create) -> (Link, Value) {
 fn links_without_a_lower_device() {
     lab(|lab| {
         for namespace in [Host, Container] {
-            let (made_link, _) = made(lab, new_link(namespace, "dummy7", NewKind::Dummy));
+            let (made_link, _) = made(lab, Create::new(namespace, "dummy7", NewKind::Dummy));
             assert_eq!(made_link.kind, "dummy");
-            let (made_link, _) = made(lab, new_link(namespace, "ifb7", NewKind::Ifb));
+            let (made_link, _) = made(lab, Create::new(namespace, "ifb7", NewKind::Ifb));
             assert_eq!(made_link.kind, "ifb");
             let vrf = NewKind::Vrf { table: 70_000 };
-            let (made_link, shown) = made(lab, new_link(namespace, "vrf7", vrf));
+            let (made_link, shown) = made(lab, Create::new(namespace, "vrf7", vrf));
             assert_eq!(made_link.details, Details::Vrf(70_000));
             assert_eq!(shown["linkinfo"]["info_data"]["table"], 70_000);
         }
@@ -45,7 +45,7 @@ fn links_without_a_lower_device() {
 fn a_port_of_a_vrf_is_no_port_of_a_bridge() {
     lab(|lab| {
         let (host, _) = lab.veth();
-        lab.perform(new_link(Host, "vrf7", NewKind::Vrf { table: 7 }))
+        lab.perform(Create::new(Host, "vrf7", NewKind::Vrf { table: 7 }))
             .unwrap();
         let vrf = lab.facts(Host, "vrf7");
         enslave(lab, &host, &vrf);
@@ -65,7 +65,7 @@ fn over_lower(lab: &mut Lab, kind: impl Fn(LinkFacts) -> NewKind, check: impl Fn
     for (namespace, name) in [(Host, "upper"), (Container, "host0")] {
         let wanted = Create {
             up: true,
-            ..new_link(namespace, name, kind(lower.clone()))
+            ..Create::new(namespace, name, kind(lower.clone()))
         };
         let (link, shown) = made(lab, wanted.clone());
         assert_eq!((link.lower, link.up), (Some(lower.index), true));
@@ -187,7 +187,7 @@ fn vlans_of_ports_and_of_the_bridge_itself() {
             vlan_filtering: Some(true),
             default_pvid: None,
         };
-        let wanted = new_link(Host, "br0", NewKind::Bridge(settings));
+        let wanted = Create::new(Host, "br0", NewKind::Bridge(settings));
         lab.perform(wanted).unwrap();
         let bridge = lab.facts(Host, "br0");
         let (port, _) = lab.veth();

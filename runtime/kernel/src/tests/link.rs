@@ -6,7 +6,7 @@ use weir_grant::link::{
     NewMaster, NewPeer, NewTap, Update, UpdateBridge, UpdatePort, WaitUp,
 };
 
-use super::{Lab, lab, new_link};
+use super::{Lab, lab};
 use crate::link::find::find_link;
 use crate::perform::perform;
 use crate::{Code, Namespaces, UndoLog};
@@ -46,7 +46,7 @@ fn a_veth_has_all_it_was_asked_for_on_both_ends() {
             up: true,
             master: Some(bridge.clone()),
             owner: Some("the host's end".to_owned()),
-            ..new_link(
+            ..Create::new(
                 Host,
                 "host0",
                 NewKind::Veth {
@@ -86,14 +86,14 @@ fn a_veth_has_all_it_was_asked_for_on_both_ends() {
 #[test]
 fn a_veth_without_a_name_gets_a_free_one() {
     lab(|lab| {
-        let wanted = new_link(Host, "", NewKind::Veth { peer: peer("eth0") });
+        let wanted = Create::new(Host, "", NewKind::Veth { peer: peer("eth0") });
         let made = lab.perform(wanted).unwrap();
         assert!(
             made.name.starts_with("veth") && made.name.len() == 12,
             "{}",
             made.name
         );
-        let wanted = new_link(Host, "", NewKind::Veth { peer: peer("") });
+        let wanted = Create::new(Host, "", NewKind::Veth { peer: peer("") });
         let other = lab.perform(wanted).unwrap();
         assert_ne!(other.name, made.name);
     });
@@ -103,7 +103,7 @@ fn a_veth_without_a_name_gets_a_free_one() {
 fn a_taken_name_is_told_with_its_namespace() {
     lab(|lab| {
         lab.veth();
-        let wanted = new_link(Host, "host0", NewKind::Veth { peer: peer("eth1") });
+        let wanted = Create::new(Host, "host0", NewKind::Veth { peer: peer("eth1") });
         let error = lab.perform(wanted).unwrap_err();
         assert_eq!(error.code, Code::Exists);
         assert!(
@@ -112,7 +112,7 @@ fn a_taken_name_is_told_with_its_namespace() {
         );
 
         for name in ["", "host1"] {
-            let wanted = new_link(Host, name, NewKind::Veth { peer: peer("eth0") });
+            let wanted = Create::new(Host, name, NewKind::Veth { peer: peer("eth0") });
             let error = lab.perform(wanted).unwrap_err();
             assert_eq!(error.code, Code::Exists);
             assert!(
@@ -124,7 +124,7 @@ fn a_taken_name_is_told_with_its_namespace() {
         }
         assert!(!exists(lab, Host, "host1"));
 
-        let wanted = new_link(Host, "host0", NewKind::Bridge(BridgeChanges::default()));
+        let wanted = Create::new(Host, "host0", NewKind::Bridge(BridgeChanges::default()));
         let error = lab.perform(wanted).unwrap_err();
         assert_eq!(error.code, Code::Exists);
     });
@@ -143,11 +143,11 @@ fn names_that_the_kernel_would_read_otherwise_are_refused() {
             "sixteen-bytes-12",
             "",
         ] {
-            let wanted = new_link(Host, name, NewKind::Bridge(BridgeChanges::default()));
+            let wanted = Create::new(Host, name, NewKind::Bridge(BridgeChanges::default()));
             let error = lab.perform(wanted).unwrap_err();
             assert_eq!(error.code, Code::Invalid, "{name:?}: {error}");
         }
-        let wanted = new_link(
+        let wanted = Create::new(
             Host,
             "host0",
             NewKind::Veth {
@@ -164,7 +164,7 @@ fn a_refusal_carries_the_kernels_reason() {
     lab(|lab| {
         let wanted = Create {
             mtu: Some(1_000_000),
-            ..new_link(Host, "br0", NewKind::Bridge(BridgeChanges::default()))
+            ..Create::new(Host, "br0", NewKind::Bridge(BridgeChanges::default()))
         };
         let error = lab.perform(wanted).unwrap_err();
         assert_eq!(error.code, Code::Invalid);
@@ -360,7 +360,9 @@ fn deleting_one_end_of_a_veth_deletes_both() {
         let error = lab.perform(Delete { link: container }).unwrap_err();
         assert_eq!(error.code, Code::NotFound);
         assert!(
-            error.message.starts_with("delete veth `eth0` in container"),
+            error
+                .message
+                .starts_with("cannot delete veth `eth0` in container"),
             "{error}"
         );
     });
@@ -385,7 +387,7 @@ fn a_link_moves_under_a_new_name_or_not_at_all() {
     lab(|lab| {
         lab.bridge("br0");
         lab.veth();
-        let wanted = new_link(Host, "moving", NewKind::Veth { peer: peer("left") });
+        let wanted = Create::new(Host, "moving", NewKind::Veth { peer: peer("left") });
         lab.perform(wanted).unwrap();
         let go = |link, name: &str| Move {
             alias: None,
@@ -429,7 +431,7 @@ fn a_veth_tells_where_its_peer_is() {
             namespace: Host,
             ..peer("near")
         };
-        lab.perform(new_link(Host, "here", NewKind::Veth { peer: near }))
+        lab.perform(Create::new(Host, "here", NewKind::Veth { peer: near }))
             .unwrap();
         let (here, near) = (lab.facts(Host, "here"), lab.facts(Host, "near"));
         assert_eq!(lab.perform(of(&here)).unwrap(), other_end(&near));
@@ -460,7 +462,7 @@ fn wait_up_ends_when_the_other_end_is_set_up() {
     lab(|lab| {
         let wanted = Create {
             up: true,
-            ..new_link(Host, "host0", NewKind::Veth { peer: peer("eth0") })
+            ..Create::new(Host, "host0", NewKind::Veth { peer: peer("eth0") })
         };
         lab.perform(wanted).unwrap();
         let (host, container) = (lab.facts(Host, "host0"), lab.facts(Container, "eth0"));
@@ -509,7 +511,7 @@ fn a_macvlan_gets_its_name_even_where_the_lowers_namespace_has_one_like_it() {
         let wanted = Create {
             up: true,
             alias: Some("over".to_owned()),
-            ..new_link(Container, "host0", kind())
+            ..Create::new(Container, "host0", kind())
         };
         let made = lab.perform(wanted).unwrap();
         assert_eq!(
@@ -523,10 +525,10 @@ fn a_macvlan_gets_its_name_even_where_the_lowers_namespace_has_one_like_it() {
         assert_eq!(shown["ifalias"], "over");
 
         let error = lab
-            .perform(new_link(Container, "host0", kind()))
+            .perform(Create::new(Container, "host0", kind()))
             .unwrap_err();
         assert_eq!(error.code, Code::Exists);
-        let made = lab.perform(new_link(Host, "mac0", kind())).unwrap();
+        let made = lab.perform(Create::new(Host, "mac0", kind())).unwrap();
         assert_eq!(made.lower, Some(lower.index));
         assert_eq!(
             lab.show_all(Host, &["link", "show", "type", "macvlan"])
@@ -558,7 +560,7 @@ mod needs_root {
                 mac: Some(mac("02:00:00:00:00:09")),
                 mtu: Some(1400),
                 up: true,
-                ..new_link(Container, "tap0", NewKind::Tap(tap.clone()))
+                ..Create::new(Container, "tap0", NewKind::Tap(tap.clone()))
             };
             let made = lab.perform(wanted()).unwrap();
             assert_eq!((made.kind.as_str(), made.mtu, made.up), ("tun", 1400, true));
@@ -589,7 +591,7 @@ fn a_tap_has_its_label_or_is_not_there() {
             selinux_context: Some("system_u:system_r:container_t:s0".to_owned()),
             ..NewTap::default()
         };
-        let made = lab.perform(new_link(Host, "tap0", NewKind::Tap(tap)));
+        let made = lab.perform(Create::new(Host, "tap0", NewKind::Tap(tap)));
         assert_eq!(made.is_ok(), exists(lab, Host, "tap0"), "{made:?}");
         if !std::path::Path::new("/sys/fs/selinux/enforce").exists() {
             assert_eq!(made.unwrap_err().code, Code::Unsupported);
@@ -604,7 +606,7 @@ fn a_bridge_has_its_settings_or_is_not_there() {
             vlan_filtering: Some(true),
             default_pvid: Some(7),
         };
-        let made = lab.perform(new_link(Host, "br0", NewKind::Bridge(settings)));
+        let made = lab.perform(Create::new(Host, "br0", NewKind::Bridge(settings)));
         match made {
             Ok(made) => {
                 let expected = Details::Bridge {
@@ -621,7 +623,7 @@ fn a_bridge_has_its_settings_or_is_not_there() {
                     vlan_filtering: None,
                     default_pvid: Some(7),
                 };
-                let wanted = new_link(Host, "br0", NewKind::Bridge(only_pvid.clone()));
+                let wanted = Create::new(Host, "br0", NewKind::Bridge(only_pvid.clone()));
                 let error = lab.perform(wanted).unwrap_err();
                 assert_eq!(error.code, Code::Unsupported, "{error}");
                 assert!(!exists(lab, Host, "br0"));

@@ -32,7 +32,7 @@ use weir_kit::gate;
 use super::link::find::find_link;
 use super::perform::perform;
 use super::{
-    Error, Facts as _, Inverse, Kernel as _, Linux, Namespaces, NetworkNamespace, Perform, UndoLog,
+    Facts as _, Inverse, Kernel as _, Linux, Namespaces, NetworkNamespace, Perform, Result, UndoLog,
 };
 use weir_grant::link::{Link, LinkReference};
 
@@ -81,16 +81,16 @@ fn fresh_namespace() -> OwnedFd {
 
 impl Lab {
     /// Carries out an operation through the gate.
-    pub(crate) fn perform<O, A>(&mut self, operation: O) -> Result<A, Error>
+    pub(crate) fn perform<O, A>(&mut self, operation: O) -> Result<A>
     where
         O: Operation,
-        Linux: Perform<O, Answer = A>,
+        Linux: Perform<O, A>,
     {
         perform(&mut self.gate, &mut self.linux, &mut self.log, operation)
     }
 
     /// Deletes links in one step.
-    pub(crate) fn delete_links(&mut self, deletes: Vec<Delete>) -> Result<(), Error> {
+    pub(crate) fn delete_links(&mut self, deletes: Vec<Delete>) -> Result<()> {
         let linux = &mut self.linux;
         self.gate
             .perform_all(deletes, |permits| linux.delete_links(permits))
@@ -118,7 +118,7 @@ impl Lab {
     }
 
     /// The link as it is now. Errors: `NotFound`.
-    pub(crate) fn link(&mut self, link: &LinkFacts) -> Result<Link, Error> {
+    pub(crate) fn link(&mut self, link: &LinkFacts) -> Result<Link> {
         let reference = LinkReference::Index(link.index);
         let found = self.linux.find_link(link.namespace, &reference)?;
         self.perform(Read {
@@ -139,7 +139,7 @@ impl Lab {
         let kind = NewKind::Veth { peer };
         let wanted = Create {
             up: true,
-            ..new_link(Namespace::Host, "host0", kind)
+            ..Create::new(Namespace::Host, "host0", kind)
         };
         self.perform(wanted).expect("a veth");
         (
@@ -152,7 +152,7 @@ impl Lab {
     pub(crate) fn bridge(&mut self, name: &str) -> LinkFacts {
         let wanted = Create {
             up: true,
-            ..new_link(
+            ..Create::new(
                 Namespace::Host,
                 name,
                 NewKind::Bridge(BridgeChanges::default()),
@@ -202,21 +202,5 @@ impl Lab {
         all.into_iter()
             .filter(|o| o.as_object().is_none_or(|o| !o.is_empty()))
             .collect()
-    }
-}
-
-/// A link with nothing but its name and kind.
-pub(crate) fn new_link(namespace: Namespace, name: &str, kind: NewKind) -> Create {
-    Create {
-        namespace,
-        name: name.to_owned(),
-        kind,
-        mac: None,
-        mtu: None,
-        txqlen: None,
-        up: false,
-        master: None,
-        alias: None,
-        owner: None,
     }
 }

@@ -4,14 +4,14 @@ use weir_grant::Namespace::{self, Container, Host};
 use weir_grant::sysctl::{Read, Write};
 
 use super::{Lab, lab};
-use crate::{Code, Error};
+use crate::{Code, Result};
 
-fn get(lab: &mut Lab, namespace: Namespace, key: &str) -> Result<String, Error> {
+fn get(lab: &mut Lab, namespace: Namespace, key: &str) -> Result<String> {
     let key = key.to_owned();
     lab.perform(Read { namespace, key })
 }
 
-fn set(lab: &mut Lab, namespace: Namespace, key: &str, value: &str) -> Result<(), Error> {
+fn set(lab: &mut Lab, namespace: Namespace, key: &str, value: &str) -> Result<()> {
     lab.perform(writing(namespace, key, value))
 }
 

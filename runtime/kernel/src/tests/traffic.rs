@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use ipnet::IpNet;
 use serde_json::Value;
 use weir_grant::Namespace::{self, Container, Host};
-use weir_grant::link::{LinkFacts, NewKind};
+use weir_grant::link::{Create, LinkFacts, NewKind};
 use weir_grant::traffic::{
     Action, AddClass, AddFilter, AddQdisc, Class, DeleteClass, DeleteFilter, DeleteQdisc,
     Discipline, Filter, Handle, ListClasses, ListFilters, ListQdiscs, Qdisc, Standing, TokenBucket,
 };
 
-use super::{Lab, lab, new_link};
-use crate::{Code, Error, Facts as _};
+use super::{Lab, lab};
+use crate::{Code, Facts as _, Result};
 
 const FIRST: Handle = Handle(0x1_0000);
 const CLASS_30: Handle = Handle(0x1_0030);
@@ -78,19 +78,19 @@ struct On<'a> {
 }
 
 impl On<'_> {
-    fn add(&mut self, qdisc: Qdisc) -> Result<DeleteQdisc, Error> {
+    fn add(&mut self, qdisc: Qdisc) -> Result<DeleteQdisc> {
         let link = self.link.clone();
         self.lab.perform(AddQdisc { link, qdisc })?;
         Ok(self.lab.inverse())
     }
 
-    fn add_class(&mut self, class: Class) -> Result<DeleteClass, Error> {
+    fn add_class(&mut self, class: Class) -> Result<DeleteClass> {
         let link = self.link.clone();
         self.lab.perform(AddClass { link, class })?;
         Ok(self.lab.inverse())
     }
 
-    fn add_filter(&mut self, filter: Filter) -> Result<DeleteFilter, Error> {
+    fn add_filter(&mut self, filter: Filter) -> Result<DeleteFilter> {
         let link = self.link.clone();
         self.lab.perform(AddFilter { link, filter })?;
         Ok(self.lab.inverse())
@@ -115,7 +115,7 @@ impl On<'_> {
     }
 
     /// Removes what stands at a place, as the host does.
-    fn remove(&mut self, parent: Handle) -> Result<(), Error> {
+    fn remove(&mut self, parent: Handle) -> Result<()> {
         let link = self.link.clone();
         let standing = self.lab.linux.standing_discipline(&link, parent)?;
         let delete = DeleteQdisc {
@@ -149,14 +149,14 @@ fn on_host(test: impl FnOnce(On<'_>) + Send) {
 }
 
 fn ifb(lab: &mut Lab, namespace: Namespace, name: &str) -> LinkFacts {
-    let wanted = new_link(namespace, name, NewKind::Ifb);
+    let wanted = Create::new(namespace, name, NewKind::Ifb);
     lab.perform(wanted).unwrap();
     lab.ip(namespace, &["link", "set", name, "up"]);
     lab.facts(namespace, name)
 }
 
 #[track_caller]
-fn assert_code<T: std::fmt::Debug>(outcome: Result<T, Error>, code: Code, words: &str) {
+fn assert_code<T: std::fmt::Debug>(outcome: Result<T>, code: Code, words: &str) {
     let error = outcome.unwrap_err();
     assert_eq!(error.code, code, "{error}");
     assert!(error.message.contains(words), "`{words}`: {error}");

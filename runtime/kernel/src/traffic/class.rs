@@ -8,10 +8,10 @@ use weir_grant::link::LinkFacts;
 use weir_grant::traffic::{AddClass, Class, DeleteClass, HTB, Handle, ListClasses};
 
 use super::qdisc::is_there;
-use super::{NEW, Object, about, dump, echo, new, option, rate};
-use crate::error::Error;
+use super::{Object, about, dump, echo, new, option, rate};
+use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
-use crate::netlink::RouteSocket;
+use crate::netlink::{NEW, RouteSocket};
 use crate::perform::{Changes, Perform};
 
 /// `TCA_HTB_…`
@@ -35,17 +35,11 @@ const MOST_QUANTUM: u64 = 200_000;
 /// Errors: `Exists`, `NotFound` for a link, an `htb` discipline or a parent that is not there,
 /// `Invalid`.
 impl Perform<AddClass> for Linux {
-    type Answer = ();
-
-    fn perform(
-        &mut self,
-        permit: &Permit<AddClass>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<AddClass>, changes: &mut Changes<'_>) -> Result<()> {
         let AddClass { link, class } = permit.operation();
-        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let socket = self.route(link.namespace)?;
         make(socket, link, class)
-            .map_err(|e| e.while_doing(format_args!("add class {} to {link}", class.handle)))?;
+            .while_doing(format_args!("add class {} to {link}", class.handle))?;
         changes.undo_with(DeleteClass {
             link: link.clone(),
             handle: class.handle,
@@ -54,7 +48,7 @@ impl Perform<AddClass> for Linux {
     }
 }
 
-fn make(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) -> Result<(), Error> {
+fn make(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) -> Result<()> {
     check(class)?;
     let options = options(class)?;
     look_for_parent(socket, link, class)?;
@@ -63,7 +57,7 @@ fn make(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) -> Result<(),
 }
 
 /// What the kernel would refuse without a reason, or take for something else.
-fn check(class: &Class) -> Result<(), Error> {
+fn check(class: &Class) -> Result<()> {
     let Class { handle, parent, .. } = *class;
     let is_class = handle.major() != 0 && handle.minor() != 0;
     if !is_class || handle.major() == Handle::ROOT.major() {
@@ -82,7 +76,7 @@ fn check(class: &Class) -> Result<(), Error> {
 
 /// The kernel takes a class for one of any discipline that has some, and puts one whose parent is
 /// not there at the top.
-fn look_for_parent(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) -> Result<(), Error> {
+fn look_for_parent(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) -> Result<()> {
     let discipline = class.handle.discipline();
     if !is_there(socket, link, discipline, Some(HTB))? {
         return Err(Error::not_found(format!("there is no {HTB} {discipline}")));
@@ -90,13 +84,13 @@ fn look_for_parent(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) ->
     if class.parent != discipline {
         let question = about(link, Handle(0), class.parent.0);
         echo(socket, RouteNetlinkMessage::GetTrafficClass(question), 0)
-            .map_err(|e| e.while_doing(format_args!("look for class {}", class.parent)))?;
+            .while_doing(format_args!("look for class {}", class.parent))?;
     }
     Ok(())
 }
 
 /// `struct tc_htb_opt`, and the rates that have no room in it.
-fn options(class: &Class) -> Result<Vec<TcOption>, Error> {
+fn options(class: &Class) -> Result<Vec<TcOption>> {
     let quantum = (class.rate / QUANTUM_DIVISOR).clamp(LEAST_QUANTUM, MOST_QUANTUM) as u32;
     let (level, priority) = (0, 0);
     let numbers = [
@@ -118,33 +112,23 @@ fn options(class: &Class) -> Result<Vec<TcOption>, Error> {
 
 /// Removes a class. Errors: `NotFound`; `Busy` while something belongs to it.
 impl Perform<DeleteClass> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<DeleteClass>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<DeleteClass>, _: &mut Changes<'_>) -> Result<()> {
         let DeleteClass { link, handle } = permit.operation();
         let message = about(link, Handle(0), handle.0);
-        self.namespaces
-            .of(link.namespace)?
-            .route()?
+        self.route(link.namespace)?
             .change(RouteNetlinkMessage::DelTrafficClass(message), 0)
-            .map_err(|e| e.while_doing(format_args!("remove class {handle} from {link}")))
+            .while_doing(format_args!("remove class {handle} from {link}"))
     }
 }
 
 /// The classes of a link's `htb` disciplines. None for a link that is gone.
-impl Perform<ListClasses> for Linux {
-    type Answer = Vec<Class>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<ListClasses>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Class>, Error> {
+impl Perform<ListClasses, Vec<Class>> for Linux {
+    fn perform(&mut self, permit: &Permit<ListClasses>, _: &mut Changes<'_>) -> Result<Vec<Class>> {
         let ListClasses { link } = permit.operation();
-        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let socket = self.route(link.namespace)?;
         let question = about(link, Handle(0), 0);
         let found = dump(socket, RouteNetlinkMessage::GetTrafficClass(question))
-            .map_err(|e| e.while_doing(format_args!("list the classes of {link}")))?;
+            .while_doing(format_args!("list the classes of {link}"))?;
         Ok(found.iter().filter_map(read).collect())
     }
 }

@@ -16,10 +16,10 @@ use weir_grant::traffic::{
 
 use super::qdisc::is_there;
 use super::selector::Networks;
-use super::{NEW, Object, about, dump, echo, new, rate};
-use crate::error::{Code, Error};
+use super::{Object, about, dump, echo, new, rate};
+use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
-use crate::netlink::RouteSocket;
+use crate::netlink::{NEW, RouteSocket};
 use crate::perform::{Changes, Perform};
 
 /// `TCA_U32_…`
@@ -44,19 +44,12 @@ const MIRRED_PARAMETERS: u16 = 2;
 /// where the discipline is no `htb`; `Invalid`, also for a priority that has filters for packets of
 /// another family; `Unsupported` where the kernel has no `u32` or no `mirred`.
 impl Perform<AddFilter> for Linux {
-    type Answer = ();
-
-    fn perform(
-        &mut self,
-        permit: &Permit<AddFilter>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<AddFilter>, changes: &mut Changes<'_>) -> Result<()> {
         let AddFilter { link, filter } = permit.operation();
-        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let socket = self.route(link.namespace)?;
         let title = format_args!("add a filter to {} of {link}", filter.parent);
-        let networks =
-            Networks::new(filter.source, filter.destination).map_err(|e| e.while_doing(title))?;
-        let made = make(socket, link, filter, &networks).map_err(|e| e.while_doing(title))?;
+        let networks = Networks::new(filter.source, filter.destination).while_doing(title)?;
+        let made = make(socket, link, filter, &networks).while_doing(title)?;
         changes.undo_with(DeleteFilter {
             link: link.clone(),
             parent: filter.parent,
@@ -74,7 +67,7 @@ fn make(
     link: &LinkFacts,
     filter: &Filter,
     networks: &Networks,
-) -> Result<Object, Error> {
+) -> Result<Object> {
     check(socket, link, filter)?;
     let selector = TcFilterU32Option::Selector(networks.selector());
     let options = [selector, action_option(&filter.action)].map(TcOption::U32);
@@ -82,8 +75,7 @@ fn make(
     message.header.info = info(filter.priority, networks.protocol());
     match echo(socket, RouteNetlinkMessage::NewTrafficFilter(message), NEW) {
         Ok(Some(made)) => Ok(made),
-        Ok(None) => Err(Error::new(
-            Code::Failed,
+        Ok(None) => Err(Error::failed(
             "the kernel did not tell which filter it made",
         )),
         Err(error) => Err(explain(socket, link, filter, error)),
@@ -91,7 +83,7 @@ fn make(
 }
 
 /// What the kernel would not refuse, although it makes no sense.
-fn check(socket: &mut RouteSocket, link: &LinkFacts, filter: &Filter) -> Result<(), Error> {
+fn check(socket: &mut RouteSocket, link: &LinkFacts, filter: &Filter) -> Result<()> {
     let parent = filter.parent;
     if parent.major() == 0 || parent == Handle::ROOT || parent == Handle::INGRESS {
         return Err(Error::invalid(format!(
@@ -112,7 +104,7 @@ fn check_class(
     link: &LinkFacts,
     parent: Handle,
     class: Handle,
-) -> Result<(), Error> {
+) -> Result<()> {
     let discipline = parent.discipline();
     if class.discipline() != discipline || class.minor() == 0 {
         return Err(Error::invalid(format!(
@@ -190,24 +182,17 @@ fn has_parent(socket: &mut RouteSocket, link: &LinkFacts, parent: Handle) -> boo
 /// A priority that the kernel chose is removed whole. Another one stays, even without a filter, as
 /// long as the discipline has other filters: somebody else may be about to use it.
 impl Perform<DeleteFilter> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<DeleteFilter>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<DeleteFilter>, _: &mut Changes<'_>) -> Result<()> {
         let filter = permit.operation();
         let DeleteFilter { link, parent, .. } = filter;
-        self.namespaces
-            .of(link.namespace)?
-            .route()?
+        self.route(link.namespace)?
             .change(RouteNetlinkMessage::DelTrafficFilter(deletion(filter)), 0)
             .map_err(|error| match error.errno {
                 // The discipline is gone.
-                Some(Errno::EINVAL) => Error {
-                    code: Code::NotFound,
-                    ..error
-                },
+                Some(Errno::EINVAL) => error.with_code(Code::NotFound),
                 _ => error,
             })
-            .map_err(|e| e.while_doing(format_args!("remove a filter from {parent} of {link}")))
+            .while_doing(format_args!("remove a filter from {parent} of {link}"))
     }
 }
 
@@ -224,19 +209,17 @@ fn deletion(filter: &DeleteFilter) -> TcMessage {
 ///
 /// Left out are filters that [`Filter`] cannot express: of other kinds, by other fields, with other
 /// actions.
-impl Perform<ListFilters> for Linux {
-    type Answer = Vec<Filter<u32>>;
-
+impl Perform<ListFilters, Vec<Filter<u32>>> for Linux {
     fn perform(
         &mut self,
         permit: &Permit<ListFilters>,
         _: &mut Changes<'_>,
-    ) -> Result<Vec<Filter<u32>>, Error> {
+    ) -> Result<Vec<Filter<u32>>> {
         let ListFilters { link, parent } = permit.operation();
-        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let socket = self.route(link.namespace)?;
         let question = about(link, *parent, 0);
         let found = dump(socket, RouteNetlinkMessage::GetTrafficFilter(question))
-            .map_err(|e| e.while_doing(format_args!("list the filters of {parent} of {link}")))?;
+            .while_doing(format_args!("list the filters of {parent} of {link}"))?;
         Ok(found.iter().filter_map(read).collect())
     }
 }

@@ -17,18 +17,14 @@ pub(crate) mod qdisc;
 mod rate;
 mod selector;
 
-use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_EXCL, Nla};
+use netlink_packet_core::{DefaultNla, Nla};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcMessage, TcOption};
 use weir_grant::link::LinkFacts;
 use weir_grant::traffic::Handle;
 
-use super::error::Error;
-use super::netlink::OPTIONS;
-use super::netlink::RouteSocket;
-
-/// Of requests that make something.
-const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
+use super::error::Result;
+use super::netlink::{OPTIONS, RouteSocket};
 
 /// A message about what has that handle at that place of a link. 0 is none.
 fn about(link: &LinkFacts, parent: Handle, handle: u32) -> TcMessage {
@@ -105,13 +101,13 @@ fn echo(
     socket: &mut RouteSocket,
     message: RouteNetlinkMessage,
     flags: u16,
-) -> Result<Option<Object>, Error> {
+) -> Result<Option<Object>> {
     let told = socket.echo(message, flags)?;
     Ok(told.into_iter().find_map(Object::read))
 }
 
 /// The objects of a list.
-fn dump(socket: &mut RouteSocket, question: RouteNetlinkMessage) -> Result<Vec<Object>, Error> {
+fn dump(socket: &mut RouteSocket, question: RouteNetlinkMessage) -> Result<Vec<Object>> {
     let answer = socket.dump(&question)?;
     Ok(answer.into_iter().filter_map(Object::read).collect())
 }

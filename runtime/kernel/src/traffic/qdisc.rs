@@ -10,11 +10,11 @@ use weir_grant::traffic::{
     AddQdisc, DeleteQdisc, Discipline, Handle, ListQdiscs, Qdisc, Standing, TokenBucket,
 };
 
-use super::{NEW, Object, about, dump, echo, new, option, rate};
-use crate::error::{Code, Error};
+use super::{Object, about, dump, echo, new, option, rate};
+use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
-use crate::netlink::RouteSocket;
+use crate::netlink::{NEW, RouteSocket};
 use crate::perform::{Changes, Perform};
 
 /// `TCA_TBF_…`
@@ -42,22 +42,14 @@ const MICROSECONDS: u128 = 1_000_000;
 /// Errors: `Exists` where one stands at the place already, `NotFound` for a link that is gone and a
 /// class that is not there, `Unsupported` where the kernel has no such discipline, `Invalid`.
 impl Perform<AddQdisc> for Linux {
-    type Answer = ();
-
-    fn perform(
-        &mut self,
-        permit: &Permit<AddQdisc>,
-        changes: &mut Changes<'_>,
-    ) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<AddQdisc>, changes: &mut Changes<'_>) -> Result<()> {
         let AddQdisc { link, qdisc } = permit.operation();
-        let socket = self.namespaces.of(link.namespace)?.route()?;
+        let socket = self.route(link.namespace)?;
         let word = qdisc.discipline.word();
-        let handle = make(socket, link, qdisc).map_err(|e| {
-            e.while_doing(format_args!(
-                "add {word} {} to {link} at {}",
-                qdisc.handle, qdisc.parent
-            ))
-        })?;
+        let handle = make(socket, link, qdisc).while_doing(format_args!(
+            "add {word} {} to {link} at {}",
+            qdisc.handle, qdisc.parent
+        ))?;
         changes.undo_with(DeleteQdisc {
             link: link.clone(),
             parent: qdisc.parent,
@@ -71,7 +63,7 @@ impl Perform<AddQdisc> for Linux {
 }
 
 /// Returns the handle, which the kernel may have chosen.
-fn make(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc) -> Result<Handle, Error> {
+fn make(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc) -> Result<Handle> {
     check(qdisc)?;
     let options = options(&qdisc.discipline)?;
     let word = qdisc.discipline.word();
@@ -84,7 +76,7 @@ fn make(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc) -> Result<Han
 }
 
 /// What the kernel would refuse without a reason, or take for something else.
-fn check(qdisc: &Qdisc) -> Result<(), Error> {
+fn check(qdisc: &Qdisc) -> Result<()> {
     let Qdisc { handle, parent, .. } = *qdisc;
     let word = qdisc.discipline.word();
     let takes_ingress = matches!(qdisc.discipline, Discipline::Ingress | Discipline::Clsact);
@@ -116,20 +108,17 @@ fn check(qdisc: &Qdisc) -> Result<(), Error> {
     Ok(())
 }
 
-fn options(discipline: &Discipline) -> Result<Vec<TcOption>, Error> {
+fn options(discipline: &Discipline) -> Result<Vec<TcOption>> {
     match discipline {
         Discipline::Tbf(bucket) => tbf_options(bucket),
         Discipline::Htb { default } => htb_options(*default).map(|option| vec![option]),
         Discipline::Ingress | Discipline::Clsact => Ok(Vec::new()),
-        Discipline::Other { word } => Err(Error::new(
-            Code::Unsupported,
-            format!("weir makes no `{word}`"),
-        )),
+        Discipline::Other { word } => Err(Error::unsupported(format!("weir makes no `{word}`"))),
     }
 }
 
 /// `struct tc_tbf_qopt`, and the burst in bytes, which is more precise than in ticks.
-fn tbf_options(bucket: &TokenBucket) -> Result<Vec<TcOption>, Error> {
+fn tbf_options(bucket: &TokenBucket) -> Result<Vec<TcOption>> {
     let ticks = rate::ticks(bucket.burst, bucket.rate)?;
     let no_peak = [0; rate::SPECIFICATION];
     let no_mtu = 0_u32;
@@ -146,7 +135,7 @@ fn tbf_options(bucket: &TokenBucket) -> Result<Vec<TcOption>, Error> {
 }
 
 /// The bytes that may wait: those of the latency, and a burst.
-fn limit(bucket: &TokenBucket) -> Result<u32, Error> {
+fn limit(bucket: &TokenBucket) -> Result<u32> {
     let waiting = u128::from(bucket.rate) * u128::from(bucket.latency) / MICROSECONDS;
     u32::try_from(waiting + u128::from(bucket.burst)).map_err(|_| {
         Error::invalid(format!(
@@ -157,7 +146,7 @@ fn limit(bucket: &TokenBucket) -> Result<u32, Error> {
 }
 
 /// `struct tc_htb_glob`.
-fn htb_options(default: u32) -> Result<TcOption, Error> {
+fn htb_options(default: u32) -> Result<TcOption> {
     if default > u32::from(u16::MAX) {
         return Err(Error::invalid(format!(
             "the default class is a minor number, at most ffff, not {default:x}"
@@ -177,12 +166,9 @@ fn htb_options(default: u32) -> Result<TcOption, Error> {
 /// The kernel has one number for a class that is not there and for a discipline that it does not
 /// have.
 fn explain(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc, error: Error) -> Error {
-    let is_lacking = error.errno == Some(Errno::ENOENT) && is_place(socket, link, qdisc.parent);
+    let is_lacking = error.is(Errno::ENOENT) && is_place(socket, link, qdisc.parent);
     if is_lacking {
-        Error {
-            code: Code::Unsupported,
-            ..error
-        }
+        error.with_code(Code::Unsupported)
     } else {
         error
     }
@@ -202,13 +188,11 @@ pub fn standing_discipline(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
     parent: Handle,
-) -> Result<Option<Standing>, Error> {
+) -> Result<Option<Standing>> {
     let socket = namespace.route()?;
-    let found = found(at(socket, link, parent, 0)).map_err(|e| {
-        e.while_doing(format_args!(
-            "look for the discipline of {link} at {parent}"
-        ))
-    })?;
+    let found = found(at(socket, link, parent, 0)).while_doing(format_args!(
+        "look for the discipline of {link} at {parent}"
+    ))?;
     let standing = found.map(|found| Standing {
         handle: Handle(found.handle),
         discipline: found.kind,
@@ -218,9 +202,7 @@ pub fn standing_discipline(
 
 /// Removes a discipline, if it is still the one that was found. Errors: `NotFound`.
 impl Perform<DeleteQdisc> for Linux {
-    type Answer = ();
-
-    fn perform(&mut self, permit: &Permit<DeleteQdisc>, _: &mut Changes<'_>) -> Result<(), Error> {
+    fn perform(&mut self, permit: &Permit<DeleteQdisc>, _: &mut Changes<'_>) -> Result<()> {
         let DeleteQdisc {
             link,
             parent,
@@ -234,16 +216,11 @@ impl Perform<DeleteQdisc> for Linux {
         let mut message = about(link, *parent, standing.handle.0);
         let kind = TcAttribute::Kind(standing.discipline.clone());
         message.attributes.push(kind);
-        self.namespaces
-            .of(link.namespace)?
-            .route()?
+        self.route(link.namespace)?
             .change(RouteNetlinkMessage::DelQueueDiscipline(message), 0)
             .map_err(|error| match error.errno {
                 // Another one stands there now, or none.
-                Some(Errno::EINVAL) => Error {
-                    code: Code::NotFound,
-                    ..error
-                },
+                Some(Errno::EINVAL) => error.with_code(Code::NotFound),
                 _ => error,
             })
             .map_err(|e| {
@@ -257,22 +234,15 @@ impl Perform<DeleteQdisc> for Linux {
 ///
 /// Left out are those that the kernel made of its own accord below the root, such as one for each
 /// queue of a network card. Errors: `NotFound` for a link that is gone.
-impl Perform<ListQdiscs> for Linux {
-    type Answer = Vec<Qdisc>;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<ListQdiscs>,
-        _: &mut Changes<'_>,
-    ) -> Result<Vec<Qdisc>, Error> {
+impl Perform<ListQdiscs, Vec<Qdisc>> for Linux {
+    fn perform(&mut self, permit: &Permit<ListQdiscs>, _: &mut Changes<'_>) -> Result<Vec<Qdisc>> {
         let ListQdiscs { link } = permit.operation();
-        let socket = self.namespaces.of(link.namespace)?.route()?;
-        list(socket, link)
-            .map_err(|e| e.while_doing(format_args!("list the disciplines of {link}")))
+        let socket = self.route(link.namespace)?;
+        list(socket, link).while_doing(format_args!("list the disciplines of {link}"))
     }
 }
 
-fn list(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Qdisc>, Error> {
+fn list(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Qdisc>> {
     let mut qdiscs = Vec::new();
     for place in [Handle::ROOT, Handle::INGRESS] {
         qdiscs.extend(found(at(socket, link, place, 0))?.map(read));
@@ -284,7 +254,7 @@ fn list(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Qdisc>, Error>
 }
 
 /// The classes in which somebody put a discipline.
-fn occupied_classes(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Handle>, Error> {
+fn occupied_classes(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Handle>> {
     let question = about(link, Handle(0), 0);
     let classes = dump(socket, RouteNetlinkMessage::GetTrafficClass(question))?;
     let occupied = classes.into_iter().filter(|class| class.info != 0);
@@ -298,7 +268,7 @@ pub(super) fn is_there(
     link: &LinkFacts,
     handle: Handle,
     kind: Option<&str>,
-) -> Result<bool, Error> {
+) -> Result<bool> {
     let found = found(at(socket, link, Handle(0), handle.0))?;
     Ok(found.is_some_and(|found| kind.is_none_or(|kind| kind == found.kind)))
 }
@@ -309,13 +279,13 @@ fn at(
     link: &LinkFacts,
     parent: Handle,
     handle: u32,
-) -> Result<Option<Object>, Error> {
+) -> Result<Option<Object>> {
     let question = about(link, parent, handle);
     echo(socket, RouteNetlinkMessage::GetQueueDiscipline(question), 0)
 }
 
 /// No discipline, where the kernel says that there is none.
-fn found(answer: Result<Option<Object>, Error>) -> Result<Option<Object>, Error> {
+fn found(answer: Result<Option<Object>>) -> Result<Option<Object>> {
     match answer {
         Err(error) if is_absence(&error) => Ok(None),
         answer => answer,

@@ -4,7 +4,7 @@
 //! `/proc/net/psched`), so that it is read back exactly only up to 7 MB/s, where a byte takes two of
 //! them, and to the bytes of a tick above.
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// `PSCHED_TICKS2NS(1)`.
 const TICK: u128 = 64;
@@ -51,7 +51,7 @@ pub(super) fn number(structure: &[u8], at: usize) -> Option<u32> {
 ///
 /// Errors: `Invalid` for a rate or burst of 0, and for one that takes longer than can be written:
 /// 274 s.
-pub(super) fn ticks(burst: u32, rate: u64) -> Result<u32, Error> {
+pub(super) fn ticks(burst: u32, rate: u64) -> Result<u32> {
     if rate == 0 || burst == 0 {
         return Err(Error::invalid(format!(
             "{burst} bytes at {rate} bytes per second: neither may be 0"

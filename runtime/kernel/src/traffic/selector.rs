@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use netlink_packet_route::tc::{TcU32Key, TcU32Selector, TcU32SelectorFlags};
 use weir_grant::address::Family;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// `ETH_P_…`: to which packets a filter belongs.
 const IPV4: u16 = 0x0800;
@@ -25,7 +25,7 @@ pub(super) struct Networks {
 
 impl Networks {
     /// Errors: `Invalid` for networks of two families, and for one with bits behind its prefix.
-    pub(super) fn new(source: Option<IpNet>, destination: Option<IpNet>) -> Result<Self, Error> {
+    pub(super) fn new(source: Option<IpNet>, destination: Option<IpNet>) -> Result<Self> {
         if let (Some(source), Some(destination)) = (source, destination)
             && Family::of(&source.addr()) != Family::of(&destination.addr())
         {

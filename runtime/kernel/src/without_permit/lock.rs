@@ -12,7 +12,7 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
 use weir_files::{Paths, paths};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Below the directory of locks.
 const FILE: &str = "add.lock";
@@ -28,7 +28,7 @@ impl SharedLock {
     /// takes it to delete a link.
     ///
     /// Errors: `Failed` naming the file.
-    pub fn take(paths: &Paths) -> Result<Self, Error> {
+    pub fn take(paths: &Paths) -> Result<Self> {
         let path = paths.run().join(FILE);
         let failed = |e: Error| e.while_doing(format_args!("lock `{}`", path.display()));
         let file = open(&path).map_err(|e| failed(e.into()))?;
@@ -40,7 +40,7 @@ impl SharedLock {
     /// then be lost, too, so that it is for an invocation that is at its end.
     ///
     /// Errors: `Failed`.
-    pub fn try_exclusive(&mut self) -> Result<bool, Error> {
+    pub fn try_exclusive(&mut self) -> Result<bool> {
         match self.lock.relock(FlockArg::LockExclusiveNonblock) {
             Ok(()) => Ok(true),
             Err(Errno::EWOULDBLOCK) => Ok(false),

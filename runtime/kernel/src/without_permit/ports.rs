@@ -9,13 +9,13 @@ use nix::sys::socket::{
     socket, sockopt,
 };
 
-use crate::error::Error;
+use crate::error::Result;
 use crate::namespace::NetworkNamespace;
 
 /// Whether a socket in the namespace listens at a port of TCP, or receives at one of UDP, at whatever address.
 ///
 /// The kernel is asked to bind one there, which it refuses: that takes a microsecond, however many sockets there are.
-pub fn is_port_taken(namespace: &NetworkNamespace, port: u16) -> Result<bool, Error> {
+pub fn is_port_taken(namespace: &NetworkNamespace, port: u16) -> Result<bool> {
     namespace.enter(|| {
         let families = [
             (AddressFamily::Inet, SockType::Stream),

@@ -5,7 +5,7 @@ use weir_grant::address::Family;
 use weir_grant::pattern::contains;
 use weir_grant::route::{List, MAIN_TABLE};
 
-use crate::error::Error;
+use crate::error::{Result, WhileDoing as _};
 use crate::namespace::NetworkNamespace;
 use crate::route::dump;
 
@@ -19,7 +19,7 @@ const LOCAL_TABLE: u32 = 255;
 pub fn overlapping_routes(
     host: &mut NetworkNamespace,
     network: IpNet,
-) -> Result<Vec<(IpNet, u32)>, Error> {
+) -> Result<Vec<(IpNet, u32)>> {
     let family = Family::of(&network.addr());
     let mut found = Vec::new();
     for table in [MAIN_TABLE, LOCAL_TABLE] {
@@ -32,7 +32,7 @@ pub fn overlapping_routes(
             table: Some(table),
         };
         let routes = dump(host, &all, family)
-            .map_err(|e| e.while_doing(format_args!("look for routes that overlap {network}")))?;
+            .while_doing(format_args!("look for routes that overlap {network}"))?;
         for route in routes.into_iter().filter(|route| route.table == table) {
             if overlaps(network, route.destination) {
                 let hops = route.next_hops.iter().map(|hop| hop.link);

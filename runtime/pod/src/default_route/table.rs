@@ -2,13 +2,11 @@
 //! is put back. An interface is named by its place among all.
 
 use ipnet::IpNet;
-use weir_gate::Gate;
 use weir_grant::address::Family;
 use weir_grant::link::{LinkFacts, LinkReference};
 use weir_grant::{Namespace, Operation, address, route, sysctl};
 use weir_kernel::perform::perform;
-use weir_kernel::perform::undo::undo_operation;
-use weir_kernel::{self as kernel, Code, DynKernel, Facts as _, Inverse, Linux, Perform, UndoLog};
+use weir_kernel::{self as kernel, Code, Facts as _, Inverse, Linux, Perform, Undo, UndoLog};
 
 use super::gateway::Reach;
 use super::interface::Interface;
@@ -91,7 +89,7 @@ impl Table {
     fn perform<O, A>(&mut self, at: usize, operation: O) -> Result<A, kernel::Error>
     where
         O: Operation,
-        Linux: Perform<O, Answer = A>,
+        Linux: Perform<O, A>,
     {
         let mut log = UndoLog::default();
         let gate = &mut self.interfaces[at].gate;
@@ -171,18 +169,13 @@ impl Table {
 struct AddAgain(route::Route);
 
 impl Inverse for AddAgain {
-    fn undo(
-        self: Box<Self>,
-        gate: &mut Gate,
-        kernel: &mut DynKernel,
-        _: &mut UndoLog,
-    ) -> Result<(), kernel::Error> {
+    fn undo(self: Box<Self>, undo: &mut Undo<'_>) -> Result<(), kernel::Error> {
         let add = route::Add {
             namespace: Namespace::Container,
             route: self.0,
             overlap: None,
         };
-        match undo_operation(gate, kernel, add) {
+        match undo.perform(add) {
             // Whose it is has added it already.
             Err(error) if error.code == Code::Exists => Ok(()),
             added => added,

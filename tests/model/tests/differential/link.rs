@@ -1,28 +1,12 @@
 //! Capability `link`.
 
-use weir_grant::Namespace::{self, Container, Host};
+use weir_grant::Namespace::{Container, Host};
 use weir_grant::link::{
     BridgeChanges, Create, Delete, GetPeer, LinkFacts, Mac, Move, NewKind, NewMaster, NewPeer,
     Update, UpdatePort, WaitUp,
 };
 
 use crate::side::{Side, compare};
-
-/// A link with nothing but its name and kind.
-pub(crate) fn new_link(namespace: Namespace, name: &str, kind: NewKind) -> Create {
-    Create {
-        namespace,
-        name: name.to_owned(),
-        kind,
-        mac: None,
-        mtu: None,
-        txqlen: None,
-        up: false,
-        master: None,
-        alias: None,
-        owner: None,
-    }
-}
 
 /// A veth pair that is up: `host0` on the host and `eth0` in the container.
 pub(crate) fn pair(side: &mut Side) -> (LinkFacts, LinkFacts) {
@@ -41,7 +25,7 @@ fn pair_named(side: &mut Side, name: &str, peer: &str) {
     };
     let pair = Create {
         up: true,
-        ..new_link(Host, name, NewKind::Veth { peer })
+        ..Create::new(Host, name, NewKind::Veth { peer })
     };
     side.perform(pair);
 }
@@ -49,7 +33,7 @@ fn pair_named(side: &mut Side, name: &str, peer: &str) {
 pub(crate) fn bridge(side: &mut Side, name: &str) -> LinkFacts {
     let bridge = Create {
         up: true,
-        ..new_link(Host, name, NewKind::Bridge(BridgeChanges::default()))
+        ..Create::new(Host, name, NewKind::Bridge(BridgeChanges::default()))
     };
     side.perform(bridge);
     side.link(Host, name)
@@ -141,7 +125,7 @@ fn a_bridge_follows_its_ports() {
 #[test]
 fn a_bridge_that_is_set_up_later() {
     compare(|side| {
-        side.perform(new_link(
+        side.perform(Create::new(
             Host,
             "br0",
             NewKind::Bridge(BridgeChanges::default()),

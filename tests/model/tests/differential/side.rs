@@ -17,7 +17,7 @@ use weir_grant::{Namespace, Operation, address, link, neighbour, route};
 use weir_kernel::perform::perform;
 use weir_kernel::store::StoreOwner;
 use weir_kernel::without_permit::SharedLock;
-use weir_kernel::{DynKernel, DynTransaction, Error, Linux, Namespaces, Perform, UndoLog};
+use weir_kernel::{DynKernel, DynTransaction, Linux, Namespaces, Perform, Result, UndoLog};
 use weir_kit::gate;
 use weir_model::Node;
 
@@ -109,7 +109,7 @@ impl Side {
     pub(crate) fn perform<O, A>(&mut self, operation: O) -> Option<A>
     where
         O: Operation + Debug,
-        DynKernel: Perform<O, Answer = A>,
+        DynKernel: Perform<O, A>,
     {
         let what = format!("{operation:?}");
         let done = perform(&mut self.gate, &mut *self.kernel, &mut self.log, operation);
@@ -120,7 +120,7 @@ impl Side {
     pub(crate) fn perform_in<O, A>(&mut self, store: &mut DynTransaction, operation: O) -> Option<A>
     where
         O: Operation + Debug,
-        DynTransaction: Perform<O, Answer = A>,
+        DynTransaction: Perform<O, A>,
     {
         let what = format!("{operation:?}");
         let done = perform(&mut self.gate, store, &mut self.log, operation);
@@ -133,7 +133,7 @@ impl Side {
         self.say(format!("commit: {:?}", done.map_err(|error| error.code)));
     }
 
-    fn note<O: Operation, A>(&mut self, what: &str, done: Result<A, Error>) -> Option<A> {
+    fn note<O: Operation, A>(&mut self, what: &str, done: Result<A>) -> Option<A> {
         let outcome = match &done {
             Ok(_) => "done".to_owned(),
             Err(error) => format!("{:?}", error.code),
@@ -233,7 +233,7 @@ impl Side {
     where
         O: Operation,
         A: Default,
-        DynKernel: Perform<O, Answer = A>,
+        DynKernel: Perform<O, A>,
     {
         let mut ignored = UndoLog::default();
         perform(&mut self.gate, &mut *self.kernel, &mut ignored, operation).unwrap_or_default()

@@ -14,7 +14,7 @@ use nix::libc;
 
 use super::expression::octets;
 use super::traces::{ACCEPTING, Traces};
-use crate::error::{Code, Error};
+use crate::error::{Error, Result};
 
 /// `XT_STANDARD_TARGET` has no name, `XT_ERROR_TARGET` has this one.
 const ERROR: &str = "ERROR";
@@ -134,7 +134,7 @@ impl Table {
     }
 
     /// Reads the entries. Errors: `Failed` where they do not make sense.
-    pub(super) fn parse(family: Family, info: &[u8], bytes: Vec<u8>) -> Result<Self, Error> {
+    pub(super) fn parse(family: Family, info: &[u8], bytes: Vec<u8>) -> Result<Self> {
         let mut table = Self {
             family,
             name: [0; 32],
@@ -147,7 +147,7 @@ impl Table {
         table.name.copy_from_slice(&info[..32]);
         table.entries = table
             .read_entries()
-            .ok_or_else(|| Error::new(Code::Failed, "the kernel's answer cannot be read"))?;
+            .ok_or_else(|| Error::failed("the kernel's answer cannot be read"))?;
         Ok(table)
     }
 
@@ -193,7 +193,7 @@ impl Table {
 
     /// The table without what there is of an attachment; none where there is nothing. Errors: `Busy` where a rule
     /// of others leads to what is to be removed.
-    pub(super) fn without(&self, traces: &Traces) -> Result<Option<Less>, Error> {
+    pub(super) fn without(&self, traces: &Traces) -> Result<Option<Less>> {
         let is_gone: Vec<bool> = self.entries.iter().map(|e| self.is_of(e, traces)).collect();
         if !is_gone.contains(&true) {
             return Ok(None);
@@ -203,10 +203,10 @@ impl Table {
         let chains: Vec<&String> = heads.map(|(entry, _)| &entry.chain).collect();
         for (entry, _) in all().filter(|(_, gone)| !**gone) {
             if self.led_to(entry).is_some_and(|to| chains.contains(&to)) {
-                return Err(Error::new(
-                    Code::Busy,
-                    format!("a rule of chain `{}` leads there", entry.chain),
-                ));
+                return Err(Error::busy(format!(
+                    "a rule of chain `{}` leads there",
+                    entry.chain
+                )));
             }
         }
         let own_chain = |e: &Entry| traces.chains.iter().any(|chain| chain.name == e.chain);
@@ -343,6 +343,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 mod tests {
     use super::super::traces::Chain;
     use super::*;
+    use crate::error::Code;
 
     /// An entry of the family IPv4 with a target of this name.
     fn entry(source: [u8; 4], target: &str, data: &[u8]) -> Vec<u8> {

@@ -17,7 +17,7 @@ use nix::libc;
 
 use super::blob::{Family, Table};
 use super::traces::Traces;
-use crate::error::{Code, Error};
+use crate::error::{Error, Result, WhileDoing as _};
 
 /// What iptables locks, on every node.
 const LOCK: &str = "/run/xtables.lock";
@@ -39,22 +39,20 @@ const SET_ADD_COUNTERS: i32 = 65;
 const LIST: usize = 40;
 
 /// Removes what there is, and returns how many rules and chains they were.
-pub(super) fn remove(traces: &Traces) -> Result<u32, Error> {
+pub(super) fn remove(traces: &Traces) -> Result<u32> {
     let mut removed = 0;
     for family in [Family::Ipv4, Family::Ipv6] {
         for table in wanted(traces, &standing(family)?) {
-            removed += remove_from(family, table, traces).map_err(|e| {
-                e.while_doing(format_args!(
-                    "remove rules of the reference plugin from the table `{table}` of {family}"
-                ))
-            })?;
+            removed += remove_from(family, table, traces).while_doing(format_args!(
+                "remove rules of the reference plugin from the table `{table}` of {family}"
+            ))?;
         }
     }
     Ok(removed)
 }
 
 /// How many rules and chains there are.
-pub(super) fn count(traces: &Traces) -> Result<u32, Error> {
+pub(super) fn count(traces: &Traces) -> Result<u32> {
     let mut count = 0;
     for family in [Family::Ipv4, Family::Ipv6] {
         for table in wanted(traces, &standing(family)?) {
@@ -78,7 +76,7 @@ fn wanted(traces: &Traces, standing: &str) -> Vec<&'static str> {
 }
 
 /// The names of the tables of this namespace, a line for each.
-fn standing(family: Family) -> Result<String, Error> {
+fn standing(family: Family) -> Result<String> {
     let path = match family {
         Family::Ipv4 => "/proc/thread-self/net/ip_tables_names",
         Family::Ipv6 => "/proc/thread-self/net/ip6_tables_names",
@@ -93,11 +91,11 @@ fn standing(family: Family) -> Result<String, Error> {
         {
             Ok(String::new())
         }
-        read => read.map_err(|e| Error::from(e).while_doing(format_args!("read `{path}`"))),
+        read => read.while_doing(format_args!("read `{path}`")),
     }
 }
 
-fn remove_from(family: Family, name: &str, traces: &Traces) -> Result<u32, Error> {
+fn remove_from(family: Family, name: &str, traces: &Traces) -> Result<u32> {
     let _lock = lock()?;
     let socket = open(family)?;
     for _ in 0..MOST_ATTEMPTS {
@@ -116,10 +114,10 @@ fn remove_from(family: Family, name: &str, traces: &Traces) -> Result<u32, Error
             Err(errno) => return Err(errno.into()),
         }
     }
-    Err(Error::new(Code::Busy, "the table changes all the time"))
+    Err(Error::busy("the table changes all the time"))
 }
 
-fn lock() -> Result<Flock<File>, Error> {
+fn lock() -> Result<Flock<File>> {
     let mut options = File::options();
     options.create(true).truncate(false).write(true).mode(0o600);
     options.custom_flags(libc::O_NOFOLLOW);
@@ -136,7 +134,7 @@ fn lock() -> Result<Flock<File>, Error> {
     }
 }
 
-fn open(family: Family) -> Result<OwnedFd, Error> {
+fn open(family: Family) -> Result<OwnedFd> {
     // SAFETY: no pointers; what it returns is a new descriptor or -1.
     let socket = unsafe {
         libc::socket(
@@ -151,7 +149,7 @@ fn open(family: Family) -> Result<OwnedFd, Error> {
 }
 
 /// A table as the kernel has it.
-fn read(socket: &OwnedFd, family: Family, name: &str) -> Result<Table, Error> {
+fn read(socket: &OwnedFd, family: Family, name: &str) -> Result<Table> {
     let mut info = request(name, Table::INFO);
     get(socket, family, GET_INFO, &mut info)?;
     let size = Table::size_in(&info);

@@ -23,7 +23,7 @@ use weir_grant::firewall::RemoveReference;
 pub use self::traces::masquerade_chain;
 
 use self::traces::Traces;
-use crate::error::Error;
+use crate::error::Result;
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
 use crate::perform::{Changes, Perform};
@@ -31,14 +31,8 @@ use crate::perform::{Changes, Perform};
 /// Removes the rules and chains, and returns how many they were.
 ///
 /// Errors: `Unsupported` for a plugin that leaves none, `Busy` where rules of others lead to a chain, or others change the tables all the time.
-impl Perform<RemoveReference> for Linux {
-    type Answer = u32;
-
-    fn perform(
-        &mut self,
-        permit: &Permit<RemoveReference>,
-        _: &mut Changes<'_>,
-    ) -> Result<u32, Error> {
+impl Perform<RemoveReference, u32> for Linux {
+    fn perform(&mut self, permit: &Permit<RemoveReference>, _: &mut Changes<'_>) -> Result<u32> {
         let traces = Traces::of(permit.operation())?;
         let in_nftables = self
             .namespaces
@@ -51,10 +45,7 @@ impl Perform<RemoveReference> for Linux {
 /// How many rules and chains there are. weir's own look, which no plugin sees.
 ///
 /// Errors: as [`remove`].
-pub fn count_reference(
-    host: &mut NetworkNamespace,
-    sought: &RemoveReference,
-) -> Result<u32, Error> {
+pub fn count_reference(host: &mut NetworkNamespace, sought: &RemoveReference) -> Result<u32> {
     let traces = Traces::of(sought)?;
     let in_nftables = host.netfilter(|socket| nft::count(socket, &traces))?;
     Ok(in_nftables + legacy::count(&traces)?)

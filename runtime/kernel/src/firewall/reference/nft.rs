@@ -2,9 +2,7 @@
 
 use std::net::IpAddr;
 
-use netlink_bindings::nftables::{
-    ChainAttrs, PushChainAttrs, PushRuleAttrs, PushTableAttrs, RuleAttrs,
-};
+use netlink_bindings::nftables::{ChainAttrs, RuleAttrs};
 use netlink_bindings::utils::find_attr;
 use nix::errno::Errno;
 
@@ -12,10 +10,11 @@ use super::super::comment;
 use super::super::field::{IPV4, IPV6};
 use super::super::kept::generation;
 use super::super::kind::{Kind, SUBSYSTEM};
+use super::super::named;
 use super::super::set::malformed;
 use super::expression;
 use super::traces::{ACCEPTING, Traces};
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::netlink::{Batch, NetfilterSocket};
 
 /// So often rules may have changed between being read and being removed.
@@ -42,7 +41,7 @@ struct Found {
 }
 
 /// Removes what there is, and returns how many rules and chains they were.
-pub(super) fn remove(socket: &mut NetfilterSocket, traces: &Traces) -> Result<u32, Error> {
+pub(super) fn remove(socket: &mut NetfilterSocket, traces: &Traces) -> Result<u32> {
     let mut removed = 0;
     for (protocol, table) in places(traces) {
         if has_table(socket, protocol, table)? {
@@ -53,7 +52,7 @@ pub(super) fn remove(socket: &mut NetfilterSocket, traces: &Traces) -> Result<u3
 }
 
 /// How many rules and chains there are.
-pub(super) fn count(socket: &mut NetfilterSocket, traces: &Traces) -> Result<u32, Error> {
+pub(super) fn count(socket: &mut NetfilterSocket, traces: &Traces) -> Result<u32> {
     let mut count = 0;
     for (protocol, table) in places(traces) {
         if has_table(socket, protocol, table)? {
@@ -81,11 +80,8 @@ fn places(traces: &Traces) -> Vec<(u8, &'static str)> {
 }
 
 /// Whether there is such a table; where there is no nftables, there is none.
-fn has_table(socket: &mut NetfilterSocket, protocol: u8, table: &str) -> Result<bool, Error> {
-    let found = socket.get(Kind::GetTable, protocol, |bytes| {
-        PushTableAttrs::new(bytes).push_name_bytes(table.as_bytes());
-        Ok::<_, Error>(())
-    });
+fn has_table(socket: &mut NetfilterSocket, protocol: u8, table: &str) -> Result<bool> {
+    let found = socket.get(Kind::GetTable, protocol, |bytes| named::table(bytes, table));
     match found {
         Err(error) if matches!(error.code, Code::Invalid | Code::Unsupported) => Ok(false),
         found => Ok(found?.is_some()),
@@ -97,7 +93,7 @@ fn remove_from(
     protocol: u8,
     table: &'static str,
     traces: &Traces,
-) -> Result<u32, Error> {
+) -> Result<u32> {
     let named = |e: Error| {
         e.while_doing(format_args!(
             "remove rules of the reference plugin from table `{table}`"
@@ -109,14 +105,11 @@ fn remove_from(
         removal.find(socket, traces)?;
         match removal.carry_out(socket, generation) {
             Ok(()) => return Ok(removal.count()),
-            Err(error) if error.errno == Some(Errno::ERESTART) => {}
+            Err(error) if error.is(Errno::ERESTART) => {}
             Err(error) => return Err(named(error)),
         }
     }
-    Err(named(Error::new(
-        Code::Busy,
-        "the ruleset changes all the time",
-    )))
+    Err(named(Error::busy("the ruleset changes all the time")))
 }
 
 impl Removal {
@@ -134,7 +127,7 @@ impl Removal {
         (self.rules.len() + self.chains.len()) as u32
     }
 
-    fn find(&mut self, socket: &mut NetfilterSocket, traces: &Traces) -> Result<(), Error> {
+    fn find(&mut self, socket: &mut NetfilterSocket, traces: &Traces) -> Result<()> {
         match self.table {
             "nat" => self.find_chains(socket, traces),
             "filter" => self.find_accepted(socket, &traces.accepted),
@@ -143,7 +136,7 @@ impl Removal {
     }
 
     /// The attachment's chains, and the rules that lead there.
-    fn find_chains(&mut self, socket: &mut NetfilterSocket, traces: &Traces) -> Result<(), Error> {
+    fn find_chains(&mut self, socket: &mut NetfilterSocket, traces: &Traces) -> Result<()> {
         for chain in &traces.chains {
             if !self.has_chain(socket, &chain.name)? {
                 continue;
@@ -160,11 +153,7 @@ impl Removal {
         Ok(())
     }
 
-    fn find_accepted(
-        &mut self,
-        socket: &mut NetfilterSocket,
-        addresses: &[IpAddr],
-    ) -> Result<(), Error> {
+    fn find_accepted(&mut self, socket: &mut NetfilterSocket, addresses: &[IpAddr]) -> Result<()> {
         let is_own = |address: &&IpAddr| address.is_ipv4() == (self.protocol == IPV4);
         let addresses: Vec<IpAddr> = addresses.iter().filter(is_own).copied().collect();
         for rule in self.list(socket, ACCEPTING)? {
@@ -176,11 +165,7 @@ impl Removal {
         Ok(())
     }
 
-    fn find_commented(
-        &mut self,
-        socket: &mut NetfilterSocket,
-        traces: &Traces,
-    ) -> Result<(), Error> {
+    fn find_commented(&mut self, socket: &mut NetfilterSocket, traces: &Traces) -> Result<()> {
         let here = |own: &&super::traces::Commented| {
             (own.protocol, own.table) == (self.protocol, self.table)
         };
@@ -199,20 +184,17 @@ impl Removal {
         Ok(())
     }
 
-    fn has_chain(&self, socket: &mut NetfilterSocket, chain: &str) -> Result<bool, Error> {
+    fn has_chain(&self, socket: &mut NetfilterSocket, chain: &str) -> Result<bool> {
         let found = socket.get(Kind::GetChain, self.protocol, |bytes| {
-            let attributes = PushChainAttrs::new(bytes).push_table_bytes(self.table.as_bytes());
-            attributes.push_name_bytes(chain.as_bytes());
-            Ok::<_, Error>(())
+            named::chain(bytes, self.table, chain);
         })?;
         Ok(found.is_some_and(|object| ChainAttrs::new(&object).get_hook().is_err()))
     }
 
     /// The rules of a chain; none where there is no such chain.
-    fn list(&self, socket: &mut NetfilterSocket, chain: &str) -> Result<Vec<Found>, Error> {
+    fn list(&self, socket: &mut NetfilterSocket, chain: &str) -> Result<Vec<Found>> {
         let objects = socket.dump(Kind::GetRule, self.protocol, |bytes| {
-            let attributes = PushRuleAttrs::new(bytes).push_table_bytes(self.table.as_bytes());
-            attributes.push_chain_bytes(chain.as_bytes());
+            named::rules(bytes, self.table, chain);
         })?;
         let read = |object: &Vec<u8>| {
             let attributes = RuleAttrs::new(object);
@@ -226,36 +208,25 @@ impl Removal {
     }
 
     /// In one transaction, which the kernel refuses with `ERESTART` where something has changed since.
-    fn carry_out(&self, socket: &mut NetfilterSocket, generation: u32) -> Result<(), Error> {
+    fn carry_out(&self, socket: &mut NetfilterSocket, generation: u32) -> Result<()> {
         let mut batch = Batch::new(SUBSYSTEM, self.protocol, Some(generation));
         for (chain, handle) in &self.rules {
-            self.push_rules(&mut batch, chain, Some(*handle))?;
+            batch.push(Kind::DeleteRule, 0, |bytes| {
+                named::rule(bytes, self.table, chain, Some(*handle));
+            });
         }
         for chain in &self.chains {
-            self.push_rules(&mut batch, chain, None)?;
+            batch.push(Kind::DeleteRule, 0, |bytes| {
+                named::rules(bytes, self.table, chain);
+            });
             batch.push(Kind::DeleteChain, 0, |bytes| {
-                let attributes = PushChainAttrs::new(bytes).push_table_bytes(self.table.as_bytes());
-                attributes.push_name_bytes(chain.as_bytes());
-                Ok::<_, Error>(())
-            })?;
+                named::chain(bytes, self.table, chain);
+            });
         }
         if batch.is_empty() {
             return Ok(());
         }
         let outcome = socket.transact(batch, |_, _, _| {});
         outcome.map_err(|(_, refusal)| refusal.into())
-    }
-
-    /// One rule of a chain, or all of them.
-    fn push_rules(&self, batch: &mut Batch, chain: &str, handle: Option<u64>) -> Result<(), Error> {
-        batch.push(Kind::DeleteRule, 0, |bytes| {
-            let attributes = PushRuleAttrs::new(bytes).push_table_bytes(self.table.as_bytes());
-            let attributes = attributes.push_chain_bytes(chain.as_bytes());
-            if let Some(handle) = handle {
-                attributes.push_handle(handle);
-            }
-            Ok::<_, Error>(())
-        })?;
-        Ok(())
     }
 }

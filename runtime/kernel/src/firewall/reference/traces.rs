@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use sha2::{Digest, Sha512};
 use weir_grant::firewall::RemoveReference;
 
-use crate::error::{Code, Error};
+use crate::error::{Error, Result};
 
 /// How long the names of iptables chains are.
 const CHAIN_LENGTH: usize = 28;
@@ -66,7 +66,7 @@ const INET: u8 = 1;
 
 impl Traces {
     /// Where a name is empty, nothing is known by it. Errors: `Unsupported` for a plugin that leaves nothing.
-    pub(super) fn of(operation: &RemoveReference) -> Result<Self, Error> {
+    pub(super) fn of(operation: &RemoveReference) -> Result<Self> {
         let RemoveReference {
             plugin,
             network,
@@ -81,10 +81,9 @@ impl Traces {
                 accepted: operation.addresses.clone(),
                 ..Self::default()
             }),
-            _ => Err(Error::new(
-                Code::Unsupported,
-                format!("no plugin of the reference set that leaves rules is called `{plugin}`"),
-            )),
+            _ => Err(Error::unsupported(format!(
+                "no plugin of the reference set that leaves rules is called `{plugin}`"
+            ))),
         }
     }
 }

@@ -26,8 +26,7 @@ use weir_kit::gate;
 use super::linux;
 use crate::firewall::undo::RemoveCreated;
 use crate::perform::perform;
-use crate::perform::undo::undo_operation;
-use crate::{Code, Error, Linux, Namespaces, Perform, UndoLog};
+use crate::{Code, Linux, Namespaces, Perform, Result, Undo, UndoLog};
 
 /// Runs a test in a network namespace of its own, which is gone with the thread.
 pub(super) fn in_new_namespace<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
@@ -143,16 +142,16 @@ impl Plugin {
         }
     }
 
-    fn perform<O, A>(&mut self, operation: O) -> Result<A, Error>
+    fn perform<O, A>(&mut self, operation: O) -> Result<A>
     where
         O: Operation,
-        Linux: Perform<O, Answer = A>,
+        Linux: Perform<O, A>,
     {
         perform(&mut self.gate, &mut self.linux, &mut self.log, operation)
     }
 
     /// Applies commands. Returns what takes them back, in order.
-    pub(super) fn apply(&mut self, commands: Vec<Command>) -> Result<Vec<Apply>, Error> {
+    pub(super) fn apply(&mut self, commands: Vec<Command>) -> Result<Vec<Apply>> {
         self.perform(Apply {
             namespace: Namespace::Host,
             family: self.family,
@@ -166,10 +165,15 @@ impl Plugin {
         Ok(removals.map(|removal| removal.0).collect())
     }
 
-    pub(super) fn undo(&mut self, operations: Vec<Apply>) -> Vec<Result<(), Error>> {
+    pub(super) fn undo(&mut self, operations: Vec<Apply>) -> Vec<Result<()>> {
+        let mut undo = Undo {
+            gate: &mut self.gate,
+            kernel: &mut self.linux,
+            earlier: &mut self.log,
+        };
         let operations = operations.into_iter();
         operations
-            .map(|operation| undo_operation(&mut self.gate, &mut self.linux, operation))
+            .map(|operation| undo.perform(operation))
             .collect()
     }
 
@@ -182,7 +186,7 @@ impl Plugin {
         listed.expect("chains")
     }
 
-    pub(super) fn rules(&mut self, chain: &str) -> Result<Vec<Rule>, Error> {
+    pub(super) fn rules(&mut self, chain: &str) -> Result<Vec<Rule>> {
         self.perform(ListRules {
             namespace: Namespace::Host,
             family: self.family,
@@ -191,7 +195,7 @@ impl Plugin {
         })
     }
 
-    pub(super) fn element(&mut self, set: &str, key: Vec<Value>) -> Result<Option<Element>, Error> {
+    pub(super) fn element(&mut self, set: &str, key: Vec<Value>) -> Result<Option<Element>> {
         self.perform(GetElement {
             namespace: Namespace::Host,
             family: self.family,
@@ -201,7 +205,7 @@ impl Plugin {
         })
     }
 
-    pub(super) fn elements(&mut self, set: &str) -> Result<Vec<Element>, Error> {
+    pub(super) fn elements(&mut self, set: &str) -> Result<Vec<Element>> {
         self.perform(ListElements {
             namespace: Namespace::Host,
             family: self.family,
@@ -355,11 +359,7 @@ pub(super) fn assert_ruleset(text: &str) {
     );
 }
 
-pub(super) fn assert_code<T: std::fmt::Debug>(
-    result: Result<T, Error>,
-    code: Code,
-    parts: &[&str],
-) {
+pub(super) fn assert_code<T: std::fmt::Debug>(result: Result<T>, code: Code, parts: &[&str]) {
     let error = result.expect_err("an error");
     assert_eq!(error.code, code, "{error}");
     for part in parts {

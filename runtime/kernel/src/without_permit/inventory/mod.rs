@@ -7,7 +7,7 @@ mod traffic;
 
 use std::collections::BTreeMap;
 
-use crate::error::Error;
+use crate::error::Result;
 
 /// What stands in a network namespace.
 pub struct Inventory {
@@ -19,7 +19,7 @@ pub struct Inventory {
 
 impl Inventory {
     /// Of the calling thread's namespace. Errors: what the kernel says of a list that it was asked for.
-    pub fn take() -> Result<Self, Error> {
+    pub fn take() -> Result<Self> {
         let mut things = route::things()?;
         things.extend(traffic::things()?);
         things.extend(nftables::things()?);

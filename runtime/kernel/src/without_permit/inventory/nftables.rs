@@ -2,51 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use netlink_bindings::nftables::{
-    ChainAttrs, PushSetelemListAttrs, RuleAttrs, SetAttrs, SetelemListAttrs, TableAttrs,
-};
+use netlink_bindings::nftables::{ChainAttrs, RuleAttrs, SetAttrs, SetelemListAttrs, TableAttrs};
 
-use crate::error::Error;
-use crate::netlink::{MessageType, NetfilterSocket};
-
-/// `NFNL_SUBSYS_NFTABLES`.
-const SUBSYSTEM: u8 = 10;
-
-/// `NFT_MSG_GET…`
-const GET_TABLE: MessageType = MessageType::new(SUBSYSTEM, 1);
-const GET_CHAIN: MessageType = MessageType::new(SUBSYSTEM, 4);
-const GET_RULE: MessageType = MessageType::new(SUBSYSTEM, 7);
-const GET_SET: MessageType = MessageType::new(SUBSYSTEM, 10);
-const GET_ELEMENTS: MessageType = MessageType::new(SUBSYSTEM, 13);
-
-/// `NFPROTO_…`
-const FAMILIES: [(u8, &str); 6] = [
-    (1, "inet"),
-    (2, "ip"),
-    (3, "arp"),
-    (5, "netdev"),
-    (7, "bridge"),
-    (10, "ip6"),
-];
+use crate::error::{Result, WhileDoing as _};
+use crate::firewall::family::{FAMILIES, protocol_family};
+use crate::firewall::kind::Kind;
+use crate::firewall::named;
+use crate::netlink::NetfilterSocket;
 
 /// One line for each table, chain and set, with how much is in it.
-pub(super) fn things() -> Result<Vec<String>, Error> {
+pub(super) fn things() -> Result<Vec<String>> {
     let mut lines = Vec::new();
-    for (family, word) in FAMILIES {
-        let found = of_family(family).map_err(|e| e.while_doing("read nftables"))?;
-        lines.extend(
-            found
-                .into_iter()
-                .map(|line| format!("nftables {word} {line}")),
-        );
+    for family in FAMILIES {
+        let found = of_family(protocol_family(family)).while_doing("read nftables")?;
+        let found = found.into_iter();
+        lines.extend(found.map(|line| format!("nftables {family} {line}")));
     }
     Ok(lines)
 }
 
-fn of_family(family: u8) -> Result<Vec<String>, Error> {
+fn of_family(family: u8) -> Result<Vec<String>> {
     let mut socket = NetfilterSocket::open()?;
     let mut lines = Vec::new();
-    for object in socket.dump(GET_TABLE, family, |_| {})? {
+    for object in socket.dump(Kind::GetTable, family, |_| {})? {
         if let Ok(name) = TableAttrs::new(&object).get_name() {
             lines.push(format!("table {}", name.to_string_lossy()));
         }
@@ -55,7 +33,7 @@ fn of_family(family: u8) -> Result<Vec<String>, Error> {
         return Ok(lines);
     }
     let rules = rules(&mut socket, family)?;
-    for object in socket.dump(GET_CHAIN, family, |_| {})? {
+    for object in socket.dump(Kind::GetChain, family, |_| {})? {
         let attributes = ChainAttrs::new(&object);
         if let (Ok(table), Ok(name)) = (attributes.get_table(), attributes.get_name()) {
             let place = (text(table), text(name));
@@ -64,7 +42,7 @@ fn of_family(family: u8) -> Result<Vec<String>, Error> {
             lines.push(format!("chain {table}/{name}: {count} rules"));
         }
     }
-    for object in socket.dump(GET_SET, family, |_| {})? {
+    for object in socket.dump(Kind::GetSet, family, |_| {})? {
         let attributes = SetAttrs::new(&object);
         if let (Ok(table), Ok(name)) = (attributes.get_table(), attributes.get_name()) {
             let (table, name) = (text(table), text(name));
@@ -76,12 +54,9 @@ fn of_family(family: u8) -> Result<Vec<String>, Error> {
 }
 
 /// How many rules each chain has, by table and chain.
-fn rules(
-    socket: &mut NetfilterSocket,
-    family: u8,
-) -> Result<BTreeMap<(String, String), usize>, Error> {
+fn rules(socket: &mut NetfilterSocket, family: u8) -> Result<BTreeMap<(String, String), usize>> {
     let mut rules = BTreeMap::new();
-    for object in socket.dump(GET_RULE, family, |_| {})? {
+    for object in socket.dump(Kind::GetRule, family, |_| {})? {
         let attributes = RuleAttrs::new(&object);
         if let (Ok(table), Ok(chain)) = (attributes.get_table(), attributes.get_chain()) {
             *rules.entry((text(table), text(chain))).or_default() += 1;
@@ -90,15 +65,9 @@ fn rules(
     Ok(rules)
 }
 
-fn elements(
-    socket: &mut NetfilterSocket,
-    family: u8,
-    table: &str,
-    set: &str,
-) -> Result<usize, Error> {
-    let objects = socket.dump(GET_ELEMENTS, family, |bytes| {
-        let attributes = PushSetelemListAttrs::new(bytes).push_table_bytes(table.as_bytes());
-        attributes.push_set_bytes(set.as_bytes());
+fn elements(socket: &mut NetfilterSocket, family: u8, table: &str, set: &str) -> Result<usize> {
+    let objects = socket.dump(Kind::GetElements, family, |bytes| {
+        named::elements(bytes, table, set);
     })?;
     let counts = objects.iter().map(|object| {
         // A set without elements has no list of them.

@@ -13,7 +13,7 @@ use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, Ro
 use netlink_packet_route::rule::{RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use crate::error::Error;
+use crate::error::{Result, WhileDoing as _};
 use crate::netlink::RouteSocket;
 use weir_grant::link::Link;
 
@@ -24,7 +24,7 @@ const LOCAL_TABLE: u32 = 255;
 pub(super) type Names = BTreeMap<u32, String>;
 
 /// One line for each thing.
-pub(super) fn things() -> Result<Vec<String>, Error> {
+pub(super) fn things() -> Result<Vec<String>> {
     let mut socket = RouteSocket::open()?;
     let links = links(&mut socket)?;
     let names = names(&links);
@@ -50,12 +50,12 @@ pub(super) fn list(
     socket: &mut RouteSocket,
     what: &str,
     question: RouteNetlinkMessage,
-) -> Result<Vec<RouteNetlinkMessage>, Error> {
+) -> Result<Vec<RouteNetlinkMessage>> {
     let found = socket.dump(&question);
-    found.map_err(|e| e.while_doing(format_args!("list the {what}")))
+    found.while_doing(format_args!("list the {what}"))
 }
 
-pub(super) fn links(socket: &mut RouteSocket) -> Result<Vec<Link>, Error> {
+pub(super) fn links(socket: &mut RouteSocket) -> Result<Vec<Link>> {
     let question = RouteNetlinkMessage::GetLink(LinkMessage::default());
     let found = list(socket, "links", question)?;
     let links = found.into_iter().filter_map(|object| match object {
@@ -92,7 +92,7 @@ fn describe(link: &Link, names: &Names) -> String {
     line
 }
 
-fn addresses(socket: &mut RouteSocket, names: &Names) -> Result<Vec<String>, Error> {
+fn addresses(socket: &mut RouteSocket, names: &Names) -> Result<Vec<String>> {
     let question = RouteNetlinkMessage::GetAddress(AddressMessage::default());
     let found = list(socket, "addresses", question)?;
     let lines = found.into_iter().filter_map(|object| match object {
@@ -122,11 +122,7 @@ fn local(attributes: &[AddressAttribute]) -> Option<IpAddr> {
     })
 }
 
-fn routes(
-    socket: &mut RouteSocket,
-    family: AddressFamily,
-    names: &Names,
-) -> Result<Vec<String>, Error> {
+fn routes(socket: &mut RouteSocket, family: AddressFamily, names: &Names) -> Result<Vec<String>> {
     let mut question = RouteMessage::default();
     question.header.address_family = family;
     let found = list(socket, "routes", RouteNetlinkMessage::GetRoute(question))?;
@@ -177,7 +173,7 @@ fn ip(address: &RouteAddress) -> Option<IpAddr> {
     }
 }
 
-fn rules(socket: &mut RouteSocket, family: AddressFamily) -> Result<Vec<String>, Error> {
+fn rules(socket: &mut RouteSocket, family: AddressFamily) -> Result<Vec<String>> {
     let mut question = RuleMessage::default();
     question.header.family = family;
     let found = list(socket, "rules", RouteNetlinkMessage::GetRule(question))?;
@@ -206,24 +202,21 @@ fn rule(family: AddressFamily, message: &RuleMessage) -> String {
 }
 
 /// Permanent ones: the kernel learns and forgets the others itself.
-fn neighbours(socket: &mut RouteSocket, names: &Names) -> Result<Vec<String>, Error> {
+fn neighbours(socket: &mut RouteSocket, names: &Names) -> Result<Vec<String>> {
     let found = entries(socket, NeighbourFlags::empty())?.into_iter();
     let permanent = found.filter(|entry| entry.header.state == NeighbourState::Permanent);
     Ok(permanent.filter_map(|e| neighbour(&e, names)).collect())
 }
 
 /// Entries for which the kernel answers in somebody's place; all of them, since somebody made them.
-fn proxies(socket: &mut RouteSocket, names: &Names) -> Result<Vec<String>, Error> {
+fn proxies(socket: &mut RouteSocket, names: &Names) -> Result<Vec<String>> {
     let found = entries(socket, NeighbourFlags::Proxy)?.into_iter();
     let lines = found.filter_map(|entry| neighbour(&entry, names));
     Ok(lines.map(|line| format!("{line}, proxy")).collect())
 }
 
 /// The kernel lists proxy entries apart.
-fn entries(
-    socket: &mut RouteSocket,
-    flags: NeighbourFlags,
-) -> Result<Vec<NeighbourMessage>, Error> {
+fn entries(socket: &mut RouteSocket, flags: NeighbourFlags) -> Result<Vec<NeighbourMessage>> {
     let mut question = NeighbourMessage::default();
     question.header.flags = flags;
     let question = RouteNetlinkMessage::GetNeighbour(question);

@@ -6,7 +6,7 @@ use netlink_packet_route::tc::{TcAttribute, TcMessage};
 use weir_grant::traffic::Handle;
 
 use super::route::{Names, links, list, name, names};
-use crate::error::Error;
+use crate::error::Result;
 use crate::netlink::RouteSocket;
 
 /// Where `clsact` has its filters: `TC_H_MIN_INGRESS`, `TC_H_MIN_EGRESS`.
@@ -21,7 +21,7 @@ struct Object {
 }
 
 /// One line for each thing.
-pub(super) fn things() -> Result<Vec<String>, Error> {
+pub(super) fn things() -> Result<Vec<String>> {
     let mut socket = RouteSocket::open()?;
     let names = names(&links(&mut socket)?);
     let question = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
@@ -53,12 +53,7 @@ pub(super) fn things() -> Result<Vec<String>, Error> {
 }
 
 /// The filters of a discipline or of a class.
-fn filters(
-    socket: &mut RouteSocket,
-    names: &Names,
-    link: i32,
-    parent: u32,
-) -> Result<Vec<String>, Error> {
+fn filters(socket: &mut RouteSocket, names: &Names, link: i32, parent: u32) -> Result<Vec<String>> {
     let mut message = TcMessage::with_index(link);
     message.header.parent = parent.into();
     let question = RouteNetlinkMessage::GetTrafficFilter(message);

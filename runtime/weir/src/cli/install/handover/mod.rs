@@ -89,7 +89,7 @@ struct Masquerade {
 fn carry_out<O, A>(gate: &mut Gate, linux: &mut Linux, operation: O) -> Result<A, kernel::Error>
 where
     O: Operation,
-    Linux: Perform<O, Answer = A>,
+    Linux: Perform<O, A>,
 {
     perform(gate, linux, &mut UndoLog::default(), operation)
 }

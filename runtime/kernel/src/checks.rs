@@ -1,0 +1,8 @@
+//! What is malformed in an operation, whichever kernel carries it out: checks that touch nothing.
+
+pub use crate::address::check as address;
+pub use crate::conntrack::check as filter;
+pub use crate::link::name::check as link_name;
+pub use crate::link::vlan::check as vlan;
+pub use crate::route::check as route;
+pub use crate::store::key::{check as key, check_value as value};
