@@ -1,6 +1,7 @@
 //! Where the API server is, and who weir is to it: a kubeconfig, or the service account of a pod.
 
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -134,17 +135,16 @@ fn by_kubeconfig(place: &Path, paths: &Paths) -> Result<Config, String> {
 ///
 /// Errors: where it cannot be read, or somebody else than root could have written it.
 fn read(path: &Path, paths: &Paths) -> Result<String, String> {
-    let file = file_trust::open(path, paths.root()).map_err(|e| untrusted(&e))?;
-    io::read_to_string(file).map_err(|error| error.to_string())
+    io::read_to_string(open(path, paths)?).map_err(|error| error.to_string())
 }
 
-fn untrusted(error: &Untrusted) -> String {
-    match error {
+fn open(path: &Path, paths: &Paths) -> Result<File, String> {
+    file_trust::open(path, paths.root()).map_err(|untrusted| match untrusted {
         Untrusted::Unreadable(error) => error.to_string(),
         Untrusted::Exposed(exposed) => {
             format!("it is not trusted: {exposed}; {}", exposed.remedy())
         }
-    }
+    })
 }
 
 /// Whether the cluster that is used is behind a proxy.
@@ -190,8 +190,7 @@ impl Files<'_> {
         } else {
             self.directory.join(path)
         };
-        file_trust::open(&place, self.paths.root())
-            .map_err(|e| format!("{key} {}: {}", place.display(), untrusted(&e)))?;
+        open(&place, self.paths).map_err(|e| format!("{key} {}: {e}", place.display()))?;
         *file = Some(place.to_string_lossy().into_owned());
         Ok(())
     }
@@ -255,13 +254,9 @@ impl Service {
 fn certificates(file: &Path, paths: &Paths) -> Result<Vec<Vec<u8>>, String> {
     let pem = read(file, paths)?;
     let certificates = CertificateDer::pem_slice_iter(pem.as_bytes());
-    certificates
-        .map(|found| {
-            found
-                .map(|der| der.to_vec())
-                .map_err(|error| error.to_string())
-        })
-        .collect()
+    let certificates = certificates.map(|found| found.map(|der| der.to_vec()));
+    let certificates: Result<_, _> = certificates.collect();
+    certificates.map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
