@@ -9,11 +9,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use weir_cni::{AddResult, Args, Error, NetworkConfigList, from_json_assuming};
+use weir_cni::{AddResult, Args, Code, Error, NetworkConfigList, from_json_assuming};
 use weir_files::file_trust::{self, Untrusted};
 use weir_files::{Durability, Paths};
 
 use super::attachment::Attachment;
+use super::trust::unread;
 
 /// libcni's name for the format.
 const KIND: &str = "cniCacheV1";
@@ -184,12 +185,9 @@ impl Cache {
 
     fn read(&self, path: &Path) -> Result<Option<Cached>, Error> {
         match file_trust::open(path, &self.root).map(io::read_to_string) {
-            Err(Untrusted::Exposed(exposed)) => {
-                let what = format!(
-                    "result cache `{}` is not trusted: {exposed}",
-                    path.display()
-                );
-                Err(Error::io_failure(what).with_details(exposed.remedy()))
+            Err(exposed @ Untrusted::Exposed(_)) => {
+                let what = format!("result cache `{}`", path.display());
+                Err(unread(what, &exposed, Code::IO_FAILURE))
             }
             Ok(Ok(text)) => Ok(Cached::parse(&text)),
             Ok(Err(_)) | Err(Untrusted::Unreadable(_)) => Ok(None),

@@ -1,4 +1,4 @@
-//! CNI error codes of networks, 221 to 229: native plugins, and weir's own configuration.
+//! CNI error codes of networks: native plugins, weir's own configuration, and records.
 
 /// No native plugin of that name is listed.
 pub(crate) const NOT_LISTED: u32 = 221;
@@ -14,3 +14,5 @@ pub(crate) const NO_ANSWER: u32 = 225;
 pub(crate) const KILLED: u32 = 226;
 /// weir's own configuration is not valid, not trusted, or cannot be read.
 pub(crate) const SETTINGS: u32 = 227;
+/// The record of a container's attachments does not allow the command, or is not trusted.
+pub const RECORD: u32 = 236;

@@ -43,15 +43,14 @@ pub fn with_left(error: Error, left: &[Error]) -> Error {
     error.with_details(details.join("; "))
 }
 
-/// Several failures as one: the first, with the others in its details.
-pub fn together(failures: impl IntoIterator<Item = Error>) -> Error {
+/// Fails if anything failed: with the first failure, and the others in its details.
+pub fn together(failures: impl IntoIterator<Item = Error>) -> Result<(), Error> {
     let mut failures = failures.into_iter();
-    let first = failures
-        .next()
-        .unwrap_or_else(|| Error::internal("no failure"));
-    let details: Vec<String> = std::iter::once(first.details.clone())
-        .filter(|details| !details.is_empty())
-        .chain(failures.map(|failure| failure.to_string()))
-        .collect();
-    first.with_details(details.join("; "))
+    let Some(first) = failures.next() else {
+        return Ok(());
+    };
+    let mut details = vec![first.details.clone()];
+    details.retain(|details| !details.is_empty());
+    details.extend(failures.map(|failure| failure.to_string()));
+    Err(first.with_details(details.join("; ")))
 }

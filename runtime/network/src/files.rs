@@ -6,8 +6,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use weir_cni::{Error, NetworkConfigList, PluginConfig};
+use weir_cni::{Code, Error, NetworkConfigList, PluginConfig};
 use weir_files::file_trust::{self, Untrusted};
+
+use super::trust::unread;
 
 /// Extensions, the first first.
 const EXTENSIONS: [&str; 3] = ["conflist", "conf", "json"];
@@ -142,19 +144,12 @@ fn files(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, Error> {
 }
 
 fn read(place: Place<'_>) -> Result<String, Error> {
-    let shown = place.path.display();
-    let failed = |e: &io::Error| Error::io_failure(format!("`{shown}`: {e}"));
-    let Some(root) = place.root else {
-        return fs::read_to_string(place.path).map_err(|e| failed(&e));
+    let text = match place.root {
+        Some(root) => file_trust::open(place.path, root).and_then(|f| Ok(io::read_to_string(f)?)),
+        None => fs::read_to_string(place.path).map_err(Untrusted::from),
     };
-    let file = file_trust::open(place.path, root).map_err(|untrusted| match untrusted {
-        Untrusted::Unreadable(error) => failed(&error),
-        Untrusted::Exposed(exposed) => {
-            Error::invalid_config(format!("`{shown}` is not trusted: {exposed}"))
-                .with_details(exposed.remedy())
-        }
-    })?;
-    io::read_to_string(file).map_err(|e| failed(&e))
+    let shown = format!("`{}`", place.path.display());
+    text.map_err(|untrusted| unread(shown, &untrusted, Code::INVALID_CONFIG))
 }
 
 /// A list without plugins of its own has them in `<directory>/<network>/*.conf` (CNI 1.1.0,

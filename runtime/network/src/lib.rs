@@ -33,17 +33,18 @@
 mod attachment;
 mod cache;
 mod caller;
-mod codes;
+pub mod codes;
 mod failures;
 mod files;
 pub mod in_order;
 mod list;
-mod multi_network;
 mod native;
 mod plugin;
 mod pod_networks;
+mod record;
 mod settings;
 mod source;
+mod trust;
 
 pub use attachment::Attachment;
 pub use cache::{Cache, Cached};
@@ -52,11 +53,12 @@ pub use failures::{together, with_left};
 pub use files::{Place, at, find, first, is_configuration, list_names};
 pub use in_order::{AddFailed, Left, RolledBack};
 pub use list::Network;
-pub use multi_network::Member;
 pub use native::{
     Asked, NativePlugins, SEARCH_PATH, Successor, Surroundings, inspect as inspect_native,
 };
 pub use plugin::run_plugin;
 pub use pod_networks::{Attached, Choice, PodNetworks};
+pub use record::{LockedRecord, PodName, Record, RecordedAttachment, Records, Unusable, left_of};
 pub use settings::{Interface, PodNetwork, Settings, Template};
 pub use source::Source;
+pub use trust::unread;

@@ -129,10 +129,8 @@ impl Network {
                 previous.as_ref(),
             )
         });
-        if failures.is_empty() {
-            return self.forget(attachment);
-        }
-        Err(together(failures.into_iter().map(|(_, error)| error)))
+        together(failures.into_iter().map(|(_, error)| error))?;
+        self.forget(attachment)
     }
 
     /// CHECK: each plugin in order, with the result that ADD had.
@@ -189,10 +187,7 @@ impl Network {
             let execution = Execution::Gc { valid_attachments };
             failures.extend(self.for_each_plugin(Command::Gc, execution).err());
         }
-        if failures.is_empty() {
-            return Ok(());
-        }
-        Err(together(failures))
+        together(failures)
     }
 
     /// ADD of one plugin, with the result of the one before.
@@ -246,10 +241,7 @@ impl Network {
                 .and_then(|config| self.run(plugin, command, &nobody, &config));
             failures.extend(ran.err().map(Error::from));
         }
-        if failures.is_empty() {
-            return Ok(());
-        }
-        Err(together(failures))
+        together(failures)
     }
 
     fn run(

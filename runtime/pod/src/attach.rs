@@ -1,20 +1,20 @@
 //! ADD of a pod: the cluster-wide default network first, then the others, one after another (sections 6.2 and
 //! 7.3). When one fails, those after it are not tried, and those before it are torn down (section 7.2).
 
-use std::mem;
 use std::time::Duration;
 
 use serde_json::Value;
 use weir_cni::{AddResult, Error};
-use weir_network::{AddFailed, Attachment, Left, RolledBack, Source, in_order, with_left};
+use weir_network::{
+    AddFailed, Attachment, LockedRecord, Record, RolledBack, Source, in_order, left_of, with_left,
+};
 
 use super::cluster::{Cluster, Event, EventKind, Pod, PodName};
 use super::default_route::{self, Made};
-use super::delegating_call::{DelegatingCall, own_attachment};
+use super::delegating_call::DelegatingCall;
 use super::devices::info;
 use super::kubernetes::Kubernetes;
 use super::plan::{Plan, PlanContext, Planned};
-use super::record::{LockedRecord, Record, Recorded};
 use super::status::{self, About, NETWORK_STATUS, Status};
 use super::{codes, detach, readiness, report, verify};
 
@@ -46,8 +46,8 @@ pub(crate) fn attach(
     })?;
     let name = pod.as_ref().map(name_of);
     let network = &call.configuration.name;
-    let attachments = plan.attachments.iter().map(Recorded::of).collect();
-    let record = Record::new(network, attachment, name.clone(), attachments);
+    let attachments = plan.attachments.iter().map(Planned::recorded).collect();
+    let record = Record::of_pod(network, attachment, name.clone(), attachments);
     let held = call.records.create(record)?;
     let made = match Attaching::new(call, attachment, &plan.attachments).all() {
         Ok(made) => made,
@@ -128,12 +128,12 @@ impl<'a> Attaching<'a> {
     }
 
     fn detach(&self, planned: &Planned) -> Result<(), Error> {
-        detach::one(self.call, self.attachment, &Recorded::of(planned))
+        detach::one(self.call, self.attachment, &planned.recorded())
     }
 
     fn one(&self, planned: &Planned) -> Result<Made, AddFailed> {
-        let recorded = Recorded::of(planned);
-        let attachment = own_attachment(self.attachment, &recorded);
+        let recorded = planned.recorded();
+        let attachment = recorded.attachment(self.attachment);
         let network = self.call.network(&recorded)?;
         let network = network.from_source(Source {
             asked_by_pod: planned.asked(),
@@ -177,10 +177,9 @@ impl<'a> Attaching<'a> {
             return Ok(());
         }
         for (planned, made) in self.plan.iter().zip(made) {
-            let recorded = Recorded::of(planned);
-            let attachment = own_attachment(self.attachment, &recorded);
+            let recorded = planned.recorded();
             let network = self.call.network(&recorded)?;
-            network.remember(&attachment, &made.result)?;
+            network.remember(&recorded.attachment(self.attachment), &made.result)?;
         }
         Ok(())
     }
@@ -196,25 +195,12 @@ fn verify(planned: &Planned, made: &Made) -> Result<(), Error> {
         .map_err(|e| e.with_prefix(format_args!("network `{}`", planned.network)))
 }
 
-/// Keeps the record of a pod that is not attached with what could not be torn down, and with the plugins that are to be
-/// deleted once more of the network that failed; with nothing else. Returns why it is not attached.
+/// Keeps in the record of a pod that is not attached what could not be torn down, and the plugins of the failed network
+/// that must be deleted once more. Returns why it is not attached.
 fn keep_left(mut held: LockedRecord, rolled_back: RolledBack) -> Error {
     let RolledBack { error, left, .. } = rolled_back;
-    let recorded = mem::take(&mut held.record.attachments);
-    let kept = left.into_iter().map(|Left { place, plugins }| {
-        let recorded = recorded[place].clone();
-        match plugins {
-            Some(count) => recorded.of_first_plugins(count),
-            None => recorded,
-        }
-    });
-    held.record.attachments = kept.collect();
-    let kept = if held.record.attachments.is_empty() {
-        held.remove()
-    } else {
-        held.keep()
-    };
-    match kept {
+    held.record.attachments = left_of(&held.record.attachments, &left);
+    match held.keep() {
         Ok(()) => error,
         Err(left) => with_left(error, &[left]),
     }

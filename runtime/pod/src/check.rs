@@ -3,7 +3,7 @@
 use weir_cni::Error;
 use weir_network::Attachment;
 
-use super::delegating_call::{DelegatingCall, own_attachment};
+use super::delegating_call::DelegatingCall;
 
 /// Errors: code 3 for an attachment that is not known; the first failing plugin's, naming the network.
 pub(crate) fn check(call: &DelegatingCall<'_>, attachment: &Attachment) -> Result<(), Error> {
@@ -15,7 +15,7 @@ pub(crate) fn check(call: &DelegatingCall<'_>, attachment: &Attachment) -> Resul
     })?;
     for recorded in &held.record.attachments {
         let network = call.network(recorded)?;
-        network.check(&own_attachment(attachment, recorded))?;
+        network.check(&recorded.attachment(attachment))?;
     }
     Ok(())
 }

@@ -3,31 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use weir_cni::{Args, Error};
+use weir_cni::Error;
+pub use weir_network::PodName;
 
 use super::reference::Reference;
-
-/// Which pod is meant: what the runtime says in `CNI_ARGS`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PodName {
-    pub namespace: String,
-    pub name: String,
-    /// A pod of the same name with another one is another pod.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uid: Option<String>,
-}
-
-impl PodName {
-    /// The pod that the runtime names.
-    pub fn of(args: &Args) -> Option<Self> {
-        let pod = args.pod();
-        Some(Self {
-            namespace: pod.namespace?.to_owned(),
-            name: pod.name?.to_owned(),
-            uid: pod.uid.map(str::to_owned),
-        })
-    }
-}
 
 /// A pod, as far as weir reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]

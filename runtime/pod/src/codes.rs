@@ -12,8 +12,7 @@ pub const RESTRICTED: u32 = 233;
 pub const NOT_ASSIGNED: u32 = 234;
 /// The cluster-wide default network is not ready (section 6.1).
 pub const NOT_READY: u32 = 235;
-/// What is recorded of a pod's attachments does not allow the command.
-pub const RECORD: u32 = 236;
+pub use weir_network::codes::RECORD;
 /// The pod's default routes cannot lead as the selection says (its key `default-route`).
 pub const DEFAULT_ROUTE: u32 = 237;
 /// A network needs a device of which kubelet gave the pod none, or no more; or device information is

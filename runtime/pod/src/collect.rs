@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use weir_cni::Error;
-use weir_network::{Network, together};
+use weir_network::{Network, Record, Records, together};
 
 use super::delegating_call::DelegatingCall;
 use super::detach;
 use super::kubernetes::Limits;
 use super::plan;
-use super::record::{Record, Records};
 
 /// Detaches the recorded pods that are none of the valid attachments, and has GC run for every network of the
 /// pods that stay, and for the default network. Goes on past failures.
@@ -28,11 +27,7 @@ pub(crate) fn collect(call: &DelegatingCall<'_>) -> Result<(), Error> {
     for attached in networks.values() {
         failures.extend(attached.network.gc(&valid_of(attached, &networks)).err());
     }
-    if failures.is_empty() {
-        Ok(())
-    } else {
-        Err(together(failures))
-    }
+    together(failures)
 }
 
 fn detach_stale(call: &DelegatingCall<'_>, record: &Record) -> Result<(), Error> {
@@ -65,7 +60,7 @@ type Networks = BTreeMap<String, Attached>;
 /// The networks of all pods on this node, whichever delegating plugin's they are.
 fn recorded(call: &DelegatingCall<'_>) -> Result<Networks, Error> {
     let mut networks = Networks::new();
-    for records in Records::everywhere(call.sandbox.paths())? {
+    for records in Records::of_pods(call.sandbox.paths())? {
         for record in records.all()? {
             for recorded in &record.attachments {
                 let network = call.network(recorded)?;

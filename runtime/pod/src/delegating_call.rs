@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use weir_cni::{Environment, Error, NetworkConfigList, PluginConfig};
-use weir_network::{Attachment, Network, Source};
+use weir_network::{Attachment, Network, RecordedAttachment, Records, Source};
 use weir_sandbox::Sandbox;
 
 use super::cluster::{Cluster, PodName};
@@ -13,7 +13,6 @@ use super::configuration::{Configuration, Level};
 use super::journal::Journal;
 use super::kubernetes::{self, Kubernetes, Limits};
 use super::plan::PlanContext;
-use super::record::{Recorded, Records};
 
 /// What a command is carried out with.
 pub(crate) struct DelegatingCall<'a> {
@@ -44,7 +43,7 @@ impl<'a> DelegatingCall<'a> {
         }
         Ok(Self {
             sandbox,
-            records: Records::of(sandbox.paths(), name),
+            records: Records::of_network(sandbox.paths(), name),
             journal,
             pod: PodName::of(&attachment.args),
             bin_dirs: bin_dirs(&configuration, environment),
@@ -79,9 +78,8 @@ impl<'a> DelegatingCall<'a> {
     }
 
     /// A recorded attachment's network.
-    pub(crate) fn network(&self, recorded: &Recorded) -> Result<Network, Error> {
-        let (list, args) = (recorded.list()?, recorded.capability_args.clone());
-        Ok(self.network_of(list, args, recorded.source()))
+    pub(crate) fn network(&self, recorded: &RecordedAttachment) -> Result<Network, Error> {
+        recorded.network(self.sandbox, &self.bin_dirs)
     }
 
     /// A network with this call's native plugins.
@@ -110,9 +108,4 @@ fn bin_dirs(configuration: &Configuration, environment: &Environment) -> Vec<Pat
         Some(directory) => vec![directory.clone()],
         None => environment.path.iter().map(PathBuf::from).collect(),
     }
-}
-
-/// The interface under which a recorded attachment is known.
-pub(crate) fn own_attachment(attachment: &Attachment, recorded: &Recorded) -> Attachment {
-    attachment.with_ifname(recorded.ifname.clone())
 }

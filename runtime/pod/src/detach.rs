@@ -6,15 +6,16 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use weir_cni::Error;
-use weir_network::{Attachment, Source, in_order, together};
+use weir_network::{
+    Attachment, LockedRecord, RecordedAttachment, Source, Unusable, in_order, together,
+};
 
 use super::cluster::{Cluster, PodName};
 use super::configuration::Level;
-use super::delegating_call::{DelegatingCall, own_attachment};
+use super::delegating_call::DelegatingCall;
 use super::devices::info;
 use super::kubernetes::Limits;
 use super::plan;
-use super::record::{LockedRecord, Recorded, Unusable};
 use super::status::NETWORK_STATUS;
 
 /// A pod that is detached waits no longer for what is said of it.
@@ -45,31 +46,19 @@ pub(crate) fn recorded(
     attachment: &Attachment,
     held: LockedRecord,
 ) -> Result<(), Error> {
-    let failures = each(call, attachment, &held.record.attachments);
-    let failures: Vec<Error> = failures.into_iter().map(|(_, error)| error).collect();
-    if failures.is_empty() {
-        held.remove()
-    } else {
-        Err(together(failures))
-    }
-}
-
-/// Detaches some of a pod's attachments, the last one first. Returns the failures, with the places of the attachments.
-pub(crate) fn each(
-    call: &DelegatingCall<'_>,
-    attachment: &Attachment,
-    attachments: &[Recorded],
-) -> Vec<(usize, Error)> {
-    in_order::detach(attachments, |recorded| one(call, attachment, recorded))
+    let detach = |recorded: &RecordedAttachment| one(call, attachment, recorded);
+    let failures = in_order::detach(&held.record.attachments, detach);
+    together(failures.into_iter().map(|(_, error)| error))?;
+    held.remove()
 }
 
 /// Detaches one of a pod's attachments.
 pub(crate) fn one(
     call: &DelegatingCall<'_>,
     attachment: &Attachment,
-    recorded: &Recorded,
+    recorded: &RecordedAttachment,
 ) -> Result<(), Error> {
-    let own = own_attachment(attachment, recorded);
+    let own = recorded.attachment(attachment);
     call.network(recorded)?.del(&own)?;
     match &recorded.device_info {
         Some(file) => info::remove(call.sandbox.paths(), file),

@@ -45,7 +45,6 @@ pub mod kubernetes;
 pub mod multus;
 mod plan;
 mod readiness;
-mod record;
 pub mod reference;
 pub mod report;
 mod runtime_config;

@@ -20,12 +20,13 @@ use weir_cni::{
 };
 use weir_files::Paths;
 use weir_files::file_trust::{self, Untrusted};
-use weir_network::{Attachment, Cache, Cached};
+use weir_network::{
+    Attachment, Cache, Cached, Record, RecordedAttachment, Records, Unusable, unread,
+};
 
 use super::cluster::PodName;
 use super::codes;
 use super::configuration::Configuration;
-use super::record::{Record, Recorded, Records, Unusable};
 use super::reference::Reference;
 
 /// The interface of the default network, where nothing says otherwise.
@@ -179,8 +180,7 @@ impl Multus {
             let attachment = record.attachment()?;
             let cache = Cache::new(&self.paths);
             for recorded in &record.attachments {
-                let own = attachment.with_ifname(recorded.ifname.clone());
-                cache.remove(&recorded.list()?.name, &own)?;
+                cache.remove(&recorded.list()?.name, &recorded.attachment(&attachment))?;
             }
             if let Some(held) = records.take(&attachment)? {
                 held.remove()?;
@@ -298,7 +298,7 @@ impl Multus {
             .iter()
             .enumerate()
             .map(|(place, delegate)| delegate.recorded(place == 0));
-        Some(Record::new(
+        Some(Record::of_pod(
             &self.network,
             &attachment,
             pod,
@@ -328,7 +328,7 @@ impl Multus {
     }
 
     fn records(&self) -> Records {
-        Records::of(&self.paths, &self.network)
+        Records::of_network(&self.paths, &self.network)
     }
 
     fn path(&self, container_id: &str) -> PathBuf {
@@ -354,12 +354,12 @@ impl Known {
         }
     }
 
-    fn recorded(&self, is_default: bool) -> Recorded {
+    fn recorded(&self, is_default: bool) -> RecordedAttachment {
         let cached = self.cached.as_ref();
-        Recorded {
+        RecordedAttachment {
             network: self.shown(),
             is_default,
-            definition: self.definition.clone(),
+            definition: self.definition.as_ref().map(ToString::to_string),
             is_file: false,
             ifname: self.ifname.clone(),
             config: self.list.to_value(),
@@ -430,12 +430,14 @@ fn is_container(name: &str) -> bool {
 }
 
 fn untrusted(path: &Path, error: &Untrusted) -> Error {
-    let exposed = match error {
-        Untrusted::Unreadable(error) => return failed(path, error),
-        Untrusted::Exposed(exposed) => exposed,
-    };
-    let what = format!("Multus' `{}` is not trusted: {exposed}", path.display());
-    Error::new(codes::RECORD, what).with_details(exposed.remedy())
+    match error {
+        Untrusted::Unreadable(error) => failed(path, error),
+        exposed => unread(
+            format!("Multus' `{}`", path.display()),
+            exposed,
+            codes::RECORD,
+        ),
+    }
 }
 
 fn failed(path: &Path, error: &io::Error) -> Error {

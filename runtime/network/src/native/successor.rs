@@ -20,6 +20,7 @@ use super::answer;
 use super::binary::{Binary, unfit};
 use super::{Asked, Failure, MADE_BY, run, unrecorded};
 use crate::codes;
+use crate::trust::unread;
 
 /// Where such programs look for others, and the bus of firewalld: as the reference plugins are told it.
 const HANDED_ON: [&str; 1] = ["DBUS_SYSTEM_BUS_ADDRESS"];
@@ -45,10 +46,7 @@ impl Successor {
     pub fn open(name: &str, path: &Path, root: &Path) -> Result<Self, Error> {
         let file = file_trust::open(path, root).map_err(|untrusted| match untrusted {
             Untrusted::Unreadable(error) => unfit(name, path, &error),
-            Untrusted::Exposed(exposed) => {
-                let what = format!("`{}` is not trusted: {exposed}", path.display());
-                Error::new(codes::UNFIT, what).with_details(exposed.remedy())
-            }
+            exposed => unread(format!("`{}`", path.display()), &exposed, codes::UNFIT),
         })?;
         let binary = Binary::of(name, path, &file)?;
         // A copy of weir is weir, too.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use weir_cni::{Error, NetworkConfigList};
 use weir_files::Paths;
 use weir_grant::section::Request;
-use weir_network::{Place, Source};
+use weir_network::{Place, RecordedAttachment, Source};
 
 use super::cluster::{Cluster, Event, Pod};
 use super::configuration::Configuration;
@@ -46,6 +46,20 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
+    /// The attachment as it is recorded.
+    pub(crate) fn recorded(&self) -> RecordedAttachment {
+        RecordedAttachment {
+            network: self.network.clone(),
+            is_default: self.is_default,
+            definition: self.definition.as_ref().map(ToString::to_string),
+            is_file: self.definition.is_some() && self.is_file,
+            ifname: self.ifname.clone(),
+            config: self.list.to_value(),
+            capability_args: self.capability_args.clone(),
+            device_info: self.device_info.clone(),
+        }
+    }
+
     /// What the pod asks for, in its annotation or through the runtime.
     pub(crate) fn asked(&self) -> Vec<Request> {
         runtime_config::asked(self.element.as_ref(), &self.capability_args)
