@@ -8,7 +8,7 @@ use weir_cni::{Args, Command, Environment, Error};
 use weir_kernel::without_permit::{OpenError, open_container};
 
 /// One attachment, as the runtime names it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Attachment {
     pub container_id: String,
     pub ifname: String,

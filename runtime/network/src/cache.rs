@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use weir_cni::{AddResult, Args, Code, Error, NetworkConfigList, from_json_assuming};
+use weir_cni::{AddResult, Args, Code, Command, Error, NetworkConfigList, from_json_assuming};
 use weir_files::file_trust::{self, Untrusted};
 use weir_files::{Durability, Paths};
 
@@ -78,6 +78,17 @@ impl Cached {
         let pairs = self.cni_args.as_ref()?.iter();
         let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
         pairs.join(";").parse().ok()
+    }
+
+    /// The attachment, for a DEL. Errors: as of [`Attachment::open`].
+    pub fn attachment(&self) -> Result<Attachment, Error> {
+        Attachment::open(
+            Command::Del,
+            self.container_id.clone(),
+            self.if_name.clone(),
+            self.netns.clone(),
+            self.args().unwrap_or_default(),
+        )
     }
 
     /// What ADD had for a result; none where the list's version does not explain it.

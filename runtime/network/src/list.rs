@@ -32,6 +32,15 @@ pub struct Network {
     native: Option<NativePlugins>,
 }
 
+/// What an ADD used: a DEL or CHECK uses the same.
+struct Used {
+    /// With the `CNI_ARGS` of the ADD, if the caller gives none.
+    attachment: Attachment,
+    list: NetworkConfigList,
+    args: Map<String, Value>,
+    result: Option<AddResult>,
+}
+
 impl Network {
     /// A network of this list. `capability_args` are the runtime's (CNI section 3, `runtimeConfig`).
     pub fn new(
@@ -116,18 +125,10 @@ impl Network {
             self.tell(attachment, &error);
             None
         });
-        let attachment = &with_cached_args(attachment, cached.as_ref());
-        let list = self.cached_list(cached.as_ref());
-        let capability_args = self.cached_capability_args(cached.as_ref());
-        let previous = cached.as_ref().and_then(|cached| cached.result_of(&list));
-        let failures = in_order::detach(&list.plugins, |plugin| {
-            self.del_one(
-                &list,
-                plugin,
-                &capability_args,
-                attachment,
-                previous.as_ref(),
-            )
+        let used = self.used(attachment, cached);
+        let failures = in_order::detach(&used.list.plugins, |plugin| {
+            let result = used.result.as_ref();
+            self.del_one(&used.list, plugin, &used.args, &used.attachment, result)
         });
         together(failures.into_iter().map(|(_, error)| error))?;
         self.forget(attachment)
@@ -141,22 +142,24 @@ impl Network {
             return Ok(());
         }
         let cached = self.cached(attachment)?;
-        let attachment = &with_cached_args(attachment, cached.as_ref());
-        let list = self.cached_list(cached.as_ref());
-        let result = cached.as_ref().and_then(|cached| cached.result_of(&list));
+        let Used {
+            attachment,
+            list,
+            args,
+            result,
+        } = self.used(attachment, cached);
         let result = result.ok_or_else(|| {
             Error::unknown_container(&attachment.container_id).with_details(format!(
                 "interface `{}` was not attached to network `{}` with weir or libcni",
                 attachment.ifname, self.list.name
             ))
         })?;
-        let capability_args = self.cached_capability_args(cached.as_ref());
+        let execution = Execution::Check {
+            prev_result: &result,
+        };
         for plugin in &list.plugins {
-            let execution = Execution::Check {
-                prev_result: &result,
-            };
-            let config = list.execution_config(plugin, &capability_args, execution)?;
-            self.run(plugin, Command::Check, attachment, &config)?;
+            let config = list.execution_config(plugin, &args, execution)?;
+            self.run(plugin, Command::Check, &attachment, &config)?;
         }
         Ok(())
     }
@@ -225,13 +228,7 @@ impl Network {
     }
 
     fn for_each_plugin(&self, command: Command, execution: Execution<'_>) -> Result<(), Error> {
-        let nobody = Attachment::open(
-            command,
-            String::new(),
-            String::new(),
-            String::new(),
-            Default::default(),
-        )?;
+        let nobody = Attachment::default();
         let mut failures = Vec::new();
         for plugin in &self.list.plugins {
             let ran = self
@@ -326,17 +323,24 @@ impl Network {
         }
     }
 
-    /// What was added is deleted with the configuration it was added with, where that is known.
-    fn cached_list(&self, cached: Option<&Cached>) -> NetworkConfigList {
-        let used = cached.and_then(|cached| cached.config().ok());
-        let used = used.and_then(|text| NetworkConfigList::parse(&text).ok());
-        used.filter(|list| !list.plugins.is_empty())
-            .unwrap_or_else(|| self.list.clone())
-    }
-
-    fn cached_capability_args(&self, cached: Option<&Cached>) -> Map<String, Value> {
-        let used = cached.and_then(|cached| cached.capability_args.clone());
-        used.unwrap_or_else(|| self.capability_args.clone())
+    /// The ADD of an attachment, by what is cached of it; the network as it is now where nothing is.
+    fn used(&self, attachment: &Attachment, cached: Option<Cached>) -> Used {
+        let cached = cached.as_ref();
+        let list = cached.and_then(|cached| NetworkConfigList::parse(&cached.config().ok()?).ok());
+        let list = list.filter(|list| !list.plugins.is_empty());
+        let list = list.unwrap_or_else(|| self.list.clone());
+        let args = cached.and_then(|cached| cached.capability_args.clone());
+        let cni_args = cached.and_then(Cached::args);
+        let has_none = attachment.args.iter().next().is_none();
+        Used {
+            attachment: match cni_args.filter(|_| has_none) {
+                Some(cni_args) => attachment.with_args(cni_args),
+                None => attachment.clone(),
+            },
+            args: args.unwrap_or_else(|| self.capability_args.clone()),
+            result: cached.and_then(|cached| cached.result_of(&list)),
+            list,
+        }
     }
 
     /// The attachments that are not valid, and why some are not known.
@@ -352,20 +356,8 @@ impl Network {
         };
         let (cached, unused) = self.cache.of_network(&self.cached_as())?;
         let stale = cached.into_iter().filter(|cached| !is_valid(cached));
-        let stale = stale
-            .map(|cached| {
-                let args = cached.cni_args.unwrap_or_default();
-                let args: Vec<String> = args.iter().map(|(k, v)| format!("{k}={v}")).collect();
-                Attachment::open(
-                    Command::Del,
-                    cached.container_id,
-                    cached.if_name,
-                    cached.netns,
-                    args.join(";").parse().unwrap_or_default(),
-                )
-            })
-            .collect::<Result<_, _>>()?;
-        Ok((stale, unused))
+        let stale: Result<_, Error> = stale.map(|cached| cached.attachment()).collect();
+        Ok((stale?, unused))
     }
 }
 
@@ -383,15 +375,6 @@ fn of_network(RolledBack { error, at, left }: RolledBack) -> AddFailed {
         Some(_) => at,
     };
     AddFailed { error, owed }
-}
-
-/// The attachment with the `CNI_ARGS` of its ADD, where the caller gives none.
-fn with_cached_args(attachment: &Attachment, cached: Option<&Cached>) -> Attachment {
-    let args = cached.and_then(Cached::args);
-    match args.filter(|_| attachment.args.iter().next().is_none()) {
-        Some(args) => attachment.with_args(args),
-        None => attachment.clone(),
-    }
 }
 
 /// A plugin's result with the MTUs that the plugin before it told: a `prevResult` of a version before 1.1.0 has none, so

@@ -16,7 +16,8 @@ use serde_json::json;
 use weir_cni::{AddResult, Command, Error, PluginConfig};
 use weir_files::Paths;
 use weir_gate::{Audit, Gate, Outcome, Permit, Refusal, Subject};
-use weir_grant::native::Execute;
+use weir_grant::document::Digest;
+use weir_grant::native::{Execute, NativePlugin};
 use weir_grant::{Capabilities, Invocation};
 use weir_host::Log;
 use weir_kernel::exec::{self, Call, MOST_MESSAGES};
@@ -59,6 +60,74 @@ pub struct Asked<'a> {
 impl Asked<'_> {
     fn granted_as(&self) -> &str {
         self.definition.unwrap_or(self.network)
+    }
+
+    fn operation(&self, command: Command, digest: &Digest) -> Execute {
+        Execute {
+            plugin: self.plugin.to_owned(),
+            digest: digest.clone(),
+            command: command.as_str().to_owned(),
+        }
+    }
+
+    /// The gate for a program of this digest, by these listings, and the log for what the program prints.
+    ///
+    /// Errors: an ADD that cannot be recorded.
+    fn gate(
+        &self,
+        sandbox: &Sandbox,
+        digest: &Digest,
+        native: Vec<NativePlugin>,
+    ) -> Result<(Gate, Log), Error> {
+        let subject = Subject {
+            command: self.command.as_str(),
+            container_id: self.attachment.container_id.clone(),
+            ifname: self.attachment.ifname.clone(),
+            network: self.network.to_owned(),
+            definition: self.definition.map(str::to_owned),
+            pod: self.attachment.args.pod().full_name(),
+            plugin: self.plugin.to_owned(),
+            digest: digest.to_string(),
+        };
+        let invocation = Invocation {
+            container_id: subject.container_id.clone(),
+            ifname: subject.ifname.clone(),
+            network: self.granted_as().to_owned(),
+        };
+        let audit = sandbox.audit_log();
+        if let (Command::Add, Some(why)) = (self.command, audit.failure()) {
+            return Err(unrecorded(why));
+        }
+        let capabilities = Capabilities {
+            native,
+            ..Capabilities::default()
+        };
+        let most = MOST_MESSAGES as u64 * 8;
+        let log = Log::new(sandbox.paths().log(), subject.for_log(), most);
+        let gate = Gate::new(capabilities, invocation, Audit::new(subject, audit, false));
+        Ok((gate, log))
+    }
+
+    /// The variables of CNI section 2, and where the configuration comes from.
+    fn environment(&self, command: Command, search: String) -> Vec<(&'static str, String)> {
+        let attachment = self.attachment;
+        let mut environment = vec![
+            ("CNI_COMMAND", command.as_str().to_owned()),
+            ("CNI_PATH", search),
+        ];
+        if command.is_about_attachment() {
+            environment.extend([
+                ("CNI_CONTAINERID", attachment.container_id.clone()),
+                ("CNI_NETNS", attachment.netns.clone()),
+                ("CNI_IFNAME", attachment.ifname.clone()),
+                ("CNI_ARGS", attachment.args.to_string()),
+            ]);
+        }
+        environment.retain(|(_, value)| !value.is_empty());
+        // Empty for a configuration of the node's own.
+        let definition = self.definition.unwrap_or_default();
+        environment.push((MADE_BY, definition.to_owned()));
+        environment
     }
 }
 
@@ -139,40 +208,13 @@ impl<'a> Run<'a> {
         bin_dirs: &[PathBuf],
     ) -> Result<Self, Error> {
         let digest = binary.program.digest();
-        let subject = Subject {
-            command: asked.command.as_str(),
-            container_id: asked.attachment.container_id.clone(),
-            ifname: asked.attachment.ifname.clone(),
-            network: asked.network.to_owned(),
-            definition: asked.definition.map(str::to_owned),
-            pod: asked.attachment.args.pod().full_name(),
-            plugin: asked.plugin.to_owned(),
-            digest: digest.to_string(),
-        };
-        let log = Log::new(
-            sandbox.paths().log(),
-            subject.for_log(),
-            MOST_MESSAGES as u64 * 8,
-        );
-        let audit = sandbox.audit_log();
-        if let (Command::Add, Some(why)) = (asked.command, audit.failure()) {
-            return Err(unrecorded(why));
-        }
-        let capabilities = Capabilities {
-            native: listing.entries().to_vec(),
-            ..Capabilities::default()
-        };
-        let invocation = Invocation {
-            container_id: subject.container_id.clone(),
-            ifname: subject.ifname.clone(),
-            network: asked.granted_as().to_owned(),
-        };
+        let (gate, log) = asked.gate(sandbox, digest, listing.entries().to_vec())?;
         Ok(Self {
             asked,
             listing,
             binary,
             search: joined(bin_dirs),
-            gate: Gate::new(capabilities, invocation, Audit::new(subject, audit, false)),
+            gate,
             log,
             time: listing.time(asked.plugin, digest, asked.granted_as()),
         })
@@ -197,11 +239,7 @@ impl<'a> Run<'a> {
     }
 
     fn operation(&self, command: Command) -> Execute {
-        Execute {
-            plugin: self.asked.plugin.to_owned(),
-            digest: self.binary.program.digest().clone(),
-            command: command.as_str().to_owned(),
-        }
+        self.asked.operation(command, self.binary.program.digest())
     }
 
     fn explain(&mut self, failure: Failure) -> Failed {
@@ -237,26 +275,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The environment of CNI section 2, and where the configuration comes from.
     fn call(&self, command: Command) -> Call {
-        let attachment = self.asked.attachment;
-        let mut environment = vec![
-            ("PATH", SEARCH_PATH.to_owned()),
-            ("CNI_COMMAND", command.as_str().to_owned()),
-            ("CNI_PATH", self.search.clone()),
-        ];
-        if command.is_about_attachment() {
-            environment.extend([
-                ("CNI_CONTAINERID", attachment.container_id.clone()),
-                ("CNI_NETNS", attachment.netns.clone()),
-                ("CNI_IFNAME", attachment.ifname.clone()),
-                ("CNI_ARGS", attachment.args.to_string()),
-            ]);
-        }
-        environment.retain(|(_, value)| !value.is_empty());
-        // Also where it is empty: the configuration is the node's own then.
-        let definition = self.asked.definition.unwrap_or_default();
-        environment.push((MADE_BY, definition.to_owned()));
+        let mut environment = self.asked.environment(command, self.search.clone());
+        environment.push(("PATH", SEARCH_PATH.to_owned()));
         Call {
             called_as: self.binary.path.display().to_string(),
             arguments: Vec::new(),
@@ -336,15 +357,11 @@ fn run(
         Ok(ended) => &ended.messages,
         Err(error) => error.messages(),
     };
-    say(log, messages);
-    ran
-}
-
-fn say(log: &mut Log, messages: &[u8]) {
     let messages = String::from_utf8_lossy(messages);
     for line in messages.lines().filter(|line| !line.trim().is_empty()) {
         log.write("info", line, &[]);
     }
+    ran
 }
 
 fn joined(directories: &[PathBuf]) -> String {
