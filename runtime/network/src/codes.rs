@@ -6,9 +6,9 @@ pub(crate) const NOT_LISTED: u32 = 221;
 pub(crate) const OTHER_DIGEST: u32 = 222;
 /// The native plugin is not listed for the network.
 pub(crate) const OTHER_NETWORK: u32 = 223;
-/// The native plugin's file is nothing that can be run under a digest.
+/// The native plugin's file cannot be run under a digest.
 pub(crate) const UNFIT: u32 = 224;
-/// The native plugin ended without a result or an error that can be read.
+/// The native plugin ended without a readable result or error.
 pub(crate) const NO_ANSWER: u32 = 225;
 /// The native plugin used up its time, or printed too much, and was killed.
 pub(crate) const KILLED: u32 = 226;

@@ -1,4 +1,4 @@
-//! Failures of calls: what one leaves behind, and several told as one.
+//! Failures of calls: what one leaves behind, and several as one error.
 
 use std::fmt;
 
@@ -8,16 +8,17 @@ use weir_cni::Error;
 #[derive(Debug)]
 pub(super) struct Failed {
     pub(super) error: Error,
-    /// Whether a DEL is owed for it: an ADD of a program that has run, of which nobody but the program knows what it
-    /// did. What a component did the host has undone.
+    /// Whether it needs a DEL: an ADD of a program that has run. What a component did, the host has undone.
     pub(super) owes_del: bool,
 }
 
 impl From<Error> for Failed {
-    /// Of a call that has left nothing.
+    /// A call that left nothing.
     fn from(error: Error) -> Self {
-        let owes_del = false;
-        Self { error, owes_del }
+        Self {
+            error,
+            owes_del: false,
+        }
     }
 }
 
@@ -35,7 +36,7 @@ impl Failed {
     }
 }
 
-/// The error of an ADD, with what then could not be taken back in its details.
+/// The error of an ADD, with the failures of undoing it in its details.
 pub fn with_left(error: Error, left: &[Error]) -> Error {
     let mut details = vec![error.details.clone()];
     details.retain(|details| !details.is_empty());

@@ -188,7 +188,7 @@ impl RecordedAttachment {
 /// The attachments that a failed ADD left to the next DEL.
 pub fn left_of(attachments: &[RecordedAttachment], left: &[Left]) -> Vec<RecordedAttachment> {
     let kept = left.iter().map(|left| {
-        let attachment = attachments[left.place].clone();
+        let attachment = attachments[left.index].clone();
         match left.plugins {
             Some(count) => attachment.of_first_plugins(count),
             None => attachment,
@@ -348,8 +348,8 @@ impl Records {
             return Err(Error::new(
                 codes::RECORD,
                 format!(
-                    "container `{container_id}` is attached by interface `{ifname}` to network `{network}` already, \
-                     or half so: DEL comes first"
+                    "container `{container_id}` is already attached by interface `{ifname}` to network `{network}`, \
+                     at least in part: run DEL first"
                 ),
             ));
         }

@@ -1,7 +1,7 @@
-//! Native plugins: programs outside of the sandbox, which run where weir's own configuration lists them by
-//! name, digest and network, and nowhere else.
+//! Native plugins: programs outside the sandbox, which run only if weir's own configuration lists them by name, digest and
+//! network.
 //!
-//! Each call passes the gate, with what is listed for its rules, and is recorded, refused or not.
+//! Each call passes the gate, which has the listing for rules, and is recorded even if it is refused.
 
 mod answer;
 mod binary;
@@ -34,7 +34,7 @@ use super::codes;
 use super::failures::{Failed, with_left};
 use super::source::MADE_BY;
 
-/// What a native plugin finds other programs by.
+/// `PATH` of native plugins.
 pub const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Runs native plugins of some directories.
@@ -53,7 +53,7 @@ pub struct Asked<'a> {
     /// The execution configuration.
     pub config: &'a PluginConfig,
     pub network: &'a str,
-    /// The NetworkAttachmentDefinition that it is of, where it is of one: what a listing knows it by.
+    /// The network's NetworkAttachmentDefinition, if it has one. Listings then name the network by it.
     pub definition: Option<&'a str>,
 }
 
@@ -132,16 +132,16 @@ impl Asked<'_> {
 }
 
 impl NativePlugins {
-    /// Those in `bin_dirs`, the first first: `CNI_PATH`, or the directories that a configuration names.
+    /// Those in `bin_dirs`, in order: `CNI_PATH`, or the directories that a configuration names.
     pub fn new(bin_dirs: Vec<PathBuf>) -> Self {
         Self { bin_dirs }
     }
 
-    /// Runs a plugin that is not a component. Only ADD has a result. After an ADD that fails it runs DEL, and another
-    /// one is owed when the runtime deletes the attachment.
+    /// Runs a plugin that is not a component. Only ADD has a result. After an ADD that fails it runs DEL, and the runtime's
+    /// DEL must do so again.
     ///
-    /// Errors: the plugin's own; `sandbox::codes::NO_PLUGIN` where there is none of that name, and those
-    /// of [`codes`] where it does not run, or does not answer.
+    /// Errors: the plugin's own; `sandbox::codes::NO_PLUGIN` if there is none of that name; those of [`codes`] if it does
+    /// not run, or does not answer.
     pub(super) fn run(
         &self,
         sandbox: &Sandbox,
@@ -157,7 +157,7 @@ impl NativePlugins {
     }
 }
 
-/// Whether a program is one that weir's own configuration lists, on whatever network. Errors: `codes::SETTINGS`.
+/// Whether weir's own configuration lists a program, for any network. Errors: `codes::SETTINGS`.
 pub(super) fn is_listed(paths: &Paths, program: &Path) -> Result<bool, Error> {
     let listing = Listing::load(paths)?;
     if listing.entries().is_empty() {
@@ -168,26 +168,21 @@ pub(super) fn is_listed(paths: &Paths, program: &Path) -> Result<bool, Error> {
     Ok(entries.any(|entry| Some(&entry.digest) == digest.as_ref()))
 }
 
-/// There is no component, and no program either.
+/// Neither a component nor a program has that name.
 fn missing(sandbox: &Sandbox, plugin: &str, bin_dirs: &[PathBuf]) -> Error {
-    let shown: Vec<String> = bin_dirs
-        .iter()
-        .map(|d| format!("`{}`", d.display()))
-        .collect();
-    let nor = format!(
-        "there is no native plugin of that name in {} either",
-        shown.join(", ")
-    );
+    let shown = bin_dirs.iter().map(|d| format!("`{}`", d.display()));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let nor = format!("no native plugin of that name in {shown} either");
     match sandbox.catalogue().find(plugin) {
         Err(error) => {
             let details = format!("{}; {nor}", error.details);
             error.with_details(details)
         }
-        Ok(_) => Error::try_again_later(format!("plugin `{plugin}` was installed just now")),
+        Ok(_) => Error::try_again_later(format!("plugin `{plugin}` has just been installed")),
     }
 }
 
-/// One call, and what it is recorded by.
+/// One call, with its gate and its log.
 struct Run<'a> {
     asked: Asked<'a>,
     listing: &'a Listing,
@@ -259,8 +254,8 @@ impl<'a> Run<'a> {
         failed.with_prefix(format_args!("native plugin `{plugin}`"))
     }
 
-    /// Runs DEL after an ADD that failed, whatever it answered: only the program knows what it did. It is the one that
-    /// has run, whatever is in its place by now. Returns the error, with what DEL said in its details.
+    /// Runs DEL after a failed ADD, since only the program knows what it did. It is the same program, even if its file was
+    /// replaced. Returns the error, with that of DEL in its details.
     fn deleted(&mut self, error: Error) -> Error {
         let call = self.call(Command::Del);
         let operation = self.operation(Command::Del);
@@ -288,7 +283,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Why a call has no result.
+/// Why a call failed.
 enum Failure {
     /// It is not listed.
     Denied(Refusal),
@@ -345,7 +340,7 @@ impl From<Failure> for Error {
     }
 }
 
-/// Runs it to its end; what it says on standard error is for the log.
+/// Runs a program to its end, and logs what it prints on standard error.
 fn run(
     permit: &Permit<Execute>,
     program: &exec::Sealed,
@@ -365,9 +360,6 @@ fn run(
 }
 
 fn joined(directories: &[PathBuf]) -> String {
-    let shown: Vec<String> = directories
-        .iter()
-        .map(|d| d.display().to_string())
-        .collect();
-    shown.join(":")
+    let shown = directories.iter().map(|d| d.display().to_string());
+    shown.collect::<Vec<_>>().join(":")
 }

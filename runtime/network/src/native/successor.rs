@@ -1,6 +1,6 @@
-//! What serves an attachment once weir is gone: the plugin of the same name that comes back, and the tools that such
-//! plugins use. `weir uninstall` runs them for whoever has called it, with no listing but itself: they run as root for
-//! every container from then on, and so only what nobody but root can have put there is taken.
+//! The plugin that serves an attachment once weir is removed, and the tools that such plugins use. `weir uninstall` runs
+//! them without a listing. They run as root for every container from then on, so only files that root alone could have
+//! written are used.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Successor {
     binary: Binary,
 }
 
-/// What the programs find.
+/// The environment of the programs.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
     /// `PATH`.
@@ -38,15 +38,15 @@ pub struct Surroundings {
 }
 
 impl Successor {
-    /// The program of a plugin or a tool at this path. Errors: `codes::UNFIT` for one that others can have written, that
-    /// is not a program, or that is weir itself.
+    /// The program of a plugin or a tool at this path. Errors: `codes::UNFIT` for a file that others could have written, is
+    /// not a program, or is weir itself.
     pub fn open(name: &str, path: &Path, root: &Path) -> Result<Self, Error> {
         let file = file_trust::open(path, root).map_err(|untrusted| match untrusted {
             Untrusted::Unreadable(error) => unfit(name, path, &error),
             exposed => unread(format!("`{}`", path.display()), &exposed, codes::UNFIT),
         })?;
         let binary = Binary::of(name, path, &file)?;
-        // A copy of weir is weir, too.
+        // A copy of weir counts as weir.
         if *binary.program.digest() == own_digest()? {
             return Err(unfit(name, path, &"it is weir itself"));
         }
@@ -61,10 +61,10 @@ impl Successor {
         &self.binary.path
     }
 
-    /// ADD of the plugin. It is not followed by a DEL where it fails: what such a plugin removes then may be what weir
-    /// has made as well, such as an address in a zone of firewalld.
+    /// ADD of the plugin. No DEL follows a failure: it could remove what weir made, such as an address in a zone of
+    /// firewalld.
     ///
-    /// Errors: the plugin's own, and those of its not being run.
+    /// Errors: the plugin's own; it does not run.
     pub fn add(
         &self,
         sandbox: &Arc<Sandbox>,

@@ -47,7 +47,7 @@ pub struct PodNetworks {
 }
 
 impl PodNetworks {
-    /// The node's. `bin_dirs` have native plugins; where there are none, no native plugin runs.
+    /// The node's networks. Without `bin_dirs` no native plugin runs.
     pub fn new(sandbox: &Arc<Sandbox>, bin_dirs: Vec<PathBuf>) -> Self {
         Self {
             records: Records::of_named(sandbox.paths()),
@@ -56,7 +56,7 @@ impl PodNetworks {
         }
     }
 
-    /// What is configured. Errors: `codes::SETTINGS`.
+    /// The configured networks. Errors: `codes::SETTINGS`.
     pub fn list(&self) -> Result<Vec<PodNetwork>, Error> {
         Ok(Settings::load(self.sandbox.paths())?.pod_networks)
     }
@@ -131,17 +131,13 @@ impl PodNetworks {
 
     fn chosen(&self, choice: &Choice) -> Result<Vec<PodNetwork>, Error> {
         let all = self.list()?;
-        let named = match choice {
-            Choice::Named(named) => named,
-            Choice::Defaults => {
-                let defaults = all.iter().filter(|network| network.is_default);
-                let defaults: Vec<PodNetwork> = defaults.cloned().collect();
-                return if defaults.is_empty() {
-                    Err(self.no_defaults(&all))
-                } else {
-                    Ok(defaults)
-                };
+        let Choice::Named(named) = choice else {
+            let defaults = all.iter().filter(|network| network.is_default);
+            let defaults: Vec<PodNetwork> = defaults.cloned().collect();
+            if defaults.is_empty() {
+                return Err(self.no_defaults(&all));
             }
+            return Ok(defaults);
         };
         let find = |name: &String| {
             let found = all.iter().find(|network| network.name() == name);
@@ -160,10 +156,8 @@ impl PodNetworks {
         match choice {
             Choice::Defaults => entries.retain(|entry| entry.is_default),
             Choice::Named(named) => {
-                let unknown = named
-                    .iter()
-                    .find(|name| !entries.iter().any(|entry| entry.network == **name));
-                if let Some(name) = unknown {
+                let is_recorded = |name: &String| entries.iter().any(|e| e.network == *name);
+                if let Some(name) = named.iter().find(|name| !is_recorded(name)) {
                     self.check_name(name)?;
                 }
                 // What was attached as a default is detached as one.
@@ -173,7 +167,7 @@ impl PodNetworks {
         Ok(entries)
     }
 
-    /// Fails for a name that nothing has: who deletes would think that it was deleted.
+    /// Fails for an unknown name: otherwise a misspelt network would seem to be deleted.
     fn check_name(&self, name: &str) -> Result<(), Error> {
         let all = self.list()?;
         if all.iter().any(|network| network.name() == name) {
@@ -212,33 +206,30 @@ impl PodNetworks {
     }
 
     fn no_network(&self, name: &str, all: &[PodNetwork]) -> Error {
-        let file = self.sandbox.paths().configuration();
         let names: Vec<&str> = all.iter().map(PodNetwork::name).collect();
         let details = if names.is_empty() {
-            format!("`podNetworks` in `{}` has none", file.display())
+            format!("{} is empty", self.key())
         } else {
-            format!(
-                "`podNetworks` in `{}`: {}",
-                file.display(),
-                expected_one_of(name, &names)
-            )
+            format!("{}: {}", self.key(), expected_one_of(name, &names))
         };
         Error::invalid_config(format!("there is no network `{name}`")).with_details(details)
     }
 
     fn no_defaults(&self, all: &[PodNetwork]) -> Error {
-        let file = self.sandbox.paths().configuration();
         let names: Vec<String> = all.iter().map(|n| format!("`{}`", n.name())).collect();
         let details = if names.is_empty() {
-            format!("`podNetworks` in `{}` has no network", file.display())
+            format!("{} is empty", self.key())
         } else {
-            format!(
-                "`podNetworks` in `{}` has {}, none with `\"default\": true`",
-                file.display(),
-                names.join(", ")
-            )
+            let names = names.join(", ");
+            format!("{} has {names}, none with `\"default\": true`", self.key())
         };
         Error::invalid_config("there are no default networks").with_details(details)
+    }
+
+    /// Where the networks are configured.
+    fn key(&self) -> String {
+        let file = self.sandbox.paths().configuration();
+        format!("`podNetworks` in `{}`", file.display())
     }
 }
 
@@ -258,7 +249,7 @@ fn attached(members: Vec<Member>, results: Vec<AddResult>) -> Vec<Attached> {
     .collect()
 }
 
-/// What is recorded of each network: with the name of the interface that it will have.
+/// The record of each network, with the name of its future interface.
 fn name_each(
     networks: &[PodNetwork],
     choice: &Choice,

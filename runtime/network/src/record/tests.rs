@@ -129,7 +129,7 @@ fn what_is_left_has_the_plugins_that_a_del_is_owed_for() {
     all[1].config = json!({
         "cniVersion": "1.1.0", "name": "two", "plugins": [{ "type": "a" }, { "type": "b" }],
     });
-    let left = |place, plugins| Left { place, plugins };
+    let left = |index, plugins| Left { index, plugins };
     assert_eq!(left_of(&all, &[left(0, None)]), all[..1]);
     let first = left_of(&all, &[left(1, Some(1))]);
     assert_eq!(first[0].list().unwrap().plugins.len(), 1);

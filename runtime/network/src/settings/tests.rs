@@ -75,11 +75,11 @@ fn what_is_no_json() {
     );
     assert_eq!(
         said("podNetworks: []\n"),
-        "1:1: this is no JSON: expected value"
+        "1:1: not valid JSON: expected value"
     );
     assert_eq!(
         said("{\n  \"podNetworks\": [],\n}"),
-        "3:1: this is no JSON: key must be a string"
+        "3:1: not valid JSON: key must be a string"
     );
     assert_eq!(
         said("{\"podNetworks\": [], \"podNetworks\": []}"),

@@ -6,7 +6,7 @@ mod tests;
 
 use serde_json::Value;
 use weir_cni::{Error, NetworkConfigList};
-use weir_network::{Place, find};
+use weir_network::{ConfigPath, find};
 
 use super::cluster::Definition;
 use super::codes;
@@ -21,7 +21,7 @@ const DELEGATING: &str = "weir";
 /// there.
 pub(crate) fn list<'a>(
     definition: &Definition,
-    conf_dir: impl Into<Place<'a>>,
+    conf_dir: impl Into<ConfigPath<'a>>,
 ) -> Result<NetworkConfigList, Error> {
     let found = match &definition.config {
         Some(config) => of_spec(&definition.reference.name, config)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use weir_cni::{Error, NetworkConfigList};
-use weir_network::{self as network, Place};
+use weir_network::{self as network, ConfigPath};
 
 use super::super::cluster::Pod;
 use super::super::codes;
@@ -77,7 +77,10 @@ fn named(
     let configuration = context.configuration;
     if Configuration::is_path(name) {
         let path = context.paths.resolve(Path::new(name));
-        let list = at_path(Place::of_owner(&path, context.paths.root()), path.is_dir());
+        let list = at_path(
+            ConfigPath::of_node(&path, context.paths.root()),
+            path.is_dir(),
+        );
         return list.map(Wanted::plain).map_err(|e| within(e, key, name));
     }
     let reference = Reference::new(&configuration.namespace, name).ok();
@@ -97,7 +100,7 @@ fn named(
 }
 
 /// The network of a file, or the first one of a directory.
-fn at_path(place: Place<'_>, is_directory: bool) -> Result<NetworkConfigList, Error> {
+fn at_path(place: ConfigPath<'_>, is_directory: bool) -> Result<NetworkConfigList, Error> {
     if is_directory {
         network::first(place)
     } else {

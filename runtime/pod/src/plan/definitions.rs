@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use weir_cni::Error;
-use weir_network::Place;
+use weir_network::ConfigPath;
 
 use super::super::cluster::{Cluster, Definition};
 use super::super::reference::Reference;
@@ -33,7 +33,7 @@ impl<'a> Definitions<'a> {
     pub(super) fn find(
         &mut self,
         reference: &Reference,
-        conf_dir: Place<'_>,
+        conf_dir: ConfigPath<'_>,
     ) -> Result<Option<Wanted>, Error> {
         let Some(definition) = self.get(reference)? else {
             return Ok(None);
@@ -53,7 +53,7 @@ impl<'a> Definitions<'a> {
     pub(super) fn of_elements(
         &mut self,
         elements: Vec<Element>,
-        conf_dir: Place<'_>,
+        conf_dir: ConfigPath<'_>,
     ) -> Result<Vec<Wanted>, Error> {
         elements
             .into_iter()
@@ -65,7 +65,7 @@ impl<'a> Definitions<'a> {
     pub(super) fn of_element(
         &mut self,
         element: Element,
-        conf_dir: Place<'_>,
+        conf_dir: ConfigPath<'_>,
     ) -> Result<Wanted, Error> {
         let wanted = self.find(&element.reference, conf_dir)?;
         let wanted = wanted.ok_or_else(|| missing(&element.reference))?;

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use weir_cni::{Error, NetworkConfigList};
 use weir_files::Paths;
 use weir_grant::section::Request;
-use weir_network::{Place, RecordedAttachment, Source};
+use weir_network::{ConfigPath, RecordedAttachment, Source};
 
 use super::cluster::{Cluster, Event, Pod};
 use super::configuration::Configuration;
@@ -100,8 +100,8 @@ pub(crate) struct PlanContext<'a> {
 
 impl<'a> PlanContext<'a> {
     /// `confDir`, in which only what nobody but root can have written counts: it is the node's own.
-    fn conf_dir(&self) -> Place<'a> {
-        Place::of_owner(&self.configuration.conf_dir, self.paths.root())
+    fn conf_dir(&self) -> ConfigPath<'a> {
+        ConfigPath::of_node(&self.configuration.conf_dir, self.paths.root())
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use weir_cni::NetworkConfigList;
-use weir_network::{self as network, Place};
+use weir_network::{self as network, ConfigPath};
 
 use super::conf_dir::{Search, configurations, has_type};
 use super::multus;
@@ -37,7 +37,7 @@ pub fn find(
             continue;
         }
         // It may be written at this moment: nothing is wrong with it for good.
-        let network = match network::at(Place::of_owner(&file, root)) {
+        let network = match network::at(ConfigPath::of_node(&file, root)) {
             Ok(network) => network,
             Err(error) => {
                 unusable.push(error.msg);
