@@ -5,7 +5,7 @@ use weir_network::Attachment;
 
 use super::delegating_call::DelegatingCall;
 
-/// Errors: code 3 for an attachment that is not known; the first failing plugin's, naming the network.
+/// Errors: code 3 for an unknown attachment; the first failing plugin's, naming the network.
 pub(crate) fn check(call: &DelegatingCall<'_>, attachment: &Attachment) -> Result<(), Error> {
     let held = call.records.take(attachment)?.ok_or_else(|| {
         Error::unknown_container(&attachment.container_id).with_details(format!(

@@ -1,4 +1,4 @@
-//! One call of the delegating plugin: its configuration, and all that is needed to carry it out.
+//! One call of the delegating plugin.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::journal::Journal;
 use super::kubernetes::{self, Kubernetes, Limits};
 use super::plan::PlanContext;
 
-/// What a command is carried out with.
+/// The configuration of a call, and what it needs.
 pub(crate) struct DelegatingCall<'a> {
     pub sandbox: &'a Arc<Sandbox>,
     pub configuration: Configuration,
@@ -27,7 +27,7 @@ pub(crate) struct DelegatingCall<'a> {
 }
 
 impl<'a> DelegatingCall<'a> {
-    /// Of what the runtime says. Errors: those of the configuration.
+    /// Reads the call. Errors: those of the configuration.
     pub(crate) fn new(
         sandbox: &'a Arc<Sandbox>,
         config: &PluginConfig,
@@ -51,7 +51,7 @@ impl<'a> DelegatingCall<'a> {
         })
     }
 
-    /// What a plan about no pod is made from.
+    /// The context of a plan without a pod.
     pub(crate) fn plan_context<'b>(&'b self, cluster: Option<&'b Kubernetes>) -> PlanContext<'b> {
         PlanContext {
             configuration: &self.configuration,
@@ -64,14 +64,14 @@ impl<'a> DelegatingCall<'a> {
         }
     }
 
-    /// The cluster that the configuration, or the pod that weir runs in, leads to; none outside Kubernetes.
+    /// The cluster of the configuration, or of the pod that weir runs in; none outside Kubernetes.
     pub(crate) fn cluster(&self, limits: Limits) -> Option<Kubernetes> {
         let kubeconfig = self.configuration.kubeconfig.as_deref();
         let is_there = kubeconfig.is_some() || kubernetes::is_in_cluster();
         is_there.then(|| Kubernetes::connect(kubeconfig, self.sandbox.paths(), limits))
     }
 
-    /// The cluster, where this call is about a pod of one.
+    /// The cluster and the pod, if this call is about one.
     pub(crate) fn cluster_of_pod(&self) -> Option<(Kubernetes, &PodName)> {
         let pod = self.pod.as_ref()?;
         Some((self.cluster(Limits::default())?, pod))
@@ -94,10 +94,9 @@ impl<'a> DelegatingCall<'a> {
             .with_native(self.bin_dirs.clone())
     }
 
-    /// Takes note of whether something could be told to the cluster. A failure is logged, and changes nothing:
-    /// the work is done by then.
-    pub(crate) fn tell(&self, what: &str, told: Result<(), Error>) {
-        if let Err(error) = told {
+    /// Logs a failure that does not fail the call.
+    pub(crate) fn warn(&self, what: &str, outcome: Result<(), Error>) {
+        if let Err(error) = outcome {
             self.journal.write(Level::Warn, &format!("{what}: {error}"));
         }
     }

@@ -270,7 +270,7 @@ fn what_is_not_of_the_specifications_form_is_refused() {
         (r#"{"version":"1.0.0"}"#, "type: missing"),
         (
             r#"{"type":1,"version":"1.0.0"}"#,
-            "type: expected a text, found 1",
+            "type: expected a string, found 1",
         ),
         (r#"{"type":"pci"}"#, "version: missing"),
         (

@@ -1,4 +1,4 @@
-//! What went wrong with a request, whether it passes, and what there is to do about it.
+//! Failed requests: why, whether a later one may succeed, and what to do.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -13,14 +13,14 @@ use super::super::codes;
 use super::ask::Ask;
 use super::credentials::Source;
 
-/// Why a request has no answer that helps.
+/// Why a request failed.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// There are no credentials, or they cannot be used.
     Credentials(String),
-    /// No connection, or it ended too early.
+    /// There was no connection, or it ended too early.
     Connection { error: String, is_passing: bool },
-    /// The request's time was over.
+    /// The request took too long.
     Timeout(Duration),
     /// The API server refused the request.
     Refused {
@@ -29,7 +29,7 @@ pub(super) enum Failure {
     },
 }
 
-/// What a proxy says is a page; its beginning is enough.
+/// The answer of a proxy is a page, whose beginning is enough.
 const LONGEST_MESSAGE: usize = 300;
 
 fn shorten(text: &str) -> String {
@@ -62,7 +62,7 @@ impl Failure {
         }
     }
 
-    /// An error of the client, whose causes are a chain.
+    /// An error of the HTTP client, with its causes.
     pub(super) fn of_connection(error: &(dyn StdError + 'static)) -> Self {
         let causes = causes(error);
         let mut texts: Vec<String> = causes.iter().map(ToString::to_string).collect();
@@ -120,7 +120,7 @@ impl Failure {
         self.answer(409).is_some() && !self.is_existing() && !self.is_another_object()
     }
 
-    /// Whether the same request may be answered later.
+    /// Whether a later request may succeed.
     pub(super) fn is_passing(&self) -> bool {
         match self {
             Self::Credentials(_) => false,
@@ -135,12 +135,12 @@ impl Failure {
         matches!(self, Self::Refused { .. })
     }
 
-    /// The request's time was over.
+    /// Whether the request took too long.
     pub(super) fn is_timeout(&self) -> bool {
         matches!(self, Self::Timeout(_))
     }
 
-    /// When the API server wants to be asked again.
+    /// How long the API server asks to wait.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused { retry_after, .. } => *retry_after,
@@ -168,7 +168,7 @@ impl Failure {
     }
 }
 
-/// An error and what it came from, but for layers of the client that have nothing of their own to say.
+/// An error and its causes, without layers of the client that say nothing.
 fn causes<'a>(error: &'a (dyn StdError + 'static)) -> Vec<&'a (dyn StdError + 'static)> {
     let mut causes = vec![error];
     while let Some(cause) = causes.last().copied().and_then(cause) {
@@ -185,7 +185,7 @@ fn causes<'a>(error: &'a (dyn StdError + 'static)) -> Vec<&'a (dyn StdError + 's
     causes.split_off(layers.min(causes.len() - 1))
 }
 
-/// What an I/O error wraps is not its source, which is the source of that.
+/// The source of an I/O error is that of the error inside it.
 fn cause<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
     let wrapped = error.downcast_ref().and_then(io::Error::get_ref);
     match wrapped {
@@ -194,7 +194,7 @@ fn cause<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 
     }
 }
 
-/// A certificate or a protocol that is wrong stays so; what else ends a connection may pass.
+/// A wrong certificate or protocol stays wrong; other errors of a connection may pass.
 fn is_lasting(error: &(dyn StdError + 'static)) -> bool {
     error.is::<rustls::Error>() || error.is::<http::Error>()
 }
@@ -215,18 +215,18 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A failure after which nothing more was tried.
+/// The failure of a call, after all attempts.
 #[derive(Debug)]
 pub(super) struct GivenUp {
     pub failure: Failure,
-    /// What the last try came to, where `failure` is what an earlier one was answered.
+    /// The error of the last attempt, if `failure` is that of an earlier one.
     pub last_try: Option<String>,
     pub tries: u32,
     pub took: Duration,
 }
 
 impl GivenUp {
-    /// As a CNI error: code 11 (section 5, "Error") where the same may be answered later.
+    /// The CNI error: code 11 (section 5, "Error") if a later request may succeed.
     pub(super) fn explain(&self, ask: &Ask, source: &Source) -> Error {
         let code = if self.failure.is_passing() || self.failure.is_conflict() {
             Code::TRY_AGAIN_LATER
