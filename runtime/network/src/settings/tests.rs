@@ -179,17 +179,17 @@ fn what_is_wrong_with_a_network() {
         (
             "containerInterface",
             json!("eth{m}"),
-            "`eth{m}` has a brace that is no placeholder",
+            "`eth{m}` has a brace that is not a placeholder",
         ),
         (
             "containerInterface",
             json!("a/b"),
-            "`a/b` is no name for an interface",
+            "`a/b` is not an interface name",
         ),
         (
             "aci",
             json!("file:///x.aci"),
-            "`aci`: this weir fetches no plugins",
+            "`aci`: this weir does not fetch plugins",
         ),
         ("type", json!("../bridge"), "is a path"),
         ("type", json!(null), "mynet"),
@@ -220,7 +220,7 @@ fn the_interface_is_left_out_for_loopback_alone() {
         "{said}"
     );
     let other = json!({ "name": "lo", "type": "loopback", "containerInterface": "eth{n}" });
-    assert!(said_of_network(other).contains("has no interface but `lo`"));
+    assert!(said_of_network(other).contains("has only the interface `lo`"));
     let own = json!({ "podNetworks": [
         { "name": "lo", "type": "loopback", "containerInterface": "lo" }
     ] });
