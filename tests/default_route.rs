@@ -12,7 +12,7 @@ use weir_files::Paths;
 use weir_kit::{Container, Node, assert_contains, binary, component_file};
 use weir_network::{Attachment, Cache};
 use weir_pod::codes;
-use weir_pod::default_route::{Made, settle};
+use weir_pod::default_route::{Attached, settle};
 use weir_sandbox::{Sandbox, digest};
 
 /// The cluster-wide default network, and two others: bridges with both families.
@@ -26,7 +26,7 @@ const NETWORKS: [(&str, &str, u8); 3] = [
 struct Pod {
     node: Node,
     container: Container,
-    made: Vec<Made>,
+    made: Vec<Attached>,
 }
 
 impl Pod {
@@ -40,7 +40,7 @@ impl Pod {
         for (network, ifname, number) in NETWORKS {
             pod.write_network(network, number)?;
             let result = pod.net(&["net", "add", network], ifname)?;
-            pod.made.push(Made {
+            pod.made.push(Attached {
                 network: network.to_owned(),
                 ifname: ifname.to_owned(),
                 wanted: None,
@@ -470,7 +470,7 @@ fn a_gateway_that_is_not_on_the_link_leaves_all_as_it_was() -> Result<()> {
         ("10.130.1.1", "is not reachable on the link"),
         ("fd00:130:1::1", "is not reachable on the link"),
         ("10.130.2.2", "is the interface's own address"),
-        ("0.0.0.0", "is the address of no router"),
+        ("0.0.0.0", "is not the address of a router"),
     ] {
         // The other gateway would do.
         let good = if gateway.contains(':') {
@@ -510,7 +510,7 @@ fn what_the_kernel_refuses_half_way_is_undone() -> Result<()> {
     assert_eq!(error.code, codes::DEFAULT_ROUTE);
     let start = "network `blue`: default-route: by fe80::1: add route ::/0";
     assert!(error.msg.starts_with(start), "{error:?}");
-    assert!(!error.details.contains("not put back"), "{error:?}");
+    assert!(!error.details.contains("not undone"), "{error:?}");
     assert_eq!(pod.state()?, before);
     assert_eq!(pod.container.ip("-4 route show default")?, raw);
     // All of it is in the log.
@@ -547,7 +547,7 @@ fn an_attachment_without_an_interface_wins_nothing() -> Result<()> {
     assert_eq!(error.code, codes::DEFAULT_ROUTE);
     assert_eq!(
         error.msg,
-        "network `blue`: default-route: interface `net9` is not there"
+        "network `blue`: default-route: interface `net9` does not exist"
     );
     assert_eq!(pod.state()?, before);
     // Beside another one it does not matter.

@@ -426,8 +426,8 @@ fn the_record_is_there_before_the_first_plugin_runs() -> Result<()> {
         panic!("{document:#}");
     };
     assert_eq!(entry["network"], "one");
-    assert_eq!(entry["interface"], "eth0");
-    assert_eq!(entry["configuration"]["plugins"][0]["bridge"], "one0");
+    assert_eq!(entry["ifname"], "eth0");
+    assert_eq!(entry["config"]["plugins"][0]["bridge"], "one0");
     world.succeeds("del", &["--networks", "one"])?;
     // As a process leaves it that was killed before its first plugin, and after its last.
     for _ in 0..2 {
@@ -437,7 +437,7 @@ fn the_record_is_there_before_the_first_plugin_runs() -> Result<()> {
     }
     fs::write(&record, "{\"attachments\": [{}]}")?;
     let said = world.fails("del", &["--networks", "one"])?;
-    assert_contains(&said, &["is damaged", "CNI error 6"]);
+    assert_contains(&said, &["is damaged", "CNI error 236"]);
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::machine::{DEFAULT, Machine, Running, default_network};
 
-const WATCHING: &str = "all is in its place; watching";
+const WATCHING: &str = "all is in place; watching";
 
 fn watching(machine: &Machine) -> Result<Running> {
     let mut running = machine.start("--watch")?;

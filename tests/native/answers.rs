@@ -31,7 +31,10 @@ fn an_error_goes_on_with_the_plugins_name() -> Result<()> {
 fn what_is_no_answer_is_an_error_and_undone() -> Result<()> {
     for (probe, expected) in [
         (json!({ "answer": "" }), "it ended without a result"),
-        (json!({ "answer": "attached" }), "its result is no JSON"),
+        (
+            json!({ "answer": "attached" }),
+            "its result is not valid JSON",
+        ),
         (
             json!({ "answer": "{\"ips\": 7}" }),
             "its result cannot be used",

@@ -1,4 +1,4 @@
-//! Who is attached: container, interface, namespace and arguments.
+//! One attachment: container, interface, namespace and arguments.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -8,11 +8,11 @@ use weir_cni::{Args, Command, Environment, Error};
 use weir_kernel::without_permit::{OpenError, open_container};
 
 /// One attachment, as the runtime names it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Attachment {
     pub container_id: String,
     pub ifname: String,
-    /// `CNI_NETNS`, as the caller wrote it; empty when there is none.
+    /// `CNI_NETNS`, as the caller wrote it; may be empty.
     pub netns: String,
     pub args: Args,
     namespace: Option<Arc<OwnedFd>>,
@@ -21,8 +21,8 @@ pub struct Attachment {
 impl Attachment {
     /// An attachment in the namespace at `netns`.
     ///
-    /// Errors: code 8 when it is no network namespace, or the host's own. For a DEL a namespace
-    /// that is gone is no error: its path is missing, or no namespace is mounted there any more.
+    /// Errors: code 8 for a path that is not a network namespace, or is the host's own. A DEL accepts a namespace that
+    /// no longer exists.
     pub fn open(
         command: Command,
         container_id: String,
@@ -30,42 +30,27 @@ impl Attachment {
         netns: String,
         args: Args,
     ) -> Result<Self, Error> {
-        Self::open_any(command, container_id, ifname, netns, args, false)
-    }
-
-    fn open_any(
-        command: Command,
-        container_id: String,
-        ifname: String,
-        netns: String,
-        args: Args,
-        may_be_own: bool,
-    ) -> Result<Self, Error> {
-        let namespace = match netns.as_str() {
-            "" => None,
-            path => open(command, path, may_be_own)?.map(Arc::new),
-        };
         Ok(Self {
+            namespace: open(command, &netns, false)?,
             container_id,
             ifname,
             netns,
             args,
-            namespace,
         })
     }
 
-    /// The attachment that the environment names; an empty one for commands that are about none. With
+    /// The attachment that the environment names; an empty one for commands that are not about one. With
     /// `CNI_NETNS_OVERRIDE`, the namespace may be the one that weir runs in.
     pub fn from_environment(environment: &Environment) -> Result<Self, Error> {
         let environment = environment.clone();
-        Self::open_any(
-            environment.command,
-            environment.container_id.unwrap_or_default(),
-            environment.ifname.unwrap_or_default(),
-            environment.netns.unwrap_or_default(),
-            environment.args,
-            environment.netns_override,
-        )
+        let netns = environment.netns.unwrap_or_default();
+        Ok(Self {
+            namespace: open(environment.command, &netns, environment.netns_override)?,
+            container_id: environment.container_id.unwrap_or_default(),
+            ifname: environment.ifname.unwrap_or_default(),
+            netns,
+            args: environment.args,
+        })
     }
 
     /// The same with these `CNI_ARGS`.
@@ -86,15 +71,18 @@ impl Attachment {
         }
     }
 
-    /// The container's namespace, where there is one.
+    /// The container's namespace, if it has one.
     pub fn namespace(&self) -> Option<Arc<OwnedFd>> {
         self.namespace.clone()
     }
 }
 
-fn open(command: Command, path: &str, may_be_own: bool) -> Result<Option<OwnedFd>, Error> {
+fn open(command: Command, path: &str, may_be_own: bool) -> Result<Option<Arc<OwnedFd>>, Error> {
+    if path.is_empty() {
+        return Ok(None);
+    }
     match open_container(Path::new(path), may_be_own) {
-        Ok(namespace) => Ok(Some(namespace)),
+        Ok(namespace) => Ok(Some(Arc::new(namespace))),
         Err(OpenError::Gone(_)) if command == Command::Del => Ok(None),
         Err(error) => Err(Error::invalid_netns(format!("CNI_NETNS: {error}"))),
     }

@@ -1,5 +1,5 @@
-//! libcni's result cache: `<results>/<network>-<container id>-<interface>`, one JSON document for
-//! each attachment, so that a node can switch between libcni and weir with running pods.
+//! libcni's result cache, so that a node can switch between libcni and weir with running pods: one JSON document for each
+//! attachment, `<results>/<network>-<container id>-<interface>`.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -9,11 +9,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use weir_cni::{AddResult, Args, Error, NetworkConfigList, from_json_assuming};
+use weir_cni::{AddResult, Args, Code, Command, Error, NetworkConfigList, from_json_assuming};
 use weir_files::file_trust::{self, Untrusted};
 use weir_files::{Durability, Paths};
 
 use super::attachment::Attachment;
+use super::trust::unread;
 
 /// libcni's name for the format.
 const KIND: &str = "cniCacheV1";
@@ -40,7 +41,7 @@ pub struct Cached {
 }
 
 impl Cached {
-    /// What is to be kept about an attachment.
+    /// The entry of an attachment.
     pub fn new(
         network: &str,
         attachment: &Attachment,
@@ -48,11 +49,8 @@ impl Cached {
         capability_args: &Map<String, Value>,
         result: Value,
     ) -> Self {
-        let args = attachment
-            .args
-            .iter()
-            .map(|(k, v)| (k.to_owned(), v.to_owned()));
-        let args: Vec<(String, String)> = args.collect();
+        let args = attachment.args.iter();
+        let args: Vec<(String, String)> = args.map(|(k, v)| (k.into(), v.into())).collect();
         Self {
             kind: KIND.to_owned(),
             container_id: attachment.container_id.clone(),
@@ -66,20 +64,31 @@ impl Cached {
         }
     }
 
-    /// Of the document; none where it is another's.
+    /// Reads a document; none if it is of another kind.
     pub fn parse(text: &str) -> Option<Self> {
         let cached: Self = serde_json::from_str(text).ok()?;
         Some(cached).filter(|cached| cached.kind == KIND)
     }
 
-    /// `CNI_ARGS`; none where there were none, or none that can be read.
+    /// `CNI_ARGS`; none if there were none, or they cannot be read.
     pub fn args(&self) -> Option<Args> {
         let pairs = self.cni_args.as_ref()?.iter();
         let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
         pairs.join(";").parse().ok()
     }
 
-    /// What ADD had for a result; none where the list's version does not explain it.
+    /// The attachment, for a DEL. Errors: as of [`Attachment::open`].
+    pub fn attachment(&self) -> Result<Attachment, Error> {
+        Attachment::open(
+            Command::Del,
+            self.container_id.clone(),
+            self.if_name.clone(),
+            self.netns.clone(),
+            self.args().unwrap_or_default(),
+        )
+    }
+
+    /// The result of ADD; none if it cannot be read in the list's version.
     pub fn result_of(&self, list: &NetworkConfigList) -> Option<AddResult> {
         from_json_assuming(self.result.as_ref()?, list.cni_version).ok()
     }
@@ -87,14 +96,13 @@ impl Cached {
     /// The network configuration list that was used. Errors: code 6.
     pub fn config(&self) -> Result<String, Error> {
         let bytes = STANDARD.decode(&self.config).ok();
-        bytes
-            .and_then(|bytes| String::from_utf8(bytes).ok())
-            .ok_or_else(|| {
-                Error::decoding_failure(format!(
-                    "the cached configuration of network `{}` is not base64 of text",
-                    self.network_name
-                ))
-            })
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        text.ok_or_else(|| {
+            Error::decoding_failure(format!(
+                "the cached configuration of network `{}` is not text in base64",
+                self.network_name
+            ))
+        })
     }
 }
 
@@ -102,7 +110,7 @@ impl Cached {
 #[derive(Clone, Debug)]
 pub struct Cache {
     directory: PathBuf,
-    /// Below which it is.
+    /// The root below which it is.
     root: PathBuf,
 }
 
@@ -115,7 +123,7 @@ impl Cache {
         }
     }
 
-    /// A cache in another place, such as that of another delegating plugin.
+    /// A cache in another directory, such as that of another delegating plugin.
     pub fn at(directory: PathBuf, paths: &Paths) -> Self {
         Self {
             directory,
@@ -123,47 +131,44 @@ impl Cache {
         }
     }
 
-    /// What is cached of an attachment; none when nothing is, or what is cannot be read: a DEL
-    /// must go on without. What is there decides what a DEL runs, and what for.
+    /// The entry of an attachment; none if there is none or it cannot be read, since a DEL must continue without.
     ///
-    /// Errors: code 5 where somebody else than root or weir's user can have written it.
+    /// Errors: code 5 if others could have written it: it decides what a DEL runs, and as which network.
     pub fn get(&self, network: &str, attachment: &Attachment) -> Result<Option<Cached>, Error> {
         self.read(&self.path(network, attachment))
     }
 
-    /// Keeps an attachment. Errors: code 5.
+    /// Writes an entry. Errors: code 5.
     pub fn put(&self, attachment: &Attachment, cached: &Cached) -> Result<(), Error> {
         let path = self.path(&cached.network_name, attachment);
         serde_json::to_vec(cached)
             .map_err(io::Error::from)
             .and_then(|document| weir_files::replace(&path, &document, Durability::Process))
-            .map_err(|e| Error::io_failure(format!("result cache `{}`: {e}", path.display())))
+            .map_err(|e| failed(&path, &e))
     }
 
-    /// Forgets an attachment; one that is not cached is no error. Errors: code 5.
+    /// Removes an entry, if there is one. Errors: code 5.
     pub fn remove(&self, network: &str, attachment: &Attachment) -> Result<(), Error> {
         let path = self.path(network, attachment);
-        weir_files::remove(&path)
-            .map_err(|e| Error::io_failure(format!("result cache `{}`: {e}", path.display())))
+        weir_files::remove(&path).map_err(|e| failed(&path, &e))
     }
 
-    /// All attachments of a network, and why some that may be of it are not used. Errors: code 5.
+    /// The entries of a network, and why some that may be of it are not used. Errors: code 5.
     pub fn of_network(&self, network: &str) -> Result<(Vec<Cached>, Vec<Error>), Error> {
-        // Another network's may begin so as well, and is told apart by what is in it.
+        // The names of another network's may begin in the same way.
         let beginning = format!("{network}-");
         let (mut found, unused) = self.select(|name| name.starts_with(&beginning))?;
         found.retain(|cached| cached.network_name == network);
         Ok((found, unused))
     }
 
-    /// All attachments, and why some are not used. Errors: code 5.
+    /// All entries, and why some are not used. Errors: code 5.
     pub fn all(&self) -> Result<(Vec<Cached>, Vec<Error>), Error> {
         self.select(|_| true)
     }
 
     fn select(&self, is_wanted: impl Fn(&str) -> bool) -> Result<(Vec<Cached>, Vec<Error>), Error> {
-        let failed =
-            |e| Error::io_failure(format!("result cache `{}`: {e}", self.directory.display()));
+        let failed = |e: io::Error| failed(&self.directory, &e);
         let entries = match fs::read_dir(&self.directory) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Default::default()),
             entries => entries.map_err(failed)?,
@@ -184,12 +189,9 @@ impl Cache {
 
     fn read(&self, path: &Path) -> Result<Option<Cached>, Error> {
         match file_trust::open(path, &self.root).map(io::read_to_string) {
-            Err(Untrusted::Exposed(exposed)) => {
-                let what = format!(
-                    "result cache `{}` is not trusted: {exposed}",
-                    path.display()
-                );
-                Err(Error::io_failure(what).with_details(exposed.remedy()))
+            Err(exposed @ Untrusted::Exposed(_)) => {
+                let what = format!("result cache `{}`", path.display());
+                Err(unread(what, &exposed, Code::IO_FAILURE))
             }
             Ok(Ok(text)) => Ok(Cached::parse(&text)),
             Ok(Err(_)) | Err(Untrusted::Unreadable(_)) => Ok(None),
@@ -197,17 +199,16 @@ impl Cache {
     }
 
     fn path(&self, network: &str, attachment: &Attachment) -> PathBuf {
-        let Attachment {
-            container_id,
-            ifname,
-            ..
-        } = attachment;
-        self.directory
-            .join(Self::name(network, container_id, ifname))
+        let name = Self::name(network, &attachment.container_id, &attachment.ifname);
+        self.directory.join(name)
     }
 
     /// The name of an attachment's file.
     pub fn name(network: &str, container_id: &str, ifname: &str) -> String {
         format!("{network}-{container_id}-{ifname}")
     }
+}
+
+fn failed(path: &Path, error: &io::Error) -> Error {
+    Error::io_failure(format!("result cache `{}`: {error}", path.display()))
 }

@@ -1,11 +1,10 @@
-//! A plugin called by its own name, as `bridge` that is a link to weir: where its configuration comes from, which
-//! the caller does not say.
+//! A plugin called by its own name, as `bridge` that is a link to weir: where its configuration comes from, which the
+//! caller does not say.
 //!
-//! A runtime calls so with the node's own configurations. Another delegating plugin, such as Multus, does it with
-//! tenants' as well, and the name in a configuration proves nothing: a tenant may choose any. So where a
-//! configuration of the node names such a plugin, a call counts as the node's own only where its configuration
-//! stands in a file that root wrote, but for what runtimes add to it, or where a native plugin that
-//! `weir.json` lists has made it.
+//! A runtime calls with the node's own configurations. Another delegating plugin, such as Multus, calls with tenants' as
+//! well, and the name in a configuration proves nothing. So if a configuration of the node names such a plugin, a call
+//! counts as the node's own only if a file that root wrote has its configuration, apart from what runtimes add, or if a
+//! native plugin that `weir.json` lists made it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,19 +24,19 @@ use super::source::{MADE_BY, Source};
 /// Delegating plugins, by their `type`.
 const DELEGATING: [&str; 5] = ["multus", "multus-shim", "genie", "danm", "fakemultus"];
 
-/// Keys that only delegating plugins have, whatever they are called.
+/// Keys that only delegating plugins have.
 const DELEGATING_KEYS: [&str; 2] = ["delegates", "clusterNetwork"];
 
-/// weir as the delegating plugin does not call plugins so.
+/// weir as the delegating plugin does not call plugins by name.
 const OWN_TYPE: &str = "weir";
 
-/// What the kubelet's runtimes name the pod by, in `CNI_ARGS`.
+/// The pod's name in `CNI_ARGS` of kubelet's runtimes.
 const POD_NAME: &str = "K8S_POD_NAME";
 
-/// The namespace of a definition that a caller does not tell of: no namespace of Kubernetes is called so.
+/// Stands for the namespace of an unknown definition. Kubernetes has no such namespace.
 const UNKNOWN: &str = "-";
 
-/// What is no word of whoever wrote a configuration: runtimes and delegating plugins add it.
+/// Keys that runtimes and delegating plugins add to a configuration.
 const ADDED: [&str; 6] = [
     "args",
     "capabilities",
@@ -49,10 +48,9 @@ const ADDED: [&str; 6] = [
 
 /// The source of the configuration with which a plugin was called.
 ///
-/// Errors: code 7 for a configuration without a name; that weir's own configuration cannot be read, where it is
-/// needed.
+/// Errors: code 7 for a configuration without a name; weir's own configuration cannot be read.
 pub fn source_of_call(paths: &Paths, config: &PluginConfig, args: &Args) -> Result<Source, Error> {
-    if let Some(made_by) = Source::of_native_caller() {
+    if let Some(made_by) = of_native_caller() {
         return Ok(made_by);
     }
     let files = files(paths);
@@ -78,20 +76,20 @@ pub fn source_of_call(paths: &Paths, config: &PluginConfig, args: &Args) -> Resu
     })
 }
 
-/// Whether a configuration that a plugin was attached with counts as the node's own, whoever asks about it now: no other
-/// delegating plugin is there, or a file that root wrote has it.
+/// Whether the configuration of an attachment counts as the node's own: the node has no other delegating plugin, or a
+/// file that root wrote has it.
 pub fn is_of_node(paths: &Paths, config: &PluginConfig) -> bool {
     let files = files(paths);
     let has_other = files.iter().any(|file| names_delegating_plugin(file));
     !has_other || files.iter().any(|file| is_written_in(paths, file, config))
 }
 
-/// The program of the process that has called.
+/// The program of the calling process.
 fn caller() -> PathBuf {
     PathBuf::from(format!("/proc/{}/exe", getppid()))
 }
 
-/// The files with configurations, in all directories in which runtimes look for them.
+/// The configuration files in all directories in which runtimes look for them.
 fn files(paths: &Paths) -> Vec<PathBuf> {
     let directories = paths.runtimes_networks().into_iter();
     let entries = directories.flat_map(|directory| fs::read_dir(directory).into_iter().flatten());
@@ -99,7 +97,7 @@ fn files(paths: &Paths) -> Vec<PathBuf> {
     files.filter(|path| is_configuration(path)).collect()
 }
 
-/// Whoever wrote the file: that it names one makes no call the node's own.
+/// Whether a file names another delegating plugin. Anyone may have written it: it only makes weir more careful.
 fn names_delegating_plugin(file: &Path) -> bool {
     let list = fs::read_to_string(file).ok();
     let list = list.and_then(|text| NetworkConfigList::parse(&text).ok());
@@ -113,9 +111,8 @@ fn names_delegating_plugin(file: &Path) -> bool {
 
 /// Whether a file that only root could write has the configuration of this call.
 fn is_written_in(paths: &Paths, file: &Path, config: &PluginConfig) -> bool {
-    let text = file_trust::open(file, paths.root())
-        .ok()
-        .and_then(|file| io::read_to_string(file).ok());
+    let file = file_trust::open(file, paths.root()).ok();
+    let text = file.and_then(|file| io::read_to_string(file).ok());
     let Some(list) = text.and_then(|text| NetworkConfigList::parse(&text).ok()) else {
         return false;
     };
@@ -123,24 +120,22 @@ fn is_written_in(paths: &Paths, file: &Path, config: &PluginConfig) -> bool {
     list.plugins.iter().any(|plugin| {
         let mut written = without_added(plugin.as_map());
         written.insert("name", Value::from(list.name.as_str()));
-        // The version is the list's, whatever a plugin of it says.
-        written.remove("cniVersion");
-        let mut called = called.clone();
-        called.remove("cniVersion");
         written == called
     })
 }
 
+/// Without the version either, which is the list's.
 fn without_added(config: &Map<String, Value>) -> BTreeMap<&str, Value> {
-    let own = config
+    let pairs = config
         .iter()
-        .filter(|(key, _)| !ADDED.contains(&key.as_str()));
-    own.map(|(key, value)| (key.as_str(), value.clone()))
+        .map(|(key, value)| (key.as_str(), value.clone()));
+    pairs
+        .filter(|(key, _)| *key != "cniVersion" && !ADDED.contains(key))
         .collect()
 }
 
-/// What the kubelet hands on from a pod, which has host ports and rates. What others call with, such as Podman, is their
-/// user's, who is root.
+/// What kubelet passes on from a pod: host ports and rates. Other callers, such as Podman, act for their user, who is
+/// root.
 fn asked_by_pod_of_kubelet(config: &PluginConfig, args: &Args) -> Vec<Request> {
     let mut asked = asked_by_pod(config);
     let is_kubelets = |request: &Request| {
@@ -151,7 +146,7 @@ fn asked_by_pod_of_kubelet(config: &PluginConfig, args: &Args) -> Vec<Request> {
     asked
 }
 
-/// What was added to a file's configuration for a pod.
+/// The requests of a pod that were added to the configuration of a file.
 fn asked_by_pod(config: &PluginConfig) -> Vec<Request> {
     fn keys(value: Option<&Value>) -> impl Iterator<Item = &String> {
         let members = value.and_then(Value::as_object);
@@ -162,13 +157,11 @@ fn asked_by_pod(config: &PluginConfig) -> Vec<Request> {
     Request::of_keys(keys(args), keys(map.get("runtimeConfig")))
 }
 
-impl Source {
-    /// What the native plugin that has called was told about its own configuration, where weir ran it.
-    fn of_native_caller() -> Option<Self> {
-        let made_by = std::env::var(MADE_BY).ok()?;
-        Some(Self {
-            definition: Some(made_by).filter(|definition| !definition.is_empty()),
-            asked_by_pod: Vec::new(),
-        })
-    }
+/// The source of a native plugin that weir runs, and that calls another plugin.
+fn of_native_caller() -> Option<Source> {
+    let made_by = std::env::var(MADE_BY).ok()?;
+    Some(Source {
+        definition: Some(made_by).filter(|definition| !definition.is_empty()),
+        asked_by_pod: Vec::new(),
+    })
 }

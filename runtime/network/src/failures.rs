@@ -1,4 +1,4 @@
-//! Failures of calls: what one leaves behind, and several told as one.
+//! Failures of calls: what one leaves behind, and several as one error.
 
 use std::fmt;
 
@@ -8,16 +8,17 @@ use weir_cni::Error;
 #[derive(Debug)]
 pub(super) struct Failed {
     pub(super) error: Error,
-    /// Whether a DEL is owed for it: an ADD of a program that has run, of which nobody but the program knows what it
-    /// did. What a component did the host has undone.
+    /// Whether it needs a DEL: an ADD of a program that has run. What a component did, the host has undone.
     pub(super) owes_del: bool,
 }
 
 impl From<Error> for Failed {
-    /// Of a call that has left nothing.
+    /// A call that left nothing.
     fn from(error: Error) -> Self {
-        let owes_del = false;
-        Self { error, owes_del }
+        Self {
+            error,
+            owes_del: false,
+        }
     }
 }
 
@@ -35,7 +36,7 @@ impl Failed {
     }
 }
 
-/// The error of an ADD, with what then could not be taken back in its details.
+/// The error of an ADD, with the failures of undoing it in its details.
 pub fn with_left(error: Error, left: &[Error]) -> Error {
     let mut details = vec![error.details.clone()];
     details.retain(|details| !details.is_empty());
@@ -43,15 +44,14 @@ pub fn with_left(error: Error, left: &[Error]) -> Error {
     error.with_details(details.join("; "))
 }
 
-/// Several failures as one: the first, with the others in its details.
-pub fn together(failures: impl IntoIterator<Item = Error>) -> Error {
+/// Fails if anything failed: with the first failure, and the others in its details.
+pub fn together(failures: impl IntoIterator<Item = Error>) -> Result<(), Error> {
     let mut failures = failures.into_iter();
-    let first = failures
-        .next()
-        .unwrap_or_else(|| Error::internal("no failure"));
-    let details: Vec<String> = std::iter::once(first.details.clone())
-        .filter(|details| !details.is_empty())
-        .chain(failures.map(|failure| failure.to_string()))
-        .collect();
-    first.with_details(details.join("; "))
+    let Some(first) = failures.next() else {
+        return Ok(());
+    };
+    let mut details = vec![first.details.clone()];
+    details.retain(|details| !details.is_empty());
+    details.extend(failures.map(|failure| failure.to_string()));
+    Err(first.with_details(details.join("; ")))
 }

@@ -1,49 +1,49 @@
-//! Network configurations on disk: `<name>.conflist`, `.conf` and `.json` files of a directory, as
-//! libcni finds them.
+//! Network configurations on disk: `.conflist`, `.conf` and `.json` files of a directory, as libcni finds them.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use weir_cni::{Error, NetworkConfigList, PluginConfig};
+use weir_cni::{Code, Error, NetworkConfigList, PluginConfig};
 use weir_files::file_trust::{self, Untrusted};
 
-/// Extensions, the first first.
+use super::trust::unread;
+
+/// File name extensions, in the order of preference.
 const EXTENSIONS: [&str; 3] = ["conflist", "conf", "json"];
 
-/// Where configurations are, and whose they must be.
+/// The path of configurations, and whose they must be.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct ConfigPath<'a> {
     path: &'a Path,
-    /// The root below which nobody but root and weir's user may have written them; none where whoever calls has named
-    /// the place, and whose they are is the caller's affair.
+    /// The root below which only root and weir's user may have written them; none if the caller chose the path.
     root: Option<&'a Path>,
 }
 
-impl<'a> Place<'a> {
-    /// With what counts as the node's own: what somebody else can have written is not usable.
-    pub fn of_owner(path: &'a Path, root: &'a Path) -> Self {
+impl<'a> ConfigPath<'a> {
+    /// The node's own configurations: those that others could have written are not used.
+    pub fn of_node(path: &'a Path, root: &'a Path) -> Self {
         let root = Some(root);
         Self { path, root }
     }
 
-    fn with_path<'b>(&self, path: &'b Path) -> Place<'b>
+    fn with_path<'b>(&self, path: &'b Path) -> ConfigPath<'b>
     where
         'a: 'b,
     {
         let root = self.root;
-        Place { path, root }
+        ConfigPath { path, root }
     }
 }
 
-impl<'a> From<&'a Path> for Place<'a> {
+impl<'a> From<&'a Path> for ConfigPath<'a> {
     fn from(path: &'a Path) -> Self {
         Self { path, root: None }
     }
 }
 
-impl<'a> From<&'a PathBuf> for Place<'a> {
+impl<'a> From<&'a PathBuf> for ConfigPath<'a> {
     fn from(path: &'a PathBuf) -> Self {
         path.as_path().into()
     }
@@ -55,47 +55,46 @@ pub fn is_configuration(path: &Path) -> bool {
     extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
 }
 
-/// The network of that name, from the first file in the order of their names that has it: lists
-/// before single plugins.
+/// The network of that name, from the first file by name that has it, lists before single plugins.
 ///
-/// Errors: code 7, naming the directory and the networks that are there.
-pub fn find<'a>(directory: impl Into<Place<'a>>, name: &str) -> Result<NetworkConfigList, Error> {
+/// Errors: code 7, naming the directory and its networks.
+pub fn find<'a>(
+    directory: impl Into<ConfigPath<'a>>,
+    name: &str,
+) -> Result<NetworkConfigList, Error> {
     weir_cni::validate_network_name(name)?;
     let directory = directory.into();
     let networks = read_all(directory)?;
-    let found = networks
+    let mut readable = networks
         .iter()
-        .find(|(_, n)| n.as_ref().is_ok_and(|n| n.name == name));
-    match found {
-        Some((_, Ok(network))) => complete(directory, network.clone()),
-        _ => Err(missing(directory.path, name, &networks)),
+        .filter_map(|(_, network)| network.as_ref().ok());
+    match readable.find(|network| network.name == name) {
+        Some(network) => complete(directory, network.clone()),
+        None => Err(missing(directory.path, name, &networks)),
     }
 }
 
 /// The network of a file. Errors: code 5, 6 or 7, naming it.
-pub fn at<'a>(place: impl Into<Place<'a>>) -> Result<NetworkConfigList, Error> {
-    let place = place.into();
-    let shown = place.path.display();
-    let network = read(place).and_then(|text| {
+pub fn at<'a>(path: impl Into<ConfigPath<'a>>) -> Result<NetworkConfigList, Error> {
+    let path = path.into();
+    let shown = path.path.display();
+    let network = read(path).and_then(|text| {
         NetworkConfigList::parse(&text).map_err(|e| e.with_prefix(format_args!("`{shown}`")))
     })?;
-    let directory = place.path.parent().unwrap_or(Path::new("/"));
-    complete(place.with_path(directory), network)
+    let directory = path.path.parent().unwrap_or(Path::new("/"));
+    complete(path.with_path(directory), network)
 }
 
-/// The first usable network of a directory, in the order in which a container runtime takes one: by file name,
-/// of whatever extension. Errors: code 7 where there is none; code 5.
-pub fn first<'a>(directory: impl Into<Place<'a>>) -> Result<NetworkConfigList, Error> {
+/// The first usable network of a directory by file name, as a container runtime chooses it. Errors: code 7 if there is
+/// none; code 5.
+pub fn first<'a>(directory: impl Into<ConfigPath<'a>>) -> Result<NetworkConfigList, Error> {
     let directory = directory.into();
     let mut networks = read_all(directory)?;
     networks.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let mut usable = networks
-        .iter()
-        .filter_map(|(_, network)| network.as_ref().ok());
-    match usable.next() {
-        Some(network) => complete(directory, network.clone()),
+    match networks.into_iter().find_map(|(_, network)| network.ok()) {
+        Some(network) => complete(directory, network),
         None => Err(Error::invalid_config(format!(
-            "there is no usable network configuration in `{}`",
+            "no usable network configuration in `{}`",
             directory.path.display()
         ))),
     }
@@ -104,15 +103,13 @@ pub fn first<'a>(directory: impl Into<Place<'a>>) -> Result<NetworkConfigList, E
 /// The names of the networks in a directory. Errors: code 5.
 pub fn list_names(directory: &Path) -> Result<Vec<String>, Error> {
     let networks = read_all(directory.into())?;
-    Ok(networks
-        .into_iter()
-        .filter_map(|(_, network)| Some(network.ok()?.name))
-        .collect())
+    let networks = networks.into_iter().filter_map(|(_, network)| network.ok());
+    Ok(networks.map(|network| network.name).collect())
 }
 
 type Read = (PathBuf, Result<NetworkConfigList, Error>);
 
-fn read_all(directory: Place<'_>) -> Result<Vec<Read>, Error> {
+fn read_all(directory: ConfigPath<'_>) -> Result<Vec<Read>, Error> {
     let mut networks = Vec::new();
     for extension in EXTENSIONS {
         for path in files(directory.path, extension)? {
@@ -141,34 +138,26 @@ fn files(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-fn read(place: Place<'_>) -> Result<String, Error> {
-    let shown = place.path.display();
-    let failed = |e: &io::Error| Error::io_failure(format!("`{shown}`: {e}"));
-    let Some(root) = place.root else {
-        return fs::read_to_string(place.path).map_err(|e| failed(&e));
+fn read(path: ConfigPath<'_>) -> Result<String, Error> {
+    let text = match path.root {
+        Some(root) => file_trust::open(path.path, root).and_then(|f| Ok(io::read_to_string(f)?)),
+        None => fs::read_to_string(path.path).map_err(Untrusted::from),
     };
-    let file = file_trust::open(place.path, root).map_err(|untrusted| match untrusted {
-        Untrusted::Unreadable(error) => failed(&error),
-        Untrusted::Exposed(exposed) => {
-            Error::invalid_config(format!("`{shown}` is not trusted: {exposed}"))
-                .with_details(exposed.remedy())
-        }
-    })?;
-    io::read_to_string(file).map_err(|e| failed(&e))
+    let shown = format!("`{}`", path.path.display());
+    text.map_err(|untrusted| unread(shown, &untrusted, Code::INVALID_CONFIG))
 }
 
-/// A list without plugins of its own has them in `<directory>/<network>/*.conf` (CNI 1.1.0,
-/// section 1, `loadOnlyInlinedPlugins`); others have those appended to their own.
+/// Appends the plugins in `<directory>/<network>/*.conf` to those of the list (CNI 1.1.0, section 1,
+/// `loadOnlyInlinedPlugins`).
 fn complete(
-    directory: Place<'_>,
+    directory: ConfigPath<'_>,
     mut network: NetworkConfigList,
 ) -> Result<NetworkConfigList, Error> {
     if !network.load_only_inlined_plugins {
         for path in files(&directory.path.join(&network.name), "conf")? {
             let plugin = PluginConfig::parse(&read(directory.with_path(&path))?);
-            network
-                .plugins
-                .push(plugin.map_err(|e| e.with_prefix(path.display()))?);
+            let plugin = plugin.map_err(|e| e.with_prefix(path.display()))?;
+            network.plugins.push(plugin);
         }
     }
     if network.plugins.is_empty() {
@@ -183,21 +172,17 @@ fn complete(
 }
 
 fn missing(directory: &Path, name: &str, networks: &[Read]) -> Error {
-    let mut seen = Vec::new();
-    for (path, network) in networks {
-        seen.push(match network {
-            Ok(network) => format!("`{}`", network.name),
-            Err(error) => format!("{} is not usable: {}", path.display(), error.msg),
-        });
-    }
+    let seen = networks.iter().map(|(path, network)| match network {
+        Ok(network) => format!("`{}`", network.name),
+        Err(error) => format!("{} is not usable: {}", path.display(), error.msg),
+    });
+    let seen: Vec<String> = seen.collect();
     let seen = if seen.is_empty() {
         "it has no network configuration".to_owned()
     } else {
         format!("it has {}", seen.join(", "))
     };
-    Error::invalid_config(format!(
-        "there is no network `{name}` in `{}`",
-        directory.display()
-    ))
-    .with_details(seen)
+    let directory = directory.display();
+    Error::invalid_config(format!("there is no network `{name}` in `{directory}`"))
+        .with_details(seen)
 }

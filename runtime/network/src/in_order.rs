@@ -1,4 +1,4 @@
-//! What is attached one after another, and detached again, the last first, when one of them fails.
+//! Attaching several things one after another, and detaching them, last first, if one fails.
 
 use weir_cni::Error;
 
@@ -7,10 +7,10 @@ use super::failures::with_left;
 /// An attachment that failed.
 #[derive(Debug)]
 pub struct AddFailed {
-    /// Why. What could not be taken back is in its details.
+    /// With the failures of undoing it in its details.
     pub error: Error,
-    /// How many of its plugins, from the first one on, the runtime's DEL must delete once more: up to a native plugin that
-    /// failed, or those before a component of which one could not be deleted. 0 where nothing is left.
+    /// How many of its plugins, from the first on, the runtime's DEL must delete once more: up to a native plugin that
+    /// failed, or those before a component of which one could not be deleted.
     pub owed: usize,
 }
 
@@ -21,18 +21,18 @@ impl From<AddFailed> for Error {
 }
 
 impl From<Error> for AddFailed {
-    /// Of one that has done nothing.
+    /// One that has done nothing.
     fn from(error: Error) -> Self {
         Self { error, owed: 0 }
     }
 }
 
-/// Several attachments of which one failed, and those before it are detached.
+/// Several attachments of which one failed. Those before it are detached.
 #[derive(Debug)]
 pub struct RolledBack {
-    /// Of the one that failed. What could not be taken back is in its details.
+    /// The error of the one that failed, with the failures of undoing it in its details.
     pub error: Error,
-    /// The place of the one that failed.
+    /// The index of the one that failed.
     pub at: usize,
     /// What is left for the next DEL, in order.
     pub left: Vec<Left>,
@@ -41,39 +41,39 @@ pub struct RolledBack {
 /// What is left of one of several attachments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Its place among all.
-    pub place: usize,
-    /// How many of its plugins, from the first one on, are to be deleted once more; none where all are.
+    /// Its index among all.
+    pub index: usize,
+    /// How many of its plugins, from the first on, must be deleted once more; none for all.
     pub plugins: Option<usize>,
 }
 
-/// Attaches each in order. When one fails, those before it are detached, the last first, and none after it is tried. Both
-/// closures are told what came of those before.
+/// Attaches each in order. If one fails, those before it are detached, last first, and none after it is tried. Both
+/// closures get the results of those before.
 pub fn attach<T, R>(
     all: &[T],
     mut attach: impl FnMut(&T, &[R]) -> Result<R, AddFailed>,
     mut detach: impl FnMut(&T, &[R]) -> Result<(), Error>,
 ) -> Result<Vec<R>, RolledBack> {
     let mut made = Vec::with_capacity(all.len());
-    for (place, one) in all.iter().enumerate() {
+    for (index, one) in all.iter().enumerate() {
         match attach(one, &made) {
             Ok(result) => made.push(result),
             Err(failed) => {
-                return Err(roll_back(&all[..place], failed, |one| detach(one, &made)));
+                return Err(roll_back(&all[..index], failed, |one| detach(one, &made)));
             }
         }
     }
     Ok(made)
 }
 
-/// Detaches each, the last first, past failures: they are returned with the places of what could not be detached.
+/// Detaches each, last first, and continues after failures. Returns them with the indexes of what could not be detached.
 pub fn detach<T>(
     all: &[T],
     mut detach: impl FnMut(&T) -> Result<(), Error>,
 ) -> Vec<(usize, Error)> {
     let last_first = all.iter().enumerate().rev();
     last_first
-        .filter_map(|(place, one)| Some((place, detach(one).err()?)))
+        .filter_map(|(index, one)| Some((index, detach(one).err()?)))
         .collect()
 }
 
@@ -83,21 +83,20 @@ pub fn roll_back<T>(
     failed: AddFailed,
     detach: impl FnMut(&T) -> Result<(), Error>,
 ) -> RolledBack {
-    let (mut places, errors): (Vec<usize>, Vec<Error>) =
-        self::detach(made, detach).into_iter().unzip();
-    places.reverse();
-    let whole = |place| Left {
-        place,
-        plugins: None,
-    };
-    let of_failed = (failed.owed > 0).then_some(Left {
-        place: made.len(),
-        plugins: Some(failed.owed),
-    });
+    let (stuck, errors): (Vec<usize>, Vec<Error>) = self::detach(made, detach).into_iter().unzip();
+    let left = |index, plugins| Left { index, plugins };
+    let mut all: Vec<Left> = stuck
+        .into_iter()
+        .rev()
+        .map(|index| left(index, None))
+        .collect();
+    if failed.owed > 0 {
+        all.push(left(made.len(), Some(failed.owed)));
+    }
     RolledBack {
         error: with_left(failed.error, &errors),
         at: made.len(),
-        left: places.into_iter().map(whole).chain(of_failed).collect(),
+        left: all,
     }
 }
 
@@ -151,7 +150,7 @@ mod tests {
         let (calls, failed) = run("c", 3, &["a", "b"]);
         assert_eq!(calls[3..], ["del b of 2", "del a of 2"]);
         let failed = failed.expect("c fails");
-        let left = |place, plugins| Left { place, plugins };
+        let left = |index, plugins| Left { index, plugins };
         assert_eq!(
             failed.left,
             [left(0, None), left(1, None), left(2, Some(3))]

@@ -1,9 +1,9 @@
 //! A network configuration list carried out for one attachment: CNI section 3, with libcni's result cache.
 //!
-//! A [`Network`] runs the plugins of a list one after another, hands each the result of the one before, and takes back
-//! what was done where one of them fails. Components run in the sandbox; a native plugin runs only where weir's own
-//! configuration lists it ([`NativePlugins`]). Results are kept where libcni keeps its own ([`Cache`]), so that a DEL finds
-//! what another runtime attached. [`PodNetworks`] are several networks of one container, attached and remembered together.
+//! A [`Network`] runs the plugins of a list in order, gives each the result of the one before, and undoes what was done if
+//! one of them fails. Components run in the sandbox; a native plugin runs only if weir's own configuration lists it
+//! ([`NativePlugins`]). Results are in libcni's cache ([`Cache`]), so that a DEL finds what another runtime attached.
+//! [`PodNetworks`] are several networks of one container. [`Record`] is what a DEL goes by where there are several.
 //!
 //! This crate must not ask a cluster for anything, and knows of a pod only what the runtime's `CNI_ARGS` say. It runs no
 //! program that was not listed by name and digest.
@@ -33,30 +33,32 @@
 mod attachment;
 mod cache;
 mod caller;
-mod codes;
+pub mod codes;
 mod failures;
 mod files;
 pub mod in_order;
 mod list;
-mod multi_network;
 mod native;
 mod plugin;
 mod pod_networks;
+mod record;
 mod settings;
 mod source;
+mod trust;
 
 pub use attachment::Attachment;
 pub use cache::{Cache, Cached};
 pub use caller::{is_of_node, source_of_call};
 pub use failures::{together, with_left};
-pub use files::{Place, at, find, first, is_configuration, list_names};
+pub use files::{ConfigPath, at, find, first, is_configuration, list_names};
 pub use in_order::{AddFailed, Left, RolledBack};
 pub use list::Network;
-pub use multi_network::Member;
 pub use native::{
     Asked, NativePlugins, SEARCH_PATH, Successor, Surroundings, inspect as inspect_native,
 };
 pub use plugin::run_plugin;
 pub use pod_networks::{Attached, Choice, PodNetworks};
+pub use record::{LockedRecord, PodName, Record, RecordedAttachment, Records, Unusable, left_of};
 pub use settings::{Interface, PodNetwork, Settings, Template};
 pub use source::Source;
+pub use trust::unread;

@@ -1,5 +1,4 @@
-//! A network configuration list carried out for an attachment (CNI section 3), and what is
-//! remembered of it.
+//! A network configuration list carried out for an attachment (CNI section 3).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use super::native::{Asked, NativePlugins};
 use super::plugin::run_plugin;
 use super::source::Source;
 
-/// The most bytes of what is told of one DEL.
+/// The most bytes that one DEL writes to the log.
 const MOST_TOLD: u64 = 4096;
 
 /// A network, and what carries it out.
@@ -30,6 +29,15 @@ pub struct Network {
     capability_args: Map<String, Value>,
     source: Source,
     native: Option<NativePlugins>,
+}
+
+/// What an ADD used: a DEL or CHECK uses the same.
+struct Used {
+    /// With the `CNI_ARGS` of the ADD, if the caller gives none.
+    attachment: Attachment,
+    list: NetworkConfigList,
+    args: Map<String, Value>,
+    result: Option<AddResult>,
 }
 
 impl Network {
@@ -49,20 +57,17 @@ impl Network {
         }
     }
 
-    /// The same with a configuration from there.
+    /// The same with another source of the configuration.
     #[must_use]
     pub fn from_source(self, source: Source) -> Self {
         Self { source, ..self }
     }
 
-    /// The same with native plugins of these directories for what is no component; where there are none,
-    /// as it was.
+    /// The same with native plugins of these directories, if there are any, for plugins that are not components.
     #[must_use]
-    pub fn with_native(mut self, bin_dirs: Vec<PathBuf>) -> Self {
-        self.native = Some(bin_dirs)
-            .filter(|bin_dirs| !bin_dirs.is_empty())
-            .map(NativePlugins::new);
-        self
+    pub fn with_native(self, bin_dirs: Vec<PathBuf>) -> Self {
+        let native = (!bin_dirs.is_empty()).then(|| NativePlugins::new(bin_dirs));
+        Self { native, ..self }
     }
 
     /// What people, grants and the audit log know the network by.
@@ -75,10 +80,9 @@ impl Network {
         &self.list
     }
 
-    /// ADD: each plugin in order, with the result of the one before. When one fails, those before it are deleted
-    /// again, the last first; and before them the failing one itself, where it is a native plugin that has run (CNI
-    /// section 3, "Lifecycle & Ordering"). What a failing component did the host has undone. Those after it were
-    /// not called, and are not deleted.
+    /// ADD: each plugin in order, with the result of the one before. If one fails, those before it are deleted, last first
+    /// (CNI section 3, "Lifecycle & Ordering"), and before them the failing one if it is a native plugin that has run.
+    /// What a failing component did, the host has undone. Those after it are neither called nor deleted.
     ///
     /// Errors: the failing plugin's.
     pub fn add(&self, attachment: &Attachment) -> Result<AddResult, AddFailed> {
@@ -87,85 +91,69 @@ impl Network {
             self.del_one(list, plugin, args, attachment, last(made))
         };
         let plugins = &self.list.plugins;
-        let made = in_order::attach(
-            plugins,
-            |plugin, made| self.add_one(plugin, attachment, last(made)),
-            delete,
-        );
-        let made = made.map_err(of_network)?;
+        let add = |plugin: &PluginConfig, made: &[Option<AddResult>]| {
+            self.add_one(plugin, attachment, last(made))
+        };
+        let made = in_order::attach(plugins, add, delete).map_err(of_network)?;
         let result = last(&made).ok_or_else(|| {
             Error::invalid_config(format!("network `{}` has no plugins", self.list.name))
         })?;
         if let Err(error) = self.remember(attachment, result) {
             let delete = |plugin: &PluginConfig| delete(plugin, &made);
-            return Err(of_network(in_order::roll_back(
-                plugins,
-                error.into(),
-                delete,
-            )));
+            let rolled_back = in_order::roll_back(plugins, error.into(), delete);
+            return Err(of_network(rolled_back));
         }
         Ok(result.clone())
     }
 
-    /// DEL: each plugin in reverse order, with the result that ADD had. Goes on past failures and
-    /// reports them together.
+    /// DEL: each plugin in reverse order, with the result of ADD. Continues after failures.
     ///
     /// Errors: the first failing plugin's, with the others in its details.
     pub fn del(&self, attachment: &Attachment) -> Result<(), Error> {
         let cached = self.cached(attachment).unwrap_or_else(|error| {
-            self.tell(attachment, &error);
+            self.warn(attachment, &error);
             None
         });
-        let attachment = &with_cached_args(attachment, cached.as_ref());
-        let list = self.cached_list(cached.as_ref());
-        let capability_args = self.cached_capability_args(cached.as_ref());
-        let previous = cached.as_ref().and_then(|cached| cached.result_of(&list));
-        let failures = in_order::detach(&list.plugins, |plugin| {
-            self.del_one(
-                &list,
-                plugin,
-                &capability_args,
-                attachment,
-                previous.as_ref(),
-            )
+        let used = self.used(attachment, cached);
+        let failures = in_order::detach(&used.list.plugins, |plugin| {
+            let result = used.result.as_ref();
+            self.del_one(&used.list, plugin, &used.args, &used.attachment, result)
         });
-        if failures.is_empty() {
-            return self.forget(attachment);
-        }
-        Err(together(failures.into_iter().map(|(_, error)| error)))
+        together(failures.into_iter().map(|(_, error)| error))?;
+        self.forget(attachment)
     }
 
-    /// CHECK: each plugin in order, with the result that ADD had.
+    /// CHECK: each plugin in order, with the result of ADD.
     ///
-    /// Errors: the first failing plugin's; code 3 for an attachment that is not known.
+    /// Errors: the first failing plugin's; code 3 for an unknown attachment.
     pub fn check(&self, attachment: &Attachment) -> Result<(), Error> {
         if self.list.disable_check {
             return Ok(());
         }
         let cached = self.cached(attachment)?;
-        let attachment = &with_cached_args(attachment, cached.as_ref());
-        let list = self.cached_list(cached.as_ref());
-        let result = cached.as_ref().and_then(|cached| cached.result_of(&list));
+        let Used {
+            attachment,
+            list,
+            args,
+            result,
+        } = self.used(attachment, cached);
         let result = result.ok_or_else(|| {
             Error::unknown_container(&attachment.container_id).with_details(format!(
                 "interface `{}` was not attached to network `{}` with weir or libcni",
                 attachment.ifname, self.list.name
             ))
         })?;
-        let capability_args = self.cached_capability_args(cached.as_ref());
+        let execution = Execution::Check {
+            prev_result: &result,
+        };
         for plugin in &list.plugins {
-            let execution = Execution::Check {
-                prev_result: &result,
-            };
-            let config = list.execution_config(plugin, &capability_args, execution)?;
-            self.run(plugin, Command::Check, attachment, &config)?;
+            let config = list.execution_config(plugin, &args, execution)?;
+            self.run(plugin, Command::Check, &attachment, &config)?;
         }
         Ok(())
     }
 
-    /// STATUS of each plugin. A list of a version without STATUS is taken to be able.
-    ///
-    /// Errors: the first failing plugin's.
+    /// STATUS of each plugin; nothing for a list of a version without STATUS. Errors: the first failing plugin's.
     pub fn status(&self) -> Result<(), Error> {
         if !self.list.cni_version.has_status() {
             return Ok(());
@@ -173,8 +161,8 @@ impl Network {
         self.for_each_plugin(Command::Status, Execution::Status)
     }
 
-    /// GC: DEL of each attachment that is remembered and not valid, then GC of each plugin, which
-    /// lists of a version without GC and of `disableGC` do not have. Goes on past failures.
+    /// GC: DEL of each cached attachment that is not valid, then GC of each plugin, unless the list's version has no GC or
+    /// it has `disableGC`. Continues after failures.
     ///
     /// Errors: the first failure, with the others in its details.
     pub fn gc(&self, valid_attachments: &[weir_cni::Attachment]) -> Result<(), Error> {
@@ -189,10 +177,7 @@ impl Network {
             let execution = Execution::Gc { valid_attachments };
             failures.extend(self.for_each_plugin(Command::Gc, execution).err());
         }
-        if failures.is_empty() {
-            return Ok(());
-        }
-        Err(together(failures))
+        together(failures)
     }
 
     /// ADD of one plugin, with the result of the one before.
@@ -230,13 +215,7 @@ impl Network {
     }
 
     fn for_each_plugin(&self, command: Command, execution: Execution<'_>) -> Result<(), Error> {
-        let nobody = Attachment::open(
-            command,
-            String::new(),
-            String::new(),
-            String::new(),
-            Default::default(),
-        )?;
+        let nobody = Attachment::default();
         let mut failures = Vec::new();
         for plugin in &self.list.plugins {
             let ran = self
@@ -246,10 +225,7 @@ impl Network {
                 .and_then(|config| self.run(plugin, command, &nobody, &config));
             failures.extend(ran.err().map(Error::from));
         }
-        if failures.is_empty() {
-            return Ok(());
-        }
-        Err(together(failures))
+        together(failures)
     }
 
     fn run(
@@ -280,8 +256,8 @@ impl Network {
         ran.map_err(|failed| failed.with_prefix(format_args!("network `{}`", self.granted_as())))
     }
 
-    /// Keeps an attachment's result for DEL, CHECK and GC. `add` has done so; it is for a result that was
-    /// changed since. Errors: code 5, and code 999 for one that the list's version cannot say.
+    /// Caches an attachment's result for DEL, CHECK and GC. `add` does this; call it for a result that was changed since.
+    /// Errors: code 5, and code 999 for a result that the list's version cannot express.
     pub fn remember(&self, attachment: &Attachment, result: &AddResult) -> Result<(), Error> {
         let list = self.list.to_value().to_string();
         let result = to_json(result, self.list.cni_version)?;
@@ -295,12 +271,12 @@ impl Network {
         self.cache.put(attachment, &cached)
     }
 
-    /// What the cache knows the network by. A tenant's must not be taken for one of the node's own.
+    /// The network's name in the cache, where a tenant's must not be mistaken for one of the node's own.
     fn cached_as(&self) -> String {
         in_one_part(self.granted_as())
     }
 
-    /// What is cached of an attachment. A tenant's network was cached by the name in its configuration once.
+    /// The entry of an attachment. A tenant's network was once cached by the name in its configuration.
     fn cached(&self, attachment: &Attachment) -> Result<Option<Cached>, Error> {
         match self.cache.get(&self.cached_as(), attachment)? {
             Some(cached) => Ok(Some(cached)),
@@ -308,8 +284,8 @@ impl Network {
         }
     }
 
-    /// What keeps no container from being deleted goes into weir's log.
-    fn tell(&self, attachment: &Attachment, error: &Error) {
+    /// Logs an error that does not keep a container from being deleted.
+    fn warn(&self, attachment: &Attachment, error: &Error) {
         let subject = Subject {
             command: Command::Del.as_str(),
             container_id: attachment.container_id.clone(),
@@ -325,26 +301,28 @@ impl Network {
     }
 
     fn forget(&self, attachment: &Attachment) -> Result<(), Error> {
-        let cached_as = self.cached_as();
-        self.cache.remove(&cached_as, attachment)?;
-        if cached_as == self.list.name {
-            Ok(())
-        } else {
-            self.cache.remove(&self.list.name, attachment)
+        self.cache.remove(&self.cached_as(), attachment)?;
+        self.cache.remove(&self.list.name, attachment)
+    }
+
+    /// The ADD of an attachment, by what is cached of it; the network as it is now where nothing is.
+    fn used(&self, attachment: &Attachment, cached: Option<Cached>) -> Used {
+        let cached = cached.as_ref();
+        let list = cached.and_then(|cached| NetworkConfigList::parse(&cached.config().ok()?).ok());
+        let list = list.filter(|list| !list.plugins.is_empty());
+        let list = list.unwrap_or_else(|| self.list.clone());
+        let args = cached.and_then(|cached| cached.capability_args.clone());
+        let cni_args = cached.and_then(Cached::args);
+        let has_none = attachment.args.iter().next().is_none();
+        Used {
+            attachment: match cni_args.filter(|_| has_none) {
+                Some(cni_args) => attachment.with_args(cni_args),
+                None => attachment.clone(),
+            },
+            args: args.unwrap_or_else(|| self.capability_args.clone()),
+            result: cached.and_then(|cached| cached.result_of(&list)),
+            list,
         }
-    }
-
-    /// What was added is deleted with the configuration it was added with, where that is known.
-    fn cached_list(&self, cached: Option<&Cached>) -> NetworkConfigList {
-        let used = cached.and_then(|cached| cached.config().ok());
-        let used = used.and_then(|text| NetworkConfigList::parse(&text).ok());
-        used.filter(|list| !list.plugins.is_empty())
-            .unwrap_or_else(|| self.list.clone())
-    }
-
-    fn cached_capability_args(&self, cached: Option<&Cached>) -> Map<String, Value> {
-        let used = cached.and_then(|cached| cached.capability_args.clone());
-        used.unwrap_or_else(|| self.capability_args.clone())
     }
 
     /// The attachments that are not valid, and why some are not known.
@@ -360,20 +338,8 @@ impl Network {
         };
         let (cached, unused) = self.cache.of_network(&self.cached_as())?;
         let stale = cached.into_iter().filter(|cached| !is_valid(cached));
-        let stale = stale
-            .map(|cached| {
-                let args = cached.cni_args.unwrap_or_default();
-                let args: Vec<String> = args.iter().map(|(k, v)| format!("{k}={v}")).collect();
-                Attachment::open(
-                    Command::Del,
-                    cached.container_id,
-                    cached.if_name,
-                    cached.netns,
-                    args.join(";").parse().unwrap_or_default(),
-                )
-            })
-            .collect::<Result<_, _>>()?;
-        Ok((stale, unused))
+        let stale: Result<_, Error> = stale.map(|cached| cached.attachment()).collect();
+        Ok((stale?, unused))
     }
 }
 
@@ -382,35 +348,24 @@ fn last(made: &[Option<AddResult>]) -> Option<&AddResult> {
     made.last()?.as_ref()
 }
 
-/// What a list of which a plugin failed owes as a whole. Of a failing native plugin the runtime's DEL comes once more, and
-/// then for those before it as well.
+/// What a DEL owes for a list of which a plugin failed: up to a failing native plugin, or those before the one that failed.
 fn of_network(RolledBack { error, at, left }: RolledBack) -> AddFailed {
     let owed = match left.last() {
         None => 0,
-        Some(last) if last.place == at => at + 1,
+        Some(last) if last.index == at => at + 1,
         Some(_) => at,
     };
     AddFailed { error, owed }
 }
 
-/// The attachment with the `CNI_ARGS` of its ADD, where the caller gives none.
-fn with_cached_args(attachment: &Attachment, cached: Option<&Cached>) -> Attachment {
-    let args = cached.and_then(Cached::args);
-    match args.filter(|_| attachment.args.iter().next().is_none()) {
-        Some(args) => attachment.with_args(args),
-        None => attachment.clone(),
-    }
-}
-
-/// A plugin's result with the MTUs that the plugin before it told: a `prevResult` of a version before 1.1.0 has none, so
-/// that a plugin cannot hand them on.
+/// A plugin's result with the MTUs of the plugin before it, which it cannot pass on: before version 1.1.0 a `prevResult`
+/// has none.
 fn with_mtus(result: Option<AddResult>, previous: Option<&AddResult>) -> Option<AddResult> {
     let mut result = result?;
     let known = previous.map_or(&[][..], |previous| &previous.interfaces);
     for interface in &mut result.interfaces {
-        let same = known
-            .iter()
-            .find(|k| k.name == interface.name && k.sandbox == interface.sandbox);
+        let mut known = known.iter();
+        let same = known.find(|k| k.name == interface.name && k.sandbox == interface.sandbox);
         interface.mtu = interface.mtu.or(same.and_then(|same| same.mtu));
     }
     Some(result)

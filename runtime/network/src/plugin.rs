@@ -41,12 +41,11 @@ pub fn run_plugin(
 fn arguments(attachment: &Attachment) -> Vec<(String, String)> {
     let pairs = attachment.args.iter();
     pairs
-        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .map(|(key, value)| (key.into(), value.into()))
         .collect()
 }
 
-/// The previous result. DEL must go on with one that cannot be read any more, and CHECK must not
-/// go on without (CNI section 2, CHECK).
+/// The previous result. DEL must continue if it cannot be read, and CHECK must not continue without one (CNI section 2).
 fn previous(command: Command, config: &PluginConfig) -> Result<Option<AddResult>, Error> {
     match (command, config.prev_result()) {
         (Command::Del, Err(_)) => Ok(None),

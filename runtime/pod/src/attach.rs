@@ -1,30 +1,30 @@
-//! ADD of a pod: the cluster-wide default network first, then the others, one after another (sections 6.2 and
-//! 7.3). When one fails, those after it are not tried, and those before it are torn down (section 7.2).
+//! ADD of a pod: the cluster-wide default network first, then the others in order (sections 6.2 and 7.3). If one fails,
+//! those after it are not tried, and those before it are torn down (section 7.2).
 
-use std::mem;
 use std::time::Duration;
 
 use serde_json::Value;
 use weir_cni::{AddResult, Error};
-use weir_network::{AddFailed, Attachment, Left, RolledBack, Source, in_order, with_left};
+use weir_network::{
+    AddFailed, Attachment, LockedRecord, Record, RolledBack, Source, in_order, left_of, with_left,
+};
 
 use super::cluster::{Cluster, Event, EventKind, Pod, PodName};
-use super::default_route::{self, Made};
-use super::delegating_call::{DelegatingCall, own_attachment};
+use super::default_route::{self, Attached};
+use super::delegating_call::DelegatingCall;
 use super::devices::info;
 use super::kubernetes::Kubernetes;
 use super::plan::{Plan, PlanContext, Planned};
-use super::record::{LockedRecord, Record, Recorded};
 use super::status::{self, About, NETWORK_STATUS, Status};
 use super::{codes, detach, readiness, report, verify};
 
-/// How long a pod waits for the default network: less than a runtime waits for a plugin.
+/// How long a pod waits for the default network. Runtimes wait longer for a plugin.
 const LONGEST_WAIT: Duration = Duration::from_secs(45);
 
 /// Attaches a pod. Returns the default network's result.
 ///
-/// Errors: see [`run`](super::run). Nothing stays attached behind one. Where something could not be torn down, or a
-/// native plugin failed, the record stays for the DEL that the runtime owes.
+/// Errors: see [`run`](super::run). Nothing stays attached then. If something could not be torn down, or a native plugin
+/// failed, the record stays for the runtime's DEL.
 pub(crate) fn attach(
     call: &DelegatingCall<'_>,
     attachment: &Attachment,
@@ -46,31 +46,32 @@ pub(crate) fn attach(
     })?;
     let name = pod.as_ref().map(name_of);
     let network = &call.configuration.name;
-    let attachments = plan.attachments.iter().map(Recorded::of).collect();
-    let record = Record::new(network, attachment, name.clone(), attachments);
+    let attachments = plan.attachments.iter().map(Planned::recorded).collect();
+    let record = Record::of_pod(network, attachment, name.clone(), attachments);
     let held = call.records.create(record)?;
-    let made = match Attaching::new(call, attachment, &plan.attachments).all() {
-        Ok(made) => made,
+    let attaching = Attaching {
+        call,
+        attachment,
+        plan: &plan.attachments,
+    };
+    let attached = match attaching.all() {
+        Ok(attached) => attached,
         Err(rolled_back) => return Err(keep_left(held, rolled_back)),
     };
     if let (Some((cluster, _)), Some(name)) = (&cluster, &name) {
-        publish(call, cluster, name, &plan, &made);
+        publish(call, cluster, name, &plan, &attached);
     }
-    let first = made.into_iter().next();
+    let first = attached.into_iter().next();
     first
-        .map(|made| made.result)
-        .ok_or_else(|| Error::internal("there is no network"))
+        .map(|attached| attached.result)
+        .ok_or_else(|| Error::internal("the plan has no network"))
 }
 
 fn existing(cluster: &Kubernetes, name: &PodName) -> Result<Pod, Error> {
     cluster.pod(name)?.ok_or_else(|| {
-        let PodName {
-            namespace, name, ..
-        } = name;
-        Error::new(
-            codes::CLUSTER,
-            format!("pod `{namespace}/{name}`: it is gone, or another one has its name by now"),
-        )
+        let pod = format!("{}/{}", name.namespace, name.name);
+        let msg = format!("pod `{pod}` no longer exists, or another pod has its name");
+        Error::new(codes::CLUSTER, msg)
     })
 }
 
@@ -82,41 +83,32 @@ fn name_of(pod: &Pod) -> PodName {
     }
 }
 
-/// The networks of a plan being made.
+/// A plan that is being carried out.
 struct Attaching<'a> {
     call: &'a DelegatingCall<'a>,
     attachment: &'a Attachment,
     plan: &'a [Planned],
 }
 
-impl<'a> Attaching<'a> {
-    fn new(call: &'a DelegatingCall<'a>, attachment: &'a Attachment, plan: &'a [Planned]) -> Self {
-        Self {
-            call,
-            attachment,
-            plan,
-        }
-    }
-
-    fn all(self) -> Result<Vec<Made>, RolledBack> {
-        let mut made = in_order::attach(
+impl Attaching<'_> {
+    fn all(self) -> Result<Vec<Attached>, RolledBack> {
+        let detach = |planned: &Planned| self.detach(planned);
+        let mut attached = in_order::attach(
             self.plan,
             |planned, _| self.verified(planned),
-            |planned, _| self.detach(planned),
+            |planned, _| detach(planned),
         )?;
-        match self.settle_default_routes(&mut made) {
-            Ok(()) => Ok(made),
-            Err(error) => Err(in_order::roll_back(self.plan, error.into(), |planned| {
-                self.detach(planned)
-            })),
+        match self.settle_default_routes(&mut attached) {
+            Ok(()) => Ok(attached),
+            Err(error) => Err(in_order::roll_back(self.plan, error.into(), detach)),
         }
     }
 
-    /// Attaches one, and detaches it again where it has not what the pod asked for.
-    fn verified(&self, planned: &Planned) -> Result<Made, AddFailed> {
-        let made = self.one(planned)?;
-        let Err(error) = verify(planned, &made) else {
-            return Ok(made);
+    /// Attaches one, and detaches it again if it lacks what the pod requested.
+    fn verified(&self, planned: &Planned) -> Result<Attached, AddFailed> {
+        let attached = self.one(planned)?;
+        let Err(error) = verify(planned, &attached) else {
+            return Ok(attached);
         };
         Err(match self.detach(planned) {
             Ok(()) => error.into(),
@@ -128,12 +120,12 @@ impl<'a> Attaching<'a> {
     }
 
     fn detach(&self, planned: &Planned) -> Result<(), Error> {
-        detach::one(self.call, self.attachment, &Recorded::of(planned))
+        detach::one(self.call, self.attachment, &planned.recorded())
     }
 
-    fn one(&self, planned: &Planned) -> Result<Made, AddFailed> {
-        let recorded = Recorded::of(planned);
-        let attachment = own_attachment(self.attachment, &recorded);
+    fn one(&self, planned: &Planned) -> Result<Attached, AddFailed> {
+        let recorded = planned.recorded();
+        let attachment = recorded.attachment(self.attachment);
         let network = self.call.network(&recorded)?;
         let network = network.from_source(Source {
             asked_by_pod: planned.asked(),
@@ -144,7 +136,7 @@ impl<'a> Attaching<'a> {
             .add(&attachment)
             .inspect_err(|_| self.remove_device_info(planned))?;
         let wanted = planned.element.as_ref();
-        Ok(Made {
+        Ok(Attached {
             network: planned.network.clone(),
             ifname: planned.ifname.clone(),
             wanted: wanted.and_then(|element| element.default_route.clone()),
@@ -152,113 +144,94 @@ impl<'a> Attaching<'a> {
         })
     }
 
-    /// What the device plugin says of the attachment's device, for the network's plugins.
+    /// Copies the device plugin's description of the device, for the network's plugins.
     fn prepare_device_info(&self, planned: &Planned) -> Result<(), Error> {
         let (Some(device), Some(file)) = (&planned.device, &planned.device_info) else {
             return Ok(());
         };
         let paths = self.call.sandbox.paths();
         info::prepare(paths, file, &device.resource, &device.id)
-            .map(|_| ())
+            .map(drop)
             .map_err(|e| e.with_prefix(format_args!("network `{}`", planned.network)))
     }
 
     fn remove_device_info(&self, planned: &Planned) {
         if let Some(file) = &planned.device_info {
             let removed = info::remove(self.call.sandbox.paths(), file);
-            self.call.tell("device-info is not removed", removed);
+            self.call.warn("device information is not removed", removed);
         }
     }
 
-    /// What CHECK and DEL will be told is what stands then.
-    fn settle_default_routes(&self, made: &mut [Made]) -> Result<(), Error> {
+    /// Moves the default routes, and caches the changed results for CHECK and DEL.
+    fn settle_default_routes(&self, attached: &mut [Attached]) -> Result<(), Error> {
         let sandbox = self.call.sandbox;
-        if !default_route::settle(sandbox, self.attachment, made)? {
+        if !default_route::settle(sandbox, self.attachment, attached)? {
             return Ok(());
         }
-        for (planned, made) in self.plan.iter().zip(made) {
-            let recorded = Recorded::of(planned);
-            let attachment = own_attachment(self.attachment, &recorded);
+        for (planned, attached) in self.plan.iter().zip(attached) {
+            let recorded = planned.recorded();
             let network = self.call.network(&recorded)?;
-            network.remember(&attachment, &made.result)?;
+            network.remember(&recorded.attachment(self.attachment), &attached.result)?;
         }
         Ok(())
     }
 }
 
-/// What the pod asked for must have been assigned (sections 4.1.2.1.3.2 and 4.1.2.1.4.2).
-fn verify(planned: &Planned, made: &Made) -> Result<(), Error> {
+/// Checks that the plugins assigned what the pod requested (sections 4.1.2.1.3.2 and 4.1.2.1.4.2).
+fn verify(planned: &Planned, attached: &Attached) -> Result<(), Error> {
     let Some(element) = &planned.element else {
         return Ok(());
     };
     let (ips, mac) = (&element.ips, element.mac.as_ref());
-    verify::assigned(&made.result, &planned.ifname, ips, mac)
+    verify::assigned(&attached.result, &planned.ifname, ips, mac)
         .map_err(|e| e.with_prefix(format_args!("network `{}`", planned.network)))
 }
 
-/// Keeps the record of a pod that is not attached with what could not be torn down, and with the plugins that are to be
-/// deleted once more of the network that failed; with nothing else. Returns why it is not attached.
+/// Keeps in the record of a pod that is not attached what could not be torn down, and the plugins of the failed network
+/// that must be deleted once more. Returns why it is not attached.
 fn keep_left(mut held: LockedRecord, rolled_back: RolledBack) -> Error {
     let RolledBack { error, left, .. } = rolled_back;
-    let recorded = mem::take(&mut held.record.attachments);
-    let kept = left.into_iter().map(|Left { place, plugins }| {
-        let recorded = recorded[place].clone();
-        match plugins {
-            Some(count) => recorded.of_first_plugins(count),
-            None => recorded,
-        }
-    });
-    held.record.attachments = kept.collect();
-    let kept = if held.record.attachments.is_empty() {
-        held.remove()
-    } else {
-        held.keep()
-    };
-    match kept {
+    held.record.attachments = left_of(&held.record.attachments, &left);
+    match held.keep() {
         Ok(()) => error,
         Err(left) => with_left(error, &[left]),
     }
 }
 
-/// Tells the cluster what the pod's attachments came to. The standard lets an implementation publish it
-/// (section 5): a pod that has its networks is not failed for want of an annotation.
+/// Publishes the pod's status and events. The standard does not require it (section 5), so a failure is only logged.
 fn publish(
     call: &DelegatingCall<'_>,
     cluster: &Kubernetes,
     pod: &PodName,
     plan: &Plan,
-    made: &[Made],
+    attached: &[Attached],
 ) {
-    let statuses = plan.attachments.iter().zip(made);
+    let statuses = plan.attachments.iter().zip(attached);
     let statuses: Vec<Status> = statuses
-        .map(|(planned, made)| status_of(call, planned, made))
+        .map(|(planned, attached)| status_of(call, planned, attached))
         .collect();
     let text = status::annotation(&statuses);
-    let told = cluster.annotate(pod, NETWORK_STATUS, Some(&text));
+    let written = cluster.annotate(pod, NETWORK_STATUS, Some(&text));
     let mut events = plan.events.clone();
-    events.extend(
-        statuses
-            .iter()
-            .zip(made)
-            .map(|(status, made)| added(status, made)),
-    );
-    if let Err(error) = &told {
+    let added = statuses.iter().zip(attached);
+    events.extend(added.map(|(status, attached)| added_event(status, attached)));
+    if let Err(error) = &written {
         events.push(Event {
             kind: EventKind::Warning,
             reason: "NetworkStatusNotWritten".to_owned(),
             message: format!("annotation {NETWORK_STATUS}: {error}"),
         });
     }
-    call.tell("the status of the pod's networks is not written", told);
+    call.warn("the status of the pod's networks is not written", written);
     let kubeconfig = call.configuration.kubeconfig.as_deref();
     let reported = report::later(report::OWN_PROGRAM.as_ref(), kubeconfig, pod, &events);
     let reported = reported.map_err(|e| Error::io_failure(e.to_string()));
-    call.tell("the pod's events are not told", reported);
+    call.warn("the pod's events are not reported", reported);
 }
 
-fn status_of(call: &DelegatingCall<'_>, planned: &Planned, made: &Made) -> Status {
+fn status_of(call: &DelegatingCall<'_>, planned: &Planned, attached: &Attached) -> Status {
     status::of(
-        &made.result,
+        &attached.result,
         &About {
             name: planned.network.clone(),
             ifname: planned.ifname.clone(),
@@ -268,24 +241,24 @@ fn status_of(call: &DelegatingCall<'_>, planned: &Planned, made: &Made) -> Statu
     )
 }
 
-/// What the attachment's plugins, or its device's, tell of its device.
+/// The description of the attachment's device.
 fn device_info(call: &DelegatingCall<'_>, planned: &Planned) -> Option<Value> {
     let file = planned.device_info.as_ref()?;
-    let told = info::read(call.sandbox.paths(), file);
-    told.unwrap_or_else(|error| {
-        call.tell("device-info is left out of the status", Err(error));
+    let info = info::read(call.sandbox.paths(), file);
+    info.unwrap_or_else(|error| {
+        call.warn("device-info is left out of the status", Err(error));
         None
     })
 }
 
 /// `Add net1 [10.1.1.7] from default/net-b`, as Multus words it.
-fn added(status: &Status, made: &Made) -> Event {
+fn added_event(status: &Status, attached: &Attached) -> Event {
     Event {
         kind: EventKind::Normal,
         reason: "AddedInterface".to_owned(),
         message: format!(
             "Add {} [{}] from {}",
-            made.ifname,
+            attached.ifname,
             status.ips.join(" "),
             status.name
         ),

@@ -3,9 +3,9 @@
 use weir_cni::Error;
 use weir_network::Attachment;
 
-use super::delegating_call::{DelegatingCall, own_attachment};
+use super::delegating_call::DelegatingCall;
 
-/// Errors: code 3 for an attachment that is not known; the first failing plugin's, naming the network.
+/// Errors: code 3 for an unknown attachment; the first failing plugin's, naming the network.
 pub(crate) fn check(call: &DelegatingCall<'_>, attachment: &Attachment) -> Result<(), Error> {
     let held = call.records.take(attachment)?.ok_or_else(|| {
         Error::unknown_container(&attachment.container_id).with_details(format!(
@@ -15,7 +15,7 @@ pub(crate) fn check(call: &DelegatingCall<'_>, attachment: &Attachment) -> Resul
     })?;
     for recorded in &held.record.attachments {
         let network = call.network(recorded)?;
-        network.check(&own_attachment(attachment, recorded))?;
+        network.check(&recorded.attachment(attachment))?;
     }
     Ok(())
 }

@@ -1,33 +1,12 @@
-//! What weir asks of a cluster, whatever answers: the Kubernetes API server, or nothing at all.
+//! What weir needs of a cluster.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use weir_cni::{Args, Error};
+use weir_cni::Error;
+pub use weir_network::PodName;
 
 use super::reference::Reference;
-
-/// Which pod is meant: what the runtime says in `CNI_ARGS`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PodName {
-    pub namespace: String,
-    pub name: String,
-    /// A pod of the same name with another one is another pod.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uid: Option<String>,
-}
-
-impl PodName {
-    /// The pod that the runtime names.
-    pub fn of(args: &Args) -> Option<Self> {
-        let pod = args.pod();
-        Some(Self {
-            namespace: pod.namespace?.to_owned(),
-            name: pod.name?.to_owned(),
-            uid: pod.uid.map(str::to_owned),
-        })
-    }
-}
 
 /// A pod, as far as weir reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +21,7 @@ pub struct Pod {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
     pub reference: Reference,
-    /// `spec.config`; none where the key is missing or empty.
+    /// `spec.config`; none if the key is missing or empty.
     pub config: Option<String>,
     pub annotations: BTreeMap<String, String>,
 }
@@ -57,26 +36,26 @@ pub struct Event {
     pub message: String,
 }
 
-/// How an event is to be taken.
+/// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EventKind {
     Normal,
     Warning,
 }
 
-/// A cluster. Each call is one request, apart from repetitions, and has an end in time.
+/// A cluster. Each call is one request, apart from repetitions, and is limited in time.
 ///
-/// Errors of all: `codes::CLUSTER`, with what was asked, what answered, and what to do about it; code 11,
-/// "try again later", where the same may be answered later; code 4 for a pod whose name is none.
+/// Errors: `codes::CLUSTER`, with the request, the answer, and what to do; code 11, "try again later", if a later request
+/// may succeed; code 4 for an invalid pod name.
 pub trait Cluster {
-    /// The pod; none when it is gone, or another one has its name by now.
+    /// The pod; none if it no longer exists, or another one has its name.
     fn pod(&self, name: &PodName) -> Result<Option<Pod>, Error>;
 
-    /// A NetworkAttachmentDefinition; none when there is none.
+    /// A NetworkAttachmentDefinition; none if it does not exist.
     fn definition(&self, reference: &Reference) -> Result<Option<Definition>, Error>;
 
-    /// Sets one annotation of the pod, or removes it, and leaves all others as they are, whoever else
-    /// writes at the time. A pod that is gone, or is another one by now, is no error.
+    /// Sets or removes one annotation of the pod, and leaves the others alone, even if they are written at the same time.
+    /// Does nothing if the pod no longer exists, or another one has its name.
     fn annotate(&self, pod: &PodName, key: &str, value: Option<&str>) -> Result<(), Error>;
 
     /// Records events about the pod, in order.

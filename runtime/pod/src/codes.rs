@@ -1,6 +1,6 @@
 //! The delegating plugin's own CNI error codes, 230 to 239.
 
-/// The Kubernetes API cannot be reached, refuses weir, or answers what cannot be understood.
+/// The Kubernetes API cannot be reached, refuses the request, or gives an answer that weir cannot read.
 pub const CLUSTER: u32 = 230;
 /// The pod's selection of networks is invalid (sections 4.1 and 4.1.2.1).
 pub const SELECTION: u32 = 231;
@@ -12,10 +12,8 @@ pub const RESTRICTED: u32 = 233;
 pub const NOT_ASSIGNED: u32 = 234;
 /// The cluster-wide default network is not ready (section 6.1).
 pub const NOT_READY: u32 = 235;
-/// What is recorded of a pod's attachments does not allow the command.
-pub const RECORD: u32 = 236;
-/// The pod's default routes cannot lead as the selection says (its key `default-route`).
+pub use weir_network::codes::RECORD;
+/// The pod's default routes cannot be as the selection says (key `default-route`).
 pub const DEFAULT_ROUTE: u32 = 237;
-/// A network needs a device of which kubelet gave the pod none, or no more; or device information is
-/// invalid.
+/// kubelet gave the pod no device, or too few, for a network that needs one; or device information is invalid.
 pub const DEVICE: u32 = 238;

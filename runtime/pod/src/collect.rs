@@ -1,20 +1,19 @@
-//! GC of pods: what no valid attachment owns is removed, by what is recorded of it.
+//! GC of pods: recorded pods that are not valid attachments are detached.
 
 use std::collections::BTreeMap;
 
 use weir_cni::Error;
-use weir_network::{Network, together};
+use weir_network::{Network, Record, Records, together};
 
 use super::delegating_call::DelegatingCall;
 use super::detach;
 use super::kubernetes::Limits;
 use super::plan;
-use super::record::{Record, Records};
 
-/// Detaches the recorded pods that are none of the valid attachments, and has GC run for every network of the
-/// pods that stay, and for the default network. Goes on past failures.
+/// Detaches the recorded pods that are not valid attachments, and runs GC for every network of the others, and for the
+/// default network. Continues after failures.
 ///
-/// Errors: what failed, together.
+/// Errors: all failures, as one error.
 pub(crate) fn collect(call: &DelegatingCall<'_>) -> Result<(), Error> {
     let valid = &call.configuration.valid_attachments;
     let mut failures = Vec::new();
@@ -28,11 +27,7 @@ pub(crate) fn collect(call: &DelegatingCall<'_>) -> Result<(), Error> {
     for attached in networks.values() {
         failures.extend(attached.network.gc(&valid_of(attached, &networks)).err());
     }
-    if failures.is_empty() {
-        Ok(())
-    } else {
-        Err(together(failures))
-    }
+    together(failures)
 }
 
 fn detach_stale(call: &DelegatingCall<'_>, record: &Record) -> Result<(), Error> {
@@ -49,8 +44,8 @@ struct Attached {
     valid: Vec<weir_cni::Attachment>,
 }
 
-/// The attachments that a network must keep. What was made when plugins knew a network by the name in its
-/// configuration alone may belong to another one of that name.
+/// The attachments that a network must keep, with those of other networks of its name: plugins once knew a network only
+/// by the name in its configuration.
 fn valid_of(attached: &Attached, all: &Networks) -> Vec<weir_cni::Attachment> {
     let name = &attached.network.list().name;
     let of_name = all
@@ -59,13 +54,13 @@ fn valid_of(attached: &Attached, all: &Networks) -> Vec<weir_cni::Attachment> {
     of_name.flat_map(|other| other.valid.clone()).collect()
 }
 
-/// By what they are known by.
+/// By their names for people.
 type Networks = BTreeMap<String, Attached>;
 
-/// The networks of all pods on this node, whichever delegating plugin's they are.
+/// The networks of all pods on this node, of every delegating plugin.
 fn recorded(call: &DelegatingCall<'_>) -> Result<Networks, Error> {
     let mut networks = Networks::new();
-    for records in Records::everywhere(call.sandbox.paths())? {
+    for records in Records::of_pods(call.sandbox.paths())? {
         for record in records.all()? {
             for recorded in &record.attachments {
                 let network = call.network(recorded)?;
@@ -77,7 +72,7 @@ fn recorded(call: &DelegatingCall<'_>) -> Result<Networks, Error> {
     Ok(networks)
 }
 
-/// The runtime's valid attachments are the default network's.
+/// Adds the default network, whose valid attachments are the runtime's.
 fn add_default(call: &DelegatingCall<'_>, networks: &mut Networks) -> Result<(), Error> {
     let cluster = call.cluster(Limits::default());
     let configuration = &call.configuration;
@@ -94,11 +89,14 @@ fn add(
     network: Network,
     valid: impl IntoIterator<Item = weir_cni::Attachment>,
 ) {
-    let attached = networks
-        .entry(network.granted_as().to_owned())
-        .or_insert_with(|| Attached {
-            network,
-            valid: Vec::new(),
-        });
-    attached.valid.extend(valid);
+    let known_as = network.granted_as().to_owned();
+    let new = || Attached {
+        network,
+        valid: Vec::new(),
+    };
+    networks
+        .entry(known_as)
+        .or_insert_with(new)
+        .valid
+        .extend(valid);
 }

@@ -1,4 +1,4 @@
-//! weir as the delegating plugin: one command of the runtime carried out for all networks of a pod.
+//! weir as the delegating plugin: one command for all networks of a pod.
 
 use std::sync::Arc;
 

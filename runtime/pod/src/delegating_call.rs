@@ -1,11 +1,11 @@
-//! One call of the delegating plugin: its configuration, and all that is needed to carry it out.
+//! One call of the delegating plugin.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use weir_cni::{Environment, Error, NetworkConfigList, PluginConfig};
-use weir_network::{Attachment, Network, Source};
+use weir_network::{Attachment, Network, RecordedAttachment, Records, Source};
 use weir_sandbox::Sandbox;
 
 use super::cluster::{Cluster, PodName};
@@ -13,9 +13,8 @@ use super::configuration::{Configuration, Level};
 use super::journal::Journal;
 use super::kubernetes::{self, Kubernetes, Limits};
 use super::plan::PlanContext;
-use super::record::{Recorded, Records};
 
-/// What a command is carried out with.
+/// The configuration of a call, and what it needs.
 pub(crate) struct DelegatingCall<'a> {
     pub sandbox: &'a Arc<Sandbox>,
     pub configuration: Configuration,
@@ -28,7 +27,7 @@ pub(crate) struct DelegatingCall<'a> {
 }
 
 impl<'a> DelegatingCall<'a> {
-    /// Of what the runtime says. Errors: those of the configuration.
+    /// Reads the call. Errors: those of the configuration.
     pub(crate) fn new(
         sandbox: &'a Arc<Sandbox>,
         config: &PluginConfig,
@@ -44,7 +43,7 @@ impl<'a> DelegatingCall<'a> {
         }
         Ok(Self {
             sandbox,
-            records: Records::of(sandbox.paths(), name),
+            records: Records::of_network(sandbox.paths(), name),
             journal,
             pod: PodName::of(&attachment.args),
             bin_dirs: bin_dirs(&configuration, environment),
@@ -52,7 +51,7 @@ impl<'a> DelegatingCall<'a> {
         })
     }
 
-    /// What a plan about no pod is made from.
+    /// The context of a plan without a pod.
     pub(crate) fn plan_context<'b>(&'b self, cluster: Option<&'b Kubernetes>) -> PlanContext<'b> {
         PlanContext {
             configuration: &self.configuration,
@@ -65,23 +64,22 @@ impl<'a> DelegatingCall<'a> {
         }
     }
 
-    /// The cluster that the configuration, or the pod that weir runs in, leads to; none outside Kubernetes.
+    /// The cluster of the configuration, or of the pod that weir runs in; none outside Kubernetes.
     pub(crate) fn cluster(&self, limits: Limits) -> Option<Kubernetes> {
         let kubeconfig = self.configuration.kubeconfig.as_deref();
         let is_there = kubeconfig.is_some() || kubernetes::is_in_cluster();
         is_there.then(|| Kubernetes::connect(kubeconfig, self.sandbox.paths(), limits))
     }
 
-    /// The cluster, where this call is about a pod of one.
+    /// The cluster and the pod, if this call is about one.
     pub(crate) fn cluster_of_pod(&self) -> Option<(Kubernetes, &PodName)> {
         let pod = self.pod.as_ref()?;
         Some((self.cluster(Limits::default())?, pod))
     }
 
     /// A recorded attachment's network.
-    pub(crate) fn network(&self, recorded: &Recorded) -> Result<Network, Error> {
-        let (list, args) = (recorded.list()?, recorded.capability_args.clone());
-        Ok(self.network_of(list, args, recorded.source()))
+    pub(crate) fn network(&self, recorded: &RecordedAttachment) -> Result<Network, Error> {
+        recorded.network(self.sandbox, &self.bin_dirs)
     }
 
     /// A network with this call's native plugins.
@@ -96,10 +94,9 @@ impl<'a> DelegatingCall<'a> {
             .with_native(self.bin_dirs.clone())
     }
 
-    /// Takes note of whether something could be told to the cluster. A failure is logged, and changes nothing:
-    /// the work is done by then.
-    pub(crate) fn tell(&self, what: &str, told: Result<(), Error>) {
-        if let Err(error) = told {
+    /// Logs a failure that does not fail the call.
+    pub(crate) fn warn(&self, what: &str, outcome: Result<(), Error>) {
+        if let Err(error) = outcome {
             self.journal.write(Level::Warn, &format!("{what}: {error}"));
         }
     }
@@ -110,9 +107,4 @@ fn bin_dirs(configuration: &Configuration, environment: &Environment) -> Vec<Pat
         Some(directory) => vec![directory.clone()],
         None => environment.path.iter().map(PathBuf::from).collect(),
     }
-}
-
-/// The interface under which a recorded attachment is known.
-pub(crate) fn own_attachment(attachment: &Attachment, recorded: &Recorded) -> Attachment {
-    attachment.with_ifname(recorded.ifname.clone())
 }

@@ -1,32 +1,31 @@
-//! DEL of a pod: every attachment, the last one first, past failures, which are then told together
-//! (section 7.2).
+//! DEL of a pod: every attachment, last first. Failures are reported together at the end (section 7.2).
 
 use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use weir_cni::Error;
-use weir_network::{Attachment, Source, in_order, together};
+use weir_network::{
+    Attachment, LockedRecord, RecordedAttachment, Source, Unusable, in_order, together,
+};
 
 use super::cluster::{Cluster, PodName};
 use super::configuration::Level;
-use super::delegating_call::{DelegatingCall, own_attachment};
+use super::delegating_call::DelegatingCall;
 use super::devices::info;
 use super::kubernetes::Limits;
 use super::plan;
-use super::record::{LockedRecord, Recorded, Unusable};
 use super::status::NETWORK_STATUS;
 
-/// A pod that is detached waits no longer for what is said of it.
+/// How long a DEL waits for the API server.
 const SHORTLY: Limits = Limits {
     request: Duration::from_secs(2),
     call: Duration::from_secs(3),
 };
 
-/// Detaches a pod, with what was recorded of it and with nothing else: the pod, its networks' definitions and
-/// the API server may be gone.
+/// Detaches a pod by its record alone: the pod, its networks' definitions and the API server may no longer exist.
 ///
-/// Errors: what could not be detached, together. The record stays then, for the next DEL.
+/// Errors: all failures, as one error. The record then stays for the next DEL.
 pub(crate) fn detach(call: &DelegatingCall<'_>, attachment: &Attachment) -> Result<(), Error> {
     match take(call, attachment)? {
         Some(held) => while_status_is_withdrawn(call, held.record.pod.clone(), || {
@@ -39,37 +38,25 @@ pub(crate) fn detach(call: &DelegatingCall<'_>, attachment: &Attachment) -> Resu
     }
 }
 
-/// Detaches everything that a record has, and forgets it.
+/// Detaches everything in a record, and removes it.
 pub(crate) fn recorded(
     call: &DelegatingCall<'_>,
     attachment: &Attachment,
     held: LockedRecord,
 ) -> Result<(), Error> {
-    let failures = each(call, attachment, &held.record.attachments);
-    let failures: Vec<Error> = failures.into_iter().map(|(_, error)| error).collect();
-    if failures.is_empty() {
-        held.remove()
-    } else {
-        Err(together(failures))
-    }
-}
-
-/// Detaches some of a pod's attachments, the last one first. Returns the failures, with the places of the attachments.
-pub(crate) fn each(
-    call: &DelegatingCall<'_>,
-    attachment: &Attachment,
-    attachments: &[Recorded],
-) -> Vec<(usize, Error)> {
-    in_order::detach(attachments, |recorded| one(call, attachment, recorded))
+    let detach = |recorded: &RecordedAttachment| one(call, attachment, recorded);
+    let failures = in_order::detach(&held.record.attachments, detach);
+    together(failures.into_iter().map(|(_, error)| error))?;
+    held.remove()
 }
 
 /// Detaches one of a pod's attachments.
 pub(crate) fn one(
     call: &DelegatingCall<'_>,
     attachment: &Attachment,
-    recorded: &Recorded,
+    recorded: &RecordedAttachment,
 ) -> Result<(), Error> {
-    let own = own_attachment(attachment, recorded);
+    let own = recorded.attachment(attachment);
     call.network(recorded)?.del(&own)?;
     match &recorded.device_info {
         Some(file) => info::remove(call.sandbox.paths(), file),
@@ -77,8 +64,7 @@ pub(crate) fn one(
     }
 }
 
-/// The record; none where there is none. One that is damaged keeps no pod from being deleted: what can be done
-/// without it is done, and it is set aside for people.
+/// The record, if there is one. A damaged one does not keep the pod from being deleted: it is set aside.
 fn take(call: &DelegatingCall<'_>, attachment: &Attachment) -> Result<Option<LockedRecord>, Error> {
     match call.records.take(attachment) {
         Err(Unusable::Damaged(error)) => {
@@ -90,27 +76,25 @@ fn take(call: &DelegatingCall<'_>, attachment: &Attachment) -> Result<Option<Loc
     }
 }
 
-/// A pod that weir knows nothing of: it was attached before weir came, or is detached already. The default
-/// network's DEL does no harm, and needs no API server where the network is on this node.
+/// A pod without a record was attached before weir was installed, or is already detached. DEL of the default network does
+/// no harm, and needs no API server if the network is on this node.
 fn unknown(call: &DelegatingCall<'_>, attachment: &Attachment) -> Result<(), Error> {
-    let found = plan::cluster_network(call.plan_context(None));
-    match found {
+    match plan::cluster_network(call.plan_context(None)) {
         Ok((list, _)) => {
             let args = call.configuration.capability_args.clone();
             call.network_of(list, args, Source::default())
                 .del(attachment)
         }
         Err(error) => {
-            let message =
-                format!("nothing is recorded of the pod, and nothing is deleted: {error}");
+            let message = format!("the pod has no record, and nothing is deleted: {error}");
             call.journal.write(Level::Info, &message);
             Ok(())
         }
     }
 }
 
-/// Detaches while the status is taken away, once: the kernel takes longer to remove a link than the API server
-/// to answer. The pod may be there still, with other networks soon, and what it says must not be untrue.
+/// Detaches while the status is removed: the pod may still exist, and get other networks. The kernel takes longer to
+/// remove a link than the API server to answer.
 fn while_status_is_withdrawn(
     call: &DelegatingCall<'_>,
     pod: Option<PodName>,
@@ -122,10 +106,10 @@ fn while_status_is_withdrawn(
     let withdraw = move || cluster.annotate(&pod, NETWORK_STATUS, None);
     let withdrawing = thread::Builder::new().spawn(withdraw);
     let detached = detach();
-    let told = match withdrawing.map(JoinHandle::join) {
+    let removed = match withdrawing.map(JoinHandle::join) {
         Ok(joined) => joined.unwrap_or_else(|panic| resume_unwind(panic)),
-        Err(error) => Err(Error::io_failure(format!("a thread: {error}"))),
+        Err(error) => Err(Error::io_failure(format!("cannot start a thread: {error}"))),
     };
-    call.tell("the status of the pod's networks is not removed", told);
+    call.warn("the status of the pod's networks is not removed", removed);
     detached
 }

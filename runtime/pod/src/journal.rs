@@ -1,4 +1,4 @@
-//! What the delegating plugin says of its own work, in weir's log and on standard error.
+//! The delegating plugin's messages, in weir's log and on standard error.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// A journal whose lines name the command and the attachment.
+    /// A log whose lines name the command and the attachment.
     pub(crate) fn new(
         paths: &Paths,
         logging: &Logging,
@@ -39,7 +39,7 @@ impl Journal {
         }
     }
 
-    /// Writes a line where its level is told.
+    /// Writes a line, if its level is logged.
     pub(crate) fn write(&self, level: Level, message: &str) {
         if level > self.logging.level {
             return;
@@ -51,7 +51,7 @@ impl Journal {
         }
     }
 
-    /// Tells of a file that cannot be understood, and where people find it now.
+    /// Logs that a damaged file was set aside.
     pub(crate) fn write_set_aside(&self, error: &Error, aside: &Path) {
         let message = format!("{error}; it is now `{}`", aside.display());
         self.write(Level::Error, &message);

@@ -1,13 +1,13 @@
-//! The networks of a Kubernetes pod: what is selected, how it is attached, what is remembered, and what the cluster is told.
+//! The networks of a Kubernetes pod: selection, attachment, record and status.
 //!
 //! weir as the *delegating plugin* of the Kubernetes Network Custom Resource Definition De-facto Standard ("the standard"
 //! below; its sections are cited by number). [`run`] carries out one call of the runtime: the pod's [`selection`] and the
 //! cluster's [`definition`]s become a plan, the plan is recorded on disk, each network is attached by `weir-network`, and
-//! the [`status`] goes back to the API server ([`kubernetes`]). DEL, CHECK and GC go by the record and need no cluster.
+//! the [`status`] goes to the API server ([`kubernetes`]). DEL, CHECK and GC use the record and need no cluster.
 //!
-//! This crate must not decide by what a cluster object says which plugin may run or what it may do: grants, plugins and
-//! limits are the node's. It knows nothing of components, and touches the pod's own network only through the gate, by a
-//! grant that is fixed in the binary ([`default_route`]).
+//! No object of the cluster decides which plugin may run or what it may do: grants, plugins and limits are the node's. This
+//! crate knows nothing of components, and changes the pod's network only through the gate, by a grant that is fixed in the
+//! binary ([`default_route`]).
 //!
 //! # Example
 //!
@@ -24,7 +24,7 @@
 //! assert_eq!(offsite.reference.to_string(), "backup/offsite");
 //! assert_eq!(offsite.interface.as_deref(), Some("net2"));
 //!
-//! // All that is wrong with it is told at once.
+//! // All mistakes are reported at once.
 //! assert!(selection::networks(r#"[{ "name": "storage", "ips": ["10.0.0.300"] }]"#, "apps").is_err());
 //! ```
 
@@ -45,7 +45,6 @@ pub mod kubernetes;
 pub mod multus;
 mod plan;
 mod readiness;
-mod record;
 pub mod reference;
 pub mod report;
 mod runtime_config;

@@ -1,9 +1,8 @@
-//! The pods that Multus attached: what it keeps of them becomes weir's records, once, when weir takes its place.
+//! The pods that Multus attached. Its files become weir's records once, when weir takes its place.
 //!
-//! Multus keeps `<cniDir>/<container id>`, the networks with their configurations, and `<cniDir>/results`,
-//! libcni's cache. Its format is that of Multus 4: the fields of its type `DelegateNetConf`, as Go's encoding/json
-//! writes them. They say what a DEL runs, and as which network: only files are taken that nobody but root can
-//! have written, and no DEL reads them.
+//! Multus keeps `<cniDir>/<container id>`, the networks with their configurations, and `<cniDir>/results`, libcni's cache. The
+//! format is that of Multus 4: the fields of its type `DelegateNetConf`, as Go's encoding/json writes them. They decide what
+//! a DEL runs, and as which network, so only files that root alone could have written are read, and no DEL reads them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,46 +19,46 @@ use weir_cni::{
 };
 use weir_files::Paths;
 use weir_files::file_trust::{self, Untrusted};
-use weir_network::{Attachment, Cache, Cached};
+use weir_network::{
+    Attachment, Cache, Cached, Record, RecordedAttachment, Records, Unusable, unread,
+};
 
 use super::cluster::PodName;
 use super::codes;
 use super::configuration::Configuration;
-use super::record::{Record, Recorded, Records, Unusable};
 use super::reference::Reference;
 
-/// The interface of the default network, where nothing says otherwise.
+/// The interface of the default network, if nothing says otherwise.
 const DEFAULT_IFNAME: &str = "eth0";
 
-/// After the name of a file that could not be understood.
+/// The file name extension of a damaged file.
 const DAMAGED: &str = "damaged";
 
-/// What Multus keeps on this node.
+/// Multus' files on this node.
 pub struct Multus {
     paths: Paths,
     /// `cniDir`.
     directory: PathBuf,
-    /// The name of weir's configuration in its place.
+    /// The name of weir's configuration that replaces Multus'.
     network: String,
 }
 
-/// A pod whose record weir has.
+/// A pod that weir has recorded.
 #[derive(Debug)]
 pub struct Taken {
     /// Each network, with its interface in the container.
     pub networks: Vec<(String, String)>,
-    /// What could not be understood, and stays attached.
+    /// What could not be read, and stays attached.
     pub damaged: Vec<Error>,
 }
 
 /// One network of a pod, as Multus writes it.
 #[derive(Deserialize)]
 struct Delegate {
-    /// The network's configuration, in base64. Of a list that was read from a file of the node's it has those keys of
-    /// the plugins alone that libcni knows.
+    /// The network's configuration, in base64. For a list in a file of the node it has only the keys that libcni knows.
     #[serde(rename = "Bytes", default)]
     bytes: Option<String>,
-    /// Of such a list what libcni read.
+    /// What libcni read of such a list.
     #[serde(rename = "CNINetworkConfigList", default)]
     list: Option<ReadList>,
     /// The configuration's name, or `NAMESPACE/NAME` of a NetworkAttachmentDefinition.
@@ -69,13 +68,13 @@ struct Delegate {
     ifname: String,
 }
 
-/// A list as libcni's type `NetworkConfigList` has it. There is one in each delegate, mostly an empty one.
+/// libcni's type `NetworkConfigList`. Every delegate has one, mostly empty.
 #[derive(Deserialize)]
 struct ReadList {
     /// The document, in base64.
     #[serde(rename = "Bytes", default)]
     bytes: Option<String>,
-    /// Also those that stand in files of their own.
+    /// With those that are in files of their own.
     #[serde(rename = "Plugins", default)]
     plugins: Option<Vec<ReadPlugin>>,
 }
@@ -87,7 +86,7 @@ struct ReadPlugin {
     bytes: Option<String>,
 }
 
-/// A delegate that is understood.
+/// A delegate that could be read.
 struct Known {
     definition: Option<Reference>,
     ifname: String,
@@ -111,9 +110,7 @@ impl Multus {
         }
     }
 
-    /// The containers that it keeps something of.
-    ///
-    /// Errors: `codes::RECORD` where others than root can write in the directory; code 5.
+    /// The containers with a file. Errors: `codes::RECORD` if someone other than root can write in the directory; code 5.
     pub fn containers(&self) -> Result<BTreeSet<String>, Error> {
         match file_trust::check_directory(&self.directory, self.paths.root()) {
             Err(error) if error.is_missing() => return Ok(BTreeSet::new()),
@@ -138,40 +135,37 @@ impl Multus {
         read().map_err(|e| failed(&self.directory, &e))
     }
 
-    /// Makes a record of a pod, and hands its cached results to weir. What Multus keeps stays. A pod that has a
-    /// record keeps it.
+    /// Records a pod, and copies its cached results to weir. Multus' files stay, and so does a record that weir has.
     ///
-    /// Errors: `codes::RECORD` where others than root can have written what is kept; code 5. A file that cannot
-    /// be understood is no error, see [`Taken::damaged`].
+    /// Errors: `codes::RECORD` if someone other than root could have written the files; code 5. For what cannot be read see
+    /// [`Taken::damaged`].
     pub fn take(&self, container_id: &str) -> Result<Taken, Error> {
         let mut damaged = Vec::new();
         let mut known = Vec::new();
-        for (place, delegate) in self.read(container_id, &mut damaged)?.iter().enumerate() {
-            match self.understand(container_id, place, delegate) {
+        for (index, delegate) in self.read(container_id, &mut damaged)?.iter().enumerate() {
+            match self.understand(container_id, index, delegate) {
                 Ok(delegate) => known.push(delegate),
                 Err(Unusable::Refused(error)) => return Err(error),
                 Err(Unusable::Damaged(error)) => {
                     let path = self.path(container_id);
-                    damaged.push(
-                        error.with_prefix(format_args!("{}: network {place}", path.display())),
-                    );
+                    let prefix = format!("{}: network {index}", path.display());
+                    damaged.push(error.with_prefix(prefix));
                 }
             }
         }
-        let networks = known
-            .iter()
-            .map(|delegate| (delegate.shown(), delegate.ifname.clone()));
-        let taken = Taken {
-            networks: networks.collect(),
-            damaged,
-        };
         if let Some(record) = self.record(container_id, &known) {
             self.keep(record, &known)?;
         }
-        Ok(taken)
+        let networks = known
+            .iter()
+            .map(|known| (known.shown(), known.ifname.clone()));
+        Ok(Taken {
+            networks: networks.collect(),
+            damaged,
+        })
     }
 
-    /// Forgets a record that was made of a pod, which Multus has detached since. Errors: those of the records.
+    /// Removes the record of a pod that Multus has detached since. Errors: those of the records.
     pub fn give_up(&self, container_id: &str) -> Result<(), Error> {
         let records = self.records();
         let all = records.all()?.into_iter();
@@ -179,8 +173,7 @@ impl Multus {
             let attachment = record.attachment()?;
             let cache = Cache::new(&self.paths);
             for recorded in &record.attachments {
-                let own = attachment.with_ifname(recorded.ifname.clone());
-                cache.remove(&recorded.list()?.name, &own)?;
+                cache.remove(&recorded.list()?.name, &recorded.attachment(&attachment))?;
             }
             if let Some(held) = records.take(&attachment)? {
                 held.remove()?;
@@ -189,14 +182,14 @@ impl Multus {
         Ok(())
     }
 
-    /// Removes what Multus keeps of a pod that weir has a record of. A file of which something could not be
-    /// understood is set aside for people; returns where it is then. Errors: code 5.
+    /// Removes Multus' files of a pod that weir has recorded. A file that could not be read in full is set aside; returns
+    /// its new path. Errors: code 5.
     pub fn forget(&self, container_id: &str) -> Result<Option<PathBuf>, Error> {
         let path = self.path(container_id);
         let mut damaged = Vec::new();
         let delegates = self.read(container_id, &mut damaged)?;
-        for (place, delegate) in delegates.iter().enumerate() {
-            match self.understand(container_id, place, delegate) {
+        for (index, delegate) in delegates.iter().enumerate() {
+            match self.understand(container_id, index, delegate) {
                 Ok(known) => {
                     let result = self.result(&known.list.name, container_id, &known.ifname);
                     weir_files::remove(&result).map_err(|e| failed(&result, &e))?;
@@ -212,7 +205,7 @@ impl Multus {
         .map_err(|e| failed(&path, &e))
     }
 
-    /// The delegates of a pod; none where its file is damaged, or gone.
+    /// The delegates of a pod; none if its file is damaged or missing.
     fn read(&self, container_id: &str, damaged: &mut Vec<Error>) -> Result<Vec<Delegate>, Error> {
         let path = self.path(container_id);
         let text = match self.text(&path) {
@@ -222,10 +215,8 @@ impl Multus {
         match serde_json::from_str(&text) {
             Ok(delegates) => Ok(delegates),
             Err(error) => {
-                let shown = path.display();
-                damaged.push(Error::decoding_failure(format!(
-                    "Multus' `{shown}`: {error}"
-                )));
+                let msg = format!("Multus' `{}`: {error}", path.display());
+                damaged.push(Error::decoding_failure(msg));
                 Ok(Vec::new())
             }
         }
@@ -234,14 +225,14 @@ impl Multus {
     fn understand(
         &self,
         container_id: &str,
-        place: usize,
+        index: usize,
         delegate: &Delegate,
     ) -> Result<Known, Unusable> {
         let list = delegate.list().map_err(Unusable::Damaged)?;
-        // As Multus counts: the default network is the first.
-        let ifname = match (delegate.ifname.as_str(), place) {
+        // Multus counts from the default network.
+        let ifname = match (delegate.ifname.as_str(), index) {
             ("", 0) => self.default_ifname(&list.name, container_id)?,
-            ("", _) => format!("net{place}"),
+            ("", _) => format!("net{index}"),
             (requested, _) => requested.to_owned(),
         };
         validate_interface_name(&ifname).map_err(Unusable::Damaged)?;
@@ -253,20 +244,19 @@ impl Multus {
         })
     }
 
-    /// Multus does not write which interface it was called for; libcni's cache has it.
+    /// Multus does not write its `CNI_IFNAME`; libcni's cache has it.
     fn default_ifname(&self, network: &str, container_id: &str) -> Result<String, Error> {
         let results = Cache::at(self.results(), &self.paths);
         let (cached, unused) = results.of_network(network)?;
         if let Some(error) = unused.into_iter().next() {
             return Err(error);
         }
-        let own = cached
-            .into_iter()
-            .find(|cached| cached.container_id == container_id);
+        let mut cached = cached.into_iter();
+        let own = cached.find(|cached| cached.container_id == container_id);
         Ok(own.map_or_else(|| DEFAULT_IFNAME.to_owned(), |cached| cached.if_name))
     }
 
-    /// What libcni's cache has of a network; none where it has nothing that can be read.
+    /// The entry of a network in libcni's cache, if there is one that can be read.
     fn cached(
         &self,
         network: &str,
@@ -281,7 +271,7 @@ impl Multus {
         }
     }
 
-    /// The record of a pod; none where nothing of it is known.
+    /// The record of a pod, if any of its networks is known.
     fn record(&self, container_id: &str, known: &[Known]) -> Option<Record> {
         let first = known.first()?;
         let cached = known.iter().find_map(|delegate| delegate.cached.as_ref());
@@ -291,14 +281,14 @@ impl Multus {
             let (id, ifname) = (container_id.to_owned(), first.ifname.clone());
             Attachment::open(Command::Del, id, ifname, netns, args.clone())
         };
-        // What stands at the path may be another's namespace by now, or none.
+        // The path may by now be another's namespace, or none.
         let attachment = open(netns).or_else(|_| open(String::new())).ok()?;
         let pod = PodName::of(&attachment.args);
         let attachments = known
             .iter()
             .enumerate()
-            .map(|(place, delegate)| delegate.recorded(place == 0));
-        Some(Record::new(
+            .map(|(index, delegate)| delegate.recorded(index == 0));
+        Some(Record::of_pod(
             &self.network,
             &attachment,
             pod,
@@ -306,7 +296,7 @@ impl Multus {
         ))
     }
 
-    /// Results first: a record without them would be detached without.
+    /// Results first: with the record alone, the pod would be detached without them.
     fn keep(&self, record: Record, known: &[Known]) -> Result<(), Error> {
         let records = self.records();
         if records.has(&record) {
@@ -328,7 +318,7 @@ impl Multus {
     }
 
     fn records(&self) -> Records {
-        Records::of(&self.paths, &self.network)
+        Records::of_network(&self.paths, &self.network)
     }
 
     fn path(&self, container_id: &str) -> PathBuf {
@@ -346,7 +336,7 @@ impl Multus {
 }
 
 impl Known {
-    /// What people know the network by.
+    /// The network's name for people.
     fn shown(&self) -> String {
         match &self.definition {
             Some(definition) => definition.to_string(),
@@ -354,12 +344,12 @@ impl Known {
         }
     }
 
-    fn recorded(&self, is_default: bool) -> Recorded {
+    fn recorded(&self, is_default: bool) -> RecordedAttachment {
         let cached = self.cached.as_ref();
-        Recorded {
+        RecordedAttachment {
             network: self.shown(),
             is_default,
-            definition: self.definition.clone(),
+            definition: self.definition.as_ref().map(ToString::to_string),
             is_file: false,
             ifname: self.ifname.clone(),
             config: self.list.to_value(),
@@ -397,7 +387,7 @@ impl Delegate {
 }
 
 impl ReadList {
-    /// The list with each plugin as it was read; none of an empty one.
+    /// The list with each plugin as it was read; none if it is empty.
     fn whole(&self) -> Result<Option<Value>, Error> {
         let plugins = self.plugins.as_deref().unwrap_or_default();
         if plugins.is_empty() {
@@ -423,19 +413,21 @@ fn document(field: &str, bytes: Option<&str>) -> Result<Value, Error> {
     serde_json::from_slice(&text).map_err(|e| failed(&e))
 }
 
-/// Whether a file's name is a container's. What was set aside, and what is being written, is none.
+/// Whether a file's name is a container's, and not that of a damaged file.
 fn is_container(name: &str) -> bool {
     let extension = Path::new(name).extension();
     validate_container_id(name).is_ok() && extension.is_none_or(|extension| extension != DAMAGED)
 }
 
 fn untrusted(path: &Path, error: &Untrusted) -> Error {
-    let exposed = match error {
-        Untrusted::Unreadable(error) => return failed(path, error),
-        Untrusted::Exposed(exposed) => exposed,
-    };
-    let what = format!("Multus' `{}` is not trusted: {exposed}", path.display());
-    Error::new(codes::RECORD, what).with_details(exposed.remedy())
+    match error {
+        Untrusted::Unreadable(error) => failed(path, error),
+        exposed => unread(
+            format!("Multus' `{}`", path.display()),
+            exposed,
+            codes::RECORD,
+        ),
+    }
 }
 
 fn failed(path: &Path, error: &io::Error) -> Error {

@@ -1,4 +1,4 @@
-//! A NetworkAttachmentDefinition, named (sections 3.3 and 4.1.1).
+//! The name of a NetworkAttachmentDefinition (sections 3.3 and 4.1.1).
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Both parts must be made of DNS-1123 labels. Errors: what is wrong with which part.
+    /// Both parts must be made of DNS-1123 labels. Errors: the part that is not.
     pub fn new(namespace: &str, name: &str) -> Result<Self, String> {
         if !is_label(namespace) {
             return Err(format!("namespace {namespace:?}: {EXPECTED_LABEL}"));

@@ -1,7 +1,6 @@
-//! Events told after the answer: a container waits for its network, and not for what is said of it.
+//! Events, reported by a process of their own, so that a container does not wait for them.
 //!
-//! A process of its own tells them. It is started and never waited for, so that the runtime has the
-//! answer, and the end of its output, at once.
+//! The process is never waited for, so that the runtime has the answer, and the end of its output, at once.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -19,26 +18,26 @@ use weir_host::Log;
 use super::cluster::{Cluster, Event, PodName};
 use super::kubernetes::{Kubernetes, Limits};
 
-/// The running binary, also where another one stands in its place by now.
+/// The running binary, even if its file was replaced.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// The command of the process that tells events. People have no use for it.
+/// The command of that process. It is not for people.
 pub const COMMAND: &str = "report-events";
 
-/// How long that process may take; nobody waits for it, and it must not stay for ever.
+/// How long that process may take.
 pub const LIMITS: Limits = Limits {
     request: Duration::from_secs(5),
     call: Duration::from_secs(10),
 };
 
-/// What the process needs of its parent's environment.
+/// The environment variables that the process needs.
 const KEPT: [&str; 3] = [
     ROOT_VARIABLE,
     "KUBERNETES_SERVICE_HOST",
     "KUBERNETES_SERVICE_PORT",
 ];
 
-/// What it reads from standard input.
+/// What the process reads from standard input.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Report {
     kubeconfig: Option<PathBuf>,
@@ -46,7 +45,7 @@ struct Report {
     events: Vec<Event>,
 }
 
-/// Has `program`, which is [`OWN_PROGRAM`] but in tests, tell events about a pod. `kubeconfig` is as in
+/// Has `program`, which is [`OWN_PROGRAM`] except in tests, report events about a pod. `kubeconfig` is as in
 /// [`Kubernetes::connect`]. Errors: the process cannot be started.
 pub fn later(
     program: &Path,
@@ -76,7 +75,7 @@ pub fn later(
     Ok(())
 }
 
-/// The content as a file: a pipe would need somebody who writes while the other one reads.
+/// The content as a file: with a pipe, this process would have to write while the other one reads.
 fn in_memory(content: &[u8]) -> io::Result<File> {
     let file = memfd_create("events", MFdFlags::MFD_CLOEXEC)?;
     let mut file = File::from(file);
@@ -85,8 +84,7 @@ fn in_memory(content: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// The other process' part: tells what it reads. Nobody sees how it ends, so that a failure stands in weir's
-/// log, too.
+/// The work of that process: reports the events that it reads. A failure is logged too, since nothing waits for the process.
 pub fn carry_out(mut input: impl Read, paths: &Paths) -> Result<(), Error> {
     let mut text = Vec::new();
     let read = input.read_to_end(&mut text);
@@ -94,13 +92,14 @@ pub fn carry_out(mut input: impl Read, paths: &Paths) -> Result<(), Error> {
     let report: Report = serde_json::from_slice(&text)
         .map_err(|error| Error::decoding_failure(format!("the events to report: {error}")))?;
     let cluster = Kubernetes::connect(report.kubeconfig.as_deref(), paths, LIMITS);
-    let told = cluster.report(&report.pod, &report.events);
-    told.inspect_err(|error| note(paths, &report.pod, error))
-}
-
-fn note(paths: &Paths, pod: &PodName, error: &Error) {
-    let subject = json!({ "pod": format!("{}/{}", pod.namespace, pod.name) });
-    Log::new(paths.log(), subject, 0).note("warn", &error.to_string());
+    let reported = cluster.report(&report.pod, &report.events);
+    reported.inspect_err(|error| {
+        let PodName {
+            namespace, name, ..
+        } = &report.pod;
+        let subject = json!({ "pod": format!("{namespace}/{name}") });
+        Log::new(paths.log(), subject, 0).note("warn", &error.to_string());
+    })
 }
 
 #[cfg(test)]

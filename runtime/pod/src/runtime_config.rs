@@ -1,5 +1,5 @@
-//! What of a selection's element reaches the plugins of its network: as `args.cni` of each plugin, and as
-//! capability arguments for those plugins that declare them.
+//! What the plugins of a network get of the pod's selection: `args.cni` for each plugin, and capability arguments for those
+//! that declare them.
 //!
 //! | key of the element | in `args.cni` | capability |
 //! |---|---|---|
@@ -11,8 +11,8 @@
 //! | `bandwidth` | | `bandwidth` |
 //! | `infiniband-guid` | | `infinibandGUID` |
 //!
-//! The id of a device that was allotted to the pod is the capability `deviceID`, and stands in each plugin's
-//! configuration as `deviceID` and `pciBusID`, where plugins look that know no capabilities.
+//! The id of the pod's device is the capability `deviceID`, and for plugins without capabilities the keys `deviceID` and
+//! `pciBusID` of each plugin's configuration.
 
 use serde_json::{Map, Value};
 use weir_cni::{Error, NetworkConfigList, PluginConfig, RequestedAddress};
@@ -20,12 +20,12 @@ use weir_grant::section::Request;
 
 use super::selection::Element;
 
-/// The keys of a plugin's configuration with a device's id.
+/// The keys of a plugin's configuration that have a device's id.
 const DEVICE_KEYS: [&str; 2] = ["deviceID", "pciBusID"];
 
-/// The network with what the element asks of its plugins, and the capability arguments.
+/// The network with what the pod requests of its plugins, and the capability arguments.
 ///
-/// Errors: code 7, naming the network, the plugin and the key, where a plugin's own `args.cni` is no object.
+/// Errors: code 7, naming the network and the plugin, if a plugin's own `args.cni` is not an object.
 pub(crate) fn runtime_config(
     list: &NetworkConfigList,
     element: &Element,
@@ -46,7 +46,7 @@ pub(crate) fn runtime_config(
     ))
 }
 
-/// What of this a pod asks for. Capability arguments that it does not know of, such as a device's, it does not.
+/// The pod's requests among the arguments. Those that it does not know, such as a device's, are not.
 pub(crate) fn asked(
     element: Option<&Element>,
     capability_args: &Map<String, Value>,
@@ -55,7 +55,7 @@ pub(crate) fn asked(
     Request::of_keys(args.keys(), capability_args.keys())
 }
 
-/// The members of `args.cni`. What the standard defines is not overridden by what the user calls the same.
+/// The members of `args.cni`. Those of the standard override the user's of the same name.
 fn args(element: &Element) -> Map<String, Value> {
     let mut args = element.cni_args.clone();
     args.extend(addresses(element));
@@ -84,7 +84,7 @@ fn capability_args(element: &Element, device_id: Option<&str>) -> Map<String, Va
     args
 }
 
-/// `ips` and `mac`, whose conventions are the same in both places.
+/// `ips` and `mac`, which are both arguments and capabilities.
 fn addresses(element: &Element) -> Map<String, Value> {
     let mut args = Map::new();
     if !element.ips.is_empty() {
@@ -97,7 +97,7 @@ fn addresses(element: &Element) -> Map<String, Value> {
     args
 }
 
-/// A plugin's configuration with these members of `args.cni` besides its own, and with a device.
+/// A plugin's configuration with more members of `args.cni`, and with a device.
 fn with(
     plugin: &PluginConfig,
     args: &Map<String, Value>,
@@ -107,7 +107,9 @@ fn with(
     if !args.is_empty() {
         let cni = object(&mut config, "args").and_then(|args| object(args, "cni"));
         let cni = cni.ok_or_else(|| {
-            Error::invalid_config("args.cni: expected an object, to which the pod's own are added")
+            Error::invalid_config(
+                "args.cni: expected an object, to which the pod's arguments are added",
+            )
         })?;
         cni.extend(args.clone());
     }
@@ -119,7 +121,7 @@ fn with(
     PluginConfig::from_value(Value::Object(config))
 }
 
-/// The object under a key, which is made where there is none; none where something else is there.
+/// The object under a key, created if it is missing; none if the key has another value.
 fn object<'m>(map: &'m mut Map<String, Value>, key: &str) -> Option<&'m mut Map<String, Value>> {
     let value = map.entry(key).or_insert(Value::Null);
     if value.is_null() {

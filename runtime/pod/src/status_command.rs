@@ -1,4 +1,4 @@
-//! STATUS: whether a pod could be attached to the cluster-wide default network now (section 6.1).
+//! STATUS: whether pods can be attached to the cluster-wide default network (section 6.1).
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,20 +17,20 @@ use super::readiness;
 /// CNI's code for a plugin that cannot serve an ADD now.
 const NOT_AVAILABLE: u32 = 50;
 
-/// How long the API server is waited for: a runtime asks for the status again and again, and waits for the answer.
+/// How long to wait for the API server: a runtime asks for the status every few seconds, and waits for the answer.
 const PATIENCE: Limits = Limits {
     request: Duration::from_secs(3),
     call: Duration::from_secs(3),
 };
 
-/// How long an answer of the API server counts: a runtime asks for the status every few seconds, on every node.
+/// How long an answer of the API server counts.
 const COUNTS: Duration = Duration::from_secs(30);
 
-/// A pod that no cluster has. What is asked is whether pods can be read.
+/// A pod that no cluster has. The question is whether pods can be read.
 const NO_POD: (&str, &str) = ("kube-system", "weir-asks-for-no-pod");
 
-/// Errors: code 50 where the default network is not ready, or cannot be found, or where the API server does not answer
-/// what an ADD asks it first; its plugins' own.
+/// Errors: code 50 if the default network is not ready or not found, or the API server does not answer the first request
+/// of an ADD; those of the network's plugins.
 pub(crate) fn status(call: &DelegatingCall<'_>) -> Result<(), Error> {
     let configuration = &call.configuration;
     if let Some(file) = &configuration.readiness_indicator {
@@ -45,7 +45,7 @@ pub(crate) fn status(call: &DelegatingCall<'_>) -> Result<(), Error> {
     call.network_of(list, Map::new(), source).status()
 }
 
-/// Asks the API server what every ADD asks first: for a pod. That there is none is an answer.
+/// Sends the first request of every ADD, for a pod. That the pod does not exist is an answer.
 fn reach(cluster: &Kubernetes, answered: &Answered) -> Result<(), Error> {
     if answered.counts() {
         return Ok(());
@@ -61,11 +61,11 @@ fn reach(cluster: &Kubernetes, answered: &Answered) -> Result<(), Error> {
     Ok(())
 }
 
-/// When the API server answered last: the time of a file.
+/// When the API server last answered: the time of a file.
 struct Answered(PathBuf);
 
 impl Answered {
-    /// By this configuration's credentials.
+    /// With this configuration's credentials.
     fn of(call: &DelegatingCall<'_>) -> Self {
         let name = format!("{}.api-server", call.configuration.name);
         Self(call.sandbox.paths().run().join(name))
@@ -77,7 +77,7 @@ impl Answered {
         age.is_some_and(|age| age < COUNTS)
     }
 
-    /// Where the file cannot be written, the API server is asked again.
+    /// If the file cannot be written, the API server is asked again next time.
     fn note(&self) {
         let _ = weir_files::replace(&self.0, b"", Durability::Process);
     }

@@ -1,35 +1,30 @@
-//! Whether the plugins assigned what the pod asked for: `args.cni` may be ignored by plugins, and the
-//! standard wants the attachment to fail then (sections 4.1.2.1.3.2 and 4.1.2.1.4.2).
+//! Whether the plugins assigned what the pod requested. Plugins may ignore `args.cni`, and the standard wants the attachment
+//! to fail then (sections 4.1.2.1.3.2 and 4.1.2.1.4.2).
 
 use weir_cni::{AddResult, Error, Interface, Mac, RequestedAddress};
 
 use super::codes;
 
-/// Checks the result of an attachment with the interface `ifname`. Each of `ips` must be an address of that
-/// interface in the container, or one of no interface in particular; where a prefix length was asked for, with
-/// that. The interface must have the address `mac`.
+/// Checks the result of an attachment with the interface `ifname`. Each of `ips` must be an address of that interface in the
+/// container, or of no named interface, with the prefix length if it has one. The interface must have the address `mac`.
 ///
-/// Errors: code [`codes::NOT_ASSIGNED`], with the key, what was asked for, what was assigned, and what to do.
-/// Results of versions before 0.3.0 name no interfaces, so that a `mac` cannot be seen to be assigned: an error,
-/// too.
+/// Errors: code [`codes::NOT_ASSIGNED`], with the key, the request, what was assigned, and what to do. A `mac` always fails
+/// with results of versions before 0.3.0, which name no interfaces.
 pub(crate) fn assigned(
     result: &AddResult,
     ifname: &str,
     ips: &[RequestedAddress],
     mac: Option<&Mac>,
 ) -> Result<(), Error> {
-    let mut faults: Vec<String> = Vec::new();
-    faults.extend(ips_fault(result, ifname, ips));
-    faults.extend(mac.and_then(|mac| mac_fault(result, ifname, mac)));
-    let mut faults = faults.into_iter();
-    match faults.next() {
-        None => Ok(()),
-        Some(first) => {
-            let mut details: Vec<String> = faults.collect();
-            details.push(ADVICE.to_owned());
-            Err(Error::new(codes::NOT_ASSIGNED, first).with_details(details.join("; ")))
-        }
-    }
+    let ips = ips_fault(result, ifname, ips);
+    let mac = mac.and_then(|mac| mac_fault(result, ifname, mac));
+    let mut faults = ips.into_iter().chain(mac);
+    let Some(first) = faults.next() else {
+        return Ok(());
+    };
+    let mut details: Vec<String> = faults.collect();
+    details.push(ADVICE.to_owned());
+    Err(Error::new(codes::NOT_ASSIGNED, first).with_details(details.join("; ")))
 }
 
 const ADVICE: &str = "the network needs plugins that take these keys from `args.cni` or as capabilities, \
@@ -56,23 +51,21 @@ fn ips_fault(result: &AddResult, ifname: &str, ips: &[RequestedAddress]) -> Opti
     ))
 }
 
-/// Whether what was asked for is what was assigned.
+/// Whether an assigned address is the requested one.
 fn is_met(asked: &RequestedAddress, assigned: &RequestedAddress) -> bool {
     let same = asked.address.to_canonical() == assigned.address.to_canonical();
     same && (asked.prefix_len.is_none() || asked.prefix_len == assigned.prefix_len)
 }
 
-/// The addresses of the attachment's interface, and those of which the result does not say an interface.
+/// The addresses of the attachment's interface, and those without an interface in the result.
 fn addresses(result: &AddResult, ifname: &str) -> Vec<RequestedAddress> {
     let is_own = |index: u32| {
         let interface = usize::try_from(index).ok();
         let interface = interface.and_then(|index| result.interfaces.get(index));
         interface.is_some_and(|interface| is_of(interface, ifname))
     };
-    let own = result
-        .ips
-        .iter()
-        .filter(|ip| ip.interface.is_none_or(is_own));
+    let ips = result.ips.iter();
+    let own = ips.filter(|ip| ip.interface.is_none_or(is_own));
     own.map(|ip| RequestedAddress {
         address: ip.address.addr(),
         prefix_len: Some(ip.address.prefix_len()),
@@ -88,7 +81,7 @@ fn mac_fault(result: &AddResult, ifname: &str, mac: &Mac) -> Option<String> {
         }
         None => format!("the result has no interface `{ifname}` in the container"),
         Some(interface) => match interface.mac.as_deref() {
-            None => format!("the result says no mac of `{ifname}`"),
+            None => format!("the result has no mac for `{ifname}`"),
             Some(text) if text.parse() == Ok(*mac) => return None,
             Some(text) => format!("`{ifname}` has {}", text.escape_debug()),
         },
@@ -96,7 +89,7 @@ fn mac_fault(result: &AddResult, ifname: &str, mac: &Mac) -> Option<String> {
     Some(format!("mac: {mac} not assigned, {seen}"))
 }
 
-/// Whether an interface is the attachment's own, in the container.
+/// Whether an interface is the attachment's, in the container.
 fn is_of(interface: &Interface, ifname: &str) -> bool {
     let is_inside = interface.sandbox.as_deref().is_some_and(|s| !s.is_empty());
     is_inside && interface.name == ifname
@@ -232,7 +225,7 @@ mod tests {
         let silent = result(json!({
             "cniVersion": "1.1.0", "interfaces": [{ "name": "net1", "sandbox": "/run/netns/a" }]
         }));
-        assert!(refused(&silent, &[], Some(MAC)).contains("says no mac of `net1`"));
+        assert!(refused(&silent, &[], Some(MAC)).contains("has no mac for `net1`"));
         let outside = result(json!({
             "cniVersion": "1.1.0", "interfaces": [{ "name": "net1", "mac": MAC, "sandbox": "" }]
         }));

@@ -1,4 +1,4 @@
-//! What a native plugin's end means: its result, its error, or none of both (CNI sections 2 and 5).
+//! The answer of a native plugin: its result, its error, or neither (CNI sections 2 and 5).
 
 use serde_json::Value;
 use weir_cni::{AddResult, Command, Error, PluginConfig, from_json_assuming};
@@ -7,12 +7,12 @@ use weir_kernel::exec::Ended;
 
 use super::codes;
 
-/// How much of what a plugin said stands in an error, in characters.
+/// How much of a plugin's output an error repeats, in characters.
 const SHOWN: usize = 400;
 
-/// Reads the answer to a command. Only ADD has a result; what others print with status 0 is nobody's.
+/// Reads the answer to a command. Only ADD has a result; what others print with status 0 is ignored.
 ///
-/// Errors: the plugin's own; `codes::NO_ANSWER` where it has neither a result nor an error.
+/// Errors: the plugin's own; `codes::NO_ANSWER` if it gave neither a result nor an error.
 pub(super) fn read(
     command: Command,
     config: &PluginConfig,
@@ -30,7 +30,10 @@ pub(super) fn read(
             Err(_) if ended.output.trim_ascii().is_empty() => {
                 Err(broken("it ended without a result".to_owned(), ended))
             }
-            Err(error) => Err(broken(format!("its result is no JSON: {error}"), ended)),
+            Err(error) => Err(broken(
+                format!("its result is not valid JSON: {error}"),
+                ended,
+            )),
         },
         (_, Some(status)) => {
             let what = format!("it ended with status {status} and no CNI error");
@@ -47,22 +50,19 @@ fn result(config: &PluginConfig, document: &Value) -> Result<AddResult, Error> {
     from_json_assuming(document, config.version()?)
 }
 
-/// An error ends in logs and terminals, which its text must not drive.
+/// An error is shown in logs and terminals, which its text must not control.
 fn readable(error: Error) -> Error {
     Error::new(error.code, printable(&error.msg)).with_details(printable(&error.details))
 }
 
-/// What it said instead is in the details.
+/// What it printed instead is in the details.
 fn broken(what: String, ended: &Ended) -> Error {
-    let details = [
-        said("standard error", &ended.messages),
-        said("standard output", &ended.output),
-    ];
-    let details: Vec<String> = details.into_iter().flatten().collect();
+    let mut details = Vec::from_iter(said("standard error", &ended.messages));
+    details.extend(said("standard output", &ended.output));
     Error::new(codes::NO_ANSWER, what).with_details(details.join("; "))
 }
 
-/// What it printed, named and shortened; none where it printed nothing.
+/// What it printed, named and shortened; none if it printed nothing.
 pub(super) fn said(name: &str, bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim();
@@ -123,7 +123,7 @@ mod tests {
                 "",
                 "it ended without a result; standard error: \\u{1b}[31mtrace",
             ),
-            (0, "ok", "its result is no JSON"),
+            (0, "ok", "its result is not valid JSON"),
             (
                 0,
                 r#"{"cniVersion": "1.0.0", "ips": 7}"#,

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use nix::libc;
 use weir_cni::{Error, validate_plugin_type};
 use weir_grant::document::Digest;
-use weir_kernel::exec::{Sealed, Unfit};
+use weir_kernel::exec::Sealed;
 
 use super::codes;
 
-/// What weir is called in a directory of plugins.
+/// The name of weir in a directory of plugins.
 const OWN_NAME: &str = "weir";
 
 /// A program, and where it was found.
@@ -24,7 +24,7 @@ pub(super) struct Binary {
 impl Binary {
     /// The program of that name, in the first directory that has one.
     ///
-    /// Errors: `codes::UNFIT` for what is there and cannot be run under a digest, or is weir itself.
+    /// Errors: `codes::UNFIT` for a file that cannot be run under a digest, or is weir itself.
     pub(super) fn find(name: &str, directories: &[PathBuf]) -> Result<Option<Self>, Error> {
         validate_plugin_type(name)?;
         for directory in directories {
@@ -53,16 +53,12 @@ impl Binary {
 /// The digest under which a file could be listed. Errors: `codes::UNFIT`.
 pub fn inspect(path: &Path) -> Result<Digest, Error> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let failed = |e: Unfit| unfit(&name, path, &e);
-    let file = open(path).map_err(|e| failed(e.into()))?;
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    if is_weir(&file, directory).map_err(|e| failed(e.into()))? {
-        return Err(weir_itself(&name, path));
-    }
-    Ok(Sealed::copy(&name, &file).map_err(failed)?.digest().clone())
+    let file = open(path).map_err(|e| unfit(&name, path, &e))?;
+    let binary = Binary::of(&name, path, &file)?;
+    Ok(binary.program.digest().clone())
 }
 
-/// Nobody is waited for, as at a pipe.
+/// Does not wait, as at a pipe.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options
@@ -71,8 +67,8 @@ fn open(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Whether a file is the one that runs, or the one that is installed beside it: a link to weir is a
-/// component's name, and the component may be gone.
+/// Whether a file is the running program, or the weir beside it: a link to weir has a component's name, and the component
+/// may be gone.
 fn is_weir(file: &File, directory: &Path) -> io::Result<bool> {
     let own = file.metadata()?;
     let is_own = |path: &Path| match fs::metadata(path) {
@@ -87,7 +83,7 @@ fn weir_itself(name: &str, path: &Path) -> Error {
     Error::new(
         codes::UNFIT,
         format!(
-            "`{}` is weir itself, which is no native plugin, and there is no component `{name}`",
+            "`{}` is weir itself, not a native plugin, and there is no component `{name}`",
             path.display()
         ),
     )

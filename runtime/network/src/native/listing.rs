@@ -1,4 +1,4 @@
-//! The native plugins that are listed, and what is said of those that are not.
+//! The native plugins that are listed, and the errors for those that are not.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,12 +28,12 @@ impl Listing {
         })
     }
 
-    /// What is listed, in its order.
+    /// The entries, in their order.
     pub(super) fn entries(&self) -> &[NativePlugin] {
         &self.entries
     }
 
-    /// Where a plugin is looked for: where its entries say, then where the runtime says.
+    /// The directories to search for a plugin: those of its entries, then the runtime's.
     pub(super) fn bin_dirs(&self, paths: &Paths, plugin: &str, others: &[PathBuf]) -> Vec<PathBuf> {
         let own = self.named(plugin).filter_map(|entry| {
             let directory = PathBuf::from(entry.bin_dir.clone()?);
@@ -52,11 +52,10 @@ impl Listing {
     pub(super) fn time(&self, plugin: &str, digest: &Digest, network: &str) -> Duration {
         let mut entries = self.named(plugin);
         let own = entries.find(|e| e.digest == *digest && e.covers_network(network));
-        own.map_or_else(NativeLimits::default, |entry| entry.limits.clone())
-            .time
+        own.map_or_else(|| NativeLimits::default().time, |entry| entry.limits.time)
     }
 
-    /// Why a program was refused, and what would have to be listed.
+    /// The error for a program that is not listed, with what to list.
     pub(super) fn refusal(&self, plugin: &str, binary: &Binary, network: &str) -> Error {
         let digest = binary.program.digest();
         let file = self.file.display();
@@ -65,7 +64,7 @@ impl Listing {
         if listed.is_empty() {
             let what = format!("native plugin `{plugin}` ({digest}) is not listed");
             return Error::new(codes::NOT_LISTED, what).with_details(format!(
-                "it would run outside of the sandbox; review `{path}`, then {}",
+                "it would run outside the sandbox; review `{path}`, then {}",
                 self.addition(plugin, digest, network)
             ));
         }
@@ -77,15 +76,12 @@ impl Listing {
                 digests.join(", ")
             );
             return Error::new(codes::OTHER_DIGEST, what).with_details(format!(
-                "find out who has changed `{path}`; to let it run, change its `digest` in `{file}`, or {}",
+                "find out who changed `{path}`; to let it run, change its `digest` in `{file}`, or {}",
                 self.addition(plugin, digest, network)
             ));
         }
-        let networks: Vec<String> = here
-            .iter()
-            .flat_map(|entry| &entry.networks)
-            .map(|network| format!("`{network}`"))
-            .collect();
+        let networks = here.iter().flat_map(|entry| &entry.networks);
+        let networks: Vec<String> = networks.map(|network| format!("`{network}`")).collect();
         let networks = if networks.is_empty() {
             "none".to_owned()
         } else {
@@ -102,7 +98,7 @@ impl Listing {
         self.entries.iter().filter(move |e| e.name == plugin)
     }
 
-    /// Ready to be pasted: an entry, or the file where there is none.
+    /// An entry to paste, or the whole file if there is none.
     fn addition(&self, plugin: &str, digest: &Digest, network: &str) -> String {
         let file = self.file.display();
         let entry = json!({ "name": plugin, "digest": digest, "networks": [network] });

@@ -1,7 +1,7 @@
-//! Native plugins: programs outside of the sandbox, which run where weir's own configuration lists them by
-//! name, digest and network, and nowhere else.
+//! Native plugins: programs outside the sandbox, which run only if weir's own configuration lists them by name, digest and
+//! network.
 //!
-//! Each call passes the gate, with what is listed for its rules, and is recorded, refused or not.
+//! Each call passes the gate, which has the listing for rules, and is recorded even if it is refused.
 
 mod answer;
 mod binary;
@@ -16,7 +16,8 @@ use serde_json::json;
 use weir_cni::{AddResult, Command, Error, PluginConfig};
 use weir_files::Paths;
 use weir_gate::{Audit, Gate, Outcome, Permit, Refusal, Subject};
-use weir_grant::native::Execute;
+use weir_grant::document::Digest;
+use weir_grant::native::{Execute, NativePlugin};
 use weir_grant::{Capabilities, Invocation};
 use weir_host::Log;
 use weir_kernel::exec::{self, Call, MOST_MESSAGES};
@@ -33,7 +34,7 @@ use super::codes;
 use super::failures::{Failed, with_left};
 use super::source::MADE_BY;
 
-/// What a native plugin finds other programs by.
+/// `PATH` of native plugins.
 pub const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Runs native plugins of some directories.
@@ -52,7 +53,7 @@ pub struct Asked<'a> {
     /// The execution configuration.
     pub config: &'a PluginConfig,
     pub network: &'a str,
-    /// The NetworkAttachmentDefinition that it is of, where it is of one: what a listing knows it by.
+    /// The network's NetworkAttachmentDefinition, if it has one. Listings then name the network by it.
     pub definition: Option<&'a str>,
 }
 
@@ -60,19 +61,87 @@ impl Asked<'_> {
     fn granted_as(&self) -> &str {
         self.definition.unwrap_or(self.network)
     }
+
+    fn operation(&self, command: Command, digest: &Digest) -> Execute {
+        Execute {
+            plugin: self.plugin.to_owned(),
+            digest: digest.clone(),
+            command: command.as_str().to_owned(),
+        }
+    }
+
+    /// The gate for a program of this digest, by these listings, and the log for what the program prints.
+    ///
+    /// Errors: an ADD that cannot be recorded.
+    fn gate(
+        &self,
+        sandbox: &Sandbox,
+        digest: &Digest,
+        native: Vec<NativePlugin>,
+    ) -> Result<(Gate, Log), Error> {
+        let subject = Subject {
+            command: self.command.as_str(),
+            container_id: self.attachment.container_id.clone(),
+            ifname: self.attachment.ifname.clone(),
+            network: self.network.to_owned(),
+            definition: self.definition.map(str::to_owned),
+            pod: self.attachment.args.pod().full_name(),
+            plugin: self.plugin.to_owned(),
+            digest: digest.to_string(),
+        };
+        let invocation = Invocation {
+            container_id: subject.container_id.clone(),
+            ifname: subject.ifname.clone(),
+            network: self.granted_as().to_owned(),
+        };
+        let audit = sandbox.audit_log();
+        if let (Command::Add, Some(why)) = (self.command, audit.failure()) {
+            return Err(unrecorded(why));
+        }
+        let capabilities = Capabilities {
+            native,
+            ..Capabilities::default()
+        };
+        let most = MOST_MESSAGES as u64 * 8;
+        let log = Log::new(sandbox.paths().log(), subject.for_log(), most);
+        let gate = Gate::new(capabilities, invocation, Audit::new(subject, audit, false));
+        Ok((gate, log))
+    }
+
+    /// The variables of CNI section 2, and where the configuration comes from.
+    fn environment(&self, command: Command, search: String) -> Vec<(&'static str, String)> {
+        let attachment = self.attachment;
+        let mut environment = vec![
+            ("CNI_COMMAND", command.as_str().to_owned()),
+            ("CNI_PATH", search),
+        ];
+        if command.is_about_attachment() {
+            environment.extend([
+                ("CNI_CONTAINERID", attachment.container_id.clone()),
+                ("CNI_NETNS", attachment.netns.clone()),
+                ("CNI_IFNAME", attachment.ifname.clone()),
+                ("CNI_ARGS", attachment.args.to_string()),
+            ]);
+        }
+        environment.retain(|(_, value)| !value.is_empty());
+        // Empty for a configuration of the node's own.
+        let definition = self.definition.unwrap_or_default();
+        environment.push((MADE_BY, definition.to_owned()));
+        environment
+    }
 }
 
 impl NativePlugins {
-    /// Those in `bin_dirs`, the first first: `CNI_PATH`, or the directories that a configuration names.
+    /// Those in `bin_dirs`, in order: `CNI_PATH`, or the directories that a configuration names.
     pub fn new(bin_dirs: Vec<PathBuf>) -> Self {
         Self { bin_dirs }
     }
 
-    /// Runs a plugin that is not a component. Only ADD has a result. After an ADD that fails it runs DEL, and another
-    /// one is owed when the runtime deletes the attachment.
+    /// Runs a plugin that is not a component. Only ADD has a result. After an ADD that fails it runs DEL, and the runtime's
+    /// DEL must do so again.
     ///
-    /// Errors: the plugin's own; `sandbox::codes::NO_PLUGIN` where there is none of that name, and those
-    /// of [`codes`] where it does not run, or does not answer.
+    /// Errors: the plugin's own; `sandbox::codes::NO_PLUGIN` if there is none of that name; those of [`codes`] if it does
+    /// not run, or does not answer.
     pub(super) fn run(
         &self,
         sandbox: &Sandbox,
@@ -88,7 +157,7 @@ impl NativePlugins {
     }
 }
 
-/// Whether a program is one that weir's own configuration lists, on whatever network. Errors: `codes::SETTINGS`.
+/// Whether weir's own configuration lists a program, for any network. Errors: `codes::SETTINGS`.
 pub(super) fn is_listed(paths: &Paths, program: &Path) -> Result<bool, Error> {
     let listing = Listing::load(paths)?;
     if listing.entries().is_empty() {
@@ -99,26 +168,21 @@ pub(super) fn is_listed(paths: &Paths, program: &Path) -> Result<bool, Error> {
     Ok(entries.any(|entry| Some(&entry.digest) == digest.as_ref()))
 }
 
-/// There is no component, and no program either.
+/// Neither a component nor a program has that name.
 fn missing(sandbox: &Sandbox, plugin: &str, bin_dirs: &[PathBuf]) -> Error {
-    let shown: Vec<String> = bin_dirs
-        .iter()
-        .map(|d| format!("`{}`", d.display()))
-        .collect();
-    let nor = format!(
-        "there is no native plugin of that name in {} either",
-        shown.join(", ")
-    );
+    let shown = bin_dirs.iter().map(|d| format!("`{}`", d.display()));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let nor = format!("no native plugin of that name in {shown} either");
     match sandbox.catalogue().find(plugin) {
         Err(error) => {
             let details = format!("{}; {nor}", error.details);
             error.with_details(details)
         }
-        Ok(_) => Error::try_again_later(format!("plugin `{plugin}` was installed just now")),
+        Ok(_) => Error::try_again_later(format!("plugin `{plugin}` has just been installed")),
     }
 }
 
-/// One call, and what it is recorded by.
+/// One call, with its gate and its log.
 struct Run<'a> {
     asked: Asked<'a>,
     listing: &'a Listing,
@@ -139,40 +203,13 @@ impl<'a> Run<'a> {
         bin_dirs: &[PathBuf],
     ) -> Result<Self, Error> {
         let digest = binary.program.digest();
-        let subject = Subject {
-            command: asked.command.as_str(),
-            container_id: asked.attachment.container_id.clone(),
-            ifname: asked.attachment.ifname.clone(),
-            network: asked.network.to_owned(),
-            definition: asked.definition.map(str::to_owned),
-            pod: asked.attachment.args.pod().full_name(),
-            plugin: asked.plugin.to_owned(),
-            digest: digest.to_string(),
-        };
-        let log = Log::new(
-            sandbox.paths().log(),
-            subject.for_log(),
-            MOST_MESSAGES as u64 * 8,
-        );
-        let audit = sandbox.audit_log();
-        if let (Command::Add, Some(why)) = (asked.command, audit.failure()) {
-            return Err(unrecorded(why));
-        }
-        let capabilities = Capabilities {
-            native: listing.entries().to_vec(),
-            ..Capabilities::default()
-        };
-        let invocation = Invocation {
-            container_id: subject.container_id.clone(),
-            ifname: subject.ifname.clone(),
-            network: asked.granted_as().to_owned(),
-        };
+        let (gate, log) = asked.gate(sandbox, digest, listing.entries().to_vec())?;
         Ok(Self {
             asked,
             listing,
             binary,
             search: joined(bin_dirs),
-            gate: Gate::new(capabilities, invocation, Audit::new(subject, audit, false)),
+            gate,
             log,
             time: listing.time(asked.plugin, digest, asked.granted_as()),
         })
@@ -197,11 +234,7 @@ impl<'a> Run<'a> {
     }
 
     fn operation(&self, command: Command) -> Execute {
-        Execute {
-            plugin: self.asked.plugin.to_owned(),
-            digest: self.binary.program.digest().clone(),
-            command: command.as_str().to_owned(),
-        }
+        self.asked.operation(command, self.binary.program.digest())
     }
 
     fn explain(&mut self, failure: Failure) -> Failed {
@@ -221,8 +254,8 @@ impl<'a> Run<'a> {
         failed.with_prefix(format_args!("native plugin `{plugin}`"))
     }
 
-    /// Runs DEL after an ADD that failed, whatever it answered: only the program knows what it did. It is the one that
-    /// has run, whatever is in its place by now. Returns the error, with what DEL said in its details.
+    /// Runs DEL after a failed ADD, since only the program knows what it did. It is the same program, even if its file was
+    /// replaced. Returns the error, with that of DEL in its details.
     fn deleted(&mut self, error: Error) -> Error {
         let call = self.call(Command::Del);
         let operation = self.operation(Command::Del);
@@ -237,26 +270,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The environment of CNI section 2, and where the configuration comes from.
     fn call(&self, command: Command) -> Call {
-        let attachment = self.asked.attachment;
-        let mut environment = vec![
-            ("PATH", SEARCH_PATH.to_owned()),
-            ("CNI_COMMAND", command.as_str().to_owned()),
-            ("CNI_PATH", self.search.clone()),
-        ];
-        if command.is_about_attachment() {
-            environment.extend([
-                ("CNI_CONTAINERID", attachment.container_id.clone()),
-                ("CNI_NETNS", attachment.netns.clone()),
-                ("CNI_IFNAME", attachment.ifname.clone()),
-                ("CNI_ARGS", attachment.args.to_string()),
-            ]);
-        }
-        environment.retain(|(_, value)| !value.is_empty());
-        // Also where it is empty: the configuration is the node's own then.
-        let definition = self.asked.definition.unwrap_or_default();
-        environment.push((MADE_BY, definition.to_owned()));
+        let mut environment = self.asked.environment(command, self.search.clone());
+        environment.push(("PATH", SEARCH_PATH.to_owned()));
         Call {
             called_as: self.binary.path.display().to_string(),
             arguments: Vec::new(),
@@ -267,7 +283,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Why a call has no result.
+/// Why a call failed.
 enum Failure {
     /// It is not listed.
     Denied(Refusal),
@@ -324,7 +340,7 @@ impl From<Failure> for Error {
     }
 }
 
-/// Runs it to its end; what it says on standard error is for the log.
+/// Runs a program to its end, and logs what it prints on standard error.
 fn run(
     permit: &Permit<Execute>,
     program: &exec::Sealed,
@@ -336,21 +352,14 @@ fn run(
         Ok(ended) => &ended.messages,
         Err(error) => error.messages(),
     };
-    say(log, messages);
-    ran
-}
-
-fn say(log: &mut Log, messages: &[u8]) {
     let messages = String::from_utf8_lossy(messages);
     for line in messages.lines().filter(|line| !line.trim().is_empty()) {
         log.write("info", line, &[]);
     }
+    ran
 }
 
 fn joined(directories: &[PathBuf]) -> String {
-    let shown: Vec<String> = directories
-        .iter()
-        .map(|d| d.display().to_string())
-        .collect();
-    shown.join(":")
+    let shown = directories.iter().map(|d| d.display().to_string());
+    shown.collect::<Vec<_>>().join(":")
 }

@@ -1,6 +1,6 @@
-//! What serves an attachment once weir is gone: the plugin of the same name that comes back, and the tools that such
-//! plugins use. `weir uninstall` runs them for whoever has called it, with no listing but itself: they run as root for
-//! every container from then on, and so only what nobody but root can have put there is taken.
+//! The plugin that serves an attachment once weir is removed, and the tools that such plugins use. `weir uninstall` runs
+//! them without a listing. They run as root for every container from then on, so only files that root alone could have
+//! written are used.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,21 +8,19 @@ use std::sync::Arc;
 use serde_json::json;
 use weir_cni::{Command, Error};
 use weir_files::file_trust::{self, Untrusted};
-use weir_gate::{Audit, Gate, Subject};
-use weir_grant::native::{Execute, NativeLimits, NativePlugin};
+use weir_grant::native::{NativeLimits, NativePlugin};
 use weir_grant::pattern::Pattern;
-use weir_grant::{Capabilities, Invocation};
-use weir_host::Log;
-use weir_kernel::exec::{Call, Ended, MOST_MESSAGES};
+use weir_kernel::exec::{Call, Ended};
 use weir_sandbox::{Sandbox, own_digest};
 
 use super::answer;
 use super::binary::{Binary, unfit};
-use super::{Asked, Failure, MADE_BY, run, unrecorded};
+use super::{Asked, Failure, run, unrecorded};
 use crate::codes;
+use crate::trust::unread;
 
-/// Where such programs look for others, and the bus of firewalld: as the reference plugins are told it.
-const HANDED_ON: [&str; 1] = ["DBUS_SYSTEM_BUS_ADDRESS"];
+/// The bus of firewalld, which such programs look for.
+const SYSTEM_BUS: &str = "DBUS_SYSTEM_BUS_ADDRESS";
 
 /// A program that was read once.
 pub struct Successor {
@@ -30,7 +28,7 @@ pub struct Successor {
     binary: Binary,
 }
 
-/// What the programs find.
+/// The environment of the programs.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
     /// `PATH`.
@@ -40,18 +38,15 @@ pub struct Surroundings {
 }
 
 impl Successor {
-    /// The program of a plugin or a tool at this path. Errors: `codes::UNFIT` for one that others can have written, that
-    /// is not a program, or that is weir itself.
+    /// The program of a plugin or a tool at this path. Errors: `codes::UNFIT` for a file that others could have written, is
+    /// not a program, or is weir itself.
     pub fn open(name: &str, path: &Path, root: &Path) -> Result<Self, Error> {
         let file = file_trust::open(path, root).map_err(|untrusted| match untrusted {
             Untrusted::Unreadable(error) => unfit(name, path, &error),
-            Untrusted::Exposed(exposed) => {
-                let what = format!("`{}` is not trusted: {exposed}", path.display());
-                Error::new(codes::UNFIT, what).with_details(exposed.remedy())
-            }
+            exposed => unread(format!("`{}`", path.display()), &exposed, codes::UNFIT),
         })?;
         let binary = Binary::of(name, path, &file)?;
-        // A copy of weir is weir, too.
+        // A copy of weir counts as weir.
         if *binary.program.digest() == own_digest()? {
             return Err(unfit(name, path, &"it is weir itself"));
         }
@@ -66,29 +61,19 @@ impl Successor {
         &self.binary.path
     }
 
-    /// ADD of the plugin. It is not followed by a DEL where it fails: what such a plugin removes then may be what weir
-    /// has made as well, such as an address in a zone of firewalld.
+    /// ADD of the plugin. No DEL follows a failure: it could remove what weir made, such as an address in a zone of
+    /// firewalld.
     ///
-    /// Errors: the plugin's own, and those of its not being run.
+    /// Errors: the plugin's own; it does not run.
     pub fn add(
         &self,
         sandbox: &Arc<Sandbox>,
         asked: Asked<'_>,
         around: &Surroundings,
     ) -> Result<(), Error> {
-        let attachment = asked.attachment;
-        let mut environment = vec![
-            ("CNI_COMMAND", Command::Add.as_str().to_owned()),
-            ("CNI_PATH", around.bin_dir.display().to_string()),
-            ("CNI_CONTAINERID", attachment.container_id.clone()),
-            ("CNI_NETNS", attachment.netns.clone()),
-            ("CNI_IFNAME", attachment.ifname.clone()),
-            ("CNI_ARGS", attachment.args.to_string()),
-        ];
-        environment.retain(|(_, value)| !value.is_empty());
-        environment.push((MADE_BY, String::new()));
+        let search = around.bin_dir.display().to_string();
+        let environment = asked.environment(Command::Add, search);
         let call = Call {
-            arguments: Vec::new(),
             input: json!(asked.config).to_string().into_bytes(),
             ..self.call(around, environment)
         };
@@ -115,10 +100,11 @@ impl Successor {
 
     fn call(&self, around: &Surroundings, mut environment: Vec<(&'static str, String)>) -> Call {
         environment.push(("PATH", around.search.clone()));
-        let handed_on = HANDED_ON.into_iter();
-        environment.extend(handed_on.filter_map(|name| Some((name, std::env::var(name).ok()?))));
+        environment.extend(std::env::var(SYSTEM_BUS).ok().map(|bus| (SYSTEM_BUS, bus)));
+        // By its own name: the programs of iptables are one file, and look at it.
+        let directory = self.binary.path.parent().unwrap_or(Path::new("/"));
         Call {
-            called_as: self.called_as(),
+            called_as: directory.join(&self.name).display().to_string(),
             arguments: Vec::new(),
             environment,
             input: Vec::new(),
@@ -126,53 +112,22 @@ impl Successor {
         }
     }
 
-    /// By its own name: the programs of iptables are one, and go by it.
-    fn called_as(&self) -> String {
-        let directory = self.binary.path.parent().unwrap_or(Path::new("/"));
-        directory.join(&self.name).display().to_string()
-    }
-
-    /// Past the gate, and recorded.
+    /// Runs the program through the gate, which records it.
     fn run(&self, sandbox: &Arc<Sandbox>, asked: Asked<'_>, call: &Call) -> Result<Ended, Error> {
         let digest = self.binary.program.digest();
-        let subject = Subject {
-            command: asked.command.as_str(),
-            container_id: asked.attachment.container_id.clone(),
-            ifname: asked.attachment.ifname.clone(),
-            network: asked.network.to_owned(),
-            pod: asked.attachment.args.pod().full_name(),
-            plugin: self.name.clone(),
-            digest: digest.to_string(),
-            ..Subject::default()
+        let asked = Asked {
+            plugin: &self.name,
+            ..asked
         };
-        let invocation = Invocation {
-            container_id: subject.container_id.clone(),
-            ifname: subject.ifname.clone(),
-            network: subject.network.clone(),
-        };
-        let audit = sandbox.audit_log();
-        if let Some(why) = audit.failure() {
-            return Err(unrecorded(why));
-        }
-        let capabilities = Capabilities {
-            native: vec![NativePlugin {
-                name: self.name.clone(),
-                digest: digest.clone(),
-                networks: vec![Pattern::literal(asked.network)],
-                bin_dir: None,
-                limits: NativeLimits::default(),
-            }],
-            ..Capabilities::default()
-        };
-        let most = MOST_MESSAGES as u64;
-        let mut log = Log::new(sandbox.paths().log(), subject.for_log(), most);
-        let mut gate = Gate::new(capabilities, invocation, Audit::new(subject, audit, false));
-        let operation = Execute {
-            plugin: self.name.clone(),
+        let listed = NativePlugin {
+            name: self.name.clone(),
             digest: digest.clone(),
-            command: asked.command.as_str().to_owned(),
+            networks: vec![Pattern::literal(asked.network)],
+            bin_dir: None,
+            limits: NativeLimits::default(),
         };
-        let ended = gate.perform(operation, |permit| {
+        let (mut gate, mut log) = asked.gate(sandbox, digest, vec![listed])?;
+        let ended = gate.perform(asked.operation(asked.command, digest), |permit| {
             run(permit, &self.binary.program, call, &mut log).map_err(Failure::from)
         });
         log.close();

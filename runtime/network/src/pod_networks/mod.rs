@@ -1,11 +1,9 @@
-//! `podNetworks` of weir's own configuration, attached by name or because they are the defaults: for
-//! callers outside of Kubernetes.
+//! `podNetworks` of weir's own configuration, attached by name or as defaults, for callers outside Kubernetes.
 //!
-//! Which interface each has is recorded before the first plugin runs, so that DEL knows whatever happens
-//! between: the configuration may be changed, and the process killed.
+//! Each attachment is recorded before the first plugin runs, so that DEL knows it even if the configuration is changed or
+//! the process is killed in between.
 
 mod names;
-mod record;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,12 +14,11 @@ use weir_grant::diagnostic::expected_one_of;
 use weir_sandbox::Sandbox;
 
 use self::names::Names;
-use self::record::{RecordedAttachment, Records};
 use super::attachment::Attachment;
-use super::failures::together;
-use super::in_order::Left;
+use super::failures::{together, with_left};
+use super::in_order::{self, RolledBack};
 use super::list::Network;
-use super::multi_network::{self, Member};
+use super::record::{RecordedAttachment, Records, left_of};
 use super::settings::{Interface, PodNetwork, Settings};
 
 /// Which networks are meant.
@@ -50,26 +47,26 @@ pub struct PodNetworks {
 }
 
 impl PodNetworks {
-    /// The node's. `bin_dirs` have native plugins; where there are none, no native plugin runs.
+    /// The node's networks. Without `bin_dirs` no native plugin runs.
     pub fn new(sandbox: &Arc<Sandbox>, bin_dirs: Vec<PathBuf>) -> Self {
         Self {
-            records: Records::new(sandbox.paths()),
+            records: Records::of_named(sandbox.paths()),
             sandbox: Arc::clone(sandbox),
             bin_dirs,
         }
     }
 
-    /// What is configured. Errors: `codes::SETTINGS`.
+    /// The configured networks. Errors: `codes::SETTINGS`.
     pub fn list(&self) -> Result<Vec<PodNetwork>, Error> {
         Ok(Settings::load(self.sandbox.paths())?.pod_networks)
     }
 
-    /// Attaches a container to each of the chosen networks, in order; `container.ifname` means nothing.
-    /// When one fails, those before it are detached again. What is left for a DEL stays recorded: what could not be
-    /// detached, and a network whose native plugin failed, which CNI section 3 owes a DEL in any case.
+    /// Attaches a container to each of the chosen networks, in order; `container.ifname` is not used. If one fails, those
+    /// before it are detached. What could not be detached stays recorded for a DEL, as does a network whose native plugin
+    /// failed, which CNI section 3 owes a DEL in any case.
     ///
-    /// Errors: code 7 for a network that there is not, an interface's name that is taken, and no defaults;
-    /// the failing network's; code 5 where it cannot be recorded.
+    /// Errors: code 7 for an unknown network, an interface name that is taken, and no defaults; the failing network's;
+    /// those of the record.
     pub fn add(
         &self,
         choice: &Choice,
@@ -82,60 +79,65 @@ impl PodNetworks {
             entries.extend(new.iter().cloned());
             Ok(new)
         })?;
-        let members = self.members(&entries)?;
-        match multi_network::add(&members, container) {
+        let members = self.members(&entries, container)?;
+        let added = in_order::attach(
+            &members,
+            |member, _| member.network.add(&member.attachment),
+            |member, _| member.network.del(&member.attachment),
+        );
+        match added {
             Ok(results) => Ok(attached(members, results)),
-            Err(failed) => {
-                self.keep_left(container, &entries, &failed.left)?;
-                Err(failed.error)
+            Err(RolledBack { error, left, .. }) => {
+                let left = left_of(&entries, &left);
+                Err(match self.replace(container, &entries, left) {
+                    Ok(()) => error,
+                    Err(unrecorded) => with_left(error, &[unrecorded]),
+                })
             }
         }
     }
 
-    /// Detaches a container from the chosen networks that it was attached to, the last first, with the
-    /// configurations of then. Goes on past failures; what failed can be deleted again.
+    /// Detaches a container from those of the chosen networks that it is attached to, last first, with the configurations
+    /// of the ADD. Continues after a failure; what failed can be deleted again.
     ///
-    /// Errors: the first failure, with the others in its details; code 7 for a name that is no network's.
+    /// Errors: the first failure, with the others in its details; code 7 for a name that no network has.
     pub fn del(&self, choice: &Choice, container: &Attachment) -> Result<(), Error> {
         let entries = self.recorded(choice, container)?;
-        let members = self.members(&entries)?;
-        let failures = multi_network::del(&members, container);
-        let is_left = |at: usize| failures.iter().any(|(place, _)| *place == at);
-        let gone = entries.iter().enumerate().filter(|(at, _)| !is_left(*at));
-        self.forget(container, gone.map(|(_, entry)| entry).collect())?;
-        let failures: Vec<Error> = failures.into_iter().map(|(_, error)| error).collect();
-        if failures.is_empty() {
-            Ok(())
-        } else {
-            Err(together(failures))
+        if entries.is_empty() {
+            return Ok(());
         }
+        let members = self.members(&entries, container)?;
+        let failures = in_order::detach(&members, |member| member.network.del(&member.attachment));
+        let is_left = |at: &usize| failures.iter().any(|(place, _)| place == at);
+        let left = (0..entries.len()).filter(is_left);
+        let left = left.map(|place| entries[place].clone()).collect();
+        self.replace(container, &entries, left)?;
+        together(failures.into_iter().map(|(_, error)| error))
     }
 
     /// Checks the attachments of a container to the chosen networks.
     ///
-    /// Errors: the first failing network's; code 3 where the container has none.
+    /// Errors: the first failing network's; code 3 if the container has none.
     pub fn check(&self, choice: &Choice, container: &Attachment) -> Result<(), Error> {
         let entries = self.recorded(choice, container)?;
         if entries.is_empty() {
             return Err(Error::unknown_container(&container.container_id)
                 .with_details("it was attached to none of these networks with `weir net add`"));
         }
-        multi_network::check(&self.members(&entries)?, container)
+        let members = self.members(&entries, container)?;
+        let mut members = members.iter();
+        members.try_for_each(|member| member.network.check(&member.attachment))
     }
 
     fn chosen(&self, choice: &Choice) -> Result<Vec<PodNetwork>, Error> {
         let all = self.list()?;
-        let named = match choice {
-            Choice::Named(named) => named,
-            Choice::Defaults => {
-                let defaults = all.iter().filter(|network| network.is_default);
-                let defaults: Vec<PodNetwork> = defaults.cloned().collect();
-                return if defaults.is_empty() {
-                    Err(self.no_defaults(&all))
-                } else {
-                    Ok(defaults)
-                };
+        let Choice::Named(named) = choice else {
+            let defaults = all.iter().filter(|network| network.is_default);
+            let defaults: Vec<PodNetwork> = defaults.cloned().collect();
+            if defaults.is_empty() {
+                return Err(self.no_defaults(&all));
             }
+            return Ok(defaults);
         };
         let find = |name: &String| {
             let found = all.iter().find(|network| network.name() == name);
@@ -150,24 +152,22 @@ impl PodNetworks {
         choice: &Choice,
         container: &Attachment,
     ) -> Result<Vec<RecordedAttachment>, Error> {
-        let mut entries = self.records.entries(&container.container_id)?;
+        let mut entries = self.records.attachments(&container.container_id)?;
         match choice {
-            Choice::Defaults => entries.retain(|entry| entry.default),
+            Choice::Defaults => entries.retain(|entry| entry.is_default),
             Choice::Named(named) => {
-                let unknown = named
-                    .iter()
-                    .find(|name| !entries.iter().any(|entry| entry.network == **name));
-                if let Some(name) = unknown {
+                let is_recorded = |name: &String| entries.iter().any(|e| e.network == *name);
+                if let Some(name) = named.iter().find(|name| !is_recorded(name)) {
                     self.check_name(name)?;
                 }
                 // What was attached as a default is detached as one.
-                entries.retain(|entry| !entry.default && named.contains(&entry.network));
+                entries.retain(|entry| !entry.is_default && named.contains(&entry.network));
             }
         }
         Ok(entries)
     }
 
-    /// Fails for a name that nothing has: who deletes would think that it was deleted.
+    /// Fails for an unknown name: otherwise a misspelt network would seem to be deleted.
     fn check_name(&self, name: &str) -> Result<(), Error> {
         let all = self.list()?;
         if all.iter().any(|network| network.name() == name) {
@@ -177,93 +177,79 @@ impl PodNetworks {
         }
     }
 
-    fn members(&self, entries: &[RecordedAttachment]) -> Result<Vec<Member>, Error> {
-        entries.iter().map(|entry| self.member(entry)).collect()
+    fn members(
+        &self,
+        entries: &[RecordedAttachment],
+        container: &Attachment,
+    ) -> Result<Vec<Member>, Error> {
+        let member = |entry: &RecordedAttachment| {
+            Ok(Member {
+                network: entry.network(&self.sandbox, &self.bin_dirs)?,
+                attachment: entry.attachment(container),
+            })
+        };
+        entries.iter().map(member).collect()
     }
 
-    fn member(&self, entry: &RecordedAttachment) -> Result<Member, Error> {
-        let network = Network::new(&self.sandbox, entry.list()?, entry.capability_args.clone());
-        Ok(Member {
-            network: network.with_native(self.bin_dirs.clone()),
-            ifname: entry.interface.clone(),
-        })
-    }
-
-    fn forget(&self, container: &Attachment, gone: Vec<&RecordedAttachment>) -> Result<(), Error> {
-        if gone.is_empty() {
-            return Ok(());
-        }
-        self.records.change(&container.container_id, |entries| {
-            entries.retain(|entry| !gone.contains(&entry));
-            Ok(())
-        })
-    }
-
-    /// Of attachments that were not made, keeps what is to be deleted once more.
-    fn keep_left(
+    /// Records `left` in place of `entries`.
+    fn replace(
         &self,
         container: &Attachment,
         entries: &[RecordedAttachment],
-        left: &[Left],
+        left: Vec<RecordedAttachment>,
     ) -> Result<(), Error> {
-        let kept = |entry: RecordedAttachment| {
-            let Some(own) = entries.iter().position(|own| *own == entry) else {
-                return Some(entry);
-            };
-            let left = left.iter().find(|left| left.place == own)?;
-            Some(match left.plugins {
-                Some(count) => entry.of_first_plugins(count),
-                None => entry,
-            })
-        };
         self.records.change(&container.container_id, |present| {
-            *present = present.drain(..).filter_map(kept).collect();
+            present.retain(|entry| !entries.contains(entry));
+            present.extend(left);
             Ok(())
         })
     }
 
     fn no_network(&self, name: &str, all: &[PodNetwork]) -> Error {
-        let file = self.sandbox.paths().configuration();
         let names: Vec<&str> = all.iter().map(PodNetwork::name).collect();
         let details = if names.is_empty() {
-            format!("`podNetworks` in `{}` has none", file.display())
+            format!("{} is empty", self.key())
         } else {
-            format!(
-                "`podNetworks` in `{}`: {}",
-                file.display(),
-                expected_one_of(name, &names)
-            )
+            format!("{}: {}", self.key(), expected_one_of(name, &names))
         };
         Error::invalid_config(format!("there is no network `{name}`")).with_details(details)
     }
 
     fn no_defaults(&self, all: &[PodNetwork]) -> Error {
-        let file = self.sandbox.paths().configuration();
         let names: Vec<String> = all.iter().map(|n| format!("`{}`", n.name())).collect();
         let details = if names.is_empty() {
-            format!("`podNetworks` in `{}` has no network", file.display())
+            format!("{} is empty", self.key())
         } else {
-            format!(
-                "`podNetworks` in `{}` has {}, none with `\"default\": true`",
-                file.display(),
-                names.join(", ")
-            )
+            let names = names.join(", ");
+            format!("{} has {names}, none with `\"default\": true`", self.key())
         };
         Error::invalid_config("there are no default networks").with_details(details)
     }
+
+    /// Where the networks are configured.
+    fn key(&self) -> String {
+        let file = self.sandbox.paths().configuration();
+        format!("`podNetworks` in `{}`", file.display())
+    }
+}
+
+/// A network, and the attachment to it.
+struct Member {
+    network: Network,
+    attachment: Attachment,
 }
 
 fn attached(members: Vec<Member>, results: Vec<AddResult>) -> Vec<Attached> {
     let both = members.into_iter().zip(results);
     both.map(|(member, result)| Attached {
         network: member.network.list().clone(),
-        interface: member.ifname,
+        interface: member.attachment.ifname,
         result,
     })
     .collect()
 }
 
-/// What is recorded of each network: with the name of the interface that it will have.
+/// The record of each network, with the name of its future interface.
 fn name_each(
     networks: &[PodNetwork],
     choice: &Choice,
@@ -271,25 +257,29 @@ fn name_each(
     present: &[RecordedAttachment],
     capability_args: &Map<String, Value>,
 ) -> Result<Vec<RecordedAttachment>, Error> {
-    let reserved = present.iter().map(|entry| entry.interface.clone());
+    let reserved = present.iter().map(|entry| entry.ifname.clone());
     let mut names = Names::new(container, reserved.collect())?;
     let entry = |network: &PodNetwork| {
         let interface = match &network.interface {
             Interface::Loopback => names::LOOPBACK.to_owned(),
             Interface::New(template) => names.choose(network.name(), template)?,
         };
-        if let Some(twice) = present.iter().find(|e| e.is(network.name(), &interface)) {
+        let is_it = |e: &RecordedAttachment| e.network == network.name() && e.ifname == interface;
+        if present.iter().any(is_it) {
             return Err(Error::invalid_config(format!(
-                "the container is attached to network `{}` already, or half so: DEL comes first",
-                twice.network
+                "the container is already attached to network `{}`, at least in part: run DEL first",
+                network.name()
             )));
         }
         Ok(RecordedAttachment {
             network: network.name().to_owned(),
-            interface,
-            default: *choice == Choice::Defaults,
-            configuration: Value::Object(network.list.as_map().clone()),
+            is_default: *choice == Choice::Defaults,
+            definition: None,
+            is_file: false,
+            ifname: interface,
+            config: Value::Object(network.list.as_map().clone()),
             capability_args: capability_args.clone(),
+            device_info: None,
         })
     };
     networks.iter().map(entry).collect()

@@ -1,4 +1,4 @@
-//! The names of new interfaces: none that the container has, and none that is given away already.
+//! Free names for new interfaces of a container.
 
 use weir_cni::Error;
 use weir_grant::Namespace;
@@ -8,7 +8,7 @@ use weir_kernel::without_permit::is_name_taken;
 use super::Attachment;
 use crate::settings::{NoneFree, Template};
 
-/// The interface of a container that is there from its beginning.
+/// The interface that every container has.
 pub(super) const LOOPBACK: &str = "lo";
 
 /// The names of one container's interfaces.
@@ -18,27 +18,27 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Those in the container's namespace, and the ones that were given away and may not be there yet.
+    /// Taken are those in the container's namespace, and the reserved ones, which may not exist yet.
     pub(super) fn new(container: &Attachment, reserved: Vec<String>) -> Result<Self, Error> {
         let namespace = container.namespace();
         let namespace = namespace.map(|namespace| namespace.try_clone()).transpose();
-        let namespace =
-            namespace.map_err(|e| Error::internal(format!("no descriptor is left: {e}")))?;
+        let namespace = namespace
+            .map_err(|e| Error::internal(format!("cannot duplicate a descriptor: {e}")))?;
         Ok(Self {
             namespaces: Namespaces::new(namespace),
             reserved,
         })
     }
 
-    /// Gives a name away. Errors: code 7 where none is free.
+    /// Takes a name. Errors: code 7 if none is free.
     pub(super) fn choose(&mut self, network: &str, template: &Template) -> Result<String, Error> {
         let Self {
             namespaces,
             reserved,
         } = self;
         let chosen = template.choose(|name| {
-            let given_away = reserved.iter().any(|other| other == name);
-            Ok(given_away || is_name_taken(namespaces.of(Namespace::Container)?, name)?)
+            let is_reserved = reserved.iter().any(|other| other == name);
+            Ok(is_reserved || is_name_taken(namespaces.of(Namespace::Container)?, name)?)
         });
         let name = chosen.map_err(|why: Unnamed| why.explain(network, template))?;
         self.reserved.push(name.clone());
@@ -46,7 +46,7 @@ impl Names {
     }
 }
 
-/// Why there is no name.
+/// Why no name was chosen.
 enum Unnamed {
     Taken,
     Unknown(weir_kernel::Error),

@@ -4,21 +4,18 @@ use std::fmt;
 
 use weir_cni::validate_interface_name;
 
-/// What stands for a number.
+/// The placeholder for a number.
 const NUMBER: &str = "{n}";
 
-/// A name, or the names that it makes with a number.
+/// A name, or names with a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     text: String,
 }
 
 impl Template {
-    /// Reads a template. Errors: what is wrong with it.
+    /// Reads a template. Errors: its mistake.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let template = Self {
-            text: text.to_owned(),
-        };
         let rest = text.replacen(NUMBER, "0", 1);
         if rest.contains(['{', '}']) {
             return Err(format!(
@@ -27,17 +24,17 @@ impl Template {
             ));
         }
         match validate_interface_name(&rest) {
-            Ok(()) => Ok(template),
+            Ok(()) => Ok(Self {
+                text: text.to_owned(),
+            }),
             Err(_) => Err(format!(
-                "`{text}` is no name for an interface; expected at most 15 bytes without `/`, `:` and white \
+                "`{text}` is not an interface name; expected at most 15 bytes without `/`, `:` and white \
                  space, such as `eth{NUMBER}`"
             )),
         }
     }
 
-    /// The name with the smallest number, from 0, that is not taken; a name without a number is itself.
-    ///
-    /// Errors: what `is_taken` has; that no name is free.
+    /// The free name with the smallest number, from 0. Errors: those of `is_taken`; no name is free.
     pub fn choose<E: From<NoneFree>>(
         &self,
         mut is_taken: impl FnMut(&str) -> Result<bool, E>,
@@ -64,7 +61,7 @@ impl fmt::Display for Template {
     }
 }
 
-/// All names that a template makes are taken.
+/// All names of a template are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoneFree(pub String);
 

@@ -1,5 +1,4 @@
-//! weir's own configuration, `/etc/weir/weir.json`: what the node's owner says, and no network
-//! configuration can. It is read when something needs it.
+//! weir's own configuration, `/etc/weir/weir.json`: what only the node's owner may decide. It is read when needed.
 
 mod interface;
 mod pod_networks;
@@ -27,17 +26,17 @@ use super::codes;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
 pub struct Settings {
-    /// Native plugins that may run, outside of the sandbox.
+    /// Native plugins that may run, outside the sandbox.
     pub native_plugins: Vec<NativePlugin>,
-    /// Named networks for callers outside of Kubernetes.
+    /// Named networks for callers outside Kubernetes.
     #[serde(deserialize_with = "pod_networks::read")]
     pub pod_networks: Vec<PodNetwork>,
 }
 
 impl Settings {
-    /// The configuration of a node; one that is not there says nothing.
+    /// The configuration of a node; a missing file is an empty one.
     ///
-    /// Errors: `codes::SETTINGS`, with file, line and column of all that is wrong with it.
+    /// Errors: `codes::SETTINGS`, with file, line and column of all mistakes.
     pub fn load(paths: &Paths) -> Result<Self, Error> {
         let path = paths.configuration();
         let file = match file_trust::open(&path, paths.root()) {
@@ -45,7 +44,7 @@ impl Settings {
             file => file.map_err(|e| unusable(&path, &e))?,
         };
         let mut bytes = Vec::new();
-        // One more than it may have, by which it is seen to be too large.
+        // One byte more than it may have.
         file.take(MOST_BYTES as u64 + 1)
             .read_to_end(&mut bytes)
             .map_err(|e| unreadable(&path, &e))?;
@@ -53,21 +52,22 @@ impl Settings {
     }
 }
 
-/// Reads JSON, and tells where its mistakes stand.
+/// Reads JSON, and reports mistakes with their positions.
 fn read(bytes: &[u8]) -> Result<Settings, Vec<Diagnostic>> {
     if bytes.len() <= MOST_BYTES && !bytes.trim_ascii().is_empty() {
-        serde_json::from_slice::<IgnoredAny>(bytes).map_err(|e| vec![no_json(&e)])?;
+        serde_json::from_slice::<IgnoredAny>(bytes).map_err(|e| vec![invalid_json(&e)])?;
     }
-    // What knows the places reads YAML, which JSON is but for one thing: it is not to be indented with tabs.
-    // In valid JSON they are between the values alone.
-    let spaced: Vec<u8> = bytes
-        .iter()
-        .map(|byte| if *byte == b'\t' { b' ' } else { *byte })
-        .collect();
+    // The reader that knows positions reads YAML, of which JSON is a part if it is not indented with tabs.
+    // Valid JSON has tabs only between values.
+    let mut spaced = bytes.to_vec();
+    spaced
+        .iter_mut()
+        .filter(|byte| **byte == b'\t')
+        .for_each(|tab| *tab = b' ');
     reading::read(&spaced, "a mapping, with `nativePlugins` or `podNetworks`")
 }
 
-fn no_json(error: &serde_json::Error) -> Diagnostic {
+fn invalid_json(error: &serde_json::Error) -> Diagnostic {
     let position = Position {
         line: error.line() as u64,
         column: error.column() as u64,
@@ -75,7 +75,7 @@ fn no_json(error: &serde_json::Error) -> Diagnostic {
     let message = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     let message = message.strip_suffix(&place).unwrap_or(&message);
-    Diagnostic::at(position, format!("this is no JSON: {message}"))
+    Diagnostic::at(position, format!("not valid JSON: {message}"))
 }
 
 /// The first mistake is the message; the others are the details.
@@ -89,7 +89,7 @@ fn not_valid(invalid: &Invalid) -> Error {
     .with_details(others)
 }
 
-/// It says which programs run outside of the sandbox.
+/// The configuration decides which programs run outside the sandbox.
 fn unusable(path: &Path, error: &Untrusted) -> Error {
     match error {
         Untrusted::Unreadable(error) => unreadable(path, error),

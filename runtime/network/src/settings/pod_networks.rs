@@ -1,4 +1,4 @@
-//! `podNetworks`: named networks for callers outside of Kubernetes, each with its plugin's configuration.
+//! `podNetworks`: named networks for callers outside Kubernetes.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -7,29 +7,29 @@ use weir_cni::{NetworkConfigList, Version};
 
 use super::interface::Template;
 
-/// A plugin that configures the interface which is there.
+/// The plugin that configures the interface `lo`.
 const LOOPBACK: &str = "loopback";
 
 /// A named network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PodNetwork {
-    /// `default`: it is attached where no network is named.
+    /// `default`: it is attached if no network is named.
     pub is_default: bool,
     pub interface: Interface,
-    /// The plugin's configuration, or several plugins', with the network's name.
+    /// The plugins, with the network's name.
     pub list: NetworkConfigList,
 }
 
-/// Which interface of the container the network is about.
+/// The interface of the network in the container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interface {
-    /// `lo`, which each container has.
+    /// `lo`, which every container has.
     Loopback,
-    /// One that is made, of such a name.
+    /// A new one.
     New(Template),
 }
 
-/// Reads the list. Errors: what is wrong with one of the networks, and names that are there twice.
+/// Reads the list. Errors: a mistake in a network; two networks of one name.
 pub(super) fn read<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<PodNetwork>, D::Error> {
@@ -52,11 +52,11 @@ impl<'de> Deserialize<'de> for PodNetwork {
 }
 
 impl PodNetwork {
-    /// What is not weir's own is the plugin's.
+    /// Keys that are not weir's own are the plugin's.
     fn of(mut entry: Map<String, Value>) -> Result<Self, String> {
         if entry.contains_key("aci") {
             return Err(
-                "`aci`: this weir fetches no plugins; install a component with `weir plugin add FILE`, \
+                "`aci`: this weir does not fetch plugins; install a component with `weir plugin add FILE`, \
                  and name it in `type`"
                     .to_owned(),
             );
@@ -92,7 +92,7 @@ impl PodNetwork {
     }
 }
 
-/// Of the newest version, where it does not say.
+/// The list; of the newest version if it does not say which.
 fn list(mut entry: Map<String, Value>) -> Result<NetworkConfigList, String> {
     let keys = ["cniVersion", "cniVersions"];
     if !keys.iter().any(|key| entry.contains_key(*key)) {
@@ -117,8 +117,7 @@ fn interface(template: Option<Template>, list: &NetworkConfigList) -> Result<Int
         (None, Some(LOOPBACK)) => Ok(Interface::Loopback),
         (Some(template), Some(LOOPBACK)) if template.to_string() == "lo" => Ok(Interface::Loopback),
         (Some(template), Some(LOOPBACK)) => Err(format!(
-            "network `{}`: `containerInterface`: `{LOOPBACK}` has no interface but `lo`, and `{template}` was \
-             asked for; leave it out",
+            "network `{}`: `containerInterface`: `{LOOPBACK}` has only the interface `lo`, and `{template}` was requested; leave the key out",
             list.name
         )),
         (Some(template), _) => Ok(Interface::New(template)),

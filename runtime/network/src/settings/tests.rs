@@ -75,11 +75,11 @@ fn what_is_no_json() {
     );
     assert_eq!(
         said("podNetworks: []\n"),
-        "1:1: this is no JSON: expected value"
+        "1:1: not valid JSON: expected value"
     );
     assert_eq!(
         said("{\n  \"podNetworks\": [],\n}"),
-        "3:1: this is no JSON: key must be a string"
+        "3:1: not valid JSON: key must be a string"
     );
     assert_eq!(
         said("{\"podNetworks\": [], \"podNetworks\": []}"),
@@ -177,17 +177,17 @@ fn what_is_wrong_with_a_network() {
         (
             "containerInterface",
             json!("eth{m}"),
-            "`eth{m}` has a brace that is no placeholder",
+            "`eth{m}` has a brace that is not a placeholder",
         ),
         (
             "containerInterface",
             json!("a/b"),
-            "`a/b` is no name for an interface",
+            "`a/b` is not an interface name",
         ),
         (
             "aci",
             json!("file:///x.aci"),
-            "`aci`: this weir fetches no plugins",
+            "`aci`: this weir does not fetch plugins",
         ),
         ("type", json!("../bridge"), "is a path"),
         ("type", json!(null), "mynet"),
@@ -218,7 +218,7 @@ fn the_interface_is_left_out_for_loopback_alone() {
         "{said}"
     );
     let other = json!({ "name": "lo", "type": "loopback", "containerInterface": "eth{n}" });
-    assert!(said_of_network(other).contains("has no interface but `lo`"));
+    assert!(said_of_network(other).contains("has only the interface `lo`"));
     let own = json!({ "podNetworks": [
         { "name": "lo", "type": "loopback", "containerInterface": "lo" }
     ] });

@@ -1,12 +1,12 @@
-//! `delegates`: the networks that stand in the delegating plugin's configuration itself.
+//! `delegates`: networks in the delegating plugin's own configuration.
 
 use serde_json::Value;
 use weir_cni::{Error, NetworkConfigList, PluginConfig};
 
 use super::keys::Keys;
 
-/// A list of networks, each a network configuration list or one plugin's configuration. One without a name
-/// or version of its own has the delegating plugin's.
+/// The networks, each a network configuration list or one plugin's configuration. One without a name or version has the
+/// delegating plugin's.
 ///
 /// Errors: code 7, naming the delegate.
 pub(super) fn read_all(

@@ -1,11 +1,11 @@
-//! One document's keys, read one by one, with errors that name the key, what it has and what was expected.
+//! The keys of a document. Errors name the key, its value and what was expected.
 
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 use weir_cni::Error;
 
-/// The keys of an object, and the path that leads to it.
+/// The keys of an object, and its path.
 #[derive(Clone, Copy)]
 pub struct Keys<'a> {
     map: &'a Map<String, Value>,
@@ -18,19 +18,19 @@ impl<'a> Keys<'a> {
         Self { map, prefix: "" }
     }
 
-    /// The keys of an object that stands under `prefix`, such as `logOptions.`.
+    /// The keys of an object under `prefix`, such as `logOptions.`.
     pub fn below(map: &'a Map<String, Value>, prefix: &'a str) -> Self {
         Self { map, prefix }
     }
 
-    /// A value; `null` is the same as none.
+    /// A value; `null` counts as missing.
     pub fn value(&self, key: &str) -> Option<&'a Value> {
         self.map.get(key).filter(|value| !value.is_null())
     }
 
-    /// A text; an empty one is the same as none.
+    /// A string; an empty one counts as missing.
     pub fn text(&self, key: &str) -> Result<Option<&'a str>, Error> {
-        let text = self.typed(key, "a text", Value::as_str)?;
+        let text = self.typed(key, "a string", Value::as_str)?;
         Ok(text.filter(|text| !text.is_empty()))
     }
 
@@ -47,21 +47,21 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A flag; false where it is missing.
+    /// A flag; false if it is missing.
     pub fn flag(&self, key: &str) -> Result<bool, Error> {
         Ok(self
             .typed(key, "true or false", Value::as_bool)?
             .unwrap_or_default())
     }
 
-    /// A number that counts something.
+    /// A count.
     pub fn count(&self, key: &str) -> Result<Option<u64>, Error> {
-        self.typed(key, "a number from 0", Value::as_u64)
+        self.typed(key, "a whole number, 0 or more", Value::as_u64)
     }
 
-    /// A list of texts.
+    /// A list of strings.
     pub fn texts(&self, key: &str) -> Result<Option<Vec<String>>, Error> {
-        const EXPECTED: &str = "a list of texts";
+        const EXPECTED: &str = "a list of strings";
         let Some(items) = self.typed(key, EXPECTED, Value::as_array)? else {
             return Ok(None);
         };
@@ -75,7 +75,7 @@ impl<'a> Keys<'a> {
         self.typed(key, "an object", Value::as_object)
     }
 
-    /// The error that a key has another value than was expected: code 7.
+    /// The error for an unexpected value: code 7.
     pub fn wrong(&self, key: &str, expected: &str) -> Error {
         let value = self.map.get(key).map(Value::to_string).unwrap_or_default();
         let shown: String = value.chars().take(LONGEST_SHOWN).collect();
@@ -89,15 +89,14 @@ impl<'a> Keys<'a> {
         expected: &str,
         read: impl FnOnce(&'a Value) -> Option<T>,
     ) -> Result<Option<T>, Error> {
-        match self.value(key) {
-            None => Ok(None),
-            Some(value) => match read(value) {
-                Some(read) => Ok(Some(read)),
-                None => Err(self.wrong(key, expected)),
-            },
-        }
+        let Some(value) = self.value(key) else {
+            return Ok(None);
+        };
+        read(value)
+            .map(Some)
+            .ok_or_else(|| self.wrong(key, expected))
     }
 }
 
-/// So much of a value is shown in an error, in characters.
+/// The most characters of a value that an error repeats.
 const LONGEST_SHOWN: usize = 80;

@@ -1,10 +1,10 @@
-//! What the log keys of a Multus configuration say: which lines are written, and where.
+//! The log keys of a Multus configuration.
 
 use weir_cni::Error;
 
 use super::keys::Keys;
 
-/// How much is told: a line is written where its level is one of those before this one.
+/// The lines that are written: those of this level and of the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     Error,
@@ -24,7 +24,7 @@ impl Level {
         }
     }
 
-    /// Multus' words. `panic` is told by it before it ends, which weir does with an error.
+    /// Reads Multus' words. weir has no `panic`, which is an error here.
     fn read(keys: &Keys<'_>) -> Result<Option<Self>, Error> {
         let Some(word) = keys.text("logLevel")? else {
             return Ok(None);
@@ -43,19 +43,18 @@ impl Level {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logging {
     pub level: Level,
-    /// `logToStderr`; Multus' default is true, and a runtime shows standard error of a failed plugin.
+    /// `logToStderr`; true by default, as in Multus. A runtime shows standard error of a failed plugin.
     pub to_stderr: bool,
 }
 
 impl Logging {
-    /// Reads the keys. A `logFile` of Multus' is not written: a configuration does not choose which file weir,
-    /// as root, appends to. `warnings` gets a line that says where the log is.
+    /// Reads the keys. `logFile` is not written, since a configuration must not choose a file that weir appends to as root.
+    /// `warnings` gets a line that says where the log is.
     pub fn read(keys: &Keys<'_>, warnings: &mut Vec<String>) -> Result<Self, Error> {
         if let Some(file) = keys.path("logFile")? {
             let file = file.display();
             warnings.push(format!(
-                "logFile: `{file}` is not written: weir logs to /var/log/weir/weir.log, whatever a network \
-                 configuration says"
+                "logFile: `{file}` is not written: weir always logs to /var/log/weir/weir.log"
             ));
         }
         check_options(keys)?;
@@ -70,7 +69,7 @@ impl Logging {
     }
 }
 
-/// `logOptions` is about the rotation of `logFile`. Its types are checked, as Multus does.
+/// Checks the types of `logOptions`, as Multus does. They are about the rotation of `logFile`.
 fn check_options(keys: &Keys<'_>) -> Result<(), Error> {
     let Some(options) = keys.object("logOptions")? else {
         return Ok(());
@@ -79,5 +78,5 @@ fn check_options(keys: &Keys<'_>) -> Result<(), Error> {
     for key in ["maxAge", "maxSize", "maxBackups"] {
         options.count(key)?;
     }
-    options.flag("compress").map(|_| ())
+    options.flag("compress").map(drop)
 }

@@ -1,4 +1,4 @@
-//! The delegating plugin's own configuration: Multus' keys, with the meaning that Multus gives them.
+//! The delegating plugin's own configuration: Multus' keys, with their meaning in Multus.
 
 mod delegate;
 mod keys;
@@ -15,7 +15,7 @@ use weir_files::Paths;
 use keys::Keys;
 pub use logging::{Level, Logging};
 
-/// Every key that is understood. Others are passed over, with a warning.
+/// Every known key. Others are ignored, with a warning.
 const KNOWN: [&str; 27] = [
     "cniVersion",
     "name",
@@ -73,7 +73,7 @@ pub struct Configuration {
     pub cluster_network: ClusterNetwork,
     /// `delegates` after the first: attached to every pod.
     pub delegates: Vec<NetworkConfigList>,
-    /// `defaultNetworks`: attached to every pod that is in none of `system_namespaces`.
+    /// `defaultNetworks`: attached to every pod outside `system_namespaces`.
     pub default_networks: Vec<String>,
     /// `systemNamespaces`.
     pub system_namespaces: Vec<String>,
@@ -84,7 +84,7 @@ pub struct Configuration {
     pub kubeconfig: Option<PathBuf>,
     /// `confDir`: networks on disk.
     pub conf_dir: PathBuf,
-    /// `cniDir`: what Multus keeps of its pods.
+    /// `cniDir`: Multus' files about its pods.
     pub cni_dir: PathBuf,
     /// `binDir`: native plugins.
     pub bin_dir: Option<PathBuf>,
@@ -94,14 +94,14 @@ pub struct Configuration {
     /// `runtimeConfig`: the runtime's capability arguments.
     pub capability_args: Map<String, Value>,
     pub valid_attachments: Vec<weir_cni::Attachment>,
-    /// What is not done as the configuration says, in words.
+    /// What weir does not do as the configuration says.
     pub warnings: Vec<String>,
 }
 
 impl Configuration {
     /// Reads a configuration. Paths are resolved below weir's root.
     ///
-    /// Errors: code 7, naming the key, what it has and what is expected; code 1 for an unknown version.
+    /// Errors: code 7, naming the key, its value and what is expected; code 1 for an unknown version.
     pub fn read(config: &PluginConfig, paths: &Paths) -> Result<Self, Error> {
         let keys = Keys::of(config.as_map());
         let mut warnings = unknown(config.as_map());
@@ -117,7 +117,7 @@ impl Configuration {
             None if delegates.is_empty() => return Err(no_default_network()),
             None => ClusterNetwork::Given(delegates.remove(0)),
         };
-        let place = |key: &str, default: &str| -> Result<PathBuf, Error> {
+        let path_or = |key: &str, default: &str| -> Result<PathBuf, Error> {
             let path = keys.path(key)?.unwrap_or_else(|| PathBuf::from(default));
             Ok(paths.resolve(&path))
         };
@@ -140,8 +140,8 @@ impl Configuration {
                 global: global_namespaces(&keys)?,
             },
             kubeconfig: keys.path("kubeconfig")?,
-            conf_dir: place("confDir", "/etc/cni/multus/net.d")?,
-            cni_dir: place("cniDir", CNI_DIR)?,
+            conf_dir: path_or("confDir", "/etc/cni/multus/net.d")?,
+            cni_dir: path_or("cniDir", CNI_DIR)?,
             bin_dir: resolved("binDir")?,
             readiness_indicator: resolved("readinessindicatorfile")?,
             logging: Logging::read(&keys, &mut warnings)?,
@@ -166,14 +166,14 @@ const SYSTEM: &str = "kube-system";
 /// Multus' default for `globalNamespaces`.
 const GLOBAL: &str = "default";
 
-/// Multus' text with commas, or a list.
+/// A string with commas, as in Multus, or a list.
 fn global_namespaces(keys: &Keys<'_>) -> Result<Vec<String>, Error> {
     let names = match keys.value("globalNamespaces") {
         None => vec![GLOBAL.to_owned()],
         Some(Value::String(names)) => names.split(',').map(|n| n.trim().to_owned()).collect(),
         Some(Value::Array(_)) => keys.texts("globalNamespaces")?.unwrap_or_default(),
         Some(_) => {
-            let expected = "names with commas between, or a list of names";
+            let expected = "names separated by commas, or a list of names";
             return Err(keys.wrong("globalNamespaces", expected));
         }
     };
@@ -190,6 +190,6 @@ fn no_default_network() -> Error {
 fn unknown(map: &Map<String, Value>) -> Vec<String> {
     let unknown = map.keys().filter(|key| !KNOWN.contains(&key.as_str()));
     unknown
-        .map(|key| format!("{key}: not a key of the delegating plugin; it is passed over"))
+        .map(|key| format!("{key}: not a key of the delegating plugin; it is ignored"))
         .collect()
 }

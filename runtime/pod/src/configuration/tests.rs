@@ -84,18 +84,22 @@ fn global_namespaces_are_a_text_or_a_list() {
 #[test]
 fn a_value_of_another_type_is_named_with_its_key() {
     for (key, value, expected) in [
-        ("clusterNetwork", json!(1), "a text"),
-        ("defaultNetworks", json!("a"), "a list of texts"),
-        ("defaultNetworks", json!([1]), "a list of texts"),
+        ("clusterNetwork", json!(1), "a string"),
+        ("defaultNetworks", json!("a"), "a list of strings"),
+        ("defaultNetworks", json!([1]), "a list of strings"),
         ("delegates", json!({}), "a list of network configurations"),
         ("kubeconfig", json!("relative"), "an absolute path"),
-        ("confDir", json!(7), "a text"),
+        ("confDir", json!(7), "a string"),
         ("cniDir", json!("relative"), "an absolute path"),
-        ("binDir", json!([]), "a text"),
+        ("binDir", json!([]), "a string"),
         ("namespaceIsolation", json!("true"), "true or false"),
-        ("globalNamespaces", json!(5), "names with commas"),
-        ("systemNamespaces", json!("kube-system"), "a list of texts"),
-        ("multusNamespace", json!([]), "a text"),
+        ("globalNamespaces", json!(5), "names separated by commas"),
+        (
+            "systemNamespaces",
+            json!("kube-system"),
+            "a list of strings",
+        ),
+        ("multusNamespace", json!([]), "a string"),
         (
             "readinessindicatorfile",
             json!("run/flannel"),

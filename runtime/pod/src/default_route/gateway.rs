@@ -1,28 +1,26 @@
-//! Whether a gateway can be one: the kernel's own answer says neither which address the interface has nor
-//! what would be better, and an interface's own address it takes for a gateway.
+//! Whether an address can be a gateway. The kernel's error does not say what is wrong, and it accepts an interface's own
+//! address.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use weir_grant::address::Address;
-use weir_grant::address::Family;
-use weir_grant::route::Route;
-use weir_grant::route::RouteKind;
+use weir_grant::address::{Address, Family};
+use weir_grant::route::{Route, RouteKind};
 
 use super::plan::everywhere;
 
-/// What an interface has by which a gateway is reached.
+/// How an interface reaches gateways.
 pub(super) struct Reach {
-    /// All of the interface, of both families.
+    /// All addresses of the interface.
     pub addresses: Vec<Address>,
-    /// Where packets for its networks go, without a gateway between.
+    /// Networks that it reaches without a gateway.
     direct: Vec<IpNet>,
 }
 
 impl Reach {
-    /// Of an interface with these addresses and these routes of the main table.
+    /// `routes` are those of the main table.
     pub(super) fn new(addresses: Vec<Address>, routes: &[Route<u32>]) -> Self {
-        // The default route itself is going to be another one.
+        // The default route itself will be replaced.
         let is_direct = |route: &&Route<u32>| {
             route.kind == RouteKind::Unicast
                 && route.gateway.is_none()
@@ -36,10 +34,10 @@ impl Reach {
         }
     }
 
-    /// Why an address cannot be the gateway, if it cannot.
+    /// Why an address cannot be the gateway.
     pub(super) fn fault(&self, gateway: IpAddr) -> Option<&'static str> {
         if gateway.is_unspecified() || gateway.is_multicast() || gateway.is_loopback() {
-            return Some("is the address of no router");
+            return Some("is not the address of a router");
         }
         if self.addresses.iter().any(|a| a.address.addr() == gateway) {
             return Some("is the interface's own address");
@@ -66,7 +64,7 @@ fn shown(address: &Address) -> String {
     }
 }
 
-/// Those are on every link: no route says so.
+/// Link-local addresses are on every link, without a route.
 fn is_link_local(gateway: IpAddr) -> bool {
     match gateway {
         IpAddr::V4(_) => false,
@@ -117,7 +115,7 @@ mod tests {
             route("0.0.0.0/0", None),
         ];
         let reach = Reach::new(addresses, &routes);
-        let no_router = Some("is the address of no router");
+        let no_router = Some("is not the address of a router");
         let own = Some("is the interface's own address");
         let unreachable = Some("is not reachable on the link");
         for (gateway, fault) in [

@@ -1,5 +1,4 @@
-//! The attachments' interfaces in the container, each with a gate of its own: what is done to one is
-//! allowed, and recorded, as of its attachment.
+//! The attachments' interfaces in the container, each with its own gate, so that changes are recorded for its attachment.
 
 use std::sync::Arc;
 
@@ -12,35 +11,35 @@ use weir_kernel::without_permit::find_link;
 use weir_network::Attachment;
 use weir_sandbox::Sandbox;
 
-use super::Made;
+use super::Attached;
 use crate::codes;
 
 /// One interface.
 pub(super) struct Interface {
-    /// The place of its attachment among all.
-    pub place: usize,
+    /// The index of its attachment.
+    pub index: usize,
     pub link: LinkFacts,
     pub up: bool,
     pub gate: Gate,
 }
 
-/// Those of all attachments. An attachment whose plugins made none has none.
+/// The interfaces of all attachments. An attachment may have none.
 pub(super) fn of_all(
     sandbox: &Arc<Sandbox>,
     attachment: &Attachment,
     namespaces: &mut Namespaces,
-    made: &[Made],
+    attached: &[Attached],
 ) -> Result<Vec<Interface>, Error> {
-    let links = links(attachment, namespaces, made)?;
+    let links = links(attachment, namespaces, attached)?;
     let names: Vec<String> = links.iter().map(|(_, link)| link.name.clone()).collect();
-    let interfaces = links.into_iter().map(|(place, link)| {
+    let interfaces = links.into_iter().map(|(index, link)| {
         let invocation = Invocation {
             container_id: attachment.container_id.clone(),
             ifname: link.name.clone(),
-            network: made[place].network.clone(),
+            network: attached[index].network.clone(),
         };
         Ok(Interface {
-            place,
+            index,
             link: link.facts(Namespace::Container),
             up: link.up,
             gate: sandbox.own_gate(Command::Add, invocation, &names)?,
@@ -49,14 +48,14 @@ pub(super) fn of_all(
     interfaces.collect()
 }
 
-/// The links that are there, each with the place of its attachment.
+/// The links that exist, each with the index of its attachment.
 fn links(
     attachment: &Attachment,
     namespaces: &mut Namespaces,
-    made: &[Made],
+    attached: &[Attached],
 ) -> Result<Vec<(usize, Link)>, Error> {
     let mut links: Vec<(usize, Link)> = Vec::new();
-    for (place, one) in made.iter().enumerate() {
+    for (index, one) in attached.iter().enumerate() {
         for name in names(one, &attachment.netns) {
             let reference = LinkReference::Name(name.to_owned());
             let container = namespaces.of(Namespace::Container);
@@ -65,20 +64,20 @@ fn links(
                 Err(error) if error.is_not_found() => continue,
                 found => found.map_err(|e| failed(one, &e.to_string()))?,
             };
-            // One that several results name is the first's: a chained plugin repeats what is there.
+            // A chained plugin repeats the links before it: the first result that names one has it.
             if !links.iter().any(|(_, known)| known.index == link.index) {
-                links.push((place, link));
+                links.push((index, link));
             }
         }
     }
     Ok(links)
 }
 
-/// The interface that the attachment was asked for, and those that its result tells of besides.
-fn names<'a>(made: &'a Made, netns: &str) -> Vec<&'a str> {
-    let inside = made.result.interfaces.iter();
+/// The requested interface, and the others in the result.
+fn names<'a>(attached: &'a Attached, netns: &str) -> Vec<&'a str> {
+    let inside = attached.result.interfaces.iter();
     let inside = inside.filter(|interface| interface.sandbox.as_deref() == Some(netns));
-    let mut names = vec![made.ifname.as_str()];
+    let mut names = vec![attached.ifname.as_str()];
     for interface in inside {
         if !names.contains(&interface.name.as_str()) {
             names.push(&interface.name);
@@ -87,9 +86,9 @@ fn names<'a>(made: &'a Made, netns: &str) -> Vec<&'a str> {
     names
 }
 
-/// What cannot be done for an attachment.
-pub(super) fn failed(made: &Made, why: &str) -> Error {
-    let network = &made.network;
+/// The error of an attachment.
+pub(super) fn failed(attached: &Attached, why: &str) -> Error {
+    let network = &attached.network;
     Error::new(
         codes::DEFAULT_ROUTE,
         format!("network `{network}`: default-route: {why}"),

@@ -1,4 +1,4 @@
-//! Who gets the default routes, family by family, as the selection says.
+//! Which attachment gets the default routes of each family.
 
 use std::net::IpAddr;
 
@@ -6,32 +6,31 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use weir_cni::Error;
 use weir_grant::address::Family;
 
-use super::Made;
+use super::Attached;
 use crate::codes;
 
-/// Where the default routes of one family lead from now on.
+/// The new default routes of one family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Move {
     pub family: Family,
-    /// None where no attachment is to have any.
+    /// None if no attachment is to have any.
     pub winner: Option<Winner>,
 }
 
-/// The attachment through which they lead.
+/// The attachment that gets them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Winner {
-    /// Its place among the attachments.
-    pub place: usize,
-    /// At least one, none twice.
+    /// Its index.
+    pub index: usize,
+    /// At least one, each once.
     pub gateways: Vec<IpAddr>,
 }
 
 impl Move {
-    /// Whether an attachment is the one that has them.
-    pub(super) fn is_won_by(&self, place: usize) -> bool {
-        self.winner
-            .as_ref()
-            .is_some_and(|winner| winner.place == place)
+    /// Whether this attachment gets them.
+    pub(super) fn is_won_by(&self, index: usize) -> bool {
+        let winner = self.winner.as_ref();
+        winner.is_some_and(|winner| winner.index == index)
     }
 }
 
@@ -43,13 +42,13 @@ pub(super) fn everywhere(family: Family) -> IpNet {
     }
 }
 
-/// The families that the selection speaks of. Errors: `codes::SELECTION`.
-pub(super) fn moves(made: &[Made]) -> Result<Vec<Move>, Error> {
-    let is_empty = |one: &Made| one.wanted.as_ref().is_some_and(Vec::is_empty);
-    let takes_all = made.iter().any(is_empty);
+/// The moves that the selection asks for. Errors: `codes::SELECTION`.
+pub(super) fn moves(attached: &[Attached]) -> Result<Vec<Move>, Error> {
+    let is_empty = |one: &Attached| one.wanted.as_ref().is_some_and(Vec::is_empty);
+    let takes_all = attached.iter().any(is_empty);
     let mut moves = Vec::new();
     for family in [Family::Ipv4, Family::Ipv6] {
-        let winner = winner(made, family)?;
+        let winner = winner(attached, family)?;
         if winner.is_some() || takes_all {
             moves.push(Move { family, winner });
         }
@@ -57,22 +56,22 @@ pub(super) fn moves(made: &[Made]) -> Result<Vec<Move>, Error> {
     Ok(moves)
 }
 
-fn winner(made: &[Made], family: Family) -> Result<Option<Winner>, Error> {
+fn winner(attached: &[Attached], family: Family) -> Result<Option<Winner>, Error> {
     let mut winner: Option<Winner> = None;
-    for (place, one) in made.iter().enumerate() {
+    for (index, one) in attached.iter().enumerate() {
         let gateways = gateways(one, family);
         if gateways.is_empty() {
             continue;
         }
         if let Some(first) = winner {
-            return Err(two_winners(&made[first.place], one, family));
+            return Err(two_winners(&attached[first.index], one, family));
         }
-        winner = Some(Winner { place, gateways });
+        winner = Some(Winner { index, gateways });
     }
     Ok(winner)
 }
 
-fn gateways(one: &Made, family: Family) -> Vec<IpAddr> {
+fn gateways(one: &Attached, family: Family) -> Vec<IpAddr> {
     let mut gateways: Vec<IpAddr> = Vec::new();
     for gateway in one.wanted.iter().flatten() {
         if Family::of(gateway) == family && !gateways.contains(gateway) {
@@ -82,7 +81,7 @@ fn gateways(one: &Made, family: Family) -> Vec<IpAddr> {
     gateways
 }
 
-fn two_winners(first: &Made, second: &Made, family: Family) -> Error {
+fn two_winners(first: &Attached, second: &Attached, family: Family) -> Error {
     let family = match family {
         Family::Ipv4 => "IPv4",
         Family::Ipv6 => "IPv6",
@@ -92,7 +91,7 @@ fn two_winners(first: &Made, second: &Made, family: Family) -> Error {
         first.network, first.ifname, second.network, second.ifname
     );
     Error::new(codes::SELECTION, what).with_details(
-        "the pod's default route leads through one attachment: take the key from the others",
+        "the pod's default route can have one attachment: remove the key from the others",
     )
 }
 
@@ -102,9 +101,9 @@ mod tests {
 
     use super::*;
 
-    fn made(ifname: &str, wanted: Option<&[&str]>) -> Made {
+    fn attached(ifname: &str, wanted: Option<&[&str]>) -> Attached {
         let address = |text: &&str| text.parse().expect("an address");
-        Made {
+        Attached {
             network: format!("of-{ifname}"),
             ifname: ifname.to_owned(),
             wanted: wanted.map(|list| list.iter().map(address).collect()),
@@ -112,11 +111,11 @@ mod tests {
         }
     }
 
-    /// Family, place and gateways of each move.
-    fn planned(made: &[Made]) -> Vec<String> {
-        let moves = moves(made).expect("it is valid");
+    /// Family, index and gateways of each move.
+    fn planned(attached: &[Attached]) -> Vec<String> {
+        let moves = moves(attached).expect("it is valid");
         let shown = moves.into_iter().map(|one| match one.winner {
-            Some(Winner { place, gateways }) => format!("{:?} {place} {gateways:?}", one.family),
+            Some(Winner { index, gateways }) => format!("{:?} {index} {gateways:?}", one.family),
             None => format!("{:?} none", one.family),
         });
         shown.collect()
@@ -124,15 +123,21 @@ mod tests {
 
     #[test]
     fn without_the_key_nothing_moves() {
-        assert_eq!(planned(&[made("eth0", None), made("net1", None)]), [""; 0]);
+        assert_eq!(
+            planned(&[attached("eth0", None), attached("net1", None)]),
+            [""; 0]
+        );
         assert_eq!(planned(&[]), [""; 0]);
     }
 
     #[test]
     fn a_family_that_is_not_named_stays() {
-        let pod = [made("eth0", None), made("net1", Some(&["10.0.0.1"]))];
+        let pod = [
+            attached("eth0", None),
+            attached("net1", Some(&["10.0.0.1"])),
+        ];
         assert_eq!(planned(&pod), ["Ipv4 1 [10.0.0.1]"]);
-        let pod = [made("eth0", None), made("net1", Some(&["fd00::1"]))];
+        let pod = [attached("eth0", None), attached("net1", Some(&["fd00::1"]))];
         assert_eq!(planned(&pod), ["Ipv6 1 [fd00::1]"]);
     }
 
@@ -140,7 +145,7 @@ mod tests {
     fn gateways_are_sorted_out_by_family_and_named_once() {
         let wanted = ["fd00::1", "10.0.0.1", "10.0.0.2", "10.0.0.1"];
         assert_eq!(
-            planned(&[made("net1", Some(&wanted))]),
+            planned(&[attached("net1", Some(&wanted))]),
             ["Ipv4 0 [10.0.0.1, 10.0.0.2]", "Ipv6 0 [fd00::1]"]
         );
     }
@@ -148,25 +153,28 @@ mod tests {
     #[test]
     fn each_family_may_have_a_winner_of_its_own() {
         let pod = [
-            made("net1", Some(&["10.0.0.1"])),
-            made("net2", Some(&["fd00::1"])),
+            attached("net1", Some(&["10.0.0.1"])),
+            attached("net2", Some(&["fd00::1"])),
         ];
         assert_eq!(planned(&pod), ["Ipv4 0 [10.0.0.1]", "Ipv6 1 [fd00::1]"]);
     }
 
     #[test]
     fn an_empty_list_takes_what_nobody_else_names() {
-        let pod = [made("eth0", None), made("net1", Some(&[]))];
+        let pod = [attached("eth0", None), attached("net1", Some(&[]))];
         assert_eq!(planned(&pod), ["Ipv4 none", "Ipv6 none"]);
-        let pod = [made("net1", Some(&[])), made("net2", Some(&["10.0.0.1"]))];
+        let pod = [
+            attached("net1", Some(&[])),
+            attached("net2", Some(&["10.0.0.1"])),
+        ];
         assert_eq!(planned(&pod), ["Ipv4 1 [10.0.0.1]", "Ipv6 none"]);
     }
 
     #[test]
     fn one_attachment_only_has_the_default_route() {
         let pod = [
-            made("net1", Some(&["10.0.0.1"])),
-            made("net2", Some(&["10.1.0.1"])),
+            attached("net1", Some(&["10.0.0.1"])),
+            attached("net2", Some(&["10.1.0.1"])),
         ];
         let error = moves(&pod).expect_err("two of one family");
         assert_eq!(error.code, codes::SELECTION);

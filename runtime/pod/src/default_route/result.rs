@@ -1,22 +1,21 @@
-//! The results of the attachments, which say of the default routes what is in the kernel.
+//! The results of the attachments, brought in line with the default routes in the kernel.
 
 use weir_cni::Route;
 use weir_grant::route::MAIN_TABLE;
 
-use super::Made;
+use super::Attached;
 use super::plan::{Move, everywhere};
 
-/// Takes the default routes out of the results, and puts the winner's in. Returns whether that changed
-/// any.
-pub(super) fn amend(made: &mut [Made], moves: &[Move]) -> bool {
+/// Replaces the default routes in the results. Returns whether any result changed.
+pub(super) fn amend(attached: &mut [Attached], moves: &[Move]) -> bool {
     let mut changed = false;
-    for (place, one) in made.iter_mut().enumerate() {
+    for (index, one) in attached.iter_mut().enumerate() {
         let before = one.result.routes.clone();
         for moved in moves {
             let to = everywhere(moved.family);
             let routes = &mut one.result.routes;
             routes.retain(|route| !(route.dst == to && is_main(route)));
-            if let Some(winner) = moved.winner.as_ref().filter(|w| w.place == place) {
+            if let Some(winner) = moved.winner.as_ref().filter(|w| w.index == index) {
                 let added = winner.gateways.iter();
                 routes.extend(added.map(|gateway| Route::new(to, Some(*gateway))));
             }
@@ -26,7 +25,7 @@ pub(super) fn amend(made: &mut [Made], moves: &[Move]) -> bool {
     changed
 }
 
-/// Zero is the kernel's word for the table that is meant where none is named.
+/// The kernel takes table 0 for the main one.
 fn is_main(route: &Route) -> bool {
     matches!(route.table, None | Some(0 | MAIN_TABLE))
 }
@@ -43,9 +42,9 @@ mod tests {
         Route::new(dst.parse().expect("a network"), gw)
     }
 
-    fn made(ifname: &str, wanted: Option<&[&str]>, routes: &[Route]) -> Made {
+    fn attached(ifname: &str, wanted: Option<&[&str]>, routes: &[Route]) -> Attached {
         let address = |text: &&str| text.parse().expect("an address");
-        Made {
+        Attached {
             network: "n".to_owned(),
             ifname: ifname.to_owned(),
             wanted: wanted.map(|list| list.iter().map(address).collect()),
@@ -56,10 +55,13 @@ mod tests {
         }
     }
 
-    fn amended(mut made: Vec<Made>) -> (bool, Vec<Vec<Route>>) {
-        let moves = moves(&made).expect("it is valid");
-        let changed = amend(&mut made, &moves);
-        (changed, made.into_iter().map(|m| m.result.routes).collect())
+    fn amended(mut attached: Vec<Attached>) -> (bool, Vec<Vec<Route>>) {
+        let moves = moves(&attached).expect("it is valid");
+        let changed = amend(&mut attached, &moves);
+        (
+            changed,
+            attached.into_iter().map(|m| m.result.routes).collect(),
+        )
     }
 
     #[test]
@@ -84,8 +86,8 @@ mod tests {
         ];
         let second = [route("0.0.0.0/0", Some("10.1.0.9"))];
         let (changed, routes) = amended(vec![
-            made("eth0", None, &first),
-            made("net1", Some(&["10.1.0.1", "10.1.0.2"]), &second),
+            attached("eth0", None, &first),
+            attached("net1", Some(&["10.1.0.1", "10.1.0.2"]), &second),
         ]);
         assert!(changed);
         assert_eq!(routes[0], [other, of_table, ipv6]);
@@ -102,8 +104,8 @@ mod tests {
     fn what_is_so_already_is_no_change() {
         let own = [route("0.0.0.0/0", Some("10.1.0.1"))];
         let (changed, routes) = amended(vec![
-            made("eth0", None, &[]),
-            made("net1", Some(&["10.1.0.1"]), &own),
+            attached("eth0", None, &[]),
+            attached("net1", Some(&["10.1.0.1"]), &own),
         ]);
         assert!(!changed);
         assert_eq!(routes[1], own);
@@ -116,8 +118,8 @@ mod tests {
             route("::/0", Some("fd00::1")),
         ];
         let (changed, routes) = amended(vec![
-            made("eth0", None, &both),
-            made("net1", Some(&[]), &both),
+            attached("eth0", None, &both),
+            attached("net1", Some(&[]), &both),
         ]);
         assert!(changed);
         assert_eq!(routes, [[], []]);

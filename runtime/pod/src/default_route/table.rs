@@ -1,5 +1,4 @@
-//! The container's main routing table: what is done to it through the gates of the interfaces, and how it
-//! is put back. An interface is named by its place among all.
+//! The container's main routing table: it is changed through the gates of the interfaces, and can be restored.
 
 use ipnet::IpNet;
 use weir_grant::address::Family;
@@ -12,16 +11,15 @@ use super::gateway::Reach;
 use super::interface::Interface;
 use super::plan::everywhere;
 
-/// The table, and what was done to it so far.
+/// The table, and what was done to it.
 pub(super) struct Table {
     kernel: Linux,
     interfaces: Vec<Interface>,
-    /// What was done, each with the interface through whose gate it was.
+    /// What was done, each with the index of the interface whose gate it passed.
     done: Vec<(usize, UndoLog)>,
 }
 
 impl Table {
-    /// The table of a container with these interfaces.
     pub(super) fn new(kernel: Linux, interfaces: Vec<Interface>) -> Self {
         Self {
             kernel,
@@ -35,18 +33,18 @@ impl Table {
         &self.interfaces
     }
 
-    /// Whether anything is other than it was.
+    /// Whether anything was changed.
     pub(super) fn has_changed(&self) -> bool {
         !self.done.is_empty()
     }
 
-    /// Why audit records are missing, where they could not be written.
+    /// Why audit records could not be written.
     pub(super) fn audit_failure(&self) -> Option<&str> {
         let mut gates = self.interfaces.iter().map(|interface| &interface.gate);
         gates.find_map(|gate| gate.audit_failure())
     }
 
-    /// What is on the link of an interface.
+    /// How an interface reaches gateways.
     pub(super) fn reach(&mut self, at: usize) -> Result<Reach, kernel::Error> {
         let list = address::List {
             link: self.interfaces[at].link.clone(),
@@ -56,17 +54,15 @@ impl Table {
         Ok(Reach::new(addresses, &self.routes(at, None)?))
     }
 
-    /// The default routes of one family through an interface, whatever their metric.
+    /// The default routes of one family through an interface, of any metric.
     pub(super) fn default_routes(
         &mut self,
         at: usize,
         family: Family,
     ) -> Result<Vec<route::Route>, kernel::Error> {
-        let found = self.routes(at, Some(everywhere(family)))?;
-        let found = found.into_iter();
-        found
-            .map(|route| route.with_links(|link| self.facts(link)))
-            .collect()
+        let found = self.routes(at, Some(everywhere(family)))?.into_iter();
+        let routes = found.map(|route| route.with_links(|link| self.facts(link)));
+        routes.collect()
     }
 
     fn routes(
@@ -110,8 +106,8 @@ impl Table {
         Ok(found.facts(there))
     }
 
-    /// Makes the kernel take no default route over an interface from a router's advertisement: before the
-    /// routes are looked at, so that none comes in between.
+    /// Makes the kernel ignore default routes in a router's advertisements on an interface. Call it before reading the
+    /// routes, so that none is added in between.
     pub(super) fn refuse_advertised(&mut self, at: usize) -> Result<(), kernel::Error> {
         // A dot inside a name is a slash in a key.
         let name = self.interfaces[at].link.name.replace('.', "/");
@@ -122,7 +118,7 @@ impl Table {
             value: "0".to_owned(),
         };
         match self.perform(at, write) {
-            // The kernel, or the link, is without IPv6.
+            // The kernel or the link has no IPv6.
             Err(error) if error.is_not_found() => Ok(()),
             written => written,
         }
@@ -155,7 +151,7 @@ impl Table {
         self.perform(at, add)
     }
 
-    /// Undoes everything, the last first. Returns what could not be undone.
+    /// Undoes everything, last first. Returns what could not be undone.
     pub(super) fn put_back(&mut self) -> Vec<String> {
         let mut failures = Vec::new();
         while let Some((at, mut log)) = self.done.pop() {
@@ -165,7 +161,7 @@ impl Table {
     }
 }
 
-/// Adds a route again that was deleted. One that was before others of its metric is before them again.
+/// Adds a deleted route again, before others of its metric.
 struct AddAgain(route::Route);
 
 impl Inverse for AddAgain {
@@ -176,7 +172,7 @@ impl Inverse for AddAgain {
             overlap: None,
         };
         match undo.perform(add) {
-            // Whose it is has added it already.
+            // Its owner has already added it again.
             Err(error) if error.code == Code::Exists => Ok(()),
             added => added,
         }

@@ -1,4 +1,4 @@
-//! The moves, one after another: what goes, and what comes in its place.
+//! Carrying out the moves of default routes.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use weir_kernel::{self as kernel, Linux, Namespaces};
 use weir_network::Attachment;
 use weir_sandbox::Sandbox;
 
-use super::Made;
+use super::Attached;
 use super::interface::{self, Interface, failed};
 use super::plan::{Move, Winner, everywhere};
 use super::table::Table;
@@ -19,89 +19,82 @@ use super::table::Table;
 /// The metric that IPv6 gives to a route without one (`IP6_RT_PRIO_USER`).
 const DEFAULT_PRIORITY_OF_IPV6: u32 = 1024;
 
-/// The origin of what a router's advertisement brings, and takes away again (`RTPROT_RA`).
+/// The origin of routes from a router's advertisement (`RTPROT_RA`).
 const FROM_ADVERTISEMENT: u8 = 9;
 
-/// What is done in one container.
+/// The work in one container.
 pub(super) struct Work {
     table: Table,
 }
 
 impl Work {
-    /// Looks which interfaces there are. Errors: code 8 without a namespace.
+    /// Finds the interfaces. Errors: code 8 without a namespace.
     pub(super) fn begin(
         sandbox: &Arc<Sandbox>,
         attachment: &Attachment,
-        made: &[Made],
+        attached: &[Attached],
     ) -> Result<Self, Error> {
         let Some(namespace) = attachment.namespace() else {
             return Err(Error::invalid_netns(
                 "default-route: the container has no network namespace",
             ));
         };
-        let namespace = namespace.try_clone();
-        let namespace =
-            namespace.map_err(|e| Error::internal(format!("no descriptor is left: {e}")))?;
+        let namespace = namespace
+            .try_clone()
+            .map_err(|e| Error::internal(format!("cannot duplicate a descriptor: {e}")))?;
         let deadline = Instant::now() + Limits::MOST_TIME;
         let namespaces = Namespaces::new(Some(namespace));
         let mut kernel = Linux::new(namespaces, sandbox.paths().clone(), deadline);
-        let interfaces = interface::of_all(sandbox, attachment, kernel.namespaces(), made)?;
+        let interfaces = interface::of_all(sandbox, attachment, kernel.namespaces(), attached)?;
         Ok(Self {
             table: Table::new(kernel, interfaces),
         })
     }
 
-    /// Whether the winner reaches the gateways, before anything is changed.
-    pub(super) fn check(&mut self, made: &[Made], one: &Move) -> Result<(), Error> {
+    /// Checks that the winner reaches the gateways, before anything is changed.
+    pub(super) fn check(&mut self, attached: &[Attached], one: &Move) -> Result<(), Error> {
         let Some(winner) = &one.winner else {
             return Ok(());
         };
-        let made = &made[winner.place];
-        let at = self.winning_interface(made, winner)?;
-        let reach = self
-            .table
-            .reach(at)
-            .map_err(|e| failed(made, &e.to_string()))?;
-        let faulty = winner
-            .gateways
-            .iter()
-            .find_map(|gateway| Some((gateway, reach.fault(*gateway)?)));
+        let attached = &attached[winner.index];
+        let at = self.winning_interface(attached, winner)?;
+        let reach = self.table.reach(at);
+        let reach = reach.map_err(|e| failed(attached, &e.to_string()))?;
+        let mut gateways = winner.gateways.iter();
+        let faulty = gateways.find_map(|gateway| Some((gateway, reach.fault(*gateway)?)));
         let Some((gateway, fault)) = faulty else {
             return Ok(());
         };
-        let down = if self.table.interfaces()[at].up {
-            ""
-        } else {
-            " and is down"
-        };
+        let is_up = self.table.interfaces()[at].up;
+        let down = if is_up { "" } else { " and is down" };
         let why = format!(
             "gateway {gateway} {fault}: `{}` has {}{down}",
-            made.ifname,
+            attached.ifname,
             reach.shown()
         );
-        Err(failed(made, &why).with_details(
+        Err(failed(attached, &why).with_details(
             "name a router in a network of the interface's own addresses, or one to which the network \
              has a route without a gateway",
         ))
     }
 
-    /// Takes the default routes away, and gives the winner the one that is wanted.
+    /// Removes the default routes, and adds the wanted one.
     ///
-    /// Errors: code 237; code 5 where what is to be done cannot be recorded.
-    pub(super) fn carry_out(&mut self, made: &[Made], one: &Move) -> Result<(), Error> {
-        let moved = self.move_routes(made, one);
+    /// Errors: code 237; code 5 if it cannot be recorded.
+    pub(super) fn carry_out(&mut self, attached: &[Attached], one: &Move) -> Result<(), Error> {
+        let moved = self.move_routes(attached, one);
         moved.map_err(|error| self.recorded().err().unwrap_or(error))
     }
 
-    fn move_routes(&mut self, made: &[Made], one: &Move) -> Result<(), Error> {
+    fn move_routes(&mut self, attached: &[Attached], one: &Move) -> Result<(), Error> {
         let mut wanted = match &one.winner {
-            Some(winner) => Some(self.wanted(made, winner)?),
+            Some(winner) => Some(self.wanted(attached, winner)?),
             None => None,
         };
         for at in 0..self.table.interfaces().len() {
-            let of = &made[self.table.interfaces()[at].place];
+            let of = &attached[self.table.interfaces()[at].index];
             let explain = |e: kernel::Error| failed(of, &e.to_string());
-            if one.family == Family::Ipv6 && !one.is_won_by(self.table.interfaces()[at].place) {
+            if one.family == Family::Ipv6 && !one.is_won_by(self.table.interfaces()[at].index) {
                 self.table.refuse_advertised(at).map_err(explain)?;
             }
             for found in self.table.default_routes(at, one.family).map_err(explain)? {
@@ -114,52 +107,55 @@ impl Work {
             }
         }
         if let (Some((at, route)), Some(winner)) = (wanted, &one.winner) {
-            let explain = |e| failed(&made[winner.place], &refused(winner, &e));
+            let explain = |e| failed(&attached[winner.index], &refused(winner, &e));
             self.table.add(at, route).map_err(explain)?;
         }
         Ok(())
     }
 
-    /// Errors: code 5 where what was done is not in the audit log.
+    /// Errors: code 5 if a change is not in the audit log.
     pub(super) fn recorded(&self) -> Result<(), Error> {
-        match self.table.audit_failure() {
-            None => Ok(()),
-            Some(why) => Err(Error::io_failure(format!(
-                "default-route: what was done cannot be recorded in the audit log: {why}"
-            ))),
-        }
+        let Some(why) = self.table.audit_failure() else {
+            return Ok(());
+        };
+        let msg = format!("default-route: the changes cannot be recorded in the audit log: {why}");
+        Err(Error::io_failure(msg))
     }
 
-    /// Whether anything in the kernel is other than it was.
+    /// Whether anything in the kernel was changed.
     pub(super) fn has_changed(&self) -> bool {
         self.table.has_changed()
     }
 
-    /// Puts everything back. Returns the error, with what is not back.
+    /// Undoes everything. Returns the error, with what could not be undone in its details.
     pub(super) fn give_up(&mut self, error: Error) -> Error {
         let mut details = vec![error.details.clone()];
         let left = self.table.put_back().into_iter();
-        details.extend(left.map(|why| format!("not put back: {why}")));
+        details.extend(left.map(|why| format!("not undone: {why}")));
         details.retain(|detail| !detail.is_empty());
         error.with_details(details.join("; "))
     }
 
-    fn winning_interface(&self, made: &Made, winner: &Winner) -> Result<usize, Error> {
+    fn winning_interface(&self, attached: &Attached, winner: &Winner) -> Result<usize, Error> {
         let is_it = |interface: &Interface| {
-            interface.place == winner.place && interface.link.name == made.ifname
+            interface.index == winner.index && interface.link.name == attached.ifname
         };
         self.table.interfaces().iter().position(is_it).ok_or_else(|| {
-            let why = format!("interface `{}` is not there", made.ifname);
-            failed(made, &why).with_details(
-                "the network's plugins made no interface, so that no route can lead through it: take \
-                 the key from this attachment",
+            let why = format!("interface `{}` does not exist", attached.ifname);
+            failed(attached, &why).with_details(
+                "the network's plugins made no interface that a route could use: remove the key from this \
+                 attachment",
             )
         })
     }
 
     /// The winner's interface, and the route through it.
-    fn wanted(&self, made: &[Made], winner: &Winner) -> Result<(usize, route::Route), Error> {
-        let at = self.winning_interface(&made[winner.place], winner)?;
+    fn wanted(
+        &self,
+        attached: &[Attached],
+        winner: &Winner,
+    ) -> Result<(usize, route::Route), Error> {
+        let at = self.winning_interface(&attached[winner.index], winner)?;
         let link = || Some(self.table.interfaces()[at].link.clone());
         let first = winner.gateways[0];
         let to = everywhere(Family::of(&first));
@@ -179,7 +175,7 @@ impl Work {
     }
 }
 
-/// Whether a route that is there is the wanted one, and stays when nobody renews it.
+/// Whether an existing route is the wanted one, and will not expire.
 fn is_like(found: &route::Route, wanted: &route::Route) -> bool {
     let default = match found.destination {
         IpNet::V4(_) => 0,
@@ -195,7 +191,7 @@ fn is_like(found: &route::Route, wanted: &route::Route) -> bool {
     stays && like == *wanted
 }
 
-/// What the kernel answered, about which gateways.
+/// The kernel's error, with the gateways.
 fn refused(winner: &Winner, error: &kernel::Error) -> String {
     let gateways: Vec<String> = winner.gateways.iter().map(ToString::to_string).collect();
     format!("by {}: {error}", gateways.join(" and "))

@@ -1,27 +1,24 @@
-//! Which plugins a NetworkAttachmentDefinition means (section 3.4.1), and the name of their network
-//! (section 3.4.2).
+//! The plugins of a NetworkAttachmentDefinition (section 3.4.1), and the name of their network (section 3.4.2).
 
 #[cfg(test)]
 mod tests;
 
 use serde_json::Value;
 use weir_cni::{Error, NetworkConfigList};
-use weir_network::{Place, find};
+use weir_network::{ConfigPath, find};
 
 use super::cluster::Definition;
 use super::codes;
 
-/// The type under which weir itself is the delegating plugin.
+/// The type of weir as the delegating plugin.
 const DELEGATING: &str = "weir";
 
-/// The network of an object: what its `spec.config` has, otherwise that of its name in `conf_dir`, lists of
-/// plugins (`.conflist`) before single plugins (`.conf` and `.json`).
+/// The network of an object: its `spec.config`, or otherwise the network of its name in `conf_dir`.
 ///
-/// Errors: code [`codes::NO_NETWORK`]. They name the object, and the key or the directory with what is
-/// there.
+/// Errors: code [`codes::NO_NETWORK`], naming the object, and the key or the directory with its networks.
 pub(crate) fn list<'a>(
     definition: &Definition,
-    conf_dir: impl Into<Place<'a>>,
+    conf_dir: impl Into<ConfigPath<'a>>,
 ) -> Result<NetworkConfigList, Error> {
     let found = match &definition.config {
         Some(config) => of_spec(&definition.reference.name, config)
@@ -48,10 +45,10 @@ pub(crate) fn list<'a>(
     })
 }
 
-/// The network in a `spec.config`. One without a name has the object's.
+/// The network of a `spec.config`. One without a name has the object's.
 fn of_spec(object: &str, config: &str) -> Result<NetworkConfigList, Error> {
     let mut config: Value = serde_json::from_str(config)
-        .map_err(|error| Error::decoding_failure(format!("is not JSON: {error}")))?;
+        .map_err(|error| Error::decoding_failure(format!("not valid JSON: {error}")))?;
     if let Some(keys) = config.as_object_mut() {
         let is_missing = matches!(keys.get("name"), None | Some(Value::Null));
         if is_missing || keys["name"] == "" {
@@ -59,10 +56,10 @@ fn of_spec(object: &str, config: &str) -> Result<NetworkConfigList, Error> {
         }
     }
     let list = NetworkConfigList::from_value(config)?;
-    // Only networks on the disk have plugins in files beside them.
+    // Only networks on disk have plugins in other files.
     if list.plugins.is_empty() {
         Err(Error::invalid_config(
-            "neither has a plugin's `type` nor a list of `plugins`",
+            "has neither a plugin's `type` nor a list of `plugins`",
         ))
     } else {
         Ok(list)

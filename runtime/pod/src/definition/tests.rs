@@ -169,16 +169,16 @@ fn npwg_3_4_1_otherwise_the_request_fails_and_says_what_is_there() {
 #[test]
 fn npwg_3_4_1_a_config_that_is_none_is_refused_by_name() {
     let cases = [
-        ("", "is not JSON: EOF"),
-        ("not JSON", "is not JSON: expected"),
+        ("", "not valid JSON: EOF"),
+        ("not JSON", "not valid JSON: expected"),
         ("[]", "expected an object"),
         (r#""text""#, "expected an object"),
         (
             "{}",
-            "neither has a plugin's `type` nor a list of `plugins`",
+            "has neither a plugin's `type` nor a list of `plugins`",
         ),
         (r#"{ "plugins": [] }"#, "plugins: is empty"),
-        (r#"{ "plugins": null }"#, "neither has a plugin's `type`"),
+        (r#"{ "plugins": null }"#, "has neither a plugin's `type`"),
         (r#"{ "plugins": {} }"#, "plugins: expected a list"),
         (
             r#"{ "plugins": [{}] }"#,

@@ -1,5 +1,4 @@
-//! kubelet's checkpoint of its device manager: JSON, replaced in one step, written before the pod's
-//! network is made.
+//! kubelet's checkpoint of its device manager: JSON that kubelet replaces atomically, before the pod's network is set up.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,10 +9,10 @@ use std::path::Path;
 use serde::Deserialize;
 use weir_files::file_trust::{self, Exposed, Untrusted};
 
-/// Of a node with very many devices it has a tenth of that.
+/// The most bytes: ten times as many as on a node with very many devices.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Why there is nothing to be learnt from it.
+/// Why it cannot be used.
 #[derive(Debug)]
 pub(super) enum Fault {
     Missing,
@@ -27,13 +26,13 @@ pub(super) enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => f.write_str("is not there"),
+            Self::Missing => f.write_str("does not exist"),
             Self::Unreadable(error) => write!(f, "cannot be read: {error}"),
             Self::Exposed(exposed) => {
                 write!(f, "is not trusted: {exposed}; {}", exposed.remedy())
             }
             Self::TooLarge => write!(f, "has more than {} MiB", MOST_BYTES >> 20),
-            Self::NotUnderstood(error) => write!(f, "is not of a known form: {error}"),
+            Self::NotUnderstood(error) => write!(f, "has an unknown form: {error}"),
         }
     }
 }
@@ -51,8 +50,8 @@ pub(super) fn read(
     let own = entries.into_iter().filter(|entry| entry.pod_uid == pod_uid);
     let devices = own.flat_map(|entry| {
         let ids = entry.device_ids.map(DeviceIds::all).unwrap_or_default();
-        ids.into_iter()
-            .map(move |id| (entry.resource.clone().into_owned(), id))
+        let resource = entry.resource.into_owned();
+        ids.into_iter().map(move |id| (resource.clone(), id))
     });
     Ok(devices.collect())
 }
@@ -72,7 +71,7 @@ fn content(file: &Path, root: &Path) -> Result<Vec<u8>, Fault> {
     }
 }
 
-/// What is read of it. Its checksum is over kubelet's own memory and can only be reckoned there.
+/// The part that is read. Its checksum is over kubelet's memory, and only kubelet can compute it.
 #[derive(Deserialize)]
 struct Checkpoint<'a> {
     #[serde(rename = "Data", borrow)]
@@ -81,7 +80,7 @@ struct Checkpoint<'a> {
 
 #[derive(Deserialize)]
 struct Data<'a> {
-    /// `null` where kubelet has given nothing yet.
+    /// `null` until kubelet gives a device.
     #[serde(rename = "PodDeviceEntries", borrow)]
     entries: Option<Vec<Entry<'a>>>,
 }
@@ -96,7 +95,7 @@ struct Entry<'a> {
     device_ids: Option<DeviceIds>,
 }
 
-/// Of Kubernetes 1.20 and later by NUMA node, of earlier ones in a list.
+/// By NUMA node since Kubernetes 1.20, a list before.
 #[derive(Deserialize)]
 #[serde(
     untagged,
@@ -104,7 +103,7 @@ struct Entry<'a> {
 )]
 enum DeviceIds {
     List(Vec<String>),
-    /// kubelet writes the nodes as texts, and these in their order.
+    /// kubelet writes the nodes as strings, sorted.
     PerNode(BTreeMap<String, Option<Vec<String>>>),
 }
 

@@ -158,7 +158,7 @@ fn a_resource_of_which_the_pod_has_nothing() {
     let place = Place::with_entries(json!(null));
     let error = place.devices().expect("kubelet writes null").take(SRIOV);
     let error = error.expect_err("there is none");
-    assert!(error.msg.contains("no devices at all"), "{error:?}");
+    assert!(error.msg.contains("it has no devices"), "{error:?}");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_checkpoint_that_tells_nothing_is_an_error_that_says_so() {
         error.msg.contains("kubelet_internal_checkpoint"),
         "{error:?}"
     );
-    assert!(error.msg.ends_with("is not there"), "{error:?}");
+    assert!(error.msg.ends_with("does not exist"), "{error:?}");
     for (entries, why) in [
         (json!([{ "PodUID": POD }]), "missing field `ResourceName`"),
         (
@@ -270,7 +270,7 @@ fn what_is_not_of_the_specifications_form_is_refused() {
         (r#"{"version":"1.0.0"}"#, "type: missing"),
         (
             r#"{"type":1,"version":"1.0.0"}"#,
-            "type: expected a text, found 1",
+            "type: expected a string, found 1",
         ),
         (r#"{"type":"pci"}"#, "version: missing"),
         (
@@ -348,5 +348,5 @@ fn only_a_regular_file_is_read() {
     fs::remove_file(&at).expect("it is removed");
     mkfifo(&at, Mode::S_IRWXU).expect("a pipe");
     let error = info::read(&paths, &file).expect_err("a pipe");
-    assert!(error.msg.contains("no regular file"), "{error:?}");
+    assert!(error.msg.contains("not a regular file"), "{error:?}");
 }

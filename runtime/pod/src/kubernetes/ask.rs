@@ -1,4 +1,4 @@
-//! One request of the API server: what is asked, of which object, and how people call it.
+//! One request to the API server.
 
 use std::fmt;
 use std::io::Cursor;
@@ -11,26 +11,26 @@ use super::super::codes;
 use super::super::reference::Reference;
 use super::connection::Body;
 
-/// A kind of object, as URLs and RBAC rules have it.
+/// A kind of object, as in URLs and RBAC rules.
 pub(super) struct Resource {
-    /// The API group; empty for the core.
+    /// The API group; empty for the core group.
     pub group: &'static str,
     pub plural: &'static str,
     /// In a sentence.
     word: &'static str,
-    /// What weir reads of the answer: `Accept`.
+    /// `Accept`: the part of the object that weir reads.
     accept: &'static str,
 }
 
-/// Of pods weir reads the metadata alone, and asks for no more.
+/// Pods, of which weir reads only the metadata.
 pub(super) const PODS: Resource = Resource {
     group: "",
     plural: "pods",
     word: "pod",
-    accept: METADATA_ALONE,
+    accept: METADATA,
 };
 
-/// A whole pod, to be written again: a write through `status` takes the place of all that stands there.
+/// Whole pods, to be written again: a write through `status` replaces all of it.
 pub(super) const WHOLE_PODS: Resource = Resource {
     accept: "application/json",
     ..PODS
@@ -45,36 +45,28 @@ pub(super) const DEFINITIONS: Resource = Resource {
 };
 
 const EVENTS: Resource = Resource {
-    group: "",
     plural: "events",
     word: "event about pod",
-    accept: METADATA_ALONE,
+    ..PODS
 };
 
-/// API servers of any kind may answer with the whole object.
-const METADATA_ALONE: &str =
+/// An API server that cannot reduce the object to its metadata sends all of it.
+const METADATA: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
-impl Resource {
-    fn version_path(&self) -> &'static str {
-        match self.group {
-            "" => "/api/v1",
-            _ => "/apis/k8s.cni.cncf.io/v1",
-        }
-    }
-}
+const USER_AGENT: &str = concat!("weir/", env!("CARGO_PKG_VERSION"));
 
 /// One request.
 pub(super) struct Ask {
     resource: &'static Resource,
-    /// Of RBAC.
+    /// The verb of RBAC.
     verb: &'static str,
     method: Method,
-    path: String,
-    body: Option<(&'static str, Vec<u8>)>,
-    /// The object, or the one that it is about.
+    /// The object, or the one that an event is about.
     object: Reference,
-    subresource: Option<&'static str>,
+    /// Whether the object's subresource `status` is written.
+    is_status: bool,
+    body: Option<(&'static str, Vec<u8>)>,
 }
 
 impl Ask {
@@ -84,72 +76,62 @@ impl Ask {
             resource,
             verb: "get",
             method: Method::GET,
-            path: object_path(resource, object),
-            body: None,
             object: object.clone(),
-            subresource: None,
+            is_status: false,
+            body: None,
         }
     }
 
-    /// Changes an object through its `status`, by a merge patch (RFC 7386): what the patch does not name
-    /// stays, whoever writes at the same time.
+    /// Changes an object through its `status` by a merge patch (RFC 7386), which leaves alone what it does not name.
     pub(super) fn patch_status(
         resource: &'static Resource,
         object: &Reference,
         patch: &Value,
     ) -> Self {
         Self {
-            resource,
             verb: "patch",
             method: Method::PATCH,
-            path: format!("{}/status", object_path(resource, object)),
+            is_status: true,
             body: Some(("application/merge-patch+json", patch.to_string().into())),
-            object: object.clone(),
-            subresource: Some("status"),
+            ..Self::get(resource, object)
         }
     }
 
-    /// Writes an object through its `status`, as it was read and changed: refused where somebody else wrote meanwhile.
+    /// Writes an object through its `status`. The API server refuses it if the object was written since it was read.
     pub(super) fn update_status(
         resource: &'static Resource,
         object: &Reference,
         changed: &Value,
     ) -> Self {
         Self {
-            resource,
             verb: "update",
             method: Method::PUT,
-            path: format!("{}/status", object_path(resource, object)),
+            is_status: true,
             body: Some(("application/json", changed.to_string().into())),
-            object: object.clone(),
-            subresource: Some("status"),
+            ..Self::get(resource, object)
         }
     }
 
-    /// Makes an event about a pod.
+    /// Creates an event about a pod.
     pub(super) fn create_event(pod: &Reference, event: &Value) -> Self {
         Self {
-            resource: &EVENTS,
             verb: "create",
             method: Method::POST,
-            path: collection_path(&EVENTS, &pod.namespace),
             body: Some(("application/json", event.to_string().into())),
-            object: pod.clone(),
-            subresource: None,
+            ..Self::get(&EVENTS, pod)
         }
     }
 
-    /// Whether the same request can be sent again after the server found that somebody else wrote
-    /// meanwhile: it says nothing of what the others write.
+    /// Whether the same request can be sent again after a write conflict.
     pub(super) fn survives_conflicts(&self) -> bool {
         self.verb == "patch"
     }
 
-    /// For the wire.
+    /// The HTTP request.
     pub(super) fn request(&self) -> Result<Request<Body>, http::Error> {
         let request = Request::builder()
             .method(self.method.clone())
-            .uri(&self.path)
+            .uri(self.path())
             .header(http::header::ACCEPT, self.resource.accept)
             .header(http::header::USER_AGENT, USER_AGENT);
         match &self.body {
@@ -160,49 +142,50 @@ impl Ask {
         }
     }
 
-    /// The rule of a role that allows it.
-    pub(super) fn rule(&self) -> String {
-        let plural = self.resource.plural;
-        let resource = match self.subresource {
-            Some(subresource) => format!("{plural}/{subresource}"),
-            None => plural.to_owned(),
+    fn path(&self) -> String {
+        let version = if self.resource.group.is_empty() {
+            "/api/v1"
+        } else {
+            "/apis/k8s.cni.cncf.io/v1"
         };
+        let Reference { namespace, name } = &self.object;
+        let collection = format!("{version}/namespaces/{namespace}/{}", self.resource.plural);
+        match (self.verb, self.is_status) {
+            ("create", _) => collection,
+            (_, true) => format!("{collection}/{name}/status"),
+            (_, false) => format!("{collection}/{name}"),
+        }
+    }
+
+    /// The rule of a role that allows the request.
+    pub(super) fn rule(&self) -> String {
+        let Resource { group, plural, .. } = self.resource;
+        let subresource = if self.is_status { "/status" } else { "" };
         format!(
-            "apiGroups: [{:?}], resources: [{resource:?}], verbs: [{:?}]",
-            self.resource.group, self.verb
+            "apiGroups: [{group:?}], resources: [\"{plural}{subresource}\"], verbs: [{:?}]",
+            self.verb
         )
     }
 
-    /// The group and the plural of what is asked for, as the name of a CustomResourceDefinition has them.
+    /// The name of the CustomResourceDefinition.
     pub(super) fn definition(&self) -> String {
         format!("{}.{}", self.resource.plural, self.resource.group)
     }
 
-    /// An answer that is not what the API server gives.
+    /// The error for an answer that weir cannot read.
     pub(super) fn not_understood(&self, why: &str) -> Error {
         Error::new(codes::CLUSTER, format!("{self}: {why}"))
     }
 }
 
-const USER_AGENT: &str = concat!("weir/", env!("CARGO_PKG_VERSION"));
-
-fn collection_path(resource: &Resource, namespace: &str) -> String {
-    let version = resource.version_path();
-    format!("{version}/namespaces/{namespace}/{}", resource.plural)
-}
-
-fn object_path(resource: &Resource, object: &Reference) -> String {
-    let collection = collection_path(resource, &object.namespace);
-    format!("{collection}/{}", object.name)
-}
-
 /// `get pod default/web`
 impl fmt::Display for Ask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ", self.verb)?;
-        if self.subresource.is_some() {
-            f.write_str("the status of ")?;
-        }
-        write!(f, "{} {}", self.resource.word, self.object)
+        let part = if self.is_status { "the status of " } else { "" };
+        write!(
+            f,
+            "{} {part}{} {}",
+            self.verb, self.resource.word, self.object
+        )
     }
 }

@@ -1,23 +1,26 @@
-//! Requests on their way to the API server: where it is, and what each of them says of who asks.
+//! HTTP requests to one API server, for one user.
 
+use std::error::Error;
 use std::io::Cursor;
 use std::time::Duration;
 
-use http::{HeaderMap, Request, Response, Uri};
-use http_body_util::Full;
-use hyper::body::Incoming;
+use http::response::Parts;
+use http::{HeaderMap, Request, Uri};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::TokioExecutor;
-use kube::Config;
-use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
-/// What is sent.
+use super::credentials::Credentials;
+use super::tls;
+
+/// The body of a request.
 pub(super) type Body = Full<Cursor<Vec<u8>>>;
 
-/// A way to one API server, for one user.
+/// The client of one API server, for one user.
 pub(super) struct Connection {
     client: Client<HttpsConnector<HttpConnector>, Body>,
     server: Uri,
@@ -25,20 +28,16 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Nobody is asked yet. `limit` is for the connection itself.
+    /// Sends nothing yet. `limit` is for connecting.
     ///
-    /// Errors: what of the configuration cannot be used.
-    pub(super) fn new(
-        config: &Config,
-        tls: ClientConfig,
-        user: HeaderMap,
-        limit: Duration,
-    ) -> Result<Self, String> {
+    /// Errors: the part of the credentials that cannot be used.
+    pub(super) fn new(credentials: &Credentials, limit: Duration) -> Result<Self, String> {
+        let config = &credentials.config;
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
         connector.set_connect_timeout(Some(limit));
         let mut builder = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
+            .with_tls_config(tls::of(config, credentials.identity.as_ref())?)
             .https_or_http();
         if let Some(name) = &config.tls_server_name {
             let expected = ServerName::try_from(name.clone());
@@ -49,30 +48,22 @@ impl Connection {
         Ok(Self {
             client: Client::builder(TokioExecutor::new()).build(connector),
             server: config.cluster_url.clone(),
-            user,
+            user: credentials.headers.clone(),
         })
     }
 
-    /// Sends a request for a path of the API server. Errors: there is no answer.
+    /// Sends a request for a path of the API server, and reads the whole answer. Errors: no answer.
     pub(super) async fn send(
         &self,
         mut request: Request<Body>,
-    ) -> Result<Response<Incoming>, Unsent> {
+    ) -> Result<(Parts, Bytes), Box<dyn Error + Send + Sync>> {
         *request.uri_mut() = below(&self.server, request.uri())?;
         let user = self.user.iter();
         let user = user.map(|(name, value)| (name.clone(), value.clone()));
         request.headers_mut().extend(user);
-        Ok(self.client.request(request).await?)
+        let (head, body) = self.client.request(request).await?.into_parts();
+        Ok((head, body.collect().await?.to_bytes()))
     }
-}
-
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Unsent {
-    #[error(transparent)]
-    Address(#[from] http::Error),
-    #[error(transparent)]
-    Connection(#[from] Error),
 }
 
 /// The URL of a path of the API server, which may itself be below a path.

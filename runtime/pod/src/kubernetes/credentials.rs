@@ -1,13 +1,14 @@
-//! Where the API server is, and who weir is to it: a kubeconfig, or the service account of a pod.
+//! The address of the API server, and weir's credentials: a kubeconfig, or the service account of a pod.
 
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use http::HeaderMap;
 use kube::Config;
-use kube::config::{AuthInfo, Cluster, Kubeconfig};
+use kube::config::{AuthInfo, Kubeconfig};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use weir_files::Paths;
@@ -19,31 +20,36 @@ use super::user;
 pub(super) const HOST: &str = "KUBERNETES_SERVICE_HOST";
 const PORT: &str = "KUBERNETES_SERVICE_PORT";
 
-/// Where Kubernetes mounts a service account's token and the API server's certificate authority.
+/// Where Kubernetes mounts a service account.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// Where credentials are read.
+/// Where credentials come from.
 pub(super) enum Source {
-    /// At its place, and as the configuration has it.
-    Kubeconfig { place: PathBuf, paths: Paths },
+    Kubeconfig {
+        file: PathBuf,
+        paths: Paths,
+    },
     /// The pod's environment and its service account.
-    ServiceAccount { service: Service, paths: Paths },
+    ServiceAccount {
+        service: Service,
+        paths: Paths,
+    },
 }
 
-/// Where a pod finds the API server.
+/// The address of the API server in a pod's environment.
 #[derive(Default)]
 pub(super) struct Service {
     host: Option<String>,
     port: Option<String>,
 }
 
-/// Who weir is to the API server.
+/// The API server, and weir's credentials.
 pub(super) struct Credentials {
     pub config: Config,
-    /// What each request has.
+    /// The headers of each request.
     pub headers: HeaderMap,
     pub identity: Option<Identity>,
-    /// All of them, as text.
+    /// All of it as text, to compare.
     text: String,
 }
 
@@ -65,12 +71,12 @@ impl Credentials {
 }
 
 impl Source {
-    /// Nothing is read but the environment.
+    /// Reads only the environment.
     pub(super) fn new(kubeconfig: Option<&Path>, paths: &Paths) -> Self {
         let paths = paths.clone();
         match kubeconfig {
             Some(path) => Self::Kubeconfig {
-                place: paths.resolve(path),
+                file: paths.resolve(path),
                 paths,
             },
             None => Self::ServiceAccount {
@@ -83,10 +89,10 @@ impl Source {
         }
     }
 
-    /// Reads them as they are now. Errors: where they should be, and what is wrong there.
+    /// Reads the credentials. Errors: the source, and its mistake.
     pub(super) fn read(&self) -> Result<Credentials, String> {
         let (config, paths) = match self {
-            Self::Kubeconfig { place, paths } => (by_kubeconfig(place, paths), paths),
+            Self::Kubeconfig { file, paths } => (by_kubeconfig(file, paths), paths),
             Self::ServiceAccount { service, paths } => (by_service_account(service, paths), paths),
         };
         let credentials = config.and_then(|config| Credentials::new(config, paths));
@@ -97,57 +103,58 @@ impl Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Kubeconfig { place, .. } => write!(f, "the kubeconfig {}", place.display()),
+            Self::Kubeconfig { file, .. } => write!(f, "the kubeconfig {}", file.display()),
             Self::ServiceAccount { .. } => f.write_str("the pod's service account"),
         }
     }
 }
 
-fn by_kubeconfig(place: &Path, paths: &Paths) -> Result<Config, String> {
-    let text = read(place, paths)?;
+fn by_kubeconfig(file: &Path, paths: &Paths) -> Result<Config, String> {
+    let text = read(file, paths)?;
     let mut kubeconfig = Kubeconfig::from_yaml(&text).map_err(|error| error.to_string())?;
     let files = Files {
-        directory: place.parent().unwrap_or(Path::new("/")),
+        directory: file.parent().unwrap_or(Path::new("/")),
         paths,
     };
     let clusters = kubeconfig.clusters.iter_mut();
     for cluster in clusters.filter_map(|named| named.cluster.as_mut()) {
-        files.place_cluster(cluster)?;
+        files.resolve("certificate-authority", &mut cluster.certificate_authority)?;
     }
     let users = kubeconfig.auth_infos.iter_mut();
     for user in users.filter_map(|named| named.auth_info.as_mut()) {
-        files.place_user(user)?;
+        files.resolve("tokenFile", &mut user.token_file)?;
+        files.resolve("client-certificate", &mut user.client_certificate)?;
+        files.resolve("client-key", &mut user.client_key)?;
     }
     let has_proxy = has_proxy(&kubeconfig);
     let mut config = Config::try_from(kubeconfig).map_err(|error| error.to_string())?;
     if has_proxy {
-        return Err("proxy-url is not supported: weir asks the API server directly".to_owned());
+        return Err(
+            "proxy-url is not supported: weir connects to the API server directly".to_owned(),
+        );
     }
-    // What is left is of the environment, where a container runtime has the proxy for its images.
+    // That of the environment is the container runtime's, for its images.
     config.proxy_url = None;
     refuse_programs(&config.auth_info)?;
     read_token(&mut config.auth_info, paths)?;
     Ok(config)
 }
 
-/// Reads a file by which weir is known to the API server, or the API server to weir.
-///
-/// Errors: where it cannot be read, or somebody else than root could have written it.
+/// Reads a file with credentials. Errors: it cannot be read, or others could have written it.
 fn read(path: &Path, paths: &Paths) -> Result<String, String> {
-    let file = file_trust::open(path, paths.root()).map_err(|e| untrusted(&e))?;
-    io::read_to_string(file).map_err(|error| error.to_string())
+    io::read_to_string(open(path, paths)?).map_err(|error| error.to_string())
 }
 
-fn untrusted(error: &Untrusted) -> String {
-    match error {
+fn open(path: &Path, paths: &Paths) -> Result<File, String> {
+    file_trust::open(path, paths.root()).map_err(|untrusted| match untrusted {
         Untrusted::Unreadable(error) => error.to_string(),
         Untrusted::Exposed(exposed) => {
             format!("it is not trusted: {exposed}; {}", exposed.remedy())
         }
-    }
+    })
 }
 
-/// Whether the cluster that is used is behind a proxy.
+/// Whether the current cluster has a proxy.
 fn has_proxy(kubeconfig: &Kubeconfig) -> bool {
     let current = kubeconfig.current_context.as_deref().unwrap_or_default();
     let context = (kubeconfig.contexts.iter()).find(|named| named.name == current);
@@ -155,49 +162,34 @@ fn has_proxy(kubeconfig: &Kubeconfig) -> bool {
     let cluster = context.map_or("", |context| &context.cluster);
     let cluster = (kubeconfig.clusters.iter()).find(|named| named.name == cluster);
     let cluster = cluster.and_then(|named| named.cluster.as_ref());
-    cluster.is_some_and(|cluster| {
-        cluster
-            .proxy_url
-            .as_deref()
-            .is_some_and(|url| !url.is_empty())
-    })
+    let proxy = cluster.and_then(|cluster| cluster.proxy_url.as_deref());
+    proxy.is_some_and(|url| !url.is_empty())
 }
 
-/// Where the files are that a kubeconfig names: relative paths are beside it.
+/// The files that a kubeconfig names. Relative paths are relative to it.
 struct Files<'a> {
     directory: &'a Path,
     paths: &'a Paths,
 }
 
 impl Files<'_> {
-    fn place_cluster(&self, cluster: &mut Cluster) -> Result<(), String> {
-        self.place("certificate-authority", &mut cluster.certificate_authority)
-    }
-
-    fn place_user(&self, user: &mut AuthInfo) -> Result<(), String> {
-        self.place("tokenFile", &mut user.token_file)?;
-        self.place("client-certificate", &mut user.client_certificate)?;
-        self.place("client-key", &mut user.client_key)
-    }
-
-    /// It is read later: nobody can change it after it was looked at.
-    fn place(&self, key: &str, file: &mut Option<String>) -> Result<(), String> {
+    /// Makes a path absolute, and checks who could have written the file. It is read later, when it can no longer change.
+    fn resolve(&self, key: &str, file: &mut Option<String>) -> Result<(), String> {
         let Some(path) = file.as_deref().map(Path::new) else {
             return Ok(());
         };
-        let place = if path.is_absolute() {
+        let resolved = if path.is_absolute() {
             self.paths.resolve(path)
         } else {
             self.directory.join(path)
         };
-        file_trust::open(&place, self.paths.root())
-            .map_err(|e| format!("{key} {}: {}", place.display(), untrusted(&e)))?;
-        *file = Some(place.to_string_lossy().into_owned());
+        open(&resolved, self.paths).map_err(|e| format!("{key} {}: {e}", resolved.display()))?;
+        *file = Some(resolved.to_string_lossy().into_owned());
         Ok(())
     }
 }
 
-/// A program that somebody's kubeconfig names is not run with weir's privileges.
+/// A program that a kubeconfig names is not run with weir's privileges.
 fn refuse_programs(user: &AuthInfo) -> Result<(), String> {
     let key = match user {
         AuthInfo { exec: Some(_), .. } => "exec",
@@ -212,7 +204,7 @@ fn refuse_programs(user: &AuthInfo) -> Result<(), String> {
     ))
 }
 
-/// A token in a file comes before one beside it, as with other clients, and may end in a line's end.
+/// A token in a file takes precedence over one in the kubeconfig, as in other clients. The file may end in a line break.
 fn read_token(user: &mut AuthInfo, paths: &Paths) -> Result<(), String> {
     let Some(file) = user.token_file.take() else {
         return Ok(());
@@ -240,7 +232,7 @@ impl Service {
     fn url(&self) -> Result<http::Uri, String> {
         let (Some(host), Some(port)) = (&self.host, &self.port) else {
             return Err(format!(
-                "{HOST} and {PORT} are not set, which they are in a pod; elsewhere the configuration needs `kubeconfig`"
+                "{HOST} and {PORT} are not set, as they are in a pod; elsewhere the configuration needs `kubeconfig`"
             ));
         };
         let host = match host.parse() {
@@ -255,13 +247,9 @@ impl Service {
 fn certificates(file: &Path, paths: &Paths) -> Result<Vec<Vec<u8>>, String> {
     let pem = read(file, paths)?;
     let certificates = CertificateDer::pem_slice_iter(pem.as_bytes());
-    certificates
-        .map(|found| {
-            found
-                .map(|der| der.to_vec())
-                .map_err(|error| error.to_string())
-        })
-        .collect()
+    let certificates = certificates.map(|found| found.map(|der| der.to_vec()));
+    let certificates: Result<_, _> = certificates.collect();
+    certificates.map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -7,23 +7,23 @@ use serde_json::{Value, json};
 
 use super::super::cluster::{Event, EventKind, PodName};
 
-/// Who tells.
+/// The component that reports.
 const COMPONENT: &str = "weir";
 
-/// What other components keep to, and the newer kind of event demands.
+/// The limit of the newer kind of event, which other components keep too.
 const LONGEST_MESSAGE: usize = 1024;
 
 /// The longest name of an object.
 const LONGEST_NAME: usize = 253;
 
-/// Names of events that are about one pod: no other one has them.
+/// Unique names of events about one pod.
 pub(super) struct Names {
     pod: String,
     next: u128,
 }
 
 impl Names {
-    /// By the time, as `kubectl` and the kubelet make them.
+    /// Names with the time, as `kubectl` and kubelet make them.
     pub(super) fn new(pod: &str) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
@@ -41,7 +41,7 @@ impl Names {
     }
 }
 
-/// The object that says it now.
+/// The object of an event that happens now.
 pub(super) fn object(name: &str, pod: &PodName, event: &Event) -> Value {
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let node = node();

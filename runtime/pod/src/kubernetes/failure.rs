@@ -1,85 +1,35 @@
-//! What went wrong with a request, whether it passes, and what there is to do about it.
+//! Failed requests: why, whether a later one may succeed, and what to do.
 
 use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use serde::Deserialize;
+use kube::core::Status;
+use kube::core::response::StatusDetails;
 use weir_cni::{Code, Error};
 
 use super::super::codes;
 use super::ask::Ask;
 use super::credentials::Source;
 
-/// Why a request has no answer that helps.
+/// Why a request failed.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// There are no credentials, or they cannot be used.
     Credentials(String),
-    /// No connection, or it ended too early.
+    /// There was no connection, or it ended too early.
     Connection { error: String, is_passing: bool },
-    /// The request's time was over.
+    /// The request took too long.
     Timeout(Duration),
-    /// The API server says no.
-    Refused(Box<Refusal>),
+    /// The API server refused the request.
+    Refused {
+        answer: Box<Status>,
+        retry_after: Option<Duration>,
+    },
 }
 
-/// A `Status` of the API, or whatever stands in its place.
-#[derive(Debug)]
-pub(super) struct Refusal {
-    status: u16,
-    retry_after: Option<Duration>,
-    answer: Status,
-}
-
-/// The part of a `Status` that weir goes by.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Status {
-    #[serde(default)]
-    message: String,
-    #[serde(default)]
-    reason: String,
-    #[serde(default)]
-    details: Details,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Details {
-    #[serde(default)]
-    name: String,
-    #[serde(default)]
-    causes: Vec<Cause>,
-    #[serde(default, rename = "retryAfterSeconds")]
-    retry_after: u64,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Cause {
-    #[serde(default)]
-    field: String,
-}
-
-impl Refusal {
-    fn new(status: u16, retry_after: Option<u64>, body: &[u8]) -> Self {
-        let answer: Status = serde_json::from_slice(body).unwrap_or_else(|_| Status {
-            message: shorten(&String::from_utf8_lossy(body)),
-            ..Status::default()
-        });
-        let given = Some(answer.details.retry_after).filter(|seconds| *seconds > 0);
-        Self {
-            status,
-            retry_after: retry_after.or(given).map(Duration::from_secs),
-            answer,
-        }
-    }
-
-    fn names_object(&self) -> bool {
-        !self.answer.details.name.is_empty()
-    }
-}
-
-/// What a proxy says is a page; its beginning is enough.
+/// The answer of a proxy is a page, whose beginning is enough.
 const LONGEST_MESSAGE: usize = 300;
 
 fn shorten(text: &str) -> String {
@@ -87,12 +37,32 @@ fn shorten(text: &str) -> String {
 }
 
 impl Failure {
-    /// By the answer's status, its `Retry-After` in seconds, and its body.
+    /// The answer's status, its `Retry-After` in seconds, and its body.
     pub(super) fn refused(status: u16, retry_after: Option<u64>, body: &[u8]) -> Self {
-        Self::Refused(Box::new(Refusal::new(status, retry_after, body)))
+        let answer: Status = serde_json::from_slice(body).unwrap_or_else(|_| Status {
+            message: shorten(&String::from_utf8_lossy(body)),
+            ..Status::default()
+        });
+        let in_body = answer
+            .details
+            .as_ref()
+            .map(|d| d.retry_after_seconds.into());
+        let retry_after = retry_after.or(in_body.filter(|seconds| *seconds > 0));
+        Self::Refused {
+            answer: answer.with_code(status).boxed(),
+            retry_after: retry_after.map(Duration::from_secs),
+        }
     }
 
-    /// An error of the client, whose causes are a chain.
+    /// The API server's answer, if it has this status.
+    fn answer(&self, status: u16) -> Option<&Status> {
+        match self {
+            Self::Refused { answer, .. } if answer.code == status => Some(answer),
+            _ => None,
+        }
+    }
+
+    /// An error of the HTTP client, with its causes.
     pub(super) fn of_connection(error: &(dyn StdError + 'static)) -> Self {
         let causes = causes(error);
         let mut texts: Vec<String> = causes.iter().map(ToString::to_string).collect();
@@ -105,100 +75,100 @@ impl Failure {
         }
     }
 
-    /// 401: the API server does not know who is asking.
+    /// 401: the credentials are not valid.
     pub(super) fn is_unknown_user(&self) -> bool {
-        matches!(self, Self::Refused(refusal) if refusal.status == 401)
+        self.answer(401).is_some()
     }
 
-    /// 403: whoever is asking may not do it.
+    /// 403: the user may not do it.
     pub(super) fn is_forbidden(&self) -> bool {
-        matches!(self, Self::Refused(refusal) if refusal.status == 403)
+        self.answer(403).is_some()
     }
 
-    /// 404 for the object, and not for its kind, of which the answer names no object.
+    /// 404 for the object. For a kind that does not exist the answer names no object.
     pub(super) fn is_without_object(&self) -> bool {
-        matches!(self, Self::Refused(refusal) if refusal.status == 404 && refusal.names_object())
+        let details = self.answer(404).and_then(|answer| answer.details.as_ref());
+        details.is_some_and(|details| !details.name.is_empty())
     }
 
-    /// The object is not there any more, or another one has its name.
+    /// The object no longer exists, or another one has its name.
     pub(super) fn is_gone(&self) -> bool {
         self.is_without_object() || self.is_another_object()
     }
 
-    /// The patch was for an object of another uid. API servers tell so by 422, since a uid cannot change;
-    /// by 409 where they take it for a precondition.
+    /// The patch was for an object with another uid. API servers answer 422, since a uid cannot change, or 409
+    /// where they take it for a precondition.
     pub(super) fn is_another_object(&self) -> bool {
-        let Self::Refused(refusal) = self else {
-            return false;
+        let invalid = self.answer(422).and_then(|answer| answer.details.as_ref());
+        let is_uid = |details: &StatusDetails| {
+            let mut causes = details.causes.iter();
+            causes.any(|cause| cause.field == "metadata.uid")
         };
-        match refusal.status {
-            422 => {
-                (refusal.answer.details.causes.iter()).any(|cause| cause.field == "metadata.uid")
-            }
-            // Not any `uid`: the message of a writers' conflict has the pod's name.
-            409 => refusal.answer.message.contains("UID in precondition"),
-            _ => false,
-        }
+        // Not any `uid`: the message of a write conflict has the pod's name.
+        let conflict = self.answer(409);
+        invalid.is_some_and(is_uid)
+            || conflict.is_some_and(|answer| answer.message.contains("UID in precondition"))
     }
 
-    /// 409 for a name that is taken.
+    /// 409: the name is taken.
     pub(super) fn is_existing(&self) -> bool {
-        matches!(self, Self::Refused(refusal)
-            if refusal.status == 409 && refusal.answer.reason == "AlreadyExists")
+        self.answer(409).is_some_and(Status::is_already_exists)
     }
 
-    /// 409 for a write of somebody else.
+    /// 409: the object was written by another client.
     pub(super) fn is_conflict(&self) -> bool {
-        let is_conflict = matches!(self, Self::Refused(refusal) if refusal.status == 409);
-        is_conflict && !self.is_existing() && !self.is_another_object()
+        self.answer(409).is_some() && !self.is_existing() && !self.is_another_object()
     }
 
-    /// Whether the same request may be answered later.
+    /// Whether a later request may succeed.
     pub(super) fn is_passing(&self) -> bool {
         match self {
             Self::Credentials(_) => false,
             Self::Connection { is_passing, .. } => *is_passing,
             Self::Timeout(_) => true,
-            Self::Refused(refusal) => refusal.status == 429 || refusal.status >= 500,
+            Self::Refused { answer, .. } => answer.code == 429 || answer.code >= 500,
         }
     }
 
     /// Whether the API server answered at all.
     pub(super) fn is_answer(&self) -> bool {
-        matches!(self, Self::Refused(_))
+        matches!(self, Self::Refused { .. })
     }
 
-    /// The request's time was over.
+    /// Whether the request took too long.
     pub(super) fn is_timeout(&self) -> bool {
         matches!(self, Self::Timeout(_))
     }
 
-    /// When the API server wants to be asked again.
+    /// How long the API server asks to wait.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Refused(refusal) => refusal.retry_after,
+            Self::Refused { retry_after, .. } => *retry_after,
             _ => None,
         }
     }
 
     /// What to do about it.
     fn advice(&self, ask: &Ask, source: &Source) -> String {
-        let Self::Refused(refusal) = self else {
+        let Self::Refused { answer, .. } = self else {
             return match self {
                 Self::Credentials(_) => String::new(),
                 _ => format!("the API server is the one of {source}"),
             };
         };
-        match refusal.status {
+        match answer.code {
             401 => format!("renew the credentials in {source}: they are no longer valid"),
-            403 => format!("allow it to the user of {source} by a rule: {}", ask.rule()),
+            403 => format!(
+                "allow it for the user of {source} by a rule: {}",
+                ask.rule()
+            ),
             404 => format!("install the CustomResourceDefinition {}", ask.definition()),
             _ => String::new(),
         }
     }
 }
 
-/// An error and what it came from, but for layers of the client that have nothing of their own to say.
+/// An error and its causes, without layers of the client that say nothing.
 fn causes<'a>(error: &'a (dyn StdError + 'static)) -> Vec<&'a (dyn StdError + 'static)> {
     let mut causes = vec![error];
     while let Some(cause) = causes.last().copied().and_then(cause) {
@@ -215,7 +185,7 @@ fn causes<'a>(error: &'a (dyn StdError + 'static)) -> Vec<&'a (dyn StdError + 's
     causes.split_off(layers.min(causes.len() - 1))
 }
 
-/// What an I/O error wraps is not its source, which is the source of that.
+/// The source of an I/O error is that of the error inside it.
 fn cause<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
     let wrapped = error.downcast_ref().and_then(io::Error::get_ref);
     match wrapped {
@@ -224,7 +194,7 @@ fn cause<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 
     }
 }
 
-/// A certificate or a protocol that is wrong stays so; what else ends a connection may pass.
+/// A wrong certificate or protocol stays wrong; other errors of a connection may pass.
 fn is_lasting(error: &(dyn StdError + 'static)) -> bool {
     error.is::<rustls::Error>() || error.is::<http::Error>()
 }
@@ -234,9 +204,9 @@ impl fmt::Display for Failure {
         match self {
             Self::Credentials(error) | Self::Connection { error, .. } => f.write_str(error),
             Self::Timeout(limit) => write!(f, "no answer within {}", seconds(*limit)),
-            Self::Refused(refusal) => {
-                write!(f, "the API server answers {}", refusal.status)?;
-                match &*refusal.answer.message {
+            Self::Refused { answer, .. } => {
+                write!(f, "the API server answers {}", answer.code)?;
+                match &*answer.message {
                     "" => Ok(()),
                     message => write!(f, ": {message}"),
                 }
@@ -245,18 +215,18 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A failure after which nothing more was tried.
+/// The failure of a call, after all attempts.
 #[derive(Debug)]
 pub(super) struct GivenUp {
     pub failure: Failure,
-    /// What the last try came to, where `failure` is what an earlier one was answered.
+    /// The error of the last attempt, if `failure` is that of an earlier one.
     pub last_try: Option<String>,
     pub tries: u32,
     pub took: Duration,
 }
 
 impl GivenUp {
-    /// As a CNI error: code 11 (section 5, "Error") where the same may be answered later.
+    /// The CNI error: code 11 (section 5, "Error") if a later request may succeed.
     pub(super) fn explain(&self, ask: &Ask, source: &Source) -> Error {
         let code = if self.failure.is_passing() || self.failure.is_conflict() {
             Code::TRY_AGAIN_LATER

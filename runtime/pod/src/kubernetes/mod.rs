@@ -1,7 +1,7 @@
-//! The Kubernetes API server, as weir speaks to it: five kinds of request, and a bound for everything.
+//! The Kubernetes API server: five kinds of request, all limited in time.
 //!
-//! The crate `kube` reads kubeconfigs, `rustls` and `hyper` bring TLS and HTTP (docs/decisions/0025-kube.md). What is asked
-//! is in `ask`, how often in `repeat`, what the objects look like in `object`, and what is said of a failure in `failure`.
+//! `kube` reads kubeconfigs, and `rustls` and `hyper` do TLS and HTTP (docs/decisions/0025-kube.md). The requests are in
+//! `ask`, repetition is in `repeat`, objects are in `object`, and errors in `failure`.
 
 mod ask;
 mod connection;
@@ -31,13 +31,12 @@ use self::session::Session;
 use super::cluster::{Cluster, Definition, Event, Pod, PodName};
 use super::reference::Reference;
 
-/// Whether weir runs in a pod of a cluster, and so has a service account.
+/// Whether weir runs in a pod, and so has a service account.
 pub(crate) fn is_in_cluster() -> bool {
     std::env::var_os(credentials::HOST).is_some()
 }
 
-/// A cluster's API server. Nothing is read and nobody is asked before the first call; the connection
-/// stays for the calls that follow.
+/// A cluster's API server. The first call reads the credentials and connects; later calls use the same connection.
 pub struct Kubernetes {
     source: Source,
     limits: Limits,
@@ -45,8 +44,7 @@ pub struct Kubernetes {
 }
 
 impl Kubernetes {
-    /// By a kubeconfig, whose path is as the configuration has it; where there is none, by the service
-    /// account of the pod that weir runs in.
+    /// By a kubeconfig, whose path is below weir's root, or by the service account of the pod that weir runs in.
     pub fn connect(kubeconfig: Option<&Path>, paths: &Paths, limits: Limits) -> Self {
         Self {
             source: Source::new(kubeconfig, paths),
@@ -55,7 +53,7 @@ impl Kubernetes {
         }
     }
 
-    /// Asks, and again where that may help, until the deadline at the latest.
+    /// Sends a request, and repeats it until the deadline if that may help.
     fn ask(&self, ask: &Ask, deadline: Instant) -> Result<Vec<u8>, GivenUp> {
         let mut repetitions = Repetitions::new(self.limits, deadline);
         loop {
@@ -66,8 +64,7 @@ impl Kubernetes {
         }
     }
 
-    /// One request; two where the first was refused for credentials that are not those on the disk any
-    /// more.
+    /// Sends one request, and another if the first was refused and the credentials on disk are new.
     fn ask_once(&self, ask: &Ask, limit: Duration) -> Result<Vec<u8>, Failure> {
         let mut session = self.session.borrow_mut();
         let session = match &mut *session {
@@ -86,7 +83,7 @@ impl Kubernetes {
         Instant::now() + self.limits.call
     }
 
-    /// An object's JSON; none where there is no such object.
+    /// An object's JSON, if the object exists.
     fn get(&self, ask: &Ask) -> Result<Option<Vec<u8>>, Error> {
         match self.ask(ask, self.deadline()) {
             Ok(answer) => Ok(Some(answer)),
@@ -95,16 +92,16 @@ impl Kubernetes {
         }
     }
 
-    /// Sets or removes an annotation of a pod by reading it and writing it whole, which a role without `patch` may
-    /// allow. What others write meanwhile stays: the API server refuses what was read before, and it is read anew.
+    /// Sets or removes an annotation of a pod by reading it and writing it whole, which a role without `patch` may allow. If
+    /// the pod was written in between, the API server refuses, and it is read again.
     fn update(
         &self,
         pod: &PodName,
         change: Annotation<'_>,
         deadline: Instant,
     ) -> Result<(), Unwritten> {
-        let place = place(pod)?;
-        let get = Ask::get(&WHOLE_PODS, &place);
+        let reference = reference(pod)?;
+        let get = Ask::get(&WHOLE_PODS, &reference);
         let mut repetitions = Repetitions::new(self.limits, deadline);
         loop {
             repetitions.time_for_one();
@@ -117,7 +114,7 @@ impl Kubernetes {
             let Some(changed) = changed else {
                 return Ok(());
             };
-            let put = Ask::update_status(&PODS, &place, &changed);
+            let put = Ask::update_status(&PODS, &reference, &changed);
             match self.ask(&put, deadline) {
                 Err(given_up) if given_up.failure.is_conflict() => repetitions
                     .pause_after_conflict(given_up.failure)
@@ -127,7 +124,7 @@ impl Kubernetes {
         }
     }
 
-    /// An answer; none where the pod is gone.
+    /// An answer; none if the pod no longer exists.
     fn unless_gone(
         &self,
         answer: Result<Vec<u8>, GivenUp>,
@@ -142,7 +139,7 @@ impl Kubernetes {
     }
 }
 
-/// What is to be written of a pod.
+/// A change of a pod.
 #[derive(Clone, Copy)]
 struct Annotation<'a> {
     key: &'a str,
@@ -152,7 +149,7 @@ struct Annotation<'a> {
 
 /// Why an annotation is not written.
 enum Unwritten {
-    /// That is not allowed.
+    /// The user may not do it.
     Forbidden,
     Failed(Error),
 }
@@ -165,7 +162,7 @@ impl From<Error> for Unwritten {
 
 impl Cluster for Kubernetes {
     fn pod(&self, name: &PodName) -> Result<Option<Pod>, Error> {
-        let ask = Ask::get(&PODS, &place(name)?);
+        let ask = Ask::get(&PODS, &reference(name)?);
         let Some(answer) = self.get(&ask)? else {
             return Ok(None);
         };
@@ -182,10 +179,10 @@ impl Cluster for Kubernetes {
         Ok(Some(definition.map_err(|e| ask.not_understood(&e))?))
     }
 
-    /// By a patch. Where that is refused and `update` allowed, as by Multus' role, the pod is read and written whole.
+    /// By a patch, or if only `update` is allowed, as by Multus' role, by reading the pod and writing it whole.
     fn annotate(&self, pod: &PodName, key: &str, value: Option<&str>) -> Result<(), Error> {
         let patch = object::annotation(pod.uid.as_deref(), key, value);
-        let ask = Ask::patch_status(&PODS, &place(pod)?, &patch);
+        let ask = Ask::patch_status(&PODS, &reference(pod)?, &patch);
         let deadline = self.deadline();
         match self.ask(&ask, deadline) {
             Ok(_) => Ok(()),
@@ -201,16 +198,16 @@ impl Cluster for Kubernetes {
         }
     }
 
-    /// All events within the time of one call. Those after one that fails are not tried.
+    /// All events within the time of one call. Events after one that fails are not sent.
     fn report(&self, pod: &PodName, events: &[Event]) -> Result<(), Error> {
-        let place = place(pod)?;
+        let reference = reference(pod)?;
         let deadline = self.deadline();
-        let mut names = event::Names::new(&place.name);
+        let mut names = event::Names::new(&reference.name);
         for event in events {
             let object = event::object(&names.next(), pod, event);
-            let ask = Ask::create_event(&place, &object);
+            let ask = Ask::create_event(&reference, &object);
             match self.ask(&ask, deadline) {
-                // The name is new: an earlier try got there, and only its answer was lost.
+                // The name is new: an earlier attempt succeeded, and its answer was lost.
                 Err(given_up) if given_up.tries > 1 && given_up.failure.is_existing() => {}
                 Err(given_up) => return Err(given_up.explain(&ask, &self.source)),
                 Ok(_) => {}
@@ -220,8 +217,8 @@ impl Cluster for Kubernetes {
     }
 }
 
-/// Where a pod is asked for: what `CNI_ARGS` says becomes part of a URL, so that it must be a name.
-fn place(pod: &PodName) -> Result<Reference, Error> {
+/// The pod's name, which becomes part of a URL, and comes from `CNI_ARGS`.
+fn reference(pod: &PodName) -> Result<Reference, Error> {
     Reference::new(&pod.namespace, &pod.name).map_err(|wrong| {
         let msg = format!("the pod in CNI_ARGS (K8S_POD_NAMESPACE, K8S_POD_NAME): {wrong}");
         Error::invalid_environment(msg)

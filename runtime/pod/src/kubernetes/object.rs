@@ -1,4 +1,4 @@
-//! Objects of the API, as far as weir reads and writes them.
+//! The parts of API objects that weir reads and writes.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ struct Spec {
     config: Value,
 }
 
-/// A pod. Errors: what is wrong with the answer.
+/// Reads a pod. Errors: a mistake in the answer.
 pub(super) fn pod(answer: &[u8]) -> Result<Pod, String> {
     let Object { metadata, .. } = read(answer)?;
     Ok(Pod {
@@ -43,7 +43,7 @@ pub(super) fn pod(answer: &[u8]) -> Result<Pod, String> {
     })
 }
 
-/// A NetworkAttachmentDefinition. Errors: what is wrong with the answer.
+/// Reads a NetworkAttachmentDefinition. Errors: a mistake in the answer.
 pub(super) fn definition(answer: &[u8], reference: &Reference) -> Result<Definition, String> {
     let Object { metadata, spec } = read(answer)?;
     let config = match spec.config {
@@ -79,10 +79,10 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// The kubelet's uid of a pod that it has from a file, and not from the API server, where a mirror of it is.
+/// The annotation of the mirror of a static pod: kubelet's uid of the pod.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
-/// Whether a pod is the one that the runtime names: by the uid that the kubelet knows it by.
+/// Whether a pod is the one that the runtime names, by kubelet's uid.
 pub(super) fn is_named(pod: &Pod, name: &PodName) -> bool {
     match &name.uid {
         None => true,
@@ -90,8 +90,7 @@ pub(super) fn is_named(pod: &Pod, name: &PodName) -> bool {
     }
 }
 
-/// The merge patch that sets one annotation or removes it. With a uid it fails where another object has
-/// the name by now.
+/// The merge patch that sets or removes one annotation. With a uid it fails if another object has the name.
 pub(super) fn annotation(uid: Option<&str>, key: &str, value: Option<&str>) -> Value {
     let mut metadata = Map::new();
     if let Some(uid) = uid {
@@ -101,8 +100,8 @@ pub(super) fn annotation(uid: Option<&str>, key: &str, value: Option<&str>) -> V
     json!({ "metadata": metadata })
 }
 
-/// A whole object with one annotation set or removed; none where that changes nothing, or where another object has the
-/// name by now. Errors: what is wrong with the answer.
+/// A whole object with one annotation set or removed; none if that changes nothing, or another object has the name.
+/// Errors: a mistake in the answer.
 pub(super) fn annotated(
     answer: &[u8],
     uid: Option<&str>,

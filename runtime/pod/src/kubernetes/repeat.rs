@@ -1,4 +1,4 @@
-//! How long weir waits for the API server, and when it asks again.
+//! How long weir waits for the API server, and when it repeats a request.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use super::ask::Ask;
 use super::failure::{Failure, GivenUp};
 
-/// The bounds of a call in time.
+/// The time limits of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Of one request, with its connection and its answer.
+    /// For one request, with connecting and the answer.
     pub request: Duration,
-    /// Of a whole call, with repetitions and the pauses between them.
+    /// For a whole call, with repetitions and pauses.
     pub call: Duration,
 }
 
@@ -26,18 +26,18 @@ impl Default for Limits {
     }
 }
 
-/// How often the same is tried again, and how long the pauses in between are.
+/// How often a request is repeated, and after which pauses.
 #[derive(Clone, Copy, Debug)]
 struct BackOff {
     /// The next pause; each is `factor` times as long as the one before, up to `longest`.
     pause: Duration,
     factor: u32,
     longest: Duration,
-    /// How many tries are left.
+    /// How many attempts are left.
     left: u32,
 }
 
-/// A server that fails, or cannot be reached: until the deadline.
+/// After a failure of the server or the connection: until the deadline.
 const AFTER_FAILURE: BackOff = BackOff {
     pause: Duration::from_millis(100),
     factor: 2,
@@ -45,8 +45,7 @@ const AFTER_FAILURE: BackOff = BackOff {
     left: u32::MAX,
 };
 
-/// Somebody else's write, which is over when the server answers: a few tries get past other writers, and a
-/// conflict that stays is not one of writers.
+/// After a write conflict: the other write is done by then. A conflict that stays has another cause.
 const AFTER_CONFLICT: BackOff = BackOff {
     pause: Duration::from_millis(10),
     factor: 3,
@@ -55,8 +54,8 @@ const AFTER_CONFLICT: BackOff = BackOff {
 };
 
 impl BackOff {
-    /// The pause before the next try; none where no try is left. Half of it is left to chance: many pods
-    /// of a node that starts do not ask in step.
+    /// The pause before the next attempt, if one is left. Half of it is random, so that the pods of a starting node do not
+    /// send requests in step.
     fn next(&mut self) -> Option<Duration> {
         self.left = self.left.checked_sub(1)?;
         let pause = self.pause;
@@ -65,7 +64,7 @@ impl BackOff {
     }
 }
 
-/// The tries of one call.
+/// The attempts of one call.
 pub(super) struct Repetitions {
     limits: Limits,
     begun: Instant,
@@ -73,7 +72,7 @@ pub(super) struct Repetitions {
     tries: u32,
     failures: BackOff,
     conflicts: BackOff,
-    /// What the server said when it last answered.
+    /// The last failure that the server answered with.
     answered: Option<Failure>,
 }
 
@@ -97,8 +96,7 @@ impl Repetitions {
         self.limits.request.min(left)
     }
 
-    /// Waits before the next try. Errors: `failure`, or what the server said before it, where no other try
-    /// is worth it or none is left.
+    /// Waits before the next attempt. Errors: `failure`, or the server's last answer, if no attempt is left or useful.
     pub(super) fn pause_after(&mut self, ask: &Ask, failure: Failure) -> Result<(), GivenUp> {
         match self.pause(ask, &failure) {
             Some(pause) => thread::sleep(pause),
@@ -110,8 +108,7 @@ impl Repetitions {
         Ok(())
     }
 
-    /// Waits before what was written is read and written anew, after somebody else wrote meanwhile. Errors: as
-    /// [`Repetitions::pause_after`].
+    /// Waits before an object is read and written again after a conflict. Errors: as [`Repetitions::pause_after`].
     pub(super) fn pause_after_conflict(&mut self, conflict: Failure) -> Result<(), GivenUp> {
         let pause = self.conflicts.next();
         match pause.filter(|pause| Instant::now() + *pause < self.deadline) {
@@ -132,7 +129,7 @@ impl Repetitions {
         (Instant::now() + pause < self.deadline).then_some(pause)
     }
 
-    /// A try without an answer, be it one that the deadline cut short, tells less than an answer before it.
+    /// An earlier answer says more than an attempt that timed out.
     fn give_up(&mut self, last: Failure) -> GivenUp {
         let answered = self.answered.take().filter(|_| last.is_timeout());
         GivenUp {
@@ -144,7 +141,7 @@ impl Repetitions {
     }
 }
 
-/// Between 0 and 1. The keys of a hash map are random, and that is good enough for a pause.
+/// Between 0 and 1. The random keys of a hash map are good enough for a pause.
 fn chance() -> f64 {
     let random = RandomState::new().build_hasher().finish();
     f64::from(u32::try_from(random >> 32).unwrap_or_default()) / f64::from(u32::MAX)

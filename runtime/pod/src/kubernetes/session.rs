@@ -1,10 +1,7 @@
 //! A connection to the API server, with the credentials that it was opened with.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::BodyExt;
-use rustls::crypto::ring;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
@@ -13,9 +10,8 @@ use super::connection::Connection;
 use super::credentials::{Credentials, Source};
 use super::failure::Failure;
 use super::repeat::Limits;
-use super::tls;
 
-/// What calls share.
+/// What the calls to one API server share.
 pub(super) struct Session {
     /// None only while it is dropped.
     runtime: Option<Runtime>,
@@ -25,7 +21,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Reads the credentials. Nobody is asked yet.
+    /// Reads the credentials, and sends nothing yet.
     pub(super) fn open(source: &Source, limits: Limits) -> Result<Self, Failure> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::of_connection(&error))?;
@@ -38,7 +34,7 @@ impl Session {
         })
     }
 
-    /// Reads the credentials anew. Whether there are others now, which are used from here on.
+    /// Reads the credentials again, and uses them if they changed. Returns whether they did.
     pub(super) fn renew(&mut self, source: &Source) -> Result<bool, Failure> {
         let credentials = source.read().map_err(Failure::Credentials)?;
         if credentials.are_those(&self.credentials) {
@@ -57,14 +53,9 @@ impl Session {
     }
 
     async fn exchange(&self, ask: &Ask) -> Result<Vec<u8>, Failure> {
-        let request = ask.request();
-        let request = request.map_err(|error| Failure::of_connection(&error))?;
-        let response = self.connection.send(request).await;
-        let response = response.map_err(|error| Failure::of_connection(&error))?;
-        let (head, body) = response.into_parts();
-        let body = body.collect().await;
-        let body = body.map_err(|error| Failure::of_connection(&error))?;
-        let body = body.to_bytes();
+        let answer = async { self.connection.send(ask.request()?).await };
+        let answer = answer.await;
+        let (head, body) = answer.map_err(|error| Failure::of_connection(&*error))?;
         if head.status.is_success() {
             return Ok(body.into());
         }
@@ -74,12 +65,12 @@ impl Session {
     }
 
     fn runtime(&self) -> &Runtime {
-        self.runtime.as_ref().expect("it is there until the end")
+        self.runtime.as_ref().expect("only drop takes it")
     }
 }
 
 impl Drop for Session {
-    /// Without waiting for a name that is being looked up.
+    /// Does not wait for a name lookup that is under way.
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -93,16 +84,6 @@ fn connection(
     limits: Limits,
 ) -> Result<Connection, Failure> {
     let _inside = runtime.enter();
-    let provider = Arc::new(ring::default_provider());
-    let tls = tls::of(
-        &credentials.config,
-        credentials.identity.as_ref(),
-        &provider,
-    );
-    let connection = tls.and_then(|tls| {
-        let headers = credentials.headers.clone();
-        Connection::new(&credentials.config, tls, headers, limits.request)
-    });
-    connection
+    Connection::new(credentials, limits.request)
         .map_err(|error| Failure::Credentials(format!("the credentials cannot be used: {error}")))
 }

@@ -1,10 +1,12 @@
-//! TLS with the API server: whom weir trusts there, and the certificate by which it is known.
+//! TLS with the API server: the authorities that weir trusts, and its own certificate.
 
 use std::sync::Arc;
 
 use kube::Config;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
@@ -16,18 +18,15 @@ pub(super) struct Identity {
     pub key: Vec<u8>,
 }
 
-/// TLS as a configuration has it. Errors: what of it cannot be used.
-pub(super) fn of(
-    config: &Config,
-    identity: Option<&Identity>,
-    provider: &Arc<CryptoProvider>,
-) -> Result<ClientConfig, String> {
-    let builder = ClientConfig::builder_with_provider(Arc::clone(provider));
+/// TLS as a configuration wants it. Errors: the part of it that cannot be used.
+pub(super) fn of(config: &Config, identity: Option<&Identity>) -> Result<ClientConfig, String> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
     let builder = builder.with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| error.to_string())?;
     let builder = match &config.root_cert {
         Some(authorities) => builder.with_root_certificates(store(authorities)?),
-        // As with other clients: those whom the system trusts.
+        // As other clients do: the authorities that the system trusts.
         None => builder
             .with_platform_verifier()
             .map_err(|error| error.to_string())?,
@@ -41,8 +40,8 @@ pub(super) fn of(
         None => builder.with_no_client_auth(),
     };
     if config.accept_invalid_certs {
-        let unseen = Unseen(Arc::clone(provider));
-        tls.dangerous().set_certificate_verifier(Arc::new(unseen));
+        let any = AnyCertificate(provider.signature_verification_algorithms);
+        tls.dangerous().set_certificate_verifier(Arc::new(any));
     }
     Ok(tls)
 }
@@ -62,22 +61,20 @@ impl Identity {
         let certificates: Result<Vec<_>, _> = certificates.collect();
         let certificates = certificates.map_err(|error| format!("client-certificate: {error}"))?;
         if certificates.is_empty() {
-            return Err("client-certificate: there is no certificate in it".to_owned());
+            return Err("client-certificate: it has no certificate".to_owned());
         }
         let key = PrivateKeyDer::from_pem_slice(&self.key);
-        Ok((
-            certificates,
-            key.map_err(|error| format!("client-key: {error}"))?,
-        ))
+        let key = key.map_err(|error| format!("client-key: {error}"))?;
+        Ok((certificates, key))
     }
 }
 
-/// Takes any certificate, where the kubeconfig says so (`insecure-skip-tls-verify`). That the server has its key is seen
-/// to all the same.
+/// Accepts any certificate, where the kubeconfig says so (`insecure-skip-tls-verify`). The server must still prove that
+/// it has the certificate's key.
 #[derive(Debug)]
-struct Unseen(Arc<CryptoProvider>);
+struct AnyCertificate(WebPkiSupportedAlgorithms);
 
-impl ServerCertVerifier for Unseen {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -95,8 +92,7 @@ impl ServerCertVerifier for Unseen {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signed, algorithms)
+        verify_tls12_signature(message, certificate, signed, &self.0)
     }
 
     fn verify_tls13_signature(
@@ -105,11 +101,10 @@ impl ServerCertVerifier for Unseen {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signed, algorithms)
+        verify_tls13_signature(message, certificate, signed, &self.0)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.0.supported_schemes()
     }
 }

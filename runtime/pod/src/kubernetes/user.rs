@@ -1,4 +1,4 @@
-//! Who weir is to the API server: the headers and the certificate that a kubeconfig's user has.
+//! The user of a kubeconfig: its headers, and its certificate.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -10,24 +10,10 @@ use secrecy::ExposeSecret;
 
 use super::tls::Identity;
 
-/// What the name of a header has no room for.
-const NO_NAME: AsciiSet = NON_ALPHANUMERIC
-    .remove(b'!')
-    .remove(b'#')
-    .remove(b'$')
-    .remove(b'&')
-    .remove(b'\'')
-    .remove(b'*')
-    .remove(b'+')
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'^')
-    .remove(b'_')
-    .remove(b'`')
-    .remove(b'|')
-    .remove(b'~');
+/// Escaped in the name of a header. The API server unescapes all that is escaped.
+const ESCAPED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
 
-/// What each request has. Errors: which key cannot be sent.
+/// The headers of each request. Errors: the key that cannot be sent.
 pub(super) fn headers(user: &AuthInfo) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     if let Some(authorization) = authorization(user) {
@@ -35,19 +21,19 @@ pub(super) fn headers(user: &AuthInfo) -> Result<HeaderMap, String> {
         value.set_sensitive(true);
         headers.append(AUTHORIZATION, value);
     }
-    let as_user = user.impersonate.iter().map(|name| ("user", "as", name));
-    let as_uid = user
-        .impersonate_uid
-        .iter()
-        .map(|uid| ("uid", "as-uid", uid));
-    let groups = user.impersonate_groups.iter().flatten();
-    let as_groups = groups.map(|group| ("group", "as-groups", group));
-    for (what, key, text) in as_user.chain(as_uid).chain(as_groups) {
-        headers.append(impersonate(what, key)?, value(key, text)?);
+    if let Some(name) = &user.impersonate {
+        headers.append("impersonate-user", value("as", name)?);
+    }
+    if let Some(uid) = &user.impersonate_uid {
+        headers.append("impersonate-uid", value("as-uid", uid)?);
+    }
+    for group in user.impersonate_groups.iter().flatten() {
+        headers.append("impersonate-group", value("as-groups", group)?);
     }
     for (extra, texts) in user.impersonate_user_extra.iter().flatten() {
-        let extra = percent_encode(extra.as_bytes(), &NO_NAME);
-        let name = impersonate(&format!("extra-{extra}"), "as-user-extra")?;
+        let extra = percent_encode(extra.as_bytes(), &ESCAPED);
+        let name = format!("impersonate-extra-{extra}").to_ascii_lowercase();
+        let name = HeaderName::try_from(name).map_err(|error| format!("as-user-extra: {error}"))?;
         for text in texts {
             headers.append(name.clone(), value("as-user-extra", text)?);
         }
@@ -65,18 +51,13 @@ fn authorization(user: &AuthInfo) -> Option<String> {
     Some(format!("Bearer {}", token.expose_secret()))
 }
 
-fn impersonate(what: &str, key: &str) -> Result<HeaderName, String> {
-    let name = format!("impersonate-{what}").to_ascii_lowercase();
-    HeaderName::try_from(name).map_err(|error| format!("{key}: {error}"))
-}
-
 fn value(key: &str, text: &str) -> Result<HeaderValue, String> {
     HeaderValue::from_str(text).map_err(|_| {
-        format!("{key}: it has a character that no header of a request has, such as a line's end")
+        format!("{key}: it has a character that an HTTP header cannot have, such as a line break")
     })
 }
 
-/// The certificate by which the user is known. Errors: what of it cannot be read with `read`.
+/// The user's certificate and key, whose files `read` reads. Errors: the key that cannot be read.
 pub(super) fn identity(
     user: &AuthInfo,
     read: impl Fn(&str) -> Result<String, String>,
@@ -107,8 +88,8 @@ pub(super) fn identity(
     match (certificate, key) {
         (Some(certificate), Some(key)) => Ok(Some(Identity { certificate, key })),
         (None, None) => Ok(None),
-        (Some(_), None) => Err("client-certificate is there without client-key".to_owned()),
-        (None, Some(_)) => Err("client-key is there without client-certificate".to_owned()),
+        (Some(_), None) => Err("client-certificate needs client-key".to_owned()),
+        (None, Some(_)) => Err("client-key needs client-certificate".to_owned()),
     }
 }
 
@@ -183,6 +164,6 @@ mod tests {
             ..AuthInfo::default()
         };
         let told = identity(&user, |_| unreachable!()).map(|_| ()).unwrap_err();
-        assert_eq!(told, "client-certificate is there without client-key");
+        assert_eq!(told, "client-certificate needs client-key");
     }
 }

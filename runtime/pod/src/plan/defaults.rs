@@ -1,11 +1,10 @@
-//! The networks of every pod: the cluster-wide default network, and the further ones of the configuration.
+//! The networks of every pod: the cluster-wide default network, and the others of the configuration.
 
 use std::path::Path;
 
-use weir_cni::{Error, NetworkConfigList};
-use weir_network::{self as network, Place};
+use weir_cni::Error;
+use weir_network::{self as network, ConfigPath};
 
-use super::super::cluster::Pod;
 use super::super::codes;
 use super::super::configuration::{ClusterNetwork, Configuration};
 use super::super::reference::Reference;
@@ -29,7 +28,7 @@ pub(super) fn networks(
     Ok(networks)
 }
 
-/// The cluster-wide default network alone, as STATUS asks for it.
+/// The cluster-wide default network alone, for STATUS.
 pub(super) fn cluster_network(
     context: PlanContext<'_>,
     definitions: &mut Definitions<'_>,
@@ -40,30 +39,24 @@ pub(super) fn cluster_network(
     }
 }
 
-/// The network in place of the default one that the pod names, or the default one.
+/// The default network, or the one that the pod names in its place.
 fn default_network(
     context: PlanContext<'_>,
     definitions: &mut Definitions<'_>,
 ) -> Result<Wanted, Error> {
-    let configuration = context.configuration;
-    let instead = match context.pod {
-        Some(pod) => request::default_network(pod, configuration)?,
-        None => None,
-    };
-    match instead {
-        Some(element) => definitions.of_element(element, context.conf_dir()),
-        None => cluster_network(context, definitions),
+    if let Some(pod) = context.pod
+        && let Some(element) = request::default_network(pod, context.configuration)?
+    {
+        return definitions.of_element(element, context.conf_dir());
     }
+    cluster_network(context, definitions)
 }
 
 fn is_of_the_system(context: PlanContext<'_>) -> bool {
-    let is_system = |pod: &Pod| {
-        context
-            .configuration
-            .system_namespaces
-            .contains(&pod.namespace)
-    };
-    context.pod.is_some_and(is_system)
+    let namespaces = &context.configuration.system_namespaces;
+    context
+        .pod
+        .is_some_and(|pod| namespaces.contains(&pod.namespace))
 }
 
 /// A network as `clusterNetwork` and `defaultNetworks` name it: a path, a NetworkAttachmentDefinition in
@@ -77,7 +70,12 @@ fn named(
     let configuration = context.configuration;
     if Configuration::is_path(name) {
         let path = context.paths.resolve(Path::new(name));
-        let list = at_path(Place::of_owner(&path, context.paths.root()), path.is_dir());
+        let config_path = ConfigPath::of_node(&path, context.paths.root());
+        let list = if path.is_dir() {
+            network::first(config_path)
+        } else {
+            network::at(config_path)
+        };
         return list.map(Wanted::plain).map_err(|e| within(e, key, name));
     }
     let reference = Reference::new(&configuration.namespace, name).ok();
@@ -96,15 +94,6 @@ fn named(
     })
 }
 
-/// The network of a file, or the first one of a directory.
-fn at_path(place: Place<'_>, is_directory: bool) -> Result<NetworkConfigList, Error> {
-    if is_directory {
-        network::first(place)
-    } else {
-        network::at(place)
-    }
-}
-
 fn within(error: Error, key: &str, name: &str) -> Error {
     Error {
         code: codes::NO_NETWORK.into(),
@@ -114,11 +103,10 @@ fn within(error: Error, key: &str, name: &str) -> Error {
 }
 
 fn also_no_definition(error: Error, reference: &Reference) -> Error {
-    let no_definition = format!("nor is there a NetworkAttachmentDefinition `{reference}`");
-    let details = if error.details.is_empty() {
-        no_definition
-    } else {
-        format!("{}; {no_definition}", error.details)
-    };
-    error.with_details(details)
+    let mut details = vec![error.details.clone()];
+    details.retain(|details| !details.is_empty());
+    details.push(format!(
+        "nor is there a NetworkAttachmentDefinition `{reference}`"
+    ));
+    error.with_details(details.join("; "))
 }

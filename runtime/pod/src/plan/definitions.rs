@@ -1,27 +1,23 @@
-//! NetworkAttachmentDefinitions of the cluster, each asked for once for a plan.
+//! NetworkAttachmentDefinitions of the cluster, each read once for a plan.
 
 use std::collections::HashMap;
 
 use weir_cni::Error;
-use weir_network::Place;
+use weir_network::ConfigPath;
 
 use super::super::cluster::{Cluster, Definition};
 use super::super::reference::Reference;
 use super::super::selection::Element;
-use super::super::{codes, definition};
+use super::super::{codes, definition, devices};
 use super::Wanted;
 
-/// The annotation of a definition that names the resource whose devices its attachments are of.
-const RESOURCE_NAME: &str = "k8s.v1.cni.cncf.io/resourceName";
-
-/// What was asked for, and what there was.
+/// The definitions that were read.
 pub(super) struct Definitions<'a> {
     cluster: Option<&'a dyn Cluster>,
     known: HashMap<Reference, Option<Definition>>,
 }
 
 impl<'a> Definitions<'a> {
-    /// None is known at first.
     pub(super) fn new(cluster: Option<&'a dyn Cluster>) -> Self {
         Self {
             cluster,
@@ -29,11 +25,11 @@ impl<'a> Definitions<'a> {
         }
     }
 
-    /// The network of a definition; none where there is no such definition, or no cluster.
+    /// The network of a definition; none without the definition, or without a cluster.
     pub(super) fn find(
         &mut self,
         reference: &Reference,
-        conf_dir: Place<'_>,
+        conf_dir: ConfigPath<'_>,
     ) -> Result<Option<Wanted>, Error> {
         let Some(definition) = self.get(reference)? else {
             return Ok(None);
@@ -42,30 +38,16 @@ impl<'a> Definitions<'a> {
             list: definition::list(definition, conf_dir)?,
             definition: Some(reference.clone()),
             is_file: definition.config.is_none(),
-            resource: definition.annotations.get(RESOURCE_NAME).cloned(),
+            resource: definition.annotations.get(devices::RESOURCE_NAME).cloned(),
             element: None,
         }))
     }
 
-    /// The networks that a pod selects, in order.
-    ///
-    /// Errors: `codes::NO_NETWORK` for one that does not exist.
-    pub(super) fn of_elements(
-        &mut self,
-        elements: Vec<Element>,
-        conf_dir: Place<'_>,
-    ) -> Result<Vec<Wanted>, Error> {
-        elements
-            .into_iter()
-            .map(|element| self.of_element(element, conf_dir))
-            .collect()
-    }
-
-    /// The network that one element of a selection names.
+    /// The network that one element of a selection names. Errors: `codes::NO_NETWORK` if it does not exist.
     pub(super) fn of_element(
         &mut self,
         element: Element,
-        conf_dir: Place<'_>,
+        conf_dir: ConfigPath<'_>,
     ) -> Result<Wanted, Error> {
         let wanted = self.find(&element.reference, conf_dir)?;
         let wanted = wanted.ok_or_else(|| missing(&element.reference))?;
@@ -94,7 +76,7 @@ fn missing(reference: &Reference) -> Error {
         format!("network `{reference}`: there is no NetworkAttachmentDefinition `{name}` in namespace `{namespace}`"),
     )
     .with_details(format!(
-        "kubectl get network-attachment-definitions --namespace {namespace} shows those that there are; a network \
-         of another namespace is named with it, `namespace/name`"
+        "kubectl get network-attachment-definitions --namespace {namespace} lists those that exist; a network of \
+         another namespace is `namespace/name`"
     ))
 }

@@ -6,22 +6,22 @@ use weir_cni::Error;
 use super::super::codes;
 use super::Wanted;
 
-/// The loopback device is there before any network.
+/// Every container has the loopback device.
 const LOOPBACK: &str = "lo";
 
-/// A name for each network, none twice. A generated name has the number of the attachment's place, so that it
-/// does not change with the names that others ask for, or the next number that nobody has.
+/// A unique name for each network. A generated name has the index of the attachment as its number, so that it does not depend
+/// on the names of others, or the next free number.
 ///
-/// Errors: `codes::SELECTION` where a requested name is taken by a network before.
+/// Errors: `codes::SELECTION` if an earlier network has a requested name.
 pub(super) fn names(ifname: &str, networks: &[Wanted]) -> Result<Vec<String>, Error> {
     let requested: Vec<Option<&str>> = networks.iter().map(requested).collect();
     let mut taken: Vec<String> = vec![LOOPBACK.to_owned()];
     let mut names = Vec::with_capacity(networks.len());
-    for (place, network) in networks.iter().enumerate() {
-        let name = match (place, requested[place]) {
+    for (index, network) in networks.iter().enumerate() {
+        let name = match (index, requested[index]) {
             (0, _) => ifname.to_owned(),
             (_, Some(name)) => free(name, network, &taken, &names, networks)?,
-            (_, None) => generated(place, &taken, &requested),
+            (_, None) => generated(index, &taken, &requested),
         };
         taken.push(name.clone());
         names.push(name);
@@ -33,8 +33,8 @@ fn requested(network: &Wanted) -> Option<&str> {
     network.element.as_ref()?.interface.as_deref()
 }
 
-fn generated(place: usize, taken: &[String], requested: &[Option<&str>]) -> String {
-    (place..)
+fn generated(index: usize, taken: &[String], requested: &[Option<&str>]) -> String {
+    (index..)
         .map(|number| format!("net{number}"))
         .find(|name| !taken.contains(name) && !requested.contains(&Some(name.as_str())))
         .expect("there are more numbers than networks")
@@ -52,13 +52,13 @@ fn free(
     }
     let holder = names.iter().position(|taken| taken == name);
     let holder = match holder {
-        Some(place) => format!("network `{}`", networks[place].name()),
+        Some(index) => format!("network `{}`", networks[index].name()),
         None => "the loopback device".to_owned(),
     };
     Err(Error::new(
         codes::SELECTION,
         format!(
-            "network `{}`: interface: {name:?} is the interface of {holder} already",
+            "network `{}`: interface: {name:?} is already the interface of {holder}",
             network.name()
         ),
     ))

@@ -1,5 +1,4 @@
-//! The plan of a pod: every attachment that it gets, in order, with the configuration that its plugins get.
-//! Nothing is changed by making one.
+//! The plan of a pod: its attachments in order, with the configurations of their plugins. Making one changes nothing.
 
 mod defaults;
 mod definitions;
@@ -13,7 +12,7 @@ use serde_json::{Map, Value};
 use weir_cni::{Error, NetworkConfigList};
 use weir_files::Paths;
 use weir_grant::section::Request;
-use weir_network::{Place, Source};
+use weir_network::{ConfigPath, RecordedAttachment, Source};
 
 use super::cluster::{Cluster, Event, Pod};
 use super::configuration::Configuration;
@@ -26,33 +25,47 @@ use definitions::Definitions;
 /// One attachment to be made.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Planned {
-    /// What people know the network by: `namespace/name` of its NetworkAttachmentDefinition, or its name.
+    /// The network's name for people: `namespace/name` of its NetworkAttachmentDefinition, or its name.
     pub network: String,
-    /// Whether it is the cluster-wide default network, or the one in its place.
+    /// Whether it is the cluster-wide default network, or the one that the pod names in its place.
     pub is_default: bool,
     pub definition: Option<Reference>,
-    /// The definition has no text of its own, and selects a file of the node's.
+    /// The configuration is a file of the node.
     pub is_file: bool,
     pub ifname: String,
-    /// The network, with what the pod asks of it.
+    /// The network, with the pod's requests.
     pub list: NetworkConfigList,
     pub capability_args: Map<String, Value>,
-    /// What the pod asks of it.
+    /// The pod's requests.
     pub element: Option<Element>,
-    /// The device that the attachment is of.
+    /// The attachment's device.
     pub device: Option<Device>,
-    /// The file in which the plugins may tell of it.
+    /// The file in which the plugins may describe it.
     pub device_info: Option<PathBuf>,
 }
 
 impl Planned {
-    /// What the pod asks for, in its annotation or through the runtime.
+    /// The attachment as it is recorded.
+    pub(crate) fn recorded(&self) -> RecordedAttachment {
+        RecordedAttachment {
+            network: self.network.clone(),
+            is_default: self.is_default,
+            definition: self.definition.as_ref().map(ToString::to_string),
+            is_file: self.definition.is_some() && self.is_file,
+            ifname: self.ifname.clone(),
+            config: self.list.to_value(),
+            capability_args: self.capability_args.clone(),
+            device_info: self.device_info.clone(),
+        }
+    }
+
+    /// The pod's requests, in its annotation or through the runtime.
     pub(crate) fn asked(&self) -> Vec<Request> {
         runtime_config::asked(self.element.as_ref(), &self.capability_args)
     }
 }
 
-/// A device that the kubelet gave the pod.
+/// A device that kubelet gave the pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Device {
     /// Such as `intel.com/sriov`.
@@ -64,11 +77,11 @@ pub(crate) struct Device {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Plan {
     pub attachments: Vec<Planned>,
-    /// What the pod's owner should know.
+    /// Events for the pod's owner.
     pub events: Vec<Event>,
 }
 
-/// What a plan is made from.
+/// The input of a plan.
 #[derive(Clone, Copy)]
 pub(crate) struct PlanContext<'a> {
     pub configuration: &'a Configuration,
@@ -76,7 +89,7 @@ pub(crate) struct PlanContext<'a> {
     /// None outside Kubernetes.
     pub cluster: Option<&'a dyn Cluster>,
     pub pod: Option<&'a Pod>,
-    /// The uid that the kubelet knows the pod by: of a static pod not the one that the API server has.
+    /// kubelet's uid of the pod. The API server has another one for a static pod.
     pub kubelet_uid: Option<&'a str>,
     /// `CNI_CONTAINERID`.
     pub container_id: &'a str,
@@ -85,24 +98,26 @@ pub(crate) struct PlanContext<'a> {
 }
 
 impl<'a> PlanContext<'a> {
-    /// `confDir`, in which only what nobody but root can have written counts: it is the node's own.
-    fn conf_dir(&self) -> Place<'a> {
-        Place::of_owner(&self.configuration.conf_dir, self.paths.root())
+    /// `confDir`, of which only files count that root alone could have written.
+    fn conf_dir(&self) -> ConfigPath<'a> {
+        ConfigPath::of_node(&self.configuration.conf_dir, self.paths.root())
     }
 }
 
 impl Plan {
-    /// Makes the plan of a pod, or outside Kubernetes of a container.
+    /// Makes the plan of a pod, or of a container outside Kubernetes.
     ///
-    /// Errors: those of [`codes`](super::codes), and those of the networks' configurations. Each names the
-    /// network, and what of the pod or of the configuration leads to it.
+    /// Errors: those of [`codes`](super::codes) and of the networks' configurations, naming the network and where it is
+    /// selected.
     pub(crate) fn new(context: PlanContext<'_>) -> Result<Self, Error> {
         let mut events = Vec::new();
         let mut definitions = Definitions::new(context.cluster);
         let mut networks = defaults::networks(context, &mut definitions)?;
         if let Some(pod) = context.pod {
             let selected = request::selected(pod, context.configuration, &mut events)?;
-            networks.extend(definitions.of_elements(selected, context.conf_dir())?);
+            for element in selected {
+                networks.push(definitions.of_element(element, context.conf_dir())?);
+            }
         }
         let ifnames = interfaces::names(context.ifname, &networks)?;
         let mut devices = None;
@@ -119,9 +134,7 @@ impl Plan {
     }
 }
 
-/// The cluster-wide default network alone, and where its configuration comes from.
-///
-/// Errors: as of [`Plan::new`].
+/// The cluster-wide default network alone, and where its configuration comes from. Errors: as of [`Plan::new`].
 pub(crate) fn cluster_network(
     context: PlanContext<'_>,
 ) -> Result<(NetworkConfigList, Source), Error> {
@@ -134,12 +147,12 @@ pub(crate) fn cluster_network(
     Ok((network.list, source))
 }
 
-/// A network that a container will be attached to.
+/// A network to attach to.
 #[derive(Clone, Debug, PartialEq)]
 struct Wanted {
     list: NetworkConfigList,
     definition: Option<Reference>,
-    /// The configuration is a file of the node's.
+    /// The configuration is a file of the node.
     is_file: bool,
     /// `k8s.v1.cni.cncf.io/resourceName` of the definition.
     resource: Option<String>,
@@ -147,7 +160,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// A network that no NetworkAttachmentDefinition is about.
+    /// A network without a NetworkAttachmentDefinition.
     fn plain(list: NetworkConfigList) -> Self {
         Self {
             list,
@@ -158,7 +171,7 @@ impl Wanted {
         }
     }
 
-    /// The definition whose text the configuration is.
+    /// The definition that has the configuration.
     fn text_of(&self) -> Option<&Reference> {
         self.definition.as_ref().filter(|_| !self.is_file)
     }
@@ -170,7 +183,7 @@ impl Wanted {
         }
     }
 
-    /// The runtime's capability arguments are those of the network that the runtime knows.
+    /// The default network also gets the runtime's capability arguments.
     fn planned(
         self,
         context: PlanContext<'_>,
@@ -179,7 +192,7 @@ impl Wanted {
         device: Option<Device>,
     ) -> Result<Planned, Error> {
         let network = self.name();
-        let (list, own_args) = self.handed_out(device.as_ref())?;
+        let (list, own_args) = self.requested(device.as_ref())?;
         let mut capability_args = if is_default {
             context.configuration.capability_args.clone()
         } else {
@@ -205,8 +218,8 @@ impl Wanted {
         })
     }
 
-    /// The list, with what the pod asks of it, and the capability arguments for that.
-    fn handed_out(
+    /// The list with the pod's requests, and their capability arguments.
+    fn requested(
         &self,
         device: Option<&Device>,
     ) -> Result<(NetworkConfigList, Map<String, Value>), Error> {
@@ -220,7 +233,7 @@ impl Wanted {
         }
     }
 
-    /// Where the plugins tell of the attachment's device: of one that it is of, and of one that they make.
+    /// The file in which the plugins describe the attachment's device, or one that they make.
     fn device_info(
         &self,
         context: PlanContext<'_>,
@@ -230,15 +243,12 @@ impl Wanted {
         let mut plugins = self.list.plugins.iter();
         let is_asked = has_device || plugins.any(|plugin| plugin.has_capability(info::CAPABILITY));
         let definition = self.definition.as_ref().filter(|_| is_asked)?;
-        Some(info::file_of_attachment(
-            definition,
-            context.container_id,
-            ifname,
-        ))
+        let file = info::file_of_attachment(definition, context.container_id, ifname);
+        Some(file)
     }
 }
 
-/// The next device of the resource that a network is of. What the kubelet gave is looked up once.
+/// The next device of a network's resource. kubelet's checkpoint is read once.
 fn device(
     context: PlanContext<'_>,
     network: &Wanted,

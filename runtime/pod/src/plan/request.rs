@@ -1,4 +1,4 @@
-//! What a pod asks for by its annotations, as far as it may.
+//! The networks that a pod requests by its annotations.
 
 use weir_cni::Error;
 
@@ -7,10 +7,9 @@ use super::super::configuration::Configuration;
 use super::super::selection::{self, Consequence, DEFAULT_NETWORK, Element, NETWORKS};
 use super::restrict;
 
-/// The networks besides the default ones. A selection that the standard says to ignore is told of in an event.
+/// The networks besides the default ones. A selection that the standard says to ignore is reported in an event.
 ///
-/// Errors: of an invalid selection, where the standard does not say to ignore it; of a network that the pod
-/// may not select.
+/// Errors: an invalid selection that the standard does not say to ignore; a network that the pod may not select.
 pub(super) fn selected(
     pod: &Pod,
     configuration: &Configuration,
@@ -22,10 +21,7 @@ pub(super) fn selected(
     let selection = match selection::networks(text, &pod.namespace) {
         Ok(selection) => selection,
         Err(refused) if refused.consequence == Consequence::SelectionIgnored => {
-            let message = format!(
-                "no network is attached but the default ones: {}",
-                refused.error
-            );
+            let message = format!("only the default networks are attached: {}", refused.error);
             events.push(warning("NetworkSelectionIgnored", message));
             return Ok(Vec::new());
         }
@@ -55,7 +51,7 @@ pub(super) fn default_network(
     Ok(Some(element))
 }
 
-/// An annotation with nothing in it is none.
+/// An empty annotation counts as missing.
 fn annotation<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
     let text = pod.annotations.get(key)?;
     Some(text.as_str()).filter(|text| !text.trim().is_empty())

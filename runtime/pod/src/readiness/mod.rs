@@ -1,8 +1,7 @@
-//! Waiting until the cluster-wide default network is ready: section 6.1.2 of the standard, with the file
-//! that the network's own daemon writes then (key `readinessindicatorfile`).
+//! Waiting until the cluster-wide default network is ready (section 6.1.2 of the standard): its daemon writes a file then (key
+//! `readinessindicatorfile`).
 //!
-//! The wait is inotify's: nothing is looked at again before the kernel has told of a change on the way to
-//! the file. What it does not tell is that a file system was mounted over a directory on that way.
+//! inotify reports changes on the path to the file. It does not report a file system that is mounted over a directory.
 
 mod way;
 
@@ -20,20 +19,19 @@ use weir_cni::Error;
 use self::way::Way;
 use super::codes;
 
-/// Returns as soon as there is something at `file`, a path from the root; at once where it is there
-/// already. A link is what it leads to.
+/// Returns as soon as `file`, an absolute path, exists. Links are followed.
 ///
-/// Errors: `codes::NOT_READY` when it is not there after `bound`, and when it cannot be waited for.
+/// Errors: `codes::NOT_READY` if it does not exist after `bound`, or cannot be waited for.
 pub(crate) fn wait(file: &Path, bound: Duration) -> Result<(), Error> {
     Waiting::new(file, bound, &mut || {}).until_there()
 }
 
-/// A wait under way.
+/// A wait.
 struct Waiting<'a> {
     file: &'a Path,
     bound: Duration,
     start: Instant,
-    /// Called when it has looked in vain and is about to sleep.
+    /// Called before it sleeps.
     in_vain: &'a mut dyn FnMut(),
 }
 
@@ -48,44 +46,44 @@ impl<'a> Waiting<'a> {
     }
 
     fn until_there(&mut self) -> Result<(), Error> {
-        // On a node that has been up for a while there is nothing to be made for it.
-        if self.is_there().map_err(|e| self.cannot_wait(&e))? {
+        // The usual case needs no inotify.
+        if self.exists()? {
             Ok(())
         } else {
-            self.follow_the_way()
+            self.follow_the_path()
         }
     }
 
-    fn follow_the_way(&mut self) -> Result<(), Error> {
+    fn follow_the_path(&mut self) -> Result<(), Error> {
         if !self.file.is_absolute() {
-            let why = io::Error::new(ErrorKind::InvalidInput, "it is no path from the root");
+            let why = io::Error::new(ErrorKind::InvalidInput, "it is not an absolute path");
             return Err(self.cannot_wait(&why));
         }
         let flags = InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC;
         let inotify = Inotify::init(flags).map_err(|e| self.cannot_wait(&no_inotify(e)))?;
         loop {
-            // Watched before it is looked at, so that nothing falls in between.
+            // Watched before it is looked at, so that no change is missed.
             let way = Way::watch(&inotify, self.file).map_err(|e| self.cannot_wait(&e))?;
-            if self.is_there().map_err(|e| self.cannot_wait(&e))? {
+            if self.exists()? {
                 return Ok(());
             }
             (self.in_vain)();
-            let told = self.next_change(&inotify, &way);
-            if !told.map_err(|e| self.cannot_wait(&e.into()))? {
+            let changed = self.next_change(&inotify, &way);
+            if !changed.map_err(|e| self.cannot_wait(&e.into()))? {
                 return Err(self.not_ready(&way));
             }
         }
     }
 
-    fn is_there(&self) -> io::Result<bool> {
+    fn exists(&self) -> Result<bool, Error> {
         match fs::metadata(self.file) {
             Ok(_) => Ok(true),
             Err(error) if leads_nowhere(&error) => Ok(false),
-            Err(error) => Err(error),
+            Err(error) => Err(self.cannot_wait(&error)),
         }
     }
 
-    /// Waits for a change on the way. No: the time was over first.
+    /// Waits for a change on the path. Returns false if the time is over.
     fn next_change(&mut self, inotify: &Inotify, way: &Way) -> nix::Result<bool> {
         loop {
             let left = self.bound.saturating_sub(self.start.elapsed());
@@ -108,12 +106,12 @@ impl<'a> Waiting<'a> {
     fn not_ready(&self, way: &Way) -> Error {
         let file = self.file.display();
         let what = format!(
-            "readinessindicatorfile: `{file}` is not there after {:.1} s: the cluster-wide default \
+            "readinessindicatorfile: `{file}` does not exist after {:.1} s: the cluster-wide default \
              network is not ready",
             self.start.elapsed().as_secs_f64()
         );
         Error::new(codes::NOT_READY, what).with_details(format!(
-            "the way to it ends in `{}`; the network's own daemon writes the file when pods can be \
+            "its path exists up to `{}`; the network's own daemon writes the file when pods can be \
              attached: look at that daemon's pod on this node and at its log, or correct the path",
             way.end().display()
         ))
@@ -128,16 +126,13 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// What time is left, rounded up to what poll(2) can be told, or the most that it can.
+/// The remaining time, rounded up to milliseconds.
 fn timeout(left: Duration) -> PollTimeout {
     let milliseconds = left.as_micros().div_ceil(1000);
-    i32::try_from(milliseconds)
-        .ok()
-        .and_then(|milliseconds| PollTimeout::try_from(milliseconds).ok())
-        .unwrap_or(PollTimeout::MAX)
+    PollTimeout::try_from(milliseconds).unwrap_or(PollTimeout::MAX)
 }
 
-/// Whether nothing is at a path yet. A link to itself may be another one soon.
+/// Whether a path does not exist yet. A link to itself may be replaced.
 fn leads_nowhere(error: &io::Error) -> bool {
     let number = error.raw_os_error().map(Errno::from_raw);
     matches!(number, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP))
@@ -146,7 +141,7 @@ fn leads_nowhere(error: &io::Error) -> bool {
 fn no_inotify(error: Errno) -> io::Error {
     match error {
         Errno::EMFILE => io::Error::other(
-            "all inotify instances of this user are taken: raise fs.inotify.max_user_instances",
+            "all inotify instances of this user are in use: raise fs.inotify.max_user_instances",
         ),
         error => error.into(),
     }

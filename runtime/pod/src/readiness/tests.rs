@@ -237,8 +237,8 @@ fn the_wait_has_an_end_and_sleeps_until_then() {
     assert_eq!(error.code, codes::NOT_READY);
     let shown = file.display().to_string();
     assert!(error.msg.contains(&shown), "{error:?}");
-    assert!(error.msg.contains("is not there after "), "{error:?}");
-    let end = format!("ends in `{}`", place.0.path().display());
+    assert!(error.msg.contains("does not exist after "), "{error:?}");
+    let end = format!("exists up to `{}`", place.0.path().display());
     assert!(error.details.contains(&end), "{error:?}");
 }
 
@@ -246,5 +246,5 @@ fn the_wait_has_an_end_and_sleeps_until_then() {
 fn a_path_that_does_not_begin_at_the_root_is_refused() {
     let error = wait(Path::new("no/such/file"), LONG).expect_err("from where?");
     assert_eq!(error.code, codes::NOT_READY);
-    assert!(error.msg.contains("no path from the root"), "{error:?}");
+    assert!(error.msg.contains("not an absolute path"), "{error:?}");
 }

@@ -1,7 +1,7 @@
-//! The way to a file: the directories through which its path leads, those of its links included.
+//! The way to a file: the directories on its path, and on the paths of its links.
 //!
-//! A path begins to lead to something only when an entry is made in one of these directories, or moved
-//! into it. So these two are all that is watched, and of them only the names on the way count.
+//! A path begins to exist when an entry is created in one of these directories or moved into it. So only these changes are
+//! watched, and only for names on the way.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -19,18 +19,17 @@ const MOST_LINKS: usize = 40;
 
 /// A way that is watched.
 pub(super) struct Way {
-    /// The names that are looked up on it.
+    /// The names on it.
     names: BTreeSet<OsString>,
-    /// The directory that it has come to.
+    /// The directory that was reached.
     at: PathBuf,
-    /// What of the path is still ahead, the next last.
+    /// The rest of the path, the next name last.
     ahead: Vec<OsString>,
     links: usize,
 }
 
 impl Way {
-    /// Watches the way to `file`, which is absolute, as far as it leads now. What changes on it from the
-    /// moment of each look is told.
+    /// Watches the way to `file`, which is absolute, as far as it exists.
     pub(super) fn watch(inotify: &Inotify, file: &Path) -> io::Result<Self> {
         let mut way = Self {
             names: BTreeSet::new(),
@@ -49,20 +48,19 @@ impl Way {
         Ok(way)
     }
 
-    /// The directory that it has come to: what it leads to next is not there yet.
+    /// The last directory that exists.
     pub(super) fn end(&self) -> &Path {
         &self.at
     }
 
-    /// Whether what the kernel tells may be a step further: a name on the way, what was under a file system
-    /// that is gone, or more than the kernel keeps.
+    /// Whether an event may be about the way: a name on it, an unmounted file system, or lost events.
     pub(super) fn is_on_it(&self, event: &InotifyEvent) -> bool {
         let anything = AddWatchFlags::IN_UNMOUNT | AddWatchFlags::IN_Q_OVERFLOW;
         let name = event.name.as_ref();
         event.mask.intersects(anything) || name.is_some_and(|name| self.names.contains(name))
     }
 
-    /// Goes on with a path: the file's, or that of a link.
+    /// Continues with a path: the file's, or that of a link.
     fn turn(&mut self, path: &Path) {
         if path.is_absolute() {
             self.at = PathBuf::from("/");
@@ -75,7 +73,7 @@ impl Way {
         self.ahead.extend(names);
     }
 
-    /// Looks a name up in the directory. No: the way ends there.
+    /// Takes the next step. Returns false if the way ends there.
     fn step(&mut self, name: OsString) -> io::Result<bool> {
         let next = self.at.join(&name);
         self.names.insert(name);
@@ -103,7 +101,7 @@ impl Way {
                 self.turn(&target);
                 Ok(true)
             }
-            // Another entry has taken its place since, which is told.
+            // It was replaced, which is an event.
             Err(error) if is_no_link(&error) || leads_nowhere(&error) => Ok(false),
             Err(error) => Err(error),
         }
@@ -114,14 +112,14 @@ fn is_no_link(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::EINVAL as i32)
 }
 
-/// No: the directory is gone by now, which the one above has told.
+/// Returns false if the directory no longer exists, which is an event of the one above.
 fn watch_entries(inotify: &Inotify, directory: &Path) -> io::Result<bool> {
     let changes = AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO | AddWatchFlags::IN_ONLYDIR;
     match inotify.add_watch(directory, changes) {
         Ok(_) => Ok(true),
         Err(Errno::ENOENT | Errno::ENOTDIR) => Ok(false),
         Err(Errno::ENOSPC) => Err(io::Error::other(
-            "all inotify watches of this user are taken: raise fs.inotify.max_user_watches",
+            "all inotify watches of this user are in use: raise fs.inotify.max_user_watches",
         )),
         Err(error) => Err(error.into()),
     }

@@ -1,5 +1,4 @@
-//! `portMappings` and `bandwidth`: checked, and brought into the shape that the capabilities of the same
-//! names have.
+//! `portMappings` and `bandwidth`, checked and converted to the capabilities of the same names.
 
 use std::net::IpAddr;
 
@@ -11,7 +10,7 @@ const PROTOCOLS: [&str; 3] = ["tcp", "udp", "sctp"];
 
 const RATES: [&str; 4] = ["ingressRate", "ingressBurst", "egressRate", "egressBurst"];
 
-/// The mappings: `hostPort` and `containerPort`, and perhaps `protocol` and `hostIP`.
+/// The mappings: `hostPort` and `containerPort`, optionally `protocol` and `hostIP`.
 pub(super) fn port_mappings(value: &Value) -> Result<Value, String> {
     let expected = "a list of objects with hostPort and containerPort";
     let items = value.as_array().ok_or_else(|| not(expected, value))?;
@@ -51,7 +50,7 @@ fn port(key: &str, value: Option<&Value>) -> Result<u16, String> {
         .ok_or_else(|| of(key, "a port, 1 to 65535", value))
 }
 
-/// The rates in bits per second, and the bursts in bits; those that are not given stay away.
+/// The rates in bits per second, and the bursts in bits.
 pub(super) fn bandwidth(value: &Value) -> Result<Value, String> {
     let given = object(value)?;
     known(given, &RATES)?;
@@ -77,11 +76,14 @@ fn optional<'v>(object: &'v Map<String, Value>, key: &str) -> Option<&'v Value> 
     Some(value).filter(|value| !value.is_null() && *value != "")
 }
 
-/// What is misspelt here would have a port or a limit missing, and nobody told.
+/// A misspelt key would silently leave out a port or a limit.
 fn known(object: &Map<String, Value>, keys: &[&str]) -> Result<(), String> {
     let is_unknown = |key: &&String| !key.contains('.') && !keys.contains(&key.as_str());
     match object.keys().find(is_unknown) {
-        Some(key) => Err(format!("{key:?} is no key, expected {}", keys.join(", "))),
+        Some(key) => Err(format!(
+            "{key:?} is not a key, expected {}",
+            keys.join(", ")
+        )),
         None => Ok(()),
     }
 }

@@ -1,12 +1,12 @@
 //! The comma-delimited format: `[namespace/]name[@interface]`, separated by commas (section 4.1.1).
 
 use super::faults::Faults;
-use super::{Element, MOST_ELEMENTS, keys, place};
+use super::{Element, MOST_ELEMENTS, keys, numbered};
 use crate::reference::Reference;
 
 const EXPECTED: &str = "expected [namespace/]name[@interface]";
 
-/// The elements, in order; none in the place of a faulty one. White space around each part is passed over.
+/// The elements, in order; none for a faulty one. White space around each part is ignored.
 pub(super) fn elements(text: &str, namespace: &str, faults: &mut Faults) -> Vec<Option<Element>> {
     let items: Vec<&str> = text.split(',').map(str::trim).collect();
     if items.len() > MOST_ELEMENTS {
@@ -21,14 +21,14 @@ fn element(index: usize, item: &str, namespace: &str, faults: &mut Faults) -> Op
     let (reference, interface) = match parts(item, namespace) {
         Ok(parts) => parts,
         Err(fault) => {
-            faults.fatal(format!("{}: {fault}", place(index, None)));
+            faults.fatal(format!("{}: {fault}", numbered(index, None)));
             return None;
         }
     };
     let fault = interface.and_then(keys::interface_fault);
     if let Some((consequence, fault)) = fault {
-        let place = place(index, Some(&reference));
-        faults.add(consequence, format!("{place}: interface: {fault}"));
+        let numbered = numbered(index, Some(&reference));
+        faults.add(consequence, format!("{numbered}: interface: {fault}"));
         return None;
     }
     let mut element = Element::of(reference);

@@ -1,13 +1,13 @@
-//! What is wrong with a selection: all of it at once, and what follows from it.
+//! The mistakes in a selection, and what follows from them.
 
 use weir_cni::Error;
 
 use crate::codes;
 
-/// So many faults are told; a selection that some program wrote wrongly has the same one everywhere.
+/// The most faults in an error: a program that writes selections makes the same mistake in every element.
 const MOST_TOLD: usize = 16;
 
-/// A selection that is not carried out.
+/// An invalid selection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// Code [`codes::SELECTION`]: the first fault in the message, the others in the details.
@@ -15,14 +15,13 @@ pub struct Refused {
     pub consequence: Consequence,
 }
 
-/// What a faulty selection means for its pod.
+/// What an invalid selection means for its pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consequence {
-    /// The pod is attached as if the annotation were not there: "the Network Attachment Selection
-    /// Annotation shall be invalid and ignored" (sections 4.1.2.1.3, 4.1.2.1.4 and 4.1.2.1.5, for an
-    /// invalid `ips`, `mac` or `interface`).
+    /// The pod is attached without it: "the Network Attachment Selection Annotation shall be invalid and ignored" (sections
+    /// 4.1.2.1.3, 4.1.2.1.4 and 4.1.2.1.5, for an invalid `ips`, `mac` or `interface`).
     SelectionIgnored,
-    /// The pod is not attached at all, since the standard does not say that the annotation is ignored.
+    /// The pod is not attached, since the standard does not say that the annotation is ignored.
     PodFails,
 }
 
@@ -30,27 +29,27 @@ pub enum Consequence {
 pub(super) struct Faults {
     annotation: &'static str,
     told: Vec<String>,
-    ignored: bool,
+    consequence: Consequence,
 }
 
 impl Faults {
-    /// None yet.
     pub(super) fn of(annotation: &'static str) -> Self {
         Self {
             annotation,
             told: Vec::new(),
-            ignored: false,
+            consequence: Consequence::PodFails,
         }
     }
 
-    /// Notes a fault. Where one has the selection ignored, no other can fail the pod: there is nothing
-    /// left that could.
+    /// Adds a fault. If one has the selection ignored, the others cannot fail the pod.
     pub(super) fn add(&mut self, consequence: Consequence, fault: impl Into<String>) {
         self.told.push(fault.into());
-        self.ignored |= consequence == Consequence::SelectionIgnored;
+        if consequence == Consequence::SelectionIgnored {
+            self.consequence = consequence;
+        }
     }
 
-    /// Notes a fault that fails the pod.
+    /// Adds a fault that fails the pod.
     pub(super) fn fatal(&mut self, fault: impl Into<String>) {
         self.add(Consequence::PodFails, fault);
     }
@@ -71,11 +70,7 @@ impl Faults {
         let msg = format!("annotation {}: {first}", self.annotation);
         Refused {
             error: Error::new(codes::SELECTION, msg).with_details(others.join("; ")),
-            consequence: if self.ignored {
-                Consequence::SelectionIgnored
-            } else {
-                Consequence::PodFails
-            },
+            consequence: self.consequence,
         }
     }
 }

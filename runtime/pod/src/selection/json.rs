@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::faults::{Consequence, Faults};
-use super::{Element, MOST_ELEMENTS, capabilities, keys, place};
+use super::{Element, MOST_ELEMENTS, capabilities, keys, numbered};
 use crate::reference::Reference;
 
 /// The keys of an element.
@@ -21,10 +21,10 @@ const KEYS: [&str; 11] = [
     "ipam-claim-reference",
 ];
 
-/// A key that differs from a known one by no more is probably meant to be that.
+/// The largest edit distance at which a known key is suggested.
 const CLOSE: usize = 2;
 
-/// The elements, in order; none in the place of a faulty one.
+/// The elements, in order; none for a faulty one.
 pub(super) fn elements(
     text: &str,
     namespace: &str,
@@ -55,12 +55,12 @@ fn element(
 ) -> Option<Element> {
     let Some(object) = item.as_object() else {
         let found = keys::not("an object with the key name", item);
-        faults.fatal(format!("{}: {found}", place(index, None)));
+        faults.fatal(format!("{}: {found}", numbered(index, None)));
         return None;
     };
     let named = reference(object, namespace);
     let mut reader = Reader {
-        place: place(index, named.as_ref().ok()),
+        place: numbered(index, named.as_ref().ok()),
         object,
         faults,
         is_sound: true,
@@ -69,18 +69,14 @@ fn element(
         reader.fault(Consequence::PodFails, fault.clone());
     }
     notes.extend(ignored(&reader.place, object));
-    // Without a network it is still told what else is wrong.
-    let reference = named.unwrap_or_else(|_| nobody());
-    let element = reader.element(reference);
-    reader.is_sound.then_some(element)
-}
-
-/// Stands for the network of an element that names none, until the element is dropped.
-fn nobody() -> Reference {
-    Reference {
+    // The other keys are checked even without a network.
+    let unnamed = || Reference {
         namespace: String::new(),
         name: String::new(),
-    }
+    };
+    let reference = named.unwrap_or_else(|_| unnamed());
+    let element = reader.element(reference);
+    reader.is_sound.then_some(element)
 }
 
 /// The members of one object, read by their keys.
@@ -95,14 +91,10 @@ impl Reader<'_> {
     fn element(&mut self, reference: Reference) -> Element {
         use Consequence::{PodFails, SelectionIgnored};
         Element {
-            ips: self
-                .key("ips", SelectionIgnored, keys::ips)
-                .unwrap_or_default(),
+            ips: (self.key("ips", SelectionIgnored, keys::ips)).unwrap_or_default(),
             mac: self.key("mac", SelectionIgnored, keys::mac),
             interface: self.interface(),
-            cni_args: self
-                .key("cni-args", PodFails, keys::cni_args)
-                .unwrap_or_default(),
+            cni_args: (self.key("cni-args", PodFails, keys::cni_args)).unwrap_or_default(),
             port_mappings: self.key("portMappings", PodFails, capabilities::port_mappings),
             bandwidth: self.key("bandwidth", PodFails, capabilities::bandwidth),
             default_route: self.key("default-route", PodFails, keys::default_route),
@@ -116,7 +108,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The value of a key; none for one that is missing, null or faulty.
+    /// The value of a key; none if it is missing, null or faulty.
     fn key<T>(
         &mut self,
         key: &str,
@@ -133,7 +125,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `interface`, whose fault can be of either consequence.
+    /// `interface`, whose faults have different consequences.
     fn interface(&mut self) -> Option<String> {
         let name = self.key("interface", Consequence::SelectionIgnored, keys::text)?;
         if let Some((consequence, fault)) = keys::interface_fault(&name) {
@@ -163,21 +155,22 @@ fn reference(object: &Map<String, Value>, pod_namespace: &str) -> Result<Referen
     Reference::new(namespace.unwrap_or(pod_namespace), &name)
 }
 
-/// Keys without a period are the standard's, and no version of it that weir knows has these. Those with one
-/// are somebody else's.
+/// Notes on unknown keys. Those with a period are not the standard's.
 fn ignored(place: &str, object: &Map<String, Value>) -> Vec<String> {
     let is_unknown = |key: &&String| !key.contains('.') && !KEYS.contains(&key.as_str());
     let note = |key: &String| {
         let shown = keys::shown(key);
         match meant(key) {
-            Some(meant) => format!("{place}: {shown} is no key and is ignored; is {meant} meant?"),
-            None => format!("{place}: {shown} is no key and is ignored"),
+            Some(meant) => {
+                format!("{place}: {shown} is not a key and is ignored; did you mean {meant}?")
+            }
+            None => format!("{place}: {shown} is not a key and is ignored"),
         }
     };
     object.keys().filter(is_unknown).map(note).collect()
 }
 
-/// The key that an unknown one is probably meant to be. `interfaceRequest` is an old name that Multus had.
+/// The known key that an unknown one probably means. `interfaceRequest` is an old name of Multus.
 fn meant(key: &str) -> Option<&'static str> {
     if key == "interfaceRequest" {
         return Some("interface");

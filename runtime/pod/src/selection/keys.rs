@@ -1,4 +1,4 @@
-//! The keys of an element, each by itself. Errors say what was found and what is expected, without the key.
+//! The keys of an element. Errors say what was found and what is expected, without the key.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use super::MOST_ELEMENTS;
 use super::faults::Consequence;
 use crate::reference::Reference;
 
-/// Longest piece of a value that an error repeats, in characters.
+/// The most characters of a value that an error repeats.
 const SHOWN: usize = 80;
 
 const ADDRESS: &str = "an IPv4 or IPv6 address, with or without prefix length";
@@ -22,7 +22,7 @@ const MAC: &str = "6 bytes such as \"02:23:45:67:89:01\", or the 20 bytes of IP 
 /// The length of a GUID of InfiniBand in bytes.
 const GUID_LENGTH: usize = 8;
 
-/// The interface that a container has from the beginning.
+/// The interface that every container has.
 const LOOPBACK: &str = "lo";
 
 /// Text.
@@ -56,27 +56,26 @@ pub(super) fn mac(value: &Value) -> Result<Mac, String> {
         .ok_or_else(|| not(MAC, value))
 }
 
-/// Why no attachment can have an interface of this name. The standard has the selection ignored for a name
-/// that is invalid, and the attachment fail for one that is used already.
+/// Why an attachment cannot have an interface of this name. The standard says to ignore the selection for an invalid name, and
+/// to fail the attachment for one that is in use.
 pub(super) fn interface_fault(name: &str) -> Option<(Consequence, String)> {
     if name == LOOPBACK {
         let fault = "\"lo\": the container has this interface already".to_owned();
         return Some((Consequence::PodFails, fault));
     }
-    // The message is about the variable by which plugins are told the name.
+    // The message is about the variable of that name.
     let error = validate_interface_name(name).err()?;
     let fault = error.msg.trim_start_matches("CNI_IFNAME ");
     Some((Consequence::SelectionIgnored, fault.to_owned()))
 }
 
-/// `cni-args`: an object with whatever a plugin understands.
+/// `cni-args`: an object for the plugins.
 pub(super) fn cni_args(value: &Value) -> Result<Map<String, Value>, String> {
     let object = value.as_object().cloned();
     object.ok_or_else(|| not("an object", value))
 }
 
-/// `default-route`: at most one gateway of each family; the empty list has no attachment have a default
-/// route.
+/// `default-route`: at most one gateway of each family. The empty list removes all default routes.
 pub(super) fn default_route(value: &Value) -> Result<Vec<IpAddr>, String> {
     let items = value.as_array().ok_or_else(|| not("a list", value))?;
     let mut gateways: Vec<IpAddr> = Vec::with_capacity(items.len());
@@ -94,7 +93,7 @@ pub(super) fn default_route(value: &Value) -> Result<Vec<IpAddr>, String> {
     Ok(gateways)
 }
 
-/// `infiniband-guid`, with colons; none for empty text, as in Multus.
+/// `infiniband-guid`, with colons; none for an empty string, as in Multus.
 pub(super) fn infiniband_guid(value: &Value) -> Result<Option<String>, String> {
     if value == "" {
         return Ok(None);
@@ -105,29 +104,26 @@ pub(super) fn infiniband_guid(value: &Value) -> Result<Option<String>, String> {
     Ok(Some(guid.to_string()))
 }
 
-/// `ipam-claim-reference`: the name of an object in the pod's namespace; none for empty text, as in Multus.
+/// `ipam-claim-reference`: the name of an object in the pod's namespace; none for an empty string, as in Multus.
 pub(super) fn claim(value: &Value) -> Result<Option<String>, String> {
     let name = text(value)?;
     if name.is_empty() {
         return Ok(None);
     }
-    match Reference::new("any", &name) {
-        Ok(_) => Ok(Some(name)),
-        Err(fault) => Err(fault),
-    }
+    Reference::new("any", &name).map(|_| Some(name))
 }
 
-/// That a selection has too many elements.
+/// The fault of a selection with too many elements.
 pub(super) fn too_many(count: usize) -> String {
     format!("has {count} elements, expected at most {MOST_ELEMENTS}")
 }
 
-/// That a value is not what was expected.
+/// The fault of an unexpected value.
 pub(super) fn not(expected: &str, value: &Value) -> String {
     format!("expected {expected}, found {}", shorten(value.to_string()))
 }
 
-/// A piece of the annotation as messages repeat it.
+/// A part of the annotation, as messages repeat it.
 pub(super) fn shown(text: &str) -> String {
     shorten(format!("{text:?}"))
 }

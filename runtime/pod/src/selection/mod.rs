@@ -26,17 +26,16 @@ pub const NETWORKS: &str = "k8s.v1.cni.cncf.io/networks";
 /// The pod's annotation with the network in place of the cluster-wide default one.
 pub const DEFAULT_NETWORK: &str = "v1.multus-cni.io/default-network";
 
-/// The largest annotation, in bytes: the API server has no more for all of an object's.
+/// The largest annotation, in bytes: the API server's limit for all annotations of an object.
 pub const LARGEST: usize = 256 << 10;
 
-/// The most attachments of a pod. One takes some tens of milliseconds, and they come one after another
-/// (section 7.3).
+/// The most attachments of a pod, which are made one after another (section 7.3).
 pub(crate) const MOST_ELEMENTS: usize = 64;
 
-/// One attachment that a pod asks for (section 4.1.2.1).
+/// One attachment that a pod requests (section 4.1.2.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Element {
-    /// `name` and `namespace`; the latter the pod's where it is missing.
+    /// `name` and `namespace`, which is the pod's if it is missing.
     pub reference: Reference,
     /// `ips` (4.1.2.1.3).
     pub ips: Vec<RequestedAddress>,
@@ -50,7 +49,7 @@ pub struct Element {
     pub port_mappings: Option<Value>,
     /// `bandwidth`, as the capability of that name has it.
     pub bandwidth: Option<Value>,
-    /// `default-route`: the gateways of the pod's default routes, which lead through this attachment.
+    /// `default-route`: the gateways of the pod's default routes through this attachment.
     pub default_route: Option<Vec<IpAddr>>,
     /// `infiniband-guid`.
     pub infiniband_guid: Option<String>,
@@ -59,7 +58,7 @@ pub struct Element {
 }
 
 impl Element {
-    /// An attachment to a network, of which nothing else is asked.
+    /// An attachment without further requests.
     pub fn of(reference: Reference) -> Self {
         Self {
             reference,
@@ -79,28 +78,23 @@ impl Element {
 /// What an annotation selects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
-    /// In the annotation's order, which is that of the attachments.
+    /// In the order of the annotation.
     pub elements: Vec<Element>,
-    /// What the annotation says that weir ignores, for a log or an event: keys that are reserved for
-    /// versions of the standard to come.
+    /// Keys that weir ignores, for an event: they are reserved for later versions of the standard.
     pub notes: Vec<String>,
 }
 
-/// The networks of the annotation [`NETWORKS`], in either format. Text without anything in it selects
-/// none.
+/// The networks of the annotation [`NETWORKS`], in either format. Empty text selects none.
 ///
-/// Errors: code [`SELECTION`](super::codes::SELECTION) with all that is wrong with the selection, and
-/// what the standard has follow from it.
+/// Errors: code [`SELECTION`](super::codes::SELECTION) with all mistakes, and their consequence by the standard.
 pub fn networks(text: &str, pod_namespace: &str) -> Result<Selection, Refused> {
     read(Faults::of(NETWORKS), text, pod_namespace)
 }
 
-/// The one network of the annotation [`DEFAULT_NETWORK`], in either format. `namespace` is that of an
-/// element without one.
+/// The one network of the annotation [`DEFAULT_NETWORK`], in either format. `namespace` is that of an element without one.
 ///
-/// Errors: as [`networks`], and for another number of networks than one. The pod fails whatever is wrong:
-/// the standard has nothing about this annotation, and on the cluster's own default network the pod would
-/// be where it did not want to be.
+/// Errors: as [`networks`], and any other number of networks. They always fail the pod, which otherwise would get the
+/// cluster's default network against its wish. The standard says nothing about this annotation.
 pub fn default_network(text: &str, namespace: &str) -> Result<Element, Refused> {
     let fails = |refused: Refused| Refused {
         consequence: Consequence::PodFails,
@@ -130,7 +124,8 @@ fn read(mut faults: Faults, text: &str, namespace: &str) -> Result<Selection, Re
         None => Vec::new(),
         Some('[') => json::elements(text, namespace, &mut faults, &mut notes),
         Some('{') => {
-            faults.fatal("is a JSON object, expected a list of such: put it between `[` and `]`");
+            faults
+                .fatal("is a JSON object, expected a list of objects: put it between `[` and `]`");
             Vec::new()
         }
         Some(_) => comma::elements(text, namespace, &mut faults),
@@ -146,8 +141,8 @@ fn read(mut faults: Faults, text: &str, namespace: &str) -> Result<Selection, Re
     }
 }
 
-/// How an element is called in messages: by its place, from 1, and its network.
-fn place(index: usize, reference: Option<&Reference>) -> String {
+/// An element in messages: its number, from 1, and its network.
+fn numbered(index: usize, reference: Option<&Reference>) -> String {
     match reference {
         Some(reference) => format!("element {} ({reference})", index + 1),
         None => format!("element {}", index + 1),

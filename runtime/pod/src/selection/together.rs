@@ -1,22 +1,21 @@
-//! What the elements of a selection must not ask for together.
+//! What the elements of a selection must not request together.
 
 use std::collections::BTreeMap;
 
 use super::faults::Faults;
-use super::{Element, place};
+use super::{Element, numbered};
 
-/// Notes an interface name that two attachments ask for (section 4.1.2.1.5), and a default route that two
-/// are to have.
+/// Adds faults for an interface name (section 4.1.2.1.5) or a default route that two attachments request.
 pub(super) fn check(elements: &[Option<Element>], faults: &mut Faults) {
     let mut interfaces = BTreeMap::new();
     let mut routes = BTreeMap::new();
     for (index, element) in elements.iter().enumerate() {
         let Some(element) = element else { continue };
-        let own = place(index, Some(&element.reference));
+        let own = numbered(index, Some(&element.reference));
         if let Some(name) = &element.interface {
             match interfaces.get(name) {
                 Some(other) => faults.fatal(format!(
-                    "{own}: interface: {name:?} is that of {other} already"
+                    "{own}: interface: {name:?} is already that of {other}"
                 )),
                 None => drop(interfaces.insert(name.clone(), own.clone())),
             }
@@ -25,7 +24,7 @@ pub(super) fn check(elements: &[Option<Element>], faults: &mut Faults) {
             let family = if gateway.is_ipv4() { "IPv4" } else { "IPv6" };
             match routes.get(family) {
                 Some(other) => faults.fatal(format!(
-                    "{own}: default-route: {gateway}: {other} has the {family} default route already"
+                    "{own}: default-route: {gateway}: {other} already has the {family} default route"
                 )),
                 None => drop(routes.insert(family, own.clone())),
             }

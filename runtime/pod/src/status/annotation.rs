@@ -5,11 +5,10 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 
 use super::Status;
 
-/// Four blanks, as in the texts that Multus writes.
+/// Four spaces, as Multus writes.
 const INDENT: &[u8] = b"    ";
 
-/// The text for these attachments, in this order. Only one may be the default network's (section 5.3.5): the
-/// first that says so.
+/// The text for these attachments, in order. Only the first default network counts as one (section 5.3.5).
 pub(crate) fn annotation(statuses: &[Status]) -> String {
     let default = statuses.iter().position(|status| status.default);
     let maps = statuses.iter().enumerate().map(|(index, status)| {
@@ -26,6 +25,6 @@ fn text(status: &Status) -> String {
     let mut serializer = Serializer::with_formatter(&mut text, formatter);
     status
         .serialize(&mut serializer)
-        .expect("texts and numbers are JSON");
+        .expect("strings and numbers are JSON");
     String::from_utf8(text).expect("JSON is UTF-8")
 }

@@ -1,5 +1,4 @@
-//! What an attachment came to, as the pod's annotation `k8s.v1.cni.cncf.io/network-status` tells it
-//! (section 5).
+//! The pod's annotation `k8s.v1.cni.cncf.io/network-status` (section 5).
 
 mod annotation;
 mod source;
@@ -13,11 +12,10 @@ use weir_cni::Dns;
 pub(crate) use annotation::annotation;
 pub(crate) use source::{About, of};
 
-/// The pod's annotation with what its attachments came to.
+/// The annotation with the status of the pod's attachments.
 pub(crate) const NETWORK_STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
 
-/// One attachment's map (section 5.3), in the order in which its keys are written. A key with nothing to say
-/// is left out.
+/// One attachment's map (section 5.3), with its keys in the order in which they are written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Status {
@@ -40,13 +38,13 @@ pub(crate) struct Status {
     /// 5.3.6.
     #[serde(skip_serializing_if = "Dns::is_empty")]
     pub dns: Dns,
-    /// The gateways of the pod's default routes that lead through the attachment.
+    /// The gateways of the pod's default routes through the attachment.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub default_route: Vec<String>,
-    /// The same, under the key in which clients of Multus look.
+    /// The same, under the key that Multus' clients use.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gateway: Vec<String>,
-    /// What the device information of the attachment's device says, word for word.
+    /// The device information of the attachment's device, unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_info: Option<Value>,
 }

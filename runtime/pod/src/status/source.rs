@@ -1,4 +1,4 @@
-//! A status out of an attachment's result (sections 5.1.1 and 5.3).
+//! The status of an attachment, from its result (sections 5.1.1 and 5.3).
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use super::Status;
 /// The main routing table, which a route without a table is in.
 const MAIN_TABLE: u32 = 254;
 
-/// What of a status no result says.
+/// The part of a status that is not in the result.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct About {
     /// `namespace/name` of the NetworkAttachmentDefinition, or the default network's name.
@@ -19,15 +19,14 @@ pub(crate) struct About {
     pub ifname: String,
     /// Whether this is the cluster-wide default network.
     pub is_default: bool,
-    /// What the file with the device's information says, where the attachment has a device.
+    /// The device information, if the attachment has a device.
     pub device_info: Option<Value>,
 }
 
-/// The status of an attachment with this result, of whichever version it was.
+/// The status of an attachment with this result.
 ///
-/// Its interface is the first one of the result that is in a sandbox. A result that names no interfaces at all,
-/// as those before 0.3.0, has that of `CNI_IFNAME`, and all addresses are its; one that has nothing makes the
-/// minimal status.
+/// Its interface is the first of the result in a sandbox, or `CNI_IFNAME`, with all addresses, if the result names no
+/// interfaces, as before 0.3.0.
 pub(crate) fn of(result: &AddResult, about: &About) -> Status {
     let sandboxed = result.interfaces.iter().position(is_sandboxed);
     let interface = sandboxed.map(|index| &result.interfaces[index]);
@@ -60,8 +59,8 @@ fn is_sandboxed(interface: &Interface) -> bool {
     interface.sandbox.as_deref().is_some_and(|s| !s.is_empty())
 }
 
-/// The next hops of the default routes, each once. For a route without one that of an address of the same
-/// family is used (CNI section 5, `routes`); a route into a link has none.
+/// The next hops of the default routes, each once. A route without one uses the gateway of an address of its family (CNI
+/// section 5, `routes`); a route into a link has none.
 fn default_gateways(routes: &[Route], ips: &[&IpConfig]) -> Vec<IpAddr> {
     let mut gateways = Vec::new();
     for route in routes.iter().filter(|route| is_default(route)) {
@@ -75,8 +74,7 @@ fn default_gateways(routes: &[Route], ips: &[&IpConfig]) -> Vec<IpAddr> {
     gateways
 }
 
-/// Whether a route is one of the pod's default routes: to everywhere, and not in a table that only rules
-/// lead to.
+/// Whether a route is one of the pod's default routes, in the main table.
 fn is_default(route: &Route) -> bool {
     let is_main = |table: u32| table == 0 || table == MAIN_TABLE;
     route.dst.prefix_len() == 0 && route.table.is_none_or(is_main)

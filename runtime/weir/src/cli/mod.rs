@@ -1,6 +1,6 @@
-//! The command line: what people type. Nothing here is in the way of a CNI call.
+//! The command line. A CNI call uses none of it.
 
-// They panic where nothing can be written: `output` has what commands print with.
+// They panic if nothing can be written. Commands print with `output`.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod audit;
@@ -21,5 +21,6 @@ mod scratch_node;
 mod standard_output;
 #[cfg(test)]
 mod static_inside;
+mod watch;
 
 pub use commands::run;

@@ -1,4 +1,4 @@
-//! How a command answers: as text for people or as JSON for programs, and by its exit code.
+//! The output of commands: text for people or JSON for programs, and the exit code.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ pub(super) use super::standard_output::{Failure, StandardOutput, finish, print};
 use weir_gate::escape;
 use weir_host::printable;
 
-/// Prints a line as it is, as `println!` does; where it cannot be written, the command's end tells.
+/// Prints a line as it is, as `println!` does. A failure is reported when the command ends.
 macro_rules! print_line {
     () => {
         crate::cli::output::print(format_args!("\n"))
@@ -23,7 +23,7 @@ macro_rules! print_line {
 }
 pub(super) use print_line;
 
-/// The same without the line's end.
+/// The same without the line break.
 macro_rules! print_text {
     ($($format:tt)*) => {
         crate::cli::output::print(format_args!($($format)*))
@@ -31,8 +31,8 @@ macro_rules! print_text {
 }
 pub(super) use print_text;
 
-/// Prints a line for people, as [`print_line`] does, and in it whatever a plugin, a document or a log has to
-/// say: that cannot drive the terminal, pretend another line, or turn the direction of text.
+/// Prints a line for people, as [`print_line`] does. Text of a plugin, a document or a log in it cannot control the terminal,
+/// fake another line, or change the direction of text.
 macro_rules! say {
     ($($format:tt)*) => {
         crate::cli::output::print(format_args!(
@@ -43,28 +43,24 @@ macro_rules! say {
 }
 pub(super) use say;
 
-/// Tells on standard error what is amiss, in as many lines as the message has.
+/// Prints a message on standard error, in as many lines as it has.
 pub fn complain(message: &str) {
     let lines: Vec<String> = message.split('\n').map(printable).collect();
-    // There is nobody left to tell of a failure.
+    // A failure cannot be reported anywhere.
     let _ = writeln!(io::stderr(), "weir: {}", lines.join("\n"));
 }
 
-/// A CNI error for a person.
+/// A CNI error for people.
 pub(super) fn show(error: Error) -> anyhow::Error {
-    if error.details.is_empty() {
-        anyhow!("{} (CNI error {})", error.msg, error.code.0)
+    let Error { code, msg, details } = error;
+    if details.is_empty() {
+        anyhow!("{msg} (CNI error {})", code.0)
     } else {
-        anyhow!(
-            "{} (CNI error {})\n  {}",
-            error.msg,
-            error.code.0,
-            error.details
-        )
+        anyhow!("{msg} (CNI error {})\n  {details}", code.0)
     }
 }
 
-/// `--output`, for commands that have both.
+/// `--output`.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Format {
     /// For people, or for programs.
@@ -80,7 +76,7 @@ enum Output {
 }
 
 impl Format {
-    /// Whether programs read the answer.
+    /// Whether the output is JSON.
     pub fn is_json(self) -> bool {
         self.output == Output::Json
     }
@@ -95,13 +91,19 @@ impl Format {
     }
 }
 
-/// What a command found out. A failure to find out is an error, and a wrong command line exits with 2.
+/// The answer of a command. A failure to find out is an error, and a wrong command line exits with 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Yes, or all is well, or it is done: exit code 0.
+    /// Yes, all is well, or done: exit code 0.
     Yes,
-    /// No, or not all is well: exit code 3.
+    /// No, or something is wrong: exit code 3.
     No,
+}
+
+impl From<bool> for Answer {
+    fn from(is_yes: bool) -> Self {
+        if is_yes { Self::Yes } else { Self::No }
+    }
 }
 
 impl From<Answer> for ExitCode {

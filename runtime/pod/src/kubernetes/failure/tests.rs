@@ -64,10 +64,10 @@ fn what_passes_is_tried_again() {
 #[test]
 fn the_time_to_wait_is_in_the_head_or_in_the_body() {
     let body = json!({ "details": { "retryAfterSeconds": 3 } }).to_string();
-    let time = |head| Refusal::new(429, head, body.as_bytes()).retry_after;
+    let time = |head| Failure::refused(429, head, body.as_bytes()).retry_after();
     assert_eq!(time(Some(2)), Some(Duration::from_secs(2)));
     assert_eq!(time(None), Some(Duration::from_secs(3)));
-    assert_eq!(Refusal::new(429, None, b"").retry_after, None);
+    assert_eq!(Failure::refused(429, None, b"").retry_after(), None);
 }
 
 #[test]

@@ -156,11 +156,15 @@ fn npwg_4_1_2_1_unknown_keys_without_a_period_are_ignored_and_told() {
     assert_eq!(
         selection.notes,
         [
-            format!("{place}: \"Mac\" is no key and is ignored; is mac meant?"),
-            format!("{place}: \"default_route\" is no key and is ignored; is default-route meant?"),
-            format!("{place}: \"interfaceRequest\" is no key and is ignored; is interface meant?"),
-            format!("{place}: \"ip\" is no key and is ignored; is ips meant?"),
-            format!("{place}: \"vlan\" is no key and is ignored"),
+            format!("{place}: \"Mac\" is not a key and is ignored; did you mean mac?"),
+            format!(
+                "{place}: \"default_route\" is not a key and is ignored; did you mean default-route?"
+            ),
+            format!(
+                "{place}: \"interfaceRequest\" is not a key and is ignored; did you mean interface?"
+            ),
+            format!("{place}: \"ip\" is not a key and is ignored; did you mean ips?"),
+            format!("{place}: \"vlan\" is not a key and is ignored"),
         ]
     );
 }

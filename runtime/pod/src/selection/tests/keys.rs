@@ -241,8 +241,8 @@ fn npwg_4_1_2_1_5_a_name_that_is_used_already_fails_the_attachment() {
         assert_eq!(refused.consequence, PodFails, "{text}");
         assert!(
             refused.error.msg.ends_with(
-                "element 3 (my-namespace/net-a): interface: \"data0\" is that of element 1 \
-                 (my-namespace/net-a) already"
+                "element 3 (my-namespace/net-a): interface: \"data0\" is already that of element 1 \
+                 (my-namespace/net-a)"
             ),
             "{refused:?}"
         );

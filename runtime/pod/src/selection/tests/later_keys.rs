@@ -76,7 +76,7 @@ fn invalid_port_mappings_fail_the_pod() {
         ),
         (
             one(json!({ "hostIp": "10.0.0.1" })),
-            "\"hostIp\" is no key, expected hostPort",
+            "\"hostIp\" is not a key, expected hostPort",
         ),
     ];
     assert_refused("portMappings", PodFails, &cases);
@@ -107,7 +107,7 @@ fn bandwidth_is_as_the_capability_has_it() {
         (json!({ "egressBurst": [] }), number),
         (
             json!({ "rate": 1 }),
-            "\"rate\" is no key, expected ingressRate",
+            "\"rate\" is not a key, expected ingressRate",
         ),
     ];
     assert_refused("bandwidth", PodFails, &cases);
@@ -153,8 +153,8 @@ fn a_default_route_is_asked_for_by_one_attachment_of_each_family() {
     assert_eq!(refused.consequence, PodFails);
     assert!(
         refused.error.msg.ends_with(
-            "element 2 (my-namespace/b): default-route: 10.2.0.1: element 1 (my-namespace/a) has \
-             the IPv4 default route already"
+            "element 2 (my-namespace/b): default-route: 10.2.0.1: element 1 (my-namespace/a) already \
+             has the IPv4 default route"
         ),
         "{refused:?}"
     );

@@ -5,16 +5,16 @@ use serde::Serialize;
 
 use crate::cli::record::{Record, Verdict};
 
-/// How many records of each verdict there are, and when.
+/// The number of records by verdict, and their times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
     pub allowed: u64,
     pub denied: u64,
     pub refused: u64,
     pub undone: u64,
-    /// Of those allowed and undone: what the kernel answered with an error.
+    /// Of those allowed and undone: the kernel answered with an error.
     pub failed: u64,
-    /// Spent in the kernel. An IPAM plugin's time is also that of the plugin that ran it.
+    /// Time in the kernel. An IPAM plugin's is also counted for the plugin that ran it.
     pub microseconds: u64,
     pub first: Option<Timestamp>,
     pub last: Option<Timestamp>,
@@ -35,13 +35,13 @@ impl Count {
         widen(&mut self.first, &mut self.last, record.time);
     }
 
-    /// All of them.
+    /// The sum.
     pub fn records(&self) -> u64 {
         self.allowed + self.denied + self.refused + self.undone
     }
 }
 
-/// How often something was seen, and when.
+/// How often something occurred, and when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Use {
     pub count: u64,
@@ -50,13 +50,13 @@ pub struct Use {
 }
 
 impl Use {
-    /// Counts once more.
+    /// Counts one.
     pub fn add(&mut self, time: Timestamp) {
         self.count += 1;
         widen(&mut self.first, &mut self.last, time);
     }
 
-    /// Counts all of another.
+    /// Adds another count.
     pub fn join(&mut self, other: &Self) {
         self.count += other.count;
         for time in [other.first, other.last].into_iter().flatten() {
@@ -65,7 +65,7 @@ impl Use {
     }
 }
 
-/// Records may stand in any order: clocks are set, and files are given in any.
+/// Records may be in any order: clocks are set, and files are given in any order.
 fn widen(first: &mut Option<Timestamp>, last: &mut Option<Timestamp>, time: Timestamp) {
     *first = Some(first.map_or(time, |first| first.min(time)));
     *last = Some(last.map_or(time, |last| last.max(time)));

@@ -1,4 +1,4 @@
-//! Which records are wanted.
+//! Filters of records.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,10 @@ use weir_grant::operation_names::{no_such, recorded_names};
 use super::time;
 use crate::cli::record::{Record, Verdict};
 
-/// The filters: a record passes that matches each of them. One that is given several times matches
-/// any of its values.
+/// The filters. A record passes if it matches each of them. One that is given several times matches any of its values.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Filter {
-    /// Only operations of this plugin; like all names here, a glob.
+    /// Only operations of this plugin. All names here are globs.
     #[arg(long, value_name = "NAME")]
     plugin: Vec<Pattern>,
     /// Only for this container: its id.
@@ -46,7 +45,7 @@ pub struct Filter {
     /// Only what was denied: short for `--verdict denied`.
     #[arg(long, conflicts_with = "verdict")]
     denied: bool,
-    /// Only from this time on: RFC 3339, or a duration back, such as `10m`.
+    /// Only from this time on: RFC 3339, or a duration ago, such as `10m`.
     #[arg(long, value_name = "TIME", value_parser = time::parse)]
     since: Option<Timestamp>,
     /// Only before this time.
@@ -55,7 +54,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether a record is wanted.
+    /// Whether a record passes.
     pub fn passes(&self, record: &Record) -> bool {
         let verdict = if self.denied {
             record.verdict == Verdict::Denied
@@ -85,31 +84,26 @@ impl Filter {
         any(&self.capability, |wanted| wanted == capability.word())
     }
 
-    /// Why nothing can pass: names that nothing has, each in a sentence. `plugins` are those that there are.
+    /// Sentences about unknown names, which let nothing pass. `plugins` are the known ones.
     pub fn unknown(&self, plugins: &BTreeSet<String>) -> Vec<String> {
         let known: Vec<&str> = plugins.iter().map(String::as_str).collect();
-        let is_none =
-            |pattern: &&Pattern, names: &[&str]| !names.iter().any(|n| pattern.matches(n));
+        let is_unknown =
+            |pattern: &Pattern, names: &[&str]| !names.iter().any(|n| pattern.matches(n));
         let mut operations = recorded_names();
         operations.extend(EVENTS);
-        let of_plugins = self
-            .plugin
-            .iter()
-            .filter(|pattern| is_none(pattern, &known));
-        let of_operations = self
-            .operation
-            .iter()
-            .filter(|pattern| is_none(pattern, &operations));
-        of_plugins
-            .map(|pattern| {
-                let expected = expected_one_of(pattern.as_str(), &known);
-                format!("there is no plugin `{pattern}`, here or in what was read; {expected}")
-            })
-            .chain(of_operations.map(|pattern| no_such(pattern.as_str())))
-            .collect()
+        let mut sentences = Vec::new();
+        for pattern in self.plugin.iter().filter(|p| is_unknown(p, &known)) {
+            let expected = expected_one_of(pattern.as_str(), &known);
+            sentences.push(format!(
+                "there is no plugin `{pattern}` on this node or in the log; {expected}"
+            ));
+        }
+        let unknown = self.operation.iter().filter(|p| is_unknown(p, &operations));
+        sentences.extend(unknown.map(|pattern| no_such(pattern.as_str())));
+        sentences
     }
 
-    /// What narrows: the filters' names and their values.
+    /// The filters that are set, and their values.
     pub fn described(&self) -> Vec<(&'static str, String)> {
         let globs = |list: &[Pattern]| list.iter().map(Pattern::to_string).collect::<Vec<_>>();
         let mut verdicts: Vec<_> = self.verdict.iter().map(|v| v.word().to_owned()).collect();
@@ -134,7 +128,7 @@ impl Filter {
     }
 }
 
-/// A filter that was not given matches everything.
+/// A filter without values matches everything.
 fn any<T>(wanted: &[T], is: impl FnMut(&T) -> bool) -> bool {
     wanted.is_empty() || wanted.iter().any(is)
 }
@@ -150,7 +144,7 @@ fn capability(word: &str) -> Result<String, String> {
         Ok(word.to_owned())
     } else {
         Err(format!(
-            "there is no such capability; expected one of {}",
+            "unknown capability; expected one of {}",
             known.join(", ")
         ))
     }

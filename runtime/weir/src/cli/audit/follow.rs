@@ -1,4 +1,4 @@
-//! Waiting for new records, also where the log is rotated: renamed and made anew, or truncated.
+//! Waiting for new records, also if the log is rotated: renamed and created again, or truncated.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
@@ -10,9 +10,10 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
 
 use crate::cli::record::{Log, Record, Take};
+use crate::cli::watch::watch_directory;
 
-/// Gives every record to `take`, those that are there first, until standard output has no reader
-/// any more. `None` tells that there are no more for now. Returns how many lines were no records.
+/// Passes every record to `take`, existing ones first, until standard output has no reader. `None` means that there are no
+/// more at present. Returns how many lines were not records.
 pub fn follow(path: &Path, mut take: impl FnMut(Option<&Record>) -> Result<()>) -> Result<u64> {
     let watch = Watch::new(path)?;
     let mut tail = Tail::default();
@@ -29,11 +30,11 @@ pub fn follow(path: &Path, mut take: impl FnMut(Option<&Record>) -> Result<()>) 
     }
 }
 
-/// What of the log is open.
+/// The open files of the log.
 #[derive(Default)]
 struct Tail {
     current: Option<Source>,
-    /// The one before a rotation: an invocation that has it open still writes there.
+    /// The file before a rotation: an invocation that has it open still writes to it.
     previous: Option<Source>,
     broken: u64,
 }
@@ -51,7 +52,7 @@ impl Tail {
             };
             source.log.notice_truncation()?;
             source.log.read(take)?;
-            // Held open, it would keep the kernel from telling that its directory was removed.
+            // While it is open, the kernel does not report that its directory was removed.
             if source.log.is_deleted()? {
                 source.log.finish(take)?;
                 self.broken += source.log.broken();
@@ -70,9 +71,9 @@ impl Tail {
         self.read(watch, take)
     }
 
-    /// The file at the log's path, where it is another one than the current.
+    /// The file at the log's path, if it is a new one.
     fn rotated(&self, watch: &Watch) -> io::Result<Option<Source>> {
-        // Watched before it is read, so that no record falls in between.
+        // Watched before it is read, so that no record is missed.
         let Some(watched) = watch.log()? else {
             return Ok(None);
         };
@@ -94,7 +95,7 @@ impl Tail {
     }
 }
 
-/// The kernel's notifications of the log and its directory.
+/// inotify for the log and its directory.
 struct Watch {
     inotify: Inotify,
     path: PathBuf,
@@ -108,12 +109,12 @@ impl Watch {
         Ok(Self { inotify, path })
     }
 
-    /// Watches for the log to be made: its directory, or the nearest one that is there.
+    /// Watches the log's directory, or the nearest one that exists, for the log to be created.
     fn log_may_come(&self) -> Result<()> {
         let directories: Vec<&Path> = self.path.ancestors().skip(1).collect();
         let mut nearest = None;
         loop {
-            // Another one may have been made since it was looked for.
+            // One may have been created since.
             let there = directories.iter().find(|directory| directory.is_dir());
             if nearest == there {
                 return Ok(());
@@ -130,15 +131,11 @@ impl Watch {
             | AddWatchFlags::IN_MOVED_TO
             | AddWatchFlags::IN_DELETE
             | AddWatchFlags::IN_DELETE_SELF
-            | AddWatchFlags::IN_MOVE_SELF
-            | AddWatchFlags::IN_ONLYDIR;
-        match self.inotify.add_watch(directory, changes) {
-            Ok(_) | Err(Errno::ENOENT) => Ok(()),
-            Err(error) => Err(error).with_context(|| format!("watch `{}`", directory.display())),
-        }
+            | AddWatchFlags::IN_MOVE_SELF;
+        watch_directory(&self.inotify, directory, changes)
     }
 
-    /// Watches the log, where it is there.
+    /// Watches the log, if it exists.
     fn log(&self) -> io::Result<Option<WatchDescriptor>> {
         match self.inotify.add_watch(&self.path, AddWatchFlags::IN_MODIFY) {
             Ok(watched) => Ok(Some(watched)),
@@ -148,11 +145,11 @@ impl Watch {
     }
 
     fn forget(&self, watched: WatchDescriptor) {
-        // A file that was deleted is not watched any more.
+        // A deleted file is no longer watched.
         let _ = self.inotify.rm_watch(watched);
     }
 
-    /// Waits for a change. No: who reads standard output has ended.
+    /// Waits for a change. Returns false if standard output has no reader.
     fn wait(&self) -> Result<bool> {
         let output = io::stdout();
         let mut either = [

@@ -1,4 +1,4 @@
-//! `weir audit`: what plugins did and what was denied them, from the audit log, for people.
+//! `weir audit`: what plugins did and were denied, from the audit log.
 
 mod count;
 mod filter;
@@ -37,19 +37,19 @@ pub struct Arguments {
     /// Read this file instead of the log, such as a rotated one; several are read one after another.
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
-    /// Go on with records as they are written, also when the log is rotated.
+    /// Print new records as they are written, also when the log is rotated.
     #[arg(long, conflicts_with_all = ["summary", "html", "until", "fail_on_denied"])]
     follow: bool,
-    /// Counts for each plugin and capability, and what was denied, instead of records.
+    /// Print counts for each plugin and capability, and denials, instead of records.
     #[arg(long, conflicts_with = "html")]
     summary: bool,
-    /// Write one page for a browser or a printer, which needs nothing else; `-` is standard output.
+    /// Write one self-contained page for a browser or a printer; `-` is standard output.
     #[arg(long, value_name = "FILE", conflicts_with = "output")]
     html: Option<PathBuf>,
-    /// Show the arguments of each operation, not what it comes to in words.
+    /// Show the arguments of each operation instead of a description.
     #[arg(long, conflicts_with_all = ["summary", "html", "output"])]
     arguments: bool,
-    /// Exit with 3 where one of the records is a denial.
+    /// Exit with 3 if one of the records is a denial.
     #[arg(long)]
     fail_on_denied: bool,
     #[command(flatten)]
@@ -69,10 +69,8 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     let denied = match &arguments.html {
         Some(target) => {
             let tally = tally(arguments, &files)?;
-            write_page(
-                &page::page(&paths, &files, &arguments.filter, &tally),
-                target,
-            )?;
+            let page = page::page(&paths, &files, &arguments.filter, &tally);
+            write_page(&page, target)?;
             tally.count.denied > 0
         }
         None if arguments.summary => {
@@ -82,14 +80,10 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
         }
         None => print(arguments, &files)?,
     };
-    Ok(if denied && arguments.fail_on_denied {
-        Answer::No
-    } else {
-        Answer::Yes
-    })
+    Ok((!denied || !arguments.fail_on_denied).into())
 }
 
-/// Prints the records; whether one of them is a denial.
+/// Prints the records. Returns whether one of them is a denial.
 fn print(arguments: &Arguments, files: &[PathBuf]) -> Result<bool> {
     let mut printer = Printer::new(arguments);
     let mut denied = false;
@@ -105,7 +99,7 @@ fn print(arguments: &Arguments, files: &[PathBuf]) -> Result<bool> {
 fn follow(arguments: &Arguments, files: &[PathBuf]) -> Result<Answer> {
     let [file] = files else {
         anyhow::bail!(
-            "`--follow` is for one log, and `--file` names {}",
+            "`--follow` reads one log, and `--file` names {}",
             files.len()
         );
     };
@@ -131,7 +125,7 @@ fn tally(arguments: &Arguments, files: &[PathBuf]) -> Result<Tally> {
     Ok(tally)
 }
 
-/// Gives every record of the files that passes the filters to `take`. Returns how many lines were none.
+/// Passes the records that pass the filters to `take`. Returns how many lines were not records.
 fn read(
     arguments: &Arguments,
     files: &[PathBuf],
@@ -148,9 +142,7 @@ fn read(
                 passed = true;
                 take(record)
             } else {
-                if !plugins.contains(&record.plugin) {
-                    plugins.insert(record.plugin.clone());
-                }
+                plugins.insert(record.plugin.clone());
                 Ok(())
             }
         };
@@ -159,18 +151,18 @@ fn read(
             .with_context(|| format!("read `{}`", path.display()))?;
     }
     if !passed {
-        tell_unknown(arguments, plugins)?;
+        report_unknown(arguments, plugins)?;
     }
     Ok(broken)
 }
 
-/// Tells of names in the filters that nothing has: that nothing passes says nothing then.
-fn tell_unknown(arguments: &Arguments, mut plugins: BTreeSet<String>) -> Result<()> {
+/// Reports unknown names in the filters, which let no record pass.
+fn report_unknown(arguments: &Arguments, mut plugins: BTreeSet<String>) -> Result<()> {
     let paths = Paths::from_environment();
     let here = Catalogue::new(&paths).list();
     let here = here.context("list the plugins of this node")?;
     plugins.extend(here.into_iter().map(|listed| listed.name));
-    // Where weir's own configuration cannot be read, no native plugin runs.
+    // Without a readable configuration, no native plugin runs.
     let native = Settings::load(&paths).unwrap_or_default().native_plugins;
     plugins.extend(native.into_iter().map(|entry| entry.name));
     plugins.insert(own::NAME.to_owned());
@@ -179,19 +171,19 @@ fn tell_unknown(arguments: &Arguments, mut plugins: BTreeSet<String>) -> Result<
     Ok(())
 }
 
-/// The node's own log is there with its first record; a file that was asked for has to be.
+/// The node's own log exists from its first record on; a file that was named must exist.
 fn open(path: &Path, must_exist: bool) -> Result<Option<Log>> {
     match Log::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound && !must_exist => {
+            let shown = path.display();
             complain(&format!(
-                "nothing is recorded yet: there is no `{}`",
-                path.display()
+                "nothing is recorded yet: `{shown}` does not exist"
             ));
             Ok(None)
         }
-        log => Ok(Some(
-            log.with_context(|| format!("open `{}`", path.display()))?,
-        )),
+        log => log
+            .map(Some)
+            .with_context(|| format!("open `{}`", path.display())),
     }
 }
 

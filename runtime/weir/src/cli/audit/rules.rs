@@ -1,4 +1,4 @@
-//! Grants rule by rule, and how often the log says that each was used.
+//! The rules of grants, and how often each was used.
 
 use std::fs;
 
@@ -14,11 +14,11 @@ use crate::cli::grants::grant_state::{Grant, applying};
 
 /// One rule of a grant.
 pub struct Rule {
-    /// As the log names it: `link[0]`.
+    /// Its name in the log: `link[0]`.
     pub name: String,
-    /// As a document has it: `{ namespace: host, kinds: [bridge], verbs: [read] }`.
+    /// Its text in a document: `{ namespace: host, kinds: [bridge], verbs: [read] }`.
     pub text: String,
-    /// Whether it allows to read and nothing else; reads are recorded on request only.
+    /// Whether it allows only reading, which is recorded only on request.
     pub reads_only: bool,
 }
 
@@ -59,7 +59,7 @@ pub fn networks(document: &Document) -> String {
     flow(&serde_json::to_value(&document.spec.networks).unwrap_or_default())
 }
 
-/// How often each rule of a document was used: on the networks for which it is the plugin's.
+/// How often each rule of a document was used, on the networks to which the document applies.
 pub fn used(own: &Grant, all: &[Grant], tally: &PluginTally) -> Vec<(String, Use)> {
     let mut used: Vec<(String, Use)> = Vec::new();
     for (network, rules) in &tally.rules {
@@ -77,13 +77,11 @@ pub fn used(own: &Grant, all: &[Grant], tally: &PluginTally) -> Vec<(String, Use
     used
 }
 
-/// When an administrator's document was changed last.
+/// When an administrator's document was last changed.
 pub fn changed(origin: &Origin) -> Option<Timestamp> {
-    match origin {
-        Origin::File(path) => {
-            let changed = fs::metadata(path).and_then(|m| m.modified()).ok()?;
-            Timestamp::try_from(changed).ok()
-        }
-        _ => None,
-    }
+    let Origin::File(path) = origin else {
+        return None;
+    };
+    let changed = fs::metadata(path).and_then(|m| m.modified()).ok()?;
+    Timestamp::try_from(changed).ok()
 }

@@ -1,4 +1,4 @@
-//! `weir audit --summary`: counts for each plugin and capability, and what was denied.
+//! `weir audit --summary`: counts for each plugin and capability, and denials.
 
 use std::path::PathBuf;
 
@@ -46,19 +46,17 @@ fn print_text(summary: &Summary<'_>) {
         number(count.failed)
     );
     if *unreadable > 0 {
-        print_line!(
-            "{} no record, cut short or not weir's",
-            is_or_are(*unreadable)
-        );
+        let verb = if *unreadable == 1 {
+            "is not a record"
+        } else {
+            "are not records"
+        };
+        let lines = counted(*unreadable, "line");
+        print_line!("{lines} {verb}: cut short, or not written by weir");
     }
     for (name, plugin) in &summary.tally.plugins {
         print_plugin(name, plugin);
     }
-}
-
-fn is_or_are(lines: u64) -> String {
-    let verb = if lines == 1 { "is" } else { "are" };
-    format!("{} {verb}", counted(lines, "line"))
 }
 
 fn span(first: Option<Timestamp>, last: Option<Timestamp>) -> String {

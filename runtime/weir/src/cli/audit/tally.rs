@@ -1,7 +1,6 @@
-//! What all records together say: for the summary and for the page.
+//! Counts of all records, for the summary and the page.
 //!
-//! Its size is bounded by how many plugins, rules, networks and attachments there are, not by the
-//! records, whatever a plugin tries.
+//! Their size depends on the number of plugins, rules, networks and attachments, not of records.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashSet};
@@ -15,16 +14,16 @@ use super::count::{Count, Use};
 use super::timeline::Timeline;
 use crate::cli::record::{Record, Verdict};
 
-/// So many different denials of a plugin are told apart.
+/// The most different denials of a plugin.
 const MOST_DENIALS: usize = 100;
 
-/// So many digests, networks and rules of a plugin; no node has as many.
+/// The most digests, networks and rules of a plugin. No node has as many.
 const MOST_KEYS: usize = 1000;
 
 /// All records that passed the filters.
 #[derive(Default, Serialize)]
 pub struct Tally {
-    /// Lines, or beginnings of lines, that are no records.
+    /// Lines, or beginnings of lines, that are not records.
     pub unreadable: u64,
     #[serde(flatten)]
     pub count: Count,
@@ -46,7 +45,7 @@ pub struct PluginTally {
     /// Network → rule → how often it allowed something.
     pub rules: BTreeMap<String, BTreeMap<String, Use>>,
     pub denials: Vec<Denial>,
-    /// Denials beyond the most that are told apart.
+    /// Denials beyond the maximum.
     pub further_denials: u64,
 }
 
@@ -56,8 +55,8 @@ pub struct Denial {
     pub operation: String,
     /// What the plugin wanted to do.
     pub requirement: String,
-    /// The rule that came closest, and the field in which it missed; none where the grant has no
-    /// rule for the capability, and where it was not the grant that denied it.
+    /// The closest rule, and the field in which it did not match; none if the grant has no rule for the capability, or did not
+    /// deny it.
     pub closest: Option<Closest>,
     /// weir itself refused it: `requirement` says why.
     pub refused: bool,
@@ -78,13 +77,8 @@ impl Tally {
         self.count.add(record);
         self.attachments.add(record);
         self.timeline.add(record.time, record.verdict);
-        if !self.plugins.contains_key(&record.plugin) {
-            self.plugins
-                .insert(record.plugin.clone(), PluginTally::default());
-        }
-        if let Some(plugin) = self.plugins.get_mut(&record.plugin) {
-            plugin.add(record);
-        }
+        let plugin = self.plugins.entry(record.plugin.clone());
+        plugin.or_default().add(record);
     }
 }
 
@@ -92,7 +86,7 @@ impl PluginTally {
     fn add(&mut self, record: &Record) {
         self.count.add(record);
         self.attachments.add(record);
-        // None where no component could be told.
+        // Empty if the component is unknown.
         let digest = Some(&record.digest).filter(|digest| !digest.is_empty());
         if let Some(seen) = digest.and_then(|digest| entry(&mut self.digests, digest)) {
             seen.add(record.time);
@@ -152,7 +146,7 @@ impl PluginTally {
     }
 }
 
-/// A key's value, made where it is missing and there is room.
+/// A key's value, added if it is missing and there is room.
 fn entry<'a, V: Default>(map: &'a mut BTreeMap<String, V>, key: &str) -> Option<&'a mut V> {
     if !map.contains_key(key) && map.len() < MOST_KEYS {
         map.insert(key.to_owned(), V::default());
@@ -160,7 +154,7 @@ fn entry<'a, V: Default>(map: &'a mut BTreeMap<String, V>, key: &str) -> Option<
     map.get_mut(key)
 }
 
-/// How many attachments there are: their hashes, for there may be very many.
+/// The number of attachments. Only their hashes are kept, since there may be very many.
 #[derive(Default)]
 pub struct Attachments {
     hasher: RandomState,
@@ -169,7 +163,7 @@ pub struct Attachments {
 
 impl Attachments {
     fn add(&mut self, record: &Record) {
-        // STATUS and GC are about none.
+        // STATUS and GC have none.
         if !record.container_id.is_empty() {
             let attachment = (&record.network, &record.container_id, &record.ifname);
             self.hashes.insert(self.hasher.hash_one(attachment));

@@ -1,21 +1,22 @@
 //! A record as a line for people, and numbers for them.
 
+use weir_grant::Capability;
 use weir_grant::query::{Need, Query};
 use weir_host::printable;
 
 use super::time;
 use crate::cli::record::{Record, Verdict, arguments};
 
-/// Container ids are mostly 64 digits.
+/// Container ids mostly have 64 digits.
 const LONGEST_ID: usize = 16;
 const SHORT_ID: usize = 12;
 
-/// How much of a record a line has.
+/// How a line describes an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// What it was, in words: `create bridge `cni0` in host`.
+    /// In words: `create bridge `cni0` in host`.
     Words,
-    /// The operation's arguments, all of them.
+    /// By all of its arguments.
     Arguments,
 }
 
@@ -43,7 +44,7 @@ pub fn sentence(record: &Record, detail: Detail) -> String {
     printable(&parts.join("  "))
 }
 
-/// What was done, or tried. A denial's answer says that itself.
+/// What was done or tried. The answer of a denial says it.
 fn action(record: &Record, detail: Detail) -> Option<String> {
     let is_told = detail == Detail::Words && record.shortened_from.is_none();
     if is_told && record.verdict == Verdict::Denied {
@@ -55,27 +56,23 @@ fn action(record: &Record, detail: Detail) -> Option<String> {
     })
 }
 
-/// All that an operation does, which is what it needs a rule for.
+/// What an operation does, which is what it needs rules for.
 fn needs(operation: &dyn Query) -> String {
     let needs: Vec<String> = operation.needs().iter().map(Need::to_string).collect();
     needs.join(", ")
 }
 
-/// Whose it is: `mynet k8s-pod-1/eth0`, or the network alone.
+/// The attachment: `mynet k8s-pod-1/eth0`, or the network alone.
 fn subject(record: &Record) -> String {
+    let network = record.granted_as();
     if record.container_id.is_empty() {
-        record.granted_as().to_owned()
-    } else {
-        format!(
-            "{} {}/{}",
-            record.granted_as(),
-            short_id(&record.container_id),
-            record.ifname
-        )
+        return network.to_owned();
     }
+    let id = short_id(&record.container_id);
+    format!("{network} {id}/{}", record.ifname)
 }
 
-/// A long container id as the glob that finds it.
+/// A long container id as a glob.
 fn short_id(id: &str) -> String {
     match id.char_indices().nth(SHORT_ID) {
         Some((end, _)) if id.chars().count() > LONGEST_ID => format!("{}*", &id[..end]),
@@ -83,7 +80,7 @@ fn short_id(id: &str) -> String {
     }
 }
 
-/// A number with its thousands apart: `12,345`.
+/// A number with thousands separators: `12,345`.
 pub fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -94,6 +91,12 @@ pub fn number(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// The words of capabilities: `link, route`.
+pub fn words(capabilities: &[Capability]) -> String {
+    let words: Vec<&str> = capabilities.iter().map(|c| c.word()).collect();
+    words.join(", ")
 }
 
 /// A number of things: `1 record`, `2 records`.

@@ -1,12 +1,10 @@
-//! Times and durations: as a person asks for them, and as they are shown. All times are UTC.
+//! Times and durations, read and shown. All times are UTC.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-/// Reads a time: RFC 3339, a date with or without a time of day, or a duration back from now.
-///
-/// Errors: what is none of them, saying what would be.
+/// Reads a time: RFC 3339, a date with or without a time of day, or a duration ago. Errors: text that is none of them.
 pub fn parse(text: &str) -> Result<Timestamp, String> {
     parse_at(text, Timestamp::now())
 }
@@ -14,8 +12,8 @@ pub fn parse(text: &str) -> Result<Timestamp, String> {
 fn parse_at(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let expected = || {
         format!(
-            "`{text}` is no time: expected one as in RFC 3339, `2026-03-01T10:00:00Z`, a date, \
-             or a duration back from now, such as `10m` or `2days`"
+            "`{text}` is not a time; expected one as in RFC 3339, `2026-03-01T10:00:00Z`, a date, or a \
+             duration ago, such as `10m` or `2days`"
         )
     };
     if let Ok(time) = text.parse::<Timestamp>() {
@@ -40,7 +38,7 @@ pub fn to_the_second(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// A duration in its own unit: `631 µs`, `1.2 ms`, `3 min 5 s`.
+/// A duration in a fitting unit: `631 µs`, `1.2 ms`, `3 min 5 s`.
 pub fn duration(microseconds: u64) -> String {
     let tenths = |unit: u64| {
         let text = format!("{:.1}", microseconds as f64 / unit as f64);
@@ -51,20 +49,17 @@ pub fn duration(microseconds: u64) -> String {
         0..1_000 => format!("{microseconds} µs"),
         1_000..1_000_000 => format!("{} ms", tenths(1_000)),
         1_000_000..60_000_000 => format!("{} s", tenths(1_000_000)),
-        60_000_000..3_600_000_000 => {
-            round(format!("{} min {} s", seconds / 60, seconds % 60), " 0 s")
-        }
-        _ => round(
-            format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
-            " 0 min",
-        ),
+        60_000_000..3_600_000_000 => two_units(seconds, "min", "s"),
+        _ => two_units(seconds / 60, "h", "min"),
     }
 }
 
-/// Without the smaller unit, where there is none of it.
-fn round(text: String, nothing: &str) -> String {
-    text.strip_suffix(nothing)
-        .map_or(text.clone(), str::to_owned)
+/// In units of sixty and one; without the smaller one if it is zero.
+fn two_units(count: u64, large: &str, small: &str) -> String {
+    match (count / 60, count % 60) {
+        (larger, 0) => format!("{larger} {large}"),
+        (larger, smaller) => format!("{larger} {large} {smaller} {small}"),
+    }
 }
 
 #[cfg(test)]
@@ -95,7 +90,7 @@ mod tests {
         ] {
             let error = parse_at(text, now).unwrap_err();
             assert!(
-                error.starts_with(&format!("`{text}` is no time")),
+                error.starts_with(&format!("`{text}` is not a time")),
                 "{error}"
             );
         }

@@ -1,4 +1,4 @@
-//! Records over time, in bounded memory: whatever the span, so many points that a picture needs.
+//! Records over time, in bounded memory: as many points as a picture needs.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::cli::record::Verdict;
 
-/// More points than columns in any picture.
+/// More points than a picture has columns.
 const MOST_POINTS: usize = 4096;
 
 const MILLISECOND: i64 = 1_000;
@@ -15,43 +15,17 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// Steps in which people count time, in microseconds.
-const STEPS: [i64; 34] = [
-    MILLISECOND,
-    2 * MILLISECOND,
-    5 * MILLISECOND,
-    10 * MILLISECOND,
-    20 * MILLISECOND,
-    50 * MILLISECOND,
-    100 * MILLISECOND,
-    200 * MILLISECOND,
-    500 * MILLISECOND,
-    SECOND,
-    2 * SECOND,
-    5 * SECOND,
-    10 * SECOND,
-    15 * SECOND,
-    30 * SECOND,
-    MINUTE,
-    2 * MINUTE,
-    5 * MINUTE,
-    10 * MINUTE,
-    15 * MINUTE,
-    30 * MINUTE,
-    HOUR,
-    2 * HOUR,
-    3 * HOUR,
-    6 * HOUR,
-    12 * HOUR,
-    DAY,
-    2 * DAY,
-    7 * DAY,
-    14 * DAY,
-    28 * DAY,
-    56 * DAY,
-    112 * DAY,
-    364 * DAY,
+/// Steps in which people count time: units in microseconds, and multiples of each.
+const STEPS: [(i64, &[i64]); 5] = [
+    (MILLISECOND, &[1, 2, 5, 10, 20, 50, 100, 200, 500]),
+    (SECOND, &[1, 2, 5, 10, 15, 30]),
+    (MINUTE, &[1, 2, 5, 10, 15, 30]),
+    (HOUR, &[1, 2, 3, 6, 12]),
+    (DAY, &[1, 2, 7, 14, 28, 56, 112]),
 ];
+
+/// The longest step. Longer ones are multiples of it.
+const YEAR: i64 = 364 * DAY;
 
 /// How many of each verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,14 +43,14 @@ impl Counts {
     }
 }
 
-/// Counts at points of time, which become coarser as they become more.
+/// Counts at points in time, which become coarser as their number grows.
 pub struct Timeline {
     /// Microseconds of one point.
     width: i64,
     points: BTreeMap<i64, Counts>,
 }
 
-/// Counts in steps of equal length, without gaps.
+/// Counts in equal steps, without gaps.
 pub struct Columns {
     /// Microseconds since 1970 at which the first begins.
     pub start: i64,
@@ -139,7 +113,7 @@ impl Timeline {
 }
 
 impl Columns {
-    /// Where time is written below: at most `most` columns, at round times.
+    /// The columns with a time below: at most `most`, at round times.
     pub fn ticks(&self, most: usize) -> Vec<usize> {
         let columns = 0..self.counts.len();
         let begin = |column: &usize| self.start + *column as i64 * self.step;
@@ -154,7 +128,7 @@ impl Columns {
         }
     }
 
-    /// When a column begins, as precisely as the columns are.
+    /// When a column begins, as precisely as the steps need.
     pub fn label(&self, column: usize) -> String {
         let begin = self.start + column as i64 * self.step;
         let Ok(time) = Timestamp::from_microsecond(begin) else {
@@ -170,10 +144,12 @@ impl Columns {
     }
 }
 
-/// The shortest step, from `least` on, that is enough.
+/// The shortest step, at least `least`, that is enough.
 fn nice_step(least: i64, enough: impl Fn(i64) -> bool) -> i64 {
-    let longer = (1..).map(|factor| factor * STEPS[STEPS.len() - 1]);
-    let mut steps = STEPS.into_iter().chain(longer).filter(|s| *s >= least);
+    let steps = STEPS.into_iter();
+    let steps = steps.flat_map(|(unit, multiples)| multiples.iter().map(move |n| n * unit));
+    let longer = (1..).map(|factor| factor * YEAR);
+    let mut steps = steps.chain(longer).filter(|step| *step >= least);
     steps
         .find(|step| enough(*step))
         .expect("some step is long enough")

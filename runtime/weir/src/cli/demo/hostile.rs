@@ -1,4 +1,4 @@
-//! The demo's hostile plugin: it is given next to nothing and tries everything.
+//! The demo's hostile plugin: its grant is narrow, and it tries everything.
 
 use std::fs;
 
@@ -6,25 +6,22 @@ use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use weir_sandbox::{self as sandbox, Catalogue};
 
-use super::container::Container;
 use super::report::Report;
 use super::world::World;
-use crate::cli::output::print_line;
-use crate::cli::output::show as show_error;
+use crate::cli::output::{print_line, show as show_error};
 use crate::cli::record::{self, Record, Verdict};
+use crate::cli::scratch_node::Container;
 
-/// Installs the plugin with a narrow grant, runs it, and shows what was denied it.
+/// Installs the plugin with a narrow grant, runs it, and shows what was denied.
 pub fn show(report: &Report, world: &World, container: &Container) -> Result<()> {
     report.title("A hostile plugin");
     report.say("It may read one interface of its container, and this is its whole grant:");
-    let digest = report.step(
-        "weir plugin add hostile.wasm (compiled now, not in an ADD)",
-        || {
-            Catalogue::new(&world.paths())
-                .install("hostile", sandbox::hostile()?)
-                .map_err(show_error)
-        },
-    )?;
+    let what = "weir plugin add hostile.wasm (compiled now, not in an ADD)";
+    let digest = report.step(what, || {
+        let catalogue = Catalogue::new(&world.paths());
+        let installed = catalogue.install("hostile", sandbox::hostile()?);
+        installed.map_err(show_error)
+    })?;
     let grant = grant(&digest.to_string());
     fs::create_dir_all(world.paths().grants())?;
     fs::write(world.paths().grants().join("hostile.yaml"), &grant)?;
@@ -77,7 +74,7 @@ spec:
     )
 }
 
-/// The records of the audit log in which something was denied to the plugin.
+/// The plugin's denials in the audit log.
 fn denied(world: &World) -> Result<Vec<Record>> {
     let mut denied = Vec::new();
     let mut take = |record: &Record| {

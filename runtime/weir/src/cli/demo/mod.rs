@@ -1,6 +1,5 @@
 //! `weir demo`: what weir does, shown in namespaces of its own with real packets.
 
-mod container;
 mod hostile;
 mod packets;
 mod port;
@@ -12,7 +11,7 @@ use std::net::IpAddr;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use container::Container;
+use crate::cli::scratch_node::Container;
 use report::Report;
 use world::World;
 
@@ -40,17 +39,17 @@ pub fn run() -> Result<()> {
     let world = World::enter()?;
     let report = Report::start();
     report.title("A network of two containers, by sandboxed plugins");
-    report.say("The network configuration, as it would stand in /etc/cni/net.d:");
+    report.say("The network configuration, as it would be in /etc/cni/net.d:");
     report.json(&network());
 
     report.step("install the binary and one link for each plugin", || {
         world.install()
     })?;
     let one = report.step("make the network namespace of container one", || {
-        Container::create(world.node(), "one")
+        world.node.container("one")
     })?;
     let two = report.step("make the network namespace of container two", || {
-        Container::create(world.node(), "two")
+        world.node.container("two")
     })?;
 
     let result_one = attach(&report, &world, &one)?;
@@ -81,10 +80,8 @@ pub fn run() -> Result<()> {
 }
 
 fn attach(report: &Report, world: &World, container: &Container) -> Result<Value> {
-    let what = format!(
-        "ADD container {} (as a container runtime runs it)",
-        container.name()
-    );
+    let name = container.name();
+    let what = format!("ADD container {name} (as a container runtime runs it)");
     let result = report.step(&what, || {
         world.plugin("bridge", "ADD", container, &network())
     })?;
@@ -107,21 +104,15 @@ fn talk(
     report.title("Real packets");
     for family in [0, 1] {
         let target = address(result_two, family)?;
-        report.step(
-            &format!("TCP from container one to container two, {target}"),
-            || packets::exchange(one, two, target),
-        )?;
+        let what = format!("TCP from container one to container two, {target}");
+        report.step(&what, || packets::exchange(one, two, target))?;
     }
-    let target = address(result_two, 0)?;
-    report.step(
-        &format!("ping from container one to container two, {target}"),
-        || packets::ping(one, target),
-    )?;
-    let gateway = gateway(result_one)?;
-    report.step(
-        &format!("ping from container one to the gateway, {gateway}"),
-        || packets::ping(one, gateway),
-    )
+    let (other, gateway) = (address(result_two, 0)?, gateway(result_one)?);
+    for (target, who) in [(other, "container two"), (gateway, "the gateway")] {
+        let what = format!("ping from container one to {who}, {target}");
+        report.step(&what, || packets::ping(one, target))?;
+    }
+    Ok(())
 }
 
 /// The address of one family in a result.
@@ -138,27 +129,19 @@ fn gateway(result: &Value) -> Result<IpAddr> {
 }
 
 fn text(value: &Value) -> Result<&str> {
-    value
-        .as_str()
-        .with_context(|| format!("`{value}` in the result is not text"))
+    let text = value.as_str();
+    text.with_context(|| format!("`{value}` in the result is not a string"))
 }
 
 fn prove_nothing_is_left(report: &Report, world: &World, containers: &[&Container]) -> Result<()> {
     for container in containers {
-        let links = container.links()?;
-        ensure!(
-            links == ["lo"],
-            "container {} still has {links:?}",
-            container.name()
-        );
-        report.fact(&format!("links in container {}", container.name()), "lo");
+        let (name, links) = (container.name(), container.links()?);
+        ensure!(links == ["lo"], "container {name} still has {links:?}");
+        report.fact(&format!("links in container {name}"), "lo");
     }
-    let links = world.node().links()?;
-    let own: Vec<&String> = links
-        .iter()
-        .filter(|name| !["lo", "weir0"].contains(&name.as_str()))
-        .collect();
-    ensure!(own.is_empty(), "on the host there is still {own:?}");
+    let mut links = world.node.links()?;
+    links.retain(|name| !["lo", "weir0"].contains(&name.as_str()));
+    ensure!(links.is_empty(), "the host still has {links:?}");
     report.fact(
         "links on the host",
         "lo, and weir0: the network's bridge stays for the next container",

@@ -14,7 +14,7 @@ use nix::sys::socket::{
 };
 use nix::sys::time::{TimeVal, TimeValLike};
 
-use super::container::Container;
+use crate::cli::scratch_node::Container;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 const MESSAGE: &[u8] = b"through the weir";
@@ -25,7 +25,7 @@ pub fn exchange(from: &Container, to: &Container, address: IpAddr) -> Result<()>
     serve(to, inside, |server| from.enter(|| talk(server)))
 }
 
-/// The same to a server at one address, which is reached at another; from the host without `from`.
+/// The same with a server at one address that is reached at another; from the host without `from`.
 pub fn exchange_through(
     from: Option<&Container>,
     to: &Container,
@@ -63,11 +63,11 @@ fn echo(address: SocketAddr, ready: &mpsc::Sender<SocketAddr>) -> Result<()> {
         &TimeVal::seconds(PATIENCE.as_secs().cast_signed()),
     )?;
     ready.send(listener.local_addr()?)?;
-    let (mut stream, _) = listener.accept().context("nobody connects")?;
+    let (mut stream, _) = listener.accept().context("no connection")?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    let mut heard = [0; MESSAGE.len()];
-    stream.read_exact(&mut heard)?;
-    stream.write_all(&heard).context("answer")
+    let mut message = [0; MESSAGE.len()];
+    stream.read_exact(&mut message)?;
+    stream.write_all(&message).context("answer")
 }
 
 fn talk(server: SocketAddr) -> Result<()> {
@@ -76,8 +76,8 @@ fn talk(server: SocketAddr) -> Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(MESSAGE)?;
     let mut answer = [0; MESSAGE.len()];
-    stream.read_exact(&mut answer).context("hear the answer")?;
-    ensure!(answer == MESSAGE, "the answer is another");
+    stream.read_exact(&mut answer).context("read the answer")?;
+    ensure!(answer == MESSAGE, "the answer is different");
     Ok(())
 }
 
@@ -111,7 +111,7 @@ fn echo_request(target: Ipv4Addr) -> Result<()> {
     bail!("{target} does not answer")
 }
 
-/// Reads packets until the reply of `target`, or until none comes for a while.
+/// Reads packets until the reply of `target`, or a timeout.
 fn hears_reply(socket: i32, target: Ipv4Addr) -> bool {
     const HEADER: usize = 20;
     let mut packet = [0; 256];
@@ -130,10 +130,10 @@ fn icmp_echo(identifier: u16, sequence: u16) -> Vec<u8> {
     packet.extend(identifier.to_be_bytes());
     packet.extend(sequence.to_be_bytes());
     packet.extend(MESSAGE);
-    let sum: u32 = packet
+    let words = packet
         .chunks(2)
-        .map(|pair| u32::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)])))
-        .sum();
+        .map(|pair| [pair[0], *pair.get(1).unwrap_or(&0)]);
+    let sum: u32 = words.map(|word| u32::from(u16::from_be_bytes(word))).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     let checksum = !(folded as u16 + (folded >> 16) as u16);
     packet[2..4].copy_from_slice(&checksum.to_be_bytes());

@@ -1,14 +1,14 @@
-//! A port of the host that leads to a container: a second plugin in the network's list.
+//! A port of the host that is mapped to a container, by a second plugin.
 
 use std::net::{IpAddr, SocketAddr};
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::container::Container;
 use super::packets;
 use super::report::Report;
 use super::world::World;
+use crate::cli::scratch_node::Container;
 
 const HOST_PORT: u16 = 8080;
 const CONTAINER_PORT: u16 = 80;
@@ -28,7 +28,7 @@ fn configuration(previous: &Value) -> Value {
     })
 }
 
-/// Maps the port, reaches it from the host and from another container, and takes it away.
+/// Maps the port, connects to it from the host and from both containers, and removes it.
 pub fn show(
     report: &Report,
     world: &World,
@@ -40,7 +40,7 @@ pub fn show(
     let config = configuration(result);
     let call = |command: &str| world.plugin("portmap", command, to, &config).map(drop);
     let what = format!(
-        "ADD by portmap: port {HOST_PORT} of the host leads to port {CONTAINER_PORT} of container {}",
+        "ADD by portmap: port {HOST_PORT} of the host is mapped to port {CONTAINER_PORT} of container {}",
         to.name()
     );
     report.step(&what, || call("ADD"))?;

@@ -1,13 +1,14 @@
-//! What the demo prints: steps with the time they took, and what they show.
+//! The output of the demo: steps with the time they took.
 
 use std::io::{IsTerminal, stdout};
 use std::time::Instant;
 
-use crate::cli::output::print_line;
 use anyhow::Result;
 use serde_json::Value;
 
-/// Prints as the demo goes on.
+use crate::cli::output::print_line;
+
+/// Prints while the demo runs.
 pub struct Report {
     start: Instant,
     colour: bool,
@@ -59,7 +60,7 @@ impl Report {
         outcome
     }
 
-    /// Something that was found.
+    /// A fact.
     pub fn fact(&self, what: &str, found: &str) {
         print_line!("  {what:<24} {found}");
     }

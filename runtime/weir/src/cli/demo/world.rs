@@ -1,5 +1,4 @@
-//! The demo's world: a throw-away node, on which weir is installed and run as a container runtime
-//! runs it.
+//! The demo's world: a scratch node on which weir is installed, and run as a container runtime runs it.
 
 use std::fs;
 use std::io::Write;
@@ -7,16 +6,15 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use weir_files::paths::{Paths, ROOT_VARIABLE};
 
-use super::container::Container;
-use crate::cli::scratch_node::ScratchNode;
+use crate::cli::scratch_node::{Container, ScratchNode};
 
-/// The throw-away node, and weir installed on it.
+/// The scratch node, with weir installed.
 pub struct World {
-    node: ScratchNode,
+    pub node: ScratchNode,
 }
 
 impl World {
@@ -24,11 +22,6 @@ impl World {
     pub fn enter() -> Result<Self> {
         let node = ScratchNode::enter("weir demo")?;
         Ok(Self { node })
-    }
-
-    /// The node itself.
-    pub fn node(&self) -> &ScratchNode {
-        &self.node
     }
 
     /// weir's paths in this world.
@@ -41,20 +34,14 @@ impl World {
         let own = std::env::current_exe().context("find the running binary")?;
         let mut command = Command::new(own);
         command.arg("install").arg("--bin-dir").arg(self.bin_dir());
-        let output = command
-            .env(ROOT_VARIABLE, self.node.root())
-            .output()
-            .context("run weir install")?;
-        if !output.status.success() {
-            bail!(
-                "weir install: {}",
-                String::from_utf8_lossy(&output.stderr).trim()
-            );
-        }
+        let output = command.env(ROOT_VARIABLE, self.node.root()).output();
+        let output = output.context("run weir install")?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "weir install: {}", said.trim());
         Ok(())
     }
 
-    /// Makes weir answer to one more plugin's name.
+    /// Links one more plugin's name to weir.
     pub fn link(&self, plugin: &str) -> Result<()> {
         symlink("weir", self.bin_dir().join(plugin)).context("link the plugin's name")
     }
@@ -72,7 +59,7 @@ impl World {
             .env_clear()
             .env(ROOT_VARIABLE, self.node.root())
             .env("CNI_COMMAND", command)
-            .env("CNI_CONTAINERID", container.id())
+            .env("CNI_CONTAINERID", format!("demo-{}", container.name()))
             .env("CNI_NETNS", container.netns())
             .env("CNI_IFNAME", "eth0")
             .env("CNI_PATH", self.bin_dir())
@@ -85,14 +72,11 @@ impl World {
             .write_all(config.to_string().as_bytes())
             .context("write the configuration")?;
         drop(stdin);
-        let output = child
-            .wait_with_output()
-            .with_context(|| format!("wait for {plugin}"))?;
-        let printed: Option<Value> = if output.stdout.is_empty() {
-            None
-        } else {
-            Some(serde_json::from_slice(&output.stdout).context("read its output")?)
-        };
+        let output = child.wait_with_output();
+        let output = output.with_context(|| format!("wait for {plugin}"))?;
+        let has_printed = !output.stdout.is_empty();
+        let printed = has_printed.then(|| serde_json::from_slice(&output.stdout));
+        let printed: Option<Value> = printed.transpose().context("read its output")?;
         match (output.status.success(), printed) {
             (true, printed) => Ok(printed),
             (false, Some(error)) => bail!(

@@ -1,7 +1,7 @@
 //! The directory of CNI plugins: weir's binary, and a link to it for each plugin.
 //!
-//! What stood under a plugin's name before is kept: it changes places with the link in one step, so that
-//! a runtime finds a plugin of that name at any moment.
+//! A plugin of the same name is kept: it is exchanged with the link atomically, so that a runtime always finds a plugin of that
+//! name.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, ErrorKind, Read};
@@ -16,23 +16,22 @@ use weir_files::rename;
 use super::replaced;
 use crate::OWN_NAME;
 
-/// The running program, also where its file was replaced or removed meanwhile.
+/// The running program, even if its file was replaced or removed.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// What is not in its place yet is called `.bridge.weir-new`.
+/// `.bridge.weir-new` is a `bridge` that is not in place yet.
 const NEW_SUFFIX: &str = ".weir-new";
 
 const MODE: u32 = 0o755;
 
-/// The directory, while no other weir changes it.
+/// The directory, locked.
 pub struct BinDir {
     path: PathBuf,
     directory: Flock<File>,
 }
 
 impl BinDir {
-    /// Makes the directory where it is missing, waits for others that install there, and clears up
-    /// after one that was interrupted.
+    /// Creates the directory if it is missing, waits for others that install there, and cleans up after an interrupted install.
     pub fn lock(path: &Path) -> Result<Self> {
         let shown = path.display();
         fs::create_dir_all(path).with_context(|| format!("create `{shown}`"))?;
@@ -45,8 +44,7 @@ impl BinDir {
         Ok(bin_dir)
     }
 
-    /// Puts the running program in place. One that runs is not written to: it keeps its file, which
-    /// has no name any more.
+    /// Puts the running program in place. A running one keeps its file, which then has no name.
     pub fn put_binary(&self) -> Result<()> {
         let new = self.new_path(OWN_NAME);
         let place = self.path.join(OWN_NAME);
@@ -57,19 +55,19 @@ impl BinDir {
         copied.with_context(|| format!("install `{}`", place.display()))
     }
 
-    /// Puts a plugin's link in place. Whether it was not there already.
+    /// Puts a plugin's link in place. Returns whether it was not there yet.
     pub fn put_link(&self, name: &str) -> Result<bool> {
         let place = self.path.join(name);
         let shown = place.display();
-        let standing = standing(&place).with_context(|| format!("look at `{shown}`"))?;
+        let present = metadata(&place).with_context(|| format!("look at `{shown}`"))?;
         if is_own_link(&place) {
             return Ok(false);
         }
-        if standing.as_ref().is_some_and(Metadata::is_dir) {
-            bail!("install `{shown}`: a directory stands there; move it away");
+        if present.as_ref().is_some_and(Metadata::is_dir) {
+            bail!("install `{shown}`: it is a directory; move it away");
         }
         let new = self.new_path(name);
-        let linked = symlink(OWN_NAME, &new).and_then(|()| match standing {
+        let linked = symlink(OWN_NAME, &new).and_then(|()| match present {
             None => fs::rename(&new, &place),
             Some(_) => self.take_place(name, &new),
         });
@@ -80,29 +78,27 @@ impl BinDir {
         Ok(true)
     }
 
-    /// The link changes places with what stands there, which gets the name under which it is kept.
+    /// Exchanges the link with the file of that name, which is then kept under another name.
     fn take_place(&self, name: &str, new: &Path) -> io::Result<()> {
         match rename::exchange(&*self.directory, &new_name(name), name) {
             Err(Errno::EINVAL | Errno::ENOSYS) => Err(io::Error::other(
-                "this file system cannot let two names change places (RENAME_EXCHANGE); \
-                 move what stands there away",
+                "this file system cannot exchange two names (RENAME_EXCHANGE); move the file away",
             )),
             exchanged => Ok(exchanged?),
         }?;
         fs::rename(new, self.path.join(replaced::name_of(name)))
     }
 
-    /// Puts back what stood there before, and removes weir's other links. The binary stays.
+    /// Puts back the kept files, and removes weir's other links. The binary stays.
     pub fn restore(&self) -> Result<Restored> {
         let mut restored = Restored::default();
         for name in replaced::names(&self.path)? {
             let place = self.path.join(&name);
-            let is_free = standing(&place)?.is_none() || is_own_link(&place);
-            if is_free {
+            if metadata(&place)?.is_some() && !is_own_link(&place) {
+                restored.kept.push(name);
+            } else {
                 replaced::put_back(&self.path, &name)?;
                 restored.put_back.push(name);
-            } else {
-                restored.kept.push(name)
             }
         }
         for name in replaced::file_names(&self.path)? {
@@ -115,9 +111,9 @@ impl BinDir {
         Ok(restored)
     }
 
-    /// Removes the binary. Whether it was there.
+    /// Removes the binary. Returns whether it was there.
     pub fn remove_binary(&self) -> Result<bool> {
-        if standing(&self.path.join(OWN_NAME))?.is_none() {
+        if metadata(&self.path.join(OWN_NAME))?.is_none() {
             return Ok(false);
         }
         self.remove(OWN_NAME)?;
@@ -129,14 +125,13 @@ impl BinDir {
         fs::remove_file(&path).with_context(|| format!("remove `{}`", path.display()))
     }
 
-    /// Waits until all names are on the disk.
+    /// Waits until all names are on disk.
     pub fn sync(&self) -> Result<()> {
         let synced = self.directory.sync_all();
-        synced.with_context(|| format!("write `{}` to the disk", self.path.display()))
+        synced.with_context(|| format!("write `{}` to disk", self.path.display()))
     }
 
-    /// What an interrupted install left: of its own, which is removed, and what it had just taken out
-    /// of its place, which is kept.
+    /// Removes the files of an interrupted install, and keeps a file that it had just replaced.
     fn clear_up(&self) -> Result<()> {
         for file in replaced::file_names(&self.path)? {
             let name = file
@@ -161,22 +156,22 @@ impl BinDir {
     }
 }
 
-/// What became of the directory.
+/// What was restored.
 #[derive(Debug, Default)]
 pub struct Restored {
-    /// Names under which now stands what stood there before weir.
+    /// Names whose former files are back.
     pub put_back: Vec<String>,
-    /// Names under which something else was put since: what weir kept stays where it is kept.
+    /// Names that have other files by now: the kept files stay under their other names.
     pub kept: Vec<String>,
-    /// Names that are gone.
+    /// Names that were removed.
     pub removed: Vec<String>,
 }
 
-/// Whether the running program stands in a directory as weir, so that a runtime can run it.
+/// Whether a directory has the running program as weir, executable.
 pub fn has_binary(bin_dir: &Path) -> Result<bool> {
     let place = bin_dir.join(OWN_NAME);
     let compare = || -> io::Result<bool> {
-        let Some(metadata) = standing(&place)? else {
+        let Some(metadata) = metadata(&place)? else {
             return Ok(false);
         };
         let is_program = metadata.is_file() && metadata.mode() & 0o7777 == MODE;
@@ -185,12 +180,12 @@ pub fn has_binary(bin_dir: &Path) -> Result<bool> {
     compare().with_context(|| format!("read `{}`", place.display()))
 }
 
-/// What serves a plugin's name once weir's links are gone: what stands there, or is put back. None where there is nothing.
+/// The file that serves a plugin's name once weir's links are gone, if there is one.
 pub fn successor(bin_dir: &Path, name: &str) -> Result<Option<PathBuf>> {
     let place = bin_dir.join(name);
     let kept = bin_dir.join(replaced::name_of(name));
     let look = |path: &Path| {
-        let found = standing(path).with_context(|| format!("look at `{}`", path.display()));
+        let found = metadata(path).with_context(|| format!("look at `{}`", path.display()));
         found.map(|found| found.is_some())
     };
     if look(&place)? && !is_own_link(&place) {
@@ -199,7 +194,7 @@ pub fn successor(bin_dir: &Path, name: &str) -> Result<Option<PathBuf>> {
     Ok(look(&kept)?.then_some(kept))
 }
 
-/// The names of weir's links that took no other plugin's place.
+/// The names of weir's links that replaced no other plugin.
 pub fn without_predecessor(bin_dir: &Path) -> Result<Vec<String>> {
     let kept = replaced::names(bin_dir)?;
     let mut names = replaced::file_names(bin_dir)?;
@@ -220,7 +215,8 @@ fn is_own_link(path: &Path) -> bool {
     fs::read_link(path).is_ok_and(|target| target == Path::new(OWN_NAME))
 }
 
-fn standing(path: &Path) -> io::Result<Option<Metadata>> {
+/// The metadata of a file, if it exists.
+fn metadata(path: &Path) -> io::Result<Option<Metadata>> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         metadata => metadata.map(Some),
@@ -247,7 +243,7 @@ fn same_content(one: &Path, other: &Path) -> io::Result<bool> {
             return Ok(true);
         }
         match other.read_exact(&mut theirs[..length]) {
-            // It was cut short meanwhile.
+            // It has become shorter.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(false),
             read => read?,
         }

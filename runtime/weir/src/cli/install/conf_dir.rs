@@ -1,4 +1,4 @@
-//! The directory of network configurations: what a runtime reads there, and what of it is weir's own.
+//! The directory of network configurations, with weir's own.
 
 use std::path::Path;
 
@@ -9,13 +9,12 @@ use weir_network as network;
 
 use super::replaced::file_names;
 
-/// What was looked for, or why it is not there (yet).
-pub enum Search<T> {
-    Found(T),
-    Missing(String),
-}
+/// A configuration does not exist (yet).
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Missing(pub String);
 
-/// Why a file is not used that somebody else than root can have written.
+/// The error for a file that is not read.
 pub fn untrusted(path: &Path, error: Untrusted) -> anyhow::Error {
     let shown = path.display();
     match error {
@@ -28,8 +27,7 @@ pub fn untrusted(path: &Path, error: Untrusted) -> anyhow::Error {
     }
 }
 
-/// The names of the configurations in a directory that are not weir's own, in the order in which a
-/// runtime goes by them.
+/// The names of the configurations in a directory that are not weir's own, in the order of a runtime.
 pub fn configurations(directory: &Path, own: &str) -> Result<Vec<String>> {
     let mut names = file_names(directory)?;
     names.retain(|name| {
@@ -43,19 +41,19 @@ pub fn is_configuration(name: &str) -> bool {
     network::is_configuration(Path::new(name))
 }
 
-/// Whether a file is called as weir's own configuration is, be it a list or a single plugin's.
+/// Whether a file has the name of weir's own configuration, as a list or as a single plugin's.
 pub fn is_own(name: &str, own: &str) -> bool {
     let stem = |name: &str| Path::new(name).file_stem().map(ToOwned::to_owned);
     stem(name) == stem(own)
 }
 
-/// Whether one of the network's plugins is of a type.
+/// Whether one of the network's plugins has a type.
 pub fn has_type(network: &NetworkConfigList, plugin_type: &str) -> bool {
     let mut plugins = network.plugins.iter();
     plugins.any(|plugin| plugin.plugin_type() == plugin_type)
 }
 
-/// The files in a directory that are called as weir's own configuration.
+/// The files in a directory with the name of weir's own configuration.
 pub fn own_configurations(conf_dir: &Path, own: &str) -> Result<Vec<String>> {
     let mut names = file_names(conf_dir)?;
     names.retain(|name| is_own(name, own) && is_configuration(name));

@@ -1,4 +1,4 @@
-//! A small file as it is to be: the configuration, the kubeconfig.
+//! A small file to install: the configuration, the kubeconfig.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -10,14 +10,14 @@ use weir_files::{Durability, is_temporary, replace};
 
 use super::replaced::file_names;
 
-/// Its place and its content; nobody but its owner may read it.
+/// Its path and content. Only its owner may read it.
 pub struct ConfigFile {
     pub path: PathBuf,
     pub content: String,
 }
 
 impl ConfigFile {
-    /// Puts it in place, unless it is there. Whether it was not.
+    /// Writes it, unless it is there. Returns whether it was not.
     pub fn put(&self) -> Result<bool> {
         if self.is_there()? {
             return Ok(false);
@@ -27,7 +27,7 @@ impl ConfigFile {
         Ok(true)
     }
 
-    /// Whether it is in its place, with its content and its permissions.
+    /// Whether it exists with its content and permissions.
     pub fn is_there(&self) -> Result<bool> {
         let compare = || -> io::Result<bool> {
             let metadata = fs::symlink_metadata(&self.path)?;
@@ -41,7 +41,7 @@ impl ConfigFile {
     }
 }
 
-/// Removes what an interrupted write left in a directory; nobody else may be writing there.
+/// Removes what an interrupted write left in a directory. No other process may be writing there.
 pub fn clear_up(directory: &Path) -> Result<()> {
     for name in file_names(directory)? {
         if is_temporary(name.as_ref()) {
@@ -52,8 +52,8 @@ pub fn clear_up(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the names in a directory are on the disk.
+/// Waits until the names in a directory are on disk.
 pub fn sync(directory: &Path) -> Result<()> {
     let synced = File::open(directory).and_then(|directory| directory.sync_all());
-    synced.with_context(|| format!("write `{}` to the disk", directory.display()))
+    synced.with_context(|| format!("write `{}` to disk", directory.display()))
 }

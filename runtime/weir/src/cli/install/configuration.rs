@@ -8,21 +8,20 @@ use weir_cni::NetworkConfigList;
 use super::arguments::ConfigurationArguments;
 use crate::OWN_NAME;
 
-/// Paths that the configuration names, as the node has them.
+/// The paths in the configuration, on the node.
 pub struct NodePaths {
     pub kubeconfig: String,
     pub conf_dir: String,
     /// The default network's file.
     pub default_network: String,
-    /// What tells that the default network is ready, where weir is to wait for it.
+    /// The file that says that the default network is ready, if weir is to wait for it.
     pub readiness_indicator: Option<String>,
 }
 
 /// The text of the configuration: a list of one plugin, in the version of the default network.
 ///
-/// The default network is a part of it, so that weir needs neither its file nor the cluster to attach
-/// it. Where there are more networks for every pod, it is named as they are: with `delegates`, Multus has
-/// no `defaultNetworks`.
+/// The default network is a part of it, so that attaching it needs neither its file nor the cluster. With further networks for
+/// every pod, it is named as they are: Multus does not allow `defaultNetworks` beside `delegates`.
 pub fn render(
     network: &NetworkConfigList,
     arguments: &ConfigurationArguments,
@@ -75,7 +74,7 @@ fn add_options(plugin: &mut Map<String, Value>, arguments: &ConfigurationArgumen
     }
 }
 
-/// What one plugin of the network can do, the runtime is to pass on.
+/// The capabilities of the network's plugins, whose arguments the runtime is to pass on.
 fn capabilities(network: &NetworkConfigList) -> Map<String, Value> {
     let plugins = network.plugins.iter();
     let names: BTreeSet<&str> = plugins.flat_map(|plugin| plugin.capabilities()).collect();
@@ -83,7 +82,7 @@ fn capabilities(network: &NetworkConfigList) -> Map<String, Value> {
     names.map(|name| (name.to_owned(), true.into())).collect()
 }
 
-/// The network with all its plugins, also those that stand in files of their own.
+/// The network with all its plugins, including those in files of their own.
 fn whole(network: &NetworkConfigList) -> Value {
     let mut whole = network.as_map().clone();
     whole.insert("plugins".into(), json!(network.plugins));

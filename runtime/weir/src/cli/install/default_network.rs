@@ -1,34 +1,32 @@
-//! The cluster's default network: the first configuration of the directory that is not weir's own, as
-//! the container runtime would choose it.
+//! The cluster's default network: the first configuration of the directory that is not weir's own.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use weir_cni::NetworkConfigList;
-use weir_network::{self as network, Place};
+use weir_network::{self as network, ConfigPath};
 
-use super::conf_dir::{Search, configurations, has_type};
+use super::conf_dir::{Missing, configurations, has_type};
 use super::multus;
 use crate::OWN_NAME;
 
-/// The default network and the file that has it.
+/// The default network and its file.
 pub struct DefaultNetwork {
     pub file: PathBuf,
     pub network: NetworkConfigList,
 }
 
-/// Finds the default network: `wanted` where a file is named, the first valid one otherwise. What is to be set
-/// aside is passed over, and what somebody else than root can have written, below `root`: it becomes a part of weir's own
-/// configuration.
+/// Finds the default network: the file `wanted`, or else the first valid one. A file that is to be set aside is skipped, and so
+/// is one that someone other than root could have written, below `root`: it becomes a part of weir's own configuration.
 ///
-/// Errors: another configuration of Multus stands there.
+/// Errors: [`Missing`]; a configuration of Multus.
 pub fn find(
     directory: &Path,
     own: &str,
     wanted: Option<&str>,
     set_aside: Option<&str>,
     root: &Path,
-) -> Result<Search<DefaultNetwork>> {
+) -> Result<DefaultNetwork> {
     let shown = directory.display();
     let mut unusable = Vec::new();
     for name in configurations(directory, own)? {
@@ -36,8 +34,8 @@ pub fn find(
         if wanted.is_some_and(|wanted| wanted != name) || set_aside == Some(&name) {
             continue;
         }
-        // It may be written at this moment: nothing is wrong with it for good.
-        let network = match network::at(Place::of_owner(&file, root)) {
+        // An invalid one may be being written.
+        let network = match network::at(ConfigPath::of_node(&file, root)) {
             Ok(network) => network,
             Err(error) => {
                 unusable.push(error.msg);
@@ -52,10 +50,10 @@ pub fn find(
             );
         }
         if has_type(&network, OWN_NAME) {
-            unusable.push(format!("`{name}`: it is of weir itself"));
+            unusable.push(format!("`{name}`: it is weir's own"));
             continue;
         }
-        return Ok(Search::Found(DefaultNetwork { file, network }));
+        return Ok(DefaultNetwork { file, network });
     }
     let what = match wanted {
         Some(wanted) => format!("`{}`", directory.join(wanted).display()),
@@ -66,20 +64,20 @@ pub fn find(
     } else {
         format!("; not usable: {}", unusable.join("; "))
     };
-    Ok(Search::Missing(format!("{what} is not there{why}")))
+    Err(Missing(format!("{what} does not exist{why}")).into())
 }
 
-/// Fails where the runtime would take another configuration before weir's own.
+/// Fails if the runtime would use another configuration instead of weir's.
 pub fn check_precedence(directory: &Path, own: &str, set_aside: Option<&Path>) -> Result<()> {
-    let before = configurations(directory, own)?
-        .into_iter()
-        .find(|name| name.as_str() < own && set_aside != Some(&directory.join(name)));
-    match before {
-        None => Ok(()),
-        Some(name) => bail!(
-            "`{}` comes before `{own}`, and the container runtime takes the first by name: give weir's \
-             configuration a name that comes before it with --conf-name",
-            directory.join(&name).display(),
-        ),
+    for name in configurations(directory, own)? {
+        let file = directory.join(&name);
+        if name.as_str() < own && set_aside != Some(&file) {
+            bail!(
+                "`{}` comes before `{own}`, and the container runtime uses the first by name: give weir's \
+                 configuration a name that comes before it with --conf-name",
+                file.display()
+            );
+        }
     }
+    Ok(())
 }

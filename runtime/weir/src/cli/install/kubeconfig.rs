@@ -1,5 +1,4 @@
-//! The kubeconfig by which the delegating plugin reaches the cluster, made from the service account that
-//! is mounted into a pod.
+//! The kubeconfig of the delegating plugin, made from the service account that is mounted into a pod.
 
 use std::fs;
 use std::net::Ipv6Addr;
@@ -10,13 +9,11 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
 
-/// Where the API server is, as the kubelet tells every container.
+/// The address of the API server, which kubelet sets in every container.
 const HOST: &str = "KUBERNETES_SERVICE_HOST";
 const PORT: &str = "KUBERNETES_SERVICE_PORT";
 
-/// A kubeconfig with the token and the authority of the service account mounted at a directory.
-///
-/// Errors: what is missing, and what to do.
+/// A kubeconfig with the token and the authority of the service account mounted at a directory. Errors: what is missing.
 pub fn of_service_account(directory: &Path) -> Result<String> {
     let read = |name: &str| {
         let path = directory.join(name);
@@ -49,11 +46,11 @@ fn variable(name: &str) -> Result<String> {
     }
 }
 
-/// An address of IPv6 has brackets in a URL.
+/// An IPv6 address has brackets in a URL.
 fn server(host: &str, port: &str) -> Result<String> {
     ensure!(
         port.parse::<u16>().is_ok_and(|port| port != 0),
-        "{PORT}={port} is no port"
+        "{PORT}={port} is not a port"
     );
     Ok(match host.parse::<Ipv6Addr>() {
         Ok(address) => format!("https://[{address}]:{port}"),

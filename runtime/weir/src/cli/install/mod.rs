@@ -1,8 +1,8 @@
 //! `weir install` and `weir uninstall`: the binary, one link for each plugin, and on a Kubernetes node
 //! the delegating plugin's configuration.
 //!
-//! A runtime finds what was there before or what is there now, whole, at any moment: every file is
-//! written beside its place, to the disk, and renamed. The configuration comes last and goes first.
+//! A runtime always finds either the old or the new files, complete: every file is written to disk under another name, and
+//! renamed. The configuration is installed last and removed first.
 
 mod arguments;
 mod bin_dir;
@@ -33,7 +33,7 @@ use crate::cli::output::print_line;
 use bin_dir::BinDir;
 use node::Node;
 
-/// Installs, keeps what is installed as it is to be, or tells whether it is.
+/// Installs, watches, or checks.
 pub fn run(arguments: &Arguments) -> Result<Answer> {
     arguments.check_environment()?;
     let paths = Paths::from_environment();
@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     }
 }
 
-/// The binary and the links alone.
+/// Installs only the binary and the links.
 fn bare(arguments: &Arguments, paths: &Paths) -> Result<()> {
     let (names, damaged) = plugin_names(paths)?;
     if let Some(error) = damaged.into_iter().next() {
@@ -71,13 +71,13 @@ fn bare(arguments: &Arguments, paths: &Paths) -> Result<()> {
     Ok(())
 }
 
-/// The plugins of this node, each of which gets a link, and what is wrong with those that get none.
+/// The plugins of this node, which get links, and the errors of damaged ones.
 fn plugin_names(paths: &Paths) -> Result<(Vec<String>, Vec<anyhow::Error>)> {
     let listed = Catalogue::new(paths).list();
     let (mut names, mut damaged) = (Vec::new(), Vec::new());
     for plugin in listed.context("list the installed plugins")? {
         match plugin.plugin {
-            // The name of the binary itself is taken.
+            // The binary has that name.
             Ok(plugin) if plugin.name == OWN_NAME => {}
             Ok(plugin) => names.push(plugin.name),
             Err(error) => damaged.push(show(error)),

@@ -11,7 +11,7 @@ use weir_files::{Paths, file_trust};
 use weir_pod::configuration;
 use weir_pod::multus::Multus;
 
-use super::conf_dir::{Search, configurations, has_type, untrusted};
+use super::conf_dir::{Missing, configurations, has_type, untrusted};
 use super::replaced;
 use crate::OWN_NAME;
 use crate::cli::output::show;
@@ -19,14 +19,14 @@ use crate::cli::output::show;
 /// The type of Multus' plugin.
 const TYPE: &str = "multus";
 
-/// The type of the plugin that only passes calls on to Multus' daemon.
+/// The type of the plugin that passes calls to Multus' daemon.
 const SHIM: &str = "multus-shim";
 
 /// Multus' configuration on a node.
 pub struct Source {
-    /// Its name, as Multus wrote it.
+    /// Its file name, as Multus wrote it.
     pub name: String,
-    /// Whether weir has set it aside already.
+    /// Whether weir has already set it aside.
     pub is_kept: bool,
     text: String,
 }
@@ -36,37 +36,34 @@ pub fn is_multus(network: &NetworkConfigList) -> bool {
     has_type(network, TYPE) || has_type(network, SHIM)
 }
 
-/// Finds the configuration of Multus: where Multus wrote it, or where weir keeps it. It becomes weir's own.
+/// Finds the configuration of Multus, as Multus wrote it or as weir keeps it. It becomes weir's own.
 ///
-/// Errors: somebody else than root can have written it.
-pub fn find(directory: &Path, own: &str, root: &Path) -> Result<Search<Source>> {
-    for name in configurations(directory, own)? {
-        if let Some(text) = read_multus(&directory.join(&name), root)? {
-            let is_kept = false;
-            return Ok(Search::Found(Source {
+/// Errors: [`Missing`]; someone other than root could have written it.
+pub fn find(directory: &Path, own: &str, root: &Path) -> Result<Source> {
+    let written = configurations(directory, own)?.into_iter();
+    let kept = replaced::names(directory)?.into_iter();
+    let all = written
+        .map(|name| (name, false))
+        .chain(kept.map(|name| (name, true)));
+    for (name, is_kept) in all {
+        let file = if is_kept {
+            replaced::name_of(&name)
+        } else {
+            name.clone()
+        };
+        if let Some(text) = read_multus(&directory.join(file), root)? {
+            return Ok(Source {
                 name,
                 is_kept,
                 text,
-            }));
-        }
-    }
-    for name in replaced::names(directory)? {
-        if let Some(text) = read_multus(&directory.join(replaced::name_of(&name)), root)? {
-            let is_kept = true;
-            return Ok(Search::Found(Source {
-                name,
-                is_kept,
-                text,
-            }));
+            });
         }
     }
     let shown = directory.display();
-    Ok(Search::Missing(format!(
-        "there is no configuration of Multus in `{shown}`"
-    )))
+    Err(Missing(format!("there is no configuration of Multus in `{shown}`")).into())
 }
 
-/// The text of a file, where it is a configuration of Multus.
+/// The text of a file, if it is a configuration of Multus.
 fn read_multus(file: &Path, root: &Path) -> Result<Option<String>> {
     let text = fs::read_to_string(file).with_context(|| format!("read `{}`", file.display()))?;
     if !NetworkConfigList::parse(&text).is_ok_and(|network| is_multus(&network)) {
@@ -78,14 +75,14 @@ fn read_multus(file: &Path, root: &Path) -> Result<Option<String>> {
 }
 
 impl Source {
-    /// Whether it is the thick plugin's, which says little: the rest is in Multus' daemon.
+    /// Whether it is the thick plugin's. The rest of its configuration is in Multus' daemon.
     pub fn is_of_thick_plugin(&self) -> bool {
         NetworkConfigList::parse(&self.text).is_ok_and(|network| has_type(&network, SHIM))
     }
 
-    /// The pods of this node that the thick plugin keeps, for weir's configuration of a name.
+    /// The pods of the thick plugin on this node, for weir's configuration of this name.
     pub fn pods_of_thick_plugin(&self, network: &str, paths: &Paths) -> Result<Multus> {
-        let keys: Value = serde_json::from_str(&self.text).context("it is not JSON")?;
+        let keys: Value = serde_json::from_str(&self.text).context("not valid JSON")?;
         let directory = keys["cniDir"].as_str().unwrap_or(configuration::CNI_DIR);
         Ok(Multus::at(
             paths.resolve(Path::new(directory)),
@@ -94,13 +91,13 @@ impl Source {
         ))
     }
 
-    /// The name of weir's configuration that is made from it: a list stays a list.
+    /// The name of the converted configuration: a list stays a list.
     pub fn converted_name(&self, own: &str) -> PathBuf {
         let extension = Path::new(&self.name).extension().unwrap_or_default();
         Path::new(own).with_extension(extension)
     }
 
-    /// The pods of this node that it keeps.
+    /// Its pods on this node.
     pub fn pods(&self, paths: &Paths) -> Result<Multus> {
         let of_list = NetworkConfigList::parse(&self.text).map_err(show)?;
         let mut plugins = of_list.plugins.iter();
@@ -108,7 +105,7 @@ impl Source {
         let mut keys = plugin
             .map(|plugin| plugin.as_map().clone())
             .unwrap_or_default();
-        // In a list they stand beside the plugins.
+        // A list has them beside its plugins.
         keys.insert("name".to_owned(), json!(of_list.name));
         keys.insert("cniVersion".to_owned(), json!(of_list.cni_version));
         let config = PluginConfig::from_value(Value::Object(keys));
@@ -125,7 +122,7 @@ impl Source {
 }
 
 fn convert(text: &str) -> Result<String> {
-    let document: Value = serde_json::from_str(text).context("it is not JSON")?;
+    let document: Value = serde_json::from_str(text).context("not valid JSON")?;
     let mut converted = document.clone();
     let plugins = match converted.get_mut("plugins").and_then(Value::as_array_mut) {
         Some(plugins) => plugins.iter_mut().collect(),
@@ -139,7 +136,7 @@ fn convert(text: &str) -> Result<String> {
     Ok(change_one_word(text, &converted).unwrap_or_else(|| format!("{converted:#}\n")))
 }
 
-/// The text with one word changed so that it means what it is to mean.
+/// The text with one word changed, if that gives the wanted meaning.
 fn change_one_word(text: &str, meaning: &Value) -> Option<String> {
     let (old, new) = (format!("\"{TYPE}\""), format!("\"{OWN_NAME}\""));
     text.match_indices(&old).find_map(|(at, _)| {

@@ -1,4 +1,4 @@
-//! The plugins that the configurations that stay behind need.
+//! The plugins that the remaining configurations need.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,15 +11,14 @@ use super::bin_dir;
 use super::conf_dir::{configurations, is_configuration};
 use super::replaced;
 
-/// What Flannel runs where its `delegate` does not say otherwise.
+/// The plugins that Flannel runs if its `delegate` does not say otherwise.
 const OF_FLANNEL: [&str; 2] = ["bridge", "host-local"];
 
-/// Refuses to leave a network without a plugin: no pod would start on it. Of what weir has put in place, that is what
-/// did not stand there before.
+/// Refuses to leave a network without a plugin, since no pod would start on it: one that only weir provides.
 pub fn check(conf_dir: &Path, own: &str, bin_dir: &Path) -> Result<()> {
     let leaving: BTreeSet<String> = bin_dir::without_predecessor(bin_dir)?.into_iter().collect();
     for file in staying(conf_dir, own)? {
-        // One that is not valid starts no pod today either.
+        // An invalid one starts no pod anyway.
         let Ok(network) = network::at(&file) else {
             continue;
         };
@@ -41,7 +40,7 @@ pub fn check(conf_dir: &Path, own: &str, bin_dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The configurations that are there afterwards: those that are not weir's, and those that are put back.
+/// The configurations that remain: those that are not weir's, and those that are put back.
 fn staying(conf_dir: &Path, own: &str) -> Result<Vec<PathBuf>> {
     let mut names = configurations(conf_dir, own)?;
     let kept = replaced::names(conf_dir)?.into_iter();
@@ -50,7 +49,7 @@ fn staying(conf_dir: &Path, own: &str) -> Result<Vec<PathBuf>> {
     Ok(names.iter().map(|name| conf_dir.join(name)).collect())
 }
 
-/// The types of a plugin's configuration, and of all that are inside of it: the IPAM plugin's, delegates'.
+/// The types in a plugin's configuration, with those of its IPAM plugin and delegates.
 fn collect(value: &Value, types: &mut BTreeSet<String>) {
     match value {
         Value::Array(values) => values.iter().for_each(|value| collect(value, types)),

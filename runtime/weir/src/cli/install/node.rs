@@ -1,5 +1,5 @@
-//! A Kubernetes node as it is to be, and one pass that makes it so: the binary, the links, the kubeconfig,
-//! and last, when the default network is there, the configuration.
+//! Installing on a Kubernetes node: the binary, the links, the kubeconfig, and last, once the default network exists, the
+//! configuration.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use weir_files::Paths;
 
 use super::arguments::{Arguments, DEFAULT_NETWORK};
 use super::bin_dir::{self, BinDir};
-use super::conf_dir::{Search, own_configurations};
+use super::conf_dir::{Missing, own_configurations};
 use super::config_file::{self, ConfigFile};
 use super::configuration::{self, NodePaths};
 use super::default_network;
@@ -21,25 +21,25 @@ use super::takeover::Takeover;
 use crate::OWN_NAME;
 use crate::cli::output::{Answer, complain, say};
 
-/// Where the kubeconfig is in the directory of network configurations.
+/// The kubeconfig's path in the directory of network configurations.
 pub const KUBECONFIG: &str = "weir.d/weir.kubeconfig";
 
-/// What is to be on the node.
+/// What to install on the node.
 pub struct Node<'a> {
     arguments: &'a Arguments,
     paths: Paths,
     conf_dir: PathBuf,
 }
 
-/// What came of a pass.
+/// The outcome of a pass.
 pub enum State {
-    /// All is in its place; whether something was put there now.
+    /// All is installed. `changed`: something was installed in this pass.
     Whole { changed: bool },
     /// All but the configuration, and why.
     Waiting(String),
 }
 
-/// weir's configuration, and Multus' one that it replaces.
+/// weir's configuration, and that of Multus which it replaces.
 struct Wanted {
     configuration: ConfigFile,
     set_aside: Option<String>,
@@ -47,7 +47,6 @@ struct Wanted {
 }
 
 impl<'a> Node<'a> {
-    /// For these options.
     pub fn new(arguments: &'a Arguments, paths: Paths) -> Self {
         let conf_dir = arguments.node.conf_dir.clone();
         Self {
@@ -57,7 +56,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Puts in place what is not, the configuration last, and tells of each thing.
+    /// Installs what is missing, the configuration last, and prints each change.
     pub fn pass(&self) -> Result<State> {
         let bin_dir = BinDir::lock(&self.arguments.bin_dir)?;
         let mut changes = Changes::default();
@@ -69,9 +68,9 @@ impl<'a> Node<'a> {
             config_file::clear_up(kubeconfig.path.parent().unwrap_or(&self.conf_dir))?;
             changes.put(&kubeconfig)?;
         }
-        let wanted = match self.wanted()? {
-            Search::Missing(reason) => return Ok(State::Waiting(reason)),
-            Search::Found(wanted) => wanted,
+        let wanted = match self.wanted() {
+            Err(error) => return Ok(State::Waiting(error.downcast::<Missing>()?.0)),
+            Ok(wanted) => wanted,
         };
         if let (Some(takeover), Some(_)) = (&wanted.takeover, &wanted.set_aside) {
             takeover.begin()?;
@@ -93,7 +92,7 @@ impl<'a> Node<'a> {
             changes.tell("installed", &place.join(OWN_NAME));
         }
         let (names, damaged) = plugin_names(&self.paths)?;
-        // It must not keep the others, nor the token, from being put in place.
+        // A damaged one does not keep the others, or the token, from being installed.
         for error in damaged {
             complain(&format!("{error:#}"));
         }
@@ -105,7 +104,7 @@ impl<'a> Node<'a> {
         bin_dir.sync()
     }
 
-    /// A configuration of weir's in the other form, and Multus', once weir's is in force.
+    /// Removes a configuration of weir's in the other form, and sets Multus' aside, once weir's is in force.
     fn remove_others(&self, wanted: &Wanted, changes: &mut Changes) -> Result<()> {
         if let Some(name) = &wanted.set_aside {
             let path = self.conf_dir.join(name);
@@ -123,57 +122,52 @@ impl<'a> Node<'a> {
         config_file::sync(&self.conf_dir)
     }
 
-    /// Tells what is not as it is to be.
+    /// Prints what is missing or different.
     pub fn check(&self) -> Result<Answer> {
-        let amiss = self.amiss()?;
-        for line in &amiss {
+        let differences = self.differences()?;
+        for line in &differences {
             say!("{line}");
         }
-        Ok(if amiss.is_empty() {
-            Answer::Yes
-        } else {
-            Answer::No
-        })
+        Ok(differences.is_empty().into())
     }
 
-    fn amiss(&self) -> Result<Vec<String>> {
+    fn differences(&self) -> Result<Vec<String>> {
         let place = &self.arguments.bin_dir;
-        let mut amiss = Vec::new();
+        let mut differences = Vec::new();
         if !bin_dir::has_binary(place)? {
             let own = place.join(OWN_NAME);
-            amiss.push(format!("`{}` is not this weir", own.display()));
+            differences.push(format!("`{}` is not this weir", own.display()));
         }
         let (names, _) = plugin_names(&self.paths)?;
         for name in names.iter().filter(|name| !bin_dir::has_link(place, name)) {
             let link = place.join(name);
-            amiss.push(format!("`{}` is not a link to weir", link.display()));
+            differences.push(format!("`{}` is not a link to weir", link.display()));
         }
-        let wanted = self.wanted()?;
-        let mut files = Vec::new();
-        files.extend(self.kubeconfig()?);
+        let wanted = self.wanted();
+        let mut files = Vec::from_iter(self.kubeconfig()?);
         match wanted {
-            Search::Missing(reason) => amiss.push(reason),
-            Search::Found(wanted) => {
+            Err(error) => differences.push(error.downcast::<Missing>()?.0),
+            Ok(wanted) => {
                 files.push(wanted.configuration);
-                amiss.extend(wanted.set_aside.map(|name| {
-                    let standing = self.conf_dir.join(name);
-                    format!("`{}` is still in force", standing.display())
+                differences.extend(wanted.set_aside.map(|name| {
+                    let path = self.conf_dir.join(name);
+                    format!("`{}` is still in force", path.display())
                 }));
             }
         }
         for file in files {
             if !file.is_there()? {
                 let path = file.path.display();
-                amiss.push(format!("`{path}` is not as it is to be"));
+                differences.push(format!("`{path}` is missing or different"));
             }
         }
-        Ok(amiss)
+        Ok(differences)
     }
 
-    /// None where one that is there is used.
+    /// The kubeconfig to write; none if an existing one is used.
     fn kubeconfig(&self) -> Result<Option<ConfigFile>> {
         let node = &self.arguments.node;
-        // Multus' configuration names one, but for the thick plugin's.
+        // Multus' configuration names one, except the thick plugin's.
         let is_given = node.kubeconfig.is_some() || self.is_converted()?;
         if is_given && node.kubeconfig_path.is_none() {
             return Ok(None);
@@ -184,18 +178,16 @@ impl<'a> Node<'a> {
         }))
     }
 
-    /// Whether the configuration is to be Multus' own with another type.
+    /// Whether the configuration is Multus' own with another type.
     fn is_converted(&self) -> Result<bool> {
         let node = &self.arguments.node;
         if !node.from_multus {
             return Ok(false);
         }
-        Ok(
-            match multus::find(&self.conf_dir, &node.conf_name, self.paths.root())? {
-                Search::Found(source) => !source.is_of_thick_plugin(),
-                Search::Missing(_) => true,
-            },
-        )
+        match multus::find(&self.conf_dir, &node.conf_name, self.paths.root()) {
+            Ok(source) => Ok(!source.is_of_thick_plugin()),
+            Err(error) => error.downcast::<Missing>().map(|_| true),
+        }
     }
 
     fn kubeconfig_path(&self) -> PathBuf {
@@ -203,78 +195,62 @@ impl<'a> Node<'a> {
         given.unwrap_or_else(|| self.conf_dir.join(KUBECONFIG))
     }
 
-    fn wanted(&self) -> Result<Search<Wanted>> {
+    /// Errors: also [`Missing`].
+    fn wanted(&self) -> Result<Wanted> {
         let wanted = if self.arguments.node.from_multus {
             self.converted()?
         } else {
             self.generated(None)?
         };
-        if let Search::Found(wanted) = &wanted {
-            let own = wanted.configuration.path.file_name().unwrap_or_default();
-            let set_aside = wanted
-                .set_aside
-                .as_ref()
-                .map(|name| self.conf_dir.join(name));
-            default_network::check_precedence(
-                &self.conf_dir,
-                &own.to_string_lossy(),
-                set_aside.as_deref(),
-            )?;
-        }
+        let own = wanted.configuration.path.file_name().unwrap_or_default();
+        let own = own.to_string_lossy();
+        let set_aside = wanted.set_aside.as_ref();
+        let set_aside = set_aside.map(|name| self.conf_dir.join(name));
+        default_network::check_precedence(&self.conf_dir, &own, set_aside.as_deref())?;
         Ok(wanted)
     }
 
-    fn converted(&self) -> Result<Search<Wanted>> {
+    fn converted(&self) -> Result<Wanted> {
         let own = &self.arguments.node.conf_name;
-        let source = match multus::find(&self.conf_dir, own, self.paths.root())? {
-            Search::Missing(reason) => return Ok(Search::Missing(reason)),
-            Search::Found(source) => source,
-        };
+        let source = multus::find(&self.conf_dir, own, self.paths.root())?;
         if source.is_of_thick_plugin() {
             return self.in_place_of_thick_plugin(&source);
         }
         let unused = self.arguments.configuration.given();
         if !unused.is_empty() && !source.is_kept {
             complain(&format!(
-                "not used, for the configuration is that of Multus in `{}`: {}",
+                "not used, because the configuration is that of Multus in `{}`: {}",
                 source.name,
                 unused.join(", ")
             ));
         }
-        Ok(Search::Found(Wanted {
+        Ok(Wanted {
             configuration: ConfigFile {
                 path: self.conf_dir.join(source.converted_name(own)),
                 content: source.convert()?,
             },
             takeover: Some(Takeover::new(source.pods(&self.paths)?, &self.paths)),
             set_aside: (!source.is_kept).then_some(source.name),
-        }))
-    }
-
-    /// A configuration as without Multus, and the pods that Multus attached.
-    fn in_place_of_thick_plugin(&self, source: &multus::Source) -> Result<Search<Wanted>> {
-        let name = &self.arguments.configuration.network_name;
-        let pods = source.pods_of_thick_plugin(name, &self.paths)?;
-        Ok(match self.generated(Some(&source.name))? {
-            Search::Missing(reason) => Search::Missing(reason),
-            Search::Found(wanted) => Search::Found(Wanted {
-                takeover: Some(Takeover::new(pods, &self.paths)),
-                set_aside: (!source.is_kept).then(|| source.name.clone()),
-                ..wanted
-            }),
         })
     }
 
-    /// What is to be set aside is no default network.
-    fn generated(&self, set_aside: Option<&str>) -> Result<Search<Wanted>> {
+    /// A generated configuration, and the pods that Multus attached.
+    fn in_place_of_thick_plugin(&self, source: &multus::Source) -> Result<Wanted> {
+        let name = &self.arguments.configuration.network_name;
+        let pods = source.pods_of_thick_plugin(name, &self.paths)?;
+        Ok(Wanted {
+            takeover: Some(Takeover::new(pods, &self.paths)),
+            set_aside: (!source.is_kept).then(|| source.name.clone()),
+            ..self.generated(Some(&source.name))?
+        })
+    }
+
+    /// A file that is to be set aside is not the default network.
+    fn generated(&self, set_aside: Option<&str>) -> Result<Wanted> {
         let node = &self.arguments.node;
         let (own, wanted) = (&node.conf_name, node.default_network_file.as_deref());
-        let found =
-            match default_network::find(&self.conf_dir, own, wanted, set_aside, self.paths.root())?
-            {
-                Search::Missing(reason) => return Ok(Search::Missing(reason)),
-                Search::Found(found) => found,
-            };
+        let root = self.paths.root();
+        let found = default_network::find(&self.conf_dir, own, wanted, set_aside, root)?;
         let arguments = &self.arguments.configuration;
         let indicator = arguments.readiness_indicator_file.as_deref();
         let kubeconfig = match &node.kubeconfig {
@@ -290,21 +266,21 @@ impl<'a> Node<'a> {
                 file => file.to_owned(),
             }),
         };
-        Ok(Search::Found(Wanted {
+        Ok(Wanted {
             configuration: ConfigFile {
                 path: self.conf_dir.join(&node.conf_name),
                 content: configuration::render(&found.network, arguments, &paths),
             },
             set_aside: None,
             takeover: None,
-        }))
+        })
     }
 
     fn on_node(&self, place: &Path) -> String {
         self.paths.on_node(place).display().to_string()
     }
 
-    /// The directories in which a change may ask for another pass.
+    /// The directories whose changes may need another pass.
     pub fn directories(&self) -> Result<Vec<PathBuf>> {
         let mut directories = vec![
             self.arguments.bin_dir.clone(),
@@ -313,7 +289,7 @@ impl<'a> Node<'a> {
             self.paths.plugins(),
         ];
         directories.extend(self.kubeconfig_path().parent().map(Path::to_owned));
-        // A network's plugins may stand in a directory of the network's name.
+        // A network's plugins may be in a directory of its name.
         let names = replaced::file_names(&self.conf_dir)?.into_iter();
         directories.extend(names.map(|name| self.conf_dir.join(name)));
         directories.retain(|directory| directory.is_dir());
@@ -321,7 +297,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// What a pass has changed, told as it happens: the next thing may fail.
+/// The changes of a pass, printed as they happen: the next one may fail.
 #[derive(Default)]
 struct Changes {
     are_some: bool,

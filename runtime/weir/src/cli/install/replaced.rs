@@ -1,4 +1,4 @@
-//! What stood in a place before weir took it: kept beside it, and put back by `weir uninstall`.
+//! Files that weir replaced: kept beside it, and put back by `weir uninstall`.
 
 use std::fs;
 use std::io;
@@ -6,8 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// `bridge` is kept as `bridge.weir-replaced`, which no runtime takes for a plugin of a configuration,
-/// nor for a configuration.
+/// `bridge` is kept as `bridge.weir-replaced`, which runtimes take neither for a plugin nor for a configuration.
 pub const SUFFIX: &str = ".weir-replaced";
 
 /// The name under which a file is kept.
@@ -15,7 +14,7 @@ pub fn name_of(name: &str) -> String {
     format!("{name}{SUFFIX}")
 }
 
-/// The names of which something is kept in a directory, sorted.
+/// The names of kept files in a directory, sorted.
 pub fn names(directory: &Path) -> Result<Vec<String>> {
     let names = file_names(directory)?.into_iter();
     Ok(names
@@ -24,13 +23,13 @@ pub fn names(directory: &Path) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Puts back what is kept of a name, over what is there now. Not on the disk before the directory is.
+/// Puts back the kept file of a name, over the present one. It is on disk once the directory is.
 pub fn put_back(directory: &Path, name: &str) -> Result<()> {
     fs::rename(directory.join(name_of(name)), directory.join(name))
         .with_context(|| format!("put back `{}`", directory.join(name).display()))
 }
 
-/// The names in a directory, sorted; none where it is missing.
+/// The names in a directory, sorted; none if it is missing.
 pub fn file_names(directory: &Path) -> Result<Vec<String>> {
     let listed = || -> io::Result<Vec<String>> {
         let entries = match fs::read_dir(directory) {
@@ -39,7 +38,7 @@ pub fn file_names(directory: &Path) -> Result<Vec<String>> {
         };
         let mut names = Vec::new();
         for entry in entries {
-            // No name of weir's, of a plugin or of a configuration is anything but text.
+            // The names of weir, plugins and configurations are UTF-8.
             names.extend(entry?.file_name().into_string());
         }
         names.sort();

@@ -1,6 +1,5 @@
-//! The pods that Multus attached, taken over with its configuration: their records are made before Multus is set
-//! aside, and those of pods that came or went meanwhile are put right after it. So every DEL, Multus' and weir's,
-//! finds what it needs; and nothing of Multus' is read once it is over.
+//! Taking over the pods that Multus attached. They are recorded before Multus is set aside, and changes in between are handled
+//! after it. So every DEL, by Multus or by weir, finds what it needs, and Multus' files are not read afterwards.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,37 +12,35 @@ use weir_pod::multus::Multus;
 use super::conf_dir::untrusted;
 use crate::cli::output::{complain, say, show};
 
-/// Taking over, as far as it has come: a pass that was killed is carried on by the next.
+/// Taking over. A pass that was killed is continued by the next.
 pub struct Takeover {
     multus: Multus,
-    /// Where it is written down.
-    place: PathBuf,
-    /// Below which that is.
+    /// The file with its progress.
+    file: PathBuf,
+    /// The root below which that is.
     root: PathBuf,
 }
 
-/// What is written down of it.
+/// Its progress.
 #[derive(Default, Serialize, Deserialize)]
 struct Progress {
-    /// The containers of which weir has a record.
+    /// The containers that weir has recorded.
     taken: BTreeSet<String>,
-    /// Whether all has come over, and Multus' files alone are left to be removed.
+    /// Whether only Multus' files are left to remove.
     only_removal: bool,
 }
 
 impl Takeover {
     pub fn new(multus: Multus, paths: &Paths) -> Self {
-        let place = paths.state().join("from-multus.json");
-        let root = paths.root().to_owned();
         Self {
             multus,
-            place,
-            root,
+            file: paths.state().join("from-multus.json"),
+            root: paths.root().to_owned(),
         }
     }
 
-    /// Makes records of the pods that Multus keeps, which stay its own. Errors: files that others than root could
-    /// have written; nothing is set aside then.
+    /// Records the pods of Multus, whose files stay. Errors: files that someone other than root could have written; nothing
+    /// is set aside then.
     pub fn begin(&self) -> Result<()> {
         let mut progress = Progress::default();
         for container in self.multus.containers().map_err(show)? {
@@ -52,8 +49,8 @@ impl Takeover {
         self.write(&progress)
     }
 
-    /// Once Multus is set aside: takes over the pods that it attached meanwhile, gives up those that it detached,
-    /// and removes what it kept. Does nothing where nothing was begun.
+    /// Once Multus is set aside: takes over the pods that it has attached since, gives up those that it has detached, and
+    /// removes its files. Does nothing if nothing was begun.
     pub fn finish(&self) -> Result<()> {
         let Some(mut progress) = self.read()? else {
             return Ok(());
@@ -74,14 +71,12 @@ impl Takeover {
         }
         for container in &progress.taken {
             if let Some(aside) = self.multus.forget(container).map_err(show)? {
-                complain(&format!(
-                    "what was not understood is now `{}`",
-                    aside.display()
-                ));
+                let aside = aside.display();
+                complain(&format!("a file that could not be read is now `{aside}`"));
             }
         }
-        let place = &self.place;
-        weir_files::remove(place).with_context(|| format!("remove `{}`", place.display()))
+        let file = &self.file;
+        weir_files::remove(file).with_context(|| format!("remove `{}`", file.display()))
     }
 
     fn take(&self, container: String, progress: &mut Progress) -> Result<()> {
@@ -99,23 +94,20 @@ impl Takeover {
     }
 
     fn read(&self) -> Result<Option<Progress>> {
-        let place = &self.place;
-        let file = match file_trust::open(place, &self.root) {
+        let path = &self.file;
+        let file = match file_trust::open(path, &self.root) {
             Err(error) if error.is_missing() => return Ok(None),
-            Err(error) => return Err(untrusted(place, error)),
+            Err(error) => return Err(untrusted(path, error)),
             Ok(file) => file,
         };
-        let progress = serde_json::from_reader(file);
-        progress
-            .map(Some)
-            .with_context(|| format!("read `{}`", place.display()))
+        serde_json::from_reader(file).with_context(|| format!("read `{}`", path.display()))
     }
 
     fn write(&self, progress: &Progress) -> Result<()> {
-        let place = &self.place;
+        let file = &self.file;
         let text = serde_json::to_vec(progress)?;
-        weir_files::replace(place, &text, Durability::Disk)
-            .with_context(|| format!("write `{}`", place.display()))
+        weir_files::replace(file, &text, Durability::Disk)
+            .with_context(|| format!("write `{}`", file.display()))
     }
 }
 

@@ -1,5 +1,5 @@
-//! `weir uninstall`: what was there before weir, there again. The configuration goes first, so that no
-//! runtime calls what is being removed.
+//! `weir uninstall`: restores what was there before weir. The configuration is removed first, so that no runtime calls what is
+//! being removed.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -47,9 +47,9 @@ pub struct Arguments {
     /// Grants, weir.json and logs stay.
     #[arg(long)]
     purge: bool,
-    /// Also while pods are attached, whose networks nobody removes then, where a configuration that is not
-    /// weir's own needs weir, or a plugin that only weir has put there, and where containers cannot be
-    /// handed over to the plugins that come back: what weir has for them stays.
+    /// Uninstall even if pods are attached, whose networks then stay; if another configuration needs weir, or a
+    /// plugin that only weir provides; and if containers cannot be handed over to the plugins that come back,
+    /// whose entries in weir's tables then stay.
     #[arg(long)]
     force: bool,
 }
@@ -64,17 +64,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         check_configurations(&conf_dir, &arguments.conf_name)?;
         needed::check(&conf_dir, &arguments.conf_name, &arguments.bin_dir)?;
     }
-    // Nobody installs meanwhile.
+    // The lock keeps others from installing.
     let bin_dir = BinDir::lock(&arguments.bin_dir)?;
     let mut handover = Handover::new(&paths, &arguments.bin_dir, arguments.force);
     handover.carry_out().context("nothing is uninstalled")?;
     remove_configuration(&conf_dir, &arguments.conf_name)?;
     remove_kubeconfig(&conf_dir, arguments.kubeconfig_path.as_deref())?;
     tell(&arguments.bin_dir, &bin_dir.restore()?);
-    // Of what weir has attached meanwhile. The binary stays until then: it may be needed to do this again.
+    // What weir attached since. The binary stays until then, in case this has to be repeated.
     handover
         .carry_on()
-        .context("what was attached meanwhile; `weir uninstall` goes on from here")?;
+        .context("hand over what was attached since; run `weir uninstall` again to continue")?;
     handover.finish()?;
     if bin_dir.remove_binary()? {
         say!("removed {}", arguments.bin_dir.join(OWN_NAME).display());
@@ -92,33 +92,29 @@ fn check_pods(paths: &Paths) -> Result<()> {
     for name in replaced::file_names(&directory)? {
         let below = directory.join(&name);
         if below.is_dir() {
-            let records = replaced::file_names(&below)?;
-            pods += records
-                .iter()
-                .filter(|name| name.ends_with(".json"))
-                .count();
+            let records = replaced::file_names(&below)?.into_iter();
+            pods += records.filter(|name| name.ends_with(".json")).count();
         }
     }
     if pods == 0 {
         return Ok(());
     }
     bail!(
-        "weir has attached {pods} pods or containers of this node, as `{}` records, and their networks can \
-         only be removed by weir: drain the node first (`kubectl drain NODE --ignore-daemonsets`), or give \
+        "weir has attached {pods} pods or containers of this node, as `{}` records, and only weir can remove \
+         their networks: drain the node first (`kubectl drain NODE --ignore-daemonsets`), or give \
          --force",
         directory.display()
     )
 }
 
-/// A configuration that somebody wrote by hand, such as Multus' with one word changed, would be without
-/// its plugin.
+/// A configuration that was written by hand would be without its plugin.
 fn check_configurations(conf_dir: &Path, own: &str) -> Result<()> {
     for name in configurations(conf_dir, own)? {
         let file = conf_dir.join(name);
         if network::at(&file).is_ok_and(|network| has_type(&network, OWN_NAME)) {
             bail!(
-                "`{}` is of the type `{OWN_NAME}`, and `weir install` has not written it: change its type \
-                 back, or remove it, or give --force",
+                "`{}` has the type `{OWN_NAME}`, and `weir install` did not write it: change its type back, or \
+                 remove it, or give --force",
                 file.display()
             );
         }
@@ -126,7 +122,7 @@ fn check_configurations(conf_dir: &Path, own: &str) -> Result<()> {
     Ok(())
 }
 
-/// Multus' configuration comes back before weir's goes, so that one of both is in force at any moment.
+/// Multus' configuration is put back before weir's is removed, so that one of them is always in force.
 fn remove_configuration(conf_dir: &Path, own: &str) -> Result<()> {
     let kept_names = replaced::names(conf_dir)?;
     for name in kept_names.iter().filter(|name| is_configuration(name)) {
@@ -161,7 +157,7 @@ fn remove_kubeconfig(conf_dir: &Path, given: Option<&Path>) -> Result<()> {
     }
     if let Some(directory) = own.parent() {
         config_file::clear_up(directory)?;
-        // Unless somebody else has something there, or it is gone.
+        // It may not be empty, or not exist.
         let _ = fs::remove_dir(directory);
     }
     Ok(())

@@ -1,7 +1,6 @@
-//! Installing until all is in its place, and keeping it so: the main loop of a DaemonSet's container.
+//! Installing until everything is in place, and keeping it so: the main loop of a DaemonSet's container.
 //!
-//! It waits for the kernel's notifications and for signals, and never polls the disk, apart from one look
-//! at long intervals at what no notification tells of.
+//! It waits for inotify and signals, and otherwise looks only at long intervals, for changes that inotify does not report.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -17,51 +16,50 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use super::arguments::NodeArguments;
 use super::node::{Node, State};
 use crate::cli::output::{complain, say};
+use crate::cli::watch::watch_directory;
 
-/// How long nothing may be heard of before all is looked at again: a directory may have come since.
+/// The longest time without another pass: a directory may have been created.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// When what failed is tried again, although nothing has changed.
+/// When a failed pass is repeated, even if nothing changes.
 const RETRY: Duration = Duration::from_secs(30);
 
-/// After something was put in place: who undoes it at once is answered once a second.
+/// The pause after a change, in case another process undoes it at once.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Installs on a node; with `--watch` until SIGTERM.
 ///
-/// Errors: something cannot be installed, or the default network does not come in time. Once all was in
-/// its place, `--watch` tells of errors and tries again.
+/// Errors: something cannot be installed, or the default network does not appear in time. Once all was in place, `--watch`
+/// prints errors and repeats.
 pub fn install(node: &Node<'_>, arguments: &NodeArguments) -> Result<()> {
     let watch = Watch::new()?;
     let mut progress = Progress::of(arguments);
     loop {
-        // Watched before it is looked at, so that no change falls in between.
+        // Watched before the pass, so that no change is missed.
         for directory in node.directories()? {
             watch.directory(&directory)?;
         }
         let Some(wait) = progress.after(node.pass())? else {
             return Ok(());
         };
-        let is_ended = wait.after_a_pause && watch.pause()? == Woken::Ended
-            || watch.wait(wait.timeout)? == Woken::Ended;
-        if is_ended {
+        if wait.after_a_pause && watch.pause()? || watch.wait(wait.timeout)? {
             return progress.end();
         }
     }
 }
 
-/// How far an installation has come.
+/// The progress of an installation.
 struct Progress<'a> {
     arguments: &'a NodeArguments,
-    /// None where there is no end of the wait.
+    /// None for an endless wait.
     deadline: Option<Instant>,
-    /// Whether all was in its place once.
+    /// Whether all was in place once.
     was_whole: bool,
-    /// What was complained of last.
+    /// The last message.
     told: String,
 }
 
-/// What to wait for until the next pass.
+/// The wait until the next pass.
 struct Wait {
     after_a_pause: bool,
     timeout: Option<Duration>,
@@ -69,9 +67,8 @@ struct Wait {
 
 impl Wait {
     fn at_most(timeout: Option<Duration>) -> Self {
-        let after_a_pause = false;
         Self {
-            after_a_pause,
+            after_a_pause: false,
             timeout,
         }
     }
@@ -87,13 +84,13 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// What comes after a pass; none where all is done.
+    /// The wait after a pass; none if all is done.
     fn after(&mut self, pass: Result<State>) -> Result<Option<Wait>> {
         match pass {
             Ok(State::Whole { .. }) if !self.arguments.watch => Ok(None),
             Ok(State::Whole { changed }) => {
                 if !self.was_whole {
-                    say!("all is in its place; watching");
+                    say!("all is in place; watching");
                 }
                 self.was_whole = true;
                 self.told.clear();
@@ -111,7 +108,7 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// For the default network: with an end, unless it was there before.
+    /// Waits for the default network, with a limit unless it existed before.
     fn wait(&mut self, reason: String) -> Result<Wait> {
         let now = Instant::now();
         let left = self.deadline.map(|d| d.saturating_duration_since(now));
@@ -129,7 +126,7 @@ impl<'a> Progress<'a> {
         }))
     }
 
-    /// Tells what is amiss, once.
+    /// Prints a message, unless it was the last one.
     fn complain(&mut self, message: String) {
         if message != self.told {
             complain(&message);
@@ -137,31 +134,20 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// A signal ended it.
+    /// The outcome after a signal.
     fn end(&self) -> Result<()> {
         if self.was_whole || self.arguments.watch {
             Ok(())
         } else {
-            bail!(
-                "ended by a signal before all was in its place: {}",
-                self.told
-            )
+            bail!("ended by a signal before all was in place: {}", self.told)
         }
     }
 }
 
-/// What there is to wait for.
+/// The events to wait for.
 struct Watch {
     inotify: Inotify,
     signals: SignalFd,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Woken {
-    /// Something changed, or there was nothing for as long as was to be waited.
-    Again,
-    /// By SIGTERM or SIGINT.
-    Ended,
 }
 
 impl Watch {
@@ -171,14 +157,14 @@ impl Watch {
         let mut ends = SigSet::empty();
         ends.add(Signal::SIGTERM);
         ends.add(Signal::SIGINT);
-        // The first process of a container has no default action: a signal must be asked for.
+        // The first process of a container has no default action for signals.
         ends.thread_block().context("block signals")?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let signals = SignalFd::with_flags(&ends, flags).context("ask for signals")?;
         Ok(Self { inotify, signals })
     }
 
-    /// Watches a directory, where it is there; again is no error.
+    /// Watches a directory, if it exists.
     fn directory(&self, directory: &Path) -> Result<()> {
         let changes = AddWatchFlags::IN_CLOSE_WRITE
             | AddWatchFlags::IN_CREATE
@@ -187,16 +173,12 @@ impl Watch {
             | AddWatchFlags::IN_ATTRIB
             | AddWatchFlags::IN_MOVED_FROM
             | AddWatchFlags::IN_MOVED_TO
-            | AddWatchFlags::IN_MOVE_SELF
-            | AddWatchFlags::IN_ONLYDIR;
-        match self.inotify.add_watch(directory, changes) {
-            Ok(_) | Err(Errno::ENOENT | Errno::ENOTDIR) => Ok(()),
-            Err(error) => Err(error).with_context(|| format!("watch `{}`", directory.display())),
-        }
+            | AddWatchFlags::IN_MOVE_SELF;
+        watch_directory(&self.inotify, directory, changes)
     }
 
-    /// Waits for a change or a signal.
-    fn wait(&self, timeout: Option<Duration>) -> Result<Woken> {
+    /// Waits for a change or a signal. Returns whether a signal came.
+    fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
         let mut both = [
             PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.inotify.as_fd(), PollFlags::POLLIN),
@@ -212,24 +194,21 @@ impl Watch {
         self.is_ended()
     }
 
-    /// Waits for a signal for a moment; changes are heard of later.
-    fn pause(&self) -> Result<Woken> {
+    /// Waits for a signal for a moment. Returns whether one came.
+    fn pause(&self) -> Result<bool> {
         let mut signals = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         poll_patiently(&mut signals, Some(PAUSE))?;
         self.is_ended()
     }
 
-    fn is_ended(&self) -> Result<Woken> {
+    fn is_ended(&self) -> Result<bool> {
         let signal = self.signals.read_signal().context("read a signal")?;
-        Ok(match signal {
-            Some(_) => Woken::Ended,
-            None => Woken::Again,
-        })
+        Ok(signal.is_some())
     }
 }
 
 fn poll_patiently(descriptors: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<()> {
-    // Rounded up to the next millisecond, so that it is over when the wait is.
+    // Rounded up, so that the wait is over when poll returns.
     let timeout = timeout.map_or(PollTimeout::NONE, |timeout| {
         let milliseconds = timeout.as_micros().div_ceil(1000);
         PollTimeout::try_from(milliseconds).unwrap_or(PollTimeout::MAX)

@@ -1,5 +1,4 @@
-//! The timeline: records over time, and denials in a lane of their own that no number of allowed
-//! operations can hide.
+//! The timeline. Denials have a lane of their own, so that allowed operations cannot hide them.
 
 use maud::{Markup, html};
 
@@ -11,21 +10,21 @@ use crate::cli::audit::timeline::{Columns, Counts};
 const MOST_COLUMNS: usize = 90;
 const MOST_TICKS: usize = 7;
 
-// The picture's measures, in its own units.
+// Sizes in the picture's own units.
 const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 12.0;
 const RIGHT: f64 = 12.0;
 const WIDEST_COLUMN: f64 = 40.0;
-/// The lane of what was denied: its title, its floor, and its bars' height.
+/// The lane of denials: its floor, and its highest bar.
 const DENIED_FLOOR: f64 = 84.0;
 const DENIED_HEIGHT: f64 = 40.0;
-/// The lane of everything else.
+/// The other lane.
 const DONE_TITLE: f64 = 112.0;
 const DONE_FLOOR: f64 = 232.0;
 const DONE_HEIGHT: f64 = 104.0;
 const AXIS: f64 = 256.0;
 const HEIGHT: f64 = 268.0;
-/// The lowest bar that is seen, and in which a cross has room.
+/// The lowest visible bar, and the lowest with room for a cross.
 const LOWEST: f64 = 2.0;
 const LOWEST_DENIED: f64 = 14.0;
 
@@ -79,7 +78,7 @@ struct Layout {
     column: f64,
     most_denied: f64,
     most_done: f64,
-    /// Whether a cross has room in a bar.
+    /// Whether bars have room for a cross.
     crosses: bool,
 }
 
@@ -115,17 +114,19 @@ impl Layout {
     }
 
     fn denied(&self, at: usize, denied: u64) -> Markup {
-        let height = height(denied, self.most_denied, DENIED_HEIGHT, LOWEST_DENIED);
-        let (left, right) = (
-            self.x(at) + self.column / 2.0 - 3.0,
-            self.x(at) + self.column / 2.0 + 3.0,
-        );
+        let height = self.denied_height(denied);
+        let middle = self.x(at) + self.column / 2.0;
+        let (left, right) = (middle - 3.0, middle + 3.0);
         let (top, low) = (DENIED_FLOOR - 10.0, DENIED_FLOOR - 4.0);
         let cross = format!("M{left:.1} {top}L{right:.1} {low}M{left:.1} {low}L{right:.1} {top}");
         html! {
             (self.bar("denied", at, DENIED_FLOOR - height, height))
             @if denied > 0 && self.crosses { path.cross d=(cross) {} }
         }
+    }
+
+    fn denied_height(&self, denied: u64) -> f64 {
+        height(denied, self.most_denied, DENIED_HEIGHT, LOWEST_DENIED)
     }
 
     fn bar(&self, class: &str, at: usize, y: f64, height: f64) -> Markup {
@@ -138,7 +139,7 @@ impl Layout {
         }
     }
 
-    /// How many were denied, above the bars, wherever a number has room.
+    /// The numbers of denials, above the bars with room for them.
     fn numbers(&self, columns: &Columns) -> Markup {
         let mut free = 0.0;
         let mut shown = Vec::new();
@@ -147,12 +148,7 @@ impl Layout {
             let (middle, half) = (self.x(at) + self.column / 2.0, 4.2 * text.len() as f64);
             if counts.denied > 0 && middle - half >= free {
                 free = middle + half + 3.0;
-                let top = height(
-                    counts.denied,
-                    self.most_denied,
-                    DENIED_HEIGHT,
-                    LOWEST_DENIED,
-                );
+                let top = self.denied_height(counts.denied);
                 shown.push((middle, DENIED_FLOOR - top - 5.0, text));
             }
         }
@@ -178,7 +174,7 @@ impl Layout {
     }
 }
 
-/// A bar's height, which is seen where there is anything.
+/// A bar's height, at least `lowest` unless it is empty.
 fn height(count: u64, most: f64, full: f64, lowest: f64) -> f64 {
     match count {
         0 => 0.0,
@@ -187,10 +183,7 @@ fn height(count: u64, most: f64, full: f64, lowest: f64) -> f64 {
 }
 
 fn tip(counts: &Counts) -> String {
-    format!(
-        "{}, {} denied, {} undone",
-        counted(counts.allowed, "operation") + " allowed",
-        number(counts.denied),
-        number(counts.undone)
-    )
+    let allowed = counted(counts.allowed, "operation");
+    let (denied, undone) = (number(counts.denied), number(counts.undone));
+    format!("{allowed} allowed, {denied} denied, {undone} undone")
 }

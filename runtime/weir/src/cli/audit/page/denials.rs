@@ -1,4 +1,4 @@
-//! What was denied, with the rule that came closest and the field in which it missed.
+//! Denials, with the closest rule and the field in which it did not match.
 
 use maud::{Markup, html};
 use weir_host::printable;
@@ -8,7 +8,7 @@ use crate::cli::audit::tally::{Denial, PluginTally, Tally};
 use crate::cli::audit::text::number;
 use crate::cli::audit::time;
 
-/// A table of so few stays on one sheet of paper.
+/// The most rows that stay on one sheet of paper.
 const FEW_DENIALS: usize = 18;
 
 /// The section.
@@ -20,8 +20,7 @@ pub fn section(tally: &Tally) -> Markup {
             section.denials {
                 h2 { "Denied" }
                 p.caption {
-                    "What plugins asked for and no rule of their grant allows, or weir itself refuses, the most frequent
-                    first. Nothing of it was done."
+                    "What no rule of a plugin's grant allows, or weir itself refuses, most frequent first. None of it was done."
                 }
                 @for (name, plugin) in denying {
                     (table(name, plugin))
@@ -49,7 +48,7 @@ fn table(name: &str, plugin: &PluginTally) -> Markup {
                 @if plugin.further_denials > 0 {
                     tr {
                         (labelled("amount", "Times", &html! { (number(plugin.further_denials)) }))
-                        td colspan="4" { div { "other things, too many to tell apart" } }
+                        td colspan="4" { div { "other operations, too many to list" } }
                     }
                 }
             }
@@ -80,7 +79,7 @@ fn row(denial: &Denial) -> Markup {
     }
 }
 
-/// A cell with the title that it has where the table is too wide to be one.
+/// A cell with the title that it has on a narrow screen.
 fn labelled(class: &str, label: &str, content: &Markup) -> Markup {
     html! { td class=(class) data-label=(label) { div { (content) } } }
 }
@@ -89,7 +88,7 @@ fn code(text: &str) -> Markup {
     html! { code { (printable(text)) } }
 }
 
-/// Once, or from when to when; the day once, where it is one.
+/// A time, or a span, with the day once if it is the same.
 fn when(seen: &Use) -> Markup {
     let first = seen.first.map(time::to_the_second).unwrap_or_default();
     let last = seen.last.map(time::to_the_second).unwrap_or_default();
@@ -103,7 +102,7 @@ fn when(seen: &Use) -> Markup {
     }
 }
 
-/// Names stand in backquotes, as in all of weir's messages.
+/// Names are in backquotes, as in all of weir's messages.
 fn in_code(text: &str) -> Markup {
     html! {
         @for (at, part) in text.split('`').enumerate() {

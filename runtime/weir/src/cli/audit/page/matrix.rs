@@ -1,4 +1,4 @@
-//! The matrix: plugins × capabilities. Each cell says in signs and numbers what colour says as well.
+//! The matrix of plugins and capabilities. Its colours repeat its signs and numbers.
 
 use maud::{Markup, html};
 use weir_grant::Capability;
@@ -8,7 +8,7 @@ use super::Plugin;
 use crate::cli::audit::count::Count;
 use crate::cli::audit::filter::Filter;
 use crate::cli::audit::rules;
-use crate::cli::audit::text::number;
+use crate::cli::audit::text::{number, words};
 
 /// The section.
 pub fn section(plugins: &[Plugin<'_>], filter: &Filter) -> Markup {
@@ -17,7 +17,7 @@ pub fn section(plugins: &[Plugin<'_>], filter: &Filter) -> Markup {
         .filter(|c| *c != Capability::Log && filter.wants_capability(*c));
     let is_used = |c: &Capability| plugins.iter().any(|plugin| Cell::of(plugin, *c).is_there());
     let (shown, mut empty): (Vec<Capability>, Vec<Capability>) = wanted.partition(is_used);
-    // It is no plugin's to ask for.
+    // Plugins cannot ask for it.
     empty.retain(|c| *c != Capability::Native);
     html! {
         @if !shown.is_empty() {
@@ -31,11 +31,6 @@ pub fn section(plugins: &[Plugin<'_>], filter: &Filter) -> Markup {
             }
         }
     }
-}
-
-fn words(capabilities: &[Capability]) -> String {
-    let words: Vec<&str> = capabilities.iter().map(|c| c.word()).collect();
-    words.join(", ")
 }
 
 fn table(plugins: &[Plugin<'_>], capabilities: &[Capability]) -> Markup {
@@ -95,7 +90,7 @@ impl Cell {
         }
     }
 
-    /// The sign of what is granted stands alone; the numbers below it say what was done.
+    /// The sign says what is granted; the numbers below it what was done.
     fn markup(&self, capability: Capability) -> Markup {
         let Count {
             allowed,

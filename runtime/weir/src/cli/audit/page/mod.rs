@@ -1,7 +1,7 @@
-//! `weir audit --html`: one page for a browser or a printer, which needs nothing beside itself.
+//! `weir audit --html`: one self-contained page for a browser or a printer.
 //!
-//! All text goes through [`maud`], which escapes it, and what comes from the log through
-//! [`printable`] before. The page is XML as well, so that a strict parser can check it.
+//! [`maud`] escapes all text; that of the log goes through [`printable`] before. The page is also XML, so that a strict parser
+//! can check it.
 
 mod chart;
 mod denials;
@@ -24,27 +24,27 @@ use crate::cli::grants::grant_state::{self, Grant};
 
 const STYLE: &str = include_str!("style.css");
 
-/// Nothing is loaded from anywhere and no script runs, whatever should have got into the page.
+/// Nothing is loaded and no script runs, even if text of the log got into the page unescaped.
 const META: &str = r#"<meta charset="utf-8"/>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
 <meta name="color-scheme" content="light dark"/>"#;
 
-/// What the page is about.
+/// The content of the page.
 struct Subject<'a> {
     files: &'a [PathBuf],
     filter: &'a Filter,
     tally: &'a Tally,
-    /// Of the whole node, or why no plugin runs.
+    /// All grants of the node, or why no plugin runs.
     grants: Result<Vec<Grant>, String>,
 }
 
 /// A plugin that has records, or a grant, or both.
 struct Plugin<'a> {
     name: &'a str,
-    /// Those that are asked for it on some network; not all need be in force.
+    /// Its grants, in force or not.
     grants: Vec<&'a Grant>,
-    /// Those of the whole node.
+    /// All grants of the node.
     all: &'a [Grant],
     tally: Option<&'a PluginTally>,
 }
@@ -142,7 +142,7 @@ impl Subject<'_> {
         }
     }
 
-    /// The answer that a reader wants first.
+    /// What a reader wants to know first.
     fn headline(&self) -> String {
         let count = &self.tally.count;
         if count.records() == 0 {
@@ -195,7 +195,7 @@ impl Subject<'_> {
                 p.note {
                     strong { (counted(unreadable, "line")) }
                     (if unreadable == 1 { " is" } else { " are" })
-                    " no record and not counted: cut short by a crash, or not written by weir."
+                    " not counted: cut short by a crash, or not written by weir."
                 }
             }
         }

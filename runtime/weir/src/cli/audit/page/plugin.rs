@@ -12,7 +12,7 @@ use crate::cli::audit::text::{counted, number};
 use crate::cli::audit::time;
 use crate::cli::grants::grant_state::Grant;
 
-/// A section with so few rules stays on one sheet of paper.
+/// The most rules of a section that stays on one sheet of paper.
 const FEW_RULES: usize = 9;
 
 /// A section for each plugin with records, and a line for the others.
@@ -27,7 +27,7 @@ pub fn sections(plugins: &[Plugin<'_>]) -> Markup {
         @if !idle.is_empty() {
             section.idle {
                 h2 { "Without records" }
-                p { "These have a grant in force and did nothing that is recorded here: "
+                p { "These plugins have a grant in force and no records: "
                     b { (idle.join(", ")) } "." }
             }
         }
@@ -68,7 +68,7 @@ fn facts(count: &Count, attachments: u64) -> Markup {
     }
 }
 
-/// Which components ran under its name, and whether the grants in force are for them.
+/// The components that ran under its name, and whether a grant in force is for them.
 fn components(plugin: &Plugin<'_>, tally: &PluginTally) -> Markup {
     let has_grant = plugin.in_force().next().is_some();
     let granted = |digest: &str| {
@@ -96,14 +96,12 @@ fn grant(own: &Grant, all: &[Grant], tally: &PluginTally) -> Markup {
     let rules = rules::rules(&own.document);
     let used = rules::used(own, all, tally);
     let find = |name: &str| {
-        used.iter()
-            .find(|(rule, _)| rule == name)
-            .map(|(_, seen)| seen)
+        let mut used = used.iter();
+        used.find_map(|(rule, seen)| (rule == name).then_some(seen))
     };
     let most = used.iter().map(|(_, seen)| seen.count).max().unwrap_or(1);
-    let gone = used
-        .iter()
-        .filter(|(name, _)| !rules.iter().any(|rule| rule.name == *name));
+    let is_gone = |name: &String| !rules.iter().any(|rule| rule.name == *name);
+    let gone = used.iter().filter(|(name, _)| is_gone(name));
     html! {
         table.list.rules {
             caption {
@@ -122,7 +120,7 @@ fn grant(own: &Grant, all: &[Grant], tally: &PluginTally) -> Markup {
                 @for (name, seen) in gone {
                     tr.gone {
                         td { code { (printable(name)) } }
-                        td { "not in the grant any more" }
+                        td { "no longer in the grant" }
                         td.amount { (number(seen.count)) }
                     }
                 }
@@ -167,13 +165,13 @@ fn bar(count: u64, most: u64) -> Markup {
     }
 }
 
-/// Rules are counted by their number, which a change of the document may have given to another.
+/// Rules are counted by their number, which may be another rule's after a change of the document.
 fn changed_meanwhile(own: &Grant, tally: &PluginTally) -> Markup {
     let changed = rules::changed(&own.origin);
     let first = tally.count.first;
     html! {
         @if let (Some(changed), Some(first)) = (changed, first) && changed > first {
-            "; changed " (time::to_the_second(changed)) ": what was recorded before may be about other rules"
+            "; changed " (time::to_the_second(changed)) ": earlier records may be about other rules"
         }
     }
 }

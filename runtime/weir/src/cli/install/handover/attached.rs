@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow, bail};
 use ipnet::IpNet;
 use weir_cni::owner::mark_of_attachment;
 use weir_cni::{
-    AddResult, Command, Error, Execution, NetworkConfigList, PluginConfig, validate_container_id,
+    AddResult, Error, Execution, NetworkConfigList, PluginConfig, validate_container_id,
     validate_interface_name,
 };
 use weir_files::Paths;
@@ -122,7 +122,7 @@ impl Attached {
         let result = cached.result_of(&list);
         let attached = Self {
             mark: mark.to_owned(),
-            attachment: open(cached)?,
+            attachment: cached.attachment().map_err(show)?,
             result: result.ok_or_else(|| anyhow!("its cached result cannot be used"))?,
             list,
             cached: cached.clone(),
@@ -176,7 +176,8 @@ impl Attached {
     pub fn is_still_there(&self, paths: &Paths) -> bool {
         let cached = Cache::new(paths).get(&self.list.name, &self.attachment);
         let is_cached = !matches!(cached, Ok(None));
-        is_cached && open(&self.cached).is_ok_and(|attachment| has_interface(&attachment))
+        let attachment = self.cached.attachment();
+        is_cached && attachment.is_ok_and(|attachment| has_interface(&attachment))
     }
 
     /// The configurations of the list's plugins of a type.
@@ -226,16 +227,4 @@ fn has_interface(attachment: &Attachment) -> bool {
         find_link(namespaces.of(Container)?, &name)
     });
     !matches!(found, Ok(Err(error)) if error.is_not_found())
-}
-
-/// A namespace that is gone is no error.
-fn open(cached: &Cached) -> Result<Attachment> {
-    Attachment::open(
-        Command::Del,
-        cached.container_id.clone(),
-        cached.if_name.clone(),
-        cached.netns.clone(),
-        cached.args().unwrap_or_default(),
-    )
-    .map_err(show)
 }
