@@ -145,7 +145,7 @@ fn weir_is_not_its_own_default_network() -> Result<()> {
     machine.write_conf("50-own.conf", &own)?;
     let said = machine.fail("install --kubernetes --wait 20ms")?;
     assert!(
-        said.contains("50-own.conf") && said.contains("of weir itself"),
+        said.contains("50-own.conf") && said.contains("weir's own"),
         "{said}"
     );
     Ok(())

@@ -54,7 +54,7 @@ fn a_pod_that_is_gone_is_not_attached() -> Result<()> {
         error["msg"]
             .as_str()
             .unwrap_or_default()
-            .contains("another one"),
+            .contains("another pod has its name"),
         "{error:#}"
     );
     Ok(())

@@ -244,7 +244,7 @@ fn a_record_of_another_version_is_refused() -> Result<()> {
     world.add(&pod);
     let path = world.records()[0].clone();
     let text = fs::read_to_string(&path)?;
-    fs::write(&path, text.replace("\"version\":1", "\"version\":2"))?;
+    fs::write(&path, text.replace("\"version\":2", "\"version\":3"))?;
     let error = world.run("DEL", &pod)?.error();
     assert_eq!(error["code"], 236, "{error:#}");
     fs::write(&path, text)?;
