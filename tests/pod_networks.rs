@@ -524,10 +524,10 @@ fn what_is_not_configured_is_told() -> Result<()> {
     }
     world.configure(json!([]))?;
     let said = world.fails("add", &["--defaults"])?;
-    assert!(said.contains("has no network"), "{said}");
+    assert!(said.contains("weir.json` is empty"), "{said}");
     fs::remove_file(world.node.root().join("etc/weir/weir.json"))?;
     let said = world.fails("add", &["--networks", "one"])?;
-    assert!(said.contains("weir.json` has none"), "{said}");
+    assert!(said.contains("weir.json` is empty"), "{said}");
     Ok(())
 }
 
@@ -554,7 +554,7 @@ fn a_configuration_with_a_mistake_is_refused_with_its_place() -> Result<()> {
         (
             "aci",
             json!("docker:///user/plugin:1"),
-            "this weir fetches no plugins",
+            "this weir does not fetch plugins",
         ),
         ("type", json!("a/b"), "is a path"),
         ("type", json!(null), "the plugin is missing"),

@@ -429,7 +429,7 @@ fn lines_that_are_no_records_are_counted_and_said() -> Result<()> {
     assert!(
         place
             .audit(&["--summary"])?
-            .contains("3 lines are no record")
+            .contains("3 lines are not records")
     );
     assert!(place.audit(&["--html", "-"])?.contains("3 lines"));
     Ok(())

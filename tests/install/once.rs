@@ -133,7 +133,7 @@ fn weir_is_not_its_own_default_network() -> Result<()> {
     let own = json!({ "cniVersion": "1.0.0", "name": "own", "type": "weir", "delegates": [] });
     machine.write_conf("50-own.conf", &own)?;
     let said = machine.fail("install --kubernetes --wait 20ms")?;
-    assert_contains(&said, &["50-own.conf", "of weir itself"]);
+    assert_contains(&said, &["50-own.conf", "weir's own"]);
     Ok(())
 }
 

@@ -218,7 +218,7 @@ fn a_record_of_another_version_is_refused() -> Result<()> {
     let pod = world.plain("newer")?;
     let path = world.records()[0].clone();
     let text = fs::read_to_string(&path)?;
-    fs::write(&path, text.replace("\"version\":1", "\"version\":2"))?;
+    fs::write(&path, text.replace("\"version\":2", "\"version\":3"))?;
     assert_eq!(world.run("DEL", &pod)?.code(), 236);
     fs::write(&path, text)?;
     world.del(&pod)
