@@ -508,7 +508,7 @@ fn what_the_kernel_refuses_half_way_is_undone() -> Result<()> {
     let error = pod.settle([None, Some(&["10.130.2.1", "fe80::1"]), None])?;
     let error = error.expect_err("IPv6 is off");
     assert_eq!(error.code, codes::DEFAULT_ROUTE);
-    let start = "network `blue`: default-route: by fe80::1: add route ::/0";
+    let start = "network `blue`: default-route: by fe80::1: cannot add route ::/0";
     assert!(error.msg.starts_with(start), "{error:?}");
     assert!(!error.details.contains("not undone"), "{error:?}");
     assert_eq!(pod.state()?, before);

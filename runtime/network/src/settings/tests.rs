@@ -107,13 +107,13 @@ fn unknown_keys_and_wrong_types_have_a_place() {
             "\"../flannel\"",
             "must start with an ASCII letter",
         ),
-        ("sha256:", "md5:", "is no digest"),
+        ("sha256:", "md5:", "is not a digest"),
         (
             "[\"cbr0\"]",
             "\"cbr0\"",
             "found the text `cbr0`; expected a list",
         ),
-        ("[\"cbr0\"]", "[\"[\"]", "is no glob"),
+        ("[\"cbr0\"]", "[\"[\"]", "is not a valid glob"),
         ("2s", "61s", "expected a duration from 1ms to 60s"),
         ("\"time\"", "\"memory\"", "unknown key `memory`"),
         (
@@ -177,7 +177,7 @@ fn what_is_wrong_with_a_network() {
         (
             "containerInterface",
             json!("eth{m}"),
-            "`eth{m}` has a brace that is not a placeholder",
+            "`eth{m}` has a brace that does not belong to a placeholder",
         ),
         (
             "containerInterface",
