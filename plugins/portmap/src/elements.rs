@@ -9,11 +9,11 @@ use weir_sdk::firewall::{self, Command, Element, ElementData, Value, networks};
 use weir_sdk::owner::{Owner, Valid};
 use weir_sdk::{Context, Error, GcRequest, IpFamily, Namespace, OperationError, log};
 
+use crate::addresses::Addresses;
 use crate::config::Config;
 use crate::group::Group;
 use crate::mapping::Mapping;
-use crate::pod::Pod;
-use crate::tables::{self, FAMILY, Side, side};
+use crate::tables::{self, FAMILY, FamilySets, sets_of};
 
 /// The mappings of an attachment, for the addresses that its container has.
 pub struct Mapped {
@@ -27,11 +27,11 @@ pub struct Mapped {
 
 impl Mapped {
     /// What the configuration maps to the container. Errors: code 7.
-    pub fn new(owner: Owner, config: &Config, pod: &Pod) -> Result<Self, Error> {
+    pub fn new(owner: Owner, config: &Config, addresses: &Addresses) -> Result<Self, Error> {
         let all = config.mappings()?;
         let to = |mapping: &Mapping| {
             let mapping = *mapping;
-            let addresses = pod.addresses();
+            let addresses = addresses.all();
             let addresses = addresses.filter(move |a| mapping.is_of(IpFamily::of(a.addr())));
             addresses.map(move |address| (mapping, address))
         };
@@ -94,17 +94,21 @@ impl Mapped {
     /// The elements, and the set of each.
     fn elements(&self) -> Vec<(String, Element)> {
         let of = |(mapping, address): &(Mapping, IpNet)| {
-            let side = side(IpFamily::of(address.addr()));
-            let mapped = Some(self.mapped(side, mapping, address.addr()));
-            let back = self.back(side, mapping, address.addr());
+            let family_sets = sets_of(IpFamily::of(address.addr()));
+            let mapped = Some(self.mapped(family_sets, mapping, address.addr()));
+            let back = self.back(family_sets, mapping, address.addr());
             mapped.into_iter().chain(back)
         };
         self.mappings.iter().flat_map(of).collect()
     }
 
-    fn mapped(&self, side: &Side, mapping: &Mapping, to: IpAddr) -> (String, Element) {
+    fn mapped(&self, family_sets: &FamilySets, mapping: &Mapping, to: IpAddr) -> (String, Element) {
         let at = mapping.host_ip.map(Value::from);
-        let set = if at.is_some() { side.at } else { side.ports };
+        let set = if at.is_some() {
+            family_sets.at
+        } else {
+            family_sets.ports
+        };
         let key: Vec<Value> = at.into_iter().chain(port(mapping)).collect();
         let target = [to.into(), u32::from(mapping.container_port).into()];
         let element = Element::new(key).with_values(target).owned_by(&self.owner);
@@ -112,8 +116,17 @@ impl Mapped {
     }
 
     /// The element that makes answers find their way back; none without `snat`.
-    fn back(&self, side: &Side, mapping: &Mapping, to: IpAddr) -> Option<(String, Element)> {
-        let set = if self.masq_all { side.all } else { side.back };
+    fn back(
+        &self,
+        family_sets: &FamilySets,
+        mapping: &Mapping,
+        to: IpAddr,
+    ) -> Option<(String, Element)> {
+        let set = if self.masq_all {
+            family_sets.all
+        } else {
+            family_sets.back
+        };
         let key: Vec<Value> = port(mapping).into_iter().chain([to.into()]).collect();
         let element = Element::new(key).owned_by(&self.owner);
         self.snat.then(|| (self.group.name(set), element))
@@ -127,7 +140,7 @@ impl Mapped {
             addresses.find(|address| IpFamily::of(address.addr()) == family)
         };
         let networks =
-            families.filter_map(move |family| Some((side(family).local, address(family)?)));
+            families.filter_map(move |family| Some((sets_of(family).local, address(family)?)));
         networks.filter(|_| self.snat)
     }
 
@@ -239,8 +252,8 @@ mod tests {
             has_container: true,
             sandbox: String::new(),
         };
-        let pod = Pod::of(&request).unwrap();
-        Mapped::new(Owner::of(&request), &request.config, &pod).unwrap()
+        let addresses = Addresses::of(&request).unwrap();
+        Mapped::new(Owner::of(&request), &request.config, &addresses).unwrap()
     }
 
     fn sets(config: &str) -> Vec<String> {

@@ -4,22 +4,22 @@
 //! Errors in the configuration have code 7, a backend that there is not has code 2, and the SDK's codes
 //! are in [`weir_sdk::codes`].
 
+mod addresses;
 mod conditions;
 pub mod config;
 mod elements;
 mod group;
 mod localnet;
 mod mapping;
-mod pod;
 mod stale;
 mod tables;
 
 use weir_sdk::owner::Owner;
 use weir_sdk::{AddResult, Error, GcRequest, Plugin, Request, log};
 
+use addresses::Addresses;
 use config::Config;
 use elements::Mapped;
-use pod::Pod;
 
 /// The plugin.
 pub struct Portmap;
@@ -34,8 +34,8 @@ impl Plugin for Portmap {
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;
-        let pod = Pod::of(&request)?;
-        let mapped = Mapped::new(Owner::of(&request), config, &pod)?;
+        let addresses = Addresses::of(&request)?;
+        let mapped = Mapped::new(Owner::of(&request), config, &addresses)?;
         for told in config.repeated() {
             log::warn(&told, &[]);
         }
@@ -43,7 +43,7 @@ impl Plugin for Portmap {
             // A port that is taken from another container is not given back when this ADD fails: what
             // can fail comes before.
             if config.snat {
-                localnet::route(&pod)?;
+                localnet::route(&addresses)?;
             }
             mapped.add()?;
             stale::forget(&mapped);
@@ -57,8 +57,8 @@ impl Plugin for Portmap {
         }
         let owner = Owner::of(&request);
         // A configuration that ADD refused, or no previous result: then the comments tell.
-        let mapped = Pod::of(&request)
-            .and_then(|pod| Mapped::new(owner.clone(), &request.config, &pod))
+        let mapped = Addresses::of(&request)
+            .and_then(|addresses| Mapped::new(owner.clone(), &request.config, &addresses))
             .ok();
         elements::remove(&owner, mapped.as_ref())?;
         if let Some(mapped) = mapped {
@@ -68,8 +68,8 @@ impl Plugin for Portmap {
     }
 
     fn check(request: Request<Config>) -> Result<(), Error> {
-        let pod = Pod::of(&request)?;
-        Mapped::new(Owner::of(&request), &request.config, &pod)?.check()
+        let addresses = Addresses::of(&request)?;
+        Mapped::new(Owner::of(&request), &request.config, &addresses)?.check()
     }
 
     fn gc(request: GcRequest<Config>) -> Result<(), Error> {

@@ -4,11 +4,11 @@
 use weir_sdk::link;
 use weir_sdk::{Context, Error, ErrorCode, IpFamily, Namespace, Outcome, log, route, sysctl};
 
-use crate::pod::Pod;
+use crate::addresses::Addresses;
 
 /// Allows it on the link that leads to the container.
-pub fn route(pod: &Pod) -> Result<(), Error> {
-    let Some(address) = pod.address(IpFamily::Ipv4) else {
+pub fn route(addresses: &Addresses) -> Result<(), Error> {
+    let Some(address) = addresses.address(IpFamily::Ipv4) else {
         return Ok(());
     };
     let way = route::get(Namespace::Host, address.addr()).found();

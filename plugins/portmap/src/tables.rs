@@ -51,8 +51,8 @@ const LOCAL: u32 = 2;
 /// `IPS_DST_NAT`.
 const DESTINATION_TRANSLATED: u32 = 1 << 5;
 
-/// What one family of addresses has in the table.
-pub struct Side {
+/// The sets and fields of one address family.
+pub struct FamilySets {
     pub family: IpFamily,
     pub at: &'static str,
     pub ports: &'static str,
@@ -67,7 +67,7 @@ pub struct Side {
     loopback: Option<&'static str>,
 }
 
-const IPV4: Side = Side {
+const IPV4: FamilySets = FamilySets {
     family: IpFamily::Ipv4,
     at: "at4",
     ports: "ports4",
@@ -81,7 +81,7 @@ const IPV4: Side = Side {
     loopback: Some("127.0.0.0/8"),
 };
 
-const IPV6: Side = Side {
+const IPV6: FamilySets = FamilySets {
     family: IpFamily::Ipv6,
     at: "at6",
     ports: "ports6",
@@ -95,8 +95,8 @@ const IPV6: Side = Side {
     loopback: None,
 };
 
-/// The side of an address's family.
-pub fn side(family: IpFamily) -> &'static Side {
+/// The sets of an address's family.
+pub fn sets_of(family: IpFamily) -> &'static FamilySets {
     match family {
         IpFamily::Ipv4 => &IPV4,
         IpFamily::Ipv6 => &IPV6,
@@ -114,8 +114,13 @@ pub fn shared(group: &Group) -> Shared {
             chain(OUTPUT, Hook::Output, DESTINATION_NAT),
             chain(POSTROUTING, Hook::Postrouting, SOURCE_NAT),
         ],
-        sets: both.clone().flat_map(|side| sets(group, side)).collect(),
-        rules: both.flat_map(|side| rules(group, side)).collect(),
+        sets: both
+            .clone()
+            .flat_map(|family_sets| sets(group, family_sets))
+            .collect(),
+        rules: both
+            .flat_map(|family_sets| rules(group, family_sets))
+            .collect(),
     }
 }
 
@@ -127,37 +132,37 @@ pub fn is_owned(set: &str) -> bool {
         .any(|s| [s.at, s.ports, s.back, s.all].contains(&plain))
 }
 
-fn sets(group: &Group, side: &Side) -> [Set; 5] {
-    let target = [side.address, DataType::Port];
+fn sets(group: &Group, family_sets: &FamilySets) -> [Set; 5] {
+    let target = [family_sets.address, DataType::Port];
     let port = [DataType::Protocol, DataType::Port];
-    let at = [side.address, DataType::Protocol, DataType::Port];
-    let mapped = [DataType::Protocol, DataType::Port, side.address];
+    let at = [family_sets.address, DataType::Protocol, DataType::Port];
+    let mapped = [DataType::Protocol, DataType::Port, family_sets.address];
     [
-        Set::map(group.name(side.ports), port, target),
-        Set::map(group.name(side.at), at, target),
-        Set::new(group.name(side.back), mapped),
-        Set::new(group.name(side.all), mapped),
-        networks::set(side.local, side.address),
+        Set::map(group.name(family_sets.ports), port, target),
+        Set::map(group.name(family_sets.at), at, target),
+        Set::new(group.name(family_sets.back), mapped),
+        Set::new(group.name(family_sets.all), mapped),
+        networks::set(family_sets.local, family_sets.address),
     ]
 }
 
-fn rules<'r>(group: &'r Group, side: &'r Side) -> impl Iterator<Item = Rule> + 'r {
+fn rules<'r>(group: &'r Group, family_sets: &'r FamilySets) -> impl Iterator<Item = Rule> + 'r {
     let translating = [PREROUTING, OUTPUT].into_iter();
-    let translating = translating.flat_map(move |chain| translations(group, side, chain));
-    translating.chain(masquerades(group, side))
+    let translating = translating.flat_map(move |chain| translations(group, family_sets, chain));
+    translating.chain(masquerades(group, family_sets))
 }
 
-fn translations(group: &Group, side: &Side, chain: &str) -> [Rule; 2] {
+fn translations(group: &Group, family_sets: &FamilySets, chain: &str) -> [Rule; 2] {
     let at = vec![
-        side.destination,
+        family_sets.destination,
         Field::TransportProtocol,
         Field::DestinationPort,
     ];
     let port = vec![Field::TransportProtocol, Field::DestinationPort];
-    [(at, side.at), (port, side.ports)].map(|(fields, map)| {
-        let rule = rule(side, chain).known_as(group.name(map));
+    [(at, family_sets.at), (port, family_sets.ports)].map(|(fields, map)| {
+        let rule = rule(family_sets, chain).known_as(group.name(map));
         let rule = group
-            .conditions(side.family)
+            .conditions(family_sets.family)
             .iter()
             .cloned()
             .fold(rule, Rule::when);
@@ -165,17 +170,17 @@ fn translations(group: &Group, side: &Side, chain: &str) -> [Rule; 2] {
             .then(Statement::dnat_from_map(
                 fields,
                 group.name(map),
-                side.family,
+                family_sets.family,
             ))
     })
 }
 
-fn masquerades(group: &Group, side: &Side) -> Vec<Rule> {
+fn masquerades(group: &Group, family_sets: &FamilySets) -> Vec<Rule> {
     let mapped = |set: &str| {
         let fields = [
             Field::TransportProtocol,
             Field::ConnectionOriginalDestinationPort,
-            side.destination,
+            family_sets.destination,
         ];
         [
             Condition::masked(
@@ -186,17 +191,20 @@ fn masquerades(group: &Group, side: &Side) -> Vec<Rule> {
             Condition::in_set(fields, group.name(set)),
         ]
     };
-    let loopback = side.loopback.map(|network| {
+    let loopback = family_sets.loopback.map(|network| {
         let network: IpNet = network.parse().expect("a network");
-        let from = Condition::within(side.source, network);
-        (Some(from), side.back, "loopback")
+        let from = Condition::within(family_sets.source, network);
+        (Some(from), family_sets.back, "loopback")
     });
-    let local = Condition::in_set([side.source, side.destination], side.local);
-    let local = (Some(local), side.back, side.local);
-    let all = (None, side.all, side.all);
+    let local = Condition::in_set(
+        [family_sets.source, family_sets.destination],
+        family_sets.local,
+    );
+    let local = (Some(local), family_sets.back, family_sets.local);
+    let all = (None, family_sets.all, family_sets.all);
     let wanted = [all].into_iter().chain(loopback).chain([local]);
     let rules = wanted.map(|(from, set, comment)| {
-        let rule = rule(side, POSTROUTING).known_as(group.name(comment));
+        let rule = rule(family_sets, POSTROUTING).known_as(group.name(comment));
         let conditions = from.into_iter().chain(mapped(set));
         masquerade(group, conditions.fold(rule, Rule::when))
     });
@@ -204,8 +212,11 @@ fn masquerades(group: &Group, side: &Side) -> Vec<Rule> {
 }
 
 /// A rule that looks at packets of one family.
-fn rule(side: &Side, chain: &str) -> Rule {
-    Rule::new(chain).when(Condition::equals(Field::NetworkProtocol, side.protocol))
+fn rule(family_sets: &FamilySets, chain: &str) -> Rule {
+    Rule::new(chain).when(Condition::equals(
+        Field::NetworkProtocol,
+        family_sets.protocol,
+    ))
 }
 
 fn masquerade(group: &Group, rule: Rule) -> Rule {
@@ -242,8 +253,8 @@ mod tests {
         assert_eq!(known.len(), count);
     }
 
-    fn rules_of(group: &Group, side: &Side) -> Vec<Rule> {
-        rules(group, side).collect()
+    fn rules_of(group: &Group, family_sets: &FamilySets) -> Vec<Rule> {
+        rules(group, family_sets).collect()
     }
 
     #[test]
@@ -261,8 +272,8 @@ mod tests {
     #[test]
     fn conditions_stand_where_destinations_are_translated() {
         let group = group(r#"{"conditionsV4": ["-s", "10.0.0.0/8"]}"#);
-        let conditions = |side| -> Vec<usize> {
-            rules_of(&group, side)
+        let conditions = |family_sets| -> Vec<usize> {
+            rules_of(&group, family_sets)
                 .iter()
                 .map(|rule| rule.conditions.len())
                 .collect()

@@ -5,29 +5,29 @@ use weir_sdk::{AddResult, Error, IpConfig, IpFamily, Request};
 
 /// What ports lead to: one address of each family.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pod {
+pub struct Addresses {
     ipv4: Option<IpNet>,
     ipv6: Option<IpNet>,
 }
 
-impl Pod {
+impl Addresses {
     /// The container's first address of each family. Errors: code 7 without a previous result.
     pub fn of<C>(request: &Request<C>) -> Result<Self, Error> {
         let previous = request.chained()?;
         let ips = previous.ips.iter();
-        let mut pod = Pod::default();
+        let mut addresses = Addresses::default();
         for ip in ips.filter(|ip| is_containers(previous, ip, &request.ifname)) {
             let first = match ip.address {
-                IpNet::V4(_) => &mut pod.ipv4,
-                IpNet::V6(_) => &mut pod.ipv6,
+                IpNet::V4(_) => &mut addresses.ipv4,
+                IpNet::V6(_) => &mut addresses.ipv6,
             };
             first.get_or_insert(ip.address);
         }
-        Ok(pod)
+        Ok(addresses)
     }
 
     /// The addresses that there are, each with its subnet.
-    pub fn addresses(&self) -> impl Iterator<Item = IpNet> {
+    pub fn all(&self) -> impl Iterator<Item = IpNet> {
         self.ipv4.into_iter().chain(self.ipv6)
     }
 
@@ -86,13 +86,13 @@ mod tests {
 
     #[test]
     fn the_first_address_of_each_family_counts() {
-        let pod = Pod::of(&request(&[
+        let addresses = Addresses::of(&request(&[
             (Some(0), "10.9.0.1/24"),
             (Some(1), "10.1.0.5/24"),
             (None, "10.2.0.5/24"),
             (None, "fd00::5/64"),
         ]));
-        let addresses: Vec<String> = pod.unwrap().addresses().map(|a| a.to_string()).collect();
+        let addresses: Vec<String> = addresses.unwrap().all().map(|a| a.to_string()).collect();
         assert_eq!(addresses, ["10.1.0.5/24", "fd00::5/64"]);
     }
 
@@ -100,6 +100,11 @@ mod tests {
     fn without_a_previous_result_there_is_no_container() {
         let mut request = request(&[]);
         request.previous = None;
-        assert!(Pod::of(&request).unwrap_err().msg.contains("prevResult"));
+        assert!(
+            Addresses::of(&request)
+                .unwrap_err()
+                .msg
+                .contains("prevResult")
+        );
     }
 }
