@@ -1,12 +1,25 @@
 //! The functions that a crate's users can call, and whether they take a permit.
 
 use syn::visit::Visit;
-use syn::{FnArg, Item, ItemFn, Visibility};
+use syn::{FnArg, ImplItem, ImplItemFn, Item, ItemFn, ItemImpl, Signature, Type, Visibility};
 
 use crate::source::{Crate, below};
 
-/// What of the kernel layer touches nothing: a function, and a module of checks.
-pub const PURE: [&str; 2] = ["checks::", "firewall::masquerade_chain"];
+/// What of the kernel layer touches nothing: a module of checks, a function, and what makes and configures a kernel.
+const PURE: [&str; 6] = [
+    "checks::",
+    "firewall::masquerade_chain",
+    "Linux::for_add",
+    "Linux::namespaces",
+    "Linux::new",
+    "Linux::with_stores_of",
+];
+
+/// Whether what has this name touches nothing.
+pub fn is_pure(name: &str) -> bool {
+    PURE.iter()
+        .any(|pure| name == *pure || (pure.ends_with("::") && name.starts_with(pure)))
+}
 
 /// What stands for the gate's consent: its permit, or the gate itself, which is asked.
 const CONSENT: [&str; 2] = ["Permit", "Gate"];
@@ -26,13 +39,13 @@ pub fn public_functions(of: &Crate) -> Vec<Function> {
     for (module, content) in of.modules.iter().filter(|(_, module)| module.is_public) {
         let own = content.items.iter().filter_map(as_function);
         let own = own.filter(|function| matches!(function.vis, Visibility::Public(_)));
-        functions.extend(own.map(|function| describe(module, function)));
+        functions.extend(own.map(|function| describe(module, &function.sig)));
         let exported = content.exported.iter().filter_map(|(name, path)| {
             let origin = of.resolve(module, path)?;
             let function = find(of, &origin, path.last()?)?;
             Some(Function {
                 name: below(module, name),
-                ..describe(module, function)
+                ..describe(module, &function.sig)
             })
         });
         functions.extend(exported);
@@ -57,11 +70,36 @@ fn find<'a>(of: &'a Crate, module: &str, name: &str) -> Option<&'a ItemFn> {
     })
 }
 
-fn describe(module: &str, function: &ItemFn) -> Function {
+fn describe(module: &str, signature: &Signature) -> Function {
     Function {
         module: module.to_owned(),
-        name: below(module, &function.sig.ident.to_string()),
-        takes_permit: function.sig.inputs.iter().any(is_permit),
+        name: below(module, &signature.ident.to_string()),
+        takes_permit: signature.inputs.iter().any(is_permit),
+    }
+}
+
+/// The public methods of a type that are its own and no trait's, in every module of the crate.
+pub fn public_methods(of: &Crate, owner: &str) -> Vec<Function> {
+    let items = of.modules.values().flat_map(|module| &module.items);
+    let own = items.filter_map(|item| match item {
+        Item::Impl(block) if block.trait_.is_none() && is_of(block, owner) => Some(block),
+        _ => None,
+    });
+    let methods = own.flat_map(|block| block.items.iter().filter_map(as_public_method));
+    methods.map(|method| describe(owner, &method.sig)).collect()
+}
+
+fn is_of(block: &ItemImpl, owner: &str) -> bool {
+    match &*block.self_ty {
+        Type::Path(path) => path.path.is_ident(owner),
+        _ => false,
+    }
+}
+
+fn as_public_method(item: &ImplItem) -> Option<&ImplItemFn> {
+    match item {
+        ImplItem::Fn(method) if matches!(method.vis, Visibility::Public(_)) => Some(method),
+        _ => None,
     }
 }
 
