@@ -46,7 +46,10 @@ fn a_pod_that_is_gone_is_not_attached() -> Result<()> {
     world.refused(&pod, 230, &[])?;
     // Another one by the same name is another one.
     world.pod_with("vanished", &[])?;
-    assert_contains(&world.run("ADD", &pod)?.message(), &["another pod has its name"]);
+    assert_contains(
+        &world.run("ADD", &pod)?.message(),
+        &["another pod has its name"],
+    );
     Ok(())
 }
 
