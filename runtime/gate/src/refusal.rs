@@ -39,13 +39,31 @@ impl fmt::Display for Refusal {
     }
 }
 
+impl Denied {
+    /// Whether the answer of a record says this, in the present words or in those of older records.
+    pub fn is_said_by(&self, answer: &str) -> bool {
+        let former = || {
+            format!(
+                "the grant does not allow to {} ({})",
+                self.requirement,
+                self.reason()
+            )
+        };
+        answer == self.to_string() || answer == former()
+    }
+
+    fn reason(&self) -> String {
+        match &self.closest {
+            Some(closest) => format!("closest rule: {closest}"),
+            None => "it has no rule for this capability".to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the grant does not allow {}", doing(&self.requirement))?;
-        match &self.closest {
-            Some(closest) => write!(f, " (closest rule: {closest})"),
-            None => write!(f, " (it has no rule for this capability)"),
-        }
+        let doing = doing(&self.requirement);
+        write!(f, "the grant does not allow {doing} ({})", self.reason())
     }
 }
 

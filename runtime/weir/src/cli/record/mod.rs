@@ -125,12 +125,10 @@ impl Record {
             requirement: requirement.clone(),
             closest: self.closest.clone(),
         };
-        let why = denied.to_string();
-        // Records of before say the same in other words.
-        Some(if answer.starts_with("the grant does not allow ") {
-            why
+        Some(if denied.is_said_by(answer) {
+            denied.to_string()
         } else {
-            format!("{why}; the plugin was told: {answer}")
+            format!("{denied}; the plugin was told: {answer}")
         })
     }
 
