@@ -64,8 +64,8 @@ fn attach(side: &Side, container: usize, config: &Value) -> Result<Value> {
 
 /// Tables, chains, rules and sets, without elements: what does not depend on who is attached. Rules are in the order
 /// that they have in their chains.
-fn standing(side: &Side) -> Result<BTreeMap<String, Vec<Value>>> {
-    let mut standing: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+pub fn without_elements(side: &Side) -> Result<BTreeMap<String, Vec<Value>>> {
+    let mut found: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for (kind, mut object) in objects(side)? {
         for key in ["handle", "elem"] {
             object.as_object_mut().context("an object")?.remove(key);
@@ -73,13 +73,13 @@ fn standing(side: &Side) -> Result<BTreeMap<String, Vec<Value>>> {
         let word = |key: &str| object[key].as_str().unwrap_or_default();
         let (family, table, name) = (word("family"), word("table"), word("name"));
         let place = format!("{kind} {family} {table} {}{name}", word("chain"));
-        standing.entry(place).or_default().push(object);
+        found.entry(place).or_default().push(object);
     }
-    Ok(standing)
+    Ok(found)
 }
 
 /// What nft(8) lists, each with its kind.
-fn objects(side: &Side) -> Result<Vec<(String, Value)>> {
+pub fn objects(side: &Side) -> Result<Vec<(String, Value)>> {
     let listed: Value = serde_json::from_str(&side.node.tool("nft", "--json list ruleset")?)?;
     let objects = listed["nftables"].as_array().context("a list")?.iter();
     let objects = objects.filter_map(Value::as_object).flatten();
@@ -106,14 +106,14 @@ fn rules(side: &Side) -> Result<Vec<String>> {
 
 /// Damages the node, and expects the next ADD to repair it. CHECK of the attachment before tells of it.
 fn damage_and_mend(side: &Side, config: &Value, first: &Value, damage: &str) -> Result<()> {
-    let before = standing(side)?;
+    let before = without_elements(side)?;
     for line in damage.split("; ") {
         side.node.tool("nft", line)?;
     }
     let checked = side.call("CHECK", FIRST, first, None)?;
     ensure!(checked.code() == 106, "CHECK after `{damage}`: {checked:?}");
     let next = attach(side, NEXT, config)?;
-    let after = standing(side)?;
+    let after = without_elements(side)?;
     ensure!(
         before == after,
         "`{damage}`: before:\n{before:#?}\nafter:\n{after:#?}"
@@ -222,7 +222,7 @@ fn check_names_what_is_missing() -> Result<()> {
         ),
         (
             "flush chain inet weir_portmap output",
-            "the mapped ports: chain `output` lacks `at4`, `ports4`",
+            "the mapped ports: chain `output` lacks `hostip4`, `ports4`",
         ),
         (
             "flush chain inet weir_firewall admins",
@@ -264,7 +264,7 @@ fn what_an_administrator_added_stays() -> Result<()> {
     ] {
         side.node.tool("nft", line)?;
     }
-    let before = standing(&side)?;
+    let before = without_elements(&side)?;
     let deletions = rules(&side)?;
     let forward = deletions
         .iter()
@@ -273,7 +273,7 @@ fn what_an_administrator_added_stays() -> Result<()> {
         side.node.tool("nft", deletion)?;
     }
     attach(&side, NEXT, &bridged())?;
-    let after = standing(&side)?;
+    let after = without_elements(&side)?;
     ensure!(before == after, "before:\n{before:#?}\nafter:\n{after:#?}");
     Ok(())
 }
@@ -284,7 +284,7 @@ fn no_rule_comes_twice_where_many_add_at_once() -> Result<()> {
     const CONTAINERS: usize = 8;
     let side = Side::create(Whose::Weir, CONTAINERS)?;
     attach(&side, FIRST, &of_its_own())?;
-    let before = standing(&side)?;
+    let before = without_elements(&side)?;
     let deletions = rules(&side)?;
     let damages = [
         "flush table inet weir_bridge; flush table inet weir_portmap; flush table inet weir_firewall".to_owned(),
@@ -304,7 +304,7 @@ fn no_rule_comes_twice_where_many_add_at_once() -> Result<()> {
                 .map(|call| call.join().expect("no panic"))
                 .collect()
         });
-        let after = standing(&side)?;
+        let after = without_elements(&side)?;
         ensure!(
             before == after,
             "`{damage}`: before:\n{before:#?}\nafter:\n{after:#?}"

@@ -21,6 +21,7 @@ mod normalise;
 mod portmap;
 mod probe;
 mod ptp;
+mod renamed;
 mod side;
 mod snapshot;
 mod stale;

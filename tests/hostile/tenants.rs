@@ -347,6 +347,47 @@ fn a_definition_takes_no_port_from_another_network() -> Result<()> {
     Ok(())
 }
 
+/// Property: mappings in sets by former names are not taken from another network either, and a tenant's ADD leaves these
+/// sets to an ADD of the node's own network.
+#[test]
+fn a_definition_takes_no_port_in_a_former_set() -> Result<()> {
+    let cluster = Cluster::create()?;
+    let node = &cluster.node;
+    let path = node.root().join("former.nft");
+    fs::write(&path, include_str!("../differential/former/portmap.nft"))?;
+    node.tool("nft", &format!("-f {}", path.display()))?;
+    let quiet = bridge("quiet4", "10.93.0.9/24", json!({}));
+    let theirs = cluster.add(&quiet, None)?.result();
+    let at = |network: &str, port: u16, result: &Value| {
+        let mut config = mapping(network, port, "tcp", result);
+        config["runtimeConfig"]["portMappings"][0]["hostIP"] = json!("192.0.2.1");
+        config
+    };
+    let add = |container: &Container, config: &Value| {
+        node.run(&weir(node, "portmap", "ADD", container, config))
+    };
+    let before = State::of(node)?;
+    let error = add(&cluster.container, &at("tenant", 8081, &theirs))?.error();
+    let text = error["msg"].as_str().unwrap_or_default();
+    assert!(text.contains("tenants.firewall[0]: owners"), "{error:#}");
+    State::of(node)?.assert_same(&before);
+
+    let elements = |set: &str| node.tool("nft", &format!("list map inet weir_portmap {set}"));
+    add(&cluster.container, &at("tenant", 8082, &theirs))?.result();
+    assert_contains(&elements("at4")?, &["8081"]);
+    assert_contains(&elements("hostip4")?, &["8082"]);
+
+    // A pod's request for ports is judged as a tenant's is.
+    add(&cluster.pod, &at("cbr0", 8083, &cluster.result))?.result();
+    assert_contains(&elements("at4")?, &["8081"]);
+    let mut without_ports = called(&json!({ "type": "portmap" }), "cbr0");
+    without_ports["prevResult"] = cluster.result.clone();
+    add(&node.container()?, &without_ports)?.result();
+    assert!(elements("at4").is_err(), "the former map is left");
+    assert_contains(&elements("hostip4")?, &["8081", "8082", "8083"]);
+    Ok(())
+}
+
 /// Property: the places that a definition names are those of the shipped grant, whatever its text says.
 #[test]
 fn a_definition_names_no_place_of_its_own() -> Result<()> {

@@ -5,12 +5,14 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use weir_sdk::check::wrong;
 use weir_sdk::firewall::owned::{self, creation};
+use weir_sdk::firewall::shared::Shared;
 use weir_sdk::firewall::{self, Command, Element, ElementData, Value, networks};
 use weir_sdk::owner::{Owner, Valid};
 use weir_sdk::{Context, Error, GcRequest, IpFamily, Namespace, OperationError, log};
 
 use crate::addresses::Addresses;
 use crate::config::Config;
+use crate::former;
 use crate::group::Group;
 use crate::mapping::Mapping;
 use crate::tables::{self, FAMILY, FamilySets, sets_of};
@@ -61,6 +63,7 @@ impl Mapped {
     }
 
     fn try_add(&self) -> Result<(), OperationError> {
+        former::settle(&self.group, &self.elements())?;
         let shared = tables::shared(&self.group);
         owned::add(&shared, self.commands(), || self.replacement())
     }
@@ -96,8 +99,8 @@ impl Mapped {
         let of = |(mapping, address): &(Mapping, IpNet)| {
             let family_sets = sets_of(IpFamily::of(address.addr()));
             let mapped = Some(self.mapped(family_sets, mapping, address.addr()));
-            let back = self.back(family_sets, mapping, address.addr());
-            mapped.into_iter().chain(back)
+            let masqueraded = self.masqueraded(family_sets, mapping, address.addr());
+            mapped.into_iter().chain(masqueraded)
         };
         self.mappings.iter().flat_map(of).collect()
     }
@@ -105,7 +108,7 @@ impl Mapped {
     fn mapped(&self, family_sets: &FamilySets, mapping: &Mapping, to: IpAddr) -> (String, Element) {
         let at = mapping.host_ip.map(Value::from);
         let set = if at.is_some() {
-            family_sets.at
+            family_sets.host_ip
         } else {
             family_sets.ports
         };
@@ -116,16 +119,16 @@ impl Mapped {
     }
 
     /// The element that makes answers find their way back; none without `snat`.
-    fn back(
+    fn masqueraded(
         &self,
         family_sets: &FamilySets,
         mapping: &Mapping,
         to: IpAddr,
     ) -> Option<(String, Element)> {
         let set = if self.masq_all {
-            family_sets.all
+            family_sets.masq_all
         } else {
-            family_sets.back
+            family_sets.hairpin
         };
         let key: Vec<Value> = port(mapping).into_iter().chain([to.into()]).collect();
         let element = Element::new(key).owned_by(&self.owner);
@@ -153,8 +156,18 @@ impl Mapped {
     }
 
     fn try_check(&self) -> Result<(), Error> {
-        tables::shared(&self.group).check()?;
-        for (set, expected) in self.elements() {
+        let group = &self.group;
+        let checked = self.check_in(&tables::shared(group), self.elements());
+        if checked.is_ok() || !former::is_there(group)? {
+            return checked;
+        }
+        let elements = former::elements(group, self.elements());
+        self.check_in(&former::shared(group), elements).or(checked)
+    }
+
+    fn check_in(&self, shared: &Shared, elements: Vec<(String, Element)>) -> Result<(), Error> {
+        shared.check()?;
+        for (set, expected) in elements {
             let found = owned::check(FAMILY, &set, &expected.key, &self.owner)?;
             check_target(&set, &expected, &found)?;
         }
@@ -222,7 +235,7 @@ pub fn retain(request: &GcRequest<Config>) -> Result<(), Error> {
 fn owned_sets() -> Result<Vec<String>, OperationError> {
     let sets = owned::if_any(firewall::list_sets(Namespace::Host, FAMILY))?;
     let mut sets = sets.unwrap_or_default();
-    sets.retain(|set| tables::is_owned(set));
+    sets.retain(|set| tables::is_owned(set) || former::is_owned(set));
     Ok(sets)
 }
 
@@ -268,7 +281,7 @@ mod tests {
     fn a_mapping_has_elements_for_each_family_of_the_container() {
         let one =
             r#"{"runtimeConfig": {"portMappings": [{"hostPort": 80, "containerPort": 8080}]}}"#;
-        assert_eq!(sets(one), ["ports4", "back4", "ports6", "back6"]);
+        assert_eq!(sets(one), ["ports4", "hairpin4", "ports6", "hairpin6"]);
         let (set, element) = &mapped(one).elements()[0];
         let key: Vec<String> = element.key.iter().map(Value::to_string).collect();
         assert_eq!(
@@ -287,7 +300,7 @@ mod tests {
     fn an_address_of_the_host_is_part_of_the_key() {
         let at = r#"{"runtimeConfig": {"portMappings": [
             {"hostPort": 80, "containerPort": 8080, "hostIP": "192.0.2.1"}]}}"#;
-        assert_eq!(sets(at), ["at4", "back4"]);
+        assert_eq!(sets(at), ["hostip4", "hairpin4"]);
         assert_eq!(mapped(at).elements()[0].1.key[0].to_string(), "192.0.2.1");
     }
 
@@ -300,8 +313,8 @@ mod tests {
             ))
         };
         assert_eq!(with(r#""snat": false"#), ["ports4"]);
-        assert_eq!(with(r#""masqAll": true"#), ["ports4", "all4"]);
+        assert_eq!(with(r#""masqAll": true"#), ["ports4", "masqall4"]);
         let marked = with(r#""markMasqBit": 3"#);
-        assert!(marked[0].starts_with("ports4_") && marked[1].starts_with("back4_"));
+        assert!(marked[0].starts_with("ports4_") && marked[1].starts_with("hairpin4_"));
     }
 }

@@ -35,6 +35,11 @@ impl Group {
         format!("{plain}{}", self.suffix)
     }
 
+    /// The same without what tells the groups apart.
+    pub fn plain(name: &str) -> &str {
+        name.split('_').next().unwrap_or(name)
+    }
+
     /// What a packet of a family must be like.
     pub fn conditions(&self, family: IpFamily) -> &[Condition] {
         match family {

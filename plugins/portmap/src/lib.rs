@@ -8,6 +8,7 @@ mod addresses;
 mod conditions;
 pub mod config;
 mod elements;
+mod former;
 mod group;
 mod localnet;
 mod mapping;
@@ -39,7 +40,9 @@ impl Plugin for Portmap {
         for told in config.repeated() {
             log::warn(&told, &[]);
         }
-        if !mapped.is_empty() {
+        if mapped.is_empty() {
+            former::settle_quietly(&config.group()?);
+        } else {
             // A port that is taken from another container is not given back when this ADD fails: what
             // can fail comes before.
             if config.snat {
@@ -73,6 +76,7 @@ impl Plugin for Portmap {
     }
 
     fn gc(request: GcRequest<Config>) -> Result<(), Error> {
+        former::settle_quietly(&request.config.group()?);
         elements::retain(&request)
     }
 }

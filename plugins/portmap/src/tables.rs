@@ -4,21 +4,21 @@
 //! A new connection costs a few look-ups, and an ADD one transaction, however many mappings there are:
 //!
 //! ```text
-//! map at4 { type ipv4_addr . inet_proto . inet_service : ipv4_addr . inet_service }    # with hostIP
+//! map hostip4 { type ipv4_addr . inet_proto . inet_service : ipv4_addr . inet_service } # with hostIP
 //! map ports4 { type inet_proto . inet_service : ipv4_addr . inet_service }
 //! chain prerouting {                                                     # and the same in output
 //!     type nat hook prerouting priority dstnat
-//!     fib daddr type local dnat ip to ip daddr . meta l4proto . th dport map @at4
+//!     fib daddr type local dnat ip to ip daddr . meta l4proto . th dport map @hostip4
 //!     fib daddr type local dnat ip to meta l4proto . th dport map @ports4
 //! }
 //! set local4 { type ipv4_addr . ipv4_addr; flags interval }              # the containers' networks
-//! set back4 { type inet_proto . inet_service . ipv4_addr }               # mappings with snat
-//! set all4 { type inet_proto . inet_service . ipv4_addr }                # mappings with masqAll
+//! set hairpin4 { type inet_proto . inet_service . ipv4_addr }            # mappings with snat
+//! set masqall4 { type inet_proto . inet_service . ipv4_addr }            # mappings with masqAll
 //! chain postrouting {
 //!     type nat hook postrouting priority srcnat
-//!     ct status dnat meta l4proto . ct original proto-dst . ip daddr @all4 masquerade
-//!     ip saddr 127.0.0.0/8 ct status dnat … @back4 masquerade
-//!     ip saddr . ip daddr @local4 ct status dnat … @back4 masquerade
+//!     ct status dnat meta l4proto . ct original proto-dst . ip daddr @masqall4 masquerade
+//!     ip saddr 127.0.0.0/8 ct status dnat … @hairpin4 masquerade
+//!     ip saddr . ip daddr @local4 ct status dnat … @hairpin4 masquerade
 //! }
 //! ```
 //!
@@ -42,6 +42,9 @@ const PREROUTING: &str = "prerouting";
 const OUTPUT: &str = "output";
 const POSTROUTING: &str = "postrouting";
 
+/// The chains of the table.
+pub const CHAINS: [&str; 3] = [PREROUTING, OUTPUT, POSTROUTING];
+
 const DESTINATION_NAT: i32 = -100;
 const SOURCE_NAT: i32 = 100;
 
@@ -54,10 +57,15 @@ const DESTINATION_TRANSLATED: u32 = 1 << 5;
 /// The sets and fields of one address family.
 pub struct FamilySets {
     pub family: IpFamily,
-    pub at: &'static str,
+    /// Mappings with a `hostIP`.
+    pub host_ip: &'static str,
+    /// Mappings at every address of the node.
     pub ports: &'static str,
-    pub back: &'static str,
-    pub all: &'static str,
+    /// Mappings with `snat`.
+    pub hairpin: &'static str,
+    /// Mappings with `snat` and `masqAll`.
+    pub masq_all: &'static str,
+    /// The containers' networks.
     pub local: &'static str,
     address: DataType,
     source: Field,
@@ -69,10 +77,10 @@ pub struct FamilySets {
 
 const IPV4: FamilySets = FamilySets {
     family: IpFamily::Ipv4,
-    at: "at4",
+    host_ip: "hostip4",
     ports: "ports4",
-    back: "back4",
-    all: "all4",
+    hairpin: "hairpin4",
+    masq_all: "masqall4",
     local: "local4",
     address: DataType::Ipv4Address,
     source: Field::Ipv4Source,
@@ -83,10 +91,10 @@ const IPV4: FamilySets = FamilySets {
 
 const IPV6: FamilySets = FamilySets {
     family: IpFamily::Ipv6,
-    at: "at6",
+    host_ip: "hostip6",
     ports: "ports6",
-    back: "back6",
-    all: "all6",
+    hairpin: "hairpin6",
+    masq_all: "masqall6",
     local: "local6",
     address: DataType::Ipv6Address,
     source: Field::Ipv6Source,
@@ -124,12 +132,12 @@ pub fn shared(group: &Group) -> Shared {
     }
 }
 
-/// Whether a set has elements that belong to attachments.
+/// Whether a set of any group has elements that belong to attachments.
 pub fn is_owned(set: &str) -> bool {
-    let plain = set.split('_').next().unwrap_or(set);
+    let plain = Group::plain(set);
     [IPV4, IPV6]
         .iter()
-        .any(|s| [s.at, s.ports, s.back, s.all].contains(&plain))
+        .any(|s| [s.host_ip, s.ports, s.hairpin, s.masq_all].contains(&plain))
 }
 
 fn sets(group: &Group, family_sets: &FamilySets) -> [Set; 5] {
@@ -139,9 +147,9 @@ fn sets(group: &Group, family_sets: &FamilySets) -> [Set; 5] {
     let mapped = [DataType::Protocol, DataType::Port, family_sets.address];
     [
         Set::map(group.name(family_sets.ports), port, target),
-        Set::map(group.name(family_sets.at), at, target),
-        Set::new(group.name(family_sets.back), mapped),
-        Set::new(group.name(family_sets.all), mapped),
+        Set::map(group.name(family_sets.host_ip), at, target),
+        Set::new(group.name(family_sets.hairpin), mapped),
+        Set::new(group.name(family_sets.masq_all), mapped),
         networks::set(family_sets.local, family_sets.address),
     ]
 }
@@ -159,7 +167,7 @@ fn translations(group: &Group, family_sets: &FamilySets, chain: &str) -> [Rule; 
         Field::DestinationPort,
     ];
     let port = vec![Field::TransportProtocol, Field::DestinationPort];
-    [(at, family_sets.at), (port, family_sets.ports)].map(|(fields, map)| {
+    [(at, family_sets.host_ip), (port, family_sets.ports)].map(|(fields, map)| {
         let rule = rule(family_sets, chain).known_as(group.name(map));
         let rule = group
             .conditions(family_sets.family)
@@ -194,14 +202,14 @@ fn masquerades(group: &Group, family_sets: &FamilySets) -> Vec<Rule> {
     let loopback = family_sets.loopback.map(|network| {
         let network: IpNet = network.parse().expect("a network");
         let from = Condition::within(family_sets.source, network);
-        (Some(from), family_sets.back, "loopback")
+        (Some(from), family_sets.hairpin, "loopback4")
     });
     let local = Condition::in_set(
         [family_sets.source, family_sets.destination],
         family_sets.local,
     );
-    let local = (Some(local), family_sets.back, family_sets.local);
-    let all = (None, family_sets.all, family_sets.all);
+    let local = (Some(local), family_sets.hairpin, family_sets.hairpin);
+    let all = (None, family_sets.masq_all, family_sets.masq_all);
     let wanted = [all].into_iter().chain(loopback).chain([local]);
     let rules = wanted.map(|(from, set, comment)| {
         let rule = rule(family_sets, POSTROUTING).known_as(group.name(comment));
@@ -284,7 +292,12 @@ mod tests {
 
     #[test]
     fn sets_of_every_group_are_told_from_networks() {
-        for set in ["ports4", "at6_01234567", "back4", "all6_01234567"] {
+        for set in [
+            "ports4",
+            "hostip6_01234567",
+            "hairpin4",
+            "masqall6_01234567",
+        ] {
             assert!(is_owned(set), "{set}");
         }
         assert!(!is_owned("local4"));

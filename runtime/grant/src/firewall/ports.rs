@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_set_translates_nothing() {
         let commands =
-            json!([{ "add-elements": { "set": "back4", "elements": [{ "key": [6, 22] }] } }]);
+            json!([{ "add-elements": { "set": "hairpin4", "elements": [{ "key": [6, 22] }] } }]);
         assert_eq!(ports(commands), []);
     }
 
