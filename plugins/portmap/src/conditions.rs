@@ -102,16 +102,16 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_named() {
         for (list, expected) in [
-            (&["-s"][..], "a value after \"-s\""),
+            (&["-s"][..], "a value after `-s`"),
             (&["-s", "x"], "an IPv4 address or network"),
-            (&["--ctstate", "NEW"], "\"--ctstate\""),
-            (&["-m", "recent"], "\"recent\""),
-            (&["-i", "eth+"], "\"eth+\""),
-            (&["!"], "after \"!\""),
-            (&["ip", "ttl", "1"], "\"ttl\""),
-            (&["ip", "saddr", "{", "10.0.0.1", "}"], "\"{\""),
-            (&["tcp", "dport", "http"], "\"http\""),
-            (&["accept"], "\"accept\""),
+            (&["--ctstate", "NEW"], "`--ctstate`"),
+            (&["-m", "recent"], "`recent`"),
+            (&["-i", "eth+"], "`eth+`"),
+            (&["!"], "after `!`"),
+            (&["ip", "ttl", "1"], "`ttl`"),
+            (&["ip", "saddr", "{", "10.0.0.1", "}"], "`{`"),
+            (&["tcp", "dport", "http"], "`http`"),
+            (&["accept"], "`accept`"),
         ] {
             let error = parsed(list, IpFamily::Ipv4).unwrap_err();
             assert_eq!(error.code, Code::INVALID_CONFIG);

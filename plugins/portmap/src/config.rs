@@ -22,7 +22,7 @@ const MAPPINGS: &str = "runtimeConfig.portMappings";
 pub struct Config {
     /// `nftables` or `iptables`, of which either means the plugin's own tables, or empty.
     pub backend: String,
-    /// Masquerade what could not find its way back otherwise.
+    /// Masquerade connections whose answers would not come back otherwise.
     pub snat: bool,
     /// Masquerade everything that comes to a mapped port.
     pub masq_all: bool,
@@ -64,7 +64,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Checks what the types do not say. Errors have code 7, or 2 for a value that no version of this
+    /// Checks what the types do not. Errors have code 7, or 2 for a value that no version of this
     /// plugin supports, and begin with the key.
     pub fn validate(&self) -> Result<(), Error> {
         if !matches!(self.backend.as_str(), "" | "nftables" | "iptables") {
@@ -81,8 +81,7 @@ impl Config {
         Group::new(&self.conditions_v4, &self.conditions_v6, self.mark_bit()?)
     }
 
-    /// The bit that is set in the mark of what is masqueraded; none where the configuration names none,
-    /// and then nothing is marked.
+    /// The bit that is set in the mark of what is masqueraded; none if nothing is to be marked.
     pub fn mark_bit(&self) -> Result<Option<u32>, Error> {
         match (self.mark_masq_bit, self.external_set_mark_chain.as_deref()) {
             (Some(_), Some(_)) => Err(Error::invalid_config(
@@ -101,22 +100,21 @@ impl Config {
         Mapping::all(MAPPINGS, &self.runtime_config.port_mappings)
     }
 
-    /// What is to be told of mappings that do not count.
+    /// Warnings about mappings that have no effect.
     pub fn repeated(&self) -> Vec<String> {
         Mapping::repeated(MAPPINGS, &self.runtime_config.port_mappings)
     }
 }
 
-/// A chain of iptables cannot be jumped to from a table of nftables, but what the one that is used does
-/// is known.
+/// The mark bit that a chain of iptables sets. nftables cannot jump to such a chain; Kubernetes' is known.
 fn external_bit(chain: &str) -> Result<u32, Error> {
     let (name, bit) = KUBERNETES_CHAIN;
     if chain == name {
         return Ok(bit);
     }
     Err(unsupported("externalSetMarkChain", chain).with_details(format!(
-        "a chain of iptables cannot be jumped to from nftables; only {name} is known, which sets bit \
-         {bit}: name the bit that your chain sets with \"markMasqBit\""
+        "nftables cannot jump to a chain of iptables; weir knows only `{name}`, which sets bit {bit}. \
+         Give the bit that your chain sets as `markMasqBit`"
     )))
 }
 

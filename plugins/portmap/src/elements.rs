@@ -57,9 +57,9 @@ impl Mapped {
     }
 
     /// Adds all mappings in one transaction. A port that another container has is taken from it: the
-    /// last one that asks gets it, as with the reference plugin.
+    /// last ADD wins, as with the reference plugin.
     pub fn add(&self) -> Result<(), Error> {
-        self.try_add().context("could not map ports")
+        self.try_add().context("cannot map ports")
     }
 
     fn try_add(&self) -> Result<(), OperationError> {
@@ -77,7 +77,7 @@ impl Mapped {
         commands
     }
 
-    /// As [`commands`](Self::commands), with what is in the way removed first.
+    /// As [`commands`](Self::commands), but first removes what is in the way.
     fn replacement(&self) -> Result<Vec<Command>, OperationError> {
         let mut commands = owned::replacing(FAMILY, self.elements())?;
         let taken = commands.len() - self.elements().len();
@@ -118,7 +118,7 @@ impl Mapped {
         (self.group.name(set), element)
     }
 
-    /// The element that makes answers find their way back; none without `snat`.
+    /// The element for which connections are masqueraded; none without `snat`.
     fn masqueraded(
         &self,
         family_sets: &FamilySets,
@@ -135,7 +135,7 @@ impl Mapped {
         self.snat.then(|| (self.group.name(set), element))
     }
 
-    /// The networks within which answers would take another way.
+    /// The networks within which answers would not come back through the host.
     fn networks(&self) -> impl Iterator<Item = (&'static str, IpNet)> + '_ {
         let families = [IpFamily::Ipv4, IpFamily::Ipv6].into_iter();
         let address = |family| {
@@ -147,7 +147,7 @@ impl Mapped {
         networks.filter(|_| self.snat)
     }
 
-    /// Fails unless all is there that ADD added. Errors: `codes::NOT_AS_ATTACHED`.
+    /// Fails unless everything that ADD added is there. Errors: `codes::NOT_AS_ATTACHED`.
     pub fn check(&self) -> Result<(), Error> {
         if self.is_empty() {
             return Ok(());
@@ -175,7 +175,7 @@ impl Mapped {
             if !networks::has(FAMILY, set, &address)? {
                 let network = address.trunc();
                 return Err(wrong(format!(
-                    "network {network} is missing in set \"{set}\""
+                    "network {network} is missing in set `{set}`"
                 )));
             }
         }
@@ -210,25 +210,25 @@ fn check_target(set: &str, expected: &Element, found: &Element) -> Result<(), Er
         Ok(())
     } else {
         Err(wrong(format!(
-            "map \"{set}\": expected {}, found {}",
+            "map `{set}`: expected {}, found {}",
             text(expected),
             text(found)
         )))
     }
 }
 
-/// Removes the attachment's elements: by what is mapped where that is known, else, or where they are
-/// not all there, by looking at all.
+/// Removes the attachment's elements: by their keys where the mappings are known; otherwise, or where some are
+/// missing, by their comments.
 pub fn remove(owner: &Owner, mapped: Option<&Mapped>) -> Result<(), Error> {
     let known = mapped.map(Mapped::keys).unwrap_or_default();
     owned::remove_or_reference(FAMILY, owner, &known, owned_sets)
-        .context("could not remove the mapping of ports")
+        .context("cannot remove the port mappings")
 }
 
 /// Removes the elements of attachments that are not valid.
 pub fn retain(request: &GcRequest<Config>) -> Result<(), Error> {
     let retained = || owned::retain(FAMILY, &owned_sets()?, &Valid::of(request));
-    retained().context("could not remove mappings of ports that are left over")
+    retained().context("cannot remove leftover port mappings")
 }
 
 /// The sets of all groups that have elements of attachments.

@@ -1,4 +1,4 @@
-//! Sets that had other names before: on a node with containers that were attached then, the table still has them.
+//! Sets by the names that earlier versions gave them, on a node with containers attached then.
 //!
 //! The first ADD or GC whose grant allows it moves their elements to the present sets and removes them with their rules, in
 //! one transaction. A tenant's network, or a pod that asks for ports, may not remove what networks share: such an ADD uses
@@ -48,7 +48,7 @@ pub fn is_there(group: &Group) -> Result<bool, OperationError> {
     Ok(sets.iter().any(is_former))
 }
 
-/// As [`settle`] with nothing to add. A failure is logged: the containers from before are served as they were.
+/// As [`settle`], with nothing to add. A failure is only logged: the former sets keep working.
 pub fn settle_quietly(group: &Group) {
     if let Err(error) = settle(group, &[]) {
         let fields = [("error", error.message.as_str())];
@@ -56,8 +56,8 @@ pub fn settle_quietly(group: &Group) {
     }
 }
 
-/// Moves what is in former sets of the group; or, where the grant does not allow that, removes from them what has the
-/// keys of these elements, which are about to be added.
+/// Moves the elements of the group's former sets. Where the grant does not allow that, removes those with the keys of
+/// `elements`, which are about to be added.
 pub fn settle(group: &Group, elements: &[(String, Element)]) -> Result<(), OperationError> {
     if !is_there(group)? {
         return Ok(());
@@ -148,7 +148,7 @@ pub fn elements(group: &Group, elements: Vec<(String, Element)>) -> Vec<(String,
     elements.into_iter().map(former).collect()
 }
 
-/// What the group's mappings shared with others, by the former comments of its rules.
+/// What the group's mappings share, by the former comments of its rules.
 pub fn shared(group: &Group) -> Shared {
     let mut shared = tables::shared(group);
     for rule in &mut shared.rules {

@@ -35,7 +35,7 @@ impl Group {
         format!("{plain}{}", self.suffix)
     }
 
-    /// The same without what tells the groups apart.
+    /// The name without its group's suffix.
     pub fn plain(name: &str) -> &str {
         name.split('_').next().unwrap_or(name)
     }

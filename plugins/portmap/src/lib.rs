@@ -1,8 +1,7 @@
 //! The plugin `portmap`: maps ports of the host to ports of a container. It comes after the plugin that
 //! gives the container its addresses.
 //!
-//! Errors in the configuration have code 7, a backend that there is not has code 2, and the SDK's codes
-//! are in [`weir_sdk::codes`].
+//! Errors in the configuration have code 7, an unsupported backend code 2; the SDK's codes are in [`weir_sdk::codes`].
 
 mod addresses;
 mod conditions;

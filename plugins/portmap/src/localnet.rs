@@ -6,13 +6,13 @@ use weir_sdk::{Context, Error, ErrorCode, IpFamily, Namespace, Outcome, log, rou
 
 use crate::addresses::Addresses;
 
-/// Allows it on the link that leads to the container.
+/// Sets it on the link that leads to the container.
 pub fn route(addresses: &Addresses) -> Result<(), Error> {
     let Some(address) = addresses.address(IpFamily::Ipv4) else {
         return Ok(());
     };
     let way = route::get(Namespace::Host, address.addr()).found();
-    let way = way.context(format!("could not find the way to {}", address.addr()))?;
+    let way = way.context(format!("cannot look up the route to `{}`", address.addr()))?;
     let Some(link) = way.and_then(|way| way.link) else {
         return Ok(());
     };
@@ -25,12 +25,12 @@ pub fn route(addresses: &Addresses) -> Result<(), Error> {
             log::warn("mapped ports are not reached at 127.0.0.1", &fields);
             Ok(())
         }
-        Err(error) => Err(error).context("could not look up the link to the container"),
+        Err(error) => Err(error).context("cannot look up the link to the container"),
     }
 }
 
 fn allow(link: &str) -> Result<(), Error> {
     let key = sysctl::interface_key("ipv4.conf", link, "route_localnet");
     sysctl::ensure(Namespace::Host, &key, "1")
-        .context(format!("could not set route_localnet of \"{link}\""))
+        .context(format!("cannot set `route_localnet` of link `{link}`"))
 }

@@ -58,17 +58,17 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// In any case; runtimes write it in either.
+/// Upper or lower case: runtimes write both.
 impl<'de> Deserialize<'de> for Protocol {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let mut all = Self::ALL.into_iter();
         all.find(|protocol| text.eq_ignore_ascii_case(protocol.word()))
-            .ok_or_else(|| de::Error::custom("expected \"tcp\", \"udp\" or \"sctp\""))
+            .ok_or_else(|| de::Error::custom("expected `tcp`, `udp` or `sctp`"))
     }
 }
 
-/// A mapping that is possible.
+/// A valid mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
     pub protocol: Protocol,
@@ -81,7 +81,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// The mappings of a key. Of those that mean the same packets the first one counts. Errors: code 7 for a port 0.
+    /// The mappings of a key. Of those that match the same packets, the first has effect. Errors: code 7 for a port 0.
     pub fn all(key: &str, keys: &[MappingKeys]) -> Result<Vec<Self>, Error> {
         let mut mappings: Vec<Self> = Vec::with_capacity(keys.len());
         for (index, keys) in keys.iter().enumerate() {
@@ -93,7 +93,7 @@ impl Mapping {
         Ok(mappings)
     }
 
-    /// What is to be told of mappings of a key that do not count, because one before them means the same packets.
+    /// Warnings about a key's mappings that have no effect, because one before them matches the same packets.
     pub fn repeated(key: &str, keys: &[MappingKeys]) -> Vec<String> {
         let mut before: Vec<(usize, Self)> = Vec::with_capacity(keys.len());
         let mut told = Vec::new();
@@ -103,7 +103,7 @@ impl Mapping {
             };
             match before.iter().find(|(_, other)| other.overlaps(&mapping)) {
                 Some((first, _)) => told.push(format!(
-                    "{key}[{index}]: {mapping} is mapped by {key}[{first}] already, which counts"
+                    "{key}[{index}]: {mapping} has no effect: {key}[{first}] maps the same port"
                 )),
                 None => before.push((index, mapping)),
             }
@@ -130,12 +130,12 @@ impl Mapping {
         })
     }
 
-    /// Whether the mapping is one of this family: the host's address, also an unspecified one, says so.
+    /// Whether the mapping is for this family; that of `hostIP`, even if unspecified, decides.
     pub fn is_of(&self, family: IpFamily) -> bool {
         self.family.is_none_or(|own| own == family)
     }
 
-    /// Whether one packet could be meant by both.
+    /// Whether one packet could match both.
     fn overlaps(&self, other: &Self) -> bool {
         let one_family = match (self.family, other.family) {
             (Some(own), Some(others)) => own == others,
@@ -202,7 +202,7 @@ mod tests {
             assert_eq!(mappings[0].container_port, 2);
             assert_eq!(mappings.len() + told.len(), 2, "{told:?}");
             let expected =
-                "portMappings[1]: 80/tcp is mapped by portMappings[0] already, which counts";
+                "portMappings[1]: 80/tcp has no effect: portMappings[0] maps the same port";
             assert!(told.iter().all(|told| told == expected), "{told:?}");
             mappings.len() == 1
         };

@@ -1,7 +1,7 @@
-//! Connections of UDP that were there before a mapping came or went.
+//! UDP connections that conntrack tracked before a mapping came or went.
 //!
-//! A datagram belongs to the connection that the kernel remembers, and goes where that went, whatever is
-//! mapped since; a client that never pauses would never reach the container.
+//! The kernel sends a datagram of a tracked connection where the connection went before, whatever is mapped since; a
+//! client that never pauses would never reach the container.
 
 use weir_sdk::conntrack::{self, Filter};
 use weir_sdk::{IpFamily, Namespace, log};
@@ -9,7 +9,7 @@ use weir_sdk::{IpFamily, Namespace, log};
 use crate::elements::Mapped;
 use crate::mapping::Protocol;
 
-/// Makes the kernel forget what it knows of the mapped ports. That it does not is no failure.
+/// Deletes the conntrack entries of the mapped UDP ports. A failure is logged only.
 pub fn forget(mapped: &Mapped) {
     for (mapping, address) in mapped.mappings() {
         if mapping.protocol != Protocol::Udp {

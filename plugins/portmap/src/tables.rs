@@ -1,5 +1,5 @@
 //! The plugin's table of the family `inet`: maps from the host's ports to the containers', the rules
-//! that look them up, and the rules that masquerade what could not find its way back.
+//! that look them up, and the rules that masquerade connections whose answers would not come back.
 //!
 //! A new connection costs a few look-ups, and an ADD one transaction, however many mappings there are:
 //!
@@ -24,7 +24,7 @@
 //!
 //! (And the same for IPv6, which has no loopback network.) A container that comes to its own port, or to
 //! that of another container of its network, must not see the answer come from an address that it never
-//! spoke to, nor must the host's loopback address: these are masqueraded.
+//! spoke to. Neither must a client on the host's loopback address. Both are masqueraded.
 
 use ipnet::IpNet;
 use weir_sdk::IpFamily;
@@ -245,7 +245,7 @@ mod tests {
         config.group().unwrap()
     }
 
-    /// By its comment, a rule that is missing is told from all others.
+    /// CHECK names a missing rule by its comment.
     #[test]
     fn rules_of_a_chain_have_comments_of_their_own() {
         let rules = ["{}", r#"{"markMasqBit": 3}"#].map(|text| shared(&group(text)).rules);

@@ -12,7 +12,7 @@ const EXPECTED: &str = "-s, -d, -i, -o, -p, --sport, --dport, --mark, --src-type
 /// The modules that have these options.
 const MODULES: [&str; 6] = ["tcp", "udp", "sctp", "mark", "addrtype", "comment"];
 
-/// Takes one option. None for one that says nothing of a packet.
+/// Takes one option; none for one that does not restrict packets.
 pub fn next(words: &mut Words) -> Result<Option<Condition>, Error> {
     let negate = words.take_if("!");
     let option = words.take_after(if negate { "!" } else { "" })?;

@@ -10,7 +10,7 @@ const EXPECTED: &str = "ip saddr, ip daddr, ip6 saddr, ip6 daddr, iifname, oifna
                         meta l4proto, tcp, udp, sctp or th with sport or dport, fib saddr type or \
                         fib daddr type";
 
-/// Takes one comparison, which may be two conditions: a port is one of a protocol.
+/// Takes one comparison, which may become two conditions: a port implies its protocol.
 pub fn next(words: &mut Words) -> Result<Vec<Condition>, Error> {
     let word = words.take_after("")?;
     match word.as_str() {

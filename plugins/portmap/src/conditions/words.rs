@@ -46,11 +46,7 @@ impl Words {
     /// Takes the next word, which must be there after another.
     pub fn take_after(&mut self, before: &str) -> Result<String, Error> {
         let word = self.left.next();
-        word.ok_or_else(|| {
-            self.fault(format!(
-                "expected a value after \"{before}\", found the end"
-            ))
-        })
+        word.ok_or_else(|| self.fault(format!("expected a value after `{before}`, found the end")))
     }
 
     /// An error about these words.
@@ -61,7 +57,7 @@ impl Words {
     /// An error about a word that is not known.
     pub fn unknown(&self, word: &str, expected: &str) -> Error {
         let word = word.escape_debug();
-        self.fault(format!("\"{word}\" is not supported: expected {expected}"))
+        self.fault(format!("`{word}` is not supported; expected {expected}"))
     }
 
     /// The field of the source or destination address of the family.
