@@ -4,11 +4,12 @@ use super::facts::LinkFacts;
 use super::namespace::Namespace;
 use super::{Capabilities, Decision, Invocation, Operation, decide};
 
-/// The decision of a grant's capabilities, as JSON, on an operation of the attachment of `eth0`.
+/// The decision of a grant's capabilities, as JSON, on an operation of the attachment of `eth0` to the network `net`.
 pub(crate) fn decision<O: Operation>(grant: &str, operation: &O) -> Decision {
     let capabilities: Capabilities = serde_json::from_str(grant).expect("a grant");
     let invocation = Invocation {
         ifname: "eth0".to_owned(),
+        network: "net".to_owned(),
         ..Invocation::default()
     };
     decide(&capabilities, &invocation, operation)

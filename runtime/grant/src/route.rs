@@ -404,4 +404,90 @@ mod tests {
             Some("route[0]: destinations")
         );
     }
+
+    const GRANT: &str = r#"{"route": [{"namespace": "host", "links": ["br*"], "owners": ["network"], "tables": [254],
+        "destinations": ["10.0.0.0/8"], "overlaps": ["network"], "verbs": ["create"]}]}"#;
+
+    /// A route over a bridge of the network `net`.
+    fn add() -> Add {
+        let bridge = LinkFacts {
+            owner: "net".to_owned(),
+            ..link("br0", "bridge")
+        };
+        Add {
+            namespace: Namespace::Host,
+            route: Route {
+                link: Some(bridge),
+                ..Route::unicast("10.1.0.0/16".parse().expect("a network"))
+            },
+            overlap: None,
+        }
+    }
+
+    #[test]
+    fn each_field_counts() {
+        let missed_by = |change: fn(&mut Add)| {
+            let mut add = add();
+            change(&mut add);
+            missed(GRANT, &add)
+        };
+        let closest = |field: &str| Some(format!("route[0]: {field}"));
+        assert_eq!(missed_by(|_| ()), None);
+        let namespace = missed_by(|add| add.namespace = Namespace::Container);
+        assert_eq!(namespace, closest("namespace"));
+        let over = |change: fn(&mut LinkFacts)| {
+            let mut add = add();
+            add.links_mut().into_iter().for_each(change);
+            missed(GRANT, &add)
+        };
+        assert_eq!(over(|link| link.name = "eth0".to_owned()), closest("links"));
+        assert_eq!(
+            over(|link| link.owner = "other".to_owned()),
+            closest("owners")
+        );
+        assert_eq!(missed_by(|add| add.route.link = None), closest("links"));
+        assert_eq!(missed_by(|add| add.route.table = 255), closest("tables"));
+        for destination in ["10.0.0.0/7", "0.0.0.0/0", "192.0.2.0/24", "fd00::/64"] {
+            let mut add = add();
+            add.route.destination = destination.parse().expect("a network");
+            assert_eq!(
+                missed(GRANT, &add),
+                closest("destinations"),
+                "{destination}"
+            );
+        }
+        let overlapping = missed_by(|add| {
+            add.overlap = Some(Overlap {
+                destination: "10.1.2.0/24".parse().expect("a network"),
+                link: "eth0".to_owned(),
+                owner: String::new(),
+            });
+        });
+        assert_eq!(overlapping, closest("overlaps"));
+        let Add {
+            namespace, route, ..
+        } = add();
+        assert_eq!(
+            missed(GRANT, &Delete { namespace, route }),
+            closest("verbs")
+        );
+        assert_eq!(missed("{}", &add()), Some(String::new()));
+    }
+
+    /// Each next hop needs a rule for its link.
+    #[test]
+    fn a_next_hop_counts_as_the_link_does() {
+        let mut several = add();
+        let hop = |link: LinkFacts| NextHop {
+            gateway: None,
+            link: Some(link),
+            weight: 1,
+            on_link: false,
+        };
+        let own = several.route.link.take().expect("a link");
+        several.route.next_hops = vec![hop(own.clone()), hop(own)];
+        assert_eq!(missed(GRANT, &several), None);
+        several.route.next_hops[1].link = Some(link("eth0", "veth"));
+        assert_eq!(missed(GRANT, &several).as_deref(), Some("route[0]: links"));
+    }
 }
