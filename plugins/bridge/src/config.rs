@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use weir_sdk::cni::validate_interface_name;
 use weir_sdk::config::mac::{self, MacKey};
-use weir_sdk::config::{DnsKeys, Ipam};
+use weir_sdk::config::{ArgsKey, DnsKeys, Ipam};
 use weir_sdk::link::BridgeVlan;
 use weir_sdk::{Args, Error, Mac, masquerade};
 
@@ -12,9 +12,6 @@ const DEFAULT_BRIDGE: &str = "cni0";
 
 /// The highest VLAN id that may be used (IEEE 802.1Q reserves 4095).
 const VLAN_MAX: u16 = 4094;
-
-/// The keys of `CNI_ARGS` that are not an error: this plugin's, and those of the IPAM plugin it runs.
-const KNOWN_ARGS: [&str; 3] = ["MAC", "IP", "GATEWAY"];
 
 /// A plugin configuration of the type `bridge`.
 #[derive(Clone, Debug, Deserialize)]
@@ -57,7 +54,7 @@ pub struct Config {
     /// DNS settings, in place of the IPAM plugin's.
     pub dns: DnsKeys,
     /// Arguments of the convention.
-    pub args: ArgsKey,
+    pub args: ArgsKey<MacKey>,
     /// Capability arguments.
     pub runtime_config: MacKey,
 }
@@ -98,14 +95,6 @@ pub struct Trunk {
     min_id: Option<u16>,
     #[serde(rename = "maxID")]
     max_id: Option<u16>,
-}
-
-/// `args`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ArgsKey {
-    /// `args.cni`.
-    pub cni: MacKey,
 }
 
 impl Config {
@@ -150,7 +139,7 @@ impl Config {
 
     /// Returns the requested MAC: of `runtimeConfig`, else of `args.cni`, else of `CNI_ARGS`.
     pub fn mac(&self, args: &Args) -> Result<Option<Mac>, Error> {
-        args.check_known(&KNOWN_ARGS)?;
+        args.check_known()?;
         let of_config = [
             ("runtimeConfig.mac", &self.runtime_config.mac),
             ("args.cni.mac", &self.args.cni.mac),

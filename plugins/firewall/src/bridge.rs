@@ -1,7 +1,7 @@
 //! The bridge that the container is on, and its port there, from the previous result.
 
 use weir_sdk::link::{self, Link};
-use weir_sdk::{AddResult, Context, Error, ErrorCode, Namespace, Outcome};
+use weir_sdk::{AddResult, Context, Error, Interface, Namespace};
 
 use crate::config::IngressPolicy;
 
@@ -37,13 +37,10 @@ impl Attached {
 
 /// The previous result's links on the host that exist and that the grant shows.
 fn host_links(previous: &AddResult) -> Result<Vec<Link>, Error> {
-    let mut links = Vec::new();
-    for interface in previous.interfaces.iter().filter(|i| i.sandbox.is_none()) {
-        let name = interface.name.as_str();
-        match link::get(Namespace::Host, name).found() {
-            Err(error) if error.code == ErrorCode::Denied => {}
-            found => links.extend(found.context(format!("cannot look up `{name}`"))?),
-        }
-    }
-    Ok(links)
+    let found = |interface: &Interface| {
+        let name = &interface.name;
+        let found = link::find(Namespace::Host, name).transpose()?;
+        Some(found.context(format!("cannot look up `{name}`")))
+    };
+    previous.on_host().filter_map(found).collect()
 }

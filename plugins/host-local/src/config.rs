@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, de};
 use weir_sdk::cni::RequestedAddress;
+use weir_sdk::config::ArgsKey;
 use weir_sdk::config::ip::{self, RouteKeys};
 use weir_sdk::{Error, Route};
 
@@ -23,7 +24,7 @@ pub struct Config {
     /// Capability arguments.
     pub runtime_config: RuntimeConfig,
     /// Arguments of the convention.
-    pub args: ArgsKey,
+    pub args: ArgsKey<CniArgs>,
 }
 
 /// `ipam`.
@@ -83,14 +84,6 @@ pub struct RuntimeConfig {
     /// Requested addresses.
     #[serde(deserialize_with = "addresses")]
     pub ips: Vec<IpAddr>,
-}
-
-/// `args`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ArgsKey {
-    /// `args.cni`.
-    pub cni: CniArgs,
 }
 
 /// `args.cni`.

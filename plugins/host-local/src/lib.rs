@@ -27,7 +27,7 @@ pub mod rotation;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use weir_sdk::store::{self, Access, Location, Store};
+use weir_sdk::store::{self, Access, Location};
 use weir_sdk::{
     AddResult, Context, Dns, Error, GcRequest, IpConfig, Plugin, Request, StatusRequest, World,
 };
@@ -81,8 +81,7 @@ impl Plugin for HostLocal {
 
     fn del(request: Request<Config>) -> Result<(), Error> {
         let leases = open(&request.config, Access::Write)?;
-        let given = request.previous.iter().flat_map(|previous| &previous.ips);
-        let given = given.map(|ip| ip.address.addr());
+        let given = request.previous.iter().flat_map(AddResult::addresses);
         let owner = Owner::new(&request.container_id, &request.ifname);
         leases.release(&owner, given)?;
         leases.commit()
@@ -121,7 +120,7 @@ impl Plugin for HostLocal {
 
 fn open(config: &Config, access: Access) -> Result<Leases, Error> {
     let directory = config.ipam.data_dir();
-    let store = Store::open(Location::directory(directory), access);
+    let store = store::open(&Location::Directory(directory.to_owned()), access);
     let store = store.context(format!("ipam.dataDir: `{directory}`"))?;
     Ok(Leases::new(store))
 }

@@ -11,12 +11,9 @@ use weir_sdk::{Args, Error, IpConfig};
 
 use crate::config::{AddressKeys, Config};
 
-/// The keys of `CNI_ARGS` that are not an error: this plugin's, and those of plugins that run it.
-const KNOWN_ARGS: [&str; 3] = ["IP", "GATEWAY", "MAC"];
-
 /// Returns the addresses to assign. Errors: code 4 for `CNI_ARGS`, code 7 for the configuration.
 pub fn assigned(args: &Args, config: &Config) -> Result<Vec<IpConfig>, Error> {
-    args.check_known(&KNOWN_ARGS)?;
+    args.check_known()?;
     let asked_for = [
         ("runtimeConfig.ips", &config.runtime_config.ips),
         ("args.cni.ips", &config.args.cni.ips),

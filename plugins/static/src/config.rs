@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use serde::Deserialize;
 use weir_sdk::Dns;
+use weir_sdk::config::ArgsKey;
 use weir_sdk::config::ip::{self, RouteKeys};
 
 /// The parts of an execution configuration that are this plugin's.
@@ -16,7 +17,7 @@ pub struct Config {
     /// Capability arguments.
     pub runtime_config: Ips,
     /// Arguments of the convention.
-    pub args: ArgsKey,
+    pub args: ArgsKey<Ips>,
 }
 
 /// `ipam`.
@@ -39,14 +40,6 @@ pub struct AddressKeys {
     /// Its gateway.
     #[serde(default, deserialize_with = "ip::address")]
     pub gateway: Option<IpAddr>,
-}
-
-/// `args`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ArgsKey {
-    /// `args.cni`.
-    pub cni: Ips,
 }
 
 /// A key `ips`.

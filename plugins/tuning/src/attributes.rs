@@ -117,7 +117,7 @@ impl Attributes {
 impl From<&Attributes> for Changes {
     fn from(attributes: &Attributes) -> Self {
         Changes {
-            mac: attributes.mac,
+            mac: attributes.mac.map(Into::into),
             promiscuous: attributes.promisc,
             mtu: attributes.mtu,
             all_multicast: attributes.allmulti,

@@ -41,12 +41,12 @@ same_fields! {
 
 /// Adds or replaces an entry. Errors: `not-found`, `invalid`.
 pub fn add(namespace: Namespace, link: impl Into<LinkReference>, entry: Neighbour) -> Result<()> {
-    Ok(raw::add(namespace, &link.into(), &entry.into())?)
+    raw::add(namespace, &link.into(), &entry.into())
 }
 
 /// Removes an entry. Errors: `not-found`.
 pub fn delete(namespace: Namespace, link: impl Into<LinkReference>, address: IpAddr) -> Result<()> {
-    Ok(raw::delete(namespace, &link.into(), address.into())?)
+    raw::delete(namespace, &link.into(), address.into())
 }
 
 /// Lists the entries of one link.
@@ -74,5 +74,5 @@ pub fn announce(
     addresses: impl IntoIterator<Item = IpAddr>,
 ) -> Result<()> {
     let addresses: Vec<_> = addresses.into_iter().map(Into::into).collect();
-    Ok(raw::announce(namespace, &link.into(), &addresses)?)
+    raw::announce(namespace, &link.into(), &addresses)
 }

@@ -54,13 +54,6 @@ impl Route {
     }
 }
 
-#[expect(clippy::derivable_impls, reason = "a generated type cannot derive")]
-impl Default for RouteKind {
-    fn default() -> Self {
-        RouteKind::Unicast
-    }
-}
-
 /// One of several equal-cost next hops.
 #[derive(Clone, Debug)]
 pub struct NextHop {
@@ -106,17 +99,17 @@ same_fields! {
 /// Adds a route; in the container beside those that other attachments have to the same destination.
 /// Errors: `exists`, `not-found`, `invalid` with the kernel's reason.
 pub fn add(namespace: Namespace, route: Route) -> Result<()> {
-    Ok(raw::add(namespace, &route.into())?)
+    raw::add(namespace, &route.into())
 }
 
 /// Adds a route in place of one with the same destination, table and priority.
 pub fn replace(namespace: Namespace, route: Route) -> Result<()> {
-    Ok(raw::replace(namespace, &route.into())?)
+    raw::replace(namespace, &route.into())
 }
 
 /// Removes a route. Errors: `not-found`.
 pub fn delete(namespace: Namespace, route: Route) -> Result<()> {
-    Ok(raw::delete(namespace, &route.into())?)
+    raw::delete(namespace, &route.into())
 }
 
 /// Lists routes that pass the filter. In `host` a filter without table and link reads the main table.
