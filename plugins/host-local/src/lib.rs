@@ -29,7 +29,8 @@ use std::net::IpAddr;
 
 use weir_sdk::store::{self, Access, Location};
 use weir_sdk::{
-    AddResult, Context, Dns, Error, GcRequest, IpConfig, Plugin, Request, StatusRequest, World,
+    AddResult, Code, Context, Dns, Error, GcRequest, IpConfig, Plugin, Request, StatusRequest,
+    World,
 };
 
 use config::Config;
@@ -107,7 +108,7 @@ impl Plugin for HostLocal {
         let taken = open(&request.config, Access::Read)?.addresses()?;
         match sets.iter().find(|set| !set.has_free(&taken)) {
             None => Ok(()),
-            Some(set) => Err(Error::plugin_not_available(exhausted(set))),
+            Some(set) => Err(Error::new(Code::PLUGIN_NOT_AVAILABLE, exhausted(set))),
         }
     }
 
