@@ -18,7 +18,8 @@ pub fn save(request: &Request<Config>, before: &Attributes) -> Result<(), Error>
     let key = key(request);
     let write = || {
         let store = open(request, Access::Write)?;
-        let older = store.get(&key).found()?.and_then(|text| parse(&text).ok());
+        let older = store.get(&key).found()?;
+        let older: Option<Attributes> = older.and_then(|text| serde_json::from_slice(&text).ok());
         let all = older.unwrap_or_default().or(before);
         store.put(&key, &to_json(&all))?;
         store.commit()
@@ -37,7 +38,8 @@ pub fn load(request: &Request<Config>) -> Result<Option<Attributes>, Error> {
         }
         read => read.context(format!("dataDir: cannot read `{key}`"))?,
     };
-    Ok(text.map(|text| parse(&text).unwrap_or_else(|error| garbled(&key, &error))))
+    let read = |text: Vec<u8>| serde_json::from_slice(&text);
+    Ok(text.map(|text| read(text).unwrap_or_else(|error| garbled(&key, &error))))
 }
 
 /// Tells whether no store can exist here. ADD saved nothing then, and DEL must not fail for ever.
@@ -97,15 +99,15 @@ fn to_json(attributes: &Attributes) -> Vec<u8> {
     json
 }
 
-fn parse(text: &[u8]) -> Result<Attributes, serde_json::Error> {
-    serde_json::from_slice(text)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn parse(text: &[u8]) -> Result<Attributes, serde_json::Error> {
+        serde_json::from_slice(text)
+    }
 
     fn text(attributes: &Attributes) -> String {
         String::from_utf8(to_json(attributes)).unwrap()
