@@ -37,10 +37,10 @@ impl Attached {
 
 /// The previous result's links on the host that exist and that the grant shows.
 fn host_links(previous: &AddResult) -> Result<Vec<Link>, Error> {
-    let found = |interface: &Interface| {
-        let name = &interface.name;
-        let found = link::find(Namespace::Host, name).transpose()?;
-        Some(found.context(format!("cannot look up `{name}`")))
-    };
-    previous.on_host().filter_map(found).collect()
+    let mut links = Vec::new();
+    for Interface { name, .. } in previous.on_host() {
+        let found = link::find(Namespace::Host, name);
+        links.extend(found.context(format!("cannot look up `{name}`"))?);
+    }
+    Ok(links)
 }
