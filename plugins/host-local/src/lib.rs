@@ -51,10 +51,7 @@ impl Plugin for HostLocal {
         let ipam = &request.config.ipam;
         let sets = request.config.range_sets()?;
         let mut requested = Requested::of(&request.args, &request.config)?;
-        let dns = ipam
-            .resolv_conf
-            .as_deref()
-            .map_or(Ok(Dns::default()), dns)?;
+        let dns = dns(&ipam.resolv_conf)?;
 
         let leases = open(&request.config, Access::Write)?;
         let owner = Owner::new(&request.container_id, &request.ifname);
@@ -126,8 +123,11 @@ fn open(config: &Config, access: Access) -> Result<Leases, Error> {
     Ok(Leases::new(store))
 }
 
-/// The settings in a resolver configuration file of the host.
+/// The settings in a resolver configuration file of the host; none without a path.
 fn dns(path: &str) -> Result<Dns, Error> {
+    if path.is_empty() {
+        return Ok(Dns::default());
+    }
     let file = store::read_file(path).context(format!("ipam.resolvConf: `{path}`"))?;
     Ok(resolv_conf::parse(&String::from_utf8_lossy(&file)))
 }

@@ -35,7 +35,7 @@ fn listed(key: &str, ips: &[String]) -> Result<Vec<IpConfig>, Error> {
 fn configured(args: &Args, addresses: &[AddressKeys]) -> Result<Vec<IpConfig>, Error> {
     let of_config = addresses.iter().enumerate().map(|(index, keys)| {
         let address = parse(&format!("ipam.addresses[{index}].address"), &keys.address)?;
-        Ok(ip_config(address, keys.gateway))
+        Ok(ip_config(address, keys.gateway.0))
     });
     of_config
         .chain(of_args(args)?.into_iter().map(Ok))

@@ -1,12 +1,10 @@
 //! The configuration: the keys inside `ipam`, and what `args` and `runtimeConfig` put in their
 //! place.
 
-use std::net::IpAddr;
-
 use serde::Deserialize;
 use weir_sdk::Dns;
 use weir_sdk::config::ArgsKey;
-use weir_sdk::config::ip::{self, RouteKeys};
+use weir_sdk::config::ip::{Address, RouteKeys};
 
 /// The parts of an execution configuration that are this plugin's.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -38,8 +36,8 @@ pub struct AddressKeys {
     /// With its prefix length.
     pub address: String,
     /// Its gateway.
-    #[serde(default, deserialize_with = "ip::address")]
-    pub gateway: Option<IpAddr>,
+    #[serde(default)]
+    pub gateway: Address,
 }
 
 /// A key `ips`.

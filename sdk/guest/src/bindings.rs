@@ -20,6 +20,7 @@ wit_bindgen::generate!({
         "weir:cni/link@0.2.0/changes": [#[derive(Default)]],
         "weir:cni/link@0.2.0/port-changes": [#[derive(Default)]],
         "weir:cni/link@0.2.0/bridge-changes": [#[derive(Default)]],
+        "weir:cni/route@0.2.0/filter": [#[derive(Default)]],
         "weir:cni/route@0.2.0/route-kind": [#[derive(Default)]],
     },
     additional_member_attributes: {
