@@ -9,7 +9,7 @@ use serde::Deserialize;
 use weir_sdk::config::Ipam;
 use weir_sdk::firewall::{self, BaseChain, Chain, ChainType, Command, Family, Hook, Policy};
 use weir_sdk::link::{self, Changes, NewLink, NewMaster, NewPeer};
-use weir_sdk::store::{Access, Location, Store};
+use weir_sdk::store::{self, Access, Location};
 use weir_sdk::traffic::{self, Qdisc, TokenBucket};
 use weir_sdk::{
     AddResult, Error, IpFamily, IpNet, Namespace, OperationError, Plugin, Request, address,
@@ -173,13 +173,13 @@ fn break_connections(_: &str) -> Result<(), OperationError> {
 }
 
 fn read_leases(_: &str) -> Result<(), OperationError> {
-    let leases = Location::directory("/var/lib/cni/networks");
-    Store::open(leases, Access::Read)?.keys().map(drop)
+    let leases = Location::Directory("/var/lib/cni/networks".to_owned());
+    store::open(&leases, Access::Read)?.keys().map(drop)
 }
 
 fn write_below_etc(_: &str) -> Result<(), OperationError> {
-    let place = Location::directory("/etc/../etc/cron.d");
-    Store::open(place, Access::Write)?.put("job", b"* * * * * root id")
+    let place = Location::Directory("/etc/../etc/cron.d".to_owned());
+    store::open(&place, Access::Write)?.put("job", b"* * * * * root id")
 }
 
 fn list_host_links(_: &str) -> Result<(), OperationError> {

@@ -9,8 +9,8 @@ use crate::codes;
 pub fn find<C>(request: &Request<C>, previous: &AddResult) -> Result<Link, Error> {
     let ifname = request.ifname.as_str();
     let link = behind(ifname)?;
-    let mut on_host = previous.interfaces.iter().filter(|i| i.sandbox.is_none());
-    if on_host.any(|interface| interface.name == link.name) {
+    let is_named = previous.on_host().any(|host| host.name == link.name);
+    if is_named {
         Ok(link)
     } else {
         Err(none(format!(
@@ -56,25 +56,16 @@ pub fn left_over<C>(request: &Request<C>) -> Result<Vec<Link>, Error> {
         Err(error) if error.code == codes::NO_HOST_END => {}
         found => return Ok(vec![found?]),
     }
-    let previous = request
-        .previous
-        .iter()
-        .flat_map(|previous| &previous.interfaces);
-    let on_host = previous.filter(|interface| interface.sandbox.is_none());
-    let found = on_host.map(|interface| leading_away(&interface.name));
-    let found: Result<Vec<Option<Link>>, OperationError> = found.collect();
-    let found = found.context("cannot look for the host's end")?;
-    Ok(found.into_iter().flatten().collect())
+    let on_host = request.previous.iter().flat_map(AddResult::on_host);
+    let found = on_host.filter_map(|interface| leading_away(&interface.name).transpose());
+    let found: Result<Vec<Link>, OperationError> = found.collect();
+    found.context("cannot look for the host's end")
 }
 
 /// The host's veth of this name, unless both of its ends are on the host.
 fn leading_away(name: &str) -> Result<Option<Link>, OperationError> {
-    let link = match link::get(Namespace::Host, name).found() {
-        // Another kind of link.
-        Err(error) if error.code == ErrorCode::Denied => None,
-        found => found?.filter(|link| link.kind == "veth"),
-    };
-    let Some(link) = link else {
+    let link = link::find(Namespace::Host, name)?;
+    let Some(link) = link.filter(|link| link.kind == "veth") else {
         return Ok(None);
     };
     let peer = link::get_peer(Namespace::Host, &link).found()?;

@@ -12,8 +12,7 @@ use weir_sdk::check::{self, wrong};
 use weir_sdk::link::{self, Link, NewKind, NewLink};
 use weir_sdk::owner::{Owner, Valid};
 use weir_sdk::{
-    AddResult, Context, Error, ErrorCode, GcRequest, Namespace, OperationError, Outcome, Request,
-    codes,
+    AddResult, Context, Error, ErrorCode, GcRequest, Namespace, OperationError, Request, codes,
 };
 
 const KIND: &str = "ifb";
@@ -67,19 +66,10 @@ fn name(text: &str) -> String {
 /// Finds the attachment's ifbs: more than one only if an ADD was not followed by a DEL.
 pub fn find<C>(request: &Request<C>) -> Result<Vec<Link>, Error> {
     let names = names(&request.network, &request.container_id, &request.ifname);
-    let found = names.map(|name| get(&name));
-    let found: Result<Vec<Option<Link>>, OperationError> = found.into_iter().collect();
+    let found = names.map(|name| link::find(Namespace::Host, name).transpose());
+    let found: Result<Vec<Link>, OperationError> = found.into_iter().flatten().collect();
     let found = found.context("cannot look for the container's ifb")?;
-    let found = found.into_iter().flatten().collect();
     Ok(of_attachment(found, &Owner::of(request)))
-}
-
-fn get(name: &str) -> Result<Option<Link>, OperationError> {
-    match link::get(Namespace::Host, name).found() {
-        // A link of another kind: the grant shows this plugin ifbs of that name.
-        Err(error) if error.code == ErrorCode::Denied => Ok(None),
-        found => found,
-    }
 }
 
 /// Of the ifbs under the attachment's names those that are its own; or else the one without an owner,
@@ -101,9 +91,8 @@ fn of_attachment(found: Vec<Link>, owner: &Owner) -> Vec<Link> {
 pub fn check<C>(request: &Request<C>, previous: &AddResult, host: &Link) -> Result<Link, Error> {
     let found = find(request)?;
     let is_ours = |name: &str| found.iter().any(|link| link.name == name);
-    let interface = previous.interfaces.iter();
-    let interface = interface
-        .filter(|interface| interface.sandbox.is_none())
+    let interface = previous
+        .on_host()
         .find(|interface| is_ours(&interface.name))
         .ok_or_else(|| wrong("no ifb of the attachment is among the interfaces of prevResult"))?;
     let ifb = check::interface(interface, Namespace::Host, KIND)?;

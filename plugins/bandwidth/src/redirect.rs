@@ -6,6 +6,8 @@ use weir_sdk::link::Link;
 use weir_sdk::traffic::{self, Action, Discipline, Filter, INGRESS, INGRESS_PLACE, Qdisc};
 use weir_sdk::{Context, Error, LinkReference, Namespace, OperationError, Outcome};
 
+use crate::root;
+
 /// The filter's priority, as the reference plugin's.
 const PRIORITY: u16 = 1;
 
@@ -32,35 +34,26 @@ pub fn check(host: &Link, ifb: &Link) -> Result<(), Error> {
     let filters = traffic::list_filters(Namespace::Host, host, INGRESS)
         .context(format!("cannot read the filters of `{from}`"))?;
     let of_all = |filter: &&Filter| filter.source.is_none() && filter.destination.is_none();
-    match filters
-        .iter()
-        .filter(of_all)
-        .any(|filter| leads_to(filter, ifb.index))
-    {
-        true => Ok(()),
-        false => Err(wrong(format!(
+    let mut everything = filters.iter().filter(of_all);
+    if everything.any(|filter| leads_to(filter, ifb.index)) {
+        Ok(())
+    } else {
+        Err(wrong(format!(
             "`{from}`: its incoming traffic is not redirected to `{to}`"
-        ))),
+        )))
     }
 }
 
 /// Removes what [`add`] or the reference plugin made for one of these ifbs. Another one stays.
 pub fn remove(host: &Link, ifbs: &[Link]) -> Result<(), Error> {
     let removed = || {
-        if has_ingress(host)? && is_ours(host, ifbs)? {
-            let deleted = traffic::delete_qdisc(Namespace::Host, host, INGRESS_PLACE);
-            deleted.found().map(drop)
-        } else {
-            Ok(())
+        let is_ingress = |qdisc: Qdisc| matches!(qdisc.discipline, Discipline::Ingress);
+        if root::find(host, INGRESS_PLACE)?.is_some_and(is_ingress) && is_ours(host, ifbs)? {
+            traffic::delete_qdisc(Namespace::Host, host, INGRESS_PLACE).found()?;
         }
+        Ok::<_, OperationError>(())
     };
     removed().context(format!("cannot end the redirection from `{}`", host.name))
-}
-
-fn has_ingress(host: &Link) -> Result<bool, OperationError> {
-    let qdiscs = traffic::list_qdiscs(Namespace::Host, host).found()?;
-    let is_ingress = |qdisc: Qdisc| matches!(qdisc.discipline, Discipline::Ingress);
-    Ok(qdiscs.into_iter().flatten().any(is_ingress))
 }
 
 /// Whether all filters lead to one of the ifbs, or to one that is gone. Where none is shown, an ifb

@@ -34,12 +34,11 @@ fn add_classes(link: &Link, shaper: &Shaper) -> Result<(), OperationError> {
 
 /// Removes the discipline of [`add`] or of the reference plugin. Another one stays.
 pub fn remove(link: &Link) -> Result<(), Error> {
-    let removed = || match find(link)? {
-        Some(root) if is_ours(&root) => {
-            let deleted = traffic::delete_qdisc(Namespace::Host, link, ROOT);
-            deleted.found().map(drop)
+    let removed = || {
+        if find(link, ROOT)?.is_some_and(|root| is_ours(&root)) {
+            traffic::delete_qdisc(Namespace::Host, link, ROOT).found()?;
         }
-        _ => Ok(()),
+        Ok::<_, OperationError>(())
     };
     removed().context(format!("cannot end the shaping of `{}`", link.name))
 }
@@ -49,12 +48,11 @@ fn is_ours(root: &Qdisc) -> bool {
     is_shaping && root.handle == HANDLE
 }
 
-fn find(link: &Link) -> Result<Option<Qdisc>, OperationError> {
+/// Returns the discipline at a place of a link; none where there is none, or no link.
+pub fn find(link: &Link, parent: Handle) -> Result<Option<Qdisc>, OperationError> {
     let qdiscs = traffic::list_qdiscs(Namespace::Host, link).found()?;
-    Ok(qdiscs
-        .into_iter()
-        .flatten()
-        .find(|qdisc| qdisc.parent == ROOT))
+    let mut qdiscs = qdiscs.into_iter().flatten();
+    Ok(qdiscs.find(|qdisc| qdisc.parent == parent))
 }
 
 /// Fails unless a link's traffic is shaped so.
@@ -62,7 +60,7 @@ fn find(link: &Link) -> Result<Option<Qdisc>, OperationError> {
 /// Classes do for a token bucket: newer versions of the reference plugin shape everything with them.
 pub fn check(link: &Link, shaper: &Shaper) -> Result<(), Error> {
     let name = &link.name;
-    let root = find(link).context(format!("cannot read the disciplines of `{name}`"))?;
+    let root = find(link, ROOT).context(format!("cannot read the disciplines of `{name}`"))?;
     let found = root.map(|root| root.discipline);
     match (shaper.token_bucket(link.mtu), found) {
         (Some(expected), Some(Discipline::Tbf(found))) => check_bucket(name, &expected, &found),

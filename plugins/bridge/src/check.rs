@@ -4,7 +4,7 @@ use weir_sdk::check::{self, wrong};
 use weir_sdk::link::{self, Link};
 use weir_sdk::owner::Owner;
 use weir_sdk::veth::{self, Veth};
-use weir_sdk::{AddResult, Error, ErrorCode, Interface, Namespace, Outcome, Request, masquerade};
+use weir_sdk::{AddResult, Error, Interface, Namespace, Request, masquerade};
 
 use crate::antispoof;
 use crate::config::Config;
@@ -44,8 +44,8 @@ fn check_filters(
 
 fn check_bridge(request: &Request<Config>, previous: &AddResult) -> Result<Link, Error> {
     let config = &request.config;
-    let is_bridge = |i: &&Interface| i.sandbox.is_none() && i.name == config.bridge;
-    let interface = previous.interfaces.iter().find(is_bridge).ok_or_else(|| {
+    let is_bridge = |i: &&Interface| i.name == config.bridge;
+    let interface = previous.on_host().find(is_bridge).ok_or_else(|| {
         wrong(format!(
             "prevResult: bridge `{}` is not in interfaces",
             config.bridge
@@ -63,13 +63,8 @@ fn check_bridge(request: &Request<Config>, previous: &AddResult) -> Result<Link,
 
 /// One of the host's interfaces of the previous result is the container's peer and the bridge's port.
 fn check_port(previous: &AddResult, bridge: &Link, container: &Link) -> Result<Link, Error> {
-    let hosts = |i: &&Interface| i.sandbox.is_none() && i.name != bridge.name;
-    for interface in previous.interfaces.iter().filter(hosts) {
-        let link = match link::get(Namespace::Host, interface.name.as_str()).found() {
-            // The grant shows no link of another kind, and the port is of this one.
-            Err(error) if error.code == ErrorCode::Denied => None,
-            other => other?,
-        };
+    for interface in previous.on_host().filter(|i| i.name != bridge.name) {
+        let link = link::find(Namespace::Host, &interface.name)?;
         if let Some(link) = link.filter(|link| Veth::is_pair(link, container)) {
             if link.master != Some(bridge.index) {
                 let (port, bridge) = (&link.name, &bridge.name);

@@ -3,24 +3,19 @@
 use serde::Deserialize;
 use weir_sdk::cni::validate_interface_name;
 use weir_sdk::config::mac::{self, MacKey};
-use weir_sdk::config::{DnsKeys, Ipam};
+use weir_sdk::config::{ArgsKey, DnsKeys, Ipam};
 use weir_sdk::link::BridgeVlan;
 use weir_sdk::{Args, Error, Mac, masquerade};
-
-/// The bridge without `bridge`.
-const DEFAULT_BRIDGE: &str = "cni0";
 
 /// The highest VLAN id that may be used (IEEE 802.1Q reserves 4095).
 const VLAN_MAX: u16 = 4094;
 
-/// The keys of `CNI_ARGS` that are not an error: this plugin's, and those of the IPAM plugin it runs.
-const KNOWN_ARGS: [&str; 3] = ["MAC", "IP", "GATEWAY"];
-
 /// A plugin configuration of the type `bridge`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Config {
     /// The bridge's name.
+    #[serde(default = "default_bridge")]
     pub bridge: String,
     /// Give the bridge the gateway's address.
     pub is_gateway: bool,
@@ -43,6 +38,7 @@ pub struct Config {
     /// VLANs whose frames the container sees tagged.
     pub vlan_trunk: Option<Vec<Trunk>>,
     /// Leave the port in the bridge's default VLAN too.
+    #[serde(default = "yes")]
     pub preserve_default_vlan: bool,
     /// Drop frames that do not come from the container interface's MAC.
     pub macspoofchk: bool,
@@ -57,36 +53,17 @@ pub struct Config {
     /// DNS settings, in place of the IPAM plugin's.
     pub dns: DnsKeys,
     /// Arguments of the convention.
-    pub args: ArgsKey,
+    pub args: ArgsKey<MacKey>,
     /// Capability arguments.
     pub runtime_config: MacKey,
 }
 
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            bridge: DEFAULT_BRIDGE.to_owned(),
-            is_gateway: false,
-            is_default_gateway: false,
-            force_address: false,
-            ip_masq: false,
-            ip_masq_backend: String::new(),
-            mtu: 0,
-            hairpin_mode: false,
-            promisc_mode: false,
-            vlan: 0,
-            vlan_trunk: None,
-            preserve_default_vlan: true,
-            macspoofchk: false,
-            enabledad: false,
-            port_isolation: false,
-            disable_container_interface: false,
-            ipam: Ipam::default(),
-            dns: DnsKeys::default(),
-            args: ArgsKey::default(),
-            runtime_config: MacKey::default(),
-        }
-    }
+fn default_bridge() -> String {
+    "cni0".to_owned()
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// One item of `vlanTrunk`: a VLAN, or the VLANs from one to another.
@@ -98,14 +75,6 @@ pub struct Trunk {
     min_id: Option<u16>,
     #[serde(rename = "maxID")]
     max_id: Option<u16>,
-}
-
-/// `args`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ArgsKey {
-    /// `args.cni`.
-    pub cni: MacKey,
 }
 
 impl Config {
@@ -150,7 +119,7 @@ impl Config {
 
     /// Returns the requested MAC: of `runtimeConfig`, else of `args.cni`, else of `CNI_ARGS`.
     pub fn mac(&self, args: &Args) -> Result<Option<Mac>, Error> {
-        args.check_known(&KNOWN_ARGS)?;
+        args.check_known()?;
         let of_config = [
             ("runtimeConfig.mac", &self.runtime_config.mac),
             ("args.cni.mac", &self.args.cni.mac),

@@ -110,7 +110,7 @@ fn add_address(device: &Link, gateway: IpNet) -> Result<(), Error> {
     // and go; who knows the gateway would lose it each time. So the one that it had before the container's
     // port came becomes its own.
     let own = Changes {
-        mac: mac_to_keep(device)?,
+        mac: mac_to_keep(device)?.map(Into::into),
         ..Changes::default()
     };
     link::update(Namespace::Host, device, own)

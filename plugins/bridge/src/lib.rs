@@ -18,7 +18,7 @@ mod veth;
 
 use weir_sdk::owner::Owner;
 use weir_sdk::{
-    AddResult, Error, GcRequest, Plugin, Request, StatusRequest, interface, ipam, masquerade, route,
+    AddResult, Error, GcRequest, Plugin, Request, StatusRequest, interface, masquerade, route,
 };
 
 use config::Config;
@@ -58,9 +58,7 @@ impl Plugin for Bridge {
         result.interfaces = vec![bridge::interface(&bridge)?];
         result.interfaces.extend(veth.interfaces(request.sandbox));
         result.interfaces.extend(vlan_gateway);
-        if let Some(dns) = config.dns.settings() {
-            result.dns = dns;
-        }
+        config.dns.apply(&mut result.dns);
         Ok(result)
     }
 
@@ -79,26 +77,16 @@ impl Plugin for Bridge {
         ];
         steps.into_iter().flatten().collect::<Result<(), Error>>()?;
         // Last, and only then: nobody may get the address while something is left that has it.
-        if config.ipam.is_configured() {
-            ipam::del()
-        } else {
-            Ok(())
-        }
+        config.ipam.del()
     }
 
     fn check(request: Request<Config>) -> Result<(), Error> {
-        if request.config.ipam.is_configured() {
-            ipam::check()?;
-        }
+        request.config.ipam.check()?;
         check::check(&request)
     }
 
     fn status(request: StatusRequest<Config>) -> Result<(), Error> {
-        if request.config.ipam.is_configured() {
-            ipam::status()
-        } else {
-            Ok(())
-        }
+        request.config.ipam.status()
     }
 
     fn gc(request: GcRequest<Config>) -> Result<(), Error> {
@@ -106,7 +94,7 @@ impl Plugin for Bridge {
         let steps = [
             config.macspoofchk.then(|| antispoof::retain(&request)),
             config.ip_masq.then(|| masquerade::retain(&request)),
-            config.ipam.is_configured().then(ipam::gc),
+            Some(config.ipam.gc()),
         ];
         steps.into_iter().flatten().collect()
     }
@@ -118,7 +106,7 @@ impl Plugin for Bridge {
 
 /// What the IPAM plugin assigns, completed with gateways and default routes.
 fn addresses(config: &Config) -> Result<AddResult, Error> {
-    let mut assigned = ipam::assign(&config.ipam.plugin, CONTAINER_INTERFACE)?;
+    let mut assigned = config.ipam.assign(CONTAINER_INTERFACE)?;
     if config.has_gateway() {
         for ip in &mut assigned.ips {
             ip.gateway = ip.gateway.or(Some(gateway::default_for(&ip.address)));

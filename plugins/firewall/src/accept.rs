@@ -119,8 +119,7 @@ impl<'a> Accepted<'a> {
 
     /// The container's addresses, and the set of each.
     fn pods(&self) -> impl Iterator<Item = (&'static str, Element)> {
-        let addresses = self.previous.ips.iter().map(|ip| ip.address.addr());
-        addresses.map(|address| {
+        self.previous.addresses().map(|address| {
             let element = Element::new([address.into()]).owned_by(&self.owner);
             (set_of(address), element)
         })
@@ -220,7 +219,7 @@ pub fn addresses(owner: &Owner, previous: Option<&AddResult>) -> Result<Vec<IpAd
         return Ok(found.iter().filter_map(address).collect());
     };
     let mut own = Vec::new();
-    for address in previous.ips.iter().map(|ip| ip.address.addr()) {
+    for address in previous.addresses() {
         let (set, key) = (set_of(address), [address.into()]);
         let element = owned::if_any(firewall::get_element(Namespace::Host, FAMILY, set, &key))?;
         if element.flatten().is_none_or(|element| element.is_of(owner)) {
@@ -246,8 +245,7 @@ fn address((_, element): &Found) -> Option<IpAddr> {
 /// Removes the attachment's elements: by address where the previous result tells the addresses, else,
 /// or where they are not there, by looking at all.
 pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
-    let ips = previous.map_or(&[][..], |previous| &previous.ips);
-    let addresses = ips.iter().map(|ip| ip.address.addr());
+    let addresses = previous.into_iter().flat_map(AddResult::addresses);
     let known: Vec<_> = addresses
         .map(|address| (set_of(address), vec![address.into()]))
         .collect();

@@ -1,7 +1,7 @@
 //! The bridge that the container is on, and its port there, from the previous result.
 
 use weir_sdk::link::{self, Link};
-use weir_sdk::{AddResult, Context, Error, ErrorCode, Namespace, Outcome};
+use weir_sdk::{AddResult, Context, Error, Interface, Namespace};
 
 use crate::config::IngressPolicy;
 
@@ -38,12 +38,9 @@ impl Attached {
 /// The previous result's links on the host that exist and that the grant shows.
 fn host_links(previous: &AddResult) -> Result<Vec<Link>, Error> {
     let mut links = Vec::new();
-    for interface in previous.interfaces.iter().filter(|i| i.sandbox.is_none()) {
-        let name = interface.name.as_str();
-        match link::get(Namespace::Host, name).found() {
-            Err(error) if error.code == ErrorCode::Denied => {}
-            found => links.extend(found.context(format!("cannot look up `{name}`"))?),
-        }
+    for Interface { name, .. } in previous.on_host() {
+        let found = link::find(Namespace::Host, name);
+        links.extend(found.context(format!("cannot look up `{name}`"))?);
     }
     Ok(links)
 }

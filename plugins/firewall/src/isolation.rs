@@ -70,15 +70,10 @@ pub fn check(owner: &Owner, port: &str) -> Result<(), Error> {
 /// Removes the attachment's element: by the names of the previous result, else, or where it is not
 /// there, by looking at all.
 pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
-    let interfaces = previous.map_or(&[][..], |previous| &previous.interfaces);
-    let mut on_host = interfaces.iter().filter(|i| i.sandbox.is_none());
     // Bridge, port: the order in which `bridge` returns them.
-    let port = on_host.nth(1).map(|port| port.name.as_str());
-    let known: Vec<_> = port
-        .map(|port| (ISOLATED, vec![port.into()]))
-        .into_iter()
-        .collect();
-    owned::remove(FAMILY, owner, &known, || Ok(vec![ISOLATED]))
+    let port = previous.and_then(|previous| previous.on_host().nth(1));
+    let known = port.map(|port| (ISOLATED, vec![port.name.as_str().into()]));
+    owned::remove(FAMILY, owner, known.as_slice(), || Ok(vec![ISOLATED]))
         .map(drop)
         .context("cannot remove the isolation of the port")
 }

@@ -17,7 +17,7 @@ pub fn add(config: &Config, previous: &AddResult) -> Result<(), Error> {
     if !is_needed(config)? {
         return Ok(());
     }
-    for address in addresses(previous) {
+    for address in previous.addresses() {
         bind(config.zone(), address)?;
     }
     Ok(())
@@ -62,16 +62,12 @@ fn is_running(config: &Config) -> Result<bool, OperationError> {
     }
 }
 
-fn addresses(previous: &AddResult) -> impl Iterator<Item = IpAddr> + '_ {
-    previous.ips.iter().map(|ip| ip.address.addr())
-}
-
 /// Fails unless the container's addresses are bound to the zone. Errors: `codes::NOT_AS_ATTACHED`.
 pub fn check(config: &Config, previous: &AddResult) -> Result<(), Error> {
     if !is_needed(config)? {
         return Ok(());
     }
-    for address in addresses(previous) {
+    for address in previous.addresses() {
         let bound = firewalld::zone_of_source(address)?;
         if bound.as_deref() != Some(config.zone()) {
             return Err(wrong(format!(

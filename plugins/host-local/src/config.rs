@@ -1,18 +1,18 @@
 //! The configuration: the keys inside `ipam`, and what `args` and `runtimeConfig` add to them.
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, de};
 use weir_sdk::cni::RequestedAddress;
-use weir_sdk::config::ip::{self, RouteKeys};
+use weir_sdk::config::ArgsKey;
+use weir_sdk::config::ip::{Address, RouteKeys};
 use weir_sdk::{Error, Route};
 
 use crate::range::{Range, RangeSet};
 
 /// Where leases are without `dataDir`: one directory per network below it.
-pub const DEFAULT_DATA_DIR: &str = "/var/lib/cni/networks";
+const DEFAULT_DATA_DIR: &str = "/var/lib/cni/networks";
 
 /// The parts of an execution configuration that are this plugin's.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Config {
     /// Capability arguments.
     pub runtime_config: RuntimeConfig,
     /// Arguments of the convention.
-    pub args: ArgsKey,
+    pub args: ArgsKey<CniArgs>,
 }
 
 /// `ipam`.
@@ -34,24 +34,19 @@ pub struct Ipam {
     #[serde(deserialize_with = "network")]
     pub subnet: Option<IpNet>,
     /// Its first address.
-    #[serde(deserialize_with = "ip::address")]
-    pub range_start: Option<IpAddr>,
+    pub range_start: Address,
     /// Its last address.
-    #[serde(deserialize_with = "ip::address")]
-    pub range_end: Option<IpAddr>,
+    pub range_end: Address,
     /// Its gateway.
-    #[serde(deserialize_with = "ip::address")]
-    pub gateway: Option<IpAddr>,
+    pub gateway: Address,
     /// Range sets. The container gets one address of each.
     pub ranges: Vec<Vec<RangeKeys>>,
     /// Routes to pass on.
     pub routes: Vec<RouteKeys>,
     /// Where leases are.
-    #[serde(deserialize_with = "ip::text")]
-    pub data_dir: Option<String>,
+    pub data_dir: String,
     /// A resolver configuration file to read DNS settings from.
-    #[serde(deserialize_with = "ip::text")]
-    pub resolv_conf: Option<String>,
+    pub resolv_conf: String,
     /// STATUS fails when a range set has no free address.
     pub fail_status_when_exhausted: bool,
 }
@@ -64,14 +59,11 @@ pub struct RangeKeys {
     #[serde(deserialize_with = "network")]
     pub subnet: Option<IpNet>,
     /// The first address; the subnet's first but one if absent.
-    #[serde(deserialize_with = "ip::address")]
-    pub range_start: Option<IpAddr>,
+    pub range_start: Address,
     /// The last address; the subnet's last if absent, or last but one for IPv4.
-    #[serde(deserialize_with = "ip::address")]
-    pub range_end: Option<IpAddr>,
+    pub range_end: Address,
     /// The gateway; the subnet's first address but one if absent.
-    #[serde(deserialize_with = "ip::address")]
-    pub gateway: Option<IpAddr>,
+    pub gateway: Address,
 }
 
 /// `runtimeConfig`.
@@ -85,14 +77,6 @@ pub struct RuntimeConfig {
     pub ips: Vec<IpAddr>,
 }
 
-/// `args`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ArgsKey {
-    /// `args.cni`.
-    pub cni: CniArgs,
-}
-
 /// `args.cni`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -102,39 +86,20 @@ pub struct CniArgs {
     pub ips: Vec<IpAddr>,
 }
 
-/// A range set as it is given: its ranges and the keys' paths.
-struct GivenSet<'c> {
-    path: String,
-    /// Each with the path of its key.
-    ranges: Vec<(String, Cow<'c, RangeKeys>)>,
-}
-
-impl<'c> GivenSet<'c> {
-    /// The sets of a list of lists.
-    fn list(key: &str, sets: &'c [Vec<RangeKeys>]) -> impl Iterator<Item = GivenSet<'c>> {
-        sets.iter().enumerate().map(move |(index, ranges)| {
-            let path = format!("{key}[{index}]");
-            let range = |(index, keys)| (format!("{path}[{index}]"), Cow::Borrowed(keys));
-            let ranges = ranges.iter().enumerate().map(range).collect();
-            GivenSet { path, ranges }
-        })
-    }
-
-    /// The set of the keys that are in `ipam` itself.
-    fn inline(keys: RangeKeys) -> Self {
-        GivenSet {
-            path: "ipam".to_owned(),
-            ranges: vec![("ipam".to_owned(), Cow::Owned(keys))],
-        }
-    }
-
-    fn build(&self) -> Result<RangeSet, Error> {
-        let range = |(path, keys): &(String, Cow<'_, RangeKeys>)| {
-            keys.range().map_err(|fault| at(path, fault))
+/// Returns the range sets of a key, each with its path.
+fn listed(key: &str, sets: &[Vec<RangeKeys>]) -> Result<Vec<(String, RangeSet)>, Error> {
+    let read = |(index, ranges): (usize, &Vec<RangeKeys>)| {
+        let path = format!("{key}[{index}]");
+        let range = |(index, keys): (usize, &RangeKeys)| {
+            let range = keys.range();
+            range.map_err(|fault| at(&format!("{path}[{index}]"), fault))
         };
-        let ranges = self.ranges.iter().map(range).collect::<Result<_, _>>()?;
-        RangeSet::new(ranges).map_err(|fault| at(&self.path, fault))
-    }
+        let ranges = ranges.iter().enumerate().map(range);
+        let set = RangeSet::new(ranges.collect::<Result<_, _>>()?);
+        let set = set.map_err(|fault| at(&path, fault))?;
+        Ok((path, set))
+    };
+    sets.iter().enumerate().map(read).collect()
 }
 
 fn at(path: &str, fault: String) -> Error {
@@ -145,35 +110,30 @@ impl Config {
     /// Returns the range sets: those of `runtimeConfig.ipRanges`, that of `ipam.subnet`, those of
     /// `ipam.ranges`. An error has code 7.
     pub fn range_sets(&self) -> Result<Vec<RangeSet>, Error> {
-        let given = self.given_sets();
-        if given.is_empty() {
+        let mut sets = listed("runtimeConfig.ipRanges", &self.runtime_config.ip_ranges)?;
+        if let Some(range) = self.ipam.range() {
+            let set = range.and_then(|range| RangeSet::new(vec![range]));
+            sets.push(("ipam".to_owned(), set.map_err(|fault| at("ipam", fault))?));
+        }
+        sets.extend(listed("ipam.ranges", &self.ipam.ranges)?);
+        if sets.is_empty() {
             let msg = "ipam: no IP ranges specified: give `subnet` or `ranges`";
             return Err(Error::invalid_config(msg));
         }
-        let sets = given.iter().map(GivenSet::build);
-        let sets: Vec<RangeSet> = sets.collect::<Result<_, _>>()?;
-        check_overlaps(&given, &sets)?;
-        Ok(sets)
-    }
-
-    fn given_sets(&self) -> Vec<GivenSet<'_>> {
-        let requested = GivenSet::list("runtimeConfig.ipRanges", &self.runtime_config.ip_ranges);
-        let inline = self.ipam.range().map(GivenSet::inline);
-        let listed = GivenSet::list("ipam.ranges", &self.ipam.ranges);
-        requested.chain(inline).chain(listed).collect()
+        check_overlaps(&sets)?;
+        Ok(sets.into_iter().map(|(_, set)| set).collect())
     }
 }
 
-fn check_overlaps(given: &[GivenSet<'_>], sets: &[RangeSet]) -> Result<(), Error> {
-    for (index, set) in sets.iter().enumerate() {
-        let before = sets[..index].iter().position(|other| other.overlaps(set));
-        if let Some(before) = before {
-            let (first, second) = (&given[before].path, &given[index].path);
-            let msg = format!(
-                "range set {before} ({first}: {}) overlaps with {index} ({second}: {set})",
-                sets[before]
-            );
-            return Err(Error::invalid_config(msg));
+fn check_overlaps(sets: &[(String, RangeSet)]) -> Result<(), Error> {
+    for (index, (second, set)) in sets.iter().enumerate() {
+        let before = sets[..index].iter().enumerate();
+        for (before, (first, other)) in before {
+            if other.overlaps(set) {
+                return Err(Error::invalid_config(format!(
+                    "range set {before} ({first}: {other}) overlaps with {index} ({second}: {set})"
+                )));
+            }
         }
     }
     Ok(())
@@ -181,19 +141,17 @@ fn check_overlaps(given: &[GivenSet<'_>], sets: &[RangeSet]) -> Result<(), Error
 
 impl Ipam {
     /// The range of the keys that are in `ipam` itself.
-    fn range(&self) -> Option<RangeKeys> {
-        self.subnet?;
-        Some(RangeKeys {
-            subnet: self.subnet,
-            range_start: self.range_start,
-            range_end: self.range_end,
-            gateway: self.gateway,
-        })
+    fn range(&self) -> Option<Result<Range, String>> {
+        let (start, end) = (self.range_start.0, self.range_end.0);
+        Some(Range::new(self.subnet?, start, end, self.gateway.0))
     }
 
     /// Returns the directory of all networks' leases.
     pub fn data_dir(&self) -> &str {
-        self.data_dir.as_deref().unwrap_or(DEFAULT_DATA_DIR)
+        match self.data_dir.as_str() {
+            "" => DEFAULT_DATA_DIR,
+            given => given,
+        }
     }
 
     /// Returns the routes to pass on.
@@ -206,7 +164,8 @@ impl RangeKeys {
     /// Returns the range, checked and with its defaults filled in.
     pub fn range(&self) -> Result<Range, String> {
         let subnet = self.subnet.ok_or("key `subnet` is missing")?;
-        Range::new(subnet, self.range_start, self.range_end, self.gateway)
+        let (start, end) = (self.range_start.0, self.range_end.0);
+        Range::new(subnet, start, end, self.gateway.0)
     }
 }
 
@@ -299,7 +258,7 @@ mod tests {
     #[test]
     fn empty_text_is_no_address() {
         let config = config(r#"{"ipam": {"subnet": "10.0.0.0/24", "gateway": "", "dataDir": ""}}"#);
-        assert_eq!(config.ipam.gateway, None);
+        assert_eq!(config.ipam.gateway.0, None);
         assert_eq!(config.ipam.data_dir(), DEFAULT_DATA_DIR);
     }
 

@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
-use weir_sdk::store::Store;
-use weir_sdk::{Attachment, Error};
+use weir_sdk::store::Transaction;
+use weir_sdk::{Attachment, Error, Outcome};
 
 use crate::Taken;
 
@@ -66,12 +66,12 @@ fn last_reserved_key(set: usize) -> String {
 
 /// The leases of one network, locked.
 pub struct Leases {
-    store: Store,
+    store: Transaction,
 }
 
 impl Leases {
     /// Reads the leases of a store.
-    pub fn new(store: Store) -> Self {
+    pub fn new(store: Transaction) -> Self {
         Leases { store }
     }
 
@@ -84,7 +84,7 @@ impl Leases {
 
     /// Returns the address that was handed out last from a range set.
     pub fn last_reserved(&self, set: usize) -> Result<Option<IpAddr>, Error> {
-        let value = self.store.get(&last_reserved_key(set))?;
+        let value = self.store.get(&last_reserved_key(set)).found()?;
         let text = value.as_deref().map(String::from_utf8_lossy);
         // What is not an address, as after a crash, only costs the place in the round.
         Ok(text.and_then(|text| text.trim().parse().ok()))
@@ -97,8 +97,8 @@ impl Leases {
         owner: &Owner,
         set: usize,
     ) -> Result<Option<IpAddr>, Error> {
-        let keys = addresses.into_iter().map(key);
-        let claimed = self.store.claim(keys, owner.value().as_bytes())?;
+        let keys: Vec<String> = addresses.into_iter().map(key).collect();
+        let claimed = self.store.claim(&keys, owner.value().as_bytes())?;
         let Some(key) = claimed else {
             return Ok(None);
         };
@@ -117,7 +117,7 @@ impl Leases {
             keys = self.held_as(owner.old_value(), &given)?;
         }
         for key in keys {
-            self.store.delete(&key)?;
+            self.store.delete(&key).found()?;
         }
         Ok(())
     }
@@ -129,7 +129,7 @@ impl Leases {
             if keys.contains(key) {
                 continue;
             }
-            let held = self.store.get(key)?;
+            let held = self.store.get(key).found()?;
             if held.is_some_and(|held| String::from_utf8_lossy(&held).trim() == value) {
                 keys.push(key.clone());
             }
@@ -155,14 +155,14 @@ impl Leases {
         }
         for key in others {
             if !self.is_old_lease_of(&key, valid)? {
-                self.store.delete(&key)?;
+                self.store.delete(&key).found()?;
             }
         }
         Ok(())
     }
 
     fn is_old_lease_of(&self, key: &str, valid: &[Attachment]) -> Result<bool, Error> {
-        let value = self.store.get(key)?.unwrap_or_default();
+        let value = self.store.get(key).found()?.unwrap_or_default();
         let container_id = String::from_utf8_lossy(&value);
         let container_id = container_id.trim();
         Ok(valid.iter().any(|a| a.container_id.trim() == container_id))

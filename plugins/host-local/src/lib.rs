@@ -27,9 +27,10 @@ pub mod rotation;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use weir_sdk::store::{self, Access, Location, Store};
+use weir_sdk::store::{self, Access, Location};
 use weir_sdk::{
-    AddResult, Context, Dns, Error, GcRequest, IpConfig, Plugin, Request, StatusRequest, World,
+    AddResult, Code, Context, Dns, Error, GcRequest, IpConfig, Plugin, Request, StatusRequest,
+    World,
 };
 
 use config::Config;
@@ -50,10 +51,7 @@ impl Plugin for HostLocal {
         let ipam = &request.config.ipam;
         let sets = request.config.range_sets()?;
         let mut requested = Requested::of(&request.args, &request.config)?;
-        let dns = ipam
-            .resolv_conf
-            .as_deref()
-            .map_or(Ok(Dns::default()), dns)?;
+        let dns = dns(&ipam.resolv_conf)?;
 
         let leases = open(&request.config, Access::Write)?;
         let owner = Owner::new(&request.container_id, &request.ifname);
@@ -81,8 +79,7 @@ impl Plugin for HostLocal {
 
     fn del(request: Request<Config>) -> Result<(), Error> {
         let leases = open(&request.config, Access::Write)?;
-        let given = request.previous.iter().flat_map(|previous| &previous.ips);
-        let given = given.map(|ip| ip.address.addr());
+        let given = request.previous.iter().flat_map(AddResult::addresses);
         let owner = Owner::new(&request.container_id, &request.ifname);
         leases.release(&owner, given)?;
         leases.commit()
@@ -108,7 +105,7 @@ impl Plugin for HostLocal {
         let taken = open(&request.config, Access::Read)?.addresses()?;
         match sets.iter().find(|set| !set.has_free(&taken)) {
             None => Ok(()),
-            Some(set) => Err(Error::plugin_not_available(exhausted(set))),
+            Some(set) => Err(Error::new(Code::PLUGIN_NOT_AVAILABLE, exhausted(set))),
         }
     }
 
@@ -121,13 +118,16 @@ impl Plugin for HostLocal {
 
 fn open(config: &Config, access: Access) -> Result<Leases, Error> {
     let directory = config.ipam.data_dir();
-    let store = Store::open(Location::directory(directory), access);
+    let store = store::open(&Location::Directory(directory.to_owned()), access);
     let store = store.context(format!("ipam.dataDir: `{directory}`"))?;
     Ok(Leases::new(store))
 }
 
-/// The settings in a resolver configuration file of the host.
+/// The settings in a resolver configuration file of the host; none without a path.
 fn dns(path: &str) -> Result<Dns, Error> {
+    if path.is_empty() {
+        return Ok(Dns::default());
+    }
     let file = store::read_file(path).context(format!("ipam.resolvConf: `{path}`"))?;
     Ok(resolv_conf::parse(&String::from_utf8_lossy(&file)))
 }

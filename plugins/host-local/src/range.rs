@@ -167,11 +167,6 @@ impl RangeSet {
         &self.ranges
     }
 
-    /// Whether the addresses are IPv4.
-    pub fn is_ipv4(&self) -> bool {
-        self.ranges[0].start.is_ipv4()
-    }
-
     /// Returns the range that an address is in.
     pub fn range_of(&self, address: IpAddr) -> Option<&Range> {
         self.ranges.iter().find(|range| range.contains(address))

@@ -8,9 +8,6 @@ use crate::codes;
 use crate::config::Config;
 use crate::range::RangeSet;
 
-/// The keys of `CNI_ARGS` that are not an error: this plugin's, and those of plugins that run it.
-const KNOWN_ARGS: [&str; 3] = ["IP", "GATEWAY", "MAC"];
-
 /// The requested addresses that were not assigned yet, each once.
 pub struct Requested {
     addresses: Vec<IpAddr>,
@@ -19,7 +16,7 @@ pub struct Requested {
 impl Requested {
     /// Reads what the arguments and the configuration request.
     pub fn of(args: &Args, config: &Config) -> Result<Self, Error> {
-        args.check_known(&KNOWN_ARGS)?;
+        args.check_known()?;
         let of_args = args.ips()?;
         let of_args = of_args.iter().map(|ip| ip.address.to_canonical());
         let of_config = config.args.cni.ips.iter().chain(&config.runtime_config.ips);

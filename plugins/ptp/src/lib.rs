@@ -20,7 +20,7 @@ use weir_sdk::link::Link;
 use weir_sdk::owner::Owner;
 use weir_sdk::veth::{self, Settings, Veth};
 use weir_sdk::{
-    AddResult, Error, GcRequest, Namespace, Plugin, Request, StatusRequest, ipam, masquerade,
+    AddResult, Error, GcRequest, Namespace, Plugin, Request, StatusRequest, masquerade,
 };
 
 use config::Config;
@@ -34,7 +34,7 @@ impl Plugin for Ptp {
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
         let config = &request.config;
-        let mut result = ipam::assign(&config.ipam.plugin, container::INTERFACE)?;
+        let mut result = config.ipam.assign(container::INTERFACE)?;
         let ends = host::ends(&result.ips)?;
         host::forward(&ends)?;
         let settings = Settings {
@@ -50,9 +50,7 @@ impl Plugin for Ptp {
             masquerade::add(&Owner::of(&request), &result.ips)?;
         }
         result.interfaces = veth.interfaces(request.sandbox).into();
-        if let Some(dns) = config.dns.settings() {
-            result.dns = dns;
-        }
+        config.dns.apply(&mut result.dns);
         Ok(result)
     }
 
@@ -63,15 +61,11 @@ impl Plugin for Ptp {
         }
         veth::delete(&request)?;
         // Last, and only then: nobody may get the address while something is left that has it.
-        if request.config.ipam.is_configured() {
-            ipam::del()
-        } else {
-            Ok(())
-        }
+        request.config.ipam.del()
     }
 
     fn check(request: Request<Config>) -> Result<(), Error> {
-        ipam::check()?;
+        request.config.ipam.check()?;
         let previous = check::previous(&request)?;
         let host_end = check_pair(&request, previous)?;
         check::addresses(&request.ifname, &previous.ips)?;
@@ -83,19 +77,15 @@ impl Plugin for Ptp {
         }
     }
 
-    fn status(_: StatusRequest<Config>) -> Result<(), Error> {
-        ipam::status()
+    fn status(request: StatusRequest<Config>) -> Result<(), Error> {
+        request.config.ipam.status()
     }
 
     fn gc(request: GcRequest<Config>) -> Result<(), Error> {
         if request.config.ip_masq {
             masquerade::retain(&request)?;
         }
-        if request.config.ipam.is_configured() {
-            ipam::gc()
-        } else {
-            Ok(())
-        }
+        request.config.ipam.gc()
     }
 
     fn validate(config: &Config) -> Result<(), Error> {
@@ -106,8 +96,10 @@ impl Plugin for Ptp {
 /// The container's interface is there, and so is its other end on the host, which is returned.
 fn check_pair(request: &Request<Config>, previous: &AddResult) -> Result<Link, Error> {
     let container = check::container_interface(request, previous, "veth")?;
-    let on_host = previous.interfaces.iter().find(|i| i.sandbox.is_none());
-    let host = on_host.ok_or_else(|| wrong("prevResult: the host's end is not in interfaces"))?;
+    let host = previous
+        .on_host()
+        .next()
+        .ok_or_else(|| wrong("prevResult: the host's end is not in interfaces"))?;
     let host = check::interface(host, Namespace::Host, "veth")?;
     if Veth::is_pair(&host, &container) {
         return Ok(host);

@@ -11,12 +11,9 @@ use weir_sdk::{Args, Error, IpConfig};
 
 use crate::config::{AddressKeys, Config};
 
-/// The keys of `CNI_ARGS` that are not an error: this plugin's, and those of plugins that run it.
-const KNOWN_ARGS: [&str; 3] = ["IP", "GATEWAY", "MAC"];
-
 /// Returns the addresses to assign. Errors: code 4 for `CNI_ARGS`, code 7 for the configuration.
 pub fn assigned(args: &Args, config: &Config) -> Result<Vec<IpConfig>, Error> {
-    args.check_known(&KNOWN_ARGS)?;
+    args.check_known()?;
     let asked_for = [
         ("runtimeConfig.ips", &config.runtime_config.ips),
         ("args.cni.ips", &config.args.cni.ips),
@@ -38,7 +35,7 @@ fn listed(key: &str, ips: &[String]) -> Result<Vec<IpConfig>, Error> {
 fn configured(args: &Args, addresses: &[AddressKeys]) -> Result<Vec<IpConfig>, Error> {
     let of_config = addresses.iter().enumerate().map(|(index, keys)| {
         let address = parse(&format!("ipam.addresses[{index}].address"), &keys.address)?;
-        Ok(ip_config(address, keys.gateway))
+        Ok(ip_config(address, keys.gateway.0))
     });
     of_config
         .chain(of_args(args)?.into_iter().map(Ok))

@@ -1,11 +1,10 @@
 //! The configuration: the keys inside `ipam`, and what `args` and `runtimeConfig` put in their
 //! place.
 
-use std::net::IpAddr;
-
 use serde::Deserialize;
 use weir_sdk::Dns;
-use weir_sdk::config::ip::{self, RouteKeys};
+use weir_sdk::config::ArgsKey;
+use weir_sdk::config::ip::{Address, RouteKeys};
 
 /// The parts of an execution configuration that are this plugin's.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -16,7 +15,7 @@ pub struct Config {
     /// Capability arguments.
     pub runtime_config: Ips,
     /// Arguments of the convention.
-    pub args: ArgsKey,
+    pub args: ArgsKey<Ips>,
 }
 
 /// `ipam`.
@@ -37,16 +36,8 @@ pub struct AddressKeys {
     /// With its prefix length.
     pub address: String,
     /// Its gateway.
-    #[serde(default, deserialize_with = "ip::address")]
-    pub gateway: Option<IpAddr>,
-}
-
-/// `args`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ArgsKey {
-    /// `args.cni`.
-    pub cni: Ips,
+    #[serde(default)]
+    pub gateway: Address,
 }
 
 /// A key `ips`.

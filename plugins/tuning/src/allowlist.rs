@@ -22,11 +22,8 @@ pub fn check(parameters: &[Parameter]) -> Result<(), Error> {
         return Ok(());
     };
     let allowed = expressions(&text)?;
-    let keys = parameters
-        .iter()
-        .map(|parameter| parameter.configured.as_str());
-    keys.into_iter()
-        .try_for_each(|key| check_one(&allowed, key))
+    let mut keys = parameters.iter().map(|parameter| &parameter.configured);
+    keys.try_for_each(|key| check_one(&allowed, key))
 }
 
 fn check_one(allowed: &[Regex], key: &str) -> Result<(), Error> {

@@ -6,8 +6,8 @@
 use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::PrettyFormatter;
-use weir_sdk::store::{Access, Location, Store};
-use weir_sdk::{Context, Error, ErrorCode, OperationError, Request, log};
+use weir_sdk::store::{self, Access, Location, Transaction};
+use weir_sdk::{Context, Error, ErrorCode, OperationError, Outcome, Request, log};
 
 use crate::attributes::Attributes;
 use crate::config::Config;
@@ -18,7 +18,8 @@ pub fn save(request: &Request<Config>, before: &Attributes) -> Result<(), Error>
     let key = key(request);
     let write = || {
         let store = open(request, Access::Write)?;
-        let older = store.get(&key)?.and_then(|text| parse(&text).ok());
+        let older = store.get(&key).found()?;
+        let older: Option<Attributes> = older.and_then(|text| serde_json::from_slice(&text).ok());
         let all = older.unwrap_or_default().or(before);
         store.put(&key, &to_json(&all))?;
         store.commit()
@@ -29,7 +30,7 @@ pub fn save(request: &Request<Config>, before: &Attributes) -> Result<(), Error>
 /// Returns what the interface had; none where ADD has saved nothing.
 pub fn load(request: &Request<Config>) -> Result<Option<Attributes>, Error> {
     let key = key(request);
-    let text = match open(request, Access::Read).and_then(|store| store.get(&key)) {
+    let text = match open(request, Access::Read).and_then(|store| store.get(&key).found()) {
         Err(error) if is_impossible(&error) => {
             let fields = [("file", key.as_str()), ("error", &error.message)];
             log::warn("there can be no backup in this place", &fields);
@@ -37,7 +38,8 @@ pub fn load(request: &Request<Config>) -> Result<Option<Attributes>, Error> {
         }
         read => read.context(format!("dataDir: cannot read `{key}`"))?,
     };
-    Ok(text.map(|text| parse(&text).unwrap_or_else(|error| garbled(&key, &error))))
+    let read = |text: Vec<u8>| serde_json::from_slice(&text);
+    Ok(text.map(|text| read(text).unwrap_or_else(|error| garbled(&key, &error))))
 }
 
 /// Tells whether no store can exist here. ADD saved nothing then, and DEL must not fail for ever.
@@ -57,17 +59,15 @@ pub fn remove(request: &Request<Config>) -> Result<(), Error> {
     let key = key(request);
     let remove = || {
         let store = open(request, Access::Write)?;
-        store.delete(&key)?;
+        store.delete(&key).found()?;
         store.commit()
     };
     remove().context(format!("dataDir: cannot remove `{key}`"))
 }
 
-fn open(request: &Request<Config>, access: Access) -> Result<Store, OperationError> {
-    Store::open(
-        Location::shared_directory(request.config.data_dir()),
-        access,
-    )
+fn open(request: &Request<Config>, access: Access) -> Result<Transaction, OperationError> {
+    let directory = request.config.data_dir().to_owned();
+    store::open(&Location::SharedDirectory(directory), access)
 }
 
 fn key(request: &Request<Config>) -> String {
@@ -99,15 +99,15 @@ fn to_json(attributes: &Attributes) -> Vec<u8> {
     json
 }
 
-fn parse(text: &[u8]) -> Result<Attributes, serde_json::Error> {
-    serde_json::from_slice(text)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn parse(text: &[u8]) -> Result<Attributes, serde_json::Error> {
+        serde_json::from_slice(text)
+    }
 
     fn text(attributes: &Attributes) -> String {
         String::from_utf8(to_json(attributes)).unwrap()

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use weir_sdk::config::ArgsKey;
 use weir_sdk::config::mac::{self, MacKey};
 use weir_sdk::{Args, Error, Mac};
 
@@ -10,9 +11,6 @@ use crate::attributes::Attributes;
 
 /// Where backups are without `dataDir`.
 const DATA_DIR: &str = "/run/cni/tuning";
-
-/// The keys of `CNI_ARGS` that are not an error: this plugin's, and those of the plugins before it.
-const KNOWN_ARGS: [&str; 3] = ["MAC", "IP", "GATEWAY"];
 
 /// A plugin configuration of the type `tuning`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -34,17 +32,9 @@ pub struct Config {
     /// Where backups are.
     pub data_dir: String,
     /// Arguments of the convention.
-    pub args: ArgsKey,
+    pub args: ArgsKey<Instead>,
     /// Capability arguments.
     pub runtime_config: MacKey,
-}
-
-/// `args`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ArgsKey {
-    /// `args.cni`.
-    pub cni: Instead,
 }
 
 /// `args.cni`: each key takes the place of the configuration's, one that says none too.
@@ -78,7 +68,7 @@ impl Config {
     /// Returns the attributes that the interface is to have. Errors: code 7 for the configuration, code 4 for
     /// `CNI_ARGS`.
     pub fn attributes(&self, args: &Args) -> Result<Attributes, Error> {
-        args.check_known(&KNOWN_ARGS)?;
+        args.check_known()?;
         let instead = &self.args.cni;
         let promisc = instead.promisc.unwrap_or(self.promisc);
         let mtu = instead.mtu.unwrap_or(self.mtu);

@@ -30,11 +30,8 @@ pub struct Parameter {
 /// `args.cni.sysctl`. Errors have code 7 and name the key.
 pub fn of(config: &Config, ifname: &str) -> Result<Vec<Parameter>, Error> {
     let mut parameters = read_keys("sysctl", &config.sysctl, ifname)?;
-    parameters.extend(read_keys(
-        "args.cni.sysctl",
-        &config.args.cni.sysctl,
-        ifname,
-    )?);
+    let instead = &config.args.cni.sysctl;
+    parameters.extend(read_keys("args.cni.sysctl", instead, ifname)?);
     Ok(parameters.into_values().collect())
 }
 

@@ -155,7 +155,7 @@ impl Network {
 
     /// STATUS of each plugin; nothing for a list of a version without STATUS. Errors: the first failing plugin's.
     pub fn status(&self) -> Result<(), Error> {
-        if !self.list.cni_version.has_status() {
+        if !Command::Status.exists_in(self.list.cni_version) {
             return Ok(());
         }
         self.for_each_plugin(Command::Status, Execution::Status)
@@ -173,7 +173,7 @@ impl Network {
         for stale in stale {
             failures.extend(self.del(&stale).err());
         }
-        if self.list.cni_version.has_gc() {
+        if Command::Gc.exists_in(self.list.cni_version) {
             let execution = Execution::Gc { valid_attachments };
             failures.extend(self.for_each_plugin(Command::Gc, execution).err());
         }

@@ -268,7 +268,7 @@ mod tests {
         for plugin in &list.plugins {
             assert_eq!(plugin.as_map()["deviceID"], "0000:01:00.2");
             assert_eq!(plugin.as_map()["pciBusID"], "0000:01:00.2");
-            assert!(plugin.args().is_none());
+            assert!(plugin.get("args").is_none());
         }
         assert_eq!(Value::from(args), json!({ "deviceID": "0000:01:00.2" }));
     }

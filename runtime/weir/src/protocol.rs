@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use serde_json::Value;
-use weir_cni::{Command, Environment, Error, PluginConfig, Version, VersionInfo, to_json};
+use weir_cni::{Command, Environment, Error, PluginConfig, Version, to_json, version_result};
 use weir_files::Paths;
 use weir_network::{Attachment, run_plugin, source_of_call};
 use weir_pod as pod;
@@ -100,7 +100,7 @@ fn version_of(input: &str) -> Option<String> {
 /// Whoever asks may know a newer one, as a newer libcni does: it learns what is supported here.
 fn version(input: &str) -> Value {
     let requested = version_of(input).and_then(|version| version.parse().ok());
-    VersionInfo::reply(requested).to_json()
+    version_result(requested)
 }
 
 fn execute(name: &str, environment: &Environment, input: &str) -> Result<Option<Value>, Error> {

@@ -7,6 +7,9 @@ use std::str::FromStr;
 use crate::error::Error;
 use crate::mac::Mac;
 
+/// The keys that standard plugins know. Each gets those of all plugins in a list, and of the IPAM plugin that one runs.
+const KNOWN: [&str; 3] = ["MAC", "IP", "GATEWAY"];
+
 /// The key that makes unknown keys no error.
 const IGNORE_UNKNOWN: &str = "IgnoreUnknown";
 
@@ -37,7 +40,7 @@ impl Args {
     /// Whether `IgnoreUnknown` is `1` or `true`.
     ///
     /// An error of code 4 if it is neither that nor `0` or `false`.
-    pub fn ignore_unknown(&self) -> Result<bool, Error> {
+    fn ignore_unknown(&self) -> Result<bool, Error> {
         let Some(value) = self.get(IGNORE_UNKNOWN) else {
             return Ok(false);
         };
@@ -48,14 +51,14 @@ impl Args {
         }
     }
 
-    /// Checks that every key is one of `known` or `IgnoreUnknown`, unless `IgnoreUnknown` is set.
+    /// Checks that every key is `MAC`, `IP`, `GATEWAY` or `IgnoreUnknown`, unless `IgnoreUnknown` is set.
     ///
     /// An error of code 4 names every other key.
-    pub fn check_known(&self, known: &[&str]) -> Result<(), Error> {
+    pub fn check_known(&self) -> Result<(), Error> {
         if self.ignore_unknown()? {
             return Ok(());
         }
-        let is_known = |key: &str| key == IGNORE_UNKNOWN || known.contains(&key);
+        let is_known = |key: &str| key == IGNORE_UNKNOWN || KNOWN.contains(&key);
         let unknown: Vec<&str> = self
             .iter()
             .map(|(k, _)| k)
@@ -67,7 +70,7 @@ impl Args {
         let msg = format!("CNI_ARGS: unknown keys {}", unknown.join(", "));
         let details = format!(
             "known keys are {}; with IgnoreUnknown=1 others are ignored",
-            known.join(", ")
+            KNOWN.join(", ")
         );
         Err(Error::invalid_environment(msg).with_details(details))
     }

@@ -34,7 +34,6 @@ pub struct PluginConfig {
     cni_version: Option<String>,
     capabilities: BTreeMap<String, bool>,
     ipam_type: Option<String>,
-    dns: Dns,
     valid_attachments: Option<Vec<Attachment>>,
 }
 
@@ -65,6 +64,9 @@ impl PluginConfig {
                 object.object()?;
             }
         }
+        if let Some(dns) = node.key("dns")? {
+            Dns::read(&dns)?;
+        }
         Ok(PluginConfig {
             map: node.object()?.clone(),
             plugin_type: read_type(node)?,
@@ -74,10 +76,6 @@ impl PluginConfig {
             ipam_type: match node.key("ipam")? {
                 Some(ipam) => ipam.text("type")?,
                 None => None,
-            },
-            dns: match node.key("dns")? {
-                Some(dns) => Dns::read(&dns)?,
-                None => Dns::default(),
             },
             valid_attachments: read_valid_attachments(node)?,
         })
@@ -123,29 +121,14 @@ impl PluginConfig {
         enabled.map(|(name, _)| name.as_str())
     }
 
-    /// `ipam`: the configuration of the IPAM plugin.
-    pub fn ipam(&self) -> Option<&Map<String, Value>> {
-        self.map.get("ipam").and_then(Value::as_object)
-    }
-
     /// `ipam.type`: the name of the IPAM plugin.
     pub fn ipam_type(&self) -> Option<&str> {
         self.ipam_type.as_deref()
     }
 
-    /// `dns`.
-    pub fn dns(&self) -> &Dns {
-        &self.dns
-    }
-
     /// `runtimeConfig`: the capability arguments that the runtime gave.
     pub fn runtime_config(&self) -> Option<&Map<String, Value>> {
         self.map.get("runtimeConfig").and_then(Value::as_object)
-    }
-
-    /// `args`: arguments by convention, for example those below `cni`.
-    pub fn args(&self) -> Option<&Map<String, Value>> {
-        self.map.get("args").and_then(Value::as_object)
     }
 
     /// `prevResult`, of its own version or else of the configuration's.
@@ -234,9 +217,7 @@ impl<'a> Execution<'a> {
         match self {
             Execution::Add { prev_result } => *prev_result,
             Execution::Check { prev_result } => Some(prev_result),
-            Execution::Del { prev_result } => {
-                prev_result.filter(|_| version.has_prev_result_on_del())
-            }
+            Execution::Del { prev_result } => prev_result.filter(|_| version >= Version::V0_4_0),
             Execution::Status | Execution::Gc { .. } => None,
         }
     }

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::error::{Code, Error};
 use crate::json::Node;
@@ -43,7 +43,7 @@ pub fn to_json(result: &AddResult, version: Version) -> Result<Value, Error> {
         write_ip4_and_ip6(&mut map, result, version)?;
     }
     if version < Version::V1_0_0 || !result.dns.is_empty() {
-        map.insert("dns".into(), write_dns(&result.dns));
+        map.insert("dns".into(), json!(result.dns));
     }
     Ok(Value::Object(map))
 }
@@ -247,18 +247,6 @@ fn read_plain_route(node: &Node<'_>) -> Result<Route, Error> {
 }
 
 // All versions
-
-fn write_dns(dns: &Dns) -> Value {
-    let mut map = Map::new();
-    let texts = |list: &[String]| list.iter().cloned().map(Value::from).collect();
-    insert_list(&mut map, "nameservers", texts(&dns.nameservers));
-    if !dns.domain.is_empty() {
-        map.insert("domain".into(), dns.domain.clone().into());
-    }
-    insert_list(&mut map, "search", texts(&dns.search));
-    insert_list(&mut map, "options", texts(&dns.options));
-    Value::Object(map)
-}
 
 fn insert_list(map: &mut Map<String, Value>, key: &str, list: Vec<Value>) {
     if !list.is_empty() {

@@ -158,24 +158,9 @@ impl Error {
         Error::new(Code::INVALID_CONFIG, msg)
     }
 
-    /// Code 8: the network namespace cannot be used.
-    pub fn invalid_netns(msg: impl Into<String>) -> Self {
-        Error::new(Code::INVALID_NETNS, msg)
-    }
-
     /// Code 11: the same operation may succeed later.
     pub fn try_again_later(msg: impl Into<String>) -> Self {
         Error::new(Code::TRY_AGAIN_LATER, msg)
-    }
-
-    /// Code 50: the plugin cannot service `ADD` requests.
-    pub fn plugin_not_available(msg: impl Into<String>) -> Self {
-        Error::new(Code::PLUGIN_NOT_AVAILABLE, msg)
-    }
-
-    /// Code 51: as code 50, and attached containers may have limited connectivity.
-    pub fn limited_connectivity(msg: impl Into<String>) -> Self {
-        Error::new(Code::LIMITED_CONNECTIVITY, msg)
     }
 
     /// Code 999: a failure that no other code describes.

@@ -1,5 +1,6 @@
 //! The command and the environment variables of one invocation (CNI section 2, "Parameters").
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -58,9 +59,14 @@ impl Command {
         }
     }
 
+    /// Whether the command exists in `version`.
+    pub fn exists_in(self, version: Version) -> bool {
+        version >= self.since()
+    }
+
     /// Checks that the command exists in `version`; an error of code 1 if it does not.
     pub fn check_version(self, version: Version) -> Result<(), Error> {
-        if version >= self.since() {
+        if self.exists_in(version) {
             return Ok(());
         }
         let since = self.since();
@@ -148,13 +154,14 @@ impl Environment {
         faults.require(command, &raw);
         // Other commands have no attachment: whatever these variables are then is left aside.
         let validate = command.is_none_or(Command::is_about_attachment);
-        if let Some(id) = raw.container_id.as_deref().filter(|_| validate) {
+        let checked = |variable| raw.get(variable).filter(|_| validate);
+        if let Some(id) = checked("CNI_CONTAINERID") {
             faults.note("CNI_CONTAINERID", validate_container_id(id));
         }
-        if let Some(ifname) = raw.ifname.as_deref().filter(|_| validate) {
+        if let Some(ifname) = checked("CNI_IFNAME") {
             faults.note("CNI_IFNAME", validate_interface_name(ifname));
         }
-        let args = match raw.args.as_deref().filter(|_| validate) {
+        let args = match checked("CNI_ARGS") {
             Some(args) => faults.note("CNI_ARGS", args.parse()),
             None => Some(Args::default()),
         };
@@ -163,39 +170,25 @@ impl Environment {
     }
 }
 
-/// The variables as they were set.
-#[derive(Default)]
-struct Raw {
-    command: Option<String>,
-    container_id: Option<String>,
-    netns: Option<String>,
-    ifname: Option<String>,
-    args: Option<String>,
-    path: Option<String>,
-    netns_override: Option<String>,
-}
+/// The variables that are set to something.
+struct Raw(BTreeMap<String, String>);
 
 impl Raw {
     fn collect<K: AsRef<str>, V: AsRef<str>>(variables: impl IntoIterator<Item = (K, V)>) -> Self {
-        let mut raw = Raw::default();
-        for (name, value) in variables {
-            let value = Some(value.as_ref().to_string()).filter(|value| !value.is_empty());
-            match name.as_ref() {
-                "CNI_COMMAND" => raw.command = value,
-                "CNI_CONTAINERID" => raw.container_id = value,
-                "CNI_NETNS" => raw.netns = value,
-                "CNI_IFNAME" => raw.ifname = value,
-                "CNI_ARGS" => raw.args = value,
-                "CNI_PATH" => raw.path = value,
-                "CNI_NETNS_OVERRIDE" => raw.netns_override = value,
-                _ => {}
-            }
-        }
-        raw
+        let set = variables.into_iter().filter_map(|(name, value)| {
+            let (name, value) = (name.as_ref(), value.as_ref());
+            let counts = name.starts_with("CNI_") && !value.is_empty();
+            counts.then(|| (name.to_owned(), value.to_owned()))
+        });
+        Raw(set.collect())
+    }
+
+    fn get(&self, variable: &str) -> Option<&str> {
+        self.0.get(variable).map(String::as_str)
     }
 
     fn command(&self) -> Result<Command, Error> {
-        match self.command.as_deref() {
+        match self.get("CNI_COMMAND") {
             Some(command) => command.parse(),
             None => {
                 let known = Command::ALL.map(Command::as_str).join(", ");
@@ -205,28 +198,24 @@ impl Raw {
         }
     }
 
-    fn is_set(&self, variable: &str) -> bool {
-        match variable {
-            "CNI_CONTAINERID" => self.container_id.is_some(),
-            "CNI_NETNS" => self.netns.is_some(),
-            "CNI_IFNAME" => self.ifname.is_some(),
-            _ => false,
-        }
-    }
-
-    fn into_environment(self, command: Command, args: Args) -> Environment {
-        let path = self.path.unwrap_or_default();
+    fn into_environment(mut self, command: Command, args: Args) -> Environment {
+        let path = self.get("CNI_PATH").unwrap_or_default();
         let directories = path.split(':').filter(|directory| !directory.is_empty());
-        let netns_override = self.netns_override.unwrap_or_default();
-        let used = |variable: Option<String>| variable.filter(|_| command.is_about_attachment());
+        let path = directories.map(str::to_string).collect();
+        let netns_override = self.get("CNI_NETNS_OVERRIDE").unwrap_or_default();
+        let netns_override = matches!(netns_override.to_ascii_lowercase().as_str(), "1" | "true");
+        let mut used = |variable| {
+            let value = self.0.remove(variable);
+            value.filter(|_| command.is_about_attachment())
+        };
         Environment {
             command,
-            container_id: used(self.container_id),
-            netns: used(self.netns),
-            ifname: used(self.ifname),
+            container_id: used("CNI_CONTAINERID"),
+            netns: used("CNI_NETNS"),
+            ifname: used("CNI_IFNAME"),
             args,
-            path: directories.map(str::to_string).collect(),
-            netns_override: matches!(netns_override.to_ascii_lowercase().as_str(), "1" | "true"),
+            path,
+            netns_override,
         }
     }
 }
@@ -252,7 +241,7 @@ impl Faults {
     fn require(&mut self, command: Option<Command>, raw: &Raw) {
         let Some(command) = command else { return };
         for variable in command.required_variables() {
-            if !raw.is_set(variable) {
+            if raw.get(variable).is_none() {
                 self.variables.push(variable);
                 let detail = format!("{variable} is not set, {command} requires it");
                 self.details.push(detail);

@@ -78,6 +78,6 @@ pub use names::{
     validate_plugin_name, validate_plugin_type,
 };
 pub use result::{AddResult, Dns, Interface, IpConfig, Route};
-pub use version::{Version, VersionInfo};
+pub use version::{Version, version_result};
 
 pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};

@@ -129,6 +129,17 @@ impl Dns {
 }
 
 impl AddResult {
+    /// The interfaces that are on the host.
+    pub fn on_host(&self) -> impl Iterator<Item = &Interface> {
+        let interfaces = self.interfaces.iter();
+        interfaces.filter(|interface| interface.sandbox.is_none())
+    }
+
+    /// The addresses, without their prefix lengths.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.ips.iter().map(|ip| ip.address.addr())
+    }
+
     /// Checks what the shape alone cannot: that every `interface` index has an interface, and that
     /// gateways are of their address's or destination's family.
     ///

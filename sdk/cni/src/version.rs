@@ -6,8 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Value, json};
 
-use crate::error::{Code, Error};
-use crate::json::Node;
+use crate::error::Error;
 
 /// A released version of the CNI specification.
 ///
@@ -80,26 +79,6 @@ impl Version {
         (Version::V0_3_0..=Version::V0_4_0).contains(&self)
     }
 
-    /// Whether `CHECK` exists: 0.4.0 and later.
-    pub fn has_check(self) -> bool {
-        self >= Version::V0_4_0
-    }
-
-    /// Whether `DEL` is given the result of `ADD` as `prevResult`: 0.4.0 and later.
-    pub fn has_prev_result_on_del(self) -> bool {
-        self >= Version::V0_4_0
-    }
-
-    /// Whether `GC` exists: 1.1.0 and later.
-    pub fn has_gc(self) -> bool {
-        self >= Version::V1_1_0
-    }
-
-    /// Whether `STATUS` exists: 1.1.0 and later.
-    pub fn has_status(self) -> bool {
-        self >= Version::V1_1_0
-    }
-
     /// Whether results have `mtu`, `socketPath` and `pciID` of interfaces, and `mtu`, `advmss`,
     /// `priority`, `table` and `scope` of routes: 1.1.0 and later.
     pub fn has_interface_and_route_attributes(self) -> bool {
@@ -136,66 +115,11 @@ impl<'de> Deserialize<'de> for Version {
     }
 }
 
-/// The version result of CNI section 5: what a plugin answers to `CNI_COMMAND=VERSION`.
-///
-/// Versions are text here, because another plugin may support versions this crate does not know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VersionInfo {
-    /// The version of this very answer.
-    pub cni_version: String,
-    /// The versions of the specification that the plugin supports.
-    pub supported_versions: Vec<String>,
-}
-
-impl VersionInfo {
-    /// This crate's own answer. `requested` is the `cniVersion` read from standard input; without
-    /// one, the answer is in the newest version.
-    pub fn reply(requested: Option<Version>) -> Self {
-        VersionInfo {
-            cni_version: requested.unwrap_or(Version::LATEST).to_string(),
-            supported_versions: Version::ALL.iter().map(Version::to_string).collect(),
-        }
-    }
-
-    /// The answer's JSON.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "cniVersion": self.cni_version,
-            "supportedVersions": self.supported_versions,
-        })
-    }
-
-    /// Reads a plugin's answer. A plugin of 0.2.0 may leave `supportedVersions` out and then
-    /// supports 0.1.0 and 0.2.0. Errors have code 6.
-    pub fn from_json(value: &Value) -> Result<Self, Error> {
-        let root = Node::root("version result", Code::DECODING_FAILURE, value);
-        let cni_version = root.text("cniVersion")?;
-        let cni_version = cni_version.ok_or_else(|| root.missing("cniVersion"))?;
-        let mut supported_versions = match root.key("supportedVersions")? {
-            Some(node) => node.strings()?,
-            None => Vec::new(),
-        };
-        if supported_versions.is_empty() && cni_version == Version::V0_2_0.as_str() {
-            supported_versions = vec!["0.1.0".into(), "0.2.0".into()];
-        }
-        if supported_versions.is_empty() {
-            return Err(root.missing("supportedVersions"));
-        }
-        Ok(VersionInfo {
-            cni_version,
-            supported_versions,
-        })
-    }
-
-    /// Whether the plugin supports `version`.
-    pub fn supports(&self, version: Version) -> bool {
-        let text = version.as_str();
-        self.supported_versions.iter().any(|v| v == text)
-    }
-
-    /// The newest version that the plugin and this crate both support.
-    pub fn highest_supported(&self) -> Option<Version> {
-        let newest_first = Version::ALL.into_iter().rev();
-        newest_first.into_iter().find(|v| self.supports(*v))
-    }
+/// The version result of CNI section 5: the answer to `CNI_COMMAND=VERSION`. `requested` is the `cniVersion` read from
+/// standard input; without one, the answer is in the newest version.
+pub fn version_result(requested: Option<Version>) -> Value {
+    json!({
+        "cniVersion": requested.unwrap_or(Version::LATEST),
+        "supportedVersions": Version::ALL,
+    })
 }

@@ -37,10 +37,13 @@ fn cni_1_1_0_section_5_well_known_codes() {
         (Error::io_failure("stdin"), 5),
         (Error::decoding_failure("not JSON"), 6),
         (Error::invalid_config("subnet"), 7),
-        (Error::invalid_netns("/run/netns/a"), 8),
+        (Error::new(Code::INVALID_NETNS, "/run/netns/a"), 8),
         (Error::try_again_later("locked"), 11),
-        (Error::plugin_not_available("no address left"), 50),
-        (Error::limited_connectivity("daemon down"), 51),
+        (
+            Error::new(Code::PLUGIN_NOT_AVAILABLE, "no address left"),
+            50,
+        ),
+        (Error::new(Code::LIMITED_CONNECTIVITY, "daemon down"), 51),
         (Error::internal("bug"), 999),
     ];
     for (error, code) in codes {

@@ -8,8 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use weir_cni::{
     AddResult, Args, Dns, Environment, Error, Execution, Interface, IpConfig, IpNet, Mac,
-    NetworkConfigList, PluginConfig, Route, Version, VersionInfo, from_json, to_json,
-    validate_interface_name,
+    NetworkConfigList, PluginConfig, Route, Version, from_json, to_json, validate_interface_name,
 };
 
 fn versions() -> impl Strategy<Value = Version> {
@@ -255,7 +254,6 @@ proptest! {
             from_json(&value).map(drop),
             PluginConfig::from_value(value.clone()).map(drop),
             NetworkConfigList::from_value(value.clone()).map(drop),
-            VersionInfo::from_json(&value).map(drop),
         ];
         for error in results.into_iter().filter_map(Result::err) {
             prop_assert!(!error.msg.is_empty() && error.code.0 != 0);

@@ -76,12 +76,12 @@ pub fn add(
     link: impl Into<LinkReference>,
     address: NewAddress,
 ) -> Result<()> {
-    Ok(raw::add(namespace, &link.into(), address.into())?)
+    raw::add(namespace, &link.into(), address.into())
 }
 
 /// Removes an address. Errors: `not-found`.
 pub fn delete(namespace: Namespace, link: impl Into<LinkReference>, address: IpNet) -> Result<()> {
-    Ok(raw::delete(namespace, &link.into(), address.into())?)
+    raw::delete(namespace, &link.into(), address.into())
 }
 
 /// Lists the addresses of one link, of one family or of both.
@@ -97,7 +97,7 @@ pub fn list(
 /// Waits until no IPv6 address of the link is tentative, at most `timeout` milliseconds. Errors:
 /// `exists` when an address turned out to be taken, `timed-out`.
 pub fn settle(namespace: Namespace, link: impl Into<LinkReference>, timeout: u32) -> Result<()> {
-    Ok(raw::settle(namespace, &link.into(), timeout)?)
+    raw::settle(namespace, &link.into(), timeout)
 }
 
 #[cfg(test)]

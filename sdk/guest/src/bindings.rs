@@ -1,5 +1,5 @@
-//! The bindings that wit-bindgen makes from the contract in `wit/`. The other modules of the crate
-//! wrap them; use them directly for what no wrapper offers.
+//! The bindings that wit-bindgen makes from the contract in `wit/`. The other modules of the crate re-export or
+//! wrap them.
 
 #![allow(missing_docs, clippy::all)]
 
@@ -9,5 +9,22 @@ wit_bindgen::generate!({
     pub_export_macro: true,
     default_bindings_module: "weir_sdk::bindings",
     export_macro_name: "export_component",
+    with: {
+        "weir:cni/types@0.2.0/error": crate::error::OperationError,
+        "weir:cni/cni@0.2.0/attachment": weir_cni::Attachment,
+        "weir:cni/cni@0.2.0/dns": weir_cni::Dns,
+    },
+    additional_type_attributes: {
+        "weir:cni/link@0.2.0/new-bridge": [#[derive(Default)]],
+        "weir:cni/link@0.2.0/new-tap": [#[derive(Default)]],
+        "weir:cni/link@0.2.0/changes": [#[derive(Default)]],
+        "weir:cni/link@0.2.0/port-changes": [#[derive(Default)]],
+        "weir:cni/link@0.2.0/bridge-changes": [#[derive(Default)]],
+        "weir:cni/route@0.2.0/filter": [#[derive(Default)]],
+        "weir:cni/route@0.2.0/route-kind": [#[derive(Default)]],
+    },
+    additional_member_attributes: {
+        "weir:cni/route@0.2.0/route-kind.unicast": [#[default]],
+    },
     generate_all,
 });

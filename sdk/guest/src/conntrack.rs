@@ -67,14 +67,6 @@ impl Filter {
             ..self
         }
     }
-
-    /// Only connections that really go to this address, whatever address they went to at first.
-    pub fn answered_by(self, source: IpAddr) -> Self {
-        Filter {
-            reply_source: Some(source),
-            ..self
-        }
-    }
 }
 
 same_fields! {
@@ -85,5 +77,5 @@ same_fields! {
 ///
 /// It takes one walk through the table, however few they are.
 pub fn delete(namespace: Namespace, filter: Filter) -> Result<()> {
-    Ok(raw::delete(namespace, filter.into())?)
+    raw::delete(namespace, filter.into())
 }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
-use weir_cni::{AddResult, Attachment, Code, Dns, Error, Interface, IpConfig, Route};
+use weir_cni::{AddResult, Code, Error, Interface, IpConfig, Route};
 
 use crate::bindings::weir::cni::cni;
 use crate::bindings::weir::cni::types::{IpAddress, IpFamily, IpNetwork, LinkReference};
@@ -98,15 +98,12 @@ macro_rules! same_fields {
 pub(crate) use same_fields;
 
 same_fields! {
-    cni::AttachmentResult => AddResult { ; into dns ; each interfaces ips routes }
-    AddResult => cni::AttachmentResult { ; into dns ; each interfaces ips routes }
+    cni::AttachmentResult => AddResult { dns ; each interfaces ips routes }
+    AddResult => cni::AttachmentResult { dns ; each interfaces ips routes }
     cni::ResultIp => IpConfig { interface ; into address ; map gateway }
     IpConfig => cni::ResultIp { interface ; into address ; map gateway }
     cni::ResultRoute => Route { mtu advmss priority table scope ; into dst ; map gw }
     Route => cni::ResultRoute { mtu advmss priority table scope ; into dst ; map gw }
-    cni::Dns => Dns { nameservers domain search options }
-    Dns => cni::Dns { nameservers domain search options }
-    cni::Attachment => Attachment { container_id ifname }
 }
 
 /// `None` for empty text.
@@ -158,6 +155,8 @@ impl From<Error> for cni::Failure {
 
 #[cfg(test)]
 mod tests {
+    use weir_cni::Dns;
+
     use super::*;
 
     #[test]

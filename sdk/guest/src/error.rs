@@ -4,7 +4,6 @@ use std::fmt;
 
 use weir_cni::Error;
 
-use crate::bindings::weir::cni::types as raw;
 use crate::{ErrorCode, codes};
 
 /// What an operation returns.
@@ -35,16 +34,6 @@ impl fmt::Display for OperationError {
 }
 
 impl std::error::Error for OperationError {}
-
-impl From<raw::Error> for OperationError {
-    fn from(error: raw::Error) -> Self {
-        OperationError {
-            code: error.code,
-            message: error.message,
-            errno: error.errno,
-        }
-    }
-}
 
 impl From<OperationError> for Error {
     fn from(error: OperationError) -> Self {

@@ -17,23 +17,20 @@ use std::net::IpAddr;
 use crate::Result;
 use crate::bindings::weir::cni::firewalld as raw;
 
-/// Returns whether firewalld runs on this node.
-pub fn is_running() -> Result<bool> {
-    Ok(raw::is_running()?)
-}
+pub use raw::is_running;
 
 /// Returns the zone that an address is bound to; none if it is not. Errors: `unsupported` where firewalld does not run.
 pub fn zone_of_source(source: IpAddr) -> Result<Option<String>> {
-    Ok(raw::zone_of_source(source.into())?)
+    raw::zone_of_source(source.into())
 }
 
 /// Binds an address to a zone, until firewalld reloads. Errors: `exists` when it is bound to one
 /// already, `not-found` when there is no such zone, `unsupported`.
 pub fn add_source(zone: &str, source: IpAddr) -> Result<()> {
-    Ok(raw::add_source(zone, source.into())?)
+    raw::add_source(zone, source.into())
 }
 
 /// Removes an address from a zone. Errors: `not-found` if it is not in that zone, `unsupported`.
 pub fn remove_source(zone: &str, source: IpAddr) -> Result<()> {
-    Ok(raw::remove_source(zone, source.into())?)
+    raw::remove_source(zone, source.into())
 }

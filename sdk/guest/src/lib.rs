@@ -74,6 +74,7 @@ mod convert;
 pub mod device;
 pub mod digest;
 mod error;
+#[allow(clippy::needless_question_mark)]
 pub mod firewall;
 pub mod firewalld;
 pub mod interface;

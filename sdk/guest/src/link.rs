@@ -21,13 +21,12 @@
 use weir_cni::{Interface, Mac};
 
 use crate::bindings::weir::cni::link as raw;
-use crate::convert::same_fields;
-use crate::{LinkReference, Namespace, Result};
+use crate::{ErrorCode, LinkReference, Namespace, Outcome, Result};
 
 pub use raw::{
-    Bridge, BridgeChanges, BridgeVlan, Details, IpvlanMode, Link, MacvlanMode, NewBridge,
-    NewIpvlan, NewMacvlan, NewMaster, NewTap, NewVlan, OperState, Peer, Port, PortChanges,
-    VlanProtocol,
+    Bridge, BridgeChanges, BridgeVlan, Changes, Details, IpvlanMode, Link, MacvlanMode, NewBridge,
+    NewIpvlan, NewKind, NewLink, NewMacvlan, NewMaster, NewPeer, NewTap, NewVlan, OperState, Peer,
+    Port, PortChanges, VlanProtocol, list,
 };
 
 /// The most links that the contract lets be deleted in one step.
@@ -70,60 +69,6 @@ impl From<&Link> for LinkReference {
     }
 }
 
-/// What kind of link to create.
-#[derive(Clone, Debug)]
-pub enum NewKind {
-    /// A pair.
-    Veth(NewPeer),
-    /// A bridge.
-    Bridge(NewBridge),
-    /// A macvlan on a lower device.
-    Macvlan(NewMacvlan),
-    /// An ipvlan on a lower device.
-    Ipvlan(NewIpvlan),
-    /// A VLAN of a lower device.
-    Vlan(NewVlan),
-    /// A dummy.
-    Dummy,
-    /// A tap device.
-    Tap(NewTap),
-    /// A VRF with its routing table.
-    Vrf(u32),
-    /// An intermediate functional block.
-    Ifb,
-}
-
-impl From<NewKind> for raw::NewKind {
-    fn from(kind: NewKind) -> Self {
-        match kind {
-            NewKind::Veth(peer) => raw::NewKind::Veth(peer.into()),
-            NewKind::Bridge(bridge) => raw::NewKind::Bridge(bridge),
-            NewKind::Macvlan(macvlan) => raw::NewKind::Macvlan(macvlan),
-            NewKind::Ipvlan(ipvlan) => raw::NewKind::Ipvlan(ipvlan),
-            NewKind::Vlan(vlan) => raw::NewKind::Vlan(vlan),
-            NewKind::Dummy => raw::NewKind::Dummy,
-            NewKind::Tap(tap) => raw::NewKind::Tap(tap),
-            NewKind::Vrf(table) => raw::NewKind::Vrf(table),
-            NewKind::Ifb => raw::NewKind::Ifb,
-        }
-    }
-}
-
-/// The other end of a veth pair.
-#[derive(Clone, Debug)]
-pub struct NewPeer {
-    /// Where it is created.
-    pub namespace: Namespace,
-    /// Empty: the kernel chooses `vethN`.
-    pub name: String,
-    /// Absent: the kernel chooses.
-    pub mac: Option<Mac>,
-    /// Bytes.
-    pub mtu: Option<u32>,
-    /// Created up.
-    pub up: bool,
-}
-
 impl NewPeer {
     /// Makes a peer that is down, with the kernel's MAC and MTU.
     pub fn new(namespace: Namespace, name: impl Into<String>) -> Self {
@@ -135,51 +80,6 @@ impl NewPeer {
             up: false,
         }
     }
-}
-
-#[expect(clippy::derivable_impls, reason = "a generated type cannot derive")]
-impl Default for NewBridge {
-    fn default() -> Self {
-        NewBridge {
-            vlan_filtering: None,
-            default_pvid: None,
-        }
-    }
-}
-
-#[expect(clippy::derivable_impls, reason = "a generated type cannot derive")]
-impl Default for NewTap {
-    fn default() -> Self {
-        NewTap {
-            owner: None,
-            group: None,
-            multi_queue: false,
-            selinux_context: None,
-        }
-    }
-}
-
-/// A link to create, in one message.
-#[derive(Clone, Debug)]
-pub struct NewLink {
-    /// Where it is created.
-    pub namespace: Namespace,
-    /// Empty for a veth: the kernel chooses `vethN`.
-    pub name: String,
-    /// What it is.
-    pub kind: NewKind,
-    /// Absent: the kernel chooses.
-    pub mac: Option<Mac>,
-    /// Bytes.
-    pub mtu: Option<u32>,
-    /// Packets.
-    pub txqlen: Option<u32>,
-    /// Created up.
-    pub up: bool,
-    /// A bridge, VRF or bond in `namespace` that it becomes a port of.
-    pub master: Option<LinkReference>,
-    /// The alias.
-    pub alias: Option<String>,
 }
 
 impl NewLink {
@@ -209,29 +109,6 @@ impl NewLink {
     }
 }
 
-/// Attributes to change; absent ones stay as they are.
-#[derive(Clone, Debug, Default)]
-pub struct Changes {
-    /// The new name.
-    pub name: Option<String>,
-    /// Up or down.
-    pub up: Option<bool>,
-    /// The link-layer address.
-    pub mac: Option<Mac>,
-    /// Bytes.
-    pub mtu: Option<u32>,
-    /// Packets.
-    pub txqlen: Option<u32>,
-    /// Receive all packets.
-    pub promiscuous: Option<bool>,
-    /// Receive all multicast packets.
-    pub all_multicast: Option<bool>,
-    /// The alias.
-    pub alias: Option<String>,
-    /// The master, or none.
-    pub master: Option<NewMaster>,
-}
-
 impl Changes {
     fn up(up: bool) -> Self {
         Changes {
@@ -241,56 +118,30 @@ impl Changes {
     }
 }
 
-same_fields! {
-    NewPeer => raw::NewPeer { namespace name mtu up ; map mac }
-    NewLink => raw::NewLink { namespace name mtu txqlen up master alias ; into kind ; map mac }
-    Changes => raw::Changes {
-        name up mtu txqlen promiscuous all_multicast alias master ; map mac
-    }
-}
-
-#[expect(clippy::derivable_impls, reason = "a generated type cannot derive")]
-impl Default for PortChanges {
-    fn default() -> Self {
-        PortChanges {
-            hairpin: None,
-            isolated: None,
-        }
-    }
-}
-
-#[expect(clippy::derivable_impls, reason = "a generated type cannot derive")]
-impl Default for BridgeChanges {
-    fn default() -> Self {
-        BridgeChanges {
-            vlan_filtering: None,
-            default_pvid: None,
-        }
-    }
-}
-
 /// Creates a link and returns it as it is then.
 ///
 /// Errors: `exists` for a taken name, `not-found` for a missing lower or master, `unsupported`,
 /// `invalid`.
 pub fn create(link: NewLink) -> Result<Link> {
-    Ok(raw::create(&link.into())?)
+    raw::create(&link)
 }
 
 /// Returns one link. Errors: `not-found`.
 pub fn get(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Link> {
-    Ok(raw::get(namespace, &link.into())?)
+    raw::get(namespace, &link.into())
 }
 
-/// Lists all links that the grant lets the plugin read, restricted to a kind and to the ports of a master
-/// where given.
-pub fn list(namespace: Namespace, kind: Option<&str>, master: Option<u32>) -> Result<Vec<Link>> {
-    Ok(raw::list(namespace, kind, master)?)
+/// Returns one link; none where it does not exist, or the grant does not show the plugin links of its kind.
+pub fn find(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Option<Link>> {
+    match get(namespace, link).found() {
+        Err(error) if error.code == ErrorCode::Denied => Ok(None),
+        found => found,
+    }
 }
 
 /// Deletes a link, and with a veth its peer. Errors: `not-found`.
 pub fn delete(namespace: Namespace, link: impl Into<LinkReference>) -> Result<()> {
-    Ok(raw::delete(namespace, &link.into())?)
+    raw::delete(namespace, &link.into())
 }
 
 /// Deletes several links of one namespace, 256 in each step, and with a veth its peer. A step takes the kernel as
@@ -312,7 +163,7 @@ pub fn update(
     link: impl Into<LinkReference>,
     changes: Changes,
 ) -> Result<()> {
-    Ok(raw::update(namespace, &link.into(), &changes.into())?)
+    raw::update(namespace, &link.into(), &changes)
 }
 
 /// Sets a link up. Errors: `not-found`.
@@ -331,7 +182,7 @@ pub fn update_port(
     link: impl Into<LinkReference>,
     changes: PortChanges,
 ) -> Result<()> {
-    Ok(raw::update_port(namespace, &link.into(), changes)?)
+    raw::update_port(namespace, &link.into(), changes)
 }
 
 /// Changes a bridge's settings. Errors: `not-found`, `unsupported`.
@@ -340,7 +191,7 @@ pub fn update_bridge(
     link: impl Into<LinkReference>,
     changes: BridgeChanges,
 ) -> Result<()> {
-    Ok(raw::update_bridge(namespace, &link.into(), changes)?)
+    raw::update_bridge(namespace, &link.into(), changes)
 }
 
 /// Adds VLANs to a bridge port, or to the bridge itself. Errors: `not-found`, `unsupported`,
@@ -350,7 +201,7 @@ pub fn add_vlans(
     link: impl Into<LinkReference>,
     vlans: &[BridgeVlan],
 ) -> Result<()> {
-    Ok(raw::add_vlans(namespace, &link.into(), vlans)?)
+    raw::add_vlans(namespace, &link.into(), vlans)
 }
 
 /// Removes VLANs from a bridge port or from the bridge itself.
@@ -359,12 +210,12 @@ pub fn delete_vlans(
     link: impl Into<LinkReference>,
     vlans: &[BridgeVlan],
 ) -> Result<()> {
-    Ok(raw::delete_vlans(namespace, &link.into(), vlans)?)
+    raw::delete_vlans(namespace, &link.into(), vlans)
 }
 
 /// Lists the VLANs of a bridge port or of the bridge itself.
 pub fn list_vlans(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Vec<BridgeVlan>> {
-    Ok(raw::list_vlans(namespace, &link.into())?)
+    raw::list_vlans(namespace, &link.into())
 }
 
 /// Moves a link to the other namespace, under a new name where given. Errors: `not-found`,
@@ -375,16 +226,16 @@ pub fn move_to(
     to: Namespace,
     new_name: Option<&str>,
 ) -> Result<Link> {
-    Ok(raw::move_(namespace, &link.into(), to, new_name)?)
+    raw::move_(namespace, &link.into(), to, new_name)
 }
 
 /// Returns the other end of a veth. Errors: `not-found`, `invalid` if it is not a veth.
 pub fn get_peer(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Peer> {
-    Ok(raw::get_peer(namespace, &link.into())?)
+    raw::get_peer(namespace, &link.into())
 }
 
 /// Waits until the operational state is `up`, at most `timeout` milliseconds. Errors: `timed-out`,
 /// `not-found`.
 pub fn wait_up(namespace: Namespace, link: impl Into<LinkReference>, timeout: u32) -> Result<()> {
-    Ok(raw::wait_up(namespace, &link.into(), timeout)?)
+    raw::wait_up(namespace, &link.into(), timeout)
 }

@@ -188,8 +188,7 @@ fn check_one(owner: &Owner, address: &IpNet) -> Result<(), Error> {
 /// Removes the attachment's elements: by address where the previous result tells the addresses,
 /// else, or where they are not there, by looking at all.
 pub fn remove(owner: &Owner, previous: Option<&AddResult>) -> Result<(), Error> {
-    let ips = previous.map_or(&[][..], |previous| &previous.ips);
-    let addresses = ips.iter().map(|ip| ip.address.addr());
+    let addresses = previous.into_iter().flat_map(AddResult::addresses);
     let known: Vec<_> = addresses
         .map(|address| (family_of(address).pods, vec![address.into()]))
         .collect();

@@ -7,9 +7,9 @@ use weir_cni::{AddResult, Error};
 
 use crate::bindings::exports::weir::cni::commands::Guest;
 use crate::bindings::weir::cni::cni as raw;
-use crate::config::{self, Rules, Unknown};
-use crate::panic;
+use crate::config::{self, Rules};
 use crate::request::{GcRequest, Request, StatusRequest};
+use crate::{log, panic};
 
 /// The world of the contract that a plugin is of, as `wit/world.wit` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,60 +79,73 @@ pub trait Package {
 pub struct Component<P>(PhantomData<P>);
 
 impl<P: Plugin> Component<P> {
-    const IS_IPAM: bool = matches!(P::WORLD, World::IpamPlugin);
-    const TELLING: Rules = Rules {
-        unknown: Unknown::Tell,
-        is_ipam: Self::IS_IPAM,
-    };
-    const LENIENT: Rules = Rules {
-        unknown: Unknown::Ignore,
-        is_ipam: Self::IS_IPAM,
+    const RULES: Rules = Rules {
+        is_ipam: matches!(P::WORLD, World::IpamPlugin),
+        is_lenient: false,
     };
 
     /// Reads a plugin configuration as for `add`, `check` and `status`. A plugin's tests need neither a
     /// component nor a container for it.
     pub fn configuration(text: &str) -> Result<P::Config, Error> {
-        let (config, _) = config::parse(text, Self::TELLING)?;
+        let (config, _) = config::parse(text, Self::RULES)?;
         P::validate(&config)?;
         Ok(config)
     }
 
     /// Reads a plugin configuration as for `del` and `gc`.
     pub fn configuration_for_removal(text: &str) -> Result<P::Config, Error> {
-        config::parse(text, Self::LENIENT).map(|(config, _)| config)
+        let rules = Rules {
+            is_lenient: true,
+            ..Self::RULES
+        };
+        config::parse(text, rules).map(|(config, _)| config)
+    }
+
+    /// Reads a plugin configuration as [`configuration`](Self::configuration) does, and logs its unknown keys.
+    fn logged(text: &str) -> Result<P::Config, Error> {
+        let (config, unknown) = config::parse(text, Self::RULES)?;
+        for message in unknown {
+            log::warn(&message, &[]);
+        }
+        P::validate(&config)?;
+        Ok(config)
     }
 }
 
 impl<P: Plugin + Package> Guest for Component<P> {
     fn add(request: raw::Request) -> Result<raw::AttachmentResult, raw::Failure> {
         panic::log();
-        let request = Request::read(request, Self::TELLING)?;
-        P::validate(&request.config)?;
-        Ok(P::add(request)?.into())
+        Ok(P::add(Request::read(request, Self::logged)?)?.into())
     }
 
     fn del(request: raw::Request) -> Result<(), raw::Failure> {
         panic::log();
-        Ok(P::del(Request::read(request, Self::LENIENT)?)?)
+        Ok(P::del(Request::read(
+            request,
+            Self::configuration_for_removal,
+        )?)?)
     }
 
     fn check(request: raw::Request) -> Result<(), raw::Failure> {
         panic::log();
-        let request = Request::read(request, Self::TELLING)?;
-        P::validate(&request.config)?;
-        Ok(P::check(request)?)
+        Ok(P::check(Request::read(request, Self::logged)?)?)
     }
 
     fn status(request: raw::StatusRequest) -> Result<(), raw::Failure> {
         panic::log();
-        let request = StatusRequest::read(request, Self::TELLING)?;
-        P::validate(&request.config)?;
-        Ok(P::status(request)?)
+        let config = Self::logged(&request.config)?;
+        let network = request.network;
+        Ok(P::status(StatusRequest { network, config })?)
     }
 
     fn gc(request: raw::GcRequest) -> Result<(), raw::Failure> {
         panic::log();
-        Ok(P::gc(GcRequest::read(request, Self::LENIENT)?)?)
+        Ok(P::gc(GcRequest {
+            config: Self::configuration_for_removal(&request.config)?,
+            network: request.network,
+            known_as: request.known_as,
+            valid_attachments: request.valid_attachments,
+        })?)
     }
 
     fn version() -> raw::About {

@@ -1,11 +1,8 @@
 //! The invocations of a plugin.
 
-use serde::de::DeserializeOwned;
 use weir_cni::{AddResult, Args, Attachment, Error};
 
 use crate::bindings::weir::cni::cni as raw;
-use crate::config::{self, Rules};
-use crate::log;
 
 /// One invocation of `add`, `del` or `check`.
 #[derive(Clone, Debug)]
@@ -31,10 +28,13 @@ pub struct Request<C> {
     pub sandbox: String,
 }
 
-impl<C: DeserializeOwned> Request<C> {
-    pub(crate) fn read(request: raw::Request, rules: Rules) -> Result<Self, Error> {
+impl<C> Request<C> {
+    pub(crate) fn read(
+        request: raw::Request,
+        configuration: fn(&str) -> Result<C, Error>,
+    ) -> Result<Self, Error> {
         Ok(Request {
-            config: configuration(&request.config, rules)?,
+            config: configuration(&request.config)?,
             args: args(&request.args)?,
             container_id: request.container_id,
             ifname: request.ifname,
@@ -45,9 +45,7 @@ impl<C: DeserializeOwned> Request<C> {
             sandbox: request.sandbox,
         })
     }
-}
 
-impl<C> Request<C> {
     /// Returns the result of the plugin before this one in the list: for a plugin that changes what another
     /// one made, and cannot be the first. Errors: code 7.
     pub fn chained(&self) -> Result<&AddResult, Error> {
@@ -56,15 +54,6 @@ impl<C> Request<C> {
         let previous = self.previous.as_ref();
         previous.ok_or_else(|| Error::invalid_config(missing))
     }
-}
-
-/// The plugin's configuration. What is to be told of it goes into weir's log.
-fn configuration<C: DeserializeOwned>(text: &str, rules: Rules) -> Result<C, Error> {
-    let (config, told) = config::parse(text, rules)?;
-    for message in told {
-        log::warn(&message, &[]);
-    }
-    Ok(config)
 }
 
 /// The arguments, from the pairs that the host has taken apart.
@@ -82,15 +71,6 @@ pub struct StatusRequest<C> {
     pub config: C,
 }
 
-impl<C: DeserializeOwned> StatusRequest<C> {
-    pub(crate) fn read(request: raw::StatusRequest, rules: Rules) -> Result<Self, Error> {
-        Ok(StatusRequest {
-            config: configuration(&request.config, rules)?,
-            network: request.network,
-        })
-    }
-}
-
 /// One invocation of `gc`.
 #[derive(Clone, Debug)]
 pub struct GcRequest<C> {
@@ -102,16 +82,4 @@ pub struct GcRequest<C> {
     pub config: C,
     /// The attachments of this network that exist. What belongs to any other is to be removed.
     pub valid_attachments: Vec<Attachment>,
-}
-
-impl<C: DeserializeOwned> GcRequest<C> {
-    pub(crate) fn read(request: raw::GcRequest, rules: Rules) -> Result<Self, Error> {
-        let valid = request.valid_attachments.into_iter();
-        Ok(GcRequest {
-            config: configuration(&request.config, rules)?,
-            network: request.network,
-            known_as: request.known_as,
-            valid_attachments: valid.map(Attachment::from).collect(),
-        })
-    }
 }

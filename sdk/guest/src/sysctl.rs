@@ -1,17 +1,8 @@
 //! Capability `sysctl`: kernel parameters below `net.`.
 
-use crate::bindings::weir::cni::sysctl as raw;
 use crate::{Context, Error, IpFamily, Namespace, Result};
 
-/// Returns the value of a key such as `net.ipv4.ip_forward`. Errors: `not-found`, `invalid`.
-pub fn read(namespace: Namespace, key: &str) -> Result<String> {
-    Ok(raw::read(namespace, key)?)
-}
-
-/// Writes a value. Errors: `not-found`, `invalid`.
-pub fn write(namespace: Namespace, key: &str, value: &str) -> Result<()> {
-    Ok(raw::write(namespace, key, value)?)
-}
+pub use crate::bindings::weir::cni::sysctl::{read, write};
 
 /// Writes a value where the key has another one. Errors: `not-found`, `invalid`.
 pub fn ensure(namespace: Namespace, key: &str, value: &str) -> Result<()> {

@@ -79,31 +79,6 @@ impl Class {
             cburst: burst,
         }
     }
-
-    /// Whether a class that was read is this one, as closely as the kernel keeps bursts.
-    pub fn is_kept_as(&self, read: &Class) -> bool {
-        let same = |class: &Class| (class.handle, class.parent, class.rate, class.ceil);
-        same(self) == same(read)
-            && is_burst_kept(self.burst, read.burst, self.rate)
-            && is_burst_kept(self.cburst, read.cburst, self.ceil)
-    }
-}
-
-impl TokenBucket {
-    /// Whether a bucket that was read is this one, as closely as the kernel keeps bursts.
-    pub fn is_kept_as(&self, read: &TokenBucket) -> bool {
-        // The limit, of which the latency is told, is kept in bytes.
-        let microseconds = 2_000_000 / self.rate.max(1) + 1;
-        self.rate == read.rate
-            && is_burst_kept(self.burst, read.burst, self.rate)
-            && u64::from(self.latency.abs_diff(read.latency)) <= microseconds
-    }
-}
-
-/// A burst is kept in ticks of 64 ns at the rate.
-fn is_burst_kept(wanted: u32, read: u32, rate: u64) -> bool {
-    let tick = u128::from(rate) * 64 / 1_000_000_000;
-    u128::from(wanted.abs_diff(read)) <= tick + 1
 }
 
 /// A filter: which packets, and what to do with them.
@@ -151,7 +126,7 @@ same_fields! {
 
 /// Adds a queueing discipline. Errors: `exists`, `not-found`, `unsupported`, `invalid`.
 pub fn add_qdisc(namespace: Namespace, link: impl Into<LinkReference>, qdisc: Qdisc) -> Result<()> {
-    Ok(raw::add_qdisc(namespace, &link.into(), &qdisc)?)
+    raw::add_qdisc(namespace, &link.into(), &qdisc)
 }
 
 /// Removes the queueing discipline that is at a place ([`ROOT`], [`INGRESS_PLACE`], a class), with
@@ -161,23 +136,23 @@ pub fn delete_qdisc(
     link: impl Into<LinkReference>,
     parent: Handle,
 ) -> Result<()> {
-    Ok(raw::delete_qdisc(namespace, &link.into(), parent)?)
+    raw::delete_qdisc(namespace, &link.into(), parent)
 }
 
 /// Lists the queueing disciplines of a link: at the root, at the ingress hook and in classes. Errors:
 /// `not-found` for the link.
 pub fn list_qdiscs(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Vec<Qdisc>> {
-    Ok(raw::list_qdiscs(namespace, &link.into())?)
+    raw::list_qdiscs(namespace, &link.into())
 }
 
 /// Adds a class. Errors: `exists`, `not-found`, `invalid`.
 pub fn add_class(namespace: Namespace, link: impl Into<LinkReference>, class: Class) -> Result<()> {
-    Ok(raw::add_class(namespace, &link.into(), class)?)
+    raw::add_class(namespace, &link.into(), class)
 }
 
 /// Lists the classes of a link's `htb` disciplines.
 pub fn list_classes(namespace: Namespace, link: impl Into<LinkReference>) -> Result<Vec<Class>> {
-    Ok(raw::list_classes(namespace, &link.into())?)
+    raw::list_classes(namespace, &link.into())
 }
 
 /// Adds a filter. Errors: `not-found`, `unsupported`, `invalid`.
@@ -186,7 +161,7 @@ pub fn add_filter(
     link: impl Into<LinkReference>,
     filter: Filter,
 ) -> Result<()> {
-    Ok(raw::add_filter(namespace, &link.into(), &filter.into())?)
+    raw::add_filter(namespace, &link.into(), &filter.into())
 }
 
 /// Lists the filters of a discipline or class, in their order; none where that is not there, and without
@@ -198,39 +173,4 @@ pub fn list_filters(
 ) -> Result<Vec<Filter>> {
     let filters = raw::list_filters(namespace, &link.into(), parent)?;
     Ok(filters.into_iter().map(Filter::from).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_burst_is_kept_as_closely_as_ticks_allow() {
-        let bucket = |rate, burst| TokenBucket {
-            rate,
-            burst,
-            latency: 25_000,
-        };
-        let slow = bucket(1_000_000, 20_000);
-        assert!(slow.is_kept_as(&slow));
-        assert!(!slow.is_kept_as(&bucket(1_000_000, 20_002)));
-        assert!(!slow.is_kept_as(&bucket(1_000_001, 20_000)));
-        let late = TokenBucket {
-            latency: 25_010,
-            ..slow
-        };
-        assert!(!slow.is_kept_as(&late));
-        let fast = bucket(1_250_000_000, 1 << 20);
-        assert!(fast.is_kept_as(&bucket(1_250_000_000, (1 << 20) - 80)));
-        assert!(!fast.is_kept_as(&bucket(1_250_000_000, (1 << 20) - 82)));
-
-        let class = Class::new(handle(1, 0x30), 1_000_000, 20_000);
-        assert_eq!(class.parent, handle(1, 0));
-        assert!(class.is_kept_as(&class));
-        let other = Class {
-            ceil: 2_000_000,
-            ..class
-        };
-        assert!(!class.is_kept_as(&other));
-    }
 }

@@ -57,7 +57,7 @@ pub fn create<C>(request: &Request<C>, settings: &Settings) -> Result<Veth, Erro
 fn create_pair<C>(request: &Request<C>, settings: &Settings) -> Result<Link, Error> {
     let ifname = request.ifname.as_str();
     let peer = NewPeer {
-        mac: settings.mac,
+        mac: settings.mac.map(Into::into),
         mtu: settings.mtu,
         up: settings.container_up,
         ..NewPeer::new(Namespace::Container, ifname)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ipnet::IpNet;
-use weir_cni::Error;
+use weir_cni::{Code, Error};
 use weir_grant::address::Family;
 use weir_grant::{Limits, route};
 use weir_kernel::{self as kernel, Linux, Namespaces};
@@ -35,7 +35,8 @@ impl Work {
         attached: &[Attached],
     ) -> Result<Self, Error> {
         let Some(namespace) = attachment.namespace() else {
-            return Err(Error::invalid_netns(
+            return Err(Error::new(
+                Code::INVALID_NETNS,
                 "default-route: the container has no network namespace",
             ));
         };

@@ -1,5 +1,6 @@
 //! A deserializer over a JSON value that knows the path to each value and the rules for keys.
 
+use std::cell::RefCell;
 use std::fmt::{self, Display};
 use std::iter::Enumerate;
 use std::slice;
@@ -12,7 +13,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value, map};
 
-use super::{Reading, Unknown, keys};
+use super::{Rules, keys};
 
 /// Longest piece of a value that an error repeats, in characters.
 const SHOWN: usize = 80;
@@ -113,12 +114,24 @@ impl de::Error for Fault {
 pub(super) struct Node<'v, 'p> {
     value: &'v Value,
     path: &'p Path<'p>,
-    rules: Reading<'p>,
+    rules: Rules,
+    /// A message about each unknown key that was met.
+    unknown: &'p RefCell<Vec<String>>,
 }
 
 impl<'v, 'p> Node<'v, 'p> {
-    pub(super) fn new(value: &'v Value, path: &'p Path<'p>, rules: Reading<'p>) -> Self {
-        Node { value, path, rules }
+    pub(super) fn new(
+        value: &'v Value,
+        path: &'p Path<'p>,
+        rules: Rules,
+        unknown: &'p RefCell<Vec<String>>,
+    ) -> Self {
+        Node {
+            value,
+            path,
+            rules,
+            unknown,
+        }
     }
 
     /// Reads a value below this one.
@@ -128,7 +141,7 @@ impl<'v, 'p> Node<'v, 'p> {
         path: &Path<'_>,
         seed: T,
     ) -> Result<T::Value, Fault> {
-        let below = Node::new(value, path, self.rules);
+        let below = Node::new(value, path, self.rules, self.unknown);
         seed.deserialize(below).map_err(|fault| fault.at(path))
     }
 
@@ -171,11 +184,11 @@ impl<'v, 'p> Node<'v, 'p> {
     fn accepts(&self, key: &str) -> bool {
         let is = |key: &str, known: &str| key.eq_ignore_ascii_case(known);
         let shared = match self.path.top() {
-            None => self.rules.is_ipam() || keys::is_well_known(key),
+            None => self.rules.is_ipam || keys::is_well_known(key),
             Some(top) if is(top, "args") || is(top, "runtimeConfig") => true,
-            // The plugin that runs this one reads here which IPAM plugin it is.
+            // The keys are the IPAM plugin's, but for the one by which it was found.
             Some(top) if is(top, "ipam") => {
-                self.rules.is_ipam() && self.path.depth() == 1 && is(key, "type")
+                !self.rules.is_ipam || self.path.depth() == 1 && is(key, "type")
             }
             Some(_) => false,
         };
@@ -184,19 +197,11 @@ impl<'v, 'p> Node<'v, 'p> {
 
     fn check_keys(&self, fields: &'static [&'static str]) -> Result<(), Fault> {
         for key in self.object()?.keys() {
-            if keys::field(key, fields).is_none() && !self.accepts(key) {
-                self.meet_unknown(key, fields)?;
+            if !self.rules.is_lenient && keys::field(key, fields).is_none() && !self.accepts(key) {
+                let path = Path::Key(self.path, key);
+                let message = format!("{path}: {}", keys::unknown(key, fields));
+                self.unknown.borrow_mut().push(message);
             }
-        }
-        Ok(())
-    }
-
-    fn meet_unknown(&self, key: &str, fields: &'static [&'static str]) -> Result<(), Fault> {
-        let fault = || Fault::placed(&Path::Key(self.path, key), keys::unknown(key, fields));
-        match self.rules.unknown() {
-            Unknown::Reject => return Err(fault()),
-            Unknown::Tell => self.rules.tell(fault().message),
-            Unknown::Ignore => {}
         }
         Ok(())
     }
@@ -247,6 +252,16 @@ macro_rules! integers {
     )*};
 }
 
+/// Deserializes a value of one JSON type, with the words for it in an error.
+macro_rules! scalars {
+    ($($method:ident $as:ident $visit:ident $expected:literal;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+            let value = self.value.$as().ok_or_else(|| self.not($expected))?;
+            visitor.$visit(value).map_err(|fault| self.refused(fault))
+        }
+    )*};
+}
+
 impl<'de> Deserializer<'de> for Node<'_, '_> {
     type Error = Fault;
 
@@ -259,6 +274,14 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
         deserialize_u16 visit_u16 u16;
         deserialize_u32 visit_u32 u32;
         deserialize_u64 visit_u64 u64;
+    }
+
+    scalars! {
+        deserialize_bool as_bool visit_bool "true or false";
+        deserialize_f32 as_f64 visit_f64 "a number";
+        deserialize_f64 as_f64 visit_f64 "a number";
+        deserialize_str as_str visit_str "a string";
+        deserialize_string as_str visit_str "a string";
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -275,34 +298,6 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
             Value::Object(_) => return self.visit_object(None, visitor),
         };
         visited.map_err(|fault| self.refused(fault))
-    }
-
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let value = self.value.as_bool();
-        let value = value.ok_or_else(|| self.not("true or false"))?;
-        visitor
-            .visit_bool(value)
-            .map_err(|fault| self.refused(fault))
-    }
-
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let number = self.value.as_f64().ok_or_else(|| self.not("a number"))?;
-        visitor
-            .visit_f64(number)
-            .map_err(|fault| self.refused(fault))
-    }
-
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.deserialize_f64(visitor)
-    }
-
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let text = self.value.as_str().ok_or_else(|| self.not("a string"))?;
-        visitor.visit_str(text).map_err(|fault| self.refused(fault))
-    }
-
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.deserialize_str(visitor)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {

@@ -15,17 +15,19 @@ pub struct DnsKeys {
 }
 
 impl DnsKeys {
-    /// Returns the settings; none where the configuration leaves them to the IPAM plugin.
-    pub fn settings(&self) -> Option<Dns> {
+    /// Puts the settings in place of the IPAM plugin's, unless the configuration has none.
+    pub fn apply(&self, dns: &mut Dns) {
         let lists = [&self.nameservers, &self.search, &self.options];
-        let is_set = !self.domain.is_empty() || lists.into_iter().any(Option::is_some);
-        let list = |list: &Option<Vec<String>>| list.clone().unwrap_or_default();
-        is_set.then(|| Dns {
-            nameservers: list(&self.nameservers),
+        if self.domain.is_empty() && lists.into_iter().all(Option::is_none) {
+            return;
+        }
+        let [nameservers, search, options] = lists.map(|list| list.clone().unwrap_or_default());
+        *dns = Dns {
+            nameservers,
             domain: self.domain.clone(),
-            search: list(&self.search),
-            options: list(&self.options),
-        })
+            search,
+            options,
+        };
     }
 }
 
@@ -33,20 +35,26 @@ impl DnsKeys {
 mod tests {
     use super::*;
 
-    fn settings(text: &str) -> Option<Dns> {
-        serde_json::from_str::<DnsKeys>(text).unwrap().settings()
+    fn applied(text: &str) -> Dns {
+        let mut dns = Dns {
+            domain: "ipam.example".to_owned(),
+            ..Dns::default()
+        };
+        let keys: DnsKeys = serde_json::from_str(text).unwrap();
+        keys.apply(&mut dns);
+        dns
     }
 
     #[test]
     fn an_empty_list_is_a_setting_and_an_empty_object_is_none() {
         for none in ["{}", r#"{"domain": ""}"#, r#"{"nameservers": null}"#] {
-            assert_eq!(settings(none), None, "{none}");
+            assert_eq!(applied(none).domain, "ipam.example", "{none}");
         }
         for key in ["nameservers", "search", "options"] {
             let text = format!(r#"{{"{key}": []}}"#);
-            assert_eq!(settings(&text), Some(Dns::default()), "{text}");
+            assert_eq!(applied(&text), Dns::default(), "{text}");
         }
-        let named = settings(r#"{"domain": "example.com", "search": ["a.example"]}"#).unwrap();
+        let named = applied(r#"{"domain": "example.com", "search": ["a.example"]}"#);
         assert_eq!(named.domain, "example.com");
         assert_eq!(named.search, ["a.example"]);
     }

@@ -10,8 +10,8 @@ use weir_cni::Route;
 #[derive(Clone, Debug, Deserialize)]
 pub struct RouteKeys {
     dst: IpNet,
-    #[serde(default, deserialize_with = "address")]
-    gw: Option<IpAddr>,
+    #[serde(default)]
+    gw: Address,
     mtu: Option<u32>,
     advmss: Option<u32>,
     priority: Option<u32>,
@@ -23,7 +23,7 @@ impl From<&RouteKeys> for Route {
     fn from(keys: &RouteKeys) -> Self {
         Route {
             dst: keys.dst,
-            gw: keys.gw,
+            gw: keys.gw.0,
             mtu: keys.mtu,
             advmss: keys.advmss,
             priority: keys.priority,
@@ -33,18 +33,23 @@ impl From<&RouteKeys> for Route {
     }
 }
 
-/// Returns an address, for `deserialize_with`; none for empty text, as in the reference plugins.
-pub fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpAddr>, D::Error> {
-    let Some(text) = text(deserializer)? else {
-        return Ok(None);
-    };
-    let address = text.parse::<IpAddr>();
-    let address = address.map_err(|_| de::Error::custom("expected an IP address"))?;
-    Ok(Some(address.to_canonical()))
+/// An address; none for empty text, as in the reference plugins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Address(pub Option<IpAddr>);
+
+impl<'de> Deserialize<'de> for Address {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        let Some(text) = text.filter(|text| !text.is_empty()) else {
+            return Ok(Address(None));
+        };
+        let address = text.parse::<IpAddr>();
+        let address = address.map_err(|_| de::Error::custom("expected an IP address"))?;
+        Ok(Address(Some(address.to_canonical())))
+    }
 }
 
-/// Returns text, for `deserialize_with`; none for empty text.
-pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let text = Option::<String>::deserialize(deserializer)?;
-    Ok(text.filter(|text| !text.is_empty()))
+/// Returns an address, for `deserialize_with`; none for empty text, as in the reference plugins.
+pub fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpAddr>, D::Error> {
+    Address::deserialize(deserializer).map(|address| address.0)
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use weir_cni::{Error, Mac};
 
 /// An object with the key `mac`, such as `runtimeConfig`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct MacKey {
     /// The container interface's MAC; empty for none.

@@ -37,19 +37,17 @@ use de::{Node, Path};
 pub use dns::DnsKeys;
 pub use ipam::Ipam;
 
+/// The key `args`: arguments by convention are below its key `cni`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ArgsKey<T> {
+    /// `args.cni`.
+    pub cni: T,
+}
+
 /// The configuration of a plugin that has no keys of its own.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub struct NoKeys {}
-
-/// What is done with keys that the configuration's type does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unknown {
-    /// It is an error.
-    Reject,
-    /// It is told.
-    Tell,
-    Ignore,
-}
 
 /// The key by which a configuration asks for strictness.
 const STRICT: &str = "weir.dev/strict";
@@ -57,53 +55,29 @@ const STRICT: &str = "weir.dev/strict";
 /// How a configuration is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
-    pub(crate) unknown: Unknown,
     /// The keys outside `ipam` are those of the plugin that runs this one.
     pub(crate) is_ipam: bool,
+    /// Unknown keys are ignored, also where the configuration asks for strictness.
+    pub(crate) is_lenient: bool,
 }
 
-/// A configuration being read, by its rules.
-#[derive(Clone, Copy)]
-struct Reading<'r> {
-    rules: Rules,
-    /// What is to be told.
-    told: &'r RefCell<Vec<String>>,
-}
-
-impl Reading<'_> {
-    fn is_ipam(&self) -> bool {
-        self.rules.is_ipam
-    }
-
-    fn unknown(&self) -> Unknown {
-        self.rules.unknown
-    }
-
-    fn tell(&self, message: String) {
-        self.told.borrow_mut().push(message);
-    }
-}
-
-/// Reads a plugin's configuration from the text of an execution configuration. Returns it with what is to be told.
+/// Reads a plugin's configuration from the text of an execution configuration. Returns it with a message about each
+/// unknown key.
 pub(crate) fn parse<C: DeserializeOwned>(
     text: &str,
     rules: Rules,
 ) -> Result<(C, Vec<String>), Error> {
     let value: Value = serde_json::from_str(text)
         .map_err(|error| Error::decoding_failure(format!("configuration: not JSON: {error}")))?;
-    let is_strict = value.get(STRICT) == Some(&Value::Bool(true));
-    let rules = match rules.unknown {
-        Unknown::Tell if is_strict => Rules {
-            unknown: Unknown::Reject,
-            ..rules
-        },
-        _ => rules,
-    };
-    let told = RefCell::default();
-    let reading = Reading { rules, told: &told };
-    let root = Node::new(&value, &Path::Root, reading);
+    let unknown = RefCell::default();
+    let root = Node::new(&value, &Path::Root, rules, &unknown);
     let config = C::deserialize(root).map_err(|error| Error::invalid_config(error.to_string()))?;
-    Ok((config, told.into_inner()))
+    let unknown = unknown.into_inner();
+    let is_strict = !rules.is_lenient && value.get(STRICT) == Some(&Value::Bool(true));
+    match unknown.first() {
+        Some(message) if is_strict => Err(Error::invalid_config(message)),
+        _ => Ok((config, unknown)),
+    }
 }
 
 #[cfg(test)]
@@ -112,6 +86,7 @@ mod tests {
 
     use weir_cni::Code;
 
+    use super::mac::MacKey;
     use super::*;
 
     #[derive(Debug, Default, Deserialize, PartialEq)]
@@ -124,7 +99,7 @@ mod tests {
         gateway: Option<IpAddr>,
         backend: Backend,
         trunk: Vec<Trunk>,
-        args: ArgsKey,
+        args: ArgsKey<MacKey>,
         ipam: Ipam,
     }
 
@@ -141,29 +116,19 @@ mod tests {
         id: u16,
     }
 
-    #[derive(Debug, Default, Deserialize, PartialEq)]
-    #[serde(default)]
-    struct ArgsKey {
-        cni: Cni,
-    }
-
-    #[derive(Debug, Default, Deserialize, PartialEq)]
-    #[serde(default)]
-    struct Cni {
-        mac: String,
-    }
-
-    const STRICT: Rules = Rules {
-        unknown: Unknown::Reject,
+    const RULES: Rules = Rules {
         is_ipam: false,
+        is_lenient: false,
     };
 
+    /// Reads a configuration, strictly.
     fn parse<C: DeserializeOwned>(text: &str, rules: Rules) -> Result<C, Error> {
-        super::parse(text, rules).map(|(config, _)| config)
+        let text = text.replacen('{', r#"{"weir.dev/strict": true, "#, 1);
+        super::parse(&text, rules).map(|(config, _)| config)
     }
 
     fn read(text: &str) -> Result<Config, Error> {
-        parse(text, STRICT)
+        parse(text, RULES)
     }
 
     fn message(text: &str) -> String {
@@ -296,13 +261,9 @@ mod tests {
 
     #[test]
     fn unknown_keys_are_told_unless_strictness_is_asked_for() {
-        let tell = Rules {
-            unknown: Unknown::Tell,
-            ..STRICT
-        };
         let text =
             r#"{"isGatway": true, "trunk": [{"id": 1, "idd": 2}], "weir.dev/strict": STRICT}"#;
-        let read = |strict| super::parse::<Config>(&text.replace("STRICT", strict), tell);
+        let read = |strict| super::parse::<Config>(&text.replace("STRICT", strict), RULES);
         let (config, told) = read("false").unwrap();
         assert_eq!(config.trunk.len(), 1);
         assert_eq!(
@@ -318,8 +279,8 @@ mod tests {
     #[test]
     fn lenient_rules_ignore_unknown_keys_but_not_types() {
         let lenient = Rules {
-            unknown: Unknown::Ignore,
-            ..STRICT
+            is_lenient: true,
+            ..RULES
         };
         assert_eq!(
             parse::<Config>(r#"{"isGatway": true, "mtu": 9}"#, lenient).unwrap(),
@@ -345,7 +306,7 @@ mod tests {
         }
         let rules = Rules {
             is_ipam: true,
-            ..STRICT
+            ..RULES
         };
         let good = r#"{"bridge": "b", "anything": 1, "ipam": {"type": "x", "subnet": "s"}}"#;
         parse::<Outer>(good, rules).unwrap();

@@ -8,10 +8,10 @@ use ipnet::IpNet;
 
 use crate::bindings::weir::cni::route as raw;
 use crate::convert::same_fields;
-use crate::{IpFamily, LinkReference, Namespace, Result};
+use crate::{LinkReference, Namespace, Result};
 
 pub use of_result::{add_defaults, adding, of_result};
-pub use raw::RouteKind;
+pub use raw::{Filter, RouteKind};
 
 /// A route. The default value is a unicast route to `0.0.0.0/0` with nothing else.
 #[derive(Clone, Debug, Default)]
@@ -54,13 +54,6 @@ impl Route {
     }
 }
 
-#[expect(clippy::derivable_impls, reason = "a generated type cannot derive")]
-impl Default for RouteKind {
-    fn default() -> Self {
-        RouteKind::Unicast
-    }
-}
-
 /// One of several equal-cost next hops.
 #[derive(Clone, Debug)]
 pub struct NextHop {
@@ -74,21 +67,6 @@ pub struct NextHop {
     pub on_link: bool,
 }
 
-/// Which routes to list; absent fields match everything.
-#[derive(Clone, Debug, Default)]
-pub struct Filter {
-    /// One family.
-    pub family: Option<IpFamily>,
-    /// Exactly this destination.
-    pub destination: Option<IpNet>,
-    /// This output link.
-    pub link: Option<LinkReference>,
-    /// This next hop.
-    pub gateway: Option<IpAddr>,
-    /// This table.
-    pub table: Option<u32>,
-}
-
 same_fields! {
     NextHop => raw::NextHop { link weight on_link ; map gateway }
     raw::NextHop => NextHop { link weight on_link ; map gateway }
@@ -100,28 +78,27 @@ same_fields! {
         table scope priority mtu advmss protocol kind on_link link
         ; into destination ; map gateway source ; each next_hops
     }
-    Filter => raw::Filter { family link table ; map destination gateway }
 }
 
 /// Adds a route; in the container beside those that other attachments have to the same destination.
 /// Errors: `exists`, `not-found`, `invalid` with the kernel's reason.
 pub fn add(namespace: Namespace, route: Route) -> Result<()> {
-    Ok(raw::add(namespace, &route.into())?)
+    raw::add(namespace, &route.into())
 }
 
 /// Adds a route in place of one with the same destination, table and priority.
 pub fn replace(namespace: Namespace, route: Route) -> Result<()> {
-    Ok(raw::replace(namespace, &route.into())?)
+    raw::replace(namespace, &route.into())
 }
 
 /// Removes a route. Errors: `not-found`.
 pub fn delete(namespace: Namespace, route: Route) -> Result<()> {
-    Ok(raw::delete(namespace, &route.into())?)
+    raw::delete(namespace, &route.into())
 }
 
 /// Lists routes that pass the filter. In `host` a filter without table and link reads the main table.
 pub fn list(namespace: Namespace, filter: Filter) -> Result<Vec<Route>> {
-    let routes = raw::list(namespace, &filter.into())?;
+    let routes = raw::list(namespace, &filter)?;
     Ok(routes.into_iter().map(Route::from).collect())
 }
 

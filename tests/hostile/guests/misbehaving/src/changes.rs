@@ -1,7 +1,7 @@
 //! Changes of what was there before, in the container and on the host.
 
 use weir_sdk::link::{self, Changes, NewLink, NewMaster, NewPeer, PortChanges};
-use weir_sdk::{Error, Mac, Namespace, OperationError, sysctl};
+use weir_sdk::{Error, Namespace, OperationError, sysctl};
 
 const HERE: Namespace = Namespace::Container;
 
@@ -34,7 +34,7 @@ fn change_links(target: &str) -> Result<(), OperationError> {
     link::update(HERE, target, renamed)?;
     let link = link::get(HERE, "renamed")?;
     let changes = Changes {
-        mac: Some(Mac::from([2, 0, 0, 0, 0, 0xaa])),
+        mac: Some(vec![2, 0, 0, 0, 0, 0xaa]),
         all_multicast: Some(true),
         alias: Some("changed".to_owned()),
         up: Some(true),
@@ -81,7 +81,7 @@ fn change_parameters(target: &str) -> Result<(), OperationError> {
 /// The kernel does what comes before the value that it refuses.
 fn refused_half_way(target: &str) -> Result<(), OperationError> {
     let too_large = Changes {
-        mac: Some(Mac::from([2, 0, 0, 0, 0, 0xbb])),
+        mac: Some(vec![2, 0, 0, 0, 0, 0xbb]),
         mtu: Some(70000),
         ..Changes::default()
     };

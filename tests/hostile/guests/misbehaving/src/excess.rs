@@ -1,7 +1,7 @@
 //! More of everything than anybody needs.
 
 use weir_sdk::link::{self, NewLink, NewPeer};
-use weir_sdk::store::{Access, Location, Store};
+use weir_sdk::store::{self, Access, Location};
 use weir_sdk::{Error, Namespace};
 
 /// The largest value of a store.
@@ -18,7 +18,7 @@ pub fn make_pairs(most: Option<u32>) -> Result<(), Error> {
 
 /// Puts one value after another into a store, without end, and never commits.
 pub fn put() -> Result<(), Error> {
-    let store = Store::open(Location::Private, Access::Write)?;
+    let store = store::open(&Location::Private, Access::Write)?;
     for number in 0_u64.. {
         store.put(&format!("key{number}"), &VALUE)?;
     }
@@ -27,7 +27,7 @@ pub fn put() -> Result<(), Error> {
 
 /// Rewrites one value without end.
 pub fn rewrite() -> Result<(), Error> {
-    let store = Store::open(Location::Private, Access::Write)?;
+    let store = store::open(&Location::Private, Access::Write)?;
     for number in 0_u64.. {
         let mut value = VALUE.to_vec();
         value[..8].copy_from_slice(&number.to_le_bytes());
@@ -41,8 +41,8 @@ pub fn rewrite() -> Result<(), Error> {
 pub fn open_stores() -> Result<(), Error> {
     let mut open = Vec::new();
     for number in 0_u64.. {
-        let place = Location::directory(format!("/srv/many/{number}"));
-        open.push(Store::open(place, Access::Write)?);
+        let place = Location::Directory(format!("/srv/many/{number}"));
+        open.push(store::open(&place, Access::Write)?);
     }
     Ok(())
 }

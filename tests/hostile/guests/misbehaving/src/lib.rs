@@ -13,7 +13,7 @@ use weir_sdk::address::{self, NewAddress};
 use weir_sdk::config::Ipam;
 use weir_sdk::conntrack;
 use weir_sdk::link::{self, NewLink, NewPeer};
-use weir_sdk::store::{Access, Location, Store};
+use weir_sdk::store::{self, Access, Location};
 use weir_sdk::traffic::{self, Class, Filter, Qdisc, TokenBucket};
 use weir_sdk::{
     AddResult, Error, Interface, IpFamily, Namespace, OperationError, Plugin, Request, ipam, log,
@@ -173,7 +173,7 @@ fn half(request: &Request<Config>) -> Result<(), Error> {
     link::create(NewLink::veth(Namespace::Host, "half0", peer))?;
     let address = NewAddress::new("10.99.0.2/24".parse().expect("an address"));
     address::add(Namespace::Container, request.ifname.as_str(), address)?;
-    let store = Store::open(Location::Private, Access::Write)?;
+    let store = store::open(&Location::Private, Access::Write)?;
     store.put("half", b"done")?;
     store.commit()?;
     Ok(())

@@ -2,12 +2,13 @@
 
 use std::iter;
 
+use weir_sdk::OperationError;
 use weir_sdk::bindings::weir::cni::cni::Failure;
 use weir_sdk::bindings::weir::cni::store::{Access, Location, Transaction};
 use weir_sdk::bindings::weir::cni::traffic::{
     Action, Class, Discipline, Filter as Pick, Qdisc, TokenBucket,
 };
-use weir_sdk::bindings::weir::cni::types::{Error, ErrorCode, IpFamily, LinkReference};
+use weir_sdk::bindings::weir::cni::types::{ErrorCode, IpFamily, LinkReference};
 use weir_sdk::bindings::weir::cni::{
     address, conntrack, device, firewall, firewalld, ipam, link, neighbour, packet, policy_rule,
     route, store, sysctl, traffic,
@@ -558,8 +559,8 @@ fn fault(code: &str, message: &str) -> Fault {
     }
 }
 
-impl From<Error> for Fault {
-    fn from(error: Error) -> Self {
+impl From<OperationError> for Fault {
+    fn from(error: OperationError) -> Self {
         let code = match error.code {
             ErrorCode::Denied => "denied",
             ErrorCode::NotFound => "not-found",

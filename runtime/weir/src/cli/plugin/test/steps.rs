@@ -84,8 +84,8 @@ impl<'a> Runner<'a> {
             steps: Vec::new(),
         };
         let (has_status, has_gc) = (
-            plan.list.cni_version.has_status(),
-            plan.list.cni_version.has_gc() && !plan.list.disable_gc,
+            Command::Status.exists_in(plan.list.cni_version),
+            Command::Gc.exists_in(plan.list.cni_version) && !plan.list.disable_gc,
         );
         if has_status {
             run.step("STATUS", "", || network.status())?;
