@@ -1,6 +1,9 @@
 //! The grants in force on this node: those shipped in the binary, and those of the administrator
 //! in `/etc/weir/grants.d`.
 
+pub(crate) mod deciding;
+
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -16,6 +19,7 @@ use weir_grant::reading::MOST_BYTES;
 use weir_grant::section::Request as Asked;
 use weir_grant::{Capabilities, Capability, Document, Limits, Section};
 
+use self::deciding::{Undecided, deciding};
 use super::builtin::BuiltIn;
 use super::catalogue::Plugin;
 use super::installed::digest;
@@ -44,6 +48,19 @@ impl fmt::Display for Origin {
 pub struct Loaded {
     pub document: Document,
     pub origin: Origin,
+}
+
+impl Loaded {
+    fn shipped(document: Document) -> Self {
+        let origin = Origin::Shipped;
+        Self { document, origin }
+    }
+}
+
+impl AsRef<Loaded> for Loaded {
+    fn as_ref(&self) -> &Loaded {
+        self
+    }
 }
 
 /// What a grant gives a plugin for one request.
@@ -87,7 +104,7 @@ impl Granted {
 
 /// The grants in force. Shipped ones are read when they are needed.
 #[derive(Clone, Debug, Default)]
-pub struct Grants {
+pub(crate) struct Grants {
     administrators: Vec<Loaded>,
     seen: Seen,
 }
@@ -98,7 +115,7 @@ impl Grants {
     /// Errors: `codes::NO_GRANT` for a document that cannot be read, is not valid, or could have been written by
     /// somebody else than root: it may be the one that narrows what another allows, so nothing runs until it is
     /// mended.
-    pub fn load(paths: &Paths) -> Result<Self, Error> {
+    pub(super) fn load(paths: &Paths) -> Result<Self, Error> {
         let mut grants = Self::default();
         for path in documents(paths)? {
             let (loaded, digest) = read_trusted(&path, paths)?;
@@ -115,15 +132,6 @@ impl Grants {
         &self.seen
     }
 
-    /// All of them, the administrator's first.
-    pub fn all(&self) -> Vec<Loaded> {
-        let shipped = builtin::all()
-            .iter()
-            .filter_map(|p| self.shipped(p, BuiltIn::grant));
-        let administrators = self.administrators.iter().cloned();
-        administrators.chain(shipped).collect()
-    }
-
     /// What a plugin may do for a request.
     ///
     /// Errors: as [`covering`](Self::covering); `codes::NO_GRANT` where the grant has nothing for tenants, and the
@@ -136,7 +144,7 @@ impl Grants {
         } else {
             BuiltIn::grant
         };
-        let Loaded { document, origin } = self.covering_or(plugin, network, shipped)?;
+        let Loaded { document, origin } = self.covering(plugin, network, shipped)?;
         let spec = document.spec;
         if section == Section::Tenants {
             let tenants = spec
@@ -158,50 +166,29 @@ impl Grants {
         }
     }
 
-    /// The grant that covers a plugin on a network.
+    /// The grant that decides for a plugin on a network, with as much of a shipped one as is needed.
     ///
     /// Errors: `codes::NO_GRANT`, naming the plugin, its digest and what to do.
-    pub fn covering(&self, plugin: &Plugin, network: &str) -> Result<Loaded, Error> {
-        self.covering_or(plugin, network, BuiltIn::grant)
-    }
-
-    /// As [`covering`](Self::covering), with as much of a shipped grant as is needed.
-    fn covering_or(
+    fn covering(
         &self,
         plugin: &Plugin,
         network: &str,
-        shipped: fn(&BuiltIn) -> Document,
+        read: fn(&BuiltIn) -> Document,
     ) -> Result<Loaded, Error> {
-        let administrators = self.administrators.iter();
-        let mut named: Vec<Loaded> = administrators
-            .filter(|l| l.document.spec.plugin.name == plugin.name)
-            .cloned()
-            .collect();
-        let built_in = builtin::find(&plugin.name);
-        named.extend(built_in.and_then(|p| self.shipped(p, shipped)));
-        if named.is_empty() {
-            return Err(none(plugin));
-        }
-        let covering = named
-            .iter()
-            .position(|l| l.document.covers_network(network))
-            .ok_or_else(|| other_network(plugin, network, &named))?;
-        let covering = named.swap_remove(covering);
-        check_digest(plugin, &covering)?;
-        Ok(covering)
-    }
-
-    /// The grant of one of the binary's own plugins, which has the plugin's name, unless a document
-    /// of the administrator's with that name replaces it.
-    fn shipped(&self, plugin: &BuiltIn, read: fn(&BuiltIn) -> Document) -> Option<Loaded> {
-        let mut administrators = self.administrators.iter();
-        if administrators.any(|l| l.document.metadata.name == plugin.name) {
-            return None;
-        }
-        Some(Loaded {
-            document: read(plugin),
-            origin: Origin::Shipped,
-        })
+        let administrators = self.administrators.iter().map(Cow::Borrowed);
+        // Read only where none of the administrator's decides.
+        let shipped = builtin::find(&plugin.name).into_iter();
+        let shipped = shipped.map(|plugin| Cow::Owned(Loaded::shipped(read(plugin))));
+        let covers = |document: &Document| document.covers_network(network);
+        let grant =
+            deciding(administrators.chain(shipped), &plugin.name, covers).map_err(|undecided| {
+                match undecided {
+                    Undecided::NoGrant => none(plugin),
+                    Undecided::OtherNetworks(others) => other_network(plugin, network, &others),
+                }
+            })?;
+        check_digest(plugin, &grant)?;
+        Ok(grant.into_owned())
     }
 }
 
@@ -235,28 +222,23 @@ impl Fit {
     }
 }
 
-/// A document as it was found, valid or not.
+/// A document of the administrator's that is not in force, and why.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
-    pub origin: Origin,
-    pub document: Result<Document, Error>,
+pub struct Broken {
+    pub file: PathBuf,
+    pub error: Error,
 }
 
-/// Every document of the node, for people to look at: the administrator's in the order of their files,
-/// then all that are shipped, also those that are replaced. What is in force is [`Grants`].
-pub fn survey(paths: &Paths) -> Result<Vec<Found>, Error> {
+/// Every document of the node, for people to look at: the administrator's by file name, then all that are shipped, also
+/// those that are replaced.
+pub fn survey(paths: &Paths) -> Result<Vec<Result<Loaded, Broken>>, Error> {
     let mut found = Vec::new();
-    for path in documents(paths)? {
-        let loaded = read_trusted(&path, paths);
-        found.push(Found {
-            origin: Origin::File(path),
-            document: loaded.map(|(loaded, _)| loaded.document),
-        });
+    for file in documents(paths)? {
+        let loaded = read_trusted(&file, paths).map(|(loaded, _)| loaded);
+        found.push(loaded.map_err(|error| Broken { file, error }));
     }
-    found.extend(builtin::all().iter().map(|plugin| Found {
-        origin: Origin::Shipped,
-        document: Ok(plugin.grant()),
-    }));
+    let shipped = builtin::all().iter().map(BuiltIn::grant);
+    found.extend(shipped.map(|document| Ok(Loaded::shipped(document))));
     Ok(found)
 }
 
@@ -416,9 +398,12 @@ fn none(plugin: &Plugin) -> Error {
     .with_details(format!("print one to review with `weir grants new {name}`"))
 }
 
-fn other_network(plugin: &Plugin, network: &str, named: &[Loaded]) -> Error {
+fn other_network(plugin: &Plugin, network: &str, grants: &[Cow<'_, Loaded>]) -> Error {
     let name = &plugin.name;
-    let origins: Vec<String> = named.iter().map(|l| l.origin.to_string()).collect();
+    let origins: Vec<String> = grants
+        .iter()
+        .map(|grant| grant.origin.to_string())
+        .collect();
     Error::new(
         codes::NO_GRANT,
         format!("no grant of plugin `{name}` covers the network `{network}`"),

@@ -70,7 +70,7 @@ impl Sandbox {
     }
 
     /// The grants in force. Errors: `codes::NO_GRANT`.
-    pub fn grants(&self) -> Result<&Grants, Error> {
+    fn grants(&self) -> Result<&Grants, Error> {
         let grants = self.grants.get_or_init(|| {
             let grants = Grants::load(&self.paths)?;
             self.record_changed_grants(grants.seen());
