@@ -29,7 +29,7 @@ pub struct Arguments {
 }
 
 /// What was found out about one document.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Checked {
     /// The file, or `shipped`.
     from: String,
@@ -71,11 +71,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
         bail!("not valid: {}", broken.join(", "));
     }
     let warned = checked.iter().any(Checked::has_warning);
-    Ok(if arguments.strict && warned {
-        Answer::No
-    } else {
-        Answer::Yes
-    })
+    Ok((!(arguments.strict && warned)).into())
 }
 
 fn of_file(catalogue: &Catalogue, file: &Path) -> Checked {
@@ -137,23 +133,19 @@ fn valid(from: String, document: &Document, remarks: Vec<Remark>) -> Checked {
     Checked {
         from,
         valid: true,
-        error: None,
-        mistakes: Vec::new(),
         name: Some(document.metadata.name.clone()),
         plugin: Some(document.spec.plugin.name.clone()),
         remarks,
+        ..Checked::default()
     }
 }
 
 fn not_valid(invalid: &Invalid) -> Checked {
     Checked {
         from: invalid.path.display().to_string(),
-        valid: false,
         error: Some(invalid.to_string()),
         mistakes: invalid.mistakes.clone(),
-        name: None,
-        plugin: None,
-        remarks: Vec::new(),
+        ..Checked::default()
     }
 }
 
@@ -161,17 +153,13 @@ fn not_valid(invalid: &Invalid) -> Checked {
 fn not_a_document(path: &Path) -> Checked {
     Checked {
         from: path.display().to_string(),
-        valid: false,
-        error: None,
-        mistakes: Vec::new(),
-        name: None,
-        plugin: None,
         remarks: vec![Remark {
             rule: None,
             weight: Weight::Warning,
             code: "not-read",
             text: NOT_READ.to_owned(),
         }],
+        ..Checked::default()
     }
 }
 

@@ -62,12 +62,12 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
         (Side::Grant(first), Side::Grant(second)) => {
             let difference = compare(&first, &second);
             arguments.format.print(&difference, print)?;
-            Ok(answer(difference.is_empty()))
+            Ok(difference.is_empty().into())
         }
         (Side::Component(first, one), Side::Component(second, two)) => {
             let imports = imports(paths, (&first, &one), (&second, &two))?;
             arguments.format.print(&imports, print_imports)?;
-            Ok(answer(imports.first.digest == imports.second.digest))
+            Ok((imports.first.digest == imports.second.digest).into())
         }
         _ => bail!(
             "`{}` and `{}` are a grant and a component; compare two grants or two components",
@@ -75,10 +75,6 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
             arguments.second
         ),
     }
-}
-
-fn answer(same: bool) -> Answer {
-    if same { Answer::Yes } else { Answer::No }
 }
 
 fn side(paths: &Paths, name: &str) -> Result<Side> {

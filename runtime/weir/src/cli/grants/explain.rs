@@ -93,7 +93,7 @@ struct Applying<'a> {
 }
 
 /// The answer.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Explanation {
     plugin: String,
     operation: &'static str,
@@ -159,7 +159,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
             .format
             .print(&explanations, |all| all.iter().for_each(print))?,
     }
-    Ok(answer(explanations.iter().all(|e| e.allowed)))
+    Ok(explanations.iter().all(|e| e.allowed).into())
 }
 
 /// The records on standard input, each for itself: what one of them says is its plugin's to choose.
@@ -201,7 +201,7 @@ fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answe
     if count == 0 && !unknown.has_records() {
         bail!("standard input has no record of a plugin's operation");
     }
-    Ok(answer(allowed && !unknown.has_records()))
+    Ok((allowed && !unknown.has_records()).into())
 }
 
 /// The pod's interfaces as far as a record tells: that of the attachment, and those that the gate, which knew all of
@@ -215,10 +215,6 @@ fn interfaces(record: &Record) -> Vec<String> {
         names.extend(links.filter_map(|name| Some(name.as_str()?.to_owned())));
     }
     names
-}
-
-fn answer(allowed: bool) -> Answer {
-    if allowed { Answer::Yes } else { Answer::No }
 }
 
 fn asked(arguments: &Arguments) -> Result<Question> {
@@ -347,24 +343,13 @@ fn asked_for<'a>(grants: &'a [Grant], question: &Question) -> Result<&'a Grant, 
 
 /// Asks the matcher of the gate.
 fn explain(question: &Question, applying: Result<Applying<'_>, String>) -> Explanation {
-    let Question {
-        operation, plugin, ..
-    } = question;
+    let operation = &question.operation;
     let mut explanation = Explanation {
-        refused: None,
-        plugin: plugin.clone(),
+        plugin: question.plugin.clone(),
         operation: operation.name(),
         arguments: operation.arguments(),
-        allowed: false,
-        because: None,
         needs: operation.needs().iter().map(ToString::to_string).collect(),
-        grant: None,
-        from: None,
-        grant_state: None,
-        networks: Vec::new(),
-        rules: Vec::new(),
-        missing: None,
-        field: None,
+        ..Explanation::default()
     };
     match applying {
         Ok(applying) => explanation.decide(question, applying),

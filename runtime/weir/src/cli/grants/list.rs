@@ -58,11 +58,8 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     });
     let listed: Vec<Listed> = listed.collect();
     arguments.format.print(&listed, |listed| print(listed))?;
-    Ok(if listed.iter().any(|one| one.state.needs_mending()) {
-        Answer::No
-    } else {
-        Answer::Yes
-    })
+    let needs_mending = listed.iter().any(|one| one.state.needs_mending());
+    Ok((!needs_mending).into())
 }
 
 fn no_such_plugin(all: &[&Grant], plugin: &str) -> String {

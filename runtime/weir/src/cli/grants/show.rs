@@ -101,11 +101,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
             }
         })?
     }
-    Ok(if shown.iter().any(|one| one.state == State::InForce) {
-        Answer::Yes
-    } else {
-        Answer::No
-    })
+    Ok(shown.iter().any(|one| one.state == State::InForce).into())
 }
 
 /// What weir may do on its own behalf, for those who have met it in the audit log.
