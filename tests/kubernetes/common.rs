@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use weir_files::Paths;
 use weir_kit::{ApiServer, Node};
-use weir_pod::cluster::{Cluster, Event, EventKind, PodName};
+use weir_pod::cluster::{Event, EventKind, PodName};
 use weir_pod::kubernetes::{Kubernetes, Limits};
 use weir_pod::reference::Reference;
 

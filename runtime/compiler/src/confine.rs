@@ -1,5 +1,5 @@
-//! What the compiler's process gives up before it reads a stranger's component: all of the system
-//! but the files it has open, memory, and its own end.
+//! What the compiler's process gives up before it reads an untrusted component: everything but its open files, memory and
+//! exit.
 
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
@@ -12,16 +12,16 @@ use seccompiler::{
     SeccompRule, apply_filter,
 };
 
-/// Seconds of processor time: the standard plugins take less than one each.
+/// Seconds of processor time. A standard plugin takes less than one.
 const TIME: u64 = 60;
 
 /// Bytes of address space.
 const MEMORY: u64 = 4 << 30;
 
-/// Bytes of code, which are its output: weir has them in memory.
+/// Bytes of code, the output, which weir keeps in memory.
 const CODE: u64 = 256 << 20;
 
-/// The system calls of a program that computes. None opens, names or makes anything.
+/// The system calls of a program that only computes. None opens or creates anything.
 const ALLOWED: [i64; 16] = [
     libc::SYS_brk,
     libc::SYS_clock_gettime,
@@ -41,16 +41,15 @@ const ALLOWED: [i64; 16] = [
     libc::SYS_writev,
 ];
 
-/// Those that make memory executable, if asked; they are allowed when not asked.
+/// Allowed unless they make memory executable.
 const ALLOWED_WITHOUT_EXEC: [i64; 2] = [libc::SYS_mmap, libc::SYS_mprotect];
 
-/// Where both have the memory's protection.
+/// The index of their argument with the memory's protection.
 const PROTECTION: u8 = 2;
 
-/// Confines the calling process, for the rest of its life. The kernel kills it for anything else,
-/// with `SIGSYS`.
+/// Confines the calling process for good. The kernel kills it for any other system call, with `SIGSYS`.
 ///
-/// Errors: when the kernel has no seccomp filters.
+/// Errors: the kernel has no seccomp filters.
 pub fn this_process() -> Result<()> {
     setrlimit(Resource::RLIMIT_CPU, TIME, TIME).context("limit the processor time")?;
     setrlimit(Resource::RLIMIT_AS, MEMORY, MEMORY).context("limit the memory")?;

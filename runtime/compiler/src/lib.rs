@@ -1,8 +1,8 @@
 //! Ahead-of-time compilation of a component, with the settings of [`weir_engine`].
 //!
-//! Two programs use it: `weir-compiler`, which is inside the installed binary and reads what strangers wrote, and
-//! `weir-aot`, which builds the standard plugins. This crate must not open a file or a socket: the first of them is killed
-//! by the kernel for it ([`confine`]).
+//! Two programs use it: `weir-compiler`, which is built into the binary and reads untrusted components, and `weir-aot`, which
+//! builds the standard plugins. This crate must not open a file or a socket: the kernel would kill the first one for it
+//! ([`confine`]).
 //!
 //! # Example
 //!
@@ -23,12 +23,11 @@ pub mod confine;
 use wasmtime::error::Context;
 use wasmtime::{Engine, OptLevel, Result};
 
-/// A compiler for any processor of the target's architecture, so that code compiled here runs on
-/// an older processor elsewhere.
+/// A compiler for any processor of the target's architecture, so that the code also runs on an older one.
 pub struct Compiler(Engine);
 
 impl Compiler {
-    /// Errors: when the engine does not know the target.
+    /// Errors: the engine does not know the target.
     pub fn new() -> Result<Self> {
         let mut config = weir_engine::settings();
         config.cranelift_opt_level(OptLevel::Speed);
@@ -40,7 +39,7 @@ impl Compiler {
 
     /// The code of a component, which the engine of [`weir_engine::runner`] loads.
     ///
-    /// Errors: when `component` is not a valid WebAssembly component, with the position.
+    /// Errors: `component` is not a valid WebAssembly component, with the position.
     pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>> {
         self.0.precompile_component(component)
     }

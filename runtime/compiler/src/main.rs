@@ -1,9 +1,8 @@
 //! `weir-compiler`: reads a component on standard input, writes its code to standard output.
 //!
-//! It is a part of the weir binary, which runs it when a plugin is installed or looked at: a
-//! compiler is a large program that reads a stranger's bytes, so it has a process of its own, and
-//! gives up everything but these two files before it looks at the first byte. And weir, which starts
-//! for every container, starts without it.
+//! It is built into the weir binary, which runs it when a plugin is installed or inspected. A compiler is a large program that
+//! reads untrusted bytes, so it has its own process, which gives up everything but these two files before it reads the first
+//! byte. And weir, which starts for every container, starts without it.
 
 use std::io::{self, Read, Write};
 use std::process::ExitCode;

@@ -1,13 +1,13 @@
-//! How much a component may be made of: what the engine takes for its instances is not the plugin's memory, which a
-//! grant limits, but is taken as soon as the component is instantiated.
+//! How many parts a component may have: the memory that the engine takes for its instances is not the plugin's memory, which a
+//! grant limits.
 
 use wasmtime::component::Component;
 use wasmtime::{Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Result};
 
 use super::settings_to_load;
 
-/// Instances of core modules, with those of the components inside. A plugin that the standard tools make has fewer
-/// than ten; one with an interpreter and its libraries inside some forty.
+/// Instances of core modules, including those of nested components. A plugin of the standard tools has fewer than ten; one with
+/// an interpreter and its libraries some forty.
 pub const INSTANCES: u32 = 128;
 /// Linear memories of all instances.
 pub const MEMORIES: u32 = 32;
@@ -16,13 +16,11 @@ pub const TABLES: u32 = 128;
 /// Bytes that the engine takes for all instances: globals, imports, references to functions.
 pub const INSTANCES_SIZE: usize = 4 << 20;
 
-/// Fails where a component is made of more than the bounds of this module allow.
-///
-/// It is an engine that knows such bounds that says so, when it loads the code. It runs nothing.
+/// Fails if a component exceeds the bounds of this module. An engine with these bounds loads the code, and runs nothing.
 ///
 /// # Safety
 ///
-/// The bytes must be what `weir-compiler` made of a component.
+/// The bytes must be the output of `weir-compiler`.
 pub unsafe fn check(code: &[u8]) -> Result<()> {
     let mut config = settings_to_load();
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(bounds()));

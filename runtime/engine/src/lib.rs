@@ -1,11 +1,9 @@
 //! The one WebAssembly engine configuration of weir, and the engine that runs plugins.
 //!
-//! Code is compiled when weir is built (the standard plugins) or when a plugin is installed, never
-//! while a container waits, and by another program (`weir-compiler`). Both must agree about the
-//! engine's settings, which is why they stand here, in a crate of their own below everything else.
+//! Code is compiled when weir is built (the standard plugins) or when a plugin is installed, never while a container waits, and
+//! by another program (`weir-compiler`). Both must use the same settings, so they are in a crate below everything else.
 //!
-//! This crate must not know what a plugin is, link anything, or have a compiler: what runs plugins is also what starts for
-//! each container.
+//! This crate must not know what a plugin is, link anything, or have a compiler: it is part of what starts for each container.
 //!
 //! # Example
 //!
@@ -14,7 +12,7 @@
 //!
 //! # fn main() -> wasmtime::Result<()> {
 //! let engine = weir_engine::runner()?;
-//! // SAFETY: these bytes are no code, which the engine sees before it looks at anything else.
+//! // SAFETY: the engine checks first that these bytes are code.
 //! let loaded = unsafe { Component::deserialize(&engine, b"no code") };
 //! assert!(loaded.is_err());
 //! # Ok(())
@@ -30,16 +28,16 @@ use std::sync::{Arc, OnceLock};
 use wasmtime::component::Component;
 use wasmtime::{Config, Engine, Result};
 
-/// The settings that change the compiled code, and so must be the same when it is loaded.
+/// The settings that change the compiled code, and so must be the same for loading it.
 pub fn settings() -> Config {
     let mut config = Config::new();
     // The wall-clock limit of an invocation.
     config.epoch_interruption(true);
-    // What a trap was is told by its kind; a plugin's own messages say where.
+    // The kind of a trap is enough; a plugin's own messages say where.
     config.wasm_backtrace_max_frames(None);
     config.native_unwind_info(false);
     config.generate_address_map(false);
-    // Plugins are single-threaded and finish; what is not needed is not offered.
+    // Plugins are single-threaded and finish.
     config.concurrency_support(false);
     config.wasm_component_model(true);
     // A plugin's data segments are small: copying them is faster than a memory file each.
@@ -47,9 +45,9 @@ pub fn settings() -> Config {
     config
 }
 
-/// The process's engine, which runs code compiled before: there is no compiler in this program.
+/// The process's engine, which runs compiled code: this program has no compiler.
 ///
-/// Errors: when this processor or kernel cannot run the engine at all.
+/// Errors: this processor or kernel cannot run the engine.
 pub fn runner() -> Result<Engine> {
     static RUNNER: OnceLock<Engine> = OnceLock::new();
     match RUNNER.get() {
@@ -62,25 +60,25 @@ fn new_runner() -> Result<Engine> {
     Engine::new(&settings_to_load())
 }
 
-/// The settings of an engine that loads code, and has no compiler.
+/// The settings of an engine without a compiler.
 fn settings_to_load() -> Config {
     let mut config = settings();
     config.with_custom_code_memory(Some(Arc::new(memory::InPlace)));
     config
 }
 
-/// Code inside the binary, where the linker put it: page-aligned, so that it is run in place.
+/// Code built into the binary: page-aligned, so that it runs in place.
 #[repr(C, align(4096))]
 pub struct Embedded<T: ?Sized>(pub T);
 
 /// Loads code that is a part of the binary, without copying it.
 ///
-/// Errors: when it is of another version of the engine.
+/// Errors: it is for another version of the engine.
 ///
 /// # Safety
 ///
-/// The bytes must be what `weir-compiler` made of a component.
+/// The bytes must be the output of `weir-compiler`.
 pub unsafe fn load_embedded(engine: &Engine, code: &'static Embedded<[u8]>) -> Result<Component> {
-    // SAFETY: the caller's, and nobody changes or frees a part of the binary.
+    // SAFETY: the caller's, and a part of the binary is never changed or freed.
     unsafe { Component::deserialize_raw(engine, NonNull::from(&code.0)) }
 }

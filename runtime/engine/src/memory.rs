@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use nix::sys::mman::{ProtFlags, mprotect};
 use wasmtime::{CustomCodeMemory, Result};
 
-/// Linux's page size on every architecture that the engine compiles for, or a divisor of it.
+/// A divisor of Linux's page size on every architecture that the engine supports.
 const PAGE: usize = 4096;
 
 /// Changes the protection of pages in place; memory is never writable and executable at once.
@@ -30,7 +30,7 @@ fn protect(ptr: *const u8, len: usize, protection: ProtFlags) -> Result<()> {
     let Some(start) = NonNull::new(ptr.cast_mut().cast::<c_void>()) else {
         return Ok(());
     };
-    // SAFETY: the engine owns these pages as code, and takes the right to write to nothing.
+    // SAFETY: the engine owns these pages as code, and makes none writable.
     unsafe { mprotect(start, len, protection) }?;
     Ok(())
 }

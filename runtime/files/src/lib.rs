@@ -32,11 +32,13 @@
 //! # }
 //! ```
 
+mod directory;
 pub mod file_trust;
 pub mod memory;
 pub mod paths;
 pub mod rename;
 mod replace;
 
+pub use directory::{entries, is_at, lock, lock_directory};
 pub use paths::Paths;
 pub use replace::{Durability, clear_up, is_temporary, remove, replace, set_aside};

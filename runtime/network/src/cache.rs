@@ -1,8 +1,7 @@
 //! libcni's result cache, so that a node can switch between libcni and weir with running pods: one JSON document for each
 //! attachment, `<results>/<network>-<container id>-<interface>`.
 
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -169,17 +168,13 @@ impl Cache {
 
     fn select(&self, is_wanted: impl Fn(&str) -> bool) -> Result<(Vec<Cached>, Vec<Error>), Error> {
         let failed = |e: io::Error| failed(&self.directory, &e);
-        let entries = match fs::read_dir(&self.directory) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Default::default()),
-            entries => entries.map_err(failed)?,
-        };
         let (mut found, mut unused) = (Vec::new(), Vec::new());
-        for entry in entries {
-            let entry = entry.map_err(failed)?;
-            if !is_wanted(&entry.file_name().to_string_lossy()) {
+        for path in weir_files::entries(&self.directory).map_err(failed)? {
+            let name = path.file_name().unwrap_or_default();
+            if !is_wanted(&name.to_string_lossy()) {
                 continue;
             }
-            match self.read(&entry.path()) {
+            match self.read(&path) {
                 Ok(cached) => found.extend(cached),
                 Err(error) => unused.push(error),
             }

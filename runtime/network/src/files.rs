@@ -123,18 +123,8 @@ fn read_all(directory: ConfigPath<'_>) -> Result<Vec<Read>, Error> {
 
 fn files(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, Error> {
     let failed = |e: io::Error| Error::io_failure(format!("`{}`: {e}", directory.display()));
-    let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(failed)?,
-    };
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|e| e == extension) && path.is_file() {
-            files.push(path);
-        }
-    }
-    files.sort();
+    let mut files = weir_files::entries(directory).map_err(failed)?;
+    files.retain(|path| path.extension().is_some_and(|e| e == extension) && path.is_file());
     Ok(files)
 }
 

@@ -1,5 +1,7 @@
 //! Attaching several things one after another, and detaching them, last first, if one fails.
 
+use std::fmt::Display;
+
 use weir_cni::Error;
 
 use super::failures::with_left;
@@ -14,6 +16,14 @@ pub struct AddFailed {
     pub owed: usize,
 }
 
+impl AddFailed {
+    /// The same with a prefix before its error.
+    pub(super) fn with_prefix(self, prefix: impl Display) -> Self {
+        let error = self.error.with_prefix(prefix);
+        Self { error, ..self }
+    }
+}
+
 impl From<AddFailed> for Error {
     fn from(failed: AddFailed) -> Self {
         failed.error
@@ -21,7 +31,7 @@ impl From<AddFailed> for Error {
 }
 
 impl From<Error> for AddFailed {
-    /// One that has done nothing.
+    /// One that left nothing. What a component did, the host has undone.
     fn from(error: Error) -> Self {
         Self { error, owed: 0 }
     }

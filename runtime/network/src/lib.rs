@@ -42,6 +42,7 @@ mod native;
 mod plugin;
 mod pod_networks;
 mod record;
+mod records;
 mod settings;
 mod source;
 mod trust;
@@ -58,7 +59,8 @@ pub use native::{
 };
 pub use plugin::run_plugin;
 pub use pod_networks::{Attached, Choice, PodNetworks};
-pub use record::{LockedRecord, PodName, Record, RecordedAttachment, Records, Unusable, left_of};
+pub use record::{PodName, Record, RecordedAttachment, Unusable, left_of};
+pub use records::{LockedRecord, Records};
 pub use settings::{Interface, PodNetwork, Settings, Template};
 pub use source::Source;
 pub use trust::unread;

@@ -12,7 +12,7 @@ use weir_sandbox::Sandbox;
 
 use super::attachment::Attachment;
 use super::cache::{Cache, Cached};
-use super::failures::{Failed, together};
+use super::failures::together;
 use super::in_order::{self, AddFailed, RolledBack};
 use super::native::{Asked, NativePlugins};
 use super::plugin::run_plugin;
@@ -191,11 +191,7 @@ impl Network {
         let config = self
             .list
             .execution_config(plugin, &self.capability_args, execution)?;
-        let added = self.run(plugin, Command::Add, attachment, &config);
-        let result = added.map_err(|Failed { error, owes_del }| AddFailed {
-            error,
-            owed: usize::from(owes_del),
-        })?;
+        let result = self.run(plugin, Command::Add, attachment, &config)?;
         Ok(with_mtus(result, prev_result))
     }
 
@@ -221,7 +217,7 @@ impl Network {
             let ran = self
                 .list
                 .execution_config(plugin, &self.capability_args, execution)
-                .map_err(Failed::from)
+                .map_err(AddFailed::from)
                 .and_then(|config| self.run(plugin, command, &nobody, &config));
             failures.extend(ran.err().map(Error::from));
         }
@@ -234,7 +230,7 @@ impl Network {
         command: Command,
         attachment: &Attachment,
         config: &PluginConfig,
-    ) -> Result<Option<AddResult>, Failed> {
+    ) -> Result<Option<AddResult>, AddFailed> {
         let name = plugin.plugin_type();
         let source = &self.source;
         let native = self.native.as_ref();
@@ -251,7 +247,7 @@ impl Network {
                 },
             ),
             None => run_plugin(&self.sandbox, name, command, attachment, config, source)
-                .map_err(Failed::from),
+                .map_err(AddFailed::from),
         };
         ran.map_err(|failed| failed.with_prefix(format_args!("network `{}`", self.granted_as())))
     }

@@ -1,24 +1,14 @@
 //! What a container is attached to, on disk: written before the first plugin runs, and removed after the last one is
 //! deleted. So a DEL needs neither the configurations of the ADD nor a cluster.
-//!
-//! A pod, which a runtime attaches through the delegating plugin, has one file for each interface that the runtime names:
-//! `pods/<network>/<container id>:<interface>.json`. Whoever works on the pod holds a lock on it. A container whose
-//! networks are attached by name has one file, `net/<container id>.json`, which is changed under a lock on its directory.
 
-use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use weir_cni::{Args, Command, Error, NetworkConfigList};
-use weir_files::file_trust::{self, Untrusted};
-use weir_files::{Durability, Paths};
 use weir_sandbox::Sandbox;
 
 use super::attachment::Attachment;
@@ -26,7 +16,6 @@ use super::codes;
 use super::in_order::Left;
 use super::list::Network;
 use super::source::Source;
-use super::trust::unread;
 
 /// The version of the document. Pods had 1; networks attached by name had none. Both are read.
 const VERSION: u64 = 2;
@@ -218,7 +207,7 @@ impl Record {
     }
 
     /// A container without attachments.
-    fn of_container(container_id: &str) -> Self {
+    pub(super) fn of_container(container_id: &str) -> Self {
         Self {
             version: VERSION,
             container_id: container_id.to_owned(),
@@ -278,213 +267,8 @@ impl From<Unusable> for Error {
     }
 }
 
-/// A locked record: no other process works on the pod.
-pub struct LockedRecord {
-    path: PathBuf,
-    pub record: Record,
-    _lock: Flock<File>,
-}
-
-impl LockedRecord {
-    /// Writes the record as it is now; without attachments it is removed. Errors: code 5.
-    pub fn keep(self) -> Result<(), Error> {
-        write(&self.path, &self.record)
-    }
-
-    /// Removes the record. Errors: code 5.
-    pub fn remove(mut self) -> Result<(), Error> {
-        self.record.attachments.clear();
-        self.keep()
-    }
-}
-
-/// The records of one directory.
-#[derive(Clone, Debug)]
-pub struct Records {
-    directory: PathBuf,
-    /// The root below which it is.
-    root: PathBuf,
-}
-
-impl Records {
-    /// The pods of one delegating plugin's network.
-    pub fn of_network(paths: &Paths, network: &str) -> Self {
-        Self::at(paths.pods().join(network), paths)
-    }
-
-    /// The pods of every delegating plugin's network. Errors: code 5.
-    pub fn of_pods(paths: &Paths) -> Result<Vec<Self>, Error> {
-        let directories = entries(&paths.pods())?;
-        let networks = directories.into_iter().filter(|path| path.is_dir());
-        Ok(networks
-            .map(|directory| Self::at(directory, paths))
-            .collect())
-    }
-
-    /// The containers whose networks are attached by name.
-    pub fn of_named(paths: &Paths) -> Self {
-        Self::at(paths.net(), paths)
-    }
-
-    fn at(directory: PathBuf, paths: &Paths) -> Self {
-        Self {
-            directory,
-            root: paths.root().to_owned(),
-        }
-    }
-
-    /// Writes a record to disk, and locks it.
-    ///
-    /// Errors: `codes::RECORD` if the attachment has one; code 5.
-    pub fn create(&self, record: Record) -> Result<LockedRecord, Error> {
-        let Record {
-            container_id,
-            ifname,
-            network,
-            ..
-        } = &record;
-        let path = self.path(container_id, ifname);
-        if path.exists() {
-            return Err(Error::new(
-                codes::RECORD,
-                format!(
-                    "container `{container_id}` is already attached by interface `{ifname}` to network `{network}`, \
-                     at least in part: run DEL first"
-                ),
-            ));
-        }
-        write(&path, &record)?;
-        let locked = self.take_at(&path)?;
-        locked.ok_or_else(|| {
-            Error::try_again_later(format!(
-                "container `{container_id}` was detached from network `{network}` while it was being attached"
-            ))
-        })
-    }
-
-    /// Whether the same attachment has a record.
-    pub fn has(&self, record: &Record) -> bool {
-        self.path(&record.container_id, &record.ifname).exists()
-    }
-
-    /// The record of an attachment, once no other process works on the pod; none if it has none. A record decides what
-    /// a DEL runs, and as which network, so one that others could have written is refused.
-    pub fn take(&self, attachment: &Attachment) -> Result<Option<LockedRecord>, Unusable> {
-        self.take_at(&self.path(&attachment.container_id, &attachment.ifname))
-    }
-
-    /// Removes what an ADD left that was killed while it wrote the record. Errors: code 5.
-    pub fn clear_up(&self, attachment: &Attachment) -> Result<(), Error> {
-        let path = self.path(&attachment.container_id, &attachment.ifname);
-        weir_files::clear_up(&path).map_err(|e| failed(&path, e))
-    }
-
-    /// Moves a damaged record out of the way, and returns its new path. Errors: code 5.
-    pub fn set_aside(&self, attachment: &Attachment) -> Result<PathBuf, Error> {
-        let path = self.path(&attachment.container_id, &attachment.ifname);
-        weir_files::set_aside(&path).map_err(|e| failed(&path, e))
-    }
-
-    /// Every record that can be read, locked or not. Errors: code 5.
-    pub fn all(&self) -> Result<Vec<Record>, Error> {
-        let paths = entries(&self.directory)?.into_iter();
-        let records = paths.filter(|path| path.extension() == Some(OsStr::new("json")));
-        Ok(records.filter_map(|path| self.read(&path).ok()?).collect())
-    }
-
-    /// The attachments by name of a container, in the order in which they were made.
-    ///
-    /// Errors: `codes::RECORD` for a record that is damaged or that others could have written; code 5.
-    pub fn attachments(&self, container_id: &str) -> Result<Vec<RecordedAttachment>, Error> {
-        Ok(self.of_container(container_id)?.attachments)
-    }
-
-    /// Changes the attachments by name of a container while no other process does. They are on disk when this returns,
-    /// and unchanged if `change` fails.
-    ///
-    /// Errors: those of `change`, and of [`Records::attachments`].
-    pub fn change<T>(
-        &self,
-        container_id: &str,
-        change: impl FnOnce(&mut Vec<RecordedAttachment>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let _lock = lock(&self.directory).map_err(|e| failed(&self.directory, e))?;
-        let mut record = self.of_container(container_id)?;
-        let changed = change(&mut record.attachments)?;
-        write(&self.path(container_id, ""), &record)?;
-        Ok(changed)
-    }
-
-    fn of_container(&self, container_id: &str) -> Result<Record, Error> {
-        match self.read(&self.path(container_id, "")) {
-            Ok(record) => Ok(record.unwrap_or_else(|| Record::of_container(container_id))),
-            Err(Unusable::Damaged(error)) => Err(error.with_details(
-                "detach the container from each network with `weir net del NETWORK NETNS --ifname NAME`, \
-                 then remove the file",
-            )),
-            Err(Unusable::Refused(error)) => Err(error),
-        }
-    }
-
-    fn read(&self, path: &Path) -> Result<Option<Record>, Unusable> {
-        match self.open(path)? {
-            Some(file) => Ok(Some(read(path, &file)?)),
-            None => Ok(None),
-        }
-    }
-
-    fn take_at(&self, path: &Path) -> Result<Option<LockedRecord>, Unusable> {
-        while let Some(file) = self.open(path)? {
-            let lock = lock_file(file).map_err(|e| failed(path, e))?;
-            // Whoever had the lock may have removed or replaced the file.
-            if is_at(&lock, path) {
-                return Ok(Some(LockedRecord {
-                    path: path.to_owned(),
-                    record: read(path, &lock)?,
-                    _lock: lock,
-                }));
-            }
-        }
-        Ok(None)
-    }
-
-    fn open(&self, path: &Path) -> Result<Option<File>, Error> {
-        match file_trust::open(path, &self.root) {
-            Ok(file) => Ok(Some(file)),
-            Err(untrusted) if untrusted.is_missing() => Ok(None),
-            Err(untrusted) => Err(unread(shown(path), &untrusted, codes::RECORD)),
-        }
-    }
-
-    /// Neither a container id nor an interface name has a colon.
-    fn path(&self, container_id: &str, ifname: &str) -> PathBuf {
-        let name = if ifname.is_empty() {
-            format!("{container_id}.json")
-        } else {
-            format!("{container_id}:{ifname}.json")
-        };
-        self.directory.join(name)
-    }
-}
-
-/// On disk when this returns.
-fn write(path: &Path, record: &Record) -> Result<(), Error> {
-    let written = if record.attachments.is_empty() {
-        weir_files::remove(path)
-    } else {
-        serde_json::to_vec(record)
-            .map_err(io::Error::from)
-            .and_then(|document| weir_files::replace(path, &document, Durability::Disk))
-    };
-    written.map_err(|e| failed(path, e))
-}
-
-fn read(path: &Path, file: &File) -> Result<Record, Unusable> {
-    let text = io::read_to_string(file).map_err(|e| failed(path, e))?;
-    parse(path, &text)
-}
-
-fn parse(path: &Path, text: &str) -> Result<Record, Unusable> {
+/// Reads a record of this version or of an earlier one. `path` is for errors, and names the container if the record does not.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Record, Unusable> {
     let damaged = |why: String| {
         let error = Error::new(codes::RECORD, format!("{} is damaged: {why}", shown(path)));
         Unusable::Damaged(error.with_details("it was changed after weir wrote it"))
@@ -513,54 +297,7 @@ fn parse(path: &Path, text: &str) -> Result<Record, Unusable> {
     }
 }
 
-/// One process at a time changes the records of a directory. The lock ends with the value, or with the process.
-fn lock(directory: &Path) -> io::Result<Flock<File>> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)?;
-    lock_file(File::open(directory)?)
-}
-
-fn lock_file(mut file: File) -> io::Result<Flock<File>> {
-    loop {
-        match Flock::lock(file, FlockArg::LockExclusive) {
-            Ok(lock) => return Ok(lock),
-            Err((back, Errno::EINTR)) => file = back,
-            Err((_, errno)) => return Err(errno.into()),
-        }
-    }
-}
-
-fn is_at(file: &File, path: &Path) -> bool {
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(file), Ok(there)) => (file.dev(), file.ino()) == (there.dev(), there.ino()),
-        _ => false,
-    }
-}
-
-fn entries(directory: &Path) -> Result<Vec<PathBuf>, Error> {
-    let read = || -> io::Result<Vec<PathBuf>> {
-        let entries = match fs::read_dir(directory) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries?,
-        };
-        let mut paths: Vec<PathBuf> = entries
-            .map(|entry| Ok(entry?.path()))
-            .collect::<io::Result<_>>()?;
-        paths.sort();
-        Ok(paths)
-    };
-    read().map_err(|e| failed(directory, e))
-}
-
-fn shown(path: &Path) -> String {
+/// A record in an error.
+pub(super) fn shown(path: &Path) -> String {
     format!("record `{}` of a container's attachments", path.display())
 }
-
-fn failed(path: &Path, error: io::Error) -> Error {
-    unread(shown(path), &Untrusted::Unreadable(error), codes::RECORD)
-}
-
-#[cfg(test)]
-mod tests;

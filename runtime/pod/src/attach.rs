@@ -9,7 +9,7 @@ use weir_network::{
     AddFailed, Attachment, LockedRecord, Record, RolledBack, Source, in_order, left_of, with_left,
 };
 
-use super::cluster::{Cluster, Event, EventKind, Pod, PodName};
+use super::cluster::{Event, EventKind, Pod, PodName};
 use super::default_route::{self, Attached};
 use super::delegating_call::DelegatingCall;
 use super::devices::info;
@@ -46,8 +46,11 @@ pub(crate) fn attach(
     })?;
     let name = pod.as_ref().map(name_of);
     let network = &call.configuration.name;
-    let attachments = plan.attachments.iter().map(Planned::recorded).collect();
-    let record = Record::of_pod(network, attachment, name.clone(), attachments);
+    let attachments = plan
+        .attachments
+        .iter()
+        .map(|planned| planned.recorded.clone());
+    let record = Record::of_pod(network, attachment, name.clone(), attachments.collect());
     let held = call.records.create(record)?;
     let attaching = Attaching {
         call,
@@ -114,19 +117,19 @@ impl Attaching<'_> {
             Ok(()) => error.into(),
             Err(left) => AddFailed {
                 error: with_left(error, &[left]),
-                owed: planned.list.plugins.len(),
+                owed: (planned.recorded.list()).map_or(0, |list| list.plugins.len()),
             },
         })
     }
 
     fn detach(&self, planned: &Planned) -> Result<(), Error> {
-        detach::one(self.call, self.attachment, &planned.recorded())
+        detach::one(self.call, self.attachment, &planned.recorded)
     }
 
     fn one(&self, planned: &Planned) -> Result<Attached, AddFailed> {
-        let recorded = planned.recorded();
+        let recorded = &planned.recorded;
         let attachment = recorded.attachment(self.attachment);
-        let network = self.call.network(&recorded)?;
+        let network = self.call.network(recorded)?;
         let network = network.from_source(Source {
             asked_by_pod: planned.asked(),
             ..recorded.source()
@@ -137,8 +140,8 @@ impl Attaching<'_> {
             .inspect_err(|_| self.remove_device_info(planned))?;
         let wanted = planned.element.as_ref();
         Ok(Attached {
-            network: planned.network.clone(),
-            ifname: planned.ifname.clone(),
+            network: recorded.network.clone(),
+            ifname: recorded.ifname.clone(),
             wanted: wanted.and_then(|element| element.default_route.clone()),
             result,
         })
@@ -146,17 +149,17 @@ impl Attaching<'_> {
 
     /// Copies the device plugin's description of the device, for the network's plugins.
     fn prepare_device_info(&self, planned: &Planned) -> Result<(), Error> {
-        let (Some(device), Some(file)) = (&planned.device, &planned.device_info) else {
+        let (Some(device), Some(file)) = (&planned.device, &planned.recorded.device_info) else {
             return Ok(());
         };
         let paths = self.call.sandbox.paths();
         info::prepare(paths, file, &device.resource, &device.id)
             .map(drop)
-            .map_err(|e| e.with_prefix(format_args!("network `{}`", planned.network)))
+            .map_err(|e| e.with_prefix(format_args!("network `{}`", planned.recorded.network)))
     }
 
     fn remove_device_info(&self, planned: &Planned) {
-        if let Some(file) = &planned.device_info {
+        if let Some(file) = &planned.recorded.device_info {
             let removed = info::remove(self.call.sandbox.paths(), file);
             self.call.warn("device information is not removed", removed);
         }
@@ -169,8 +172,8 @@ impl Attaching<'_> {
             return Ok(());
         }
         for (planned, attached) in self.plan.iter().zip(attached) {
-            let recorded = planned.recorded();
-            let network = self.call.network(&recorded)?;
+            let recorded = &planned.recorded;
+            let network = self.call.network(recorded)?;
             network.remember(&recorded.attachment(self.attachment), &attached.result)?;
         }
         Ok(())
@@ -183,8 +186,8 @@ fn verify(planned: &Planned, attached: &Attached) -> Result<(), Error> {
         return Ok(());
     };
     let (ips, mac) = (&element.ips, element.mac.as_ref());
-    verify::assigned(&attached.result, &planned.ifname, ips, mac)
-        .map_err(|e| e.with_prefix(format_args!("network `{}`", planned.network)))
+    verify::assigned(&attached.result, &attached.ifname, ips, mac)
+        .map_err(|e| e.with_prefix(format_args!("network `{}`", attached.network)))
 }
 
 /// Keeps in the record of a pod that is not attached what could not be torn down, and the plugins of the failed network
@@ -233,9 +236,9 @@ fn status_of(call: &DelegatingCall<'_>, planned: &Planned, attached: &Attached) 
     status::of(
         &attached.result,
         &About {
-            name: planned.network.clone(),
-            ifname: planned.ifname.clone(),
-            is_default: planned.is_default,
+            name: attached.network.clone(),
+            ifname: attached.ifname.clone(),
+            is_default: planned.recorded.is_default,
             device_info: device_info(call, planned),
         },
     )
@@ -243,7 +246,7 @@ fn status_of(call: &DelegatingCall<'_>, planned: &Planned, attached: &Attached) 
 
 /// The description of the attachment's device.
 fn device_info(call: &DelegatingCall<'_>, planned: &Planned) -> Option<Value> {
-    let file = planned.device_info.as_ref()?;
+    let file = planned.recorded.device_info.as_ref()?;
     let info = info::read(call.sandbox.paths(), file);
     info.unwrap_or_else(|error| {
         call.warn("device-info is left out of the status", Err(error));

@@ -1,9 +1,8 @@
-//! What weir needs of a cluster.
+//! Objects of a cluster, as far as weir reads and writes them.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use weir_cni::Error;
 pub use weir_network::PodName;
 
 use super::reference::Reference;
@@ -41,23 +40,4 @@ pub struct Event {
 pub enum EventKind {
     Normal,
     Warning,
-}
-
-/// A cluster. Each call is one request, apart from repetitions, and is limited in time.
-///
-/// Errors: `codes::CLUSTER`, with the request, the answer, and what to do; code 11, "try again later", if a later request
-/// may succeed; code 4 for an invalid pod name.
-pub trait Cluster {
-    /// The pod; none if it no longer exists, or another one has its name.
-    fn pod(&self, name: &PodName) -> Result<Option<Pod>, Error>;
-
-    /// A NetworkAttachmentDefinition; none if it does not exist.
-    fn definition(&self, reference: &Reference) -> Result<Option<Definition>, Error>;
-
-    /// Sets or removes one annotation of the pod, and leaves the others alone, even if they are written at the same time.
-    /// Does nothing if the pod no longer exists, or another one has its name.
-    fn annotate(&self, pod: &PodName, key: &str, value: Option<&str>) -> Result<(), Error>;
-
-    /// Records events about the pod, in order.
-    fn report(&self, pod: &PodName, events: &[Event]) -> Result<(), Error>;
 }

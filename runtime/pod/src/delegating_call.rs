@@ -8,7 +8,7 @@ use weir_cni::{Environment, Error, NetworkConfigList, PluginConfig};
 use weir_network::{Attachment, Network, RecordedAttachment, Records, Source};
 use weir_sandbox::Sandbox;
 
-use super::cluster::{Cluster, PodName};
+use super::cluster::PodName;
 use super::configuration::{Configuration, Level};
 use super::journal::Journal;
 use super::kubernetes::{self, Kubernetes, Limits};
@@ -56,7 +56,7 @@ impl<'a> DelegatingCall<'a> {
         PlanContext {
             configuration: &self.configuration,
             paths: self.sandbox.paths(),
-            cluster: cluster.map(|cluster| cluster as &dyn Cluster),
+            cluster,
             pod: None,
             kubelet_uid: None,
             container_id: "",

@@ -9,7 +9,7 @@ use weir_network::{
     Attachment, LockedRecord, RecordedAttachment, Source, Unusable, in_order, together,
 };
 
-use super::cluster::{Cluster, PodName};
+use super::cluster::PodName;
 use super::configuration::Level;
 use super::delegating_call::DelegatingCall;
 use super::devices::info;
@@ -69,7 +69,8 @@ fn take(call: &DelegatingCall<'_>, attachment: &Attachment) -> Result<Option<Loc
     match call.records.take(attachment) {
         Err(Unusable::Damaged(error)) => {
             let aside = call.records.set_aside(attachment)?;
-            call.journal.write_set_aside(&error, &aside);
+            let message = format!("{error}; it is now `{}`", aside.display());
+            call.journal.write(Level::Error, &message);
             Ok(None)
         }
         taken => Ok(taken?),

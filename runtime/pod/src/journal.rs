@@ -1,10 +1,9 @@
 //! The delegating plugin's messages, in weir's log and on standard error.
 
 use std::cell::RefCell;
-use std::path::Path;
 
 use serde_json::json;
-use weir_cni::{Command, Error};
+use weir_cni::Command;
 use weir_files::Paths;
 use weir_host::Log;
 use weir_network::Attachment;
@@ -49,11 +48,5 @@ impl Journal {
             let shown = weir_host::printable(message);
             eprintln!("weir: {}: {shown}", level.word());
         }
-    }
-
-    /// Logs that a damaged file was set aside.
-    pub(crate) fn write_set_aside(&self, error: &Error, aside: &Path) {
-        let message = format!("{error}; it is now `{}`", aside.display());
-        self.write(Level::Error, &message);
     }
 }

@@ -2,20 +2,19 @@
 //!
 //! The process is never waited for, so that the runtime has the answer, and the end of its output, at once.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use weir_cni::Error;
+use weir_files::memory;
 use weir_files::paths::{Paths, ROOT_VARIABLE};
 use weir_host::Log;
 
-use super::cluster::{Cluster, Event, PodName};
+use super::cluster::{Event, PodName};
 use super::kubernetes::{Kubernetes, Limits};
 
 /// The running binary, even if its file was replaced.
@@ -68,20 +67,12 @@ pub fn later(
         .arg(COMMAND)
         .env_clear()
         .envs(kept)
-        .stdin(in_memory(&serde_json::to_vec(&report)?)?)
+        // With a pipe, this process would have to write while the other one reads.
+        .stdin(memory::input(c"events", &serde_json::to_vec(&report)?)?)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
     Ok(())
-}
-
-/// The content as a file: with a pipe, this process would have to write while the other one reads.
-fn in_memory(content: &[u8]) -> io::Result<File> {
-    let file = memfd_create("events", MFdFlags::MFD_CLOEXEC)?;
-    let mut file = File::from(file);
-    file.write_all(content)?;
-    file.rewind()?;
-    Ok(file)
 }
 
 /// The work of that process: reports the events that it reads. A failure is logged too, since nothing waits for the process.
@@ -122,9 +113,7 @@ mod tests {
                 message: "Add eth0".to_owned(),
             }],
         };
-        let mut file = in_memory(&serde_json::to_vec(&report).expect("JSON")).expect("a file");
-        let mut text = Vec::new();
-        file.read_to_end(&mut text).expect("content");
+        let text = serde_json::to_vec(&report).expect("JSON");
         let read: Report = serde_json::from_slice(&text).expect("a report");
         assert_eq!(read, report);
     }

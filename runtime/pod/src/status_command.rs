@@ -8,7 +8,7 @@ use serde_json::Map;
 use weir_cni::Error;
 use weir_files::Durability;
 
-use super::cluster::{Cluster, PodName};
+use super::cluster::PodName;
 use super::delegating_call::DelegatingCall;
 use super::kubernetes::{Kubernetes, Limits};
 use super::plan;

@@ -22,9 +22,8 @@ pub(crate) fn assigned(
     let Some(first) = faults.next() else {
         return Ok(());
     };
-    let mut details: Vec<String> = faults.collect();
-    details.push(ADVICE.to_owned());
-    Err(Error::new(codes::NOT_ASSIGNED, first).with_details(details.join("; ")))
+    let details = faults.chain([ADVICE.to_owned()]);
+    Err(Error::new(codes::NOT_ASSIGNED, first).and_details(details))
 }
 
 const ADVICE: &str = "the network needs plugins that take these keys from `args.cni` or as capabilities, \

@@ -1,15 +1,15 @@
-//! What the binary has inside: the standard plugins with their ahead-of-time code, digests and grants, the
-//! compiler of other plugins, and the demo's hostile plugin.
+//! What is built into the binary: the standard plugins with their ahead-of-time code, digests and grants, the compiler, and
+//! the demo's hostile plugin.
 //!
-//! The program puts it in when it starts (`runtime/weir`), so that another plugin has the program linked
-//! anew and not this crate compiled. A build without `make` has nothing inside.
+//! The program (`runtime/weir`) registers it at its start, so that a changed plugin only relinks the program. A build without
+//! `make` has nothing built in.
 
 use std::sync::OnceLock;
 
 use weir_engine::Embedded;
 use weir_grant::Document;
 
-/// All that a binary can have inside.
+/// Everything that can be built into a binary.
 #[derive(Clone, Copy, Default)]
 pub struct Inside {
     /// Sorted by name.
@@ -20,7 +20,7 @@ pub struct Inside {
     pub hostile: Option<&'static [u8]>,
 }
 
-/// A plugin of the binary's own.
+/// A built-in plugin.
 pub struct BuiltIn {
     pub name: &'static str,
     /// `sha256:…` of the component.
@@ -43,23 +43,22 @@ impl BuiltIn {
         grant
     }
 
-    /// The shipped grant as far as it concerns the node's own networks: to parse the rest takes as long again.
+    /// The shipped grant for the node's own networks only. Parsing the rest takes as long again.
     pub(crate) fn grant_without_tenants(&self) -> Document {
         serde_json::from_str(self.grant).expect(CHECKED)
     }
 }
 
-/// What the tests hold every shipped grant to.
+/// Tests check that every shipped grant is valid.
 const CHECKED: &str = "a shipped grant is valid";
 
 static INSIDE: OnceLock<Inside> = OnceLock::new();
 
-/// Tells what this process's binary has inside, once and before anything else: what is told later counts
-/// for nothing.
+/// Registers what this process's binary has built in. Call it once, before anything else; later calls have no effect.
 ///
 /// # Safety
 ///
-/// Each plugin's `code` must be what `weir-compiler`, built with the same engine, made of its component.
+/// Each plugin's `code` must be the output of `weir-compiler`, built with the same engine, for its component.
 pub unsafe fn put_inside(inside: Inside) {
     let _ = INSIDE.set(inside);
 }
@@ -78,7 +77,7 @@ pub(crate) fn find(name: &str) -> Option<&'static BuiltIn> {
     all().iter().find(|plugin| plugin.name == name)
 }
 
-/// All of them, by name.
+/// All built-in plugins, by name.
 pub(crate) fn all() -> &'static [BuiltIn] {
     inside().plugins
 }
@@ -100,7 +99,7 @@ pub fn hostile() -> Result<&'static [u8], Missing> {
 )]
 pub struct Missing(&'static str);
 
-/// Why there may be no standard plugin at all.
+/// Why there are no standard plugins, if there are none.
 pub fn missing_plugins() -> Option<Missing> {
     all().is_empty().then_some(Missing("the standard plugins"))
 }

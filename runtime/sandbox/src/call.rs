@@ -1,5 +1,4 @@
-//! One call of a plugin: a fresh store with the limits of the grant, and what is left behind when it
-//! fails.
+//! One call of a plugin: a fresh store with the limits of the grant, and the undoing of a failed ADD.
 
 use std::time::Instant;
 
@@ -15,7 +14,7 @@ use super::request::{About, Request};
 use super::watchdog::Watchdog;
 use super::{trap, validate_result};
 
-/// A plugin's call under way.
+/// A running call of a plugin.
 pub(super) struct Call {
     plugin: String,
     store: Store<State>,
@@ -85,8 +84,8 @@ impl Call {
         }
     }
 
-    /// Removes what killed invocations left: of the attachment of a DEL whose ADD is not known to have ended, as there
-    /// is no result of it, and of the network of a GC.
+    /// Removes what killed invocations left: of the attachment on a DEL without a result of its ADD, and of the network on a
+    /// GC.
     ///
     /// Errors: what could not be removed.
     pub(super) fn remove_left(&mut self, request: &Request) -> Result<(), Error> {
@@ -122,7 +121,7 @@ impl Call {
         trap::explain(self.store.data(), error)
     }
 
-    /// Undoes a failed ADD, writes what is left for the log, and says whose error it was.
+    /// Undoes a failed ADD, writes the rest of the log, and adds the plugin's name to the error.
     pub(super) fn finish(
         mut self,
         command: Command,
@@ -154,7 +153,7 @@ impl Call {
     }
 }
 
-/// A plugin's error ends in logs and terminals, which its text must not drive.
+/// A plugin's error is shown in logs and terminals, which its text must not control.
 fn readable(error: Error) -> Error {
     Error::new(error.code, printable(&error.msg)).with_details(printable(&error.details))
 }
@@ -196,8 +195,7 @@ fn gc(request: &Request) -> cni::GcRequest {
     }
 }
 
-/// The configuration as a plugin sees it: of the newest version, and without what the request has
-/// in typed form.
+/// The configuration as a plugin sees it: of the newest version, without the keys that the request has as typed fields.
 fn configuration(request: &Request) -> String {
     const TYPED: [&str; 3] = [
         "prevResult",

@@ -1,13 +1,11 @@
-//! The plugins of this node: those inside the binary, and those installed below
-//! `/var/lib/weir/plugins`.
+//! The plugins of this node: built-in ones, and those installed below `/var/lib/weir/plugins`.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use weir_cni::Error;
-use weir_files::{Paths, file_trust};
+use weir_files::{Paths, entries, file_trust, is_at};
 use weir_grant::diagnostic::nearest;
 use weir_grant::document::Digest;
 use weir_grant::own;
@@ -34,10 +32,10 @@ pub enum Source {
     Installed(Installed),
 }
 
-/// What stands under a name.
+/// A name, and its plugin.
 pub struct Listed {
     pub name: String,
-    /// Errors: what is installed under the name is damaged.
+    /// Errors: the installed plugin is damaged.
     pub plugin: Result<Plugin, Error>,
 }
 
@@ -48,16 +46,16 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// The plugins inside the binary and those installed at these paths.
+    /// The built-in plugins, and those installed at these paths.
     pub fn new(paths: &Paths) -> Self {
         Self {
             paths: paths.clone(),
         }
     }
 
-    /// The plugin of that name. An installed one does not replace one of the binary's own.
+    /// Finds a plugin. An installed one does not replace a built-in one.
     ///
-    /// Errors: `codes::NO_PLUGIN`, for one that is missing or damaged.
+    /// Errors: `codes::NO_PLUGIN` if it is missing or damaged.
     pub fn find(&self, name: &str) -> Result<Plugin, Error> {
         weir_cni::validate_plugin_type(name)?;
         if let Some(plugin) = builtin::find(name) {
@@ -75,8 +73,8 @@ impl Catalogue {
                 directory => directory.map_err(|e| damaged(name, &e.to_string()))?,
             };
             let found = Installed::open(name, &self.paths, &place, &directory);
-            // Another one was put in its place meanwhile, and this one's files are being removed.
-            if !matches!(found, Ok(Some(_))) && !is_at(&directory, &place) {
+            // It was replaced in the meantime, and its files are being removed.
+            if !matches!(found, Ok(Some(_))) && !is_at(&directory, &place).unwrap_or(false) {
                 continue;
             }
             let installed = found?.ok_or_else(|| no_manifest(name, &place))?;
@@ -84,22 +82,22 @@ impl Catalogue {
         }
     }
 
-    /// Whether a plugin of that name is inside the binary.
+    /// Whether a plugin is built in.
     pub fn is_built_in(name: &str) -> bool {
         builtin::find(name).is_some()
     }
 
-    /// Whether a name is a component's, of the binary's own or an installed one.
+    /// Whether a plugin is built in or installed.
     pub fn has(&self, name: &str) -> bool {
         Self::is_built_in(name) || self.is_installed(name)
     }
 
-    /// Whether something is installed under a name, damaged or not.
+    /// Whether a plugin is installed, damaged or not.
     pub fn is_installed(&self, name: &str) -> bool {
         weir_cni::validate_plugin_type(name).is_ok() && self.paths.plugins().join(name).exists()
     }
 
-    /// All plugins, those of weir's own first.
+    /// All plugins, the built-in ones first.
     pub fn list(&self) -> Result<Vec<Listed>, io::Error> {
         let built_in = builtin::all().iter().map(|plugin| Listed {
             name: plugin.name.to_owned(),
@@ -113,25 +111,15 @@ impl Catalogue {
     }
 
     fn installed_names(&self) -> Result<Vec<String>, io::Error> {
-        let entries = match fs::read_dir(self.paths.plugins()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries?,
-        };
-        let mut names = Vec::new();
-        for entry in entries {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            if !name.starts_with('.') {
-                names.push(name);
-            }
-        }
-        names.sort();
-        Ok(names)
+        let paths = entries(&self.paths.plugins())?;
+        let names = paths.iter().filter_map(|path| path.file_name());
+        let names = names.map(|name| name.to_string_lossy().into_owned());
+        Ok(names.filter(|name| !name.starts_with('.')).collect())
     }
 
-    /// Compiles a component and installs it under `name`, in place of one that was there. Whoever looks
-    /// finds the old one or the new one, whole, at any moment. Returns its digest.
+    /// Compiles a component and installs it as `name`, atomically in place of an installed one. Returns its digest.
     ///
-    /// Errors: `codes::NO_PLUGIN` for what is no component; code 5 when it cannot be written.
+    /// Errors: `codes::NO_PLUGIN` if it is not a component; code 5 if it cannot be written.
     pub fn install(&self, name: &str, component: &[u8]) -> Result<Digest, Error> {
         Self::check_name(name)?;
         let compiled = Compiled::of(component).map_err(|e| {
@@ -141,13 +129,12 @@ impl Catalogue {
         self.install_compiled(name, &compiled)
     }
 
-    /// As [`install`](Self::install), of what is compiled already.
+    /// As [`install`](Self::install), for a compiled component.
     pub fn install_compiled(&self, name: &str, compiled: &Compiled) -> Result<Digest, Error> {
         self.put(name, compiled, PluginStore::replace)
     }
 
-    /// As [`install_compiled`](Self::install_compiled), where there is none of that name. Errors: also
-    /// `codes::NO_PLUGIN` where there is one.
+    /// As [`install_compiled`](Self::install_compiled). Errors: also `codes::NO_PLUGIN` if a plugin of that name is installed.
     pub fn install_new(&self, name: &str, compiled: &Compiled) -> Result<Digest, Error> {
         self.put(name, compiled, PluginStore::take)
     }
@@ -181,8 +168,8 @@ impl Catalogue {
         }
     }
 
-    /// Whether a plugin can be installed under a name. Errors: code 7; `codes::NO_PLUGIN` where the name is
-    /// weir's own, or that of a plugin inside weir.
+    /// Checks that a plugin can have this name. Errors: code 7; `codes::NO_PLUGIN` for weir's own name, or that of a built-in
+    /// plugin.
     pub fn check_name(name: &str) -> Result<(), Error> {
         weir_cni::validate_plugin_name(name)?;
         let why = if name == own::NAME {
@@ -198,7 +185,7 @@ impl Catalogue {
         ))
     }
 
-    /// Removes an installed plugin: for whoever looks, at once. Errors: `codes::NO_PLUGIN`; code 5.
+    /// Removes an installed plugin atomically. Errors: `codes::NO_PLUGIN`; code 5.
     pub fn remove(&self, name: &str) -> Result<(), Error> {
         weir_cni::validate_plugin_type(name)?;
         if builtin::find(name).is_some() {
@@ -252,23 +239,23 @@ impl Plugin {
         }
     }
 
-    /// Whether it is inside the binary.
+    /// Whether it is built in.
     pub fn is_built_in(&self) -> bool {
         matches!(self.source, Source::BuiltIn(_))
     }
 
-    /// What its code takes of the memory that its grant allows, in bytes. The first 16 MiB that it takes to load it are
-    /// nobody's; code that is inside the binary takes none.
+    /// How many bytes of the grant's memory its code takes. The first 16 MiB that loading takes do not count, nor does built-in
+    /// code.
     ///
-    /// Errors: `codes::NO_PLUGIN` where it cannot be read.
+    /// Errors: `codes::NO_PLUGIN` if it cannot be read.
     pub(crate) fn memory_of_code(&self) -> Result<usize, Error> {
-        const NOBODYS: usize = 16 << 20;
+        const FREE: usize = 16 << 20;
         match &self.source {
             Source::BuiltIn(_) => Ok(0),
-            // It is read, and then copied to where it runs.
+            // It is read, and then copied to executable memory.
             Source::Installed(installed) => {
                 let loaded = installed.code_size()?.saturating_mul(2);
-                Ok(loaded.saturating_sub(NOBODYS))
+                Ok(loaded.saturating_sub(FREE))
             }
         }
     }
@@ -280,15 +267,6 @@ impl Plugin {
             Source::Installed(installed) => installed.component(),
         }
     }
-}
-
-/// Whether a directory is still what stands at a place.
-fn is_at(directory: &File, place: &Path) -> bool {
-    let same = || -> io::Result<bool> {
-        let (there, own) = (fs::metadata(place)?, directory.metadata()?);
-        Ok((there.dev(), there.ino()) == (own.dev(), own.ino()))
-    };
-    same().unwrap_or(false)
 }
 
 fn no_manifest(name: &str, place: &Path) -> Error {

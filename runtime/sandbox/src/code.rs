@@ -9,7 +9,7 @@ use super::codes;
 
 /// A plugin's code, ready to be instantiated.
 ///
-/// Errors: `codes::NO_PLUGIN` for code that is damaged or of another version of the engine.
+/// Errors: `codes::NO_PLUGIN` if the code is damaged or for another version of the engine.
 pub(crate) fn load(engine: &Engine, plugin: &Plugin) -> Result<Component, Error> {
     match &plugin.source {
         // SAFETY: the build compiled these bytes with this engine, and they are part of the binary.

@@ -2,11 +2,11 @@
 
 /// No such plugin, or its files are damaged or of another version.
 pub const NO_PLUGIN: u32 = 200;
-/// The plugin imports what no plugin may.
+/// The plugin imports something that no plugin may import.
 pub const REFUSED_IMPORT: u32 = 201;
 /// No grant covers the plugin, its digest or the network.
 pub const NO_GRANT: u32 = 202;
-/// The plugin is built for a version of the contract that this weir does not run.
+/// The plugin is built for a version of the contract that this weir does not support.
 pub const OTHER_CONTRACT: u32 = 203;
 /// The plugin trapped.
 pub const TRAPPED: u32 = 210;
@@ -16,16 +16,16 @@ pub const TIME: u32 = 211;
 pub const MEMORY: u32 = 212;
 /// The plugin used up the calls of its grant.
 pub const CALLS: u32 = 213;
-/// The plugin handed more over in one call than its grant allows.
+/// The plugin passed more data in one call than its grant allows.
 pub const TRANSFER: u32 = 214;
-/// The plugin made or changed more than its grant allows.
+/// The plugin created or changed more objects than its grant allows.
 pub const CHANGES: u32 = 215;
-/// It did, or tried, so much that it cannot all be recorded in the audit log.
+/// The plugin performed or tried more operations than the audit log takes from one invocation.
 pub const RECORDS: u32 = 216;
 
 /// The grant does not allow what the plugin needed.
 pub const DENIED: u32 = weir_host::DENIED;
-/// That an ADD is not begun, or not kept: code 5 of the specification.
+/// The error for an ADD that cannot be recorded, and is not begun or is undone: code 5 of the specification.
 pub fn unrecorded(why: &str) -> weir_cni::Error {
     weir_cni::Error::io_failure(format!(
         "what it does cannot be recorded in the audit log: {why}"

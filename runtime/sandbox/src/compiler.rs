@@ -1,7 +1,7 @@
 //! Compiles a component in a process that can do nothing else.
 //!
-//! The compiler is a program inside this one (`runtime/compiler`): it is put into a memory file and
-//! run from there, with the component as its standard input and the code as its standard output.
+//! The compiler is a program built into this one (`runtime/compiler`). It runs from a memory file, with the component as its
+//! standard input and the code as its standard output.
 
 use std::io::{self, Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -15,13 +15,13 @@ use super::builtin;
 /// Why there is no code.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What there is instead of a component.
+    /// The bytes are something else.
     #[error("{0}")]
     Form(&'static str),
-    /// What the compiler said: the bytes are no component, and where.
+    /// The compiler's message: what is not valid, and where.
     #[error("{0}")]
     Refused(String),
-    /// What the kernel ended it for.
+    /// The signal with which the kernel killed the compiler.
     #[error(
         "the compiler was ended by {0}: the component makes it do more than compile, or too much"
     )]
@@ -59,9 +59,8 @@ impl Compiled {
 
 /// The code of a component, for the engine of this build.
 ///
-/// Errors: when it is no valid component; when the compiler used more than its minute of processor
-/// time, more than its memory, or did anything but compile; when it cannot be run, or is not inside this
-/// binary.
+/// Errors: the component is not valid; the compiler exceeded its processor time or memory, or made another system call; it
+/// cannot be run, or is not built in.
 fn compile(component: &[u8]) -> Result<Vec<u8>, Error> {
     if let Some(form) = other_form(component) {
         return Err(Error::Form(form));
@@ -81,12 +80,12 @@ fn compile(component: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// What everything in WebAssembly begins with.
+/// The first bytes of all WebAssembly.
 const MAGIC: &[u8] = b"\0asm";
-/// What follows in a core module, which component model and version 1 came after.
+/// The bytes after [`MAGIC`] in a core module.
 const MODULE: &[u8] = b"\x01\0\0\0";
 
-/// What the bytes are at first sight, where that is no component.
+/// What the bytes seem to be, if not a component.
 fn other_form(bytes: &[u8]) -> Option<&'static str> {
     match bytes.strip_prefix(MAGIC) {
         Some(rest) if rest.starts_with(MODULE) => Some(
@@ -122,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_none_at_first_sight_is_told() {
+    fn other_bytes_are_recognised() {
         for (bytes, expected) in [
             (&b""[..], "is empty"),
             (b"root:x:0:0:", "does not begin as WebAssembly does"),
@@ -130,7 +129,7 @@ mod tests {
             (b"\n(component)", "text"),
             (b"\0asm\x01\0\0\0", "core module"),
         ] {
-            let error = compile(bytes).expect_err("it is none");
+            let error = compile(bytes).expect_err("not a component");
             assert!(matches!(error, Error::Form(_)), "{error:?}");
             assert!(error.to_string().contains(expected), "{error}");
         }

@@ -1,4 +1,4 @@
-//! Plugins made ready to run: code loaded, imports connected. Each once for a process.
+//! Plugins ready to run, with their code loaded and their imports linked: each once for a process.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -12,11 +12,11 @@ use weir_host::bindings::PluginPre;
 use super::catalogue::Plugin;
 use super::{code, codes, contract, imports, linker};
 
-/// The plugins that this process has made ready.
+/// The plugins that this process has prepared.
 pub(super) struct ComponentCache {
     engine: Engine,
-    contract: OnceLock<Linker<State>>,
-    with_wasi: OnceLock<Linker<State>>,
+    contract: OnceLock<Result<Linker<State>, Error>>,
+    with_wasi: OnceLock<Result<Linker<State>, Error>>,
     ready: Mutex<HashMap<String, PluginPre<State>>>,
 }
 
@@ -38,8 +38,7 @@ impl ComponentCache {
         &self.engine
     }
 
-    /// A plugin, ready to be instantiated. Those of the binary's own have no use for WASI, and are
-    /// not checked for imports that no plugin may have: a test does that.
+    /// Prepares a plugin for instantiation. A built-in one does not use WASI, and a test checks its imports.
     ///
     /// Errors: `codes::NO_PLUGIN`, `codes::OTHER_CONTRACT`, `codes::REFUSED_IMPORT`.
     pub(super) fn prepare(&self, plugin: &Plugin) -> Result<PluginPre<State>, Error> {
@@ -61,21 +60,29 @@ impl ComponentCache {
         Ok(ready)
     }
 
-    /// A component that is no plugin yet. Errors: `codes::NO_PLUGIN`.
+    /// Prepares a component that is not installed. Errors: `codes::NO_PLUGIN`.
     pub(super) fn connect(&self, component: &Component) -> Result<PluginPre<State>, Error> {
         connect(&self.engine, self.with_wasi()?, component)
     }
 
     fn contract(&self) -> Result<&Linker<State>, Error> {
-        made(&self.contract, || linker::contract(&self.engine))
+        let made = || linker::contract(&self.engine).map_err(|e| not_linked(&e));
+        self.contract
+            .get_or_init(made)
+            .as_ref()
+            .map_err(Clone::clone)
     }
 
     fn with_wasi(&self) -> Result<&Linker<State>, Error> {
-        made(&self.with_wasi, || linker::with_wasi(&self.engine))
+        let made = || linker::with_wasi(&self.engine).map_err(|e| not_linked(&e));
+        self.with_wasi
+            .get_or_init(made)
+            .as_ref()
+            .map_err(Clone::clone)
     }
 }
 
-/// Refuses a component that is built for another version of the contract, or imports what no plugin may.
+/// Refuses a component that is built for another version of the contract, or has a forbidden import.
 ///
 /// Errors: `codes::OTHER_CONTRACT`, `codes::REFUSED_IMPORT`.
 pub(super) fn check(subject: &str, engine: &Engine, component: &Component) -> Result<(), Error> {
@@ -97,14 +104,6 @@ fn connect(
     })
 }
 
-fn made(
-    linker: &OnceLock<Linker<State>>,
-    make: impl FnOnce() -> wasmtime::Result<Linker<State>>,
-) -> Result<&Linker<State>, Error> {
-    if let Some(linker) = linker.get() {
-        return Ok(linker);
-    }
-    let made =
-        make().map_err(|e| Error::internal(format!("the contract cannot be linked: {e:#}")))?;
-    Ok(linker.get_or_init(|| made))
+fn not_linked(why: &wasmtime::Error) -> Error {
+    Error::internal(format!("the contract cannot be linked: {why:#}"))
 }

@@ -1,4 +1,4 @@
-//! Which version of the contract a component is built for, and which versions this weir runs.
+//! Which version of the contract a component is built for, and which versions this weir supports.
 //!
 //! `wit/README.md` says what may change between versions.
 
@@ -9,32 +9,32 @@ use weir_cni::Error;
 
 use super::codes;
 
-/// What the names of the contract's interfaces begin with.
+/// The prefix of the contract's interfaces.
 pub(crate) const INTERFACES: &str = "weir:cni/";
-/// The contract of this weir, in full.
+/// This weir's contract.
 const CONTRACT: &str = "weir:cni@0.2.0";
-/// The version that this weir runs, with any patch of it.
+/// The supported version; any patch of it is supported.
 const RUNS: (u64, u64) = (0, 2);
 /// The interface that a plugin exports.
 const COMMANDS: &str = "weir:cni/commands";
-/// What a plugin exported as bare functions in version 0.1, which had no such interface.
+/// The functions that a plugin exported in version 0.1, which had no such interface.
 const BARE: [&str; 6] = ["add", "check", "del", "gc", "status", "version"];
 /// The version of a component that exports these.
 const VERSION_OF_BARE: &str = "0.1.0";
 
-/// Whether this weir runs plugins for a version of the contract, such as `0.2.7`.
+/// Whether this weir supports a version of the contract, such as `0.2.7`.
 pub(crate) fn is_current(version: &str) -> bool {
     numbers(version) == Some(RUNS)
 }
 
-/// What a component imports and exports of the contract, in any version.
+/// The imports and exports of a component that belong to the contract, in any version.
 #[derive(Debug, Default)]
 struct Used {
-    /// The interfaces that it imports, with their versions.
+    /// The imported interfaces, with their versions.
     imports: Vec<String>,
     /// `weir:cni/commands@0.2.0`.
     commands: Option<String>,
-    /// The commands that it exports as bare functions.
+    /// The commands that are exported as bare functions.
     bare: Vec<&'static str>,
 }
 
@@ -64,7 +64,7 @@ impl Used {
         used
     }
 
-    /// The version that it is built for; none if it uses nothing of the contract.
+    /// The version that it is built for; none if it does not use the contract.
     fn version(&self) -> Option<&str> {
         let mut names = self.commands.iter().chain(&self.imports);
         names
@@ -72,7 +72,7 @@ impl Used {
             .or_else(|| (!self.bare.is_empty()).then_some(VERSION_OF_BARE))
     }
 
-    /// What it imports and exports in another version than this weir's, for an error.
+    /// The imports and exports of another version, for an error.
     fn in_another_version(&self) -> String {
         let quoted = |names: &[&str]| format!("`{}`", names.join("`, `"));
         let imports = self.imports.iter().map(String::as_str);
@@ -92,15 +92,15 @@ impl Used {
     }
 }
 
-/// Returns the version of the contract that a component is built for; none if it uses nothing of the contract.
+/// Returns the version of the contract that a component is built for; none if it does not use the contract.
 pub(crate) fn version(engine: &Engine, component: &Component) -> Option<String> {
     Used::by(engine, component).version().map(str::to_owned)
 }
 
-/// Refuses a component that is built for a version of the contract that this weir does not run. One that uses nothing
-/// of the contract is not refused here.
+/// Refuses a component that is built for an unsupported version of the contract. One that does not use the contract is not
+/// refused here.
 ///
-/// Errors: `codes::OTHER_CONTRACT`, about `subject`, which is the plugin or what else the component is known as.
+/// Errors: `codes::OTHER_CONTRACT`, about `subject`, which names the plugin or the component.
 pub(crate) fn check(subject: &str, engine: &Engine, component: &Component) -> Result<(), Error> {
     let used = Used::by(engine, component);
     match used.version() {
@@ -111,7 +111,7 @@ pub(crate) fn check(subject: &str, engine: &Engine, component: &Component) -> Re
     }
 }
 
-/// Says why a component that [`check`] accepts does not connect.
+/// Explains why a component that [`check`] accepts cannot be linked.
 pub(crate) fn unconnected(engine: &Engine, component: &Component, why: &wasmtime::Error) -> String {
     if Used::by(engine, component).commands.is_none() {
         let (_, version) = CONTRACT.split_once('@').unwrap_or_default();
@@ -134,7 +134,7 @@ fn other(subject: &str, version: &str, found: &str) -> Error {
     Error::new(codes::OTHER_CONTRACT, what).with_details(format!("it {found}; {remedy}"))
 }
 
-/// The name of an interface without its version.
+/// An interface's name without its version.
 fn interface(name: &str) -> &str {
     name.split_once('@')
         .map_or(name, |(interface, _)| interface)

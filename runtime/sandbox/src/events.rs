@@ -1,4 +1,4 @@
-//! What the audit log has of plugins that were not run, that came and went, and of grants that changed.
+//! The audit log's events: refused plugins, installed and removed plugins, and changed grants.
 
 use weir_cni::Error;
 use weir_gate::{Event, Subject};
@@ -9,8 +9,8 @@ use super::sandbox::Sandbox;
 use super::seen::Seen;
 
 impl Sandbox {
-    /// Records that a plugin was not run. `digest` is of the component, where that could be told. Returns the error, which
-    /// says so where it is not recorded.
+    /// Records that a plugin was refused. `digest` is the component's, if it is known. Returns the error, with a note in its
+    /// details if it could not be recorded.
     pub(super) fn refused(
         &self,
         plugin: &str,
@@ -23,17 +23,13 @@ impl Sandbox {
         let mut audit = self.audit(request.subject(plugin, digest));
         match audit.tell(&event, &error.msg) {
             Ok(()) => error,
-            Err(why) => {
-                let mut details = vec![error.details.clone(), not_recorded(&why)];
-                details.retain(|part| !part.is_empty());
-                error.with_details(details.join("; "))
-            }
+            Err(why) => error.and_details([not_recorded(&why)]),
         }
     }
 
-    /// Records what was done with a plugin's component by hand, and what came of it.
+    /// Records what a person did with a plugin, and the outcome.
     ///
-    /// Errors: code 5 where it is not recorded.
+    /// Errors: code 5 if it cannot be recorded.
     pub fn record(
         &self,
         plugin: &str,
@@ -48,15 +44,14 @@ impl Sandbox {
         told.map_err(|why| Error::io_failure(not_recorded(&why)))
     }
 
-    /// Records which of the administrator's documents are others than at the last invocation.
-    ///
-    /// What cannot be kept for the next time is recorded then again.
+    /// Records which of the administrator's documents changed since the last invocation. A change that cannot be remembered
+    /// is recorded again next time.
     pub(super) fn record_changed_grants(&self, now: &Seen) {
         if *now == Seen::load(self.paths()) || self.audit_log().failure().is_some() {
             return;
         }
         let _lock = Seen::lock(self.paths());
-        // Another one may have been first.
+        // Another invocation may have recorded it.
         let before = Seen::load(self.paths());
         let changes = now.since(&before);
         let told = changes.iter().all(|(document, before, after)| {

@@ -1,21 +1,25 @@
 //! The grants in force on this node: those shipped in the binary, and those of the administrator
 //! in `/etc/weir/grants.d`.
 
+pub(crate) mod deciding;
+
+use std::borrow::Cow;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use weir_cni::{Command, Error};
-use weir_files::Paths;
 use weir_files::file_trust::{self, Untrusted};
+use weir_files::{Paths, entries};
 use weir_grant::diagnostic::Diagnostic;
 use weir_grant::document::{Digest, Spec};
 use weir_grant::reading::MOST_BYTES;
 use weir_grant::section::Request as Asked;
 use weir_grant::{Capabilities, Capability, Document, Limits, Section};
 
+use self::deciding::{Undecided, deciding};
 use super::builtin::BuiltIn;
 use super::catalogue::Plugin;
 use super::installed::digest;
@@ -46,18 +50,31 @@ pub struct Loaded {
     pub origin: Origin,
 }
 
-/// What a grant gives a plugin for one request.
+impl Loaded {
+    fn shipped(document: Document) -> Self {
+        let origin = Origin::Shipped;
+        Self { document, origin }
+    }
+}
+
+impl AsRef<Loaded> for Loaded {
+    fn as_ref(&self) -> &Loaded {
+        self
+    }
+}
+
+/// What a plugin may do for one request.
 #[derive(Clone, Debug)]
 pub(crate) struct Granted {
-    /// The section of the rules about a capability.
+    /// Which section a capability's rules are from.
     pub section: fn(Capability) -> Section,
     pub capabilities: Capabilities,
     pub limits: Limits,
 }
 
 impl Granted {
-    /// What a plugin may do on a network of the node's own. What a pod asks for with `portMappings` becomes rules of the
-    /// host's packet filter, which are bounded as tenants' are.
+    /// What a plugin may do on one of the node's own networks. A pod's `portMappings` become rules of the host's packet filter,
+    /// which are limited as for tenants.
     fn on_own_network(spec: Spec, asked: &[Asked]) -> Self {
         let limits = spec.limits;
         match spec
@@ -87,7 +104,7 @@ impl Granted {
 
 /// The grants in force. Shipped ones are read when they are needed.
 #[derive(Clone, Debug, Default)]
-pub struct Grants {
+pub(crate) struct Grants {
     administrators: Vec<Loaded>,
     seen: Seen,
 }
@@ -95,10 +112,9 @@ pub struct Grants {
 impl Grants {
     /// Reads the administrator's documents.
     ///
-    /// Errors: `codes::NO_GRANT` for a document that cannot be read, is not valid, or could have been written by
-    /// somebody else than root: it may be the one that narrows what another allows, so nothing runs until it is
-    /// mended.
-    pub fn load(paths: &Paths) -> Result<Self, Error> {
+    /// Errors: `codes::NO_GRANT` for a document that cannot be read, is not valid, or could have been written by someone other
+    /// than root. It may be one that narrows another, so nothing runs until it is fixed.
+    pub(super) fn load(paths: &Paths) -> Result<Self, Error> {
         let mut grants = Self::default();
         for path in documents(paths)? {
             let (loaded, digest) = read_trusted(&path, paths)?;
@@ -115,19 +131,10 @@ impl Grants {
         &self.seen
     }
 
-    /// All of them, the administrator's first.
-    pub fn all(&self) -> Vec<Loaded> {
-        let shipped = builtin::all()
-            .iter()
-            .filter_map(|p| self.shipped(p, BuiltIn::grant));
-        let administrators = self.administrators.iter().cloned();
-        administrators.chain(shipped).collect()
-    }
-
     /// What a plugin may do for a request.
     ///
-    /// Errors: as [`covering`](Self::covering); `codes::NO_GRANT` where the grant has nothing for tenants, and the
-    /// request is one of theirs.
+    /// Errors: as [`covering`](Self::covering); `codes::NO_GRANT` for a tenant's request if the grant has no section for tenants,
+    /// and for a request of a pod that the grant does not allow.
     pub(crate) fn for_plugin(&self, plugin: &Plugin, request: &Request) -> Result<Granted, Error> {
         let network = request.granted_as();
         let section = Section::of(network);
@@ -136,7 +143,7 @@ impl Grants {
         } else {
             BuiltIn::grant
         };
-        let Loaded { document, origin } = self.covering_or(plugin, network, shipped)?;
+        let Loaded { document, origin } = self.covering(plugin, network, shipped)?;
         let spec = document.spec;
         if section == Section::Tenants {
             let tenants = spec
@@ -158,61 +165,40 @@ impl Grants {
         }
     }
 
-    /// The grant that covers a plugin on a network.
+    /// The grant that decides for a plugin on a network, with as much of a shipped one as is needed.
     ///
     /// Errors: `codes::NO_GRANT`, naming the plugin, its digest and what to do.
-    pub fn covering(&self, plugin: &Plugin, network: &str) -> Result<Loaded, Error> {
-        self.covering_or(plugin, network, BuiltIn::grant)
-    }
-
-    /// As [`covering`](Self::covering), with as much of a shipped grant as is needed.
-    fn covering_or(
+    fn covering(
         &self,
         plugin: &Plugin,
         network: &str,
-        shipped: fn(&BuiltIn) -> Document,
+        read: fn(&BuiltIn) -> Document,
     ) -> Result<Loaded, Error> {
-        let administrators = self.administrators.iter();
-        let mut named: Vec<Loaded> = administrators
-            .filter(|l| l.document.spec.plugin.name == plugin.name)
-            .cloned()
-            .collect();
-        let built_in = builtin::find(&plugin.name);
-        named.extend(built_in.and_then(|p| self.shipped(p, shipped)));
-        if named.is_empty() {
-            return Err(none(plugin));
-        }
-        let covering = named
-            .iter()
-            .position(|l| l.document.covers_network(network))
-            .ok_or_else(|| other_network(plugin, network, &named))?;
-        let covering = named.swap_remove(covering);
-        check_digest(plugin, &covering)?;
-        Ok(covering)
-    }
-
-    /// The grant of one of the binary's own plugins, which has the plugin's name, unless a document
-    /// of the administrator's with that name replaces it.
-    fn shipped(&self, plugin: &BuiltIn, read: fn(&BuiltIn) -> Document) -> Option<Loaded> {
-        let mut administrators = self.administrators.iter();
-        if administrators.any(|l| l.document.metadata.name == plugin.name) {
-            return None;
-        }
-        Some(Loaded {
-            document: read(plugin),
-            origin: Origin::Shipped,
-        })
+        let administrators = self.administrators.iter().map(Cow::Borrowed);
+        // Read only where none of the administrator's decides.
+        let shipped = builtin::find(&plugin.name).into_iter();
+        let shipped = shipped.map(|plugin| Cow::Owned(Loaded::shipped(read(plugin))));
+        let covers = |document: &Document| document.covers_network(network);
+        let grant =
+            deciding(administrators.chain(shipped), &plugin.name, covers).map_err(|undecided| {
+                match undecided {
+                    Undecided::NoGrant => none(plugin),
+                    Undecided::OtherNetworks(others) => other_network(plugin, network, &others),
+                }
+            })?;
+        check_digest(plugin, &grant)?;
+        Ok(grant.into_owned())
     }
 }
 
-/// Whether a grant is for the component that is there under the plugin's name.
+/// Whether a grant is for a component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fit {
     Fits,
-    /// The grant names no digest, and one of a plugin inside the binary needs none.
+    /// The grant has no digest, and needs none for a built-in plugin.
     NotNeeded,
-    /// The grant names no digest, and needs one.
+    /// The grant has no digest, and needs one.
     Missing,
     /// It is for another component.
     Other(Digest),
@@ -235,37 +221,31 @@ impl Fit {
     }
 }
 
-/// A document as it was found, valid or not.
+/// An administrator's document that cannot be used.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
-    pub origin: Origin,
-    pub document: Result<Document, Error>,
+pub struct Broken {
+    pub file: PathBuf,
+    pub error: Error,
 }
 
-/// Every document of the node, for people to look at: the administrator's in the order of their files,
-/// then all that are shipped, also those that are replaced. What is in force is [`Grants`].
-pub fn survey(paths: &Paths) -> Result<Vec<Found>, Error> {
+/// Every document of the node: the administrator's by file name, then all shipped ones, including those that are replaced.
+pub fn survey(paths: &Paths) -> Result<Vec<Result<Loaded, Broken>>, Error> {
     let mut found = Vec::new();
-    for path in documents(paths)? {
-        let loaded = read_trusted(&path, paths);
-        found.push(Found {
-            origin: Origin::File(path),
-            document: loaded.map(|(loaded, _)| loaded.document),
-        });
+    for file in documents(paths)? {
+        let loaded = read_trusted(&file, paths).map(|(loaded, _)| loaded);
+        found.push(loaded.map_err(|error| Broken { file, error }));
     }
-    found.extend(builtin::all().iter().map(|plugin| Found {
-        origin: Origin::Shipped,
-        document: Ok(plugin.grant()),
-    }));
+    let shipped = builtin::all().iter().map(BuiltIn::grant);
+    found.extend(shipped.map(|document| Ok(Loaded::shipped(document))));
     Ok(found)
 }
 
-/// What stands beside the administrator's documents and is not read, for people to look at: a document that
-/// has another name would seem to be in force. Files that are hidden are editors' own.
+/// The files beside the administrator's documents that are not read, so that people notice a misnamed document. Hidden files
+/// are left out: they are an editor's.
 pub fn not_read(paths: &Paths) -> Result<Vec<PathBuf>, Error> {
     let directory = paths.grants();
     let mut others = entries(&directory).map_err(|e| unreadable(&directory, &e))?;
-    let is_hidden = |path: &PathBuf| {
+    let is_hidden = |path: &Path| {
         let name = path.file_name().unwrap_or_default();
         name.to_string_lossy().starts_with('.')
     };
@@ -273,7 +253,7 @@ pub fn not_read(paths: &Paths) -> Result<Vec<PathBuf>, Error> {
     Ok(others)
 }
 
-/// The administrator's documents, in a directory in which nobody else can put one or take one away.
+/// The administrator's documents. Errors: others can write to their directory.
 fn documents(paths: &Paths) -> Result<Vec<PathBuf>, Error> {
     let directory = paths.grants();
     match file_trust::check_directory(&directory, paths.root()) {
@@ -285,20 +265,7 @@ fn documents(paths: &Paths) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-fn entries(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let mut paths = Vec::new();
-    for entry in entries {
-        paths.push(entry?.path());
-    }
-    paths.sort();
-    Ok(paths)
-}
-
-/// What an administrator's documents end in. JSON is YAML.
+/// The extensions of documents. JSON is YAML.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
 fn is_document(path: &Path) -> bool {
@@ -306,7 +273,7 @@ fn is_document(path: &Path) -> bool {
     ending.is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known))
 }
 
-/// A document that is not valid, or that cannot be read.
+/// A document that is not valid or cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
     pub path: PathBuf,
@@ -340,7 +307,7 @@ impl From<Invalid> for Error {
     }
 }
 
-/// Reads a document that is to be looked at, whosoever it is. Errors: all that is wrong with it.
+/// Reads a document that anyone may have written. Errors: all its mistakes.
 pub fn read(path: &Path) -> Result<Loaded, Invalid> {
     let bytes = File::open(path)
         .and_then(read_some)
@@ -351,14 +318,14 @@ pub fn read(path: &Path) -> Result<Loaded, Invalid> {
     read_bytes(path, &bytes)
 }
 
-/// Reads a document of this node's administrator. Returns also the digest of its bytes.
+/// Reads an administrator's document. Also returns the digest of the file.
 fn read_trusted(path: &Path, paths: &Paths) -> Result<(Loaded, Digest), Error> {
     let file = file_trust::open(path, paths.root()).map_err(|e| untrusted(path, &e))?;
     let bytes = read_some(file).map_err(|e| unreadable(path, &e))?;
     Ok((read_bytes(path, &bytes)?, digest(&bytes)))
 }
 
-/// Reads no more than it takes to see that a file is too large.
+/// Reads at most one byte more than a document may have.
 fn read_some(file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let most = MOST_BYTES as u64 + 1;
@@ -377,7 +344,7 @@ fn read_bytes(path: &Path, bytes: &[u8]) -> Result<Loaded, Invalid> {
     })
 }
 
-/// Parses a document. Errors: `codes::NO_GRANT` with file, line and column of all that is wrong with it.
+/// Parses a document. Errors: `codes::NO_GRANT`, with file, line and column of each mistake.
 pub fn parse(path: &Path, text: &str) -> Result<Loaded, Error> {
     Ok(read_bytes(path, text.as_bytes())?)
 }
@@ -416,9 +383,12 @@ fn none(plugin: &Plugin) -> Error {
     .with_details(format!("print one to review with `weir grants new {name}`"))
 }
 
-fn other_network(plugin: &Plugin, network: &str, named: &[Loaded]) -> Error {
+fn other_network(plugin: &Plugin, network: &str, grants: &[Cow<'_, Loaded>]) -> Error {
     let name = &plugin.name;
-    let origins: Vec<String> = named.iter().map(|l| l.origin.to_string()).collect();
+    let origins: Vec<String> = grants
+        .iter()
+        .map(|grant| grant.origin.to_string())
+        .collect();
     Error::new(
         codes::NO_GRANT,
         format!("no grant of plugin `{name}` covers the network `{network}`"),

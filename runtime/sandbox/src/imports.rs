@@ -10,8 +10,8 @@ use weir_grant::Capability;
 
 use super::{codes, contract};
 
-/// The interfaces of WASI that Rust's standard library needs to start, to print a panic and to
-/// exit. They lead nowhere: no files, no sockets, no environment, and waiting is refused.
+/// The interfaces of WASI that Rust's standard library needs to start, to print a panic and to exit. They give access to
+/// nothing: no files, no sockets, no environment, and no waiting.
 const WASI: [&str; 15] = [
     "wasi:cli/environment",
     "wasi:cli/exit",
@@ -30,19 +30,19 @@ const WASI: [&str; 15] = [
     "wasi:io/streams",
 ];
 
-/// Random numbers, in any of their interfaces.
+/// The interfaces of random numbers.
 const WASI_RANDOM: &str = "wasi:random/";
 
-/// What a component asks for.
+/// What a component's imports request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requested {
     /// In the order of the contract.
     pub capabilities: Vec<Capability>,
-    /// Imports that no plugin may have.
+    /// Forbidden imports.
     pub refused: Vec<Refused>,
 }
 
-/// An import that is refused, and why.
+/// A forbidden import, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// `wasi:filesystem/types@0.2.6`.
@@ -67,12 +67,12 @@ pub fn requested(engine: &Engine, component: &Component) -> Requested {
     requested
 }
 
-/// What a component imports of what it may, for a person who reviews it.
+/// A component's allowed imports, for a review.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// The functions of each capability, sorted; `[method]transaction.get` is one of a resource.
     pub functions: BTreeMap<Capability, Vec<String>>,
-    /// The interfaces of WASI, which lead nowhere.
+    /// The interfaces of WASI.
     pub wasi: Vec<String>,
 }
 
@@ -103,9 +103,8 @@ pub(crate) fn imported(engine: &Engine, component: &Component) -> Imported {
     imported
 }
 
-/// Refuses a component with an import that no plugin may have. Errors: `codes::REFUSED_IMPORT`, about
-/// `subject`, which is the plugin or what else the component is known as. The name of an import is its author's to
-/// choose.
+/// Refuses a component with a forbidden import. Errors: `codes::REFUSED_IMPORT`, about `subject`, which names the plugin or the
+/// component.
 pub(crate) fn check(subject: &str, requested: &Requested) -> Result<(), Error> {
     let Some(first) = requested.refused.first() else {
         return Ok(());
@@ -125,7 +124,7 @@ pub(crate) fn check(subject: &str, requested: &Requested) -> Result<(), Error> {
     .with_details(all.join("; ")))
 }
 
-/// The capability that an import asks for, if it is one, or why it is refused.
+/// The capability that an import requests, if any. Errors: why it is refused.
 fn judge(import: &str) -> Result<Option<Capability>, &'static str> {
     let (interface, version) = import.split_once('@').unwrap_or((import, ""));
     if let Some(word) = interface.strip_prefix(contract::INTERFACES) {
@@ -148,7 +147,7 @@ fn judge_own(word: &str, version: &str) -> Result<Option<Capability>, &'static s
     }
     match Capability::from_word(word) {
         Some(capability) => Ok(Some(capability)),
-        // The types of the contract ask for nothing.
+        // The contract's types request nothing.
         None if matches!(word, "types" | "cni") => Ok(None),
         None => Err("the contract has no such interface"),
     }

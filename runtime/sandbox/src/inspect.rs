@@ -1,4 +1,4 @@
-//! What a component is and asks for, found out without giving it anything.
+//! What a component is and requests, found out without granting it anything.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ use super::ipam::NoFurther;
 use super::request::About;
 use super::sandbox::Sandbox;
 
-/// What a component that is asked about itself may take: it is granted nothing.
+/// The limits of a component that only reports its version.
 fn limits() -> Limits {
     Limits {
         time: Duration::from_secs(5),
@@ -34,17 +34,16 @@ fn limits() -> Limits {
     }
 }
 
-/// A component, looked at.
+/// An inspected component.
 #[derive(Clone, Debug)]
 pub struct Inspection {
-    /// What the plugin says of itself, or why it does not: `codes::OTHER_CONTRACT` for the version that it is
-    /// built for, `codes::REFUSED_IMPORT` for what it imports, `codes::NO_PLUGIN` where it is a component, but not
-    /// a plugin.
+    /// What the plugin reports. Errors: `codes::OTHER_CONTRACT` for another version of the contract, `codes::REFUSED_IMPORT` for a
+    /// forbidden import, `codes::NO_PLUGIN` if it is a component but not a plugin.
     pub about: Result<About, Error>,
-    /// The limits under which it was run to be asked; none where it was not run.
+    /// The limits under which it ran; none if it did not run.
     pub ran: Option<Limits>,
     pub digest: Digest,
-    /// The version of the contract that it is built for; none where it has nothing of the contract.
+    /// The version of the contract that it is built for; none if it does not use the contract.
     pub contract: Option<String>,
     pub requested: Requested,
     pub imported: Imported,
@@ -52,7 +51,7 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// Why it cannot run as a plugin, whatever it is granted. One that does not say its name can.
+    /// Checks that it can run as a plugin. One that fails to report its version can.
     ///
     /// Errors: `codes::OTHER_CONTRACT`, `codes::REFUSED_IMPORT`, `codes::NO_PLUGIN`.
     pub fn check(&self) -> Result<(), Error> {
@@ -69,12 +68,9 @@ impl Inspection {
 }
 
 impl Sandbox {
-    /// Compiles a component, reads its imports, and asks it about itself, under a grant of nothing.
+    /// Compiles a component, reads its imports, and asks for its version, under an empty grant with the default limits.
     ///
-    /// It runs under the limits of a grant that names none.
-    ///
-    /// Errors: `codes::NO_PLUGIN` for what is no component, or is made of more than a plugin may be; the caller knows
-    /// what it is called.
+    /// Errors: `codes::NO_PLUGIN` if it is not a component, or has more parts than a plugin may have. They do not name it.
     pub fn inspect(&self, component: &[u8]) -> Result<Inspection, Error> {
         let compiled = Compiled::of(component).map_err(|e| no_component(&e.to_string()))?;
         // SAFETY: compiled just now, by the compiler of this build.
@@ -97,21 +93,21 @@ impl Sandbox {
         })
     }
 
-    /// Whether a plugin is whole and can be run, as its next invocation would find out.
+    /// Checks that a plugin can be run, as its next invocation does.
     ///
-    /// Errors: `codes::NO_PLUGIN` for one that is damaged, or compiled by another weir; `codes::OTHER_CONTRACT`,
+    /// Errors: `codes::NO_PLUGIN` if it is damaged or was compiled by another weir; `codes::OTHER_CONTRACT`,
     /// `codes::REFUSED_IMPORT`.
     pub fn check(&self, plugin: &Plugin) -> Result<(), Error> {
         self.components().prepare(plugin).map(drop)
     }
 
     fn ask(&self, component: &Component) -> Result<About, Error> {
-        let call = Call::new(self.engine(), "version", self.nobody())?;
+        let call = Call::new(self.engine(), "version", self.powerless())?;
         call.describe(&self.components().connect(component)?)
     }
 
     /// A host that allows nothing.
-    fn nobody(&self) -> State {
+    fn powerless(&self) -> State {
         let subject = Subject {
             command: "VERSION",
             ..Subject::default()

@@ -1,4 +1,4 @@
-//! An installed plugin: its files, and whether they are what was installed and weir's alone.
+//! An installed plugin: its files, and the checks that they are unchanged and that only weir could have written them.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -19,8 +19,8 @@ use weir_grant::document::Digest;
 use super::codes;
 use super::seal::Key;
 
-/// An installed plugin: a directory with `component.wasm`, `code.cwasm` and `manifest.json`. The files
-/// are open and of one installation, whatever is installed or removed from now on.
+/// An installed plugin: a directory with `component.wasm`, `code.cwasm` and `manifest.json`. The files are open, and stay those
+/// of one installation.
 #[derive(Clone)]
 pub struct Installed {
     manifest: Manifest,
@@ -36,9 +36,9 @@ pub(crate) struct Manifest {
     pub name: String,
     /// Of `component.wasm`.
     pub digest: Digest,
-    /// On `code.cwasm`, that it was compiled from this component on this node.
+    /// Proves that `code.cwasm` was compiled from this component on this node.
     pub seal: String,
-    /// The weir that compiled it.
+    /// The version of weir that compiled it.
     pub compiled_by: String,
 }
 
@@ -50,10 +50,10 @@ pub(super) const CODE: &str = "code.cwasm";
 pub(super) const MANIFEST: &str = "manifest.json";
 
 impl Installed {
-    /// Opens the files in a plugin's directory, which was opened at `place`; none where there is no
-    /// manifest. All are opened in that directory, whatever stands at the place by then.
+    /// Opens the files in a plugin's directory, which was opened at `place` and may have been replaced there since. None without
+    /// a manifest.
     ///
-    /// Errors: `codes::NO_PLUGIN` for one that is damaged, or that others could have written.
+    /// Errors: `codes::NO_PLUGIN` if it is damaged, or others could have written it.
     pub(super) fn open(
         name: &str,
         paths: &Paths,
@@ -92,8 +92,7 @@ impl Installed {
         &self.manifest
     }
 
-    /// The ahead-of-time code. Errors: `codes::NO_PLUGIN` when the component or its code is not what
-    /// was installed.
+    /// The ahead-of-time code. Errors: `codes::NO_PLUGIN` if the component or its code was changed since it was installed.
     pub fn code(&self) -> Result<Vec<u8>, Error> {
         self.check_component()?;
         let Manifest {
@@ -110,19 +109,19 @@ impl Installed {
         }
     }
 
-    /// Bytes of the ahead-of-time code. Errors: `codes::NO_PLUGIN` where the file cannot be looked at.
+    /// The size of the ahead-of-time code in bytes. Errors: `codes::NO_PLUGIN`.
     pub(super) fn code_size(&self) -> Result<usize, Error> {
         let damaged = |e: io::Error| damaged(&self.manifest.name, &format!("{CODE}: {e}"));
         let length = self.code.metadata().map_err(damaged)?.len();
         Ok(usize::try_from(length).unwrap_or(usize::MAX))
     }
 
-    /// The weir that compiled the code.
+    /// The version of weir that compiled the code.
     pub(crate) fn compiled_by(&self) -> &str {
         &self.manifest.compiled_by
     }
 
-    /// The component. Errors: `codes::NO_PLUGIN` when it is not what was installed.
+    /// The component. Errors: `codes::NO_PLUGIN` if it was changed since it was installed.
     pub(super) fn component(&self) -> Result<Vec<u8>, Error> {
         let unreadable = |e| damaged(&self.manifest.name, &format!("{COMPONENT}: {e}"));
         let bytes = read(&self.component).map_err(unreadable)?;
@@ -130,7 +129,7 @@ impl Installed {
         Ok(bytes)
     }
 
-    /// The same without keeping it: an invocation runs the code.
+    /// The same check without keeping the component in memory, for an invocation.
     fn check_component(&self) -> Result<(), Error> {
         let unreadable = |e| damaged(&self.manifest.name, &format!("{COMPONENT}: {e}"));
         let found = digest_of(&self.component).map_err(unreadable)?;
@@ -157,7 +156,7 @@ fn open_in(directory: &File, name: &str) -> io::Result<File> {
     Ok(file.into())
 }
 
-/// All of a file that several may read.
+/// Reads a whole file without moving its shared offset.
 fn read(file: &File) -> io::Result<Vec<u8>> {
     let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
     let mut bytes = vec![0; length];
@@ -165,8 +164,8 @@ fn read(file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// SHA-256 of a file that several may read.
-fn digest_of(file: &File) -> io::Result<Digest> {
+/// SHA-256 of a whole file, without moving its shared offset.
+pub(super) fn digest_of(file: &File) -> io::Result<Digest> {
     let (mut hash, mut buffer) = (Sha256::new(), vec![0; 64 << 10]);
     let mut at = 0;
     loop {
@@ -180,7 +179,7 @@ fn digest_of(file: &File) -> io::Result<Digest> {
     }
 }
 
-/// What was installed is not there as it was.
+/// The error for a plugin that is not as it was installed.
 pub(super) fn damaged(name: &str, why: &str) -> Error {
     Error::new(
         codes::NO_PLUGIN,
@@ -192,8 +191,8 @@ pub(super) fn damaged(name: &str, why: &str) -> Error {
     ))
 }
 
-/// Fails where somebody else than weir's user and root could have written a file, or could now: what is in it
-/// becomes native code of this process.
+/// Fails if someone other than weir's user and root can write a file, or could have: its content becomes native code of this
+/// process.
 fn check_owner(name: &str, path: &Path, file: &File) -> Result<(), Error> {
     let metadata = file
         .metadata()
@@ -202,7 +201,7 @@ fn check_owner(name: &str, path: &Path, file: &File) -> Result<(), Error> {
         .map_err(|foreign| exposed(name, &Exposed::new(path, foreign)))
 }
 
-/// A plugin that cannot be read, or whose files somebody else could have written.
+/// The error for a plugin that cannot be read, or that others could have written.
 pub(super) fn untrusted(name: &str, error: &Untrusted) -> Error {
     match error {
         Untrusted::Unreadable(error) => damaged(name, &error.to_string()),

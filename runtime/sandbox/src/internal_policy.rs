@@ -1,25 +1,24 @@
-//! What weir does on its own behalf: past the same gate as a plugin, and recorded beside it.
+//! What weir does on its own behalf: through the same gate as a plugin, and recorded in the same log.
 
 use std::fs::File;
-use std::io;
 use std::sync::OnceLock;
 
-use sha2::{Digest as _, Sha256};
 use weir_cni::{Command, Error};
 use weir_gate::{Gate, Subject};
 use weir_grant::document::Digest;
 use weir_grant::pattern::Pattern;
 use weir_grant::{Capabilities, Invocation, own};
 
+use super::installed::digest_of;
 use super::sandbox::Sandbox;
 
-/// The program that this process runs, whatever has its name by now.
+/// The program of this process, even if its file was replaced.
 const PROGRAM: &str = "/proc/self/exe";
 
 impl Sandbox {
-    /// A gate for what weir does itself to one interface of a container, with the grant that is fixed in
-    /// the binary. `interfaces` are all of the pod's attachments. In the records the plugin is
-    /// [`own::NAME`], and the digest is that of weir's program.
+    /// A gate for what weir does itself to one interface of a container, with the grant that is fixed in the binary.
+    /// `interfaces` are those of all attachments of the pod. Records name [`own::NAME`] as the plugin, and the digest of weir's
+    /// program.
     ///
     /// Errors: code 5 when the program cannot be read.
     pub fn own_gate(
@@ -33,7 +32,7 @@ impl Sandbox {
         self.gate_with(capabilities, command, invocation)
     }
 
-    /// The same for an attachment that is handed over to other plugins.
+    /// The same for handing an attachment over to other plugins.
     pub fn handover_gate(&self, invocation: Invocation) -> Result<Gate, Error> {
         self.gate_with(own::handover(), Command::Del, invocation)
     }
@@ -57,30 +56,19 @@ impl Sandbox {
     }
 }
 
-/// SHA-256 of weir's program, read once in a process: some milliseconds, which only those pay who need
-/// more than plugins do.
+/// SHA-256 of weir's program, which takes some milliseconds and is computed once in a process.
 pub fn own_digest() -> Result<Digest, Error> {
     static DIGEST: OnceLock<Result<Digest, String>> = OnceLock::new();
-    let digest = DIGEST.get_or_init(|| hash(PROGRAM).map_err(|e| e.to_string()));
+    let digest = DIGEST.get_or_init(|| {
+        let program = File::open(PROGRAM);
+        let digest = program.and_then(|program| digest_of(&program));
+        digest.map_err(|e| e.to_string())
+    });
     digest.clone().map_err(|why| {
         Error::io_failure(format!(
             "`{PROGRAM}` cannot be read, whose digest the audit log tells: {why}"
         ))
     })
-}
-
-fn hash(path: &str) -> io::Result<Digest> {
-    let mut hasher = Sha256::new();
-    let mut file = File::open(path)?;
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        match io::Read::read(&mut file, &mut buffer) {
-            Ok(0) => return Ok(Digest::new(hasher.finalize().into())),
-            Ok(length) => hasher.update(&buffer[..length]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
 }
 
 #[cfg(test)]

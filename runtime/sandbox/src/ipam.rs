@@ -1,4 +1,4 @@
-//! The IPAM plugin of an invocation, which runs in a sandbox of its own.
+//! The IPAM plugin of an invocation, which runs in its own sandbox.
 
 use std::time::Instant;
 
@@ -9,8 +9,7 @@ use weir_host::{DENIED, RunIpam};
 
 use super::request::Request;
 
-/// Runs the IPAM plugin that a main plugin's configuration names. `run` is given its name, its request, and when it must
-/// be done.
+/// Runs the IPAM plugin that a main plugin's configuration names. `run` gets its name, its request and its deadline.
 pub(super) struct Ipam<R> {
     request: Request,
     deadline: Instant,
@@ -21,7 +20,7 @@ impl<R> Ipam<R>
 where
     R: FnMut(&str, &Request, Instant) -> Result<Option<AddResult>, Error>,
 {
-    /// For a main plugin's request, whose time is over at `deadline`.
+    /// For a main plugin's request with this deadline.
     pub(super) fn new(request: Request, deadline: Instant, run: R) -> Self {
         Self {
             request,
@@ -45,7 +44,7 @@ where
         if command == Command::Add {
             request.previous = None;
         }
-        // What was taken must be given back even when the time is over.
+        // Addresses must be released even after the deadline.
         let latest = match command {
             Command::Del => Instant::now() + Limits::MOST_TIME,
             _ => self.deadline,
@@ -64,7 +63,7 @@ fn named_ipam(request: &Request) -> Result<String, Error> {
     })
 }
 
-/// What an IPAM plugin has instead of one of its own, so that an attempt is judged and recorded.
+/// Refuses to run an IPAM plugin for an IPAM plugin. The attempt is authorised and recorded like any other.
 pub(super) struct NoFurther {
     named: Result<String, Error>,
 }
@@ -76,7 +75,7 @@ impl NoFurther {
         Self { named }
     }
 
-    /// For a component that is asked about itself.
+    /// For a component that only reports its version.
     pub(super) fn without_name() -> Self {
         let named = Err(Error::invalid_config(
             "there is no configuration to name an IPAM plugin",

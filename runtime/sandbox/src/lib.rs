@@ -1,12 +1,12 @@
 //! One invocation of one plugin: its code, its grant, its limits, and what is undone when it fails.
 //!
-//! A [`Sandbox`] knows the node's plugins ([`Catalogue`]) and their [`Grants`]. For each [`Request`] it loads the plugin's
+//! A [`Sandbox`] knows the node's plugins ([`Catalogue`]) and their grants ([`deciding`]). For each [`Request`] it loads the plugin's
 //! ahead-of-time code, makes a fresh store with the limits of the grant, links it with the host functions, and calls the
-//! one function that the command names. What goes wrong inside, a trap or a limit, comes back as a CNI error with one of
-//! the [`codes`], and whatever an ADD had made by then is gone.
+//! one function that the command names. A trap or an exceeded limit becomes a CNI error with one of the [`codes`], and
+//! what the ADD had done is undone.
 //!
 //! WebAssembly ends here: the floors above speak of plugins, requests and results. This crate must not compile a component
-//! while a container waits, load code that somebody else than weir's user and root could have written, or link a plugin
+//! while a container waits, load code that someone other than weir's user and root could have written, or link a plugin
 //! with anything but the contract and the small part of WASI that Rust's standard library imports.
 //!
 //! # Example
@@ -69,9 +69,10 @@ mod watchdog;
 
 pub use builtin::{BuiltIn, Inside, hostile, missing_plugins, put_inside};
 pub use catalogue::{Catalogue, Listed, Plugin, Source};
+pub use grants::deciding::{Undecided, deciding, replaces};
 pub use grants::{
-    Fit, Found, Grants, Invalid, Loaded, Origin, not_read, parse as parse_grant,
-    read as read_grant, survey as survey_grants,
+    Broken, Fit, Invalid, Loaded, Origin, not_read, parse as parse_grant, read as read_grant,
+    survey as survey_grants,
 };
 pub use imports::{Imported, Refused, Requested, requested};
 pub use inspect::Inspection;

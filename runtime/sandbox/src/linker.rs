@@ -11,8 +11,7 @@ use wasmtime_wasi::p2::bindings::{cli, clocks, random, sync};
 use wasmtime_wasi::random::WasiRandom;
 use weir_host::State;
 
-/// A linker with the contract. Errors: when a name is defined twice, which only a mistake in this
-/// crate can cause.
+/// A linker with the contract. Errors: a name is defined twice, which is a mistake in this crate.
 pub(crate) fn contract(engine: &Engine) -> Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     weir_host::add_to_linker(&mut linker)?;
@@ -53,8 +52,7 @@ fn add_wasi(l: &mut Linker<State>) -> Result<()> {
     sync::io::streams::add_to_linker::<State, HasTable>(l, |h| h.ctx().table)
 }
 
-/// `wasi:io/poll` without waiting: a plugin that sleeps in WASI would sleep past its time, out of
-/// the epoch's reach. What there is to wait for is in the contract, with a bound.
+/// `wasi:io/poll` without waiting: the epoch would not interrupt a plugin that sleeps in WASI. The contract has bounded waits.
 struct NoWaiting;
 
 impl HasData for NoWaiting {

@@ -1,5 +1,4 @@
-//! The directory of installed plugins, in which one process at a time writes: a plugin gets its place, or
-//! leaves it, in one step.
+//! The directory of installed plugins. One process at a time writes to it, and a plugin is installed or removed atomically.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -7,19 +6,19 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use weir_files::rename;
+use weir_files::{lock_directory, rename};
 
 use super::installed::{CODE, COMPONENT, MANIFEST, Manifest};
 
-/// Beside the plugins' directories: one that is being written, and one that is being removed.
+/// Beside the plugins' directories: the one that is being written, and the one that is being removed.
 const NEW: &str = ".new";
 const OLD: &str = ".old";
 
-/// Of what is made, whatever the umask: a plugin that others than its owner can write is not run.
+/// The modes, whatever the umask: a plugin that others can write is not run.
 const DIRECTORY_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
 
-/// The directory of plugins, in which one process at a time writes.
+/// The directory of plugins.
 pub(crate) struct PluginStore {
     path: PathBuf,
     /// Locked until it is closed.
@@ -27,24 +26,18 @@ pub(crate) struct PluginStore {
 }
 
 impl PluginStore {
-    /// Waits until nobody else writes, and clears away what one left that was interrupted.
+    /// Waits until no other process writes, and removes what an interrupted one left.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(DIRECTORY_MODE)
-            .create(path)?;
-        let directory = File::open(path)?;
-        directory.lock()?;
         let plugin_store = Self {
             path: path.to_owned(),
-            directory,
+            directory: lock_directory(path, DIRECTORY_MODE)?,
         };
         plugin_store.clear(NEW)?;
         plugin_store.clear(OLD)?;
         Ok(plugin_store)
     }
 
-    /// Writes a plugin, to a disk that may lose its power next.
+    /// Writes a plugin to disk, so that it survives a loss of power.
     pub(crate) fn write(
         &self,
         manifest: &Manifest,
@@ -71,7 +64,7 @@ impl PluginStore {
         File::open(&new)?.sync_all()
     }
 
-    /// Puts what was written at a plugin's place, which must be free.
+    /// Moves the written plugin to its place, which must be free.
     pub(crate) fn take(&self, place: &str) -> io::Result<()> {
         match rename::rename_new(&self.directory, NEW, place) {
             Err(Errno::EINVAL) if !self.path.join(place).exists() => {
@@ -83,8 +76,8 @@ impl PluginStore {
         self.directory.sync_all()
     }
 
-    /// The same in place of a plugin that may be there. Errors: also `Unsupported`, where the file system
-    /// does not exchange two directories in one step: in between, an end of the process would leave neither.
+    /// The same in place of an installed plugin, if there is one. Errors: also `Unsupported` if the file system cannot exchange
+    /// two directories atomically.
     pub(crate) fn replace(&self, place: &str) -> io::Result<()> {
         match rename::exchange(&self.directory, NEW, place) {
             Err(Errno::ENOENT) => return self.take(place),
@@ -106,14 +99,14 @@ impl PluginStore {
         io::Error::new(ErrorKind::Unsupported, why)
     }
 
-    /// Takes a plugin, or whatever stands in a plugin's place, away.
+    /// Removes a plugin, or anything else in its place.
     pub(crate) fn remove(&self, place: &str) -> io::Result<()> {
         fs::rename(self.path.join(place), self.path.join(OLD))?;
         self.directory.sync_all()?;
         self.clear(OLD)
     }
 
-    /// Somebody may have put a file where a plugin's directory should be.
+    /// Removes a directory, or a file in its place.
     fn clear(&self, name: &str) -> io::Result<()> {
         let path = self.path.join(name);
         let cleared = match fs::remove_dir_all(&path) {

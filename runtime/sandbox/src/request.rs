@@ -1,4 +1,4 @@
-//! What a plugin is asked, and what it says about itself.
+//! A request to a plugin, and what a plugin reports about itself.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -9,17 +9,16 @@ use weir_gate::Subject;
 use weir_grant::section::Request as Asked;
 use weir_grant::store::Configured;
 
-/// What a plugin is asked to do.
+/// A request to a plugin.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub command: Command,
     pub container_id: String,
     pub ifname: String,
     pub network: String,
-    /// The NetworkAttachmentDefinition whose text the configuration is, as `namespace/name`; none for a
-    /// configuration of the node's own.
+    /// The NetworkAttachmentDefinition that has the configuration, as `namespace/name`; none for one of the node's own.
     pub definition: Option<String>,
-    /// What the pod asked for by annotation, and the plugin is told.
+    /// What the pod requests by annotation, as far as the plugin gets it.
     pub asked_by_pod: Vec<Asked>,
     /// `CNI_ARGS`.
     pub args: Vec<(String, String)>,
@@ -37,14 +36,14 @@ pub struct Request {
 }
 
 impl Request {
-    /// What grants know the network by. Whoever may write a NetworkAttachmentDefinition chooses the name in
-    /// its configuration, but not where the object stands.
+    /// The network's name in grants. A tenant chooses the name in a configuration, but not the namespace of its
+    /// NetworkAttachmentDefinition.
     pub fn granted_as(&self) -> &str {
         self.definition.as_deref().unwrap_or(&self.network)
     }
 
-    /// Where the node's own configuration has `plugin` keep and read files: by the keys inside of `ipam` for the IPAM
-    /// plugin, and by those beside it for another. A tenant's text names no place.
+    /// Where the node's own configuration has `plugin` keep and read files: by the keys in `ipam` for the IPAM plugin, and by the
+    /// top-level ones for another. A tenant's configuration cannot choose.
     pub(super) fn configured(&self, plugin: &str) -> Configured {
         if self.definition.is_some() {
             return Configured::default();
@@ -57,7 +56,7 @@ impl Request {
         Configured::new(text("dataDir"), text("resolvConf"))
     }
 
-    /// Whose the records of a plugin are that is asked this.
+    /// The subject of the plugin's audit records.
     pub(super) fn subject(&self, plugin: &str, digest: String) -> Subject {
         Subject {
             command: self.command.as_str(),
@@ -71,7 +70,7 @@ impl Request {
         }
     }
 
-    /// The name by which the stores of a tenant's network were called once, where the attachment may be as old.
+    /// The former name of a tenant's network in stores, which an old attachment may still use.
     pub(super) fn former_network(&self) -> Option<String> {
         let may_be_old = matches!(self.command, Command::Del | Command::Check);
         let is_tenants = self.definition.is_some() && may_be_old;
@@ -79,7 +78,7 @@ impl Request {
     }
 }
 
-/// The value of a key, as plugins find it: by its exact name, or else in any case.
+/// The value of a key, as plugins look it up: by its exact name, or otherwise ignoring case.
 fn key<'a>(map: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     let in_any_case = || {
         let mut members = map.iter();
@@ -88,7 +87,7 @@ fn key<'a>(map: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     map.get(name).or_else(|| Some(in_any_case()?.1))
 }
 
-/// What a plugin says about itself.
+/// What a plugin reports about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
     pub name: String,

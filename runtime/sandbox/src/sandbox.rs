@@ -70,7 +70,7 @@ impl Sandbox {
     }
 
     /// The grants in force. Errors: `codes::NO_GRANT`.
-    pub fn grants(&self) -> Result<&Grants, Error> {
+    fn grants(&self) -> Result<&Grants, Error> {
         let grants = self.grants.get_or_init(|| {
             let grants = Grants::load(&self.paths)?;
             self.record_changed_grants(grants.seen());
@@ -81,7 +81,7 @@ impl Sandbox {
 
     /// Runs one command of a plugin. Only ADD has a result.
     ///
-    /// Errors: the plugin's own; those of [`super::codes`]. An ADD that fails has been undone.
+    /// Errors: the plugin's own; those of [`super::codes`]. A failed ADD is undone.
     pub fn run(
         self: &Arc<Self>,
         plugin: &str,
@@ -111,13 +111,13 @@ impl Sandbox {
         let host = self.host(&plugin, code, grant, request, role, deadline)?;
         let mut call = Call::new(self.engine(), &plugin.name, host)?;
         let outcome = call.invoke(&prepared, request);
-        // Also where the plugin itself fails to delete anything.
+        // Also if the plugin itself failed.
         let removed = call.remove_left(request);
         let outcome = outcome.and_then(|result| removed.map(|()| result));
         call.finish(request.command, outcome)
     }
 
-    /// What a plugin may do for a request, the memory that its code takes, and the code. Errors: why it is not run.
+    /// What a plugin may do for a request, the memory that its code takes, and the code. Errors: why it does not run.
     fn admit(
         &self,
         plugin: &Plugin,
@@ -140,7 +140,7 @@ impl Sandbox {
         Arc::clone(self.audit.get_or_init(open))
     }
 
-    /// Fails an ADD whose acts could not be recorded, before the first of them.
+    /// Fails an ADD whose operations could not be recorded.
     fn check_audit_log(&self, command: Command) -> Result<(), Error> {
         match self.audit_log().failure() {
             Some(why) if command == Command::Add => Err(codes::unrecorded(why)),
@@ -158,7 +158,7 @@ impl Sandbox {
         deadline: Instant,
     ) -> Result<State, Error> {
         let subject = request.subject(&plugin.name, plugin.digest.to_string());
-        // An IPAM plugin runs under its main plugin's.
+        // An IPAM plugin runs under the lock of its main plugin.
         let lock = match (&role, request.command) {
             (Role::Main { .. }, Command::Add) => {
                 Some(SharedLock::take(&self.paths).map_err(|e| Error::io_failure(e.to_string()))?)
@@ -199,7 +199,7 @@ impl Sandbox {
     }
 }
 
-/// Fails where a plugin's code alone takes more memory than it may.
+/// Fails if a plugin's code alone takes more memory than the grant allows.
 fn check_code(name: &str, code: usize, limits: &Limits) -> Result<(), Error> {
     if u64::try_from(code).is_ok_and(|code| code <= limits.memory.as_u64()) {
         return Ok(());
@@ -213,7 +213,7 @@ fn check_code(name: &str, code: usize, limits: &Limits) -> Result<(), Error> {
     )))
 }
 
-/// Whose stores a plugin opens for a request.
+/// The owner of the stores that a plugin opens for a request.
 fn store_owner(plugin: &str, request: &Request, invocation: &Invocation) -> StoreOwner {
     let former = request.former_network().map(|network| Former {
         network,
@@ -249,5 +249,5 @@ impl Role {
 
 fn duplicate(container: Option<&OwnedFd>) -> Result<Option<OwnedFd>, Error> {
     let duplicate = container.map(OwnedFd::try_clone).transpose();
-    duplicate.map_err(|e| Error::internal(format!("no descriptor is left: {e}")))
+    duplicate.map_err(|e| Error::internal(format!("cannot duplicate a descriptor: {e}")))
 }

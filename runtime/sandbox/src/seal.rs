@@ -1,8 +1,8 @@
-//! What binds ahead-of-time code to the component that it was compiled from: a grant names the component's digest, and what
-//! runs is the code.
+//! Binds ahead-of-time code to the component that it was compiled from: a grant names the component's digest, but the code is
+//! what runs.
 //!
-//! The seal is an HMAC over both, with a key that only root can read and that is made when the first plugin is installed on
-//! the node. Whoever can exchange a plugin's files, by restoring a backup or by unpacking an archive, cannot make one.
+//! The seal is an HMAC over both, with a key that only root can read, created when the first plugin is installed on the node.
+//! Someone who only exchanges a plugin's files, by restoring a backup or by unpacking an archive, cannot make a seal.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,13 +15,13 @@ use weir_files::Paths;
 use weir_files::file_trust::{self, Untrusted};
 use weir_grant::document::Digest;
 
-/// Among the plugins' directories. No plugin has a name that begins with a dot.
+/// The key's file, beside the plugins' directories. No plugin's name begins with a dot.
 const KEY: &str = ".key";
 
-/// Bytes of the key, as SHA-256 has.
+/// The length of the key in bytes, as of SHA-256.
 const LENGTH: usize = 32;
 
-/// Permissions of anybody but the owner.
+/// The permissions of others than the owner.
 const OF_OTHERS: u32 = 0o077;
 
 /// The node's key.
@@ -37,7 +37,7 @@ pub(super) enum NoKey {
 }
 
 impl Key {
-    /// The key that was made before. Errors: there is none, or others could have read it.
+    /// The existing key. Errors: it does not exist, or others could have read it.
     pub(super) fn of_node(paths: &Paths) -> Result<Self, NoKey> {
         let path = paths.plugins().join(KEY);
         let file = file_trust::open(&path, paths.root()).map_err(|error| match error {
@@ -62,7 +62,7 @@ impl Key {
         Ok(Self(key))
     }
 
-    /// The same, made where there is none.
+    /// The key, created if it does not exist.
     pub(super) fn make(paths: &Paths) -> Result<Self, NoKey> {
         match Self::of_node(paths) {
             Err(NoKey::Unreadable(_, error)) if error.kind() == ErrorKind::NotFound => {}
@@ -73,7 +73,7 @@ impl Key {
         Self::of_node(paths)
     }
 
-    /// The seal on code that was compiled from a component, in hexadecimal digits.
+    /// The seal on code that was compiled from a component, in hexadecimal.
     pub(super) fn seal(&self, component: &Digest, code: &[u8]) -> String {
         let bytes = self.mac(component, code).finalize().into_bytes();
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -96,7 +96,7 @@ impl Key {
     }
 }
 
-/// Whole or not at all, also where an installation before was killed. One process at a time installs.
+/// Writes a new key atomically, even after an installation that was killed. One process at a time installs.
 fn write_new(path: &Path) -> io::Result<()> {
     let mut key = [0; LENGTH];
     getrandom::fill(&mut key).map_err(io::Error::other)?;
@@ -116,7 +116,7 @@ fn write_new(path: &Path) -> io::Result<()> {
     fs::rename(new, path)
 }
 
-/// Seals code as the installation of a plugin does: for tests that install what it would refuse.
+/// Seals code as an installation does, for tests that install what it would refuse.
 pub fn seal(paths: &Paths, component: &Digest, code: &[u8]) -> Result<String, String> {
     let key = Key::make(paths).map_err(|error| error.to_string())?;
     Ok(key.seal(component, code))

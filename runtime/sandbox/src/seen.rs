@@ -1,15 +1,14 @@
-//! The administrator's documents as the last invocation found them, so that a change of a grant does not pass unrecorded.
+//! The administrator's documents as the last invocation found them, so that changes of grants are recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 
 use serde::{Deserialize, Serialize};
-use weir_files::{Durability, Paths};
+use weir_files::{Durability, Paths, lock_directory};
 use weir_grant::document::Digest;
 
-/// What there was, by the documents' files.
+/// The documents, by file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Seen {
     documents: BTreeMap<String, One>,
@@ -24,27 +23,20 @@ pub(super) struct One {
     pub(super) plugin: String,
 }
 
-/// A document's file, and what it was and is.
+/// A document's file, and the document before and after.
 pub(super) type Change<'a> = (&'a str, Option<&'a One>, Option<&'a One>);
 
 impl Seen {
-    /// What the last invocation found. Nothing where nothing can be read: then all is recorded again.
+    /// What the last invocation found; empty if it cannot be read, so that all is recorded again.
     pub(super) fn load(paths: &Paths) -> Self {
         let kept = fs::read(paths.seen_grants()).ok();
         let kept = kept.and_then(|kept| serde_json::from_slice(&kept).ok());
         kept.unwrap_or_default()
     }
 
-    /// Keeps others from comparing meanwhile, until it is dropped.
+    /// Keeps other processes from comparing until it is dropped.
     pub(super) fn lock(paths: &Paths) -> io::Result<File> {
-        let directory = paths.state();
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o755)
-            .create(&directory)?;
-        let lock = File::open(directory)?;
-        lock.lock()?;
-        Ok(lock)
+        lock_directory(&paths.state(), 0o755)
     }
 
     /// Adds a document.
@@ -52,7 +44,7 @@ impl Seen {
         self.documents.insert(document, one);
     }
 
-    /// The documents that came, changed or went.
+    /// The documents that were added, changed or removed.
     pub(super) fn since<'a>(&'a self, before: &'a Self) -> Vec<Change<'a>> {
         let files: BTreeSet<&str> = (before.documents.keys().chain(self.documents.keys()))
             .map(String::as_str)
@@ -65,10 +57,10 @@ impl Seen {
             .collect()
     }
 
-    /// Keeps it for the next invocation.
+    /// Stores it for the next invocation.
     pub(super) fn keep(&self, paths: &Paths) {
         if let Ok(document) = serde_json::to_vec(self) {
-            // Where the disk is full, the next invocation tries again.
+            // If the disk is full, the next invocation tries again.
             let _ = weir_files::replace(&paths.seen_grants(), &document, Durability::Process);
         }
     }

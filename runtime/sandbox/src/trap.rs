@@ -1,5 +1,4 @@
-//! What a plugin's violent end is called: a CNI error that names the limit. The caller names the
-//! plugin.
+//! The CNI error for a plugin that trapped or was stopped: it names the limit, and the caller adds the plugin's name.
 
 use std::time::Instant;
 
@@ -15,60 +14,49 @@ use super::codes;
 pub(crate) fn explain(host: &State, error: &wasmtime::Error) -> Error {
     let (limits, usage) = (host.limits(), host.usage());
     let trap = error.downcast_ref::<Trap>();
+    let iec = |bytes: ByteSize| bytes.display().iec();
     let out_of_time = || {
         let time = humantime::format_duration(limits.time);
-        Error::new(
+        (
             codes::TIME,
             format!("did not finish within its time, {time}"),
         )
     };
-    let explained = if trap == Some(&Trap::Interrupt) {
+    let (code, what) = if trap == Some(&Trap::Interrupt) {
         out_of_time()
     } else if usage.calls > limits.calls {
-        let calls = limits.calls;
-        Error::new(
-            codes::CALLS,
-            format!("made more than its {calls} calls of host functions"),
-        )
+        let what = format!(
+            "made more than its {} calls of host functions",
+            limits.calls
+        );
+        (codes::CALLS, what)
     } else if usage.changes > limits.changes {
-        let changes = limits.changes;
-        Error::new(
-            codes::CHANGES,
-            format!("made or changed more than its {changes} links, addresses, rules and the like"),
-        )
+        let most = limits.changes;
+        let what =
+            format!("made or changed more than its {most} links, addresses, rules and the like");
+        (codes::CHANGES, what)
     } else if usage.kept > MOST_KEPT {
-        let kept = ByteSize::b(MOST_KEPT as u64).display().iec();
-        Error::new(
-            codes::MEMORY,
-            format!("changed so much that to undo it would take more than {kept}"),
-        )
+        let kept = iec(ByteSize::b(MOST_KEPT as u64));
+        let what = format!("changed so much that undoing it would take more than {kept}");
+        (codes::MEMORY, what)
     } else if usage.recorded > MOST_RECORDED {
-        let recorded = ByteSize::b(MOST_RECORDED as u64).display().iec();
-        Error::new(
-            codes::RECORDS,
-            format!(
-                "did or tried so much that its records in the audit log take more than {recorded}"
-            ),
-        )
+        let most = iec(ByteSize::b(MOST_RECORDED as u64));
+        let what =
+            format!("did or tried so much that its records in the audit log take more than {most}");
+        (codes::RECORDS, what)
     } else if usage.memory_refused {
-        let memory = limits.memory.display().iec();
-        Error::new(
-            codes::MEMORY,
-            format!("needed more memory than its {memory}"),
-        )
+        let what = format!("needed more memory than its {}", iec(limits.memory));
+        (codes::MEMORY, what)
     } else if is_transfer(error) {
-        let transfer = limits.transfer.display().iec();
-        Error::new(
-            codes::TRANSFER,
-            format!("handed over more than {transfer} in one call"),
-        )
+        let what = format!("handed over more than {} in one call", iec(limits.transfer));
+        (codes::TRANSFER, what)
     } else if Instant::now() >= host.deadline() {
         // It met the end of its time in a host function, and made a panic of it.
         out_of_time()
     } else {
-        Error::new(codes::TRAPPED, format!("trapped: {}", cause(error)))
+        (codes::TRAPPED, format!("trapped: {}", cause(error)))
     };
-    explained.with_details(host.standard_error().trim().to_owned())
+    Error::new(code, what).with_details(host.standard_error().trim().to_owned())
 }
 
 /// The engine has no type for "too large to cross".

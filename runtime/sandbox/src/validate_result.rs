@@ -1,15 +1,12 @@
-//! What the host checks of a result beyond its shape. What a plugin says of the kernel is its claim;
-//! whose namespace an interface is in is not its to say, and it does not know which version the caller
-//! speaks.
+//! Checks of a result beyond its form: the namespaces of its interfaces, and whether the caller's version can express it.
 
 use serde_json::Value;
 use weir_cni::{AddResult, Error, Interface, Version};
 
 use super::request::Request;
 
-/// A result whose interfaces are on the host, in this invocation's container, or where the previous
-/// result has them, and whose addresses the caller's version has room for. Errors: code 999, naming
-/// the interface; code 7.
+/// Checks that each interface is on the host, in this invocation's container or in a sandbox of the previous result, and that
+/// the caller's version can express the addresses. Errors: code 999, naming the interface; code 7.
 pub(crate) fn check(result: AddResult, request: &Request) -> Result<AddResult, Error> {
     let version = request.config.get("cniVersion").and_then(Value::as_str);
     result.check_room(Version::from_document(version)?)?;

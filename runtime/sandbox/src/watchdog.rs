@@ -1,8 +1,7 @@
-//! The wall clock of an invocation: advances the engine's epoch when its time is over.
+//! The wall clock of an invocation: advances the engine's epoch at its deadline.
 //!
-//! A timer of the kernel's and a signal do it, since a thread that sleeps beside each invocation
-//! would cost more than all the rest of setting one up. Each store decides by its own deadline
-//! whether a new epoch concerns it, so that all invocations of a process share the signal.
+//! A kernel timer sends a signal, since a thread for each invocation would cost more than the rest of its set-up. All
+//! invocations of a process share the signal: each store checks its own deadline in a new epoch.
 
 use std::io;
 use std::mem::zeroed;
@@ -28,7 +27,7 @@ pub(crate) struct Watchdog {
 impl Watchdog {
     /// Advances the engine's epoch at `deadline`.
     ///
-    /// Errors: what the kernel answers; `Unsupported` for a second engine in one process.
+    /// Errors: the kernel's; `Unsupported` for a second engine in one process.
     pub(crate) fn start(engine: &Engine, deadline: Instant) -> io::Result<Self> {
         if !Engine::same(listen(engine)?, engine) {
             return Err(io::ErrorKind::Unsupported.into());
@@ -45,19 +44,19 @@ impl Watchdog {
             it_value: *TimeSpec::from_duration(left).as_ref(),
             it_interval: *TimeSpec::from_duration(Duration::ZERO).as_ref(),
         };
-        // SAFETY: the timer is this one's, and the setting is whole.
+        // SAFETY: the timer is this watchdog's, and the setting is initialised.
         check(unsafe { libc::timer_settime(self.timer, 0, &raw const setting, null_mut()) })
     }
 }
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        // SAFETY: the timer is this one's, and nobody uses it after this. It cannot fail then.
+        // SAFETY: the timer is this watchdog's, and is not used after this. It cannot fail then.
         unsafe { libc::timer_delete(self.timer) };
     }
 }
 
-/// Listens to the signal from now on. Returns the engine that it is for.
+/// Installs the signal's handler. Returns its engine.
 fn listen(engine: &Engine) -> io::Result<&'static Engine> {
     if let Some(engine) = ENGINE.get() {
         return Ok(engine);
@@ -67,11 +66,11 @@ fn listen(engine: &Engine) -> io::Result<&'static Engine> {
         SaFlags::SA_RESTART | SaFlags::SA_ONSTACK,
         SigSet::empty(),
     );
-    // SAFETY: the handler does nothing but an atomic addition.
+    // SAFETY: the handler only does an atomic addition.
     unsafe { sigaction(SIGNAL, &action) }?;
-    // A caller may have started this process with the signal blocked.
+    // The process may have been started with the signal blocked.
     SigSet::from_iter([SIGNAL]).thread_unblock()?;
-    // Last: whoever finds it there relies on the handler.
+    // Last: a caller that finds the engine relies on the handler.
     Ok(ENGINE.get_or_init(|| engine.clone()))
 }
 
@@ -82,12 +81,12 @@ extern "C" fn advance(_signal: libc::c_int) {
 }
 
 fn create() -> io::Result<libc::timer_t> {
-    // SAFETY: zero is a value of each of its fields.
+    // SAFETY: zero is valid for each field.
     let mut event: libc::sigevent = unsafe { zeroed() };
     event.sigev_notify = libc::SIGEV_SIGNAL;
     event.sigev_signo = SIGNAL as libc::c_int;
     let mut timer: libc::timer_t = null_mut();
-    // SAFETY: the event is whole, and the timer is written to a place of its type.
+    // SAFETY: the event is initialised, and the timer is a valid place to write to.
     check(unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) })?;
     Ok(timer)
 }

@@ -108,6 +108,18 @@ impl Error {
         self
     }
 
+    /// The same error with more details after its own, separated by `; `.
+    #[must_use]
+    pub fn and_details(mut self, more: impl IntoIterator<Item = String>) -> Self {
+        for details in more {
+            if !self.details.is_empty() {
+                self.details.push_str("; ");
+            }
+            self.details.push_str(&details);
+        }
+        self
+    }
+
     /// The same error with `prefix: ` before its message, for example the plugin's name.
     #[must_use]
     pub fn with_prefix(mut self, prefix: impl fmt::Display) -> Self {

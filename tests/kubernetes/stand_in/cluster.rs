@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use weir_kit::api_server::kubeconfig;
 use weir_kit::{ApiServer, program};
-use weir_pod::cluster::{Cluster, PodName};
+use weir_pod::cluster::PodName;
 
 use crate::support::{Root, SHORT};
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use weir_cni::Error;
 use weir_kit::ApiServer;
 use weir_kit::api_server::kubeconfig;
-use weir_pod::cluster::{Cluster, Pod};
+use weir_pod::cluster::Pod;
 use weir_pod::codes;
 use weir_pod::kubernetes::Kubernetes;
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_cni::{Code, Error};
 use weir_kit::ApiServer;
-use weir_pod::cluster::{Cluster, Event, EventKind, PodName};
+use weir_pod::cluster::{Event, EventKind, PodName};
 use weir_pod::codes;
 use weir_pod::kubernetes::Limits;
 use weir_pod::reference::Reference;

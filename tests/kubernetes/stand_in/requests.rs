@@ -1,7 +1,7 @@
 //! The requests when nothing goes wrong: one for each call, and no more than weir's role allows.
 
 use anyhow::Result;
-use weir_pod::cluster::{Cluster, Event, EventKind};
+use weir_pod::cluster::{Event, EventKind};
 use weir_pod::kubernetes::Limits;
 use weir_pod::reference::Reference;
 

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_kit::{ApiServer, peer};
-use weir_pod::cluster::{Cluster, PodName};
+use weir_pod::cluster::PodName;
 use weir_pod::codes;
 
 use crate::support::{SHORT, Scene, expect_said};

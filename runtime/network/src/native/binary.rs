@@ -1,12 +1,13 @@
 //! The program of a native plugin: found, and read once.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use nix::libc;
 use weir_cni::{Error, validate_plugin_type};
+use weir_files::is_at;
 use weir_grant::document::Digest;
 use weir_kernel::exec::Sealed;
 
@@ -70,13 +71,7 @@ fn open(path: &Path) -> io::Result<File> {
 /// Whether a file is the running program, or the weir beside it: a link to weir has a component's name, and the component
 /// may be gone.
 fn is_weir(file: &File, directory: &Path) -> io::Result<bool> {
-    let own = file.metadata()?;
-    let is_own = |path: &Path| match fs::metadata(path) {
-        Ok(other) => Ok((other.dev(), other.ino()) == (own.dev(), own.ino())),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    };
-    Ok(is_own(Path::new("/proc/self/exe"))? || is_own(&directory.join(OWN_NAME))?)
+    Ok(is_at(file, Path::new("/proc/self/exe"))? || is_at(file, &directory.join(OWN_NAME))?)
 }
 
 fn weir_itself(name: &str, path: &Path) -> Error {

@@ -31,7 +31,8 @@ use self::binary::Binary;
 use self::listing::Listing;
 use super::attachment::Attachment;
 use super::codes;
-use super::failures::{Failed, with_left};
+use super::failures::with_left;
+use super::in_order::AddFailed;
 use super::source::MADE_BY;
 
 /// `PATH` of native plugins.
@@ -146,7 +147,7 @@ impl NativePlugins {
         &self,
         sandbox: &Sandbox,
         asked: Asked<'_>,
-    ) -> Result<Option<AddResult>, Failed> {
+    ) -> Result<Option<AddResult>, AddFailed> {
         let paths = sandbox.paths();
         let listing = Listing::load(paths)?;
         let bin_dirs = listing.bin_dirs(paths, asked.plugin, &self.bin_dirs);
@@ -174,10 +175,7 @@ fn missing(sandbox: &Sandbox, plugin: &str, bin_dirs: &[PathBuf]) -> Error {
     let shown = shown.collect::<Vec<_>>().join(", ");
     let nor = format!("no native plugin of that name in {shown} either");
     match sandbox.catalogue().find(plugin) {
-        Err(error) => {
-            let details = format!("{}; {nor}", error.details);
-            error.with_details(details)
-        }
+        Err(error) => error.and_details([nor]),
         Ok(_) => Error::try_again_later(format!("plugin `{plugin}` has just been installed")),
     }
 }
@@ -215,7 +213,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn carry_out(&mut self) -> Result<Option<AddResult>, Failed> {
+    fn carry_out(&mut self) -> Result<Option<AddResult>, AddFailed> {
         let command = self.asked.command;
         let call = self.call(command);
         let operation = self.operation(command);
@@ -237,7 +235,7 @@ impl<'a> Run<'a> {
         self.asked.operation(command, self.binary.program.digest())
     }
 
-    fn explain(&mut self, failure: Failure) -> Failed {
+    fn explain(&mut self, failure: Failure) -> AddFailed {
         let plugin = self.asked.plugin;
         let failed = match failure {
             Failure::Denied(_) => {
@@ -245,9 +243,9 @@ impl<'a> Run<'a> {
                 return self.listing.refusal(plugin, self.binary, granted_as).into();
             }
             Failure::Unfit(error) => error.into(),
-            Failure::Failed(error) if self.asked.command == Command::Add => Failed {
+            Failure::Failed(error) if self.asked.command == Command::Add => AddFailed {
                 error: self.deleted(error),
-                owes_del: true,
+                owed: 1,
             },
             Failure::Failed(error) => error.into(),
         };

@@ -18,7 +18,8 @@ use super::attachment::Attachment;
 use super::failures::{together, with_left};
 use super::in_order::{self, RolledBack};
 use super::list::Network;
-use super::record::{RecordedAttachment, Records, left_of};
+use super::record::{RecordedAttachment, left_of};
+use super::records::Records;
 use super::settings::{Interface, PodNetwork, Settings};
 
 /// Which networks are meant.

@@ -6,7 +6,7 @@ use weir_kernel::Namespaces;
 use weir_kernel::without_permit::is_name_taken;
 
 use super::Attachment;
-use crate::settings::{NoneFree, Template};
+use crate::settings::Template;
 
 /// The interface that every container has.
 pub(super) const LOOPBACK: &str = "lo";
@@ -40,39 +40,18 @@ impl Names {
             let is_reserved = reserved.iter().any(|other| other == name);
             Ok(is_reserved || is_name_taken(namespaces.of(Namespace::Container)?, name)?)
         });
-        let name = chosen.map_err(|why: Unnamed| why.explain(network, template))?;
+        let chosen = chosen.map_err(|error: weir_kernel::Error| {
+            Error::io_failure(format!("network `{network}`: {error}"))
+        })?;
+        let name = chosen.ok_or_else(|| none_free(network, template))?;
         self.reserved.push(name.clone());
         Ok(name)
     }
 }
 
-/// Why no name was chosen.
-enum Unnamed {
-    Taken,
-    Unknown(weir_kernel::Error),
-}
-
-impl From<NoneFree> for Unnamed {
-    fn from(_: NoneFree) -> Self {
-        Self::Taken
-    }
-}
-
-impl From<weir_kernel::Error> for Unnamed {
-    fn from(error: weir_kernel::Error) -> Self {
-        Self::Unknown(error)
-    }
-}
-
-impl Unnamed {
-    fn explain(self, network: &str, template: &Template) -> Error {
-        match self {
-            Self::Unknown(error) => Error::io_failure(format!("network `{network}`: {error}")),
-            Self::Taken => Error::invalid_config(format!(
-                "network `{network}`: containerInterface: the container has an interface `{template}` \
-                 already"
-            ))
-            .with_details("`{n}` in the name stands for the smallest number that is free"),
-        }
-    }
+fn none_free(network: &str, template: &Template) -> Error {
+    Error::invalid_config(format!(
+        "network `{network}`: containerInterface: the container has an interface `{template}` already"
+    ))
+    .with_details("`{n}` in the name stands for the smallest number that is free")
 }

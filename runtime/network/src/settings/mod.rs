@@ -16,7 +16,6 @@ use weir_grant::native::NativePlugin;
 use weir_grant::reading::{self, MOST_BYTES};
 use weir_sandbox::Invalid;
 
-pub(crate) use interface::NoneFree;
 pub use interface::Template;
 pub use pod_networks::{Interface, PodNetwork};
 

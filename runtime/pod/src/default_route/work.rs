@@ -130,11 +130,8 @@ impl Work {
 
     /// Undoes everything. Returns the error, with what could not be undone in its details.
     pub(super) fn give_up(&mut self, error: Error) -> Error {
-        let mut details = vec![error.details.clone()];
         let left = self.table.put_back().into_iter();
-        details.extend(left.map(|why| format!("not undone: {why}")));
-        details.retain(|detail| !detail.is_empty());
-        error.with_details(details.join("; "))
+        error.and_details(left.map(|why| format!("not undone: {why}")))
     }
 
     fn winning_interface(&self, attached: &Attached, winner: &Winner) -> Result<usize, Error> {

@@ -2,50 +2,24 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Deserialize;
-use weir_files::file_trust::{self, Exposed, Untrusted};
+use weir_files::file_trust::{self, Untrusted};
 
 /// The most bytes: ten times as many as on a node with very many devices.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Why it cannot be used.
-#[derive(Debug)]
-pub(super) enum Fault {
-    Missing,
-    Unreadable(io::Error),
-    /// Others could have written it.
-    Exposed(Exposed),
-    TooLarge,
-    NotUnderstood(serde_json::Error),
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing => f.write_str("does not exist"),
-            Self::Unreadable(error) => write!(f, "cannot be read: {error}"),
-            Self::Exposed(exposed) => {
-                write!(f, "is not trusted: {exposed}; {}", exposed.remedy())
-            }
-            Self::TooLarge => write!(f, "has more than {} MiB", MOST_BYTES >> 20),
-            Self::NotUnderstood(error) => write!(f, "has an unknown form: {error}"),
-        }
-    }
-}
-
-/// The resource and the id of each device of a pod, in the order of the file.
+/// The resource and the id of each device of a pod, in the order of the file. Errors: why it cannot be used.
 pub(super) fn read(
     file: &Path,
     root: &Path,
     pod_uid: &str,
-) -> Result<Vec<(String, String)>, Fault> {
+) -> Result<Vec<(String, String)>, String> {
     let bytes = content(file, root)?;
     let checkpoint: Checkpoint<'_> =
-        serde_json::from_slice(&bytes).map_err(Fault::NotUnderstood)?;
+        serde_json::from_slice(&bytes).map_err(|error| format!("has an unknown form: {error}"))?;
     let entries = checkpoint.data.entries.unwrap_or_default();
     let own = entries.into_iter().filter(|entry| entry.pod_uid == pod_uid);
     let devices = own.flat_map(|entry| {
@@ -56,19 +30,19 @@ pub(super) fn read(
     Ok(devices.collect())
 }
 
-fn content(file: &Path, root: &Path) -> Result<Vec<u8>, Fault> {
-    let file = match file_trust::open(file, root) {
-        Err(error) if error.is_missing() => return Err(Fault::Missing),
-        Err(Untrusted::Unreadable(error)) => return Err(Fault::Unreadable(error)),
-        Err(Untrusted::Exposed(exposed)) => return Err(Fault::Exposed(exposed)),
-        Ok(file) => file,
-    };
+fn content(file: &Path, root: &Path) -> Result<Vec<u8>, String> {
+    let unreadable = |error: io::Error| format!("cannot be read: {error}");
+    let file = file_trust::open(file, root).map_err(|untrusted| match untrusted {
+        _ if untrusted.is_missing() => "does not exist".to_owned(),
+        Untrusted::Unreadable(error) => unreadable(error),
+        Untrusted::Exposed(exposed) => format!("is not trusted: {exposed}; {}", exposed.remedy()),
+    })?;
     let mut bytes = Vec::new();
-    match file.take(MOST_BYTES + 1).read_to_end(&mut bytes) {
-        Err(error) => Err(Fault::Unreadable(error)),
-        Ok(_) if bytes.len() as u64 > MOST_BYTES => Err(Fault::TooLarge),
-        Ok(_) => Ok(bytes),
+    let read = file.take(MOST_BYTES + 1).read_to_end(&mut bytes);
+    if read.map_err(unreadable)? as u64 > MOST_BYTES {
+        return Err(format!("has more than {} MiB", MOST_BYTES >> 20));
     }
+    Ok(bytes)
 }
 
 /// The part that is read. Its checksum is over kubelet's memory, and only kubelet can compute it.

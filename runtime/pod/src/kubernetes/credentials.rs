@@ -24,16 +24,15 @@ const PORT: &str = "KUBERNETES_SERVICE_PORT";
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// Where credentials come from.
-pub(super) enum Source {
-    Kubeconfig {
-        file: PathBuf,
-        paths: Paths,
-    },
+pub(super) struct Source {
+    paths: Paths,
+    kind: Kind,
+}
+
+enum Kind {
+    Kubeconfig(PathBuf),
     /// The pod's environment and its service account.
-    ServiceAccount {
-        service: Service,
-        paths: Paths,
-    },
+    ServiceAccount(Service),
 }
 
 /// The address of the API server in a pod's environment.
@@ -73,27 +72,25 @@ impl Credentials {
 impl Source {
     /// Reads only the environment.
     pub(super) fn new(kubeconfig: Option<&Path>, paths: &Paths) -> Self {
-        let paths = paths.clone();
-        match kubeconfig {
-            Some(path) => Self::Kubeconfig {
-                file: paths.resolve(path),
-                paths,
+        let service = || Service {
+            host: std::env::var(HOST).ok(),
+            port: std::env::var(PORT).ok(),
+        };
+        Self {
+            kind: match kubeconfig {
+                Some(path) => Kind::Kubeconfig(paths.resolve(path)),
+                None => Kind::ServiceAccount(service()),
             },
-            None => Self::ServiceAccount {
-                service: Service {
-                    host: std::env::var(HOST).ok(),
-                    port: std::env::var(PORT).ok(),
-                },
-                paths,
-            },
+            paths: paths.clone(),
         }
     }
 
     /// Reads the credentials. Errors: the source, and its mistake.
     pub(super) fn read(&self) -> Result<Credentials, String> {
-        let (config, paths) = match self {
-            Self::Kubeconfig { file, paths } => (by_kubeconfig(file, paths), paths),
-            Self::ServiceAccount { service, paths } => (by_service_account(service, paths), paths),
+        let paths = &self.paths;
+        let config = match &self.kind {
+            Kind::Kubeconfig(file) => by_kubeconfig(file, paths),
+            Kind::ServiceAccount(service) => by_service_account(service, paths),
         };
         let credentials = config.and_then(|config| Credentials::new(config, paths));
         credentials.map_err(|wrong| format!("{self}: {wrong}"))
@@ -102,9 +99,9 @@ impl Source {
 
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Kubeconfig { file, .. } => write!(f, "the kubeconfig {}", file.display()),
-            Self::ServiceAccount { .. } => f.write_str("the pod's service account"),
+        match &self.kind {
+            Kind::Kubeconfig(file) => write!(f, "the kubeconfig {}", file.display()),
+            Kind::ServiceAccount(_) => f.write_str("the pod's service account"),
         }
     }
 }
@@ -285,8 +282,8 @@ mod tests {
             host: Some("10.96.0.1".to_owned()),
             port: Some("443".to_owned()),
         };
-        let source = Source::ServiceAccount {
-            service,
+        let source = Source {
+            kind: Kind::ServiceAccount(service),
             paths: Paths::below("/nonexistent"),
         };
         let told = source.read().map(|_| ()).unwrap_err();

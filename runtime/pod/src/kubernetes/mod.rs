@@ -28,7 +28,7 @@ use self::credentials::Source;
 use self::failure::{Failure, GivenUp};
 use self::repeat::Repetitions;
 use self::session::Session;
-use super::cluster::{Cluster, Definition, Event, Pod, PodName};
+use super::cluster::{Definition, Event, Pod, PodName};
 use super::reference::Reference;
 
 /// Whether weir runs in a pod, and so has a service account.
@@ -36,7 +36,11 @@ pub(crate) fn is_in_cluster() -> bool {
     std::env::var_os(credentials::HOST).is_some()
 }
 
-/// A cluster's API server. The first call reads the credentials and connects; later calls use the same connection.
+/// A cluster's API server. The first call reads the credentials and connects; later calls use the same connection. Each call
+/// is one request, apart from repetitions, and is limited in time.
+///
+/// Errors: `codes::CLUSTER`, with the request, the answer, and what to do; code 11, "try again later", if a later request
+/// may succeed; code 4 for an invalid pod name.
 pub struct Kubernetes {
     source: Source,
     limits: Limits,
@@ -160,8 +164,9 @@ impl From<Error> for Unwritten {
     }
 }
 
-impl Cluster for Kubernetes {
-    fn pod(&self, name: &PodName) -> Result<Option<Pod>, Error> {
+impl Kubernetes {
+    /// The pod; none if it no longer exists, or another one has its name.
+    pub fn pod(&self, name: &PodName) -> Result<Option<Pod>, Error> {
         let ask = Ask::get(&PODS, &reference(name)?);
         let Some(answer) = self.get(&ask)? else {
             return Ok(None);
@@ -170,7 +175,8 @@ impl Cluster for Kubernetes {
         Ok(Some(pod).filter(|pod| object::is_named(pod, name)))
     }
 
-    fn definition(&self, reference: &Reference) -> Result<Option<Definition>, Error> {
+    /// A NetworkAttachmentDefinition; none if it does not exist.
+    pub fn definition(&self, reference: &Reference) -> Result<Option<Definition>, Error> {
         let ask = Ask::get(&DEFINITIONS, reference);
         let Some(answer) = self.get(&ask)? else {
             return Ok(None);
@@ -179,8 +185,11 @@ impl Cluster for Kubernetes {
         Ok(Some(definition.map_err(|e| ask.not_understood(&e))?))
     }
 
+    /// Sets or removes one annotation of the pod, and leaves the others alone, even if they are written at the same time.
+    /// Does nothing if the pod no longer exists, or another one has its name.
+    ///
     /// By a patch, or if only `update` is allowed, as by Multus' role, by reading the pod and writing it whole.
-    fn annotate(&self, pod: &PodName, key: &str, value: Option<&str>) -> Result<(), Error> {
+    pub fn annotate(&self, pod: &PodName, key: &str, value: Option<&str>) -> Result<(), Error> {
         let patch = object::annotation(pod.uid.as_deref(), key, value);
         let ask = Ask::patch_status(&PODS, &reference(pod)?, &patch);
         let deadline = self.deadline();
@@ -198,8 +207,8 @@ impl Cluster for Kubernetes {
         }
     }
 
-    /// All events within the time of one call. Events after one that fails are not sent.
-    fn report(&self, pod: &PodName, events: &[Event]) -> Result<(), Error> {
+    /// Records events about the pod, in order, all within the time of one call. Events after one that fails are not sent.
+    pub fn report(&self, pod: &PodName, events: &[Event]) -> Result<(), Error> {
         let reference = reference(pod)?;
         let deadline = self.deadline();
         let mut names = event::Names::new(&reference.name);

@@ -103,10 +103,7 @@ fn within(error: Error, key: &str, name: &str) -> Error {
 }
 
 fn also_no_definition(error: Error, reference: &Reference) -> Error {
-    let mut details = vec![error.details.clone()];
-    details.retain(|details| !details.is_empty());
-    details.push(format!(
+    error.and_details([format!(
         "nor is there a NetworkAttachmentDefinition `{reference}`"
-    ));
-    error.with_details(details.join("; "))
+    )])
 }

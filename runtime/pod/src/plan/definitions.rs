@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use weir_cni::Error;
 use weir_network::ConfigPath;
 
-use super::super::cluster::{Cluster, Definition};
+use super::super::cluster::Definition;
+use super::super::kubernetes::Kubernetes;
 use super::super::reference::Reference;
 use super::super::selection::Element;
 use super::super::{codes, definition, devices};
@@ -13,12 +14,12 @@ use super::Wanted;
 
 /// The definitions that were read.
 pub(super) struct Definitions<'a> {
-    cluster: Option<&'a dyn Cluster>,
+    cluster: Option<&'a Kubernetes>,
     known: HashMap<Reference, Option<Definition>>,
 }
 
 impl<'a> Definitions<'a> {
-    pub(super) fn new(cluster: Option<&'a dyn Cluster>) -> Self {
+    pub(super) fn new(cluster: Option<&'a Kubernetes>) -> Self {
         Self {
             cluster,
             known: HashMap::new(),

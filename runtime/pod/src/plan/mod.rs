@@ -14,9 +14,10 @@ use weir_files::Paths;
 use weir_grant::section::Request;
 use weir_network::{ConfigPath, RecordedAttachment, Source};
 
-use super::cluster::{Cluster, Event, Pod};
+use super::cluster::{Event, Pod};
 use super::configuration::Configuration;
 use super::devices::{self, Devices, info};
+use super::kubernetes::Kubernetes;
 use super::reference::Reference;
 use super::runtime_config::{self, runtime_config};
 use super::selection::Element;
@@ -25,43 +26,19 @@ use definitions::Definitions;
 /// One attachment to be made.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Planned {
-    /// The network's name for people: `namespace/name` of its NetworkAttachmentDefinition, or its name.
-    pub network: String,
-    /// Whether it is the cluster-wide default network, or the one that the pod names in its place.
-    pub is_default: bool,
-    pub definition: Option<Reference>,
-    /// The configuration is a file of the node.
-    pub is_file: bool,
-    pub ifname: String,
-    /// The network, with the pod's requests.
-    pub list: NetworkConfigList,
-    pub capability_args: Map<String, Value>,
+    /// Its network has the pod's requests. The default one is the cluster-wide network, or the one that the pod names in its
+    /// place.
+    pub recorded: RecordedAttachment,
     /// The pod's requests.
     pub element: Option<Element>,
     /// The attachment's device.
     pub device: Option<Device>,
-    /// The file in which the plugins may describe it.
-    pub device_info: Option<PathBuf>,
 }
 
 impl Planned {
-    /// The attachment as it is recorded.
-    pub(crate) fn recorded(&self) -> RecordedAttachment {
-        RecordedAttachment {
-            network: self.network.clone(),
-            is_default: self.is_default,
-            definition: self.definition.as_ref().map(ToString::to_string),
-            is_file: self.definition.is_some() && self.is_file,
-            ifname: self.ifname.clone(),
-            config: self.list.to_value(),
-            capability_args: self.capability_args.clone(),
-            device_info: self.device_info.clone(),
-        }
-    }
-
     /// The pod's requests, in its annotation or through the runtime.
     pub(crate) fn asked(&self) -> Vec<Request> {
-        runtime_config::asked(self.element.as_ref(), &self.capability_args)
+        runtime_config::asked(self.element.as_ref(), &self.recorded.capability_args)
     }
 }
 
@@ -87,7 +64,7 @@ pub(crate) struct PlanContext<'a> {
     pub configuration: &'a Configuration,
     pub paths: &'a Paths,
     /// None outside Kubernetes.
-    pub cluster: Option<&'a dyn Cluster>,
+    pub cluster: Option<&'a Kubernetes>,
     pub pod: Option<&'a Pod>,
     /// kubelet's uid of the pod. The API server has another one for a static pod.
     pub kubelet_uid: Option<&'a str>,
@@ -205,16 +182,18 @@ impl Wanted {
             capability_args.insert(info::CAPABILITY.to_owned(), file.into());
         }
         Ok(Planned {
-            network,
-            is_default,
-            definition: self.definition,
-            is_file: self.is_file,
-            ifname,
-            list,
-            capability_args,
+            recorded: RecordedAttachment {
+                network,
+                is_default,
+                is_file: self.definition.is_some() && self.is_file,
+                definition: self.definition.as_ref().map(ToString::to_string),
+                ifname,
+                config: list.to_value(),
+                capability_args,
+                device_info,
+            },
             element: self.element,
             device,
-            device_info,
         })
     }
 

@@ -63,13 +63,10 @@ impl Faults {
         let untold = self.told.len().saturating_sub(MOST_TOLD);
         let mut told = self.told.into_iter().take(MOST_TOLD);
         let first = told.next().unwrap_or_default();
-        let mut others: Vec<String> = told.collect();
-        if untold > 0 {
-            others.push(format!("and {untold} more"));
-        }
+        let more = (untold > 0).then(|| format!("and {untold} more"));
         let msg = format!("annotation {}: {first}", self.annotation);
         Refused {
-            error: Error::new(codes::SELECTION, msg).with_details(others.join("; ")),
+            error: Error::new(codes::SELECTION, msg).and_details(told.chain(more)),
             consequence: self.consequence,
         }
     }

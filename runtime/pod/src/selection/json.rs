@@ -1,6 +1,7 @@
 //! The JSON list format (section 4.1.2): one object for each attachment.
 
 use serde_json::{Map, Value};
+use weir_grant::diagnostic::nearest;
 
 use super::faults::{Consequence, Faults};
 use super::{Element, MOST_ELEMENTS, capabilities, keys, numbered};
@@ -20,9 +21,6 @@ const KEYS: [&str; 11] = [
     "infiniband-guid",
     "ipam-claim-reference",
 ];
-
-/// The largest edit distance at which a known key is suggested.
-const CLOSE: usize = 2;
 
 /// The elements, in order; none for a faulty one.
 pub(super) fn elements(
@@ -175,8 +173,5 @@ fn meant(key: &str) -> Option<&'static str> {
     if key == "interfaceRequest" {
         return Some("interface");
     }
-    let written = key.to_lowercase().replace('_', "-");
-    let distance = |known: &str| strsim::osa_distance(&written, &known.to_lowercase());
-    let nearest = KEYS.into_iter().min_by_key(|known| distance(known))?;
-    (distance(nearest) <= CLOSE.min(nearest.len() / 2)).then_some(nearest)
+    nearest(&key.replace('_', "-"), &KEYS)
 }

@@ -63,8 +63,8 @@ pub fn networks(document: &Document) -> String {
 pub fn used(own: &Grant, all: &[Grant], tally: &PluginTally) -> Vec<(String, Use)> {
     let mut used: Vec<(String, Use)> = Vec::new();
     for (network, rules) in &tally.rules {
-        let its = applying(all, &own.document.spec.plugin.name, Some(network));
-        if !its.is_some_and(|its| std::ptr::eq(its, own)) {
+        let its = applying(all, own.plugin(), Some(network));
+        if !its.is_ok_and(|its| std::ptr::eq(its, own)) {
             continue;
         }
         for (rule, seen) in rules {

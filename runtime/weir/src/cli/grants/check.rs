@@ -12,7 +12,7 @@ use weir_grant::{Capabilities, Document, Section};
 use weir_sandbox::{Catalogue, Invalid, Origin, not_read, read_grant};
 
 use super::document::wrapped;
-use super::grant_state::{self, NOT_READ, State, SurveyedGrant, is_built_in};
+use super::grant_state::{self, Grant, NOT_READ, State};
 use super::show_error;
 use crate::cli::output::{Answer, Format, print_line, say};
 
@@ -29,7 +29,7 @@ pub struct Arguments {
 }
 
 /// What was found out about one document.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Checked {
     /// The file, or `shipped`.
     from: String,
@@ -71,26 +71,22 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
         bail!("not valid: {}", broken.join(", "));
     }
     let warned = checked.iter().any(Checked::has_warning);
-    Ok(if arguments.strict && warned {
-        Answer::No
-    } else {
-        Answer::Yes
-    })
+    Ok((!(arguments.strict && warned)).into())
 }
 
 fn of_file(catalogue: &Catalogue, file: &Path) -> Checked {
     match read_grant(file) {
         Err(invalid) => not_valid(&invalid),
         Ok(loaded) => {
-            let built_in = is_built_in(catalogue, &loaded.document.spec.plugin.name);
-            let found = of_document(catalogue, &loaded.document, built_in);
+            let found = of_document(catalogue, &loaded.document);
             valid(file.display().to_string(), &loaded.document, found)
         }
     }
 }
 
 /// Remarks on an administrator's document, with what this node makes of it.
-fn of_document(catalogue: &Catalogue, document: &Document, built_in: bool) -> Vec<Remark> {
+fn of_document(catalogue: &Catalogue, document: &Document) -> Vec<Remark> {
+    let built_in = Catalogue::is_built_in(&document.spec.plugin.name);
     let mut found = remarks(document, built_in);
     found.extend(takes_a_grant_away(document));
     for (section, capabilities) in document.spec.sections() {
@@ -137,23 +133,19 @@ fn valid(from: String, document: &Document, remarks: Vec<Remark>) -> Checked {
     Checked {
         from,
         valid: true,
-        error: None,
-        mistakes: Vec::new(),
         name: Some(document.metadata.name.clone()),
         plugin: Some(document.spec.plugin.name.clone()),
         remarks,
+        ..Checked::default()
     }
 }
 
 fn not_valid(invalid: &Invalid) -> Checked {
     Checked {
         from: invalid.path.display().to_string(),
-        valid: false,
         error: Some(invalid.to_string()),
         mistakes: invalid.mistakes.clone(),
-        name: None,
-        plugin: None,
-        remarks: Vec::new(),
+        ..Checked::default()
     }
 }
 
@@ -161,17 +153,13 @@ fn not_valid(invalid: &Invalid) -> Checked {
 fn not_a_document(path: &Path) -> Checked {
     Checked {
         from: path.display().to_string(),
-        valid: false,
-        error: None,
-        mistakes: Vec::new(),
-        name: None,
-        plugin: None,
         remarks: vec![Remark {
             rule: None,
             weight: Weight::Warning,
             code: "not-read",
             text: NOT_READ.to_owned(),
         }],
+        ..Checked::default()
     }
 }
 
@@ -179,17 +167,15 @@ fn not_a_document(path: &Path) -> Checked {
 fn of_node(paths: &Paths, catalogue: &Catalogue) -> Result<Vec<Checked>> {
     let mut checked = Vec::new();
     for one in grant_state::survey(paths)? {
-        let found = match (&one.document, &one.origin) {
-            (Ok(document), _) => valid(
-                one.origin.to_string(),
-                document,
-                of_standing(catalogue, &one, document),
+        checked.push(match one {
+            Ok(grant) => valid(
+                grant.loaded.origin.to_string(),
+                &grant.loaded.document,
+                of_grant(catalogue, &grant),
             ),
             // It says where everything stands that is wrong.
-            (Err(_), Origin::File(path)) => of_file(catalogue, path),
-            (Err(error), Origin::Shipped) => bail!(show_error(error.clone())),
-        };
-        checked.push(found);
+            Err(broken) => of_file(catalogue, &broken.file),
+        });
     }
     let others = not_read(paths).map_err(show_error)?;
     checked.extend(others.iter().map(|path| not_a_document(path)));
@@ -197,13 +183,14 @@ fn of_node(paths: &Paths, catalogue: &Catalogue) -> Result<Vec<Checked>> {
 }
 
 /// Remarks on a document of the node, with what the others make of it.
-fn of_standing(catalogue: &Catalogue, one: &SurveyedGrant, document: &Document) -> Vec<Remark> {
-    let mut found = not_in_force(one).into_iter().collect::<Vec<_>>();
-    match one.origin {
-        Origin::File(_) => found.extend(of_document(catalogue, document, one.built_in)),
+fn of_grant(catalogue: &Catalogue, grant: &Grant) -> Vec<Remark> {
+    let mut found = not_in_force(grant).into_iter().collect::<Vec<_>>();
+    let document = &grant.loaded.document;
+    match grant.loaded.origin {
+        Origin::File(_) => found.extend(of_document(catalogue, document)),
         // Nobody here wrote it, and what it is for is what the binary has.
         Origin::Shipped => {
-            let of_weir = remarks(document, one.built_in).into_iter();
+            let of_weir = remarks(document, true).into_iter();
             found.extend(of_weir.filter(|remark| remark.code != "no-digest"));
             for remark in &mut found {
                 remark.weight = Weight::Note;
@@ -213,9 +200,9 @@ fn of_standing(catalogue: &Catalogue, one: &SurveyedGrant, document: &Document) 
     found
 }
 
-fn not_in_force(one: &SurveyedGrant) -> Option<Remark> {
-    let because = one.because.as_ref()?;
-    let (weight, code) = match one.state {
+fn not_in_force(grant: &Grant) -> Option<Remark> {
+    let because = grant.because.as_ref()?;
+    let (weight, code) = match grant.state {
         State::Replaced => (Weight::Note, "replaced"),
         State::Shadowed => (Weight::Warning, "never-effective"),
         State::NoPlugin => (Weight::Warning, "no-plugin"),

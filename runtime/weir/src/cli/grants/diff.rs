@@ -13,7 +13,7 @@ use weir_grant::{Capability, Document};
 use weir_sandbox::{Origin, Sandbox, parse_grant};
 
 use super::document::wrapped;
-use super::grant_state;
+use super::grant_state::{self, Grant};
 use super::show_error;
 use crate::cli::component::{self, Named};
 use crate::cli::output::{Answer, Format, print_line, say};
@@ -62,12 +62,12 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
         (Side::Grant(first), Side::Grant(second)) => {
             let difference = compare(&first, &second);
             arguments.format.print(&difference, print)?;
-            Ok(answer(difference.is_empty()))
+            Ok(difference.is_empty().into())
         }
         (Side::Component(first, one), Side::Component(second, two)) => {
             let imports = imports(paths, (&first, &one), (&second, &two))?;
             arguments.format.print(&imports, print_imports)?;
-            Ok(answer(imports.first.digest == imports.second.digest))
+            Ok((imports.first.digest == imports.second.digest).into())
         }
         _ => bail!(
             "`{}` and `{}` are a grant and a component; compare two grants or two components",
@@ -75,10 +75,6 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
             arguments.second
         ),
     }
-}
-
-fn answer(same: bool) -> Answer {
-    if same { Answer::Yes } else { Answer::No }
 }
 
 fn side(paths: &Paths, name: &str) -> Result<Side> {
@@ -105,16 +101,16 @@ fn side(paths: &Paths, name: &str) -> Result<Side> {
 
 fn in_force(paths: &Paths, plugin: &str) -> Result<Document> {
     let mut grants = grant_state::grants(paths)?;
-    grants.retain(|grant| grant.is_of(plugin) && grant.is_in_force());
+    grants.retain(|grant| grant.plugin() == plugin && grant.is_in_force());
     if grants.len() > 1 {
-        let origins: Vec<String> = grants.iter().map(|g| g.origin.to_string()).collect();
+        let origins: Vec<String> = grants.iter().map(|g| g.loaded.origin.to_string()).collect();
         bail!(
             "plugin `{plugin}` has several grants in force: {}; name the file to compare",
             origins.join(", ")
         );
     }
     match grants.pop() {
-        Some(grant) => Ok(grant.document),
+        Some(grant) => Ok(grant.loaded.document),
         None => bail!("`{plugin}` is neither a file nor a plugin with a grant in force"),
     }
 }
@@ -122,9 +118,11 @@ fn in_force(paths: &Paths, plugin: &str) -> Result<Document> {
 /// A grant that comes with weir, be it in force or replaced.
 fn shipped(paths: &Paths, plugin: &str) -> Result<Document> {
     let mut grants = grant_state::grants(paths)?.into_iter();
-    let found = grants.find(|grant| grant.origin == Origin::Shipped && grant.is_of(plugin));
+    let is_shipped =
+        |grant: &Grant| grant.loaded.origin == Origin::Shipped && grant.plugin() == plugin;
+    let found = grants.find(is_shipped);
     let found = found.with_context(|| format!("no grant of plugin `{plugin}` ships with weir"))?;
-    Ok(found.document)
+    Ok(found.loaded.document)
 }
 
 fn imports(paths: Paths, first: (&Path, &[u8]), second: (&Path, &[u8])) -> Result<Imports> {

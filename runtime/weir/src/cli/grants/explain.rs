@@ -15,7 +15,7 @@ use weir_grant::phrase::joined;
 use weir_grant::query::Query;
 use weir_grant::rule::rules_of;
 use weir_grant::{Capabilities, Capability, Decision, Document, Invocation, Section, doing, own};
-use weir_sandbox::{Loaded, Origin, read_grant};
+use weir_sandbox::{Loaded, Undecided, read_grant};
 
 use super::document::wrapped;
 use super::grant_state::{self, Grant, State};
@@ -93,7 +93,7 @@ struct Applying<'a> {
 }
 
 /// The answer.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Explanation {
     plugin: String,
     operation: &'static str,
@@ -159,7 +159,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
             .format
             .print(&explanations, |all| all.iter().for_each(print))?,
     }
-    Ok(answer(explanations.iter().all(|e| e.allowed)))
+    Ok(explanations.iter().all(|e| e.allowed).into())
 }
 
 /// The records on standard input, each for itself: what one of them says is its plugin's to choose.
@@ -201,7 +201,7 @@ fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answe
     if count == 0 && !unknown.has_records() {
         bail!("standard input has no record of a plugin's operation");
     }
-    Ok(answer(allowed && !unknown.has_records()))
+    Ok((allowed && !unknown.has_records()).into())
 }
 
 /// The pod's interfaces as far as a record tells: that of the attachment, and those that the gate, which knew all of
@@ -215,10 +215,6 @@ fn interfaces(record: &Record) -> Vec<String> {
         names.extend(links.filter_map(|name| Some(name.as_str()?.to_owned())));
     }
     names
-}
-
-fn answer(allowed: bool) -> Answer {
-    if allowed { Answer::Yes } else { Answer::No }
 }
 
 fn asked(arguments: &Arguments) -> Result<Question> {
@@ -247,7 +243,8 @@ fn asked(arguments: &Arguments) -> Result<Question> {
 
 impl<'a> Applying<'a> {
     /// A document's rules for the question's network, as those of a document that need not be in force.
-    fn document(document: &'a Document, origin: &Origin, question: &Question) -> Self {
+    fn document(loaded: &'a Loaded, question: &Question) -> Self {
+        let Loaded { document, origin } = loaded;
         let section = Section::of(&question.invocation.network);
         Self {
             name: &document.metadata.name,
@@ -264,7 +261,7 @@ impl<'a> Applying<'a> {
         Self {
             state: Some(grant.state),
             obstacle: grant.because.clone(),
-            ..Self::document(&grant.document, &grant.origin, question)
+            ..Self::document(&grant.loaded, question)
         }
     }
 
@@ -295,8 +292,8 @@ impl Documents {
             None => {}
         }
         match self {
-            Self::Node(grants) if !grants.iter().any(|grant| grant.is_of(plugin)) => {
-                bail!(no_grant(grants, plugin))
+            Self::Node(grants) if !grants.iter().any(|grant| grant.plugin() == plugin) => {
+                bail!(grant_state::no_grant(plugin, grants))
             }
             _ => Ok(()),
         }
@@ -307,7 +304,7 @@ impl Documents {
         match self {
             Self::Node(grants) if question.network.is_none() => grants
                 .iter()
-                .filter(|grant| grant.is_of(&question.plugin) && grant.is_in_force())
+                .filter(|grant| grant.plugin() == question.plugin && grant.is_in_force())
                 .collect(),
             _ => Vec::new(),
         }
@@ -319,7 +316,7 @@ impl Documents {
             _ if question.plugin == own::NAME => Ok(Applying::own(question)),
             Self::One(loaded) => Ok(Applying {
                 obstacle: uncovered(&loaded.document, question),
-                ..Applying::document(&loaded.document, &loaded.origin, question)
+                ..Applying::document(loaded, question)
             }),
             Self::Node(grants) => Ok(Applying::grant(asked_for(grants, question)?, question)),
         }
@@ -332,43 +329,27 @@ fn uncovered(document: &Document, question: &Question) -> Option<String> {
     (!is_covered).then(|| format!("it does not cover the network `{network}`"))
 }
 
-fn no_grant(grants: &[Grant], plugin: &str) -> String {
-    let granted = grants.iter().map(|g| g.document.spec.plugin.name.as_str());
-    grant_state::no_grant(plugin, granted)
-}
-
 fn asked_for<'a>(grants: &'a [Grant], question: &Question) -> Result<&'a Grant, String> {
-    let plugin = &question.plugin;
-    if !grants.iter().any(|grant| grant.is_of(plugin)) {
-        return Err(no_grant(grants, plugin));
-    }
-    let network = question.network.as_deref();
-    grant_state::applying(grants, plugin, network).ok_or_else(|| match network {
-        Some(network) => format!("no grant of plugin `{plugin}` covers the network `{network}`"),
-        None => format!("no grant of plugin `{plugin}` covers a network"),
+    let (plugin, network) = (&question.plugin, question.network.as_deref());
+    let decided = grant_state::applying(grants, plugin, network);
+    decided.map_err(|undecided| match (undecided, network) {
+        (Undecided::NoGrant, _) => grant_state::no_grant(plugin, grants),
+        (_, Some(network)) => {
+            format!("no grant of plugin `{plugin}` covers the network `{network}`")
+        }
+        (_, None) => format!("no grant of plugin `{plugin}` covers a network"),
     })
 }
 
 /// Asks the matcher of the gate.
 fn explain(question: &Question, applying: Result<Applying<'_>, String>) -> Explanation {
-    let Question {
-        operation, plugin, ..
-    } = question;
+    let operation = &question.operation;
     let mut explanation = Explanation {
-        refused: None,
-        plugin: plugin.clone(),
+        plugin: question.plugin.clone(),
         operation: operation.name(),
         arguments: operation.arguments(),
-        allowed: false,
-        because: None,
         needs: operation.needs().iter().map(ToString::to_string).collect(),
-        grant: None,
-        from: None,
-        grant_state: None,
-        networks: Vec::new(),
-        rules: Vec::new(),
-        missing: None,
-        field: None,
+        ..Explanation::default()
     };
     match applying {
         Ok(applying) => explanation.decide(question, applying),

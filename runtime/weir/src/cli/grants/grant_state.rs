@@ -1,15 +1,14 @@
-//! How each grant of the node stands, in force or why not; and which one applies.
-//!
-//! The sandbox asks [`Grants::covering`](weir_sandbox::Grants::covering), which knows only of what is
-//! in force. People ask here, and a test holds the two answers together.
+//! How each grant of the node stands: in force, or why not.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow};
 use serde::Serialize;
 use weir_files::Paths;
 use weir_grant::Document;
 use weir_grant::diagnostic::nearest;
 use weir_grant::pattern::network_covers;
-use weir_sandbox::{Catalogue, Fit, Found, Origin, Sandbox, not_read, survey_grants};
+use weir_sandbox::{
+    Broken, Fit, Loaded, Origin, Sandbox, Undecided, deciding, not_read, replaces, survey_grants,
+};
 
 use super::show_error;
 use crate::cli::output::complain;
@@ -71,44 +70,31 @@ impl State {
     }
 }
 
-/// A document, valid or not, and how it stands.
-pub struct SurveyedGrant {
-    pub origin: Origin,
-    pub document: Result<Document, weir_cni::Error>,
-    pub state: State,
-    /// Why it is not in force.
-    pub because: Option<String>,
-    /// The origins of what it keeps from being in force.
-    pub shadows: Vec<String>,
-    pub built_in: bool,
-}
-
-impl SurveyedGrant {
-    /// The plugin that it is about, where it can be read.
-    pub fn plugin(&self) -> Option<&str> {
-        let document = self.document.as_ref().ok()?;
-        Some(&document.spec.plugin.name)
-    }
-}
-
 /// A valid grant, and how it stands.
 pub struct Grant {
-    pub document: Document,
-    pub origin: Origin,
+    pub loaded: Loaded,
     pub state: State,
     /// Why it is not in force.
     pub because: Option<String>,
+    /// The grants that replace or shadow it.
+    pub by: Vec<Origin>,
 }
 
 impl Grant {
-    /// Whether it is about a plugin.
-    pub fn is_of(&self, plugin: &str) -> bool {
-        self.document.spec.plugin.name == plugin
+    /// The plugin that it is about.
+    pub fn plugin(&self) -> &str {
+        &self.loaded.document.spec.plugin.name
     }
 
     /// Whether plugins run under it.
     pub fn is_in_force(&self) -> bool {
         self.state == State::InForce
+    }
+}
+
+impl AsRef<Loaded> for Grant {
+    fn as_ref(&self) -> &Loaded {
+        &self.loaded
     }
 }
 
@@ -118,27 +104,17 @@ pub fn networks(document: &Document) -> Vec<String> {
     networks.map(String::from).collect()
 }
 
-/// Every grant of the node, where all are valid.
-///
-/// Errors: one is not, and so no plugin runs.
+/// Every grant of the node. Errors: one of the documents is not valid, and so no plugin runs.
 pub fn grants(paths: &Paths) -> Result<Vec<Grant>> {
     let mut grants = Vec::new();
     for one in survey(paths)? {
-        match one.document {
-            Ok(document) => grants.push(Grant {
-                document,
-                origin: one.origin,
-                state: one.state,
-                because: one.because,
-            }),
-            Err(error) => bail!(invalid(&error)),
-        }
+        grants.push(one.map_err(|broken| anyhow!(in_lines(&broken.error)))?);
     }
     Ok(grants)
 }
 
-/// What is wrong with a document, a line for each mistake, in its own words.
-fn invalid(error: &weir_cni::Error) -> String {
+/// What is wrong with a document, a line for each mistake.
+fn in_lines(error: &weir_cni::Error) -> String {
     let lines = [error.msg.as_str()]
         .into_iter()
         .chain(error.details.lines());
@@ -146,8 +122,8 @@ fn invalid(error: &weir_cni::Error) -> String {
 }
 
 /// That a plugin has no grant, and what to do; one of the plugins that have may be meant.
-pub fn no_grant<'a>(plugin: &str, granted: impl Iterator<Item = &'a str>) -> String {
-    let granted: Vec<&str> = granted.collect();
+pub fn no_grant(plugin: &str, grants: &[Grant]) -> String {
+    let granted: Vec<&str> = grants.iter().map(Grant::plugin).collect();
     let advice = format!("`weir grants new {plugin}` prints one to review");
     match nearest(plugin, &granted) {
         Some(meant) => {
@@ -157,56 +133,50 @@ pub fn no_grant<'a>(plugin: &str, granted: impl Iterator<Item = &'a str>) -> Str
     }
 }
 
-/// The grant that is asked for a plugin on a network: the first one that covers it. Where nobody said
-/// on which, the first one in force, or else the first. Whether the plugin runs under it is its state.
-pub fn applying<'a>(grants: &'a [Grant], plugin: &str, network: Option<&str>) -> Option<&'a Grant> {
-    let asked = |grant: &&Grant| grant.is_of(plugin) && grant.state.is_asked();
-    let mut of_plugin = grants.iter().filter(asked);
-    match network {
-        Some(network) => of_plugin.find(|grant| grant.document.covers_network(network)),
-        None => {
-            let first = of_plugin.clone().next();
-            of_plugin.find(|grant| grant.is_in_force()).or(first)
-        }
+/// The grant that decides for a plugin on a network. Where the network is not known, the first one in force, or else the
+/// first that decides on any. Whether the plugin runs under it is its state.
+pub fn applying<'a>(
+    grants: &'a [Grant],
+    plugin: &str,
+    network: Option<&str>,
+) -> Result<&'a Grant, Undecided<&'a Grant>> {
+    if let Some(network) = network {
+        return deciding(grants, plugin, |document| document.covers_network(network));
+    }
+    let in_force = grants
+        .iter()
+        .find(|grant| grant.plugin() == plugin && grant.is_in_force());
+    match in_force {
+        Some(grant) => Ok(grant),
+        None => deciding(grants, plugin, |document| {
+            !document.spec.networks.is_empty()
+        }),
     }
 }
 
-/// Every document of the node.
-pub fn survey(paths: &Paths) -> Result<Vec<SurveyedGrant>> {
+/// Every document of the node. Where one is not valid, none is in force.
+pub fn survey(paths: &Paths) -> Result<Vec<Result<Grant, Broken>>> {
     let found = survey_grants(paths).map_err(show_error)?;
     let sandbox = Sandbox::new(paths.clone(), false).map_err(show_error)?;
-    let catalogue = sandbox.catalogue();
-    let mut all: Vec<SurveyedGrant> = Vec::new();
-    for (index, one) in found.iter().enumerate() {
-        let verdict = judge(one, &found[..index], &sandbox);
-        for by in verdict.by {
-            all[by].shadows.push(one.origin.to_string());
+    let valid: Vec<&Loaded> = found.iter().flatten().collect();
+    let mut broken = found.iter().filter_map(|one| one.as_ref().err());
+    let stopped =
+        (broken.next()).map(|b| format!("`{}` is not valid, so no plugin runs", b.file.display()));
+    let grant = |loaded: &Loaded| {
+        let grant = judge(loaded, &valid, &sandbox);
+        match &stopped {
+            Some(because) if grant.is_in_force() => Grant {
+                state: State::Stopped,
+                because: Some(because.clone()),
+                ..grant
+            },
+            _ => grant,
         }
-        let plugin = one.document.as_ref().ok().map(|d| &d.spec.plugin.name);
-        let built_in = plugin.is_some_and(|name| is_built_in(catalogue, name));
-        all.push(SurveyedGrant {
-            origin: one.origin.clone(),
-            document: one.document.clone(),
-            state: verdict.state,
-            because: verdict.because,
-            shadows: Vec::new(),
-            built_in,
-        });
-    }
-    stop(&mut all);
-    Ok(all)
-}
-
-/// Where one document is not valid, none is in force.
-fn stop(all: &mut [SurveyedGrant]) {
-    let Some(broken) = all.iter().find(|one| one.state == State::Invalid) else {
-        return;
     };
-    let because = format!("`{}` is not valid, so no plugin runs", broken.origin);
-    for one in all.iter_mut().filter(|one| one.state == State::InForce) {
-        one.state = State::Stopped;
-        one.because = Some(because.clone());
-    }
+    let all = found
+        .iter()
+        .map(|one| one.as_ref().map(grant).map_err(Broken::clone));
+    Ok(all.collect())
 }
 
 /// Tells of what stands among the documents and is none.
@@ -221,126 +191,88 @@ pub fn tell_not_read(paths: &Paths) -> Result<()> {
 pub const NOT_READ: &str =
     "weir does not read it: the name of a document ends in `.yaml`, `.yml` or `.json`";
 
-/// Whether a plugin is inside the binary.
-pub fn is_built_in(catalogue: &Catalogue, plugin: &str) -> bool {
-    catalogue.find(plugin).is_ok_and(|p| p.is_built_in())
+fn judge(loaded: &Loaded, all: &[&Loaded], sandbox: &Sandbox) -> Grant {
+    let grant = |state, because: Option<String>, by| Grant {
+        loaded: loaded.clone(),
+        state,
+        because,
+        by,
+    };
+    if let Some(by) = all.iter().find(|by| replaces(by, loaded)) {
+        let because = format!("`{}` has the same name", by.origin);
+        return grant(State::Replaced, Some(because), vec![by.origin.clone()]);
+    }
+    if loaded.document.spec.networks.is_empty() {
+        let because = "`networks` is empty, so no network may use the plugin";
+        return grant(State::NoNetwork, Some(because.to_owned()), Vec::new());
+    }
+    let by = deciding_instead(loaded, all);
+    if by.is_empty() {
+        let (state, because) = against_plugin(&loaded.document, sandbox);
+        return grant(state, because, by);
+    }
+    let origins: Vec<String> = by.iter().map(|by| format!("`{by}`")).collect();
+    let (cover, come) = match by.len() {
+        1 => ("covers", "comes"),
+        _ => ("together cover", "come"),
+    };
+    let because = format!(
+        "{} {cover} the same plugin and all of its networks, and {come} first",
+        origins.join(" and ")
+    );
+    grant(State::Shadowed, Some(because), by)
 }
 
-/// How a grant stands, why, and the indices of those that stand before it.
-struct Verdict {
-    state: State,
-    because: Option<String>,
-    by: Vec<usize>,
-}
-
-impl Verdict {
-    fn new(state: State, because: impl Into<Option<String>>) -> Self {
-        Self {
-            state,
-            because: because.into(),
-            by: Vec::new(),
+/// Where the grants are from that decide on all networks of another one; empty where that one decides itself on some.
+fn deciding_instead(loaded: &Loaded, all: &[&Loaded]) -> Vec<Origin> {
+    let plugin = &loaded.document.spec.plugin.name;
+    let mut instead = Vec::new();
+    for narrow in networks(&loaded.document) {
+        let covers = |document: &Document| {
+            let mut globs = networks(document).into_iter();
+            globs.any(|wide| network_covers(&wide, &narrow))
+        };
+        match deciding(all.iter().copied(), plugin, covers) {
+            Ok(first) if first.origin != loaded.origin => instead.push(first.origin.clone()),
+            _ => return Vec::new(),
         }
     }
+    let in_order = all.iter().map(|one| &one.origin);
+    in_order
+        .filter(|origin| instead.contains(origin))
+        .cloned()
+        .collect()
 }
 
-fn judge(one: &Found, earlier: &[Found], sandbox: &Sandbox) -> Verdict {
-    let document = match &one.document {
-        Ok(document) => document,
-        Err(error) => return Verdict::new(State::Invalid, error.msg.clone()),
-    };
-    if let Some(by) = earlier.iter().position(|e| replaces(e, one, document)) {
-        let because = format!("`{}` has the same name", earlier[by].origin);
-        let by = vec![by];
-        return Verdict {
-            by,
-            ..Verdict::new(State::Replaced, because)
-        };
-    }
-    if document.spec.networks.is_empty() {
-        let because = "`networks` is empty, so no network may use the plugin";
-        return Verdict::new(State::NoNetwork, because.to_owned());
-    }
-    if let Some(by) = shadowing(document, earlier) {
-        let origins = by.iter().map(|by| format!("`{}`", earlier[*by].origin));
-        let origins = origins.collect::<Vec<_>>().join(" and ");
-        let because = match by.len() {
-            1 => {
-                format!("{origins} covers the same plugin and all of its networks, and comes first")
-            }
-            _ => format!(
-                "{origins} together cover the same plugin and all of its networks, and come first"
-            ),
-        };
-        return Verdict {
-            by,
-            ..Verdict::new(State::Shadowed, because)
-        };
-    }
-    against_plugin(document, sandbox)
-}
-
-/// A document of the administrator's with a shipped one's name.
-fn replaces(earlier: &Found, one: &Found, document: &Document) -> bool {
-    let name = earlier.document.as_ref().map(|d| &d.metadata.name);
-    one.origin == Origin::Shipped
-        && earlier.origin != Origin::Shipped
-        && name == Ok(&document.metadata.name)
-}
-
-/// The earlier documents of the plugin that cover all networks of a document: no network is left on which
-/// it is the first.
-fn shadowing(document: &Document, earlier: &[Found]) -> Option<Vec<usize>> {
-    let covers = |index: &usize, narrow: &str| {
-        let Ok(first) = &earlier[*index].document else {
-            return false;
-        };
-        let is_replaced = earlier[..*index]
-            .iter()
-            .any(|e| replaces(e, &earlier[*index], first));
-        first.spec.plugin.name == document.spec.plugin.name
-            && !is_replaced
-            && networks(first)
-                .iter()
-                .any(|wide| network_covers(wide, narrow))
-    };
-    let globs = networks(document);
-    let of_glob = globs
-        .iter()
-        .map(|glob| (0..earlier.len()).find(|index| covers(index, glob)));
-    let mut by = of_glob.collect::<Option<Vec<usize>>>()?;
-    by.sort_unstable();
-    by.dedup();
-    Some(by)
-}
-
-fn against_plugin(document: &Document, sandbox: &Sandbox) -> Verdict {
+/// How a document stands towards the plugin that is there under its name, and why it is not in force.
+fn against_plugin(document: &Document, sandbox: &Sandbox) -> (State, Option<String>) {
     let (name, paths) = (&document.spec.plugin.name, sandbox.paths());
     let plugin = match sandbox.catalogue().find(name) {
         Ok(plugin) => plugin,
         Err(error) if sandbox.catalogue().is_installed(name) => {
-            return Verdict::new(State::Damaged, in_full(error));
+            return (State::Damaged, Some(in_full(error)));
         }
         Err(error) => {
             // Where weir's own configuration cannot be read, another command tells of it.
             let outside = Outside::of(paths, name).ok().flatten();
             let because = outside.map_or(error.msg, |outside| outside.to_string());
-            return Verdict::new(State::NoPlugin, because);
+            return (State::NoPlugin, Some(because));
         }
     };
     match Fit::of(document, &plugin.digest, plugin.is_built_in()) {
-        Fit::Fits | Fit::NotNeeded if plugin.is_built_in() => Verdict::new(State::InForce, None),
+        Fit::Fits | Fit::NotNeeded if plugin.is_built_in() => (State::InForce, None),
         // As its next invocation would find out.
         Fit::Fits | Fit::NotNeeded => match sandbox.check(&plugin) {
-            Ok(()) => Verdict::new(State::InForce, None),
-            Err(error) => Verdict::new(State::Damaged, in_full(error)),
+            Ok(()) => (State::InForce, None),
+            Err(error) => (State::Damaged, Some(in_full(error))),
         },
         Fit::Other(granted) => {
             let because = format!("it is for {granted}, but the plugin is {}", plugin.digest);
-            Verdict::new(State::OtherDigest, because)
+            (State::OtherDigest, Some(because))
         }
         Fit::Missing => {
             let because = format!("put `digest: {}` below `spec.plugin`", plugin.digest);
-            Verdict::new(State::NoDigest, because)
+            (State::NoDigest, Some(because))
         }
     }
 }
@@ -354,11 +286,9 @@ fn in_full(error: weir_cni::Error) -> String {
 mod tests {
     use std::fs;
 
-    use tempfile::TempDir;
-    use weir_sandbox::Grants;
-
     use super::*;
     use crate::cli::static_inside::put_static_inside;
+    use tempfile::TempDir;
 
     /// A root with these grants, gone at the end.
     fn root_with(documents: &[String]) -> (TempDir, Paths) {
@@ -403,43 +333,5 @@ mod tests {
         }
         let three = [of("[blue]"), of("[green]"), of("[green, blue]")];
         assert_eq!(states(&three), [InForce, InForce, Shadowed]);
-    }
-
-    /// What people are told is what the sandbox does.
-    #[test]
-    fn the_grant_that_applies_is_the_sandboxs() {
-        let other = format!("sha256:{}", "4".repeat(64));
-        let candidates = [
-            document("a", "static", "[blue]", None),
-            document("b", "static", "['*']", Some(&other)),
-            document("static", "static", "[]", None),
-            document("static", "loopback", "['bl*']", None),
-            document("c", "static", "[green, blue]", None),
-        ];
-        let mut denied = 0;
-        for chosen in 0..1 << candidates.len() {
-            let documents: Vec<String> = candidates
-                .iter()
-                .enumerate()
-                .filter(|(index, _)| chosen & (1 << index) != 0)
-                .map(|(_, document)| document.clone())
-                .collect();
-            let (_root, paths) = root_with(&documents);
-            let all = grants(&paths).expect("valid");
-            let loaded = Grants::load(&paths).expect("valid");
-            let plugin = Catalogue::new(&paths).find("static").expect("built in");
-            for network in ["blue", "green", "red"] {
-                let told = applying(&all, "static", Some(network));
-                let told = told.filter(|grant| grant.is_in_force());
-                let done = loaded.covering(&plugin, network).ok();
-                denied += u32::from(done.is_none());
-                assert_eq!(
-                    told.map(|grant| (&grant.origin, &grant.document)),
-                    done.as_ref().map(|l| (&l.origin, &l.document)),
-                    "{network}: {documents:#?}"
-                );
-            }
-        }
-        assert!(denied > 10, "{denied}");
     }
 }

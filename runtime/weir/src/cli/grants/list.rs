@@ -8,7 +8,9 @@ use serde::Serialize;
 use weir_files::Paths;
 use weir_grant::diagnostic::expected_one_of;
 
-use super::grant_state::{self, State, SurveyedGrant};
+use weir_sandbox::Broken;
+
+use super::grant_state::{self, Grant, State};
 use crate::cli::output::{Answer, Format, complain, print_line, say};
 use crate::cli::outside::Outside;
 
@@ -41,54 +43,57 @@ struct Listed {
 pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let wanted = arguments.plugin.as_deref();
     let all = grant_state::survey(paths)?;
-    if let Some(plugin) = wanted.filter(|p| !all.iter().any(|one| one.plugin() == Some(*p))) {
+    let valid: Vec<&Grant> = all.iter().flatten().collect();
+    if let Some(plugin) = wanted.filter(|p| !valid.iter().any(|grant| grant.plugin() == *p)) {
         match Outside::of(paths, plugin)? {
             Some(outside) => complain(&outside.to_string()),
-            None => complain(&no_such_plugin(&all, plugin)),
+            None => complain(&no_such_plugin(&valid, plugin)),
         }
     }
     grant_state::tell_not_read(paths)?;
-    let listed: Vec<Listed> = all
-        .into_iter()
-        .filter(|one| wanted.is_none() || one.plugin().is_none() || one.plugin() == wanted)
-        .map(listed)
-        .collect();
+    let listed = all.iter().filter_map(|one| match one {
+        Err(broken) => Some(not_valid(broken)),
+        Ok(grant) if wanted.is_some_and(|plugin| plugin != grant.plugin()) => None,
+        Ok(grant) => Some(listed(grant, &valid)),
+    });
+    let listed: Vec<Listed> = listed.collect();
     arguments.format.print(&listed, |listed| print(listed))?;
-    Ok(if listed.iter().any(|one| one.state.needs_mending()) {
-        Answer::No
-    } else {
-        Answer::Yes
-    })
+    let needs_mending = listed.iter().any(|one| one.state.needs_mending());
+    Ok((!needs_mending).into())
 }
 
-fn no_such_plugin(all: &[SurveyedGrant], plugin: &str) -> String {
-    let known: BTreeSet<&str> = all.iter().filter_map(SurveyedGrant::plugin).collect();
+fn no_such_plugin(all: &[&Grant], plugin: &str) -> String {
+    let known: BTreeSet<&str> = all.iter().map(|grant| grant.plugin()).collect();
     let known: Vec<&str> = known.into_iter().collect();
     let expected = expected_one_of(plugin, &known);
     format!("no grant is for plugin `{plugin}`; {expected}")
 }
 
-fn listed(one: SurveyedGrant) -> Listed {
-    let from = one.origin.to_string();
-    let SurveyedGrant {
-        document,
-        state,
-        because,
-        shadows,
-        ..
-    } = one;
-    let document = document.ok();
+fn listed(grant: &Grant, all: &[&Grant]) -> Listed {
+    let document = &grant.loaded.document;
+    let shadowed = all
+        .iter()
+        .filter(|one| one.by.contains(&grant.loaded.origin));
     Listed {
-        networks: document
-            .as_ref()
-            .map(grant_state::networks)
-            .unwrap_or_default(),
-        name: document.as_ref().map(|d| d.metadata.name.clone()),
-        plugin: document.map(|d| d.spec.plugin.name),
-        from,
-        state,
-        because,
-        shadows,
+        name: Some(document.metadata.name.clone()),
+        plugin: Some(grant.plugin().to_owned()),
+        networks: grant_state::networks(document),
+        from: grant.loaded.origin.to_string(),
+        state: grant.state,
+        because: grant.because.clone(),
+        shadows: shadowed.map(|one| one.loaded.origin.to_string()).collect(),
+    }
+}
+
+fn not_valid(broken: &Broken) -> Listed {
+    Listed {
+        name: None,
+        plugin: None,
+        networks: Vec::new(),
+        from: broken.file.display().to_string(),
+        state: State::Invalid,
+        because: Some(broken.error.msg.clone()),
+        shadows: Vec::new(),
     }
 }
 

@@ -62,10 +62,7 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
 fn template(capability: Capability) -> Option<&'static str> {
     match capability {
         Capability::Link => Some(r#"{ namespace: container, names: ["{ifname}"], verbs: [read] }"#),
-        Capability::Address | Capability::Neighbour => {
-            Some(r#"{ namespace: container, links: ["{ifname}"], verbs: [read] }"#)
-        }
-        Capability::Route | Capability::Traffic => {
+        Capability::Address | Capability::Neighbour | Capability::Route | Capability::Traffic => {
             Some(r#"{ namespace: container, links: ["{ifname}"], verbs: [read] }"#)
         }
         Capability::Firewall => Some("{ namespace: host, families: [inet], verbs: [read] }"),

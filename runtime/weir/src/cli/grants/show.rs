@@ -10,10 +10,10 @@ use weir_grant::rule::{RuleFields, rules_of};
 use weir_grant::section::Request;
 use weir_grant::{Capabilities, Capability, Document, own};
 use weir_grant::{phrase::joined, rule::sentence};
-use weir_sandbox::{Catalogue, Origin};
+use weir_sandbox::{Catalogue, Loaded, Origin};
 
 use super::document::{to_yaml, wrapped};
-use super::grant_state::{self, State, SurveyedGrant};
+use super::grant_state::{self, Grant, State};
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::outside::{Native, Outside};
 
@@ -79,16 +79,10 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
         Some(Outside::Native(native)) => return show_native(arguments, &native),
         None => {}
     }
-    let all = grant_state::survey(paths)?;
-    if let Some(broken) = all.iter().find(|one| one.state == State::Invalid) {
-        let because = broken.because.as_deref().unwrap_or_default();
-        bail!("{because}\n  no plugin runs until it is fixed or removed");
-    }
-    let is_shown = |one: &SurveyedGrant| {
-        one.plugin() == Some(plugin) && !matches!(one.state, State::Replaced | State::Shadowed)
-    };
-    let none = grant_state::no_grant(plugin, all.iter().filter_map(SurveyedGrant::plugin));
-    let shown: Vec<Shown> = all.into_iter().filter(is_shown).filter_map(shown).collect();
+    let all = grant_state::grants(paths)?;
+    let is_shown = |grant: &&Grant| grant.plugin() == plugin && grant.by.is_empty();
+    let shown: Vec<Shown> = all.iter().filter(is_shown).map(shown).collect();
+    let none = grant_state::no_grant(plugin, &all);
     if shown.is_empty() && !is_known(paths, plugin) {
         bail!(none);
     }
@@ -107,11 +101,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
             }
         })?
     }
-    Ok(if shown.iter().any(|one| one.state == State::InForce) {
-        Answer::Yes
-    } else {
-        Answer::No
-    })
+    Ok(shown.iter().any(|one| one.state == State::InForce).into())
 }
 
 /// What weir may do on its own behalf, for those who have met it in the audit log.
@@ -161,10 +151,8 @@ fn is_known(paths: &Paths, plugin: &str) -> bool {
     Catalogue::is_built_in(plugin) || Catalogue::new(paths).is_installed(plugin)
 }
 
-fn shown(one: SurveyedGrant) -> Option<Shown> {
-    let is_shipped = one.origin == Origin::Shipped;
-    let from = one.origin.to_string();
-    let document = one.document.ok()?;
+fn shown(grant: &Grant) -> Shown {
+    let Loaded { document, origin } = grant.loaded.clone();
     let capabilities = &document.spec.capabilities;
     let has = |capability: &Capability| {
         let mut sections = document.spec.sections();
@@ -175,14 +163,14 @@ fn shown(one: SurveyedGrant) -> Option<Shown> {
         allowed: allowed(&tenants.capabilities),
         pods: tenants.pods.clone(),
     });
-    Some(Shown {
+    Shown {
         name: document.metadata.name.clone(),
         plugin: document.spec.plugin.name.clone(),
-        from,
-        is_shipped,
-        is_built_in: one.built_in,
-        state: one.state,
-        because: one.because,
+        from: origin.to_string(),
+        is_shipped: origin == Origin::Shipped,
+        is_built_in: Catalogue::is_built_in(grant.plugin()),
+        state: grant.state,
+        because: grant.because.clone(),
         networks: grant_state::networks(&document),
         digest: document.spec.plugin.digest.as_ref().map(|d| d.to_string()),
         allowed: allowed(capabilities),
@@ -190,7 +178,7 @@ fn shown(one: SurveyedGrant) -> Option<Shown> {
         not_allowed,
         limits: limits(&document.spec.limits),
         document,
-    })
+    }
 }
 
 fn allowed(capabilities: &Capabilities) -> Vec<Allowed> {

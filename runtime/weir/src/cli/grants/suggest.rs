@@ -18,7 +18,7 @@ use weir_grant::{Document, Limits, Section};
 use weir_sandbox::Catalogue;
 
 use super::document::to_yaml;
-use super::grant_state::{self, is_built_in};
+use super::grant_state;
 use super::replay::{Unknown, replay};
 use crate::cli::output::{Answer, Format, complain, print_line, print_text, say};
 use crate::cli::outside::refuse;
@@ -102,7 +102,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
             file.display()
         );
     }
-    let built_in = is_built_in(&Catalogue::new(paths), plugin);
+    let built_in = Catalogue::is_built_in(plugin);
     let mut suggestion = collected.suggestion(plugin, left_out, built_in)?;
     keep_limits(paths, &mut suggestion);
     arguments.format.print(&suggestion, print)?;
@@ -115,10 +115,11 @@ fn keep_limits(paths: &Paths, suggestion: &mut Suggestion) {
     // Where a document is not valid, none is in force.
     let grants = grant_state::grants(paths).unwrap_or_default();
     let plugin = &suggestion.document.spec.plugin.name;
-    let grant = grant_state::applying(&grants, plugin, None).filter(|grant| grant.is_in_force());
-    if let Some(grant) = grant {
-        suggestion.limits_from = Some(grant.origin.to_string());
-        suggestion.document.spec.limits = grant.document.spec.limits.clone();
+    if let Ok(grant) = grant_state::applying(&grants, plugin, None)
+        && grant.is_in_force()
+    {
+        suggestion.limits_from = Some(grant.loaded.origin.to_string());
+        suggestion.document.spec.limits = grant.loaded.document.spec.limits.clone();
     }
 }
 

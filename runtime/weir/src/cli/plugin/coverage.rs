@@ -5,9 +5,9 @@ use weir_grant::document::Spec;
 use weir_grant::operation_names::function;
 use weir_grant::rule::{RuleFields, rules_of};
 use weir_grant::{Capability, Verb};
-use weir_sandbox::{Catalogue, Fit, Inspection, Sandbox};
+use weir_sandbox::{Catalogue, Fit, Inspection, Loaded, Sandbox};
 
-use crate::cli::grants::grant_state::{self, Grant, State};
+use crate::cli::grants::grant_state::{self, Grant};
 use crate::cli::output::say;
 
 /// What the grants in force say about a component under a plugin's name.
@@ -157,15 +157,14 @@ impl Covering {
 
 /// Those that no other stands before, whether for this component or for another.
 fn covering(grants: Vec<Grant>, candidate: &Candidate<'_>, is_built_in: bool) -> Vec<Covering> {
-    let stands_back = |state: State| matches!(state, State::Replaced | State::Shadowed);
     grants
         .into_iter()
-        .filter(|grant| grant.is_of(candidate.name) && !stands_back(grant.state))
-        .map(|grant| compare(grant, candidate.inspection, is_built_in))
+        .filter(|grant| grant.plugin() == candidate.name && grant.by.is_empty())
+        .map(|grant| compare(grant.loaded, candidate.inspection, is_built_in))
         .collect()
 }
 
-fn compare(grant: Grant, component: &Inspection, is_built_in: bool) -> Covering {
+fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering {
     let spec = &grant.document.spec;
     let asked = &component.requested.capabilities;
     let granted = |capability: &Capability| {

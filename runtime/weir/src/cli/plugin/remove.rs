@@ -5,7 +5,7 @@ use clap::Args;
 use serde::Serialize;
 use weir_gate::Event;
 use weir_grant::document::Digest;
-use weir_sandbox::{Grants, Loaded, Origin, Sandbox};
+use weir_sandbox::{Loaded, Origin, Sandbox, survey_grants};
 
 use crate::cli::output::show;
 use crate::cli::output::{Answer, Format, say};
@@ -61,7 +61,11 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
 
 /// A document that cannot be read is another command's to tell of.
 fn grants_of(sandbox: &Sandbox, name: &str) -> Vec<Loaded> {
-    let mut grants = Grants::load(sandbox.paths()).unwrap_or_default().all();
+    let mut grants: Vec<Loaded> = survey_grants(sandbox.paths())
+        .into_iter()
+        .flatten()
+        .flatten()
+        .collect();
     grants.retain(|loaded| {
         loaded.document.spec.plugin.name == name && loaded.origin != Origin::Shipped
     });

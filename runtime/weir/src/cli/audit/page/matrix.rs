@@ -65,7 +65,7 @@ impl Cell {
         Self {
             granted: plugin
                 .in_force()
-                .any(|grant| rules::grants(&grant.document, capability)),
+                .any(|grant| rules::grants(&grant.loaded.document, capability)),
             count: counts
                 .and_then(|counts| counts.get(capability.word()).copied())
                 .unwrap_or_default(),

@@ -94,7 +94,7 @@ impl Subject<'_> {
     /// In the order of their names.
     fn plugins(&self) -> Vec<Plugin<'_>> {
         let granted = self.all().iter().filter(|grant| grant.state.is_asked());
-        let mut names: Vec<&str> = granted.map(|g| &*g.document.spec.plugin.name).collect();
+        let mut names: Vec<&str> = granted.map(Grant::plugin).collect();
         names.extend(self.tally.plugins.keys().map(String::as_str));
         names.sort_unstable();
         names.dedup();
@@ -113,7 +113,7 @@ impl Subject<'_> {
     }
 
     fn grants_of(&self, plugin: &str) -> Vec<&Grant> {
-        let is_asked = |grant: &&Grant| grant.is_of(plugin) && grant.state.is_asked();
+        let is_asked = |grant: &&Grant| grant.plugin() == plugin && grant.state.is_asked();
         self.all().iter().filter(is_asked).collect()
     }
 

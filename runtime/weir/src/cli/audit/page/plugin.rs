@@ -35,7 +35,7 @@ pub fn sections(plugins: &[Plugin<'_>]) -> Markup {
 }
 
 fn section(plugin: &Plugin<'_>, tally: &PluginTally) -> Markup {
-    let of_grant = |grant: &&Grant| rules::rules(&grant.document).len();
+    let of_grant = |grant: &&Grant| rules::rules(&grant.loaded.document).len();
     let short = plugin.grants.iter().map(of_grant).sum::<usize>() <= FEW_RULES;
     html! {
         section.plugin.short[short] {
@@ -73,7 +73,7 @@ fn components(plugin: &Plugin<'_>, tally: &PluginTally) -> Markup {
     let has_grant = plugin.in_force().next().is_some();
     let granted = |digest: &str| {
         plugin.in_force().any(|grant| {
-            let of_grant = grant.document.spec.plugin.digest.as_ref();
+            let of_grant = grant.loaded.document.spec.plugin.digest.as_ref();
             of_grant.is_none_or(|of_grant| of_grant.to_string() == digest)
         })
     };
@@ -93,7 +93,7 @@ fn components(plugin: &Plugin<'_>, tally: &PluginTally) -> Markup {
 }
 
 fn grant(own: &Grant, all: &[Grant], tally: &PluginTally) -> Markup {
-    let rules = rules::rules(&own.document);
+    let rules = rules::rules(&own.loaded.document);
     let used = rules::used(own, all, tally);
     let find = |name: &str| {
         let mut used = used.iter();
@@ -105,8 +105,8 @@ fn grant(own: &Grant, all: &[Grant], tally: &PluginTally) -> Markup {
     html! {
         table.list.rules {
             caption {
-                "Grant " b { (printable(&own.document.metadata.name)) } ", " (printable(&own.origin.to_string()))
-                "; networks " code { (printable(&rules::networks(&own.document))) }
+                "Grant " b { (printable(&own.loaded.document.metadata.name)) } ", " (printable(&own.loaded.origin.to_string()))
+                "; networks " code { (printable(&rules::networks(&own.loaded.document))) }
                 @if let Some(because) = &own.because {
                     "; " strong { "not in force" } " (" (own.state.word()) "): " (printable(because))
                 }
@@ -167,7 +167,7 @@ fn bar(count: u64, most: u64) -> Markup {
 
 /// Rules are counted by their number, which may be another rule's after a change of the document.
 fn changed_meanwhile(own: &Grant, tally: &PluginTally) -> Markup {
-    let changed = rules::changed(&own.origin);
+    let changed = rules::changed(&own.loaded.origin);
     let first = tally.count.first;
     html! {
         @if let (Some(changed), Some(first)) = (changed, first) && changed > first {

@@ -86,11 +86,7 @@ fn tell(outcome: &Outcome, denied: &BTreeSet<String>) -> Answer {
     for denied in denied {
         complain(&format!("still denied: {denied}"));
     }
-    if outcome.failures.is_empty() && denied.is_empty() {
-        Answer::Yes
-    } else {
-        Answer::No
-    }
+    (outcome.failures.is_empty() && denied.is_empty()).into()
 }
 
 /// The plugin that a person named. A component's file is looked at, and must be one of a plugin.

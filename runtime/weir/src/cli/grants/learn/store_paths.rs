@@ -11,75 +11,70 @@ use crate::cli::record::{Record, Verdict};
 
 /// What was asked for, as plugins named it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct StorePaths {
-    directories: BTreeSet<String>,
-    files: BTreeSet<String>,
-}
+pub(super) struct StorePaths(BTreeSet<StorePath>);
 
 /// One of them.
-enum StorePath<'a> {
-    Directory(&'a str),
-    File(&'a str),
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum StorePath {
+    Directory(String),
+    File(String),
 }
 
 impl StorePaths {
     /// Adds what a denied operation asked for.
     pub(super) fn note(&mut self, record: &Record) {
-        match store_path(record) {
-            Some(StorePath::Directory(path)) => self.directories.insert(path.to_owned()),
-            Some(StorePath::File(path)) => self.files.insert(path.to_owned()),
-            None => false,
-        };
+        self.0.extend(store_path(record));
     }
 
-    /// Whether an operation was denied for the sake of one of these.
+    /// Whether an operation was denied because of one of these.
     pub(super) fn has(&self, record: &Record) -> bool {
-        match store_path(record) {
-            Some(StorePath::Directory(path)) => self.directories.contains(path),
-            Some(StorePath::File(path)) => self.files.contains(path),
-            None => false,
-        }
+        store_path(record).is_some_and(|path| self.0.contains(&path))
     }
 
     /// Adds others. Returns whether there were any that were not among these.
     pub(super) fn add(&mut self, others: Self) -> bool {
-        let before = self.directories.len() + self.files.len();
-        self.directories.extend(others.directories);
-        self.files.extend(others.files);
-        self.directories.len() + self.files.len() > before
+        let before = self.0.len();
+        self.0.extend(others.0);
+        self.0.len() > before
     }
 
     /// Rules of a grant: the plugin's own store, and these paths.
     pub(super) fn rules(&self) -> Value {
-        let mut rules = vec![json!({})];
-        if !self.directories.is_empty() {
-            rules.push(json!({ "directories": self.directories }));
+        let (mut directories, mut files) = (Vec::new(), Vec::new());
+        for path in &self.0 {
+            match path {
+                StorePath::Directory(directory) => directories.push(directory),
+                StorePath::File(file) => files.push(file),
+            }
         }
-        if !self.files.is_empty() {
-            rules.push(json!({ "files": self.files }));
+        let mut rules = vec![json!({})];
+        if !directories.is_empty() {
+            rules.push(json!({ "directories": directories }));
+        }
+        if !files.is_empty() {
+            rules.push(json!({ "files": files }));
         }
         rules.into()
     }
 }
 
-/// The place that a denied operation was about, where a rule can allow it.
-fn store_path(record: &Record) -> Option<StorePath<'_>> {
+/// The place that a denied operation was about, if a rule can allow it.
+fn store_path(record: &Record) -> Option<StorePath> {
     let is_denied = record.verdict == Verdict::Denied && record.capability == "store";
     // A part of a name is another name.
     if !is_denied || record.shortened_from.is_some() {
         return None;
     }
     if let Some(file) = record.arguments["path"].as_str() {
-        return File::try_from(PathBuf::from(file))
-            .is_ok()
-            .then_some(StorePath::File(file));
+        let is_valid = File::try_from(PathBuf::from(file)).is_ok();
+        return is_valid.then(|| StorePath::File(file.to_owned()));
     }
     let location = &record.arguments["location"];
     let directory = ["directory", "shared-directory"]
         .into_iter()
         .find_map(|key| location[key].as_str())?;
     let is_valid = Directory::try_from(PathBuf::from(directory)).is_ok();
-    is_valid.then_some(StorePath::Directory(directory))
+    is_valid.then(|| StorePath::Directory(directory.to_owned()))
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! Records of before are read, and written in the new form.
 
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use serde_json::json;
+use crate::{Left, left_of};
+use serde_json::{Value, json};
 use tempfile::TempDir;
+use weir_cni::{Args, Command};
 
 use super::*;
 
