@@ -15,6 +15,7 @@ use weir_grant::operation_names::recorded;
 use weir_grant::query::Query;
 use weir_grant::{Closest, Invocation};
 
+pub use join::Joiner;
 pub use log::{Log, read};
 pub use text::arguments;
 
