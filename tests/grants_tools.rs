@@ -660,7 +660,7 @@ fn a_suggestion_needs_records() -> Result<()> {
     assert!(errors.contains("nothing was recorded"), "{errors}");
     let broken = file(&node, "broken.jsonl", "{\"plugin\": 1}\n{}\n")?;
     let errors = node.stderr(&["grants", "suggest", "bridge", "--records", &broken], 1)?;
-    assert!(errors.contains("2 lines are no records"), "{errors}");
+    assert!(errors.contains("2 lines are not records"), "{errors}");
     assert_contains(&errors, &["no operation of plugin `bridge`"]);
     // From the node's own log, in which reads are not recorded.
     let mut config = bridge();
@@ -767,7 +767,7 @@ fn a_damaged_log_serves_as_well() -> Result<()> {
         &[
             "# 1 record is left out: its arguments are shortened",
             "no operation `address.forget`",
-            "# 3 lines are no records",
+            "# 3 lines are not records",
         ],
     );
 
@@ -779,7 +779,7 @@ fn a_damaged_log_serves_as_well() -> Result<()> {
     assert_eq!((damaged_code, &damaged_text), (3, &text));
     assert_contains(
         &errors,
-        &["shortened", "`address.forget`", "3 lines are no records"],
+        &["shortened", "`address.forget`", "3 lines are not records"],
     );
     let only_short = explain_records(&node, short.as_bytes(), &["bridge"])?;
     assert_eq!((only_short.0, only_short.1.as_str()), (3, ""));

@@ -419,7 +419,7 @@ fn lines_that_are_no_records_are_counted_and_said() -> Result<()> {
         .collect::<Result<_>>()?;
     assert_eq!(networks, ["n2", "n1"]);
     let said = String::from_utf8(output.stderr)?;
-    assert!(said.contains("3 lines are no records"), "{said}");
+    assert!(said.contains("3 lines are not records"), "{said}");
 
     let summary: Value = serde_json::from_str(&place.audit(&["--summary", "--output", "json"])?)?;
     assert_eq!(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
@@ -43,9 +44,10 @@ pub struct Requested {
 }
 
 /// A forbidden import, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refused {
     /// `wasi:filesystem/types@0.2.6`.
+    #[serde(rename = "import")]
     pub name: String,
     pub reason: &'static str,
 }

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 use weir_cni::{AddResult, Attachment, Command};
 use weir_gate::Subject;
@@ -88,7 +89,7 @@ fn key<'a>(map: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
 }
 
 /// What a plugin reports about itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct About {
     pub name: String,
     pub version: String,

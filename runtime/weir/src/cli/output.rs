@@ -1,5 +1,6 @@
 //! The output of commands: text for people or JSON for programs, and the exit code.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -10,6 +11,7 @@ use weir_cni::Error;
 
 pub(super) use super::standard_output::{Failure, StandardOutput, finish, print};
 use weir_gate::escape;
+use weir_grant::Capability;
 use weir_host::printable;
 
 /// Prints a line as it is, as `println!` does. A failure is reported when the command ends.
@@ -43,6 +45,15 @@ macro_rules! say {
 }
 pub(super) use say;
 
+/// Prints lines for people, with a title before the first.
+pub fn print_list(title: &str, lines: impl IntoIterator<Item = impl Display>) {
+    let mut title = title;
+    for line in lines {
+        say!("{title:<11} {line}");
+        title = "";
+    }
+}
+
 /// Prints a message on standard error, in as many lines as it has.
 pub fn complain(message: &str) {
     let lines: Vec<String> = message.split('\n').map(printable).collect();
@@ -58,6 +69,12 @@ pub(super) fn show(error: Error) -> anyhow::Error {
     } else {
         anyhow!("{msg} (CNI error {})\n  {details}", code.0)
     }
+}
+
+/// The words of capabilities: `link, route`.
+pub fn capability_words(capabilities: &[Capability]) -> String {
+    let words: Vec<&str> = capabilities.iter().map(|c| c.word()).collect();
+    words.join(", ")
 }
 
 /// `--output`.

@@ -1,6 +1,5 @@
 //! A record as a line for people, and numbers for them.
 
-use weir_grant::Capability;
 use weir_grant::query::{Need, Query};
 use weir_host::printable;
 
@@ -91,12 +90,6 @@ pub fn number(number: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// The words of capabilities: `link, route`.
-pub fn words(capabilities: &[Capability]) -> String {
-    let words: Vec<&str> = capabilities.iter().map(|c| c.word()).collect();
-    words.join(", ")
 }
 
 /// A number of things: `1 record`, `2 records`.

@@ -18,7 +18,7 @@ pub struct Unknown {
     pub shortened: u64,
     /// Records whose operation or arguments this weir does not know.
     pub foreign: u64,
-    /// Lines that are no records.
+    /// Lines that are not records.
     pub unreadable: u64,
     /// Why the first of the foreign ones is one.
     #[serde(skip)]

@@ -1,4 +1,4 @@
-//! `weir plugin add`: compiled now, pinned by digest, and in place at once or not at all.
+//! `weir plugin add`: compiles a component and installs it atomically.
 
 use std::path::PathBuf;
 
@@ -11,8 +11,7 @@ use weir_sandbox::{Catalogue, Inspection, Sandbox};
 use super::coverage::{Candidate, Coverage};
 use super::difference::Difference;
 use crate::cli::component::{inspect, name_of, read};
-use crate::cli::output::show;
-use crate::cli::output::{Answer, Format, complain, say};
+use crate::cli::output::{Answer, Format, complain, say, show};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -28,14 +27,13 @@ pub struct Arguments {
     format: Format,
 }
 
-/// What came of it.
 #[derive(Serialize)]
 struct Added {
     name: String,
     digest: String,
-    /// Not where one is installed already and is not to be replaced.
+    /// False if another is installed and is not to be replaced.
     installed: bool,
-    /// To the one that was installed, where there was one that could be read.
+    /// The difference to the installed one, if that could be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     difference: Option<Difference>,
     granted: bool,
@@ -43,10 +41,10 @@ struct Added {
     coverage: Coverage,
 }
 
-/// No where a plugin of that name is installed and is not to be replaced.
+/// No if a plugin of that name is installed and is not to be replaced.
 pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let shown = arguments.file.display();
-    // Before a second goes into compiling.
+    // Compiling takes a second.
     if let Some(name) = &arguments.name {
         Catalogue::check_name(name).map_err(show)?;
     }
@@ -63,40 +61,51 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let difference = installed(sandbox, &name)
         .filter(|_| is_taken)
         .map(|installed| Difference::between(&installed, &inspection));
-    let refuse = is_taken && !arguments.replace;
-    if !refuse {
+    let installed = !is_taken || arguments.replace;
+    if installed {
         install(sandbox, &name, &inspection, arguments.replace)?;
     }
-    let added = added(sandbox, name, &inspection, !refuse, difference);
+    let candidate = Candidate {
+        name: &name,
+        inspection: &inspection,
+    };
+    let coverage = Coverage::of(sandbox, &candidate);
+    let added = Added {
+        digest: inspection.digest.to_string(),
+        granted: coverage.is_granted(),
+        name,
+        installed,
+        difference,
+        coverage,
+    };
     arguments.format.print(&added, print)?;
-    if refuse {
+    if !installed {
         complain(&format!(
             "plugin `{}` is installed already: give --replace to replace it",
             added.name
         ));
-        return Ok(Answer::No);
     }
-    Ok(Answer::Yes)
+    Ok(installed.into())
 }
 
-/// What stands in its place; none where that is damaged.
+/// The plugin of that name; none if it is damaged.
 fn installed(sandbox: &Sandbox, name: &str) -> Option<Inspection> {
     let plugin = sandbox.catalogue().find(name).ok()?;
     sandbox.inspect(&plugin.component().ok()?).ok()
 }
 
-/// Installs it, and records that. Nothing is installed where the audit log cannot be opened.
+/// Installs it, and records that. Nothing is installed if the audit log cannot be opened.
 fn install(sandbox: &Sandbox, name: &str, inspection: &Inspection, replace: bool) -> Result<()> {
     let catalogue = sandbox.catalogue();
     if let Some(why) = sandbox.audit_log().failure() {
         bail!(
-            "plugin `{name}` is not installed, for it cannot be recorded in the audit log: {why}"
+            "plugin `{name}` is not installed, because it cannot be recorded in the audit log: {why}"
         );
     }
     let before = catalogue.find(name).ok().map(|plugin| plugin.digest);
     let installed = match replace {
         true => catalogue.install_compiled(name, &inspection.compiled),
-        // Nor is one replaced that somebody else adds meanwhile.
+        // One that is added meanwhile is not replaced either.
         false => catalogue.install_new(name, &inspection.compiled),
     };
     let event = Event::Added {
@@ -106,30 +115,6 @@ fn install(sandbox: &Sandbox, name: &str, inspection: &Inspection, replace: bool
     let recorded = sandbox.record(name, Some(&inspection.digest), &event, outcome);
     installed.map_err(show)?;
     recorded.map_err(|e| show(e.with_prefix(format_args!("plugin `{name}` is installed"))))
-}
-
-fn added(
-    sandbox: &Sandbox,
-    name: String,
-    inspection: &Inspection,
-    installed: bool,
-    difference: Option<Difference>,
-) -> Added {
-    let coverage = Coverage::of(
-        sandbox,
-        &Candidate {
-            name: &name,
-            inspection,
-        },
-    );
-    Added {
-        digest: inspection.digest.to_string(),
-        granted: coverage.is_granted(),
-        name,
-        installed,
-        difference,
-        coverage,
-    }
 }
 
 fn print(added: &Added) {
@@ -144,6 +129,6 @@ fn print(added: &Added) {
     if added.coverage.grants.is_empty() && added.coverage.error.is_none() {
         say!("it needs a grant: `weir grants new {name}` prints one to review");
     } else {
-        added.coverage.print("grant       ", name);
+        added.coverage.print(name);
     }
 }

@@ -1,4 +1,6 @@
-//! Whether the grants in force let a component run with all that it asks for.
+//! Whether the grants in force allow a component all that it asks for.
+
+use std::iter;
 
 use serde::Serialize;
 use weir_grant::document::Spec;
@@ -8,15 +10,14 @@ use weir_grant::{Capability, Verb};
 use weir_sandbox::{Catalogue, Fit, Inspection, Loaded, Sandbox};
 
 use crate::cli::grants::grant_state::{self, Grant};
-use crate::cli::output::say;
+use crate::cli::output::{capability_words, print_list};
 
-/// What the grants in force say about a component under a plugin's name.
+/// The grants in force for a component under a plugin's name.
 #[derive(Debug, Serialize)]
 pub struct Coverage {
-    /// Those of that plugin, the administrator's first.
+    /// The administrator's first.
     pub grants: Vec<Covering>,
-    /// Why none can be told: they cannot be read, and then no plugin runs; or the name is taken by a
-    /// plugin of weir's own.
+    /// Why the grants are unknown: they cannot be read, and then no plugin runs; or the name is that of a built-in plugin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -29,15 +30,15 @@ pub struct Covering {
     pub origin: String,
     pub networks: Vec<String>,
     pub digest: Fit,
-    /// What the component asks for and the grant has no rule for: to be denied at any use.
+    /// What the component asks for and the grant has no rule for: every use is denied.
     pub not_granted: Vec<Capability>,
-    /// Of the other capabilities, the functions whose verb is in no rule: to be denied at any use, too.
+    /// The functions of other capabilities whose verb is in no rule: every use is denied as well.
     pub functions_not_granted: Vec<Function>,
-    /// What the grant has rules for and the component does not ask for: more than it needs.
+    /// What the grant has rules for and the component does not ask for.
     pub not_asked_for: Vec<Capability>,
 }
 
-/// A function of the contract, and what a rule would have to allow.
+/// A function of the contract, and the verbs that it needs.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Function {
     pub capability: Capability,
@@ -47,15 +48,14 @@ pub struct Function {
     pub verbs: Vec<Verb>,
 }
 
-/// A component that somebody wants to run.
+/// A component under the name that it has or would have on a node.
 pub struct Candidate<'a> {
-    /// The plugin's name on a node.
     pub name: &'a str,
     pub inspection: &'a Inspection,
 }
 
 impl Candidate<'_> {
-    /// Whether it is the very component that is inside the binary under its name.
+    /// Whether it is the component that is built into weir under its name.
     fn is_built_in(&self, catalogue: &Catalogue) -> bool {
         let plugin = catalogue.find(self.name);
         plugin.is_ok_and(|p| p.is_built_in() && p.digest == self.inspection.digest)
@@ -68,14 +68,19 @@ impl Coverage {
         let is_built_in = candidate.is_built_in(sandbox.catalogue());
         if Catalogue::is_built_in(candidate.name) && !is_built_in {
             return Self::none_for(format!(
-                "plugin `{}` is built into weir, and this is another component: give the name that it \
-                 is to have with --name",
+                "plugin `{}` is built into weir, and this is another component: give it another name with --name",
                 candidate.name
             ));
         }
         match grant_state::grants(sandbox.paths()) {
             Ok(grants) => Self {
-                grants: covering(grants, candidate, is_built_in),
+                // A grant that another one hides does not count.
+                grants: grants
+                    .into_iter()
+                    .filter(|g| g.is_of(candidate.name))
+                    .filter(|g| !matches!(g.state, State::Replaced | State::Shadowed))
+                    .map(|grant| compare(grant, candidate.inspection, is_built_in))
+                    .collect(),
                 error: None,
             },
             Err(error) => Self::none_for(error.to_string()),
@@ -89,22 +94,17 @@ impl Coverage {
         }
     }
 
-    /// Whether there is a grant under which the component runs with all that it asks for.
+    /// Whether a grant allows the component all that it asks for.
     pub fn is_granted(&self) -> bool {
         self.grants.iter().any(Covering::fits)
     }
 
-    /// Prints lines that begin with `title` and are indented as wide from then on.
-    pub fn print(&self, title: &str, plugin: &str) {
-        let indent = " ".repeat(title.len());
+    /// Prints the grants and how they fit.
+    pub fn print(&self, plugin: &str) {
         if let Some(error) = &self.error {
-            let mut title = title;
-            for line in error.lines() {
-                say!("{title}{line}");
-                title = &indent;
-            }
+            print_list("grant", error.lines());
         } else if self.grants.is_empty() {
-            say!("{title}none: it does not run without one");
+            print_list("grant", ["none: it does not run without one"]);
         }
         for grant in &self.grants {
             let networks = if grant.networks.is_empty() {
@@ -112,10 +112,8 @@ impl Coverage {
             } else {
                 format!("networks {}", grant.networks.join(", "))
             };
-            say!("{title}{} ({}), for {networks}", grant.name, grant.origin);
-            for line in grant.remarks(plugin) {
-                say!("{indent}{line}");
-            }
+            let title = format!("{} ({}), for {networks}", grant.name, grant.origin);
+            print_list("grant", iter::once(title).chain(grant.remarks(plugin)));
         }
     }
 }
@@ -133,19 +131,19 @@ impl Covering {
         match &self.digest {
             Fit::Fits | Fit::NotNeeded => {}
             Fit::Missing => remarks.push(format!(
-                "it names no digest, so `{plugin}` does not run: put this one below `spec.plugin`"
+                "it names no digest, so `{plugin}` does not run: add this one below `spec.plugin`"
             )),
             Fit::Other(digest) => remarks.push(format!(
                 "it is for another component, {digest}, so this one does not run"
             )),
         }
         if !self.not_granted.is_empty() {
-            let words = words(&self.not_granted);
+            let words = capability_words(&self.not_granted);
             remarks.push(format!("asked for and not granted: {words}"));
         }
         remarks.extend(self.functions_not_granted.iter().map(Function::remark));
         if !self.not_asked_for.is_empty() {
-            let words = words(&self.not_asked_for);
+            let words = capability_words(&self.not_asked_for);
             remarks.push(format!("granted and not asked for: {words}"));
         }
         if remarks.is_empty() {
@@ -167,10 +165,7 @@ fn covering(grants: Vec<Grant>, candidate: &Candidate<'_>, is_built_in: bool) ->
 fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering {
     let spec = &grant.document.spec;
     let asked = &component.requested.capabilities;
-    let granted = |capability: &Capability| {
-        let mut sections = spec.sections();
-        sections.any(|(_, capabilities)| capabilities.has(*capability))
-    };
+    let granted = |c: &Capability| spec.sections().any(|(_, granted)| granted.has(*c));
     let not_asked_for = Capability::ALL
         .into_iter()
         // It needs no rule.
@@ -181,17 +176,13 @@ fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering
         functions_not_granted: not_granted(component, spec),
         not_granted: asked.iter().copied().filter(|c| !granted(c)).collect(),
         not_asked_for: not_asked_for.collect(),
-        networks: spec
-            .networks
-            .iter()
-            .map(|pattern| String::from(pattern.clone()))
-            .collect(),
+        networks: spec.networks.iter().map(ToString::to_string).collect(),
         name: grant.document.metadata.name,
         origin: grant.origin.to_string(),
     }
 }
 
-/// The functions of capabilities that have rules, where no rule has their verb.
+/// The functions whose verb is in no rule, of capabilities that have rules.
 fn not_granted(component: &Inspection, granted: &Spec) -> Vec<Function> {
     let mut functions = Vec::new();
     for (capability, asked) in &component.imported.functions {
@@ -228,10 +219,4 @@ impl Function {
             verbs.join(" or ")
         )
     }
-}
-
-/// `link, route`.
-fn words(capabilities: &[Capability]) -> String {
-    let words: Vec<&str> = capabilities.iter().map(|c| c.word()).collect();
-    words.join(", ")
 }

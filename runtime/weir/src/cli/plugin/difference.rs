@@ -1,4 +1,4 @@
-//! Two versions of a component, compared by what they ask for.
+//! Compares two versions of a component by the functions that they import.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use serde::Serialize;
 use weir_grant::Capability;
 use weir_sandbox::{Imported, Inspection};
 
-use crate::cli::output::{print_line, say};
+use crate::cli::output::{print_line, print_list, say};
 
-/// What another component in a plugin's place would change.
+/// What changes when a component replaces another.
 #[derive(Debug, Serialize)]
 pub struct Difference {
     pub installed: Version,
@@ -21,7 +21,7 @@ pub struct Difference {
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Version {
-    /// As it says itself.
+    /// As it says about itself.
     pub version: Option<String>,
     pub digest: String,
     /// Bytes.
@@ -38,7 +38,7 @@ impl Difference {
         }
     }
 
-    /// Whether they are one component.
+    /// Whether both are the same component.
     pub fn is_none(&self) -> bool {
         self.installed.digest == self.new.digest
     }
@@ -49,8 +49,13 @@ impl Difference {
         if self.is_none() {
             return print_line!("            the same component");
         }
-        print_each("asks for", '+', &self.asks_for_more);
-        print_each("no more", '-', &self.asks_no_more_for);
+        let lines = |sign: char, functions: &BTreeMap<Capability, Vec<String>>| {
+            let line =
+                |(c, f): (&Capability, &Vec<String>)| format!("{sign} {c}: {}", f.join(", "));
+            functions.iter().map(line).collect::<Vec<_>>()
+        };
+        print_list("asks for", lines('+', &self.asks_for_more));
+        print_list("no more", lines('-', &self.asks_no_more_for));
         if self.asks_for_more.is_empty() && self.asks_no_more_for.is_empty() {
             print_line!("asks for    the same functions of the same capabilities");
         }
@@ -72,14 +77,6 @@ impl std::fmt::Display for Version {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let version = self.version.as_deref().unwrap_or("of no version");
         write!(f, "{version}, {}, {} bytes", self.digest, self.size)
-    }
-}
-
-fn print_each(title: &str, sign: char, functions: &BTreeMap<Capability, Vec<String>>) {
-    let mut title = title;
-    for (capability, functions) in functions {
-        say!("{title:<11} {sign} {capability}: {}", functions.join(", "));
-        title = "";
     }
 }
 
@@ -109,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_more_of_a_capability_is_told_and_one_that_stays_is_not() {
+    fn an_added_function_of_a_capability_is_listed_and_an_unchanged_one_is_not() {
         let old = imported(&[(Capability::Link, &["get"]), (Capability::Route, &["add"])]);
         let new = imported(&[
             (Capability::Link, &["delete", "get"]),

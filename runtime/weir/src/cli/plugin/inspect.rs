@@ -1,4 +1,4 @@
-//! `weir plugin inspect`: a component looked at before anybody trusts it.
+//! `weir plugin inspect`: shows a component before it is trusted.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,59 +8,49 @@ use clap::Args;
 use serde::Serialize;
 use weir_grant::Capability;
 use weir_grant::size::Exact;
-use weir_sandbox::{Inspection, Sandbox, codes};
+use weir_sandbox::{About, Inspection, Refused, Sandbox, codes};
 
 use super::coverage::{Candidate, Coverage};
 use crate::cli::component::{self, Named, name_of};
-use crate::cli::output::show;
-use crate::cli::output::{Answer, Format, print_line, say};
+use crate::cli::output::{Answer, Format, print_line, print_list, say, show};
 use crate::cli::outside::refuse;
 
 #[derive(Args)]
 pub struct Arguments {
     /// A component's file, or the name of a plugin of this node.
     plugin: PathBuf,
-    /// The plugin's name, by which its grant is found [default: what it says itself].
+    /// The plugin's name, by which its grant is found [default: the name that it gives itself].
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Answer no (exit code 3) also where no grant lets it run with all that it asks for.
+    /// Exit with 3 also if no grant allows all that it asks for.
     #[arg(long)]
     granted: bool,
     #[command(flatten)]
     format: Format,
 }
 
-/// What there is to tell.
 #[derive(Serialize)]
 struct Shown {
     name: String,
     about: Option<About>,
     digest: String,
-    /// The version of `weir:cni` that it is built for; null where it has nothing of that.
+    /// The version of `weir:cni` that it is built for; null if it is not built for weir.
     contract: Option<String>,
     size: Size,
-    /// The limits under which it was run, granted nothing, to say what it is; null where it was not run.
+    /// The limits under which it was run, without a grant, to describe itself; null if it was not run.
     ran: Option<Ran>,
-    /// Functions by capability.
     capabilities: BTreeMap<Capability, Vec<String>>,
     wasi: Vec<String>,
     refused: Vec<Refused>,
     /// Why it cannot run as a plugin.
     #[serde(skip_serializing_if = "Option::is_none")]
     unusable: Option<String>,
-    /// Why it does not say what it is.
+    /// Why it does not describe itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent: Option<String>,
     granted: bool,
     #[serde(flatten)]
     coverage: Coverage,
-}
-
-#[derive(Serialize)]
-struct About {
-    name: String,
-    version: String,
-    description: String,
 }
 
 #[derive(Serialize)]
@@ -76,13 +66,7 @@ struct Size {
     code: usize,
 }
 
-#[derive(Serialize)]
-struct Refused {
-    import: String,
-    reason: &'static str,
-}
-
-/// No where it cannot be a plugin, and with `--granted` where no grant covers it.
+/// No if it cannot be a plugin, and with `--granted` if no grant covers it.
 pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let (inspection, known_as) = inspect(sandbox, &arguments.plugin)?;
     let name = (arguments.name.clone())
@@ -98,15 +82,11 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     );
     let shown = shown(name, inspection, coverage);
     arguments.format.print(&shown, print)?;
-    let is_wanting = arguments.granted && !shown.granted;
-    Ok(if shown.unusable.is_some() || is_wanting {
-        Answer::No
-    } else {
-        Answer::Yes
-    })
+    let is_granted = shown.granted || !arguments.granted;
+    Ok((shown.unusable.is_none() && is_granted).into())
 }
 
-/// A component, and the name of the plugin that it is of; none for a file's.
+/// Inspects a component. Returns also the plugin's name, unless it is a file.
 fn inspect(sandbox: &Sandbox, plugin: &Path) -> Result<(Inspection, Option<String>)> {
     match Named::by(plugin) {
         Named::Plugin(name) => {
@@ -125,11 +105,8 @@ fn inspect(sandbox: &Sandbox, plugin: &Path) -> Result<(Inspection, Option<Strin
 
 fn shown(name: String, inspection: Inspection, coverage: Coverage) -> Shown {
     let unusable = inspection.check().err();
-    let silent = inspection
-        .about
-        .as_ref()
-        .err()
-        .map(|error| error.msg.clone());
+    let silent = inspection.about.as_ref().err();
+    let silent = silent.map(|error| error.msg.clone());
     Shown {
         name,
         digest: inspection.digest.to_string(),
@@ -144,28 +121,16 @@ fn shown(name: String, inspection: Inspection, coverage: Coverage) -> Shown {
         }),
         capabilities: inspection.imported.functions,
         wasi: inspection.imported.wasi,
-        refused: inspection
-            .requested
-            .refused
-            .into_iter()
-            .map(|refused| Refused {
-                import: refused.name,
-                reason: refused.reason,
-            })
-            .collect(),
+        refused: inspection.requested.refused,
         silent: silent.filter(|_| unusable.is_none()),
-        about: inspection.about.ok().map(|about| About {
-            name: about.name,
-            version: about.version,
-            description: about.description,
-        }),
+        about: inspection.about.ok(),
         granted: unusable.is_none() && coverage.is_granted(),
         unusable: unusable.map(in_full),
         coverage,
     }
 }
 
-/// What is wrong, and what to do. The imports that are refused are listed anyway.
+/// What is wrong, and what to do. The refused imports are listed separately.
 fn in_full(error: weir_cni::Error) -> String {
     if error.details.is_empty() || error.code == codes::REFUSED_IMPORT {
         error.msg
@@ -177,7 +142,7 @@ fn in_full(error: weir_cni::Error) -> String {
 fn print(shown: &Shown) {
     match (&shown.about, &shown.silent) {
         (Some(about), _) => say!("{} {}: {}", about.name, about.version, about.description),
-        (None, Some(why)) => say!("{}: it does not say what it is: {why}", shown.name),
+        (None, Some(why)) => say!("{}: it does not describe itself: {why}", shown.name),
         (None, None) => say!("{}: not a plugin", shown.name),
     }
     say!("digest      {}", shown.digest);
@@ -188,31 +153,28 @@ fn print(shown: &Shown) {
     say!("size        {component} bytes; {code} bytes of code for this machine");
     if let Some(Ran { memory, time }) = &shown.ran {
         say!(
-            "ran         to say what it is: granted nothing, at most {memory} of memory and {time}"
+            "ran         to describe itself: granted nothing, at most {memory} of memory and {time}"
         );
     }
     print_requests(shown);
-    for Refused { import, reason } in &shown.refused {
-        say!("refused     {import}: {reason}");
+    for Refused { name, reason } in &shown.refused {
+        say!("refused     {name}: {reason}");
     }
     match &shown.unusable {
-        None => shown.coverage.print("grant       ", &shown.name),
+        None => shown.coverage.print(&shown.name),
         Some(why) => say!("unusable    {why}"),
     }
 }
 
 fn print_requests(shown: &Shown) {
-    let mut title = "asks for";
-    for (capability, functions) in &shown.capabilities {
-        let word = capability.word();
-        say!("{title:<11} {word:<11} {}", functions.join(", "));
-        title = "";
-    }
+    let functions = shown.capabilities.iter();
+    let line = |(c, f): (&Capability, &Vec<String>)| format!("{:<11} {}", c.word(), f.join(", "));
+    print_list("asks for", functions.map(line));
     if shown.capabilities.is_empty() {
         print_line!("asks for    nothing");
     }
     if !shown.wasi.is_empty() {
         let count = shown.wasi.len();
-        say!("            and {count} interfaces of WASI that lead nowhere and need no grant");
+        say!("            and {count} interfaces of WASI without effect, which need no grant");
     }
 }

@@ -18,41 +18,35 @@ pub struct Arguments {
 struct Line {
     name: String,
     built_in: bool,
-    /// Of a plugin that is whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
-    /// What is wrong with one that is not, and what to do.
+    /// Why it cannot be run, and what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
 
-/// No where a plugin cannot be run.
+/// No if a plugin cannot be run.
 pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let listed = sandbox.catalogue().list()?;
     let lines: Vec<Line> = listed.into_iter().map(|one| line(sandbox, one)).collect();
     arguments
         .format
         .print(&lines, |lines| lines.iter().for_each(print))?;
-    Ok(if lines.iter().all(|line| line.error.is_none()) {
-        Answer::Yes
-    } else {
-        Answer::No
-    })
+    Ok(lines.iter().all(|line| line.error.is_none()).into())
 }
 
 fn line(sandbox: &Sandbox, listed: Listed) -> Line {
-    let whole = listed.plugin.and_then(|plugin| match plugin.is_built_in() {
-        // A part of this program.
-        true => Ok(plugin),
-        false => sandbox.check(&plugin).map(|()| plugin),
+    let whole = listed.plugin.and_then(|plugin| {
+        if !plugin.is_built_in() {
+            sandbox.check(&plugin)?;
+        }
+        Ok(plugin)
     });
     Line {
         name: listed.name,
         built_in: whole.as_ref().is_ok_and(Plugin::is_built_in),
         digest: whole.as_ref().ok().map(|plugin| plugin.digest.to_string()),
-        error: whole
-            .err()
-            .map(|error| format!("{}; {}", error.msg, error.details)),
+        error: whole.err().map(|e| format!("{}; {}", e.msg, e.details)),
     }
 }
 

@@ -1,5 +1,4 @@
-//! `weir plugin`: what plugins there are, what they ask for, how they are written and tested, and how
-//! they come and go.
+//! `weir plugin`: lists, inspects, writes, tests, installs and removes plugins.
 
 mod add;
 mod coverage;
@@ -16,24 +15,23 @@ use clap::Subcommand;
 use weir_files::Paths;
 use weir_sandbox::Sandbox;
 
-use super::output::Answer;
-use super::output::show;
+use super::output::{Answer, show};
 
 #[derive(Subcommand)]
 pub enum Command {
     /// List the plugins of this node.
     List(list::Arguments),
-    /// Show what a component is, what it asks for, and whether a grant covers it.
+    /// Show what a component is, what it asks for, and whether a grant allows that.
     Inspect(inspect::Arguments),
     /// Compile a component and install it.
     Add(add::Arguments),
     /// Remove an installed plugin.
     Remove(remove::Arguments),
-    /// Print the entry by which weir's own configuration lets a native plugin run, outside of the sandbox.
+    /// Print the entry of weir's configuration that lets a native plugin run, outside the sandbox.
     Native(native::Arguments),
-    /// Write a plugin's project, with a grant and a test, to begin with.
+    /// Write the project of a new plugin, with a grant and a test.
     New(new::Arguments),
-    /// Run a component in throw-away namespaces, without root, and see what it does and leaves.
+    /// Run a component in throw-away namespaces, without root, and show what it does and leaves.
     Test(test::Arguments),
 }
 

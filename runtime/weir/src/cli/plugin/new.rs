@@ -1,4 +1,4 @@
-//! `weir plugin new`: a plugin's project to begin with, which builds and passes its own test.
+//! `weir plugin new`: writes the project of a new plugin, which builds and passes its test.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -10,11 +10,9 @@ use serde::Serialize;
 use weir_grant::own;
 use weir_sandbox::Catalogue;
 
-use crate::cli::output::show;
-use crate::cli::output::{Answer, Format, print_line};
+use crate::cli::output::{Answer, Format, print_line, show};
 
-/// Where the SDK is, when nobody says: the repository that this weir was built from, where its
-/// `Cargo.toml` names one.
+/// The default source of the SDK: the repository of this weir, if its `Cargo.toml` names one.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
 /// The project's files. `{{name}}`, `{{file}}`, `{{type}}` and `{{sdk}}` are replaced.
@@ -40,14 +38,13 @@ pub struct Arguments {
     name: String,
     /// Where to write the project [default: a new directory of that name].
     directory: Option<PathBuf>,
-    /// Where the SDK is: a checkout of weir, or the URL of its repository.
+    /// The source of the SDK: a checkout of weir, or the URL of its repository.
     #[arg(long, value_name = "PATH|URL")]
     sdk: Option<String>,
     #[command(flatten)]
     format: Format,
 }
 
-/// What was written.
 #[derive(Serialize)]
 struct Written {
     directory: PathBuf,
@@ -74,14 +71,13 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// As cargo and CNI both want it.
+/// Checks that a name is valid for cargo and for CNI.
 fn check_name(name: &str) -> Result<()> {
     weir_cni::validate_plugin_name(name).map_err(show)?;
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     ensure!(
         name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain),
-        "`{name}` cannot be a crate's name: expected small letters, digits and hyphens, beginning with \
-         a letter"
+        "`{name}` is not a valid crate name: expected small letters, digits and hyphens, beginning with a letter"
     );
     ensure!(
         !Catalogue::is_built_in(name),
@@ -89,18 +85,18 @@ fn check_name(name: &str) -> Result<()> {
     );
     ensure!(
         name != own::NAME,
-        "plugin `{name}` would have the name of weir itself: choose another"
+        "`{name}` is the name of weir itself: choose another"
     );
     Ok(())
 }
 
-/// The dependency's source, as it stands in `Cargo.toml`.
+/// The source of the dependency, as in `Cargo.toml`.
 fn sdk(given: Option<&str>) -> Result<String> {
     let place = match given {
         Some(place) => place,
         None if REPOSITORY.is_empty() => bail!(
-            "this weir does not know where its SDK is published: give a checkout of weir, \
-             `--sdk PATH`, or the URL of its repository, `--sdk URL`"
+            "the source of the SDK is unknown: give a checkout of weir, `--sdk PATH`, or the URL of its repository, \
+             `--sdk URL`"
         ),
         None => REPOSITORY,
     };
@@ -115,7 +111,7 @@ fn sdk(given: Option<&str>) -> Result<String> {
     let found = found.with_context(|| {
         format!("--sdk {place}: expected a checkout of weir, which has a directory `sdk/guest`")
     })?;
-    // What JSON escapes in a text, TOML escapes in the same way.
+    // JSON and TOML escape text in the same way.
     Ok(format!("path = {}", serde_json::to_string(found)?))
 }
 
@@ -123,13 +119,10 @@ fn make(directory: &Path) -> Result<()> {
     let shown = directory.display();
     match fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        entries => ensure!(
-            entries
-                .with_context(|| format!("look into `{shown}`"))?
-                .next()
-                .is_none(),
-            "`{shown}` is not empty: a new project wants a directory of its own"
-        ),
+        entries => {
+            let mut entries = entries.with_context(|| format!("list `{shown}`"))?;
+            ensure!(entries.next().is_none(), "`{shown}` is not empty");
+        }
     }
     for below in ["src", "tests"] {
         fs::create_dir_all(directory.join(below)).with_context(|| format!("create `{shown}`"))?;

@@ -7,8 +7,7 @@ use weir_gate::Event;
 use weir_grant::document::Digest;
 use weir_sandbox::{Loaded, Origin, Sandbox, survey_grants};
 
-use crate::cli::output::show;
-use crate::cli::output::{Answer, Format, say};
+use crate::cli::output::{Answer, Format, say, show};
 use crate::cli::outside::refuse;
 
 #[derive(Args)]
@@ -19,13 +18,12 @@ pub struct Arguments {
     format: Format,
 }
 
-/// What came of it.
 #[derive(Serialize)]
 struct Removed {
     name: String,
-    /// Of what was installed, where that could still be told.
+    /// The digest of the removed component, if known.
     digest: Option<String>,
-    /// The files of the documents that are about it, and stay.
+    /// The files of its remaining grants.
     grants_left: Vec<String>,
     /// The same as sentences.
     #[serde(skip)]
@@ -38,9 +36,8 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     let found = sandbox.catalogue().find(name).ok();
     let digest = found.map(|plugin| plugin.digest);
     let gone = sandbox.catalogue().remove(name);
-    // What was not there was not removed either.
-    let is_told = gone.is_ok() || sandbox.catalogue().is_installed(name);
-    let recorded = if is_told {
+    // The removal of a plugin that is not installed is not recorded.
+    let recorded = if gone.is_ok() || sandbox.catalogue().is_installed(name) {
         let outcome = gone.as_ref().copied();
         sandbox.record(name, digest.as_ref(), &Event::Removed {}, outcome)
     } else {
@@ -59,7 +56,7 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// A document that cannot be read is another command's to tell of.
+/// The administrator's grants of a plugin. Other commands report one that cannot be read.
 fn grants_of(sandbox: &Sandbox, name: &str) -> Vec<Loaded> {
     let mut grants: Vec<Loaded> = survey_grants(sandbox.paths())
         .into_iter()
@@ -72,18 +69,18 @@ fn grants_of(sandbox: &Sandbox, name: &str) -> Vec<Loaded> {
     grants
 }
 
-/// What a document that stays means for the component that was removed.
+/// What a remaining grant means for the removed component.
 fn remark(loaded: &Loaded, removed: Option<&Digest>) -> String {
     let file = &loaded.origin;
     match &loaded.document.spec.plugin.digest {
         Some(granted) if Some(granted) == removed => {
-            format!("its grant stays, and lets it run wherever it is added again: `{file}`")
+            format!("its grant remains, and allows it to run if it is added again: `{file}`")
         }
         Some(granted) => {
-            format!("a grant of its name stays, for the component {granted}: `{file}`")
+            format!("a grant of its name remains, for component {granted}: `{file}`")
         }
         None => format!(
-            "a grant of its name stays, under which nothing runs, because it names no digest: `{file}`"
+            "a grant of its name remains, under which nothing runs, because it names no digest: `{file}`"
         ),
     }
 }

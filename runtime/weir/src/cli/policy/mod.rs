@@ -13,6 +13,6 @@
 pub mod compare;
 pub mod describe;
 pub mod lint;
-#[cfg(test)]
-mod properties;
 pub mod suggest;
+#[cfg(test)]
+mod tests;

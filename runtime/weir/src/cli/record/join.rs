@@ -1,23 +1,27 @@
-//! Makes records of the lines of a log: what an invocation's records share stands once, and the answer to what changes
-//! something in a line of its own.
+//! Makes records of the lines of a log: an invocation's records share a line, and the answer to a change is in a line of its own.
 //!
-//! Logs of before have whole records in single lines, with a denial's requirement and rule in its answer's words.
+//! Older logs have whole records in single lines, with a denial's requirement and rule in the words of its answer.
 
-use std::collections::{HashMap, VecDeque};
-use std::io;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::{io, mem};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use weir_grant::Closest;
 
 use super::{Record, Take, Verdict};
 
-/// So many invocations are under way at a time at most; one that has ended is not told from one that has not.
+/// The most invocations under way at a time: the log does not say when one ends.
 const MOST_INVOCATIONS: usize = 10_000;
 
-/// No invocation lasts longer: what has no answer by then gets none.
+/// No invocation lasts longer: a record without an answer by then gets none.
 const LONGEST: SignedDuration = SignedDuration::from_mins(10);
+
+/// What the line that an invocation's records share must have.
+const SHARED: [&str; 4] = ["command", "network", "plugin", "digest"];
+
+type Line = Map<String, Value>;
 
 /// What is known of the invocations of a log.
 #[derive(Default)]
@@ -30,51 +34,12 @@ pub struct Joiner {
 
 #[derive(Default)]
 struct Invocation {
-    head: Head,
+    /// The line that its records share.
+    head: Line,
     /// The next record's number.
     next: u64,
     /// Records without an answer.
     waiting: Vec<Record>,
-}
-
-/// What an invocation's records share.
-#[derive(Clone, Default, Deserialize)]
-struct Head {
-    #[serde(default)]
-    node: String,
-    command: String,
-    #[serde(default)]
-    container_id: String,
-    #[serde(default)]
-    ifname: String,
-    network: String,
-    definition: Option<String>,
-    pod: Option<String>,
-    plugin: String,
-    digest: String,
-}
-
-#[derive(Deserialize)]
-struct Entry {
-    time: Timestamp,
-    /// Lines of before have none, nor numbers.
-    #[serde(default)]
-    invocation: String,
-    #[serde(default)]
-    seq: u64,
-    operation: String,
-    #[serde(default)]
-    arguments: Value,
-    shortened_from: Option<u64>,
-    arguments_sha256: Option<String>,
-    verdict: Verdict,
-    #[serde(default)]
-    rules: Vec<String>,
-    requirement: Option<String>,
-    closest: Option<Closest>,
-    answer: Option<String>,
-    microseconds: Option<u64>,
-    previous: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -89,31 +54,34 @@ struct Answered {
 }
 
 impl Joiner {
-    /// Gives the records to `take` that a line makes whole. False for a line that is none of weir's.
+    /// Gives the records that a line completes to `take`. False for a line that is not one of weir's.
     pub fn line(&mut self, text: &str, take: Take<'_>) -> io::Result<bool> {
-        let Ok(line) = serde_json::from_str::<Value>(text) else {
+        let Ok(line) = serde_json::from_str::<Line>(text) else {
             return Ok(false);
         };
-        let has = |key: &str| line.get(key).is_some();
+        let has = |key: &str| line.contains_key(key);
         if has("answered") {
-            self.answered(line, take)
-        } else if has("plugin") && (has("seq") || has("namespaces")) {
-            joined(line, take)
-        } else if has("seq") {
-            self.entry(line, take)
-        } else if has("operation") {
-            whole(line, take)
-        } else {
-            Ok(self.head(line))
+            return self.answered(line, take);
         }
+        let record = if has("plugin") && (has("seq") || has("namespaces")) {
+            // As the tools print it.
+            record(line)
+        } else if has("seq") {
+            return self.entry(line, take);
+        } else if has("operation") {
+            record(line).map(modernised)
+        } else {
+            return Ok(self.head(line));
+        };
+        record.map_or(Ok(false), |record| take(&record).map(|()| true))
     }
 
-    /// Records that there must be, by their numbers, and are not.
+    /// How many records are missing, by the numbers of the others.
     pub fn missing(&self) -> u64 {
         self.missing
     }
 
-    /// Gives the records to `take` that get no answer any more: all, or those that are so old at `now`.
+    /// Gives the records that will get no answer to `take`: all, or those that are too old at `now`.
     pub fn give_up(&mut self, now: Option<Timestamp>, take: Take<'_>) -> io::Result<()> {
         let is_over =
             |record: &Record| now.is_none_or(|now| now.duration_since(record.time) > LONGEST);
@@ -128,17 +96,17 @@ impl Joiner {
         Ok(())
     }
 
-    fn head(&mut self, line: Value) -> bool {
-        let Some(name) = line["invocation"].as_str().map(str::to_owned) else {
+    fn head(&mut self, line: Line) -> bool {
+        let name = line.get("invocation").and_then(Value::as_str);
+        let is_text = |key: &&str| line.get(*key).is_some_and(Value::is_string);
+        let Some(name) = name.filter(|_| SHARED.iter().all(is_text)) else {
             return false;
         };
-        let Ok(head) = serde_json::from_value(line) else {
-            return false;
-        };
+        let name = name.to_owned();
         if !self.invocations.contains_key(&name) {
             self.order.push_back(name.clone());
         }
-        self.invocations.entry(name).or_default().head = head;
+        self.invocations.entry(name).or_default().head = line;
         while self.order.len() > MOST_INVOCATIONS {
             let oldest = self.order.pop_front();
             oldest.map(|oldest| self.invocations.remove(&oldest));
@@ -146,20 +114,23 @@ impl Joiner {
         true
     }
 
-    fn entry(&mut self, line: Value, take: Take<'_>) -> io::Result<bool> {
-        let Ok(entry) = serde_json::from_value::<Entry>(line) else {
+    fn entry(&mut self, line: Line, take: Take<'_>) -> io::Result<bool> {
+        let name = line.get("invocation").and_then(Value::as_str);
+        let Some(invocation) = name.and_then(|name| self.invocations.get_mut(name)) else {
             return Ok(false);
         };
-        let Some(invocation) = self.invocations.get_mut(&entry.invocation) else {
+        let mut whole = invocation.head.clone();
+        whole.extend(line);
+        let record = record(whole).and_then(|record| Some((record.seq?, record)));
+        let Some((seq, record)) = record else {
             return Ok(false);
         };
-        if entry.seq < invocation.next {
-            // A kill between two steps left it twice in the log.
+        if seq < invocation.next {
+            // The invocation was killed between two steps, which left the record in the log twice.
             return Ok(true);
         }
-        self.missing += entry.seq - invocation.next;
-        invocation.next = entry.seq + 1;
-        let record = record(invocation.head.clone(), entry);
+        self.missing += seq - invocation.next;
+        invocation.next = seq + 1;
         match record.answer {
             Some(_) => take(&record)?,
             None => invocation.waiting.push(record),
@@ -167,8 +138,8 @@ impl Joiner {
         Ok(true)
     }
 
-    fn answered(&mut self, line: Value, take: Take<'_>) -> io::Result<bool> {
-        let Ok(answered) = serde_json::from_value::<Answered>(line) else {
+    fn answered(&mut self, line: Line, take: Take<'_>) -> io::Result<bool> {
+        let Ok(answered) = serde_json::from_value::<Answered>(line.into()) else {
             return Ok(false);
         };
         let Some(invocation) = self.invocations.get_mut(&answered.invocation) else {
@@ -187,73 +158,37 @@ impl Joiner {
     }
 }
 
-fn record(head: Head, entry: Entry) -> Record {
-    Record {
-        time: entry.time,
-        node: Some(head.node).filter(|node| !node.is_empty()),
-        invocation: Some(entry.invocation),
-        seq: Some(entry.seq),
-        command: head.command,
-        container_id: head.container_id,
-        ifname: head.ifname,
-        network: head.network,
-        definition: head.definition,
-        pod: head.pod,
-        plugin: head.plugin,
-        digest: head.digest,
-        capability: capability_of(&entry.operation),
-        operation: entry.operation,
-        namespaces: namespaces(&entry.arguments),
-        arguments: entry.arguments,
-        shortened_from: entry.shortened_from,
-        arguments_sha256: entry.arguments_sha256,
-        verdict: entry.verdict,
-        rules: entry.rules,
-        requirement: entry.requirement,
-        closest: entry.closest,
-        answer: entry.answer,
-        microseconds: entry.microseconds,
-        previous: entry.previous,
-    }
+/// The record of a line that has what its invocation shares.
+fn record(line: Line) -> Option<Record> {
+    let mut record: Record = serde_json::from_value(line.into()).ok()?;
+    record.node = record.node.filter(|node| !node.is_empty());
+    let word = record.operation.split('.').next().unwrap_or_default();
+    record.capability = word.to_owned();
+    record.namespaces = namespaces(&record.arguments);
+    Some(record)
 }
 
-/// A record as the tools print it.
-fn joined(line: Value, take: Take<'_>) -> io::Result<bool> {
-    match serde_json::from_value(line) {
-        Ok(record) => take(&record).map(|()| true),
-        Err(_) => Ok(false),
-    }
-}
-
-/// A line of before.
-fn whole(line: Value, take: Take<'_>) -> io::Result<bool> {
-    let (head, old) = (
-        serde_json::from_value(line.clone()),
-        serde_json::from_value(line),
-    );
-    let (Ok(head), Ok::<Entry, _>(mut old)) = (head, old) else {
-        return Ok(false);
-    };
+/// A record of an older log as it would be now.
+fn modernised(mut old: Record) -> Record {
     if old.verdict == Verdict::Denied {
         (old.requirement, old.closest) = denial(&mut old);
     }
-    if old.operation == "link.get" && old.arguments.get("link").is_none() {
-        old.arguments = looked_up(&old.arguments);
+    if let Value::Object(arguments) = &mut old.arguments {
+        match old.operation.as_str() {
+            "link.get" if !arguments.contains_key("link") => nest_link(arguments),
+            "traffic.add-qdisc" => flatten_discipline(arguments),
+            _ => {}
+        }
     }
-    if old.operation == "traffic.add-qdisc" {
-        flatten_discipline(&mut old.arguments);
-    }
-    let record = Record {
+    Record {
         invocation: None,
         seq: None,
-        ..record(head, old)
-    };
-    take(&record)?;
-    Ok(true)
+        ..old
+    }
 }
 
-/// What was missing, and the closest rule, as the words of an old record say it. Takes the rule out of `rules`.
-fn denial(old: &mut Entry) -> (Option<String>, Option<Closest>) {
+/// What was missing, and the closest rule, from the words of an old record. Takes the rule out of `rules`.
+fn denial(old: &mut Record) -> (Option<String>, Option<Closest>) {
     let closest = old.rules.pop();
     // The plugin chose what stands in between, and may have written such an end itself.
     let end = match &closest {
@@ -273,42 +208,32 @@ fn denial(old: &mut Entry) -> (Option<String>, Option<Closest>) {
     (requirement.map(str::to_owned), closest)
 }
 
-/// A look for a link that was not there had a record of its own form.
-fn looked_up(arguments: &Value) -> Value {
-    let mut link = arguments.clone();
-    link["kind"] = json!("");
-    json!({ "link": link })
+/// The look-up of a link that did not exist had the link's members as its own.
+fn nest_link(arguments: &mut Line) {
+    let mut link = mem::take(arguments);
+    link.insert("kind".to_owned(), json!(""));
+    arguments.insert("link".to_owned(), link.into());
 }
 
-/// A discipline was its word alone, or an object of its word and its parameters.
-fn flatten_discipline(arguments: &mut Value) {
-    let discipline = arguments["discipline"].as_object().cloned();
-    let Some((word, parameters)) = discipline.and_then(|all| all.into_iter().next()) else {
+/// A discipline was its word, or an object of its word and its parameters.
+fn flatten_discipline(arguments: &mut Line) {
+    let discipline = arguments.get("discipline").and_then(Value::as_object);
+    let Some((word, parameters)) = discipline.and_then(|all| all.iter().next()) else {
         return;
     };
-    if let (Value::Object(own), Value::Object(parameters)) = (&mut *arguments, parameters) {
-        own.extend(parameters);
-    }
-    arguments["discipline"] = word.into();
-}
-
-fn capability_of(operation: &str) -> String {
-    let word = operation
-        .split_once('.')
-        .map_or(operation, |(word, _)| word);
-    word.to_owned()
+    let (word, parameters) = (word.as_str().into(), parameters.as_object().cloned());
+    arguments.extend(parameters.unwrap_or_default());
+    arguments.insert("discipline".to_owned(), word);
 }
 
 /// The namespaces that an operation is about, wherever its arguments have them.
 fn namespaces(arguments: &Value) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut found = BTreeSet::new();
     collect(arguments, &mut found);
-    found.sort();
-    found.dedup();
-    found
+    found.into_iter().collect()
 }
 
-fn collect(value: &Value, into: &mut Vec<String>) {
+fn collect(value: &Value, into: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {
             let own = members.get("namespace").and_then(Value::as_str);

@@ -1,8 +1,7 @@
 //! Reading a log, line by line, in constant memory.
 //!
-//! A crash may cut a line short, and then the next one stands in the same line. The fragment is no
-//! record and is counted; what follows it is one. Where one begins cannot be mistaken: inside
-//! of a JSON string the quotes of [`STARTS`] would be escaped.
+//! A crash may cut a line short, and then the next record follows in the same line. The fragment is counted as broken. Where
+//! the next record begins is unmistakable: inside a JSON string the quotes of [`STARTS`] would be escaped.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -16,23 +15,22 @@ use jiff::Timestamp;
 use super::Take;
 use super::join::Joiner;
 
-/// How every line begins.
+/// The beginnings of lines.
 const STARTS: [&str; 2] = ["{\"time\":\"", "{\"answered\":"];
 
-/// A longer line is none of weir's.
+/// weir writes no longer lines.
 const LONGEST_LINE: usize = 64 << 20;
 
-/// A log that is being read.
 pub struct Log {
     reader: BufReader<File>,
-    /// What was read of a line whose end is not there yet.
+    /// The beginning of a line whose end is not written yet.
     line: Vec<u8>,
     too_long: bool,
     broken: u64,
     joiner: Joiner,
 }
 
-/// Gives all records of a file to `take`. Returns how many lines were none, or began with what is none.
+/// Gives all records of a file to `take`. Returns the number of broken lines.
 pub fn read(path: &Path, take: Take<'_>) -> io::Result<u64> {
     Log::open(path)?.read_whole(take)
 }
@@ -43,7 +41,6 @@ impl Log {
         Ok(Self::of(File::open(path)?))
     }
 
-    /// What comes on standard input.
     pub fn standard_input() -> io::Result<Self> {
         let input = io::stdin().as_fd().try_clone_to_owned()?;
         Ok(Self::of(input.into()))
@@ -59,7 +56,7 @@ impl Log {
         }
     }
 
-    /// Gives the records of all whole lines to `take`, up to what is the end now.
+    /// Gives the records of all complete lines to `take`, up to the present end.
     pub fn read(&mut self, take: Take<'_>) -> io::Result<()> {
         while self.read_line()? {
             self.end_line(take)?;
@@ -67,36 +64,35 @@ impl Log {
         self.joiner.give_up(Some(Timestamp::now()), take)
     }
 
-    /// Takes what is left without a line's end for a line: there will be no more, and no more answers.
+    /// Reads the last line even if its end is missing, and waits for no more answers.
     pub fn finish(&mut self, take: Take<'_>) -> io::Result<()> {
         self.end_line(take)?;
         self.joiner.give_up(None, take)
     }
 
-    /// Gives all records to `take`, to the end. Returns how many lines were none.
+    /// Gives all records to `take`. Returns the number of broken lines.
     pub fn read_whole(mut self, take: Take<'_>) -> io::Result<u64> {
         self.read(take)?;
         self.finish(take)?;
         Ok(self.broken())
     }
 
-    /// How many lines were no records, or began with what is none; and records that are missing by their numbers.
+    /// How many lines are not records, or begin with something else, and how many records are missing by their numbers.
     pub fn broken(&self) -> u64 {
         self.broken + self.joiner.missing()
     }
 
-    /// The device and the inode, which tell whether a path still leads here.
+    /// The device and the inode.
     pub fn identity(&self) -> io::Result<(u64, u64)> {
         let file = self.reader.get_ref().metadata()?;
         Ok((file.dev(), file.ino()))
     }
 
-    /// Whether it has no name any more.
     pub fn is_deleted(&self) -> io::Result<bool> {
         Ok(self.reader.get_ref().metadata()?.nlink() == 0)
     }
 
-    /// Begins again where the file has become shorter than what was read of it.
+    /// Begins again if the file is shorter than what was read of it.
     pub fn notice_truncation(&mut self) -> io::Result<()> {
         let length = self.reader.get_ref().metadata()?.len();
         if length < self.reader.stream_position()? {
@@ -108,7 +104,7 @@ impl Log {
         Ok(())
     }
 
-    /// Reads on to a line's end; whether there was one.
+    /// Reads to the end of a line. Returns whether there was one.
     fn read_line(&mut self) -> io::Result<bool> {
         loop {
             let new = match self.reader.fill_buf() {
@@ -145,7 +141,7 @@ impl Log {
     }
 }
 
-/// Gives the records that a line makes whole to `take`; whether it has nothing else.
+/// Gives the records that a line completes to `take`. Returns whether it has nothing else.
 fn records(joiner: &mut Joiner, line: &[u8], take: Take<'_>) -> io::Result<bool> {
     if line.trim_ascii().is_empty() {
         return Ok(true);
@@ -162,7 +158,7 @@ fn records(joiner: &mut Joiner, line: &[u8], take: Take<'_>) -> io::Result<bool>
     Ok(whole)
 }
 
-/// A line divided before everything that begins as a record does.
+/// The line, divided before each beginning of a record.
 fn parts(line: &str) -> Vec<&str> {
     let of = |start: &'static str| line.match_indices(start).map(|(at, _)| at);
     let mut starts: Vec<usize> = STARTS.into_iter().flat_map(of).collect();

@@ -1,4 +1,4 @@
-//! The audit log, as all tools read it: its records, and the way through a log that a crash damaged.
+//! Reads the audit log, also one that a crash damaged.
 
 mod join;
 mod log;
@@ -15,6 +15,7 @@ use weir_grant::operation_names::recorded;
 use weir_grant::query::Query;
 use weir_grant::{Closest, Invocation};
 
+pub use join::Joiner;
 pub use log::{Log, read};
 pub use text::arguments;
 
@@ -24,11 +25,11 @@ pub use text::arguments;
 pub enum Verdict {
     /// A rule of the grant allowed it.
     Allowed,
-    /// No rule did, and it was not done.
+    /// No rule allowed it, and it was not done.
     Denied,
-    /// A rule did, and weir itself refused it: the kernel was not asked.
+    /// A rule allowed it, but weir itself refused it. The kernel was not asked.
     Refused,
-    /// The host took back what a failed ADD had done.
+    /// weir took back what a failed ADD had done.
     Undo,
 }
 
@@ -44,74 +45,79 @@ impl Verdict {
     }
 }
 
-/// A record, with what all records of its invocation share. What the log's lines have beyond it is passed over.
+/// A record, with what all records of its invocation share. Unknown members of a line are ignored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// When it was written: of what changes something, before that was done.
+    /// When it was written: for a change, before it was made.
     pub time: Timestamp,
-    /// The host's name.
+    /// The node's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// One call of one plugin; none in logs of before.
+    /// One call of one plugin; none in older logs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invocation: Option<String>,
     /// The record's number in its invocation, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     pub command: String,
-    /// Empty where the command is about no container, as STATUS and GC are.
+    /// Empty for STATUS and GC, which are not about a container.
+    #[serde(default)]
     pub container_id: String,
+    #[serde(default)]
     pub ifname: String,
     pub network: String,
-    /// The NetworkAttachmentDefinition that the network is of, where it is of one.
+    /// The NetworkAttachmentDefinition of the network, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
-    /// The Kubernetes pod, as `namespace/name`, where the runtime told it.
+    /// The Kubernetes pod, as `namespace/name`, if the runtime told it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod: Option<String>,
     pub plugin: String,
     pub digest: String,
+    #[serde(default)]
     pub capability: String,
     pub operation: String,
     /// `host`, `container`, both or none: what the arguments are about.
     #[serde(default)]
     pub namespaces: Vec<String>,
+    #[serde(default)]
     pub arguments: Value,
-    /// How many bytes the arguments have in full, where only a part of them is recorded.
+    /// The size of all arguments in bytes, if only a part is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shortened_from: Option<u64>,
-    /// Of the arguments in full, where only a part of them is recorded.
+    /// The digest of all arguments, if only a part is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments_sha256: Option<String>,
     pub verdict: Verdict,
     /// The rules that allowed it, as `link[0]`.
+    #[serde(default)]
     pub rules: Vec<String>,
     /// What a denied operation would have needed: `create bridge `br0` in host`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requirement: Option<String>,
-    /// Of a denial, the rule that came closest and the field in which it missed.
+    /// For a denial, the closest rule, and the field that did not match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closest: Option<Closest>,
-    /// `ok`, the kernel's error, or what the plugin was told instead. None where the invocation was ended before it said.
+    /// `ok`, the kernel's error, or what the plugin was told instead. None if the invocation was killed before.
     pub answer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub microseconds: Option<u64>,
-    /// What had another value before, by the names of the arguments.
+    /// Former values of what was changed, by the names of the arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<Value>,
 }
 
-/// What takes records.
+/// Called with each record.
 pub type Take<'a> = &'a mut dyn FnMut(&Record) -> io::Result<()>;
 
 impl Record {
-    /// Whether it was carried out, and the kernel answered with an error.
+    /// Whether the kernel was asked and answered with an error.
     pub fn failed(&self) -> bool {
         let is_done = matches!(self.verdict, Verdict::Allowed | Verdict::Undo);
         is_done && self.answer.as_deref().is_some_and(|answer| answer != "ok")
     }
 
-    /// What there is to say of it beside that all went well: why it was denied, whatever the plugin was told; the answer.
+    /// Why it was denied, or how it failed; none if it succeeded.
     pub fn remark(&self) -> Option<String> {
         let answer = match self.answer.as_deref() {
             Some("ok") => return None,
@@ -132,24 +138,24 @@ impl Record {
         })
     }
 
-    /// Whether it is not of an operation, but of a plugin that was not run, or that came or went, or of a grant that
-    /// changed.
+    /// Whether it is about a plugin that was not run, was added or removed, or about a grant that changed, and not about an
+    /// operation.
     pub fn is_event(&self) -> bool {
         EVENT_CAPABILITIES.contains(&self.capability.as_str())
     }
 
-    /// What a denied operation would have needed, or why it was not done.
+    /// What a denied operation would have needed, or else its answer.
     pub fn requirement(&self) -> &str {
         let answer = self.answer.as_deref().unwrap_or_default();
         self.requirement.as_deref().unwrap_or(answer)
     }
 
-    /// What grants know the network by.
+    /// The name by which grants know the network.
     pub fn granted_as(&self) -> &str {
         self.definition.as_deref().unwrap_or(&self.network)
     }
 
-    /// What the placeholders of a grant stood for.
+    /// The values of a grant's placeholders.
     pub fn invocation(&self) -> Invocation {
         Invocation {
             container_id: self.container_id.clone(),
@@ -158,10 +164,7 @@ impl Record {
         }
     }
 
-    /// The operation that was asked for.
-    ///
-    /// Errors: the arguments are shortened, so that what is there is not what was asked; or they are none
-    /// of the operation's.
+    /// The requested operation. Errors: the arguments are shortened, or are not those of the operation.
     pub fn asked(&self) -> Result<Box<dyn Query>, String> {
         match self.shortened_from {
             Some(bytes) => Err(format!(
@@ -173,13 +176,13 @@ impl Record {
     }
 }
 
-/// What is said of lines that are no records, where there are any.
+/// The warning about lines that are not records, if there are any.
 pub fn no_records(lines: u64) -> Option<String> {
     match lines {
         0 => None,
-        1 => Some("1 line is no record: it was cut short, or weir did not write it".to_owned()),
+        1 => Some("1 line is not a record: it was cut short, or weir did not write it".to_owned()),
         n => Some(format!(
-            "{n} lines are no records: they were cut short, or weir did not write them"
+            "{n} lines are not records: they were cut short, or weir did not write them"
         )),
     }
 }

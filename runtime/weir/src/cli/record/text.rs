@@ -10,7 +10,7 @@ pub fn arguments(arguments: &Value) -> String {
     }
 }
 
-/// What an operation is about first, as an operation has it.
+/// The object of the operation first.
 fn pairs(members: &Map<String, Value>) -> String {
     let rank = |key: &str| match key {
         "namespace" => 0,
@@ -41,7 +41,7 @@ fn value(value: &Value) -> String {
     }
 }
 
-/// A link that the kernel told of is one word for a reader: `host/eth0 (veth)`.
+/// A link as the kernel reported it, in one word: `host/eth0 (veth)`.
 fn found_link(members: &Map<String, Value>) -> Option<String> {
     let word = |key: &str| members.get(key)?.as_str().filter(|text| is_word(text));
     members.get("index")?;
@@ -50,7 +50,7 @@ fn found_link(members: &Map<String, Value>) -> Option<String> {
     is_all.then(|| format!("{namespace}/{name} ({kind})"))
 }
 
-/// Whether a text stands for itself without quotes.
+/// Whether a text needs no quotes.
 fn is_word(text: &str) -> bool {
     let ordinary = |c: char| c.is_alphanumeric() || "-_.:/%{}+*?".contains(c);
     !text.is_empty() && text.chars().all(ordinary)

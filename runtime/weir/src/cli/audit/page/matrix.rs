@@ -8,7 +8,8 @@ use super::Plugin;
 use crate::cli::audit::count::Count;
 use crate::cli::audit::filter::Filter;
 use crate::cli::audit::rules;
-use crate::cli::audit::text::{number, words};
+use crate::cli::audit::text::number;
+use crate::cli::output::capability_words;
 
 /// The section.
 pub fn section(plugins: &[Plugin<'_>], filter: &Filter) -> Markup {
@@ -26,7 +27,7 @@ pub fn section(plugins: &[Plugin<'_>], filter: &Filter) -> Markup {
                 (legend())
                 div.scroll { (table(plugins, &shown)) }
                 @if !empty.is_empty() {
-                    p.caption { "Granted to no plugin, and tried by none: " (words(&empty)) "." }
+                    p.caption { "Granted to no plugin, and tried by none: " (capability_words(&empty)) "." }
                 }
             }
         }

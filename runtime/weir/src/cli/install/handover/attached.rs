@@ -1,14 +1,13 @@
-//! What is known of the attachments that go on: libcni's cache has the configuration, the arguments and the result that
-//! each was made with.
+//! The attachments that remain: libcni's cache has the configuration, the arguments and the result of each.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use ipnet::IpNet;
 use weir_cni::owner::mark_of_attachment;
 use weir_cni::{
-    AddResult, Error, Execution, NetworkConfigList, PluginConfig, validate_container_id,
+    AddResult, Command, Error, Execution, NetworkConfigList, PluginConfig, validate_container_id,
     validate_interface_name,
 };
 use weir_files::Paths;
@@ -17,14 +16,14 @@ use weir_grant::firewall::RemoveReference;
 use weir_grant::link::LinkReference;
 use weir_kernel::Namespaces;
 use weir_kernel::without_permit::{find_link, marked_links};
-use weir_network::{Attachment, Cache, Cached, is_of_node};
+use weir_network::{Asked, Attachment, Cache, Cached, is_of_node};
 
 use crate::cli::output::show;
 
-/// All that is cached, by the marks that weir's plugins give the things of an attachment.
+/// The cache, by the marks that weir's plugins put on what they make for an attachment.
 ///
 /// A mark has the name by which grants know the network, which is a definition's `namespace/name` for a tenant's. No
-/// network of the cache is called so, whatever the tenant calls it: what is found here is a network of the node's own.
+/// network in the cache has such a name, whatever the tenant calls it: all networks found here are the node's own.
 pub struct Known {
     cached: BTreeMap<String, Cached>,
     unused: Vec<Error>,
@@ -34,25 +33,13 @@ impl Known {
     /// Reads the cache. Errors: it cannot be listed.
     pub fn load(paths: &Paths) -> Result<Self> {
         let (cached, unused) = Cache::new(paths).all().map_err(show)?;
-        let of_mark = |cached: Cached| {
-            let Cached {
-                network_name,
-                container_id,
-                if_name,
-                ..
-            } = &cached;
-            (
-                mark_of_attachment(network_name, container_id, if_name),
-                cached,
-            )
-        };
+        let mark = |c: &Cached| mark_of_attachment(&c.network_name, &c.container_id, &c.if_name);
         Ok(Self {
-            cached: cached.into_iter().map(of_mark).collect(),
+            cached: cached.into_iter().map(|c| (mark(&c), c)).collect(),
             unused,
         })
     }
 
-    /// How many attachments there are.
     pub fn count(&self) -> usize {
         self.cached.len()
     }
@@ -78,21 +65,18 @@ impl Known {
         paths: &Paths,
     ) -> Result<Attached> {
         let Some(cached) = self.cached.get(mark) else {
-            let why = self.unused.iter().map(|error| error.to_string());
-            let why: Vec<String> = why.collect();
-            let directory = paths.results();
+            let why: Vec<String> = self.unused.iter().map(ToString::to_string).collect();
             if why.is_empty() {
                 bail!(
-                    "libcni's cache `{}` has nothing of it: a definition's network, or one that a program attached \
-                     that keeps no cache there",
-                    directory.display()
-                )
-            } else {
-                bail!(
-                    "libcni's cache has nothing of it that is trusted: {}",
-                    why.join("; ")
-                )
+                    "libcni's cache `{}` has no entry for it: it is on a definition's network, or was attached by a \
+                     program that keeps no cache there",
+                    paths.results().display()
+                );
             }
+            bail!(
+                "libcni's cache has no trusted entry for it: {}",
+                why.join("; ")
+            )
         };
         Attached::of(mark, cached, namespaces, paths)
     }
@@ -123,7 +107,7 @@ impl Attached {
         let attached = Self {
             mark: mark.to_owned(),
             attachment: cached.attachment().map_err(show)?,
-            result: result.ok_or_else(|| anyhow!("its cached result cannot be used"))?,
+            result: result.context("its cached result cannot be used")?,
             list,
             cached: cached.clone(),
         };
@@ -132,7 +116,7 @@ impl Attached {
         Ok(attached)
     }
 
-    /// That a namespace is not seen from here does not say that it is gone.
+    /// A namespace that is not visible from here may still exist.
     fn check_namespace(&self, namespaces: &mut Namespaces) -> Result<()> {
         if self.is_alive() {
             return Ok(());
@@ -140,12 +124,11 @@ impl Attached {
         if self.cached.netns.is_empty() {
             bail!("libcni's cache does not have its network namespace");
         }
-        let marked = marked_links(namespaces.host(), |alias| alias == self.mark)
-            .map_err(|e| anyhow!("{}", e.message))?;
+        let marked = marked_links(namespaces.host(), |alias| alias == self.mark)?;
         match marked.first() {
             None => Ok(()),
             Some(link) => bail!(
-                "its network namespace `{}` is not to be seen from here, and yet its link `{}` is on the host: run \
+                "its network namespace `{}` is not visible from here, but its link `{}` is on the host: run \
                  `weir uninstall` where the container runtime runs",
                 self.cached.netns,
                 link.name
@@ -153,27 +136,27 @@ impl Attached {
         }
     }
 
-    /// A tenant's configuration is nothing to run a program with that no grant bounds.
+    /// The returning plugins are not limited by grants, and must not run with a tenant's configuration.
     fn check_origin(&self, paths: &Paths) -> Result<()> {
         for plugin in &self.list.plugins {
             if !is_of_node(paths, &self.config(plugin)?) {
                 bail!(
-                    "another delegating plugin is on the node, and no file that root wrote has its configuration: it \
-                     may be a tenant's"
+                    "its configuration is in no file that root wrote, and another delegating plugin is on the node: it may \
+                     be a tenant's"
                 );
             }
         }
         Ok(())
     }
 
-    /// Whether its namespace is there.
+    /// Whether its namespace exists.
     pub fn is_alive(&self) -> bool {
         self.attachment.namespace().is_some()
     }
 
-    /// Whether it is there now: the runtime's word of it, its namespace, and its interface. A DEL that is under way removes
-    /// the interface before it looks for what else there is to remove, and the runtime takes its word back at the end.
-    pub fn is_still_there(&self, paths: &Paths) -> bool {
+    /// Whether its cache entry, its namespace and its interface still exist. A DEL that is under way removes the interface first,
+    /// and the runtime removes the cache entry at its end.
+    pub fn still_exists(&self, paths: &Paths) -> bool {
         let cached = Cache::new(paths).get(&self.list.name, &self.attachment);
         let is_cached = !matches!(cached, Ok(None));
         let attachment = self.cached.attachment();
@@ -193,18 +176,29 @@ impl Attached {
         let execution = Execution::Add {
             prev_result: Some(&self.result),
         };
-        self.list
-            .execution_config(plugin, &args, execution)
-            .map_err(show)
+        let config = self.list.execution_config(plugin, &args, execution);
+        config.map_err(show)
     }
 
-    /// Those of its addresses that are asked about, with their networks.
+    /// An ADD of the plugin that returns, with this configuration.
+    pub fn add<'a>(&'a self, config: &'a PluginConfig) -> Asked<'a> {
+        Asked {
+            plugin: config.plugin_type(),
+            command: Command::Add,
+            attachment: &self.attachment,
+            config,
+            network: &self.list.name,
+            definition: None,
+        }
+    }
+
+    /// Those of its addresses that are in `addresses`, with their networks.
     pub fn networks(&self, addresses: &[IpAddr]) -> Vec<IpNet> {
         let all = self.result.ips.iter().map(|ip| ip.address);
         all.filter(|ip| addresses.contains(&ip.addr())).collect()
     }
 
-    /// What the plugin that comes back makes for it.
+    /// What the returning plugin makes for it.
     pub fn made_by(&self, plugin: &str) -> RemoveReference {
         RemoveReference {
             plugin: plugin.to_owned(),
@@ -216,7 +210,7 @@ impl Attached {
     }
 }
 
-/// Whether the container has the interface; also where that cannot be told.
+/// Whether the container has the interface. Also if that is unknown.
 fn has_interface(attachment: &Attachment) -> bool {
     let Some(namespace) = attachment.namespace() else {
         return false;

@@ -1,5 +1,4 @@
-//! Calls of weir's plugins that were made before their links went, and have not ended: what they make and remove counts,
-//! too.
+//! Calls of weir's plugins that began before their links were removed, and have not ended.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -23,7 +22,7 @@ pub fn wait(program: &Path) {
         while call.exists() {
             if Instant::now() > until {
                 complain(&format!(
-                    "a call of a plugin, process {}, has not ended: what it does is not handed over",
+                    "process {}, a call of a plugin, has not ended: what it makes is not handed over",
                     call.file_name().unwrap_or_default().to_string_lossy()
                 ));
                 return;

@@ -1,62 +1,56 @@
-//! Containers that run on when weir is removed. What weir's plugins made for them in tables of weir's own (host ports,
-//! masquerading, accepts) no other plugin would remove, so that a host port led to a stranger later: the plugins that
-//! come back make theirs first, and then weir's go. There is no moment without any, and a DEL finds what is its own.
+//! Containers that keep running when weir is removed. What weir's plugins made for them in weir's own tables (host ports,
+//! masquerading, accepts) would not be removed by any other plugin, and a host port would later lead to a stranger. So the
+//! returning plugins make their rules first, and then weir's are removed. Rules are in place at every moment, and a DEL finds
+//! those of its plugin.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `attached` | what libcni's cache knows of the attachments |
+//! | `attached` | the attachments in libcni's cache |
 //! | `tables` | weir's tables |
-//! | `masquerade` | what `ipMasq` makes |
+//! | `masquerade` | the rules of `ipMasq` |
 //! | `links` | weir's mark on their links |
 //! | `in_flight` | calls of weir's plugins that have not ended |
+//! | `kernel` | the kernel, through the gate |
 //!
-//! `portmap` and `firewall` make theirs again in an ADD, which makes what is missing and no more.
+//! `portmap` and `firewall` make their rules in an ADD, which makes only what is missing.
 //!
-//! It can be killed at any point and done again: what has an element in weir's tables is not handed over yet.
+//! It can be killed at any point and repeated: what has an element in weir's tables is not handed over yet.
 
 mod attached;
 mod in_flight;
+mod kernel;
 mod links;
 mod masquerade;
 mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow, bail};
-use ipnet::IpNet;
-use weir_cni::{Command, PluginConfig};
+use anyhow::{Context, Result, bail};
+use weir_cni::PluginConfig;
 use weir_files::Paths;
-use weir_gate::Gate;
+use weir_grant::Invocation;
 use weir_grant::firewall::{Family, Value};
-use weir_grant::{Invocation, Limits, Operation};
-use weir_kernel::perform::perform;
 use weir_kernel::without_permit::{OwnElement, OwnTable, count_reference};
-use weir_kernel::{self as kernel, Linux, Namespaces, Perform, UndoLog};
-use weir_network::{Asked, SEARCH_PATH, Successor, Surroundings};
-use weir_sandbox::Sandbox;
+use weir_network::{SEARCH_PATH, Successor, Surroundings};
 
 use self::attached::{Attached, Known};
-use self::masquerade::Iptables;
+use self::kernel::Kernel;
+use self::masquerade::Masquerade;
 use super::bin_dir;
 use crate::cli::output::{complain, say, show};
 
-/// All that is handed over, from the first look to the last.
+/// A handover, from the first look at the tables to the last.
 pub struct Handover<'a> {
     paths: &'a Paths,
     around: Surroundings,
-    /// What cannot be handed over stays as it is.
     force: bool,
-    /// None until there is something to be done.
-    sandbox: Option<Arc<Sandbox>>,
-    linux: Linux,
+    kernel: Kernel<'a>,
     successors: BTreeMap<String, Rc<Successor>>,
     done: Vec<Item>,
-    /// What was complained of last.
+    /// The last complaint.
     told: Option<String>,
 }
 
@@ -66,36 +60,20 @@ struct Item {
     attached: Attached,
     elements: Vec<OwnElement>,
     way: Way,
-    /// How many rules of the plugin that comes back were there before.
+    /// How many rules of the returning plugin existed before.
     before: u32,
 }
 
 /// How it is handed over.
 enum Way {
-    /// The container is gone, and nobody has told.
+    /// The container was removed without a DEL.
     Gone,
     Add(Rc<Successor>, Vec<PluginConfig>),
     Masquerade(Box<Masquerade>),
 }
 
-/// What is needed to masquerade addresses.
-struct Masquerade {
-    iptables: Iptables,
-    config: PluginConfig,
-    networks: Vec<IpNet>,
-}
-
-/// Carries out an operation that is not taken back.
-fn carry_out<O, A>(gate: &mut Gate, linux: &mut Linux, operation: O) -> Result<A, kernel::Error>
-where
-    O: Operation,
-    Linux: Perform<O, A>,
-{
-    perform(gate, linux, &mut UndoLog::default(), operation)
-}
-
 impl<'a> Handover<'a> {
-    /// To the plugins of this directory. With `force` what cannot be handed over stays as it is.
+    /// To the plugins of this directory. With `force`, what cannot be handed over stays as it is.
     pub fn new(paths: &'a Paths, bin_dir: &Path, force: bool) -> Self {
         Self {
             paths,
@@ -104,109 +82,87 @@ impl<'a> Handover<'a> {
                 bin_dir: bin_dir.to_owned(),
             },
             force,
-            sandbox: None,
-            linux: Linux::new(
-                Namespaces::new(None),
-                paths.clone(),
-                Instant::now() + Limits::MOST_TIME,
-            ),
+            kernel: Kernel::new(paths),
             successors: BTreeMap::new(),
             done: Vec::new(),
             told: None,
         }
     }
 
-    /// A machine on which weir does not run must be rid of it, too: nothing is made before it is needed.
-    fn sandbox(&mut self) -> Result<Arc<Sandbox>> {
-        if let Some(sandbox) = &self.sandbox {
-            return Ok(Arc::clone(sandbox));
-        }
-        let sandbox = Sandbox::new(self.paths.clone(), false).map_err(show)?;
-        Ok(Arc::clone(self.sandbox.insert(sandbox)))
-    }
-
-    /// Hands over what there is. Nothing is changed where something cannot be, unless it is forced.
+    /// Hands over everything. Unless forced, nothing is changed if something cannot be handed over.
     pub fn carry_out(&mut self) -> Result<()> {
-        let Some(tables) = tables::standing(&mut self.linux)? else {
+        let Some(tables) = tables::existing(&mut self.kernel)? else {
             return self.without_rights();
         };
         let items = self.plan(&tables)?;
-        let made = self.make(items)?;
-        for item in made {
+        for item in self.make(items)? {
             self.let_go(&item)?;
             self.done.push(item);
         }
         Ok(())
     }
 
-    /// Once weir's links are gone: what was attached meanwhile. weir's program must still be there.
+    /// Hands over what was attached before weir's links were removed. weir's program must still exist.
     pub fn carry_on(&mut self) -> Result<()> {
         in_flight::wait(&self.around.bin_dir.join(crate::OWN_NAME));
         self.carry_out()
     }
 
-    /// The end: what was deleted meanwhile leaves nothing, and weir's tables go.
+    /// Removes what was made for attachments that were deleted meanwhile, and weir's tables.
     pub fn finish(&mut self) -> Result<()> {
         for item in std::mem::take(&mut self.done) {
-            if !matches!(item.way, Way::Gone) && !item.attached.is_still_there(self.paths) {
+            if !matches!(item.way, Way::Gone) && !item.attached.still_exists(self.paths) {
                 self.take_back(&item)?;
             }
         }
-        let Some(tables) = tables::standing(&mut self.linux)? else {
-            return Ok(());
-        };
-        if tables.is_empty() {
-            return Ok(());
-        }
-        let sandbox = self.sandbox()?;
-        let (gone, left) = tables::remove_unused(&mut self.linux, &sandbox, tables)?;
-        for OwnTable { family, name } in gone {
-            say!("removed table {family} {name}");
-        }
-        for OwnTable { family, name } in left {
-            say!(
-                "left table {family} {name}, in which something is: `nft delete table {family} {name}` removes it"
-            );
+        for table in tables::existing(&mut self.kernel)?.unwrap_or_default() {
+            let removed = tables::remove_unused(&mut self.kernel, &table)?;
+            let OwnTable { family, name } = table;
+            if removed {
+                say!("removed table {family} {name}");
+            } else {
+                say!(
+                    "left table {family} {name}, which is not empty: `nft delete table {family} {name}` removes it"
+                );
+            }
         }
         Ok(())
     }
 
-    /// As the DaemonSet has none. What the cache does not tell cannot be known.
+    /// As in the DaemonSet, which lacks the capability. Whether something is attached is known only from the cache.
     fn without_rights(&self) -> Result<()> {
         let attached = Known::load(self.paths)?.count();
-        let what = "without CAP_NET_ADMIN weir cannot look at its nftables tables";
+        let what = "without CAP_NET_ADMIN weir cannot read its nftables tables";
         if attached > 0 && !self.force {
             bail!(
-                "{what}, and `{}` has {attached} attachments: run `weir uninstall` as root of the node, or give --force, \
-                 and what weir has for them stays",
+                "{what}, and `{}` has {attached} attachments: run `weir uninstall` as root of the node, or give --force \
+                 to leave their elements in the tables",
                 self.paths.results().display()
             );
         }
-        complain(&format!("{what}: those that there are stay"));
+        complain(&format!("{what}: they are not removed"));
         Ok(())
     }
 
     fn plan(&mut self, tables: &[OwnTable]) -> Result<Vec<Item>> {
-        let owned = tables::owned(&mut self.linux, tables)?;
+        let mut owned = tables::owned(&mut self.kernel, tables)?;
         let mut refused = Vec::new();
         let mut kept = BTreeSet::new();
         for table in tables {
             let OwnTable { family, name } = table;
-            for chain in tables::administrators(&mut self.linux, table)? {
+            for chain in tables::administrators(&mut self.kernel, table)? {
                 refused.push(format!(
-                    "the administrator's rules, or policy, of the chain `{chain}` in table `{family} {name}`: have them \
-                     elsewhere, and take them away there"
+                    "the administrator's rules, or policy, in chain `{chain}` of table `{family} {name}`: move them \
+                     elsewhere"
                 ));
                 kept.insert(table.plugin());
             }
         }
+        // If the administrator's policy is to drop, packets without an element here would be dropped.
+        owned.retain(|(_, plugin), _| !kept.contains(&**plugin));
         let known = Known::load(self.paths)?;
         let mut items = Vec::new();
-        // Where an administrator's policy is to drop, what has no element there any more would be dropped.
-        let others = owned
-            .into_iter()
-            .filter(|((_, plugin), _)| !kept.contains(&**plugin));
-        for ((mark, plugin), elements) in others {
+        for ((mark, plugin), elements) in owned {
             match self.item(&known, &mark, &plugin, elements) {
                 Ok(item) => items.push(item),
                 Err(why) => refused.push(format!("`{mark}`, of {plugin}: {why:#}")),
@@ -223,11 +179,11 @@ impl<'a> Handover<'a> {
         let list = refused.join("\n  ");
         if !self.force {
             bail!(
-                "this cannot be handed over to the plugins that come back:\n  {list}\nDelete these containers first \
-                 (`kubectl drain`), or give --force, and what weir has for them stays"
+                "this cannot be handed over to the returning plugins:\n  {list}\nDelete these containers first \
+                 (`kubectl drain`), or give --force to leave their elements in weir's tables"
             );
         }
-        let told = format!("what is not handed over stays in weir's tables:\n  {list}");
+        let told = format!("not handed over, and left in weir's tables:\n  {list}");
         if self.told.as_ref() != Some(&told) {
             complain(&told);
             self.told = Some(told);
@@ -243,51 +199,54 @@ impl<'a> Handover<'a> {
         elements: Vec<OwnElement>,
     ) -> Result<Item> {
         if !tables::PLUGINS.contains(&plugin) {
-            bail!("no plugin that comes back takes its place");
+            bail!("the reference set has no such plugin");
         }
-        let attached = known.attached(mark, self.linux.namespaces(), self.paths)?;
+        let attached = known.attached(mark, self.kernel.namespaces(), self.paths)?;
         let way = if attached.is_alive() {
             self.way(&attached, plugin, &elements)?
         } else {
             Way::Gone
         };
-        let before = count_reference(self.linux.namespaces().host(), &attached.made_by(plugin));
         Ok(Item {
             plugin: plugin.to_owned(),
-            before: before.map_err(|e| anyhow!("{}", e.message))?,
+            before: self.count(&attached, plugin)?,
             attached,
             elements,
             way,
         })
     }
 
+    /// The number of rules that the returning plugin has for an attachment.
+    fn count(&mut self, attached: &Attached, plugin: &str) -> Result<u32> {
+        let host = self.kernel.namespaces().host();
+        Ok(count_reference(host, &attached.made_by(plugin))?)
+    }
+
     fn way(&mut self, attached: &Attached, plugin: &str, elements: &[OwnElement]) -> Result<Way> {
         let configs = attached.configs(plugin)?;
-        let Some(first) = configs.first() else {
+        if configs.is_empty() {
             bail!("its cached configuration has no plugin `{plugin}`");
-        };
-        // Also of `bridge` and `ptp`, whose DEL removes what is made here.
+        }
+        // Also for `bridge` and `ptp`: their DEL removes what is made here.
         let successor = self.successor(plugin)?;
         if ["portmap", "firewall"].contains(&plugin) {
             return Ok(Way::Add(successor, configs));
         }
         if elements.iter().any(|e| e.table.family == Family::Bridge) {
-            bail!("the check of source MACs (`macspoofchk`) is made with the link alone");
+            bail!(
+                "the check of source MACs (`macspoofchk`) can only be made together with the link"
+            );
         }
-        masquerade::check(&configs)?;
         let addresses: Vec<IpAddr> = elements.iter().filter_map(address).collect();
         let networks = attached.networks(&addresses);
         if networks.len() < addresses.len() {
             bail!("its cached result does not have all addresses that are masqueraded");
         }
-        Ok(Way::Masquerade(Box::new(Masquerade {
-            iptables: Iptables::find(&networks, &self.around, self.paths)?,
-            config: first.clone(),
-            networks,
-        })))
+        let masquerade = Masquerade::find(&configs, networks, &self.around, self.paths)?;
+        Ok(Way::Masquerade(Box::new(masquerade)))
     }
 
-    /// The plugin that serves that name when weir's links are gone.
+    /// The plugin that serves a name once weir's links are removed.
     fn successor(&mut self, plugin: &str) -> Result<Rc<Successor>> {
         if let Some(known) = self.successors.get(plugin) {
             return Ok(Rc::clone(known));
@@ -295,28 +254,22 @@ impl<'a> Handover<'a> {
         let directory = &self.around.bin_dir;
         let Some(path) = bin_dir::successor(directory, plugin)? else {
             bail!(
-                "no other `{plugin}` comes back in `{}`: put one there as `{plugin}{}`",
+                "no other `{plugin}` in `{}`: install one there as `{plugin}{}`",
                 directory.display(),
                 super::replaced::SUFFIX
             );
         };
-        let root = if path.starts_with(self.paths.root()) {
-            self.paths.root().to_owned()
-        } else {
-            PathBuf::from("/")
-        };
-        let successor = Rc::new(Successor::open(plugin, &path, &root).map_err(show)?);
+        let successor = Rc::new(open_program(plugin, &path, self.paths)?);
         self.successors
             .insert(plugin.to_owned(), Rc::clone(&successor));
         Ok(successor)
     }
 
-    /// Has the plugins that come back make theirs. Where one fails, all is taken back, unless it is forced.
+    /// Has the returning plugins make their rules. If one fails, everything is undone, unless forced.
     fn make(&mut self, items: Vec<Item>) -> Result<Vec<Item>> {
         let (mut made, mut refused) = (Vec::new(), Vec::new());
         for mut item in items {
-            let done = self.make_one(&mut item);
-            match done {
+            match self.make_one(&mut item) {
                 Ok(()) => made.push(item),
                 Err(why) => {
                     let Attached { mark, .. } = &item.attached;
@@ -338,84 +291,63 @@ impl<'a> Handover<'a> {
     }
 
     fn make_one(&mut self, item: &mut Item) -> Result<()> {
-        let made_by = item.attached.made_by(&item.plugin);
-        // In tables of its own the plugin would make them a second time. Weir's are still there.
+        // The plugin would make them a second time in its own tables. weir's are still in place.
         if item.plugin == "portmap" && item.before > 0 && !matches!(item.way, Way::Gone) {
             item.before = 0;
             self.take_back(item)?;
         }
-        let (sandbox, around) = (&self.sandbox()?, &self.around);
+        let (sandbox, around) = (&self.kernel.sandbox()?, &self.around);
         match &item.way {
             Way::Gone => return Ok(()),
             Way::Add(successor, configs) => {
                 for config in configs {
-                    let asked = Asked {
-                        plugin: &item.plugin,
-                        command: Command::Add,
-                        attachment: &item.attached.attachment,
-                        config,
-                        network: &item.attached.list.name,
-                        definition: None,
-                    };
-                    successor.add(sandbox, asked, around).map_err(show)?;
+                    let added = successor.add(sandbox, item.attached.add(config), around);
+                    added.map_err(show)?;
                 }
             }
-            Way::Masquerade(wanted) => {
-                let Masquerade {
-                    iptables,
-                    config,
-                    networks,
-                } = &**wanted;
-                let attached = &item.attached;
-                masquerade::make(iptables, attached, config, networks, sandbox, around)?;
-            }
+            Way::Masquerade(masquerade) => masquerade.make(&item.attached, sandbox, around)?,
         }
-        let now = count_reference(self.linux.namespaces().host(), &made_by);
-        let now = now.map_err(|e| anyhow!("{}", e.message))?;
-        if now == 0 && !self.is_firewallds(&item.plugin) {
-            bail!("it has made no rule that is known: is it a plugin of the reference set?");
+        let made = self.count(&item.attached, &item.plugin)?;
+        // If firewalld runs, `firewall` adds addresses to one of its zones instead, as weir's does.
+        let is_firewallds = item.plugin == "firewall" && self.paths.system_bus().exists();
+        if made == 0 && !is_firewallds {
+            bail!("it has made no known rule: is it a plugin of the reference set?");
         }
         Ok(())
     }
 
-    /// Where firewalld runs, `firewall` binds addresses to a zone of it instead, as weir's has.
-    fn is_firewallds(&self, plugin: &str) -> bool {
-        plugin == "firewall" && self.paths.system_bus().exists()
-    }
-
-    /// Removes weir's own.
+    /// Removes weir's rules.
     fn let_go(&mut self, item: &Item) -> Result<()> {
-        let (sandbox, invocation) = (self.sandbox()?, item.invocation());
-        let linux = &mut self.linux;
-        let removed = tables::remove(linux, &sandbox, &invocation, &item.elements)?;
+        let invocation = item.invocation();
+        let removed = tables::remove(&mut self.kernel, &invocation, &item.elements)?;
         let Attached { mark, .. } = &item.attached;
         let plugin = &item.plugin;
         if plugin == "firewall" {
-            links::release(linux, &sandbox, &invocation, mark)?;
+            links::release(&mut self.kernel, &invocation, mark)?;
         }
         match &item.way {
-            Way::Gone => say!("removed what {plugin} had of {mark}, whose container is gone"),
-            // It was deleted meanwhile, and by weir.
+            Way::Gone => say!("removed the rules of {plugin} for {mark}, whose container is gone"),
+            // weir has deleted the attachment meanwhile.
             _ if removed == 0 => self.take_back(item)?,
             Way::Add(successor, _) => {
                 say!("handed {mark} over to {}", successor.path().display());
             }
-            Way::Masquerade(..) => say!("handed {mark} over to {plugin}: its masquerading"),
+            Way::Masquerade(_) => say!("handed {mark} over to {plugin}: its masquerading"),
         }
         Ok(())
     }
 
-    /// Removes what was made for the plugin that comes back, but for what was there before.
+    /// Removes what was made for the returning plugin, unless it existed before.
     fn take_back(&mut self, item: &Item) -> Result<()> {
         if item.before > 0 || matches!(item.way, Way::Gone) {
             return Ok(());
         }
         let mut made = item.attached.made_by(&item.plugin);
-        // Accepts have an address alone, which may be another's by now.
+        // An accept contains only an address, which another attachment may have by now.
         let others = Known::load(self.paths)?.addresses_of_others(&item.attached.mark);
         made.addresses.retain(|address| !others.contains(address));
-        let (sandbox, invocation) = (self.sandbox()?, item.invocation());
-        tables::take_back(&mut self.linux, &sandbox, &invocation, made)
+        let _: Option<u32> = self.kernel.perform(&item.invocation(), made)?;
+        Ok(())
     }
 }
 
@@ -430,6 +362,13 @@ impl Item {
     }
 }
 
+/// Opens a program of the node. Those of the system are not below weir's root.
+fn open_program(name: &str, path: &Path, paths: &Paths) -> Result<Successor> {
+    let is_below = path.starts_with(paths.root());
+    let root = if is_below { paths.root() } else { "/".as_ref() };
+    Successor::open(name, path, root).map_err(show)
+}
+
 /// The container's address in the key of an element.
 fn address(element: &OwnElement) -> Option<IpAddr> {
     match element.element.key.first() {
@@ -438,7 +377,7 @@ fn address(element: &OwnElement) -> Option<IpAddr> {
     }
 }
 
-/// That of whoever calls, which is to be the runtime's, and the usual places.
+/// The caller's `PATH`, which should be the runtime's, and the usual directories.
 fn search_path() -> String {
     match std::env::var("PATH") {
         Ok(own) if !own.is_empty() => format!("{own}:{SEARCH_PATH}"),

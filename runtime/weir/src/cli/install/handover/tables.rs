@@ -1,18 +1,14 @@
-//! Weir's own tables on the host: what is in them of attachments, and its removal.
+//! weir's own tables on the host: the elements that attachments have in them, and their removal.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result};
 use nix::errno::Errno;
-use weir_grant::firewall::{Apply, Command, Element, Elements, RemoveReference};
+use weir_grant::firewall::{Apply, Command, Element, Elements};
 use weir_grant::{Invocation, Namespace};
 use weir_kernel::without_permit::{self, OwnElement, OwnTable, own_elements, own_tables};
-use weir_kernel::{self as kernel, Code, Linux};
-use weir_sandbox::Sandbox;
 
-use super::carry_out;
-use crate::cli::output::show;
+use super::kernel::Kernel;
 
 /// The plugins that have a table each, and a successor in the reference set.
 pub const PLUGINS: [&str; 4] = ["portmap", "firewall", "bridge", "ptp"];
@@ -20,23 +16,24 @@ pub const PLUGINS: [&str; 4] = ["portmap", "firewall", "bridge", "ptp"];
 /// The chains of `weir_firewall` that are not the administrator's.
 const FIREWALL_CHAINS: [&str; 2] = ["forward", "admins"];
 
-/// The elements of one attachment in the tables of one plugin.
+const READ: &str = "read weir's nftables tables";
+
+/// Elements by mark and plugin.
 pub type Owned = BTreeMap<(String, String), Vec<OwnElement>>;
 
-/// The tables that there are; none where this process may not look at them.
-pub fn standing(linux: &mut Linux) -> Result<Option<Vec<OwnTable>>> {
-    match own_tables(linux.namespaces().host()) {
+/// weir's tables; none if this process may not list them.
+pub fn existing(kernel: &mut Kernel<'_>) -> Result<Option<Vec<OwnTable>>> {
+    match own_tables(kernel.namespaces().host()) {
         Err(error) if matches!(error.errno, Some(Errno::EPERM | Errno::EACCES)) => Ok(None),
-        tables => tables.map(Some).map_err(|e| looking(&e)),
+        tables => tables.map(Some).context(READ),
     }
 }
 
-/// What is in them, by mark and plugin.
-pub fn owned(linux: &mut Linux, tables: &[OwnTable]) -> Result<Owned> {
+/// The elements of these tables.
+pub fn owned(kernel: &mut Kernel<'_>, tables: &[OwnTable]) -> Result<Owned> {
     let mut owned = Owned::new();
     for table in tables {
-        let elements = own_elements(linux.namespaces().host(), table).map_err(|e| looking(&e))?;
-        for element in elements {
+        for element in own_elements(kernel.namespaces().host(), table).context(READ)? {
             let key = (element.mark.clone(), table.plugin().to_owned());
             owned.entry(key).or_default().push(element);
         }
@@ -44,30 +41,31 @@ pub fn owned(linux: &mut Linux, tables: &[OwnTable]) -> Result<Owned> {
     Ok(owned)
 }
 
-/// The chains of a table in which an administrator has said something.
-pub fn administrators(linux: &mut Linux, table: &OwnTable) -> Result<Vec<String>> {
+/// The chains of a table with rules, or a policy, of an administrator.
+pub fn administrators(kernel: &mut Kernel<'_>, table: &OwnTable) -> Result<Vec<String>> {
     let is_admins = |chain: &str| table.plugin() == "firewall" && !FIREWALL_CHAINS.contains(&chain);
-    without_permit::administrators(linux.namespaces().host(), table, is_admins)
-        .map_err(|e| looking(&e))
+    without_permit::administrators(kernel.namespaces().host(), table, is_admins).context(READ)
 }
 
-/// Removes elements in one transaction for each table. Returns how many were there: none where somebody has deleted the
-/// attachment since, fewer where another one has taken something of it.
+/// Removes elements in one transaction for each table. Returns how many existed: none if the attachment was deleted in the
+/// meantime, fewer if another attachment has taken some of them.
 pub fn remove(
-    linux: &mut Linux,
-    sandbox: &Arc<Sandbox>,
+    kernel: &mut Kernel<'_>,
     invocation: &Invocation,
     elements: &[OwnElement],
 ) -> Result<usize> {
     let mut removed = 0;
+    let mut apply = |table: &OwnTable, commands: Vec<Command>| {
+        let count = commands.len();
+        let applied = kernel.perform(invocation, of(table, commands))?;
+        removed += if applied == Some(()) { count } else { 0 };
+        anyhow::Ok(applied.is_some())
+    };
     for (table, commands) in deletions(elements) {
-        if apply(linux, sandbox, invocation, table, commands.clone())? {
-            removed += commands.len();
-            continue;
-        }
-        for command in commands {
-            let was_there = apply(linux, sandbox, invocation, table, vec![command])?;
-            removed += usize::from(was_there);
+        if !apply(table, commands.clone())? {
+            for command in commands {
+                apply(table, vec![command])?;
+            }
         }
     }
     Ok(removed)
@@ -75,83 +73,38 @@ pub fn remove(
 
 fn deletions(elements: &[OwnElement]) -> Vec<(&OwnTable, Vec<Command>)> {
     let mut tables: Vec<(&OwnTable, Vec<Command>)> = Vec::new();
-    for OwnElement {
-        table,
-        set,
-        element,
-        ..
-    } in elements
-    {
+    for element in elements {
         let key = Element {
-            key: element.key.clone(),
-            key_end: element.key_end.clone(),
+            key: element.element.key.clone(),
+            key_end: element.element.key_end.clone(),
             ..Element::default()
         };
         let command = Command::DeleteElements(Elements {
-            set: set.clone(),
+            set: element.set.clone(),
             elements: vec![key],
         });
-        match tables.iter_mut().find(|(known, _)| *known == table) {
+        match tables
+            .iter_mut()
+            .find(|(known, _)| **known == element.table)
+        {
             Some((_, commands)) => commands.push(command),
-            None => tables.push((table, vec![command])),
+            None => tables.push((&element.table, vec![command])),
         }
     }
     tables
 }
 
-/// Whether all was there.
-fn apply(
-    linux: &mut Linux,
-    sandbox: &Arc<Sandbox>,
-    invocation: &Invocation,
-    table: &OwnTable,
-    commands: Vec<Command>,
-) -> Result<bool> {
-    let mut gate = sandbox.handover_gate(invocation.clone()).map_err(show)?;
-    match carry_out(&mut gate, linux, of(table, commands)) {
-        Err(error) if error.code == Code::NotFound => Ok(false),
-        applied => applied.map(|()| true).map_err(|e| changing(&e)),
+/// Removes a table in which neither an attachment nor an administrator has anything. Returns whether it was one.
+pub fn remove_unused(kernel: &mut Kernel<'_>, table: &OwnTable) -> Result<bool> {
+    let is_own = PLUGINS.contains(&table.plugin());
+    if !is_own || !administrators(kernel, table)?.is_empty() {
+        return Ok(false);
     }
-}
-
-/// Removes the tables in which nothing is any more, of an attachment or of an administrator. Returns those that are gone,
-/// and those that are left.
-pub fn remove_unused(
-    linux: &mut Linux,
-    sandbox: &Arc<Sandbox>,
-    tables: Vec<OwnTable>,
-) -> Result<(Vec<OwnTable>, Vec<OwnTable>)> {
-    let (mut gone, mut left) = (Vec::new(), Vec::new());
-    for table in tables {
-        let is_ones = PLUGINS.contains(&table.plugin());
-        if !is_ones || !administrators(linux, &table)?.is_empty() {
-            left.push(table);
-            continue;
-        }
-        let invocation = Invocation::default();
-        let mut gate = sandbox.handover_gate(invocation).map_err(show)?;
-        let operation = of(&table, vec![Command::DeleteTable]);
-        let removed: Result<bool, kernel::Error> =
-            gate.perform(operation, |permit| linux.remove_unused_table(permit));
-        if removed.map_err(|e| changing(&e))? {
-            gone.push(table)
-        } else {
-            left.push(table)
-        }
-    }
-    Ok((gone, left))
-}
-
-/// Removes what a plugin that comes back has made.
-pub fn take_back(
-    linux: &mut Linux,
-    sandbox: &Arc<Sandbox>,
-    invocation: &Invocation,
-    made: RemoveReference,
-) -> Result<()> {
-    let mut gate = sandbox.handover_gate(invocation.clone()).map_err(show)?;
-    let removed: Result<u32, kernel::Error> = carry_out(&mut gate, linux, made);
-    removed.map(drop).map_err(|e| changing(&e))
+    let operation = of(table, vec![Command::DeleteTable]);
+    let removed = kernel.perform_with(&Invocation::default(), |gate, linux| {
+        gate.perform(operation, |permit| linux.remove_unused_table(permit))
+    })?;
+    Ok(removed.unwrap_or(true))
 }
 
 fn of(table: &OwnTable, commands: Vec<Command>) -> Apply {
@@ -164,15 +117,4 @@ fn of(table: &OwnTable, commands: Vec<Command>) -> Apply {
         listening: Vec::new(),
         removed: Vec::new(),
     }
-}
-
-fn looking(error: &kernel::Error) -> anyhow::Error {
-    anyhow!(
-        "weir's nftables tables cannot be looked at: {}",
-        error.message
-    )
-}
-
-fn changing(error: &kernel::Error) -> anyhow::Error {
-    anyhow!("{}", error.message)
 }

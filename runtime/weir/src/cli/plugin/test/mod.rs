@@ -1,5 +1,4 @@
-//! `weir plugin test`: a component run in throw-away namespaces, under its grant, and what it did and
-//! left there.
+//! `weir plugin test`: runs a component in throw-away namespaces, under its grant, and shows what it did and left there.
 
 mod node_state;
 mod plan;
@@ -9,19 +8,19 @@ mod steps;
 mod tests;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::Args;
 use glob::Pattern;
 use serde::Serialize;
 use weir_kernel::without_permit::set_loopback_up;
 use weir_sandbox::Sandbox;
 
-use self::node_state::{Residue, Standing};
+use self::node_state::{NodeState, Residue};
 use self::plan::Plan;
-use self::steps::{Runner, Step};
-use crate::cli::output::show;
-use crate::cli::output::{Answer, Format, print_line, say};
+use self::steps::Step;
+use crate::cli::output::{Answer, Format, print_line, say, show};
 use crate::cli::scratch_node::ScratchNode;
 
 #[derive(Args)]
@@ -32,8 +31,8 @@ pub struct Arguments {
     /// are built in. The component is the one plugin in it, or the one IPAM plugin, that is not built in.
     config: PathBuf,
     /// The grant to run it under, whatever its digest [default: `grant.yaml` beside CONFIG; without
-    /// one, nothing is granted]. May be given again for a plugin that is built in, in place of its
-    /// shipped grant: one that runs the component as its IPAM plugin needs it in `ipam`.
+    /// one, nothing is granted]. May be given again for a built-in plugin, in place of its shipped
+    /// grant: one that runs the component as its IPAM plugin needs it in `ipam`.
     #[arg(long, value_name = "FILE")]
     grant: Vec<PathBuf>,
     /// What may stay, because all attachments of a network share it: a glob over the lines below
@@ -56,16 +55,15 @@ pub struct Arguments {
     format: Format,
 }
 
-/// What came of it.
 #[derive(Serialize)]
 struct Report {
     plugin: String,
     digest: String,
     network: String,
-    /// The file of the component's grant; none where nothing was granted.
+    /// The file of the component's grant; none if nothing was granted.
     grant: Option<String>,
     steps: Vec<Step>,
-    /// Whether nothing was attached, because the configuration is not valid.
+    /// Whether nothing was attached because the configuration is not valid.
     stopped: bool,
     /// Operations that the grant did not allow.
     denied: usize,
@@ -73,38 +71,34 @@ struct Report {
     passed: bool,
 }
 
-/// No where an operation failed, was denied, or left something behind.
+/// No if a command failed, an operation was denied, or something was left behind.
 pub fn run(arguments: &Arguments) -> Result<Answer> {
     let plan = Plan::read(arguments)?;
     let node = ScratchNode::enter("weir plugin test")?;
     let sandbox = Sandbox::new(node.paths(), true).map_err(show)?;
     let digest = plan.install(&sandbox)?;
-    let report = carry_out(arguments, plan, &node, &Runner::new(&sandbox), digest)?;
+    let report = carry_out(arguments, plan, &node, &sandbox, digest)?;
     arguments
         .format
         .print(&report, |report| print(report, arguments.all))?;
-    Ok(if report.passed {
-        Answer::Yes
-    } else {
-        Answer::No
-    })
+    Ok(report.passed.into())
 }
 
 fn carry_out(
     arguments: &Arguments,
     plan: Plan,
     node: &ScratchNode,
-    runner: &Runner<'_>,
+    sandbox: &Arc<Sandbox>,
     digest: String,
 ) -> Result<Report> {
-    set_loopback_up().map_err(|e| anyhow!("{e}"))?;
+    set_loopback_up()?;
     if let Some(others) = plan.without_plugin()? {
-        runner.warm_up(node, &plan, others)?;
+        steps::warm_up(sandbox, node, &plan, others)?;
     }
     let container = node.container("test")?;
-    let before = Standing::of(node, &container).context("look at the namespaces")?;
-    let steps = runner.run(&plan, &container)?;
-    let after = Standing::of(node, &container).context("look at the namespaces again")?;
+    let before = NodeState::of(node, &container).context("read the namespaces")?;
+    let steps = steps::run(sandbox, &plan, &container)?;
+    let after = NodeState::of(node, &container).context("read the namespaces again")?;
     let residue = after.since(&before, &arguments.keeps);
     let denied = steps.iter().map(Step::denied).sum();
     Ok(Report {

@@ -1,19 +1,19 @@
-//! All that stands on a throw-away node and in a container at one moment, to compare before and after.
+//! The state of a throw-away node and a container at one moment: links, routes, rules, files.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use glob::Pattern;
 use serde::Serialize;
 use weir_kernel::without_permit::Inventory;
 
-use crate::cli::output::{print_line, say};
+use crate::cli::output::{print_line, print_list};
 use crate::cli::scratch_node::{Container, ScratchNode};
 
-/// Below the node's root: what weir and the test themselves put there.
+/// What weir and the test put below the node's root.
 const NOT_PLUGINS: [&str; 8] = [
     "etc/weir",
     "run/netns",
@@ -25,32 +25,31 @@ const NOT_PLUGINS: [&str; 8] = [
     "opt",
 ];
 
-/// One moment.
 #[derive(Default)]
-pub struct Standing {
-    /// One line for each thing, that begins with where it is, and how many have that line: two rules
-    /// may differ in what their lines do not say.
+pub struct NodeState {
+    /// One line for each thing, which begins with its place, and the number of things with that line: the lines of different
+    /// rules may be the same.
     things: BTreeMap<String, usize>,
-    /// Kernel parameters, by where they are and their key.
+    /// Kernel parameters, by place and key.
     parameters: BTreeMap<(&'static str, String), String>,
 }
 
-/// What is not as it was.
+/// The differences between two states.
 #[derive(Debug, Default, Serialize)]
 pub struct Residue {
-    /// What has come and not gone.
+    /// What is new.
     pub(super) left: Vec<String>,
-    /// What was there before and is not any more.
+    /// What no longer exists.
     pub(super) missing: Vec<String>,
 }
 
-impl Standing {
+impl NodeState {
     pub fn of(node: &ScratchNode, container: &Container) -> Result<Self> {
-        let mut standing = Self::default();
-        standing.add(files(node.root())?);
-        standing.put("host", inventory()?);
-        standing.put("container", container.enter(inventory)?);
-        Ok(standing)
+        let mut state = Self::default();
+        state.add(files(node.root())?);
+        state.put("host", inventory()?);
+        state.put("container", container.enter(inventory)?);
+        Ok(state)
     }
 
     pub(super) fn put(&mut self, place: &'static str, inventory: Inventory) {
@@ -67,7 +66,7 @@ impl Standing {
         }
     }
 
-    /// The lines that another moment does not have, or not so often.
+    /// The lines that another state does not have, or less often.
     fn beyond<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = String> + 'a {
         self.things.iter().flat_map(|(line, count)| {
             let others = other.things.get(line).copied().unwrap_or_default();
@@ -75,21 +74,17 @@ impl Standing {
         })
     }
 
-    /// What is not as it was before, but for what may stay.
+    /// The differences to the state before, except what may stay.
     pub fn since(&self, before: &Self, keeps: &[Pattern]) -> Residue {
         let is_kept = |line: &String| keeps.iter().any(|pattern| pattern.matches(line));
-        let missing = before.beyond(self);
+        let left = self.beyond(before).chain(self.changed_parameters(before));
         Residue {
-            left: self
-                .beyond(before)
-                .chain(self.changed_parameters(before))
-                .filter(|line| !is_kept(line))
-                .collect(),
-            missing: missing.filter(|line| !is_kept(line)).collect(),
+            left: left.filter(|line| !is_kept(line)).collect(),
+            missing: before.beyond(self).filter(|line| !is_kept(line)).collect(),
         }
     }
 
-    /// Those of links that have come or gone are told by the links.
+    /// The parameters of new and removed links are left out.
     fn changed_parameters(&self, before: &Self) -> Vec<String> {
         let changed = self.parameters.iter().filter_map(|(key, now)| {
             let then = before.parameters.get(key)?;
@@ -106,28 +101,20 @@ impl Residue {
     }
 
     pub fn print(&self) {
-        let mut title = "left";
-        for line in &self.left {
-            say!("{title:<11} {line}");
-            title = "";
-        }
+        print_list("left", &self.left);
         if self.left.is_empty() {
             print_line!("left        nothing");
         }
-        title = "missing";
-        for line in &self.missing {
-            say!("{title:<11} {line}");
-            title = "";
-        }
+        print_list("missing", &self.missing);
     }
 }
 
-/// Of the calling thread's namespace.
+/// The state of the calling thread's namespace.
 pub(super) fn inventory() -> Result<Inventory> {
-    Inventory::take().map_err(|e| anyhow!("{e}"))
+    Ok(Inventory::take()?)
 }
 
-/// The files below a node's root that plugins write.
+/// The files that plugins wrote below a node's root.
 fn files(root: &Path) -> Result<Vec<String>> {
     let not_plugins: Vec<PathBuf> = NOT_PLUGINS.iter().map(|path| root.join(path)).collect();
     let mut found = Vec::new();
@@ -151,8 +138,7 @@ fn files(root: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// What every store keeps for the next attachment: its lock, its spare file, and host-local's note of
-/// the address that it gave last.
+/// Files that a store keeps for the next attachment: its lock, its spare file, and the last address that host-local gave.
 fn stays(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     ["lock", ".weir~old"].contains(&name.as_ref()) || name.starts_with("last_reserved_ip.")

@@ -1,9 +1,10 @@
-//! What is to be tested: the component, the network that it is a part of, and its grant.
+//! The input of a test: the component, its network, and its grant.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 use weir_cni::{Args, NetworkConfigList, PluginConfig};
 use weir_grant::Document;
@@ -15,10 +16,10 @@ use crate::cli::component::{inspect, read};
 use crate::cli::config::{capability_args, read_network};
 use crate::cli::output::show;
 
-/// The grant of a project stands beside its test configuration.
+/// The grant of a project is beside its test configuration.
 const GRANT: &str = "grant.yaml";
 
-/// Read whole, before the namespaces are entered.
+/// Read completely before the namespaces are entered.
 pub struct Plan {
     /// The component's name as a plugin.
     pub plugin: String,
@@ -31,15 +32,14 @@ pub struct Plan {
     pub capability_args: Map<String, Value>,
 }
 
-/// A document to put in force.
 struct Grant {
     document: Document,
-    /// None for the one that grants nothing.
+    /// None for the grant of nothing.
     file: Option<PathBuf>,
 }
 
 impl Plan {
-    /// Errors: a file that cannot be read or is not what it should be, told by its name.
+    /// Errors: a file that cannot be read or is not valid.
     pub fn read(arguments: &Arguments) -> Result<Self> {
         let component = read(&arguments.file)?;
         let list = read_network(&arguments.config)?;
@@ -64,7 +64,7 @@ impl Plan {
         own.file.as_deref()
     }
 
-    /// Installs the component and puts the grants in force, its own for its digest. Returns that.
+    /// Installs the component and puts the grants in force. Returns its digest.
     pub fn install(&self, sandbox: &Sandbox) -> Result<String> {
         let inspection = inspect(sandbox, &self.file, &self.component)?;
         inspection
@@ -91,20 +91,15 @@ impl Plan {
         Ok(digest.to_string())
     }
 
-    /// The same network without the component, to tell what the others leave behind; none where they
-    /// do not work without it.
+    /// The network without the component, to find out what the other plugins leave behind; none if the component is its first
+    /// plugin.
     pub fn without_plugin(&self) -> Result<Option<NetworkConfigList>> {
         let mut others = self.list.clone();
-        if others
-            .plugins
-            .first()
-            .is_some_and(|first| first.plugin_type() == self.plugin)
-        {
+        let is_other = |plugin: &PluginConfig| plugin.plugin_type() != self.plugin;
+        if !others.plugins.first().is_none_or(is_other) {
             return Ok(None);
         }
-        others
-            .plugins
-            .retain(|other| other.plugin_type() != self.plugin);
+        others.plugins.retain(is_other);
         for other in &mut others.plugins {
             if other.ipam_type() == Some(&self.plugin) {
                 *other = with_addresses(other)?;
@@ -114,41 +109,35 @@ impl Plan {
     }
 }
 
-/// A plugin's configuration with an address of its own (RFC 5737) in place of its IPAM plugin.
+/// A plugin's configuration with a fixed address (RFC 5737) in place of its IPAM plugin.
 fn with_addresses(plugin: &PluginConfig) -> Result<PluginConfig> {
     let mut map = plugin.as_map().clone();
     let address = json!({ "address": "192.0.2.2/24", "gateway": "192.0.2.1" });
-    map.insert(
-        "ipam".to_owned(),
-        json!({ "type": "static", "addresses": [address] }),
-    );
+    let ipam = json!({ "type": "static", "addresses": [address] });
+    map.insert("ipam".to_owned(), ipam);
     PluginConfig::from_value(Value::Object(map)).map_err(show)
 }
 
 /// The one plugin of the network that is not built in.
 fn tested(list: &NetworkConfigList) -> Result<String> {
-    let named = list
-        .plugins
-        .iter()
-        .flat_map(|plugin| [Some(plugin.plugin_type()), plugin.ipam_type()])
-        .flatten();
-    let mut own: Vec<&str> = named.filter(|name| !Catalogue::is_built_in(name)).collect();
-    own.sort_unstable();
-    own.dedup();
+    let plugins = list.plugins.iter();
+    let named = plugins.flat_map(|plugin| [Some(plugin.plugin_type()), plugin.ipam_type()]);
+    let own = named.flatten().filter(|name| !Catalogue::is_built_in(name));
+    let own: Vec<&str> = own.collect::<BTreeSet<_>>().into_iter().collect();
     match own.as_slice() {
         [name] => Ok((*name).to_owned()),
-        [] => Err(anyhow!(
-            "all of its plugins are built into weir: give the component a name of its own, and the \
-             network a plugin of that type"
-        )),
-        several => Err(anyhow!(
+        [] => bail!(
+            "all of its plugins are built into weir: choose another name for the component, and use it as the type of \
+             one of the network's plugins"
+        ),
+        several => bail!(
             "it has several plugins that are not built in: {}; one can be tested at a time",
             several.join(", ")
-        )),
+        ),
     }
 }
 
-/// Those that were given, or the one beside the configuration; and the component's own in any case.
+/// The given grants, or the one beside the configuration, and in any case one for the component.
 fn grants(arguments: &Arguments, plugin: &str) -> Result<Vec<Grant>> {
     let mut grants: Vec<Grant> = Vec::new();
     for file in &arguments.grant {

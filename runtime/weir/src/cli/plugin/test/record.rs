@@ -1,15 +1,15 @@
-//! What plugins did, from the audit log, and what they said, from weir's log.
+//! The records of a test: the audit log, and weir's own log.
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use weir_files::Paths;
 
-use crate::cli::record::{Log, Record, arguments};
+use crate::cli::record::{Joiner, Record, arguments};
 
 /// A line of weir's log.
 #[derive(Serialize, Deserialize)]
@@ -22,26 +22,20 @@ pub struct Line {
     fields: Map<String, Value>,
 }
 
-/// A record in one line, with whose it is where it is not `plugin`'s.
+/// A record in one line, with the plugin's name if it is not `plugin`'s.
 pub fn sentence(record: &Record, plugin: &str) -> String {
-    let by = if record.rules.is_empty() {
-        String::new()
-    } else {
-        format!("  [{}]", record.rules.join(", "))
-    };
-    let answer = record.remark().map(|remark| format!(" - {remark}"));
-    let answer = answer.unwrap_or_default();
-    let whose = if record.plugin == plugin {
-        String::new()
-    } else {
-        format!("{}: ", record.plugin)
-    };
-    format!(
-        "{:<7} {whose}{} {}{by}{answer}",
-        record.verdict.word(),
-        record.operation,
-        arguments(&record.arguments)
-    )
+    let mut sentence = format!("{:<7} ", record.verdict.word());
+    if record.plugin != plugin {
+        sentence += &format!("{}: ", record.plugin);
+    }
+    sentence += &format!("{} {}", record.operation, arguments(&record.arguments));
+    if !record.rules.is_empty() {
+        sentence += &format!("  [{}]", record.rules.join(", "));
+    }
+    if let Some(remark) = record.remark() {
+        sentence += &format!(" - {remark}");
+    }
+    sentence
 }
 
 impl Line {
@@ -61,85 +55,61 @@ impl Line {
 
 /// The two logs of a node, read as they grow.
 pub struct Logs {
-    audit: AuditTail,
+    audit: Tail,
+    joiner: Joiner,
     own: Tail,
 }
 
 impl Logs {
-    /// What stands in them already is passed over.
+    /// Skips what the logs contain already.
     pub fn at_the_end(paths: &Paths) -> Result<Self> {
-        let mut audit = AuditTail {
-            path: paths.audit_log(),
-            log: None,
+        let mut logs = Self {
+            audit: Tail::of(paths.audit_log()),
+            joiner: Joiner::default(),
+            own: Tail::of(paths.log()),
         };
-        audit.read()?;
-        Ok(Self {
-            audit,
-            own: Tail::at_the_end(paths.log())?,
-        })
+        logs.new_records()?;
+        Ok(logs)
     }
 
-    /// What has come since it was asked last.
+    /// The records and lines since the last call. Events are left out: the step says whether the plugin was run.
     pub fn new_records(&mut self) -> Result<(Vec<Record>, Vec<Line>)> {
-        Ok((self.audit.read()?, self.own.read()?))
-    }
-}
-
-/// The audit log, which is there with its first record.
-struct AuditTail {
-    path: PathBuf,
-    log: Option<Log>,
-}
-
-impl AuditTail {
-    fn read(&mut self) -> Result<Vec<Record>> {
-        let shown = || format!("read `{}`", self.path.display());
-        if self.log.is_none() {
-            self.log = match Log::open(&self.path) {
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-                log => Some(log.with_context(shown)?),
-            };
-        }
         let mut records = Vec::new();
-        if let Some(log) = &mut self.log {
-            log.read(&mut |record| {
-                // Whether it was run, and under which grant, the step tells.
-                records.extend((!record.is_event()).then(|| record.clone()));
-                Ok(())
-            })
-            .with_context(shown)?;
+        let mut take = |record: &Record| {
+            records.extend((!record.is_event()).then(|| record.clone()));
+            Ok(())
+        };
+        for line in self.audit.read()?.lines() {
+            self.joiner.line(line, &mut take)?;
         }
-        Ok(records)
+        let own = self.own.read()?;
+        let lines = own.lines().map(serde_json::from_str);
+        let lines = lines.collect::<serde_json::Result<_>>();
+        let lines =
+            lines.with_context(|| format!("read a line of `{}`", self.own.path.display()))?;
+        Ok((records, lines))
     }
 }
 
-/// weir's own log: JSON Lines as well.
+/// A log, which does not exist before its first line.
 struct Tail {
     path: PathBuf,
     seen: usize,
 }
 
 impl Tail {
-    fn at_the_end(path: PathBuf) -> Result<Self> {
-        let seen = text(&path)?.len();
-        Ok(Self { path, seen })
+    fn of(path: PathBuf) -> Self {
+        Self { path, seen: 0 }
     }
 
-    fn read(&mut self) -> Result<Vec<Line>> {
-        let text = text(&self.path)?;
-        let new = text.get(self.seen..).unwrap_or_default();
-        self.seen = text.len();
-        let lines = new.lines().map(serde_json::from_str);
-        lines
-            .collect::<serde_json::Result<_>>()
-            .with_context(|| format!("read a line of `{}`", self.path.display()))
-    }
-}
-
-/// One that nothing was written to is not there.
-fn text(path: &Path) -> Result<String> {
-    match fs::read_to_string(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
-        text => text.with_context(|| format!("read `{}`", path.display())),
+    /// The text since the last call.
+    fn read(&mut self) -> Result<String> {
+        let mut text = match fs::read_to_string(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
+            text => text.with_context(|| format!("read `{}`", self.path.display()))?,
+        };
+        let new = text.split_off(self.seen.min(text.len()));
+        self.seen += new.len();
+        Ok(new)
     }
 }

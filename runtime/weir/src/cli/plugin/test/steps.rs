@@ -1,4 +1,4 @@
-//! The operations of a test, one after the other, as a container runtime calls them.
+//! The steps of a test: the commands, as a container runtime runs them.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,18 +11,17 @@ use weir_sandbox::Sandbox;
 
 use super::plan::Plan;
 use super::record::{Line, Logs, sentence};
-use crate::cli::output::show;
-use crate::cli::output::{print_line, say};
+use crate::cli::output::{print_line, say, show};
 use crate::cli::record::{Record, Verdict};
 use crate::cli::scratch_node::{Container, ScratchNode};
 
 const CONTAINER_ID: &str = "weir-plugin-test";
 
-/// One operation on the network, and what the plugins did in it.
+/// One command for the network, and what the plugins did in it.
 #[derive(Serialize)]
 pub struct Step {
     command: &'static str,
-    /// What sets it apart from the same command before.
+    /// How it differs from the same command before.
     #[serde(skip_serializing_if = "str::is_empty")]
     note: &'static str,
     succeeded: bool,
@@ -41,76 +40,57 @@ struct Failure {
     details: String,
 }
 
-/// Runs networks in a sandbox.
-pub struct Runner<'a> {
-    sandbox: &'a Arc<Sandbox>,
+/// Attaches a container to a network of the other plugins and detaches it, so that what they leave for the next attachment
+/// exists already. They may fail without the tested plugin.
+pub fn warm_up(
+    sandbox: &Arc<Sandbox>,
+    node: &ScratchNode,
+    plan: &Plan,
+    others: NetworkConfigList,
+) -> Result<()> {
+    let container = node.container("before")?;
+    let network = network(sandbox, plan, others);
+    let attachment = attachment(Command::Add, plan, &container)?;
+    let _ = network.add(&attachment);
+    let _ = network.del(&attachment);
+    Ok(())
 }
 
-impl<'a> Runner<'a> {
-    pub fn new(sandbox: &'a Arc<Sandbox>) -> Self {
-        Self { sandbox }
-    }
-
-    /// An attachment to a network of other plugins comes and goes, so that what they leave for the
-    /// next one stands already. Whether they can do without the tested one is not the question.
-    pub fn warm_up(
-        &self,
-        node: &ScratchNode,
-        plan: &Plan,
-        others: NetworkConfigList,
-    ) -> Result<()> {
-        let container = node.container("before")?;
-        let network = self.network(plan, others);
-        let attachment = attachment(Command::Add, plan, &container)?;
-        let _ = network.add(&attachment);
-        let _ = network.del(&attachment);
-        Ok(())
-    }
-
-    /// All commands. After an ADD that failed only DEL and GC have something to do; and after a STATUS to
-    /// which the configuration is not valid, every other command would say so again.
-    pub fn run(&self, plan: &Plan, container: &Container) -> Result<Vec<Step>> {
-        let network = self.network(plan, plan.list.clone());
-        let (add, del) = (
-            attachment(Command::Add, plan, container)?,
-            attachment(Command::Del, plan, container)?,
-        );
-        let own = [weir_cni::Attachment::new(
-            CONTAINER_ID,
-            plan.ifname.as_str(),
-        )];
-        let mut run = Run {
-            logs: Logs::at_the_end(self.sandbox.paths())?,
-            steps: Vec::new(),
-        };
-        let (has_status, has_gc) = (
-            Command::Status.exists_in(plan.list.cni_version),
-            Command::Gc.exists_in(plan.list.cni_version) && !plan.list.disable_gc,
-        );
-        if has_status {
-            run.step("STATUS", "", || network.status())?;
-            if run.steps.iter().any(Step::found_no_configuration) {
-                return Ok(run.steps);
-            }
+/// Runs all commands. After a failed ADD only DEL and GC have something to do. A STATUS that refuses the configuration is the
+/// only step: every other command would refuse it as well.
+pub fn run(sandbox: &Arc<Sandbox>, plan: &Plan, container: &Container) -> Result<Vec<Step>> {
+    let network = network(sandbox, plan, plan.list.clone());
+    let add = attachment(Command::Add, plan, container)?;
+    let del = attachment(Command::Del, plan, container)?;
+    let own = [weir_cni::Attachment::new(CONTAINER_ID, &*plan.ifname)];
+    let has_gc = Command::Gc.exists_in(plan.list.cni_version) && !plan.list.disable_gc;
+    let mut run = Run {
+        logs: Logs::at_the_end(sandbox.paths())?,
+        steps: Vec::new(),
+    };
+    if Command::Status.exists_in(plan.list.cni_version) {
+        run.step("STATUS", "", || network.status())?;
+        if run.steps.iter().any(Step::found_no_configuration) {
+            return Ok(run.steps);
         }
-        if run.step("ADD", "", || Ok(network.add(&add).map(drop)?))? {
-            run.step("CHECK", "", || network.check(&add))?;
-            if has_gc {
-                run.step("GC", "that keeps the attachment", || network.gc(&own))?;
-                run.step("CHECK", "after GC", || network.check(&add))?;
-            }
-        }
-        run.step("DEL", "", || network.del(&del))?;
-        run.step("DEL", "again", || network.del(&del))?;
+    }
+    if run.step("ADD", "", || Ok(network.add(&add).map(drop)?))? {
+        run.step("CHECK", "", || network.check(&add))?;
         if has_gc {
-            run.step("GC", "that keeps nothing", || network.gc(&[]))?;
+            run.step("GC", "that keeps the attachment", || network.gc(&own))?;
+            run.step("CHECK", "after GC", || network.check(&add))?;
         }
-        Ok(run.steps)
     }
+    run.step("DEL", "", || network.del(&del))?;
+    run.step("DEL", "again", || network.del(&del))?;
+    if has_gc {
+        run.step("GC", "that keeps nothing", || network.gc(&[]))?;
+    }
+    Ok(run.steps)
+}
 
-    fn network(&self, plan: &Plan, list: NetworkConfigList) -> Network {
-        Network::new(self.sandbox, list, plan.capability_args.clone())
-    }
+fn network(sandbox: &Arc<Sandbox>, plan: &Plan, list: NetworkConfigList) -> Network {
+    Network::new(sandbox, list, plan.capability_args.clone())
 }
 
 fn attachment(command: Command, plan: &Plan, container: &Container) -> Result<Attachment> {
@@ -124,14 +104,13 @@ fn attachment(command: Command, plan: &Plan, container: &Container) -> Result<At
     .map_err(show)
 }
 
-/// The steps so far.
 struct Run {
     logs: Logs,
     steps: Vec<Step>,
 }
 
 impl Run {
-    /// Whether it succeeded.
+    /// Runs a step. Returns whether it succeeded.
     fn step(
         &mut self,
         command: &'static str,
@@ -165,7 +144,6 @@ impl Step {
         self.succeeded
     }
 
-    /// Whether a container was to be attached.
     pub fn is_add(&self) -> bool {
         self.command == "ADD"
     }
@@ -178,10 +156,11 @@ impl Step {
 
     /// How many of its operations were denied.
     pub fn denied(&self) -> usize {
-        self.operations
+        let denied = self
+            .operations
             .iter()
-            .filter(|record| record.verdict == Verdict::Denied)
-            .count()
+            .filter(|r| r.verdict == Verdict::Denied);
+        denied.count()
     }
 
     /// Prints it, with the operations of one plugin or of all.
@@ -190,11 +169,8 @@ impl Step {
         let took = self.microseconds as f64 / 1000.0;
         let line = format!("{:<7} {word:<7} {took:7.2} ms  {}", self.command, self.note);
         print_line!("{}", line.trim_end());
-        for record in self
-            .operations
-            .iter()
-            .filter(|r| all || r.plugin == plugin || r.verdict == Verdict::Denied)
-        {
+        let is_shown = |r: &&Record| all || r.plugin == plugin || r.verdict == Verdict::Denied;
+        for record in self.operations.iter().filter(is_shown) {
             say!("    {}", sentence(record, plugin));
         }
         for line in self.log.iter().filter(|line| all || line.is_of(plugin)) {

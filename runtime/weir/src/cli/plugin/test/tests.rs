@@ -1,18 +1,17 @@
-//! What iproute2 puts into a namespace of the test's own is seen, all of it. They run as root, or in a
-//! user namespace.
+//! What iproute2 adds to a new namespace is seen. The tests run as root, or in a user namespace.
 
 use std::process::Command;
 use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
 
-use super::node_state::{Residue, Standing, inventory};
+use super::node_state::{NodeState, Residue, inventory};
 
-/// The calling thread's namespace, as the one of a host.
-fn standing() -> Standing {
-    let mut standing = Standing::default();
-    standing.put("host", inventory().expect("the namespace can be looked at"));
-    standing
+/// The state of a node whose namespace is the calling thread's.
+fn state() -> NodeState {
+    let mut state = NodeState::default();
+    state.put("host", inventory().expect("the namespace can be read"));
+    state
 }
 
 /// Runs programs in the calling thread's namespace.
@@ -31,9 +30,9 @@ fn residue(before: &[&str], programs: &[&str]) -> (Vec<String>, Vec<String>) {
     let in_thread = || {
         unshare(CloneFlags::CLONE_NEWNET).expect("a new network namespace");
         run(before);
-        let before = standing();
+        let before = state();
         run(programs);
-        let Residue { left, missing } = standing().since(&before, &[]);
+        let Residue { left, missing } = state().since(&before, &[]);
         (left, missing)
     };
     thread::scope(|scope| scope.spawn(in_thread).join().expect("a test"))
