@@ -23,6 +23,12 @@ use super::word::words;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mac(pub Vec<u8>);
 
+impl From<Mac> for Vec<u8> {
+    fn from(mac: Mac) -> Self {
+        mac.0
+    }
+}
+
 impl fmt::Display for Mac {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, byte) in self.0.iter().enumerate() {
