@@ -134,9 +134,9 @@ impl fmt::Display for Requirement {
 #[cfg(test)]
 mod tests {
     use super::super::Capabilities;
-    use super::super::decisions::{allowed, decision, denied};
     use super::super::pattern::Range;
     use super::*;
+    use crate::tests::decisions::{allowed, decision, denied};
 
     const PORTMAP: &str = r#"{"conntrack": [{
         "namespace": "host", "protocols": ["udp", "sctp"], "ports": [53, "30000-32767"],

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::address::Family;
 use super::facts::LinkFacts;
-use super::field::types::{InNamespace, LinkNames, Numbers, Overlaps, Owners};
+use super::field::types::{InNamespace, LinkNames, Numbers, Owners};
 use super::field::{
     Has::{self, One},
     Networks,
@@ -279,7 +279,7 @@ rule! {
         tables: Numbers = Has::or_anything(r.table);
         /// The routes of `host` that an address or a route may overlap: those over links of this network or of this
         /// attachment, and the default route. Any, when left out.
-        overlaps: Overlaps = Has::if_any(r.overlap.as_ref()), only_for(&[Verb::Create, Verb::Update]), never_suggested();
+        overlaps: Owners = Has::if_any(r.overlap.as_ref().map(Overlap::mark)), only_for(&[Verb::Create, Verb::Update]), never_suggested();
     } {
         fn sentence(rule: &mut Sentence<'_>) -> String {
             let destinations = rule.with("destinations", " to ");
@@ -355,8 +355,8 @@ impl fmt::Display for Requirement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::decisions::{link, missed};
     use super::*;
+    use crate::tests::decisions::{link, missed};
 
     fn list() -> List {
         List {

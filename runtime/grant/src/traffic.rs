@@ -401,9 +401,9 @@ impl fmt::Display for Requirement {
 #[cfg(test)]
 mod tests {
     use super::super::Capabilities;
-    use super::super::decisions::{allowed, decision, denied, link};
     use super::super::namespace::Namespace;
     use super::*;
+    use crate::tests::decisions::{allowed, decision, denied, link};
 
     const BANDWIDTH: &str = r#"{"traffic": [
         {"namespace": "host", "kinds": ["veth"], "disciplines": ["tbf", "ingress", "mirred"],
