@@ -14,7 +14,7 @@ use super::field::{
     Networks,
 };
 use super::namespace::Namespace;
-use super::operation::Operation;
+use super::operation::{Operation, operations};
 use super::overlap::Overlap;
 use super::rule::Sentence;
 use super::rule::declare::rule;
@@ -235,22 +235,17 @@ impl Operation for List {
     }
 }
 
-impl Operation for Get {
-    type Rule = RouteRule;
-    const NAME: &'static str = "route.get";
-    const VERB: Verb = Verb::Read;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement {
-            namespace: self.namespace,
-            link: None,
-            owner: None,
-            destination: Some(self.to.into()),
-            table: None,
-            overlap: None,
-            verb: Self::VERB,
-        }]
-    }
+operations! {
+    RouteRule;
+    Get: "route.get", Read, |o| Requirement {
+        namespace: o.namespace,
+        link: None,
+        owner: None,
+        destination: Some(o.to.into()),
+        table: None,
+        overlap: None,
+        verb: Self::VERB,
+    };
 }
 
 rule! {
