@@ -12,9 +12,10 @@ use crate::namespace::Namespace;
 use crate::owner::Owner;
 use crate::pattern::{
     DATA_DIR, Directory, File, Number, Pattern, RESOLV_CONF, Range, contains, glob_covers, is_glob,
+    literal,
 };
 use crate::phrase::{joined, quoted};
-use crate::spell::{key, literal, spell};
+use crate::spell::{key, spell};
 use crate::verb::{Verb, VerbSet};
 use crate::word::Word;
 
