@@ -5,10 +5,10 @@
 
 use arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use weir_grant::chance::Chance;
 use weir_grant::query::Query;
 use weir_grant::rule::{RuleFields, capabilities, rules_of};
-use weir_grant::{Capabilities, Capability, Decision, Invocation, examples, operation_names};
+use weir_grant::{Capabilities, Capability, Decision, Invocation, operation_names};
+use weir_kit::examples::{self, Chance};
 
 /// Operations in which some fields may be any text, with these fields.
 const OF_ANY_TEXT: [(&str, &[&str]); 4] = [

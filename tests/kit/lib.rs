@@ -8,6 +8,7 @@ pub mod api_server;
 pub mod audit;
 pub mod containerd;
 pub mod cri;
+pub mod examples;
 pub mod firewalld;
 pub mod gate;
 pub mod grants_used;

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::facts::LinkFacts;
-use super::field::types::{InNamespace, Kinds, LinkNames, Overlaps, Owners};
+use super::field::types::{InNamespace, Kinds, LinkNames, Owners};
 use super::field::{
     Has::{self, One},
     Networks,
@@ -143,7 +143,7 @@ rule! {
             left_out("any-address", "it may give and take any address"), also_in_container();
         /// The routes of `host` that an address or a route may overlap: those over links of this network or of this
         /// attachment, and the default route. Any, when left out.
-        overlaps: Overlaps = Has::if_any(r.overlap.as_ref()), only_for(&[Verb::Create]), never_suggested();
+        overlaps: Owners = Has::if_any(r.overlap.as_ref().map(Overlap::mark)), only_for(&[Verb::Create]), never_suggested();
     } {
         fn sentence(rule: &mut Sentence<'_>) -> String {
             let addresses = rule.with("addresses", " within ");

@@ -9,7 +9,7 @@ use super::address::Family;
 use super::field::Has::{self, One};
 use super::field::types::{InNamespace, Ranges, Words};
 use super::namespace::Namespace;
-use super::operation::Operation;
+use super::operation::operations;
 use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
@@ -65,19 +65,14 @@ pub struct Delete {
     pub filter: Filter,
 }
 
-impl Operation for Delete {
-    type Rule = ConntrackRule;
-    const NAME: &'static str = "conntrack.delete";
-    const VERB: Verb = Verb::Delete;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement {
-            namespace: self.namespace,
-            protocol: self.filter.protocol,
-            port: self.filter.port,
-            verb: Self::VERB,
-        }]
-    }
+operations! {
+    ConntrackRule;
+    Delete: "conntrack.delete", Delete, |o| Requirement {
+        namespace: o.namespace,
+        protocol: o.filter.protocol,
+        port: o.filter.port,
+        verb: Self::VERB,
+    };
 }
 
 rule! {
@@ -134,9 +129,9 @@ impl fmt::Display for Requirement {
 #[cfg(test)]
 mod tests {
     use super::super::Capabilities;
-    use super::super::decisions::{allowed, decision, denied};
     use super::super::pattern::Range;
     use super::*;
+    use crate::tests::decisions::{allowed, decision, denied};
 
     const PORTMAP: &str = r#"{"conntrack": [{
         "namespace": "host", "protocols": ["udp", "sctp"], "ports": [53, "30000-32767"],

@@ -111,8 +111,8 @@ impl fmt::Display for Requirement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::decisions::{allowed, decision, denied};
     use super::*;
+    use crate::tests::decisions::{allowed, decision, denied};
 
     const NICS: &str = r#"{"device": [
         {"links": ["ens*"], "verbs": ["read"]},

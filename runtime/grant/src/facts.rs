@@ -45,12 +45,11 @@ impl LinkFacts {
             (0, self.name.clone())
         };
         Self {
-            namespace: self.namespace,
             index,
             name,
             kind: String::new(),
             owner: String::new(),
-            by_index: self.by_index,
+            ..*self
         }
     }
 

@@ -99,8 +99,8 @@ impl fmt::Display for Requirement {
 #[cfg(test)]
 mod tests {
     use super::super::Capabilities;
-    use super::super::decisions::{decision, denied, missed};
     use super::*;
+    use crate::tests::decisions::{decision, denied, missed};
 
     const PODS: &str = r#"{"firewalld": [{
         "zones": ["trusted", "pods-*"], "sources": ["10.1.0.0/16", "fd00:1::/64"],

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::Capability;
 use super::field::{Field, FieldType, Flaw, Has, Seen, Texts};
 use super::invocation::Invocation;
-use super::operation::Operation;
+use super::operation::operations;
 use super::pattern::is_glob;
 use super::rule::Draft;
 use super::rule::Sentence;
@@ -42,16 +42,9 @@ fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D
     })
 }
 
-impl Operation for Run {
-    type Rule = String;
-    const NAME: &'static str = "ipam.run";
-    const VERB: Verb = Verb::Run;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement {
-            plugin: self.plugin.clone(),
-        }]
-    }
+operations! {
+    String;
+    Run: "ipam.run", Run, |o| Requirement { plugin: o.plugin.clone() };
 }
 
 /// The IPAM plugin to run.

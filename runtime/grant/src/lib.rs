@@ -59,14 +59,10 @@
 
 pub mod address;
 mod capability;
-pub mod chance;
 pub mod conntrack;
-#[cfg(test)]
-mod decisions;
 pub mod device;
 pub mod diagnostic;
 pub mod document;
-pub mod examples;
 mod facts;
 pub mod field;
 pub mod firewall;
@@ -93,13 +89,13 @@ pub mod query;
 pub mod reading;
 pub mod route;
 pub mod rule;
-#[cfg(test)]
-mod schema;
 pub mod section;
 pub mod size;
 mod spell;
 pub mod store;
 pub mod sysctl;
+#[cfg(test)]
+mod tests;
 pub mod traffic;
 mod verb;
 mod word;

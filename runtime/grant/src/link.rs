@@ -12,7 +12,7 @@ use super::field::Has::{self, One};
 use super::field::types::{AllOf, InNamespace, Kinds, LinkNames, Owners};
 use super::invocation::Invocation;
 use super::namespace::Namespace;
-use super::operation::{Operation, names_links};
+use super::operation::{Operation, names_links, operations};
 use super::rule::Rule;
 use super::rule::Sentence;
 use super::rule::declare::rule;
@@ -22,6 +22,12 @@ use super::word::words;
 /// A link-layer address, printed as `aa:bb:cc:dd:ee:ff`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mac(pub Vec<u8>);
+
+impl From<Mac> for Vec<u8> {
+    fn from(mac: Mac) -> Self {
+        mac.0
+    }
+}
 
 impl fmt::Display for Mac {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -422,53 +428,17 @@ pub struct WaitUp {
     pub timeout_ms: u32,
 }
 
-/// Implements `Operation` for operations on one link.
-macro_rules! operation_on_link {
-    ($($operation:ident, $name:literal, $verb:expr;)*) => {$(
-        impl Operation for $operation {
-            type Rule = LinkRule;
-            const NAME: &'static str = $name;
-            const VERB: Verb = $verb;
-
-            fn requirements(&self) -> Vec<Requirement> {
-                vec![Requirement::on(&self.link, Self::VERB)]
-            }
-
-            names_links!(link);
-        }
-    )*};
-}
-
-operation_on_link! {
-    Read, "link.get", Verb::Read;
-    Delete, "link.delete", Verb::Delete;
-    ListVlans, "link.list-vlans", Verb::Read;
-    GetPeer, "link.get-peer", Verb::Read;
-    WaitUp, "link.wait-up", Verb::Read;
-}
-
-/// Implements `Operation` for operations that change one link.
-macro_rules! operation_that_changes {
-    ($($operation:ident, $name:literal, $attributes:expr;)*) => {$(
-        impl Operation for $operation {
-            type Rule = LinkRule;
-            const NAME: &'static str = $name;
-            const VERB: Verb = Verb::Update;
-
-            fn requirements(&self) -> Vec<Requirement> {
-                vec![Requirement::changing(&self.link, $attributes)]
-            }
-
-            names_links!(link);
-        }
-    )*};
-}
-
-operation_that_changes! {
-    UpdatePort, "link.update-port", [Attribute::Port];
-    UpdateBridge, "link.update-bridge", [Attribute::Bridge];
-    AddVlans, "link.add-vlans", [Attribute::Vlans];
-    DeleteVlans, "link.delete-vlans", [Attribute::Vlans];
+operations! {
+    LinkRule;
+    Read: "link.get", Read, about(link), |o| Requirement::on(&o.link, Self::VERB);
+    Delete: "link.delete", Delete, about(link), |o| Requirement::on(&o.link, Self::VERB);
+    UpdatePort: "link.update-port", Update, about(link), |o| Requirement::changing(&o.link, [Attribute::Port]);
+    UpdateBridge: "link.update-bridge", Update, about(link), |o| Requirement::changing(&o.link, [Attribute::Bridge]);
+    AddVlans: "link.add-vlans", Update, about(link), |o| Requirement::changing(&o.link, [Attribute::Vlans]);
+    DeleteVlans: "link.delete-vlans", Update, about(link), |o| Requirement::changing(&o.link, [Attribute::Vlans]);
+    ListVlans: "link.list-vlans", Read, about(link), |o| Requirement::on(&o.link, Self::VERB);
+    GetPeer: "link.get-peer", Read, about(link), |o| Requirement::on(&o.link, Self::VERB);
+    WaitUp: "link.wait-up", Read, about(link), |o| Requirement::on(&o.link, Self::VERB);
 }
 
 impl Operation for Create {

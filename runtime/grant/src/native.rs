@@ -12,7 +12,7 @@ use super::Capability;
 use super::field::types::Exact;
 use super::field::{Field, Has, Seen};
 use super::invocation::Invocation;
-use super::operation::Operation;
+use super::operation::operations;
 use super::pattern::{Directory, Pattern};
 use super::plugin::{Digest, plugin_name};
 use super::quantity::{MOST_TIME, Time};
@@ -33,17 +33,9 @@ pub struct Execute {
     pub command: String,
 }
 
-impl Operation for Execute {
-    type Rule = NativePlugin;
-    const NAME: &'static str = "native.execute";
-    const VERB: Verb = Verb::Run;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement {
-            plugin: self.plugin.clone(),
-            digest: self.digest.clone(),
-        }]
-    }
+operations! {
+    NativePlugin;
+    Execute: "native.execute", Run, |o| Requirement { plugin: o.plugin.clone(), digest: o.digest.clone() };
 }
 
 /// The program to run.

@@ -45,11 +45,13 @@ pub trait Operation: Clone + Serialize {
     }
 }
 
-/// Implements [`Operation`] for operations with one requirement each; `about` names the field of the operation's link.
+/// Implements [`Operation`] for operations with one requirement each; `about` names the field of the operation's link,
+/// and `flaw` says why weir refuses one.
 macro_rules! operations {
     (
         $rule:ty;
-        $($operation:ty: $name:literal, $verb:ident, $(about($link:ident),)? |$o:ident| $needed:expr;)+
+        $($operation:ty: $name:literal, $verb:ident, $(about($link:ident),)? $(flaw($flaw:expr),)?
+            |$o:ident| $needed:expr;)+
     ) => {
         $(impl $crate::Operation for $operation {
             type Rule = $rule;
@@ -60,6 +62,11 @@ macro_rules! operations {
                 let needed = |$o: &Self| $needed;
                 vec![needed(self)]
             }
+
+            $(fn flaw(&self) -> Option<String> {
+                let flaw: fn(&Self) -> Option<String> = $flaw;
+                flaw(self)
+            })?
 
             $($crate::operation::names_links!($link);)?
         })+

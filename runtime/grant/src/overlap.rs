@@ -17,6 +17,12 @@ pub struct Overlap {
     pub owner: String,
 }
 
+impl Overlap {
+    pub(crate) fn mark(&self) -> &str {
+        &self.owner
+    }
+}
+
 /// What a plugin is told, which need not know the host's routes. The record of the operation has them.
 impl fmt::Display for Overlap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

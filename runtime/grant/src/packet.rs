@@ -148,9 +148,9 @@ impl fmt::Display for Requirement {
 mod tests {
     use super::super::Invocation;
     use super::super::Operation;
-    use super::super::decisions::missed;
     use super::super::rule::Rule;
     use super::*;
+    use crate::tests::decisions::missed;
 
     const DHCP: &str = r#"{"packet": [
         {"links": ["{ifname}"], "protocols": ["udp"], "ports": [68], "remotes": [67]},

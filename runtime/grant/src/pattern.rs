@@ -23,9 +23,9 @@ pub struct Pattern {
 impl Pattern {
     /// Makes a pattern that matches one name. A brace in the name also matches any other character.
     pub fn literal(name: &str) -> Self {
-        // A brace starts a placeholder and cannot be escaped.
-        let text = glob::Pattern::escape(name).replace(['{', '}'], "?");
-        Self { text }
+        Self {
+            text: literal(name),
+        }
     }
 
     /// Whether `value` matches.
@@ -60,6 +60,11 @@ impl Pattern {
     fn expand(&self, invocation: &Invocation) -> String {
         expand(&self.text, invocation, &str::to_owned)
     }
+}
+
+/// Turns a text into a glob that matches it. A brace starts a placeholder and cannot be escaped, so `?` replaces it.
+pub(super) fn literal(text: &str) -> String {
+    glob::Pattern::escape(text).replace(['{', '}'], "?")
 }
 
 /// A name as a segment of a sysctl key: sysctl(8) writes a dot inside a name as a slash.
@@ -199,6 +204,21 @@ impl Directory {
     }
 }
 
+impl TryFrom<PathBuf> for Directory {
+    type Error = String;
+
+    fn try_from(path: PathBuf) -> Result<Self, String> {
+        let path = plain_or(path, DATA_DIR)?;
+        Ok(Self { path })
+    }
+}
+
+impl From<Directory> for PathBuf {
+    fn from(directory: Directory) -> Self {
+        directory.path
+    }
+}
+
 /// A file that a grant names, and no other. Or [`RESOLV_CONF`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "PathBuf", into = "PathBuf")]
@@ -222,11 +242,8 @@ impl TryFrom<PathBuf> for File {
     type Error = String;
 
     fn try_from(path: PathBuf) -> Result<Self, String> {
-        if is_plain(&path) || path == Path::new(RESOLV_CONF) {
-            Ok(Self { path })
-        } else {
-            Err(out_of_place(&path, RESOLV_CONF))
-        }
+        let path = plain_or(path, RESOLV_CONF)?;
+        Ok(Self { path })
     }
 }
 
@@ -236,11 +253,14 @@ impl From<File> for PathBuf {
     }
 }
 
-fn out_of_place(path: &Path, placeholder: &str) -> String {
-    format!(
-        "`{}` is out of place; expected an absolute path without `..`, or `{placeholder}`",
-        path.display()
-    )
+fn plain_or(path: PathBuf, placeholder: &str) -> Result<PathBuf, String> {
+    if is_plain(&path) || path == Path::new(placeholder) {
+        return Ok(path);
+    }
+    let shown = path.display();
+    Err(format!(
+        "`{shown}` is out of place; expected an absolute path without `..`, or `{placeholder}`"
+    ))
 }
 
 /// Absolute, and without `.` and `..`.
@@ -249,24 +269,6 @@ pub fn is_plain(path: &Path) -> bool {
         && path
             .components()
             .all(|c| matches!(c, Component::RootDir | Component::Normal(_)))
-}
-
-impl TryFrom<PathBuf> for Directory {
-    type Error = String;
-
-    fn try_from(path: PathBuf) -> Result<Self, String> {
-        if is_plain(&path) || path == Path::new(DATA_DIR) {
-            Ok(Self { path })
-        } else {
-            Err(out_of_place(&path, DATA_DIR))
-        }
-    }
-}
-
-impl From<Directory> for PathBuf {
-    fn from(directory: Directory) -> Self {
-        directory.path
-    }
 }
 
 /// A number that can be in a range: a port, a priority.

@@ -154,8 +154,8 @@ impl fmt::Display for Requirement {
 #[cfg(test)]
 mod tests {
     use super::super::Operation;
-    use super::super::decisions::missed;
     use super::*;
+    use crate::tests::decisions::missed;
 
     const SBR: &str = r#"{"policy-rule": [{
         "namespace": "container", "families": ["ipv4"], "sources": ["10.1.0.0/16"],

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::address::Family;
 use super::facts::LinkFacts;
-use super::field::types::{InNamespace, LinkNames, Numbers, Overlaps, Owners};
+use super::field::types::{InNamespace, LinkNames, Numbers, Owners};
 use super::field::{
     Has::{self, One},
     Networks,
 };
 use super::namespace::Namespace;
-use super::operation::Operation;
+use super::operation::{Operation, operations};
 use super::overlap::Overlap;
 use super::rule::Sentence;
 use super::rule::declare::rule;
@@ -235,22 +235,17 @@ impl Operation for List {
     }
 }
 
-impl Operation for Get {
-    type Rule = RouteRule;
-    const NAME: &'static str = "route.get";
-    const VERB: Verb = Verb::Read;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement {
-            namespace: self.namespace,
-            link: None,
-            owner: None,
-            destination: Some(self.to.into()),
-            table: None,
-            overlap: None,
-            verb: Self::VERB,
-        }]
-    }
+operations! {
+    RouteRule;
+    Get: "route.get", Read, |o| Requirement {
+        namespace: o.namespace,
+        link: None,
+        owner: None,
+        destination: Some(o.to.into()),
+        table: None,
+        overlap: None,
+        verb: Self::VERB,
+    };
 }
 
 rule! {
@@ -279,7 +274,7 @@ rule! {
         tables: Numbers = Has::or_anything(r.table);
         /// The routes of `host` that an address or a route may overlap: those over links of this network or of this
         /// attachment, and the default route. Any, when left out.
-        overlaps: Overlaps = Has::if_any(r.overlap.as_ref()), only_for(&[Verb::Create, Verb::Update]), never_suggested();
+        overlaps: Owners = Has::if_any(r.overlap.as_ref().map(Overlap::mark)), only_for(&[Verb::Create, Verb::Update]), never_suggested();
     } {
         fn sentence(rule: &mut Sentence<'_>) -> String {
             let destinations = rule.with("destinations", " to ");
@@ -355,8 +350,8 @@ impl fmt::Display for Requirement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::decisions::{link, missed};
     use super::*;
+    use crate::tests::decisions::{link, missed};
 
     fn list() -> List {
         List {

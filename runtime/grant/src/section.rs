@@ -1,7 +1,7 @@
 //! The two sections of a grant: what a plugin may do on the node's own networks, and what it may do for
 //! tenants, who write objects of the cluster and annotations of pods.
 
-use serde::{Deserialize, Serialize};
+use super::word::words;
 
 /// One section of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,69 +51,44 @@ pub fn in_one_part(network: &str) -> String {
 
 const TENANTS: &str = "tenants.";
 
-/// A request of a pod to its network: a key of its selection annotation, as the plugins get it in
-/// `runtimeConfig` or `args.cni`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
-pub enum Request {
-    /// Addresses.
-    #[serde(rename = "ips")]
-    Ips,
-    /// A link-layer address.
-    #[serde(rename = "mac")]
-    Mac,
-    /// Ports of the host.
-    #[serde(rename = "portMappings")]
-    PortMappings,
-    /// Rates and bursts.
-    #[serde(rename = "bandwidth")]
-    Bandwidth,
-    #[serde(rename = "infinibandGUID")]
-    InfinibandGuid,
-    #[serde(rename = "ipam-claim-reference")]
-    IpamClaimReference,
-    /// Any other member of `args.cni`.
-    #[serde(rename = "cni-args")]
-    CniArgs,
+words! {
+    /// A request of a pod to its network: a key of its selection annotation, as the plugins get it in
+    /// `runtimeConfig` or `args.cni`.
+    #[derive(PartialOrd, Ord)]
+    pub enum Request {
+        /// Addresses.
+        Ips = "ips",
+        /// A link-layer address.
+        Mac = "mac",
+        /// Ports of the host.
+        PortMappings = "portMappings",
+        /// Rates and bursts.
+        Bandwidth = "bandwidth",
+        InfinibandGuid = "infinibandGUID",
+        IpamClaimReference = "ipam-claim-reference",
+        /// Any other member of `args.cni`.
+        CniArgs = "cni-args",
+    }
 }
 
 impl Request {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Ips,
-        Self::Mac,
-        Self::PortMappings,
-        Self::Bandwidth,
-        Self::InfinibandGuid,
-        Self::IpamClaimReference,
-        Self::CniArgs,
-    ];
-
     /// The requests that the keys of `args.cni` and of `runtimeConfig` make. An unknown key of the latter is not a
     /// pod's, such as a device's id.
     pub fn of_keys<'a>(
         args: impl Iterator<Item = &'a String>,
         runtime_config: impl Iterator<Item = &'a String>,
     ) -> Vec<Self> {
-        let of_key = |key: &String| Self::ALL.into_iter().find(|request| request.word() == key);
+        let of_key = |key: &String| {
+            Self::ALL
+                .iter()
+                .copied()
+                .find(|request| request.word() == key)
+        };
         let args = args.map(|key| of_key(key).unwrap_or(Self::CniArgs));
         let mut asked: Vec<Self> = args.chain(runtime_config.filter_map(of_key)).collect();
         asked.sort_unstable();
         asked.dedup();
         asked
-    }
-
-    /// The word in a grant.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Ips => "ips",
-            Self::Mac => "mac",
-            Self::PortMappings => "portMappings",
-            Self::Bandwidth => "bandwidth",
-            Self::InfinibandGuid => "infinibandGUID",
-            Self::IpamClaimReference => "ipam-claim-reference",
-            Self::CniArgs => "cni-args",
-        }
     }
 }
 
@@ -132,13 +107,6 @@ mod tests {
         for section in Section::ALL {
             let name = section.rule("link[0]");
             assert_eq!(Section::of_rule(&name), (section, "link[0]"), "{name}");
-        }
-    }
-
-    #[test]
-    fn what_a_pod_may_ask_is_written_as_in_its_annotation() {
-        for request in Request::ALL {
-            assert_eq!(serde_json::to_value(request).unwrap(), request.word());
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::invocation::Invocation;
 use super::namespace::Namespace;
+use super::pattern::literal;
 
 /// From this many hexadecimal digits at its end, a name counts as generated: weir and the reference plugins make
 /// eight and more. Names that people choose end in fewer, and some are words: `br-facade`.
@@ -53,11 +54,6 @@ fn generated(name: &str) -> Option<&str> {
         _ if by_kernel => Some("veth"),
         _ => None,
     }
-}
-
-/// Turns a text into a glob that matches only it. A glob cannot have a brace, so `?` replaces it.
-pub(super) fn literal(text: &str) -> String {
-    glob::Pattern::escape(text).replace(['{', '}'], "?")
 }
 
 /// A sysctl key, segment by segment.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::field::Has::{self, One};
 use super::field::types::{Directories, Files, Place};
-use super::operation::Operation;
+use super::operation::operations;
 use super::pattern::is_plain;
 use super::phrase::joined;
 use super::rule::RuleFields;
@@ -145,36 +145,6 @@ pub struct OpenWrite {
     pub location: Location,
 }
 
-/// Implements `Operation` for operations inside a store.
-macro_rules! operation_in_store {
-    ($($(#[$doc:meta])* $operation:ident { $($(#[$attribute:meta])* $field:ident: $type:ty),* } $name:literal, $verb:expr;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        pub struct $operation {
-            pub location: Location,
-            $($(#[$attribute])* pub $field: $type,)*
-        }
-        operation_on_store!($operation, $name, $verb);
-    )*};
-}
-
-macro_rules! operation_on_store {
-    ($operation:ident, $name:literal, $verb:expr) => {
-        impl Operation for $operation {
-            type Rule = StoreRule;
-            const NAME: &'static str = $name;
-            const VERB: Verb = $verb;
-
-            fn requirements(&self) -> Vec<Requirement> {
-                vec![Requirement {
-                    location: self.location.clone(),
-                    verb: Self::VERB,
-                }]
-            }
-        }
-    };
-}
-
 /// Reads a configuration file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadFile {
@@ -184,42 +154,56 @@ pub struct ReadFile {
     pub configured: bool,
 }
 
-impl Operation for ReadFile {
-    type Rule = StoreRule;
-    const NAME: &'static str = "store.read-file";
-    const VERB: Verb = Verb::Read;
-
-    fn requirements(&self) -> Vec<Requirement> {
+impl ReadFile {
+    fn location(&self) -> Location {
         let path = self.path.clone();
-        vec![Requirement {
-            location: if self.configured {
-                Location::ConfiguredFile(path)
-            } else {
-                Location::File(path)
-            },
-            verb: Self::VERB,
-        }]
+        if self.configured {
+            Location::ConfiguredFile(path)
+        } else {
+            Location::File(path)
+        }
     }
 }
 
-operation_on_store!(OpenRead, "store.open", Verb::Read);
-operation_on_store!(OpenWrite, "store.open", Verb::Write);
+operations! {
+    StoreRule;
+    OpenRead: "store.open", Read, |o| Requirement::new(o.location.clone(), Self::VERB);
+    OpenWrite: "store.open", Write, |o| Requirement::new(o.location.clone(), Self::VERB);
+    ReadFile: "store.read-file", Read, |o| Requirement::new(o.location(), Self::VERB);
+}
 
-operation_in_store! {
+/// Declares operations inside a store.
+macro_rules! operations_in_store {
+    ($($(#[$doc:meta])* $operation:ident { $($(#[$attribute:meta])* $field:ident: $type:ty),* } $name:literal, $verb:ident;)*) => {
+        $($(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        pub struct $operation {
+            pub location: Location,
+            $($(#[$attribute])* pub $field: $type,)*
+        })*
+
+        operations! {
+            StoreRule;
+            $($operation: $name, $verb, |o| Requirement::new(o.location.clone(), Self::VERB);)*
+        }
+    };
+}
+
+operations_in_store! {
     /// Reads a value.
-    Get { key: String } "store.get", Verb::Read;
+    Get { key: String } "store.get", Read;
     /// Sets a value.
-    Put { key: String, #[serde(skip)] value: Vec<u8> } "store.put", Verb::Write;
+    Put { key: String, #[serde(skip)] value: Vec<u8> } "store.put", Write;
     /// Creates the first key that does not exist.
-    Claim { #[serde(serialize_with = "first_keys")] keys: Vec<String>, #[serde(skip)] value: Vec<u8> } "store.claim", Verb::Write;
+    Claim { #[serde(serialize_with = "first_keys")] keys: Vec<String>, #[serde(skip)] value: Vec<u8> } "store.claim", Write;
     /// Removes a key.
-    Delete { key: String } "store.delete", Verb::Write;
+    Delete { key: String } "store.delete", Write;
     /// Lists the keys.
-    Keys {} "store.keys", Verb::Read;
+    Keys {} "store.keys", Read;
     /// Finds the keys that have a value.
-    Find { #[serde(skip)] value: Vec<u8> } "store.find", Verb::Read;
+    Find { #[serde(skip)] value: Vec<u8> } "store.find", Read;
     /// Reverts committed changes, if nothing has changed the keys since.
-    Revert { #[serde(rename = "keys", serialize_with = "changed_keys", skip_deserializing)] changes: Vec<Change> } "store.revert", Verb::Write;
+    Revert { #[serde(rename = "keys", serialize_with = "changed_keys", skip_deserializing)] changes: Vec<Change> } "store.revert", Write;
 }
 
 /// What became of one key.
@@ -331,6 +315,12 @@ rule! {
 pub struct Requirement {
     pub location: Location,
     pub verb: Verb,
+}
+
+impl Requirement {
+    fn new(location: Location, verb: Verb) -> Self {
+        Self { location, verb }
+    }
 }
 
 impl fmt::Display for Requirement {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::field::Has::{self, One};
 use super::field::types::{Exact, InNamespace, Keys, Owners};
 use super::namespace::Namespace;
-use super::operation::Operation;
+use super::operation::operations;
 use super::rule::Sentence;
 use super::rule::declare::rule;
 use super::verb::Verb;
@@ -81,42 +81,21 @@ pub fn flaw_of_value(key: &str, value: &str) -> Option<String> {
     })
 }
 
-impl Operation for Read {
-    type Rule = SysctlRule;
-    const NAME: &'static str = "sysctl.read";
-    const VERB: Verb = Verb::Read;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement {
-            namespace: self.namespace,
-            key: self.key.clone(),
-            value: None,
-            owner: None,
-        }]
-    }
-
-    fn flaw(&self) -> Option<String> {
-        flaw_of_key(&self.key)
-    }
-}
-
-impl Operation for Write {
-    type Rule = SysctlRule;
-    const NAME: &'static str = "sysctl.write";
-    const VERB: Verb = Verb::Write;
-
-    fn requirements(&self) -> Vec<Requirement> {
-        vec![Requirement {
-            namespace: self.namespace,
-            key: self.key.clone(),
-            value: Some(self.value.clone()),
-            owner: Some(self.owner.clone()),
-        }]
-    }
-
-    fn flaw(&self) -> Option<String> {
-        flaw_of_key(&self.key).or_else(|| flaw_of_value(&self.key, &self.value))
-    }
+operations! {
+    SysctlRule;
+    Read: "sysctl.read", Read, flaw(|o| flaw_of_key(&o.key)), |o| Requirement {
+        namespace: o.namespace,
+        key: o.key.clone(),
+        value: None,
+        owner: None,
+    };
+    Write: "sysctl.write", Write, flaw(|o| flaw_of_key(&o.key).or_else(|| flaw_of_value(&o.key, &o.value))),
+        |o| Requirement {
+            namespace: o.namespace,
+            key: o.key.clone(),
+            value: Some(o.value.clone()),
+            owner: Some(o.owner.clone()),
+        };
 }
 
 rule! {

@@ -40,6 +40,18 @@ impl Handle {
     }
 }
 
+impl From<u32> for Handle {
+    fn from(number: u32) -> Self {
+        Self(number)
+    }
+}
+
+impl From<Handle> for u32 {
+    fn from(handle: Handle) -> Self {
+        handle.0
+    }
+}
+
 impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.major(), self.minor()) {
@@ -389,9 +401,9 @@ impl fmt::Display for Requirement {
 #[cfg(test)]
 mod tests {
     use super::super::Capabilities;
-    use super::super::decisions::{allowed, decision, denied, link};
     use super::super::namespace::Namespace;
     use super::*;
+    use crate::tests::decisions::{allowed, decision, denied, link};
 
     const BANDWIDTH: &str = r#"{"traffic": [
         {"namespace": "host", "kinds": ["veth"], "disciplines": ["tbf", "ingress", "mirred"],

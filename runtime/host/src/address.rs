@@ -1,21 +1,15 @@
 //! Capability `address`: from the contract to the gate and the kernel.
 
-use ipnet::IpNet;
 use weir_grant::address;
-use weir_kernel::{Broker, Error};
+use weir_kernel::{Broker, Result};
 
 use super::bindings::weir::cni::address::{Address, Host as Contract, NewAddress};
 use super::bindings::weir::cni::types::{IpFamily, IpNetwork, LinkReference, Namespace};
-use super::convert::network;
+use super::convert::{each, network, same_fields};
 use super::facts::{identify, overlap};
 
 impl Contract for Broker {
-    fn add(
-        &mut self,
-        namespace: Namespace,
-        link: LinkReference,
-        new: NewAddress,
-    ) -> Result<(), Error> {
+    fn add(&mut self, namespace: Namespace, link: LinkReference, new: NewAddress) -> Result<()> {
         let mut operation = address::Add {
             link: identify(self, namespace, &link)?,
             address: network(new.address)?,
@@ -34,7 +28,7 @@ impl Contract for Broker {
         namespace: Namespace,
         link: LinkReference,
         address: IpNetwork,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let operation = address::Delete {
             link: identify(self, namespace, &link)?,
             address: network(address)?,
@@ -47,21 +41,15 @@ impl Contract for Broker {
         namespace: Namespace,
         link: LinkReference,
         family: Option<IpFamily>,
-    ) -> Result<Vec<Address>, Error> {
+    ) -> Result<Vec<Address>> {
         let operation = address::List {
             link: identify(self, namespace, &link)?,
             family: family.map(Into::into),
         };
-        let addresses = self.perform(operation)?;
-        Ok(addresses.into_iter().map(Into::into).collect())
+        self.perform(operation).map(each)
     }
 
-    fn settle(
-        &mut self,
-        namespace: Namespace,
-        link: LinkReference,
-        timeout: u32,
-    ) -> Result<(), Error> {
+    fn settle(&mut self, namespace: Namespace, link: LinkReference, timeout: u32) -> Result<()> {
         let operation = address::Settle {
             link: identify(self, namespace, &link)?,
             timeout_ms: timeout,
@@ -70,14 +58,6 @@ impl Contract for Broker {
     }
 }
 
-impl From<address::Address> for Address {
-    fn from(address: address::Address) -> Self {
-        Self {
-            address: IpNet::into(address.address),
-            peer: address.peer.map(Into::into),
-            broadcast: address.broadcast.map(Into::into),
-            tentative: address.tentative,
-            duplicate: address.duplicate,
-        }
-    }
+same_fields! {
+    address::Address => Address { address tentative duplicate; map peer broadcast }
 }

@@ -1,13 +1,13 @@
 //! Capability `conntrack`: from the contract to the gate and the kernel.
 
 use weir_grant::conntrack::{self, Protocol};
-use weir_kernel::{Broker, Error};
+use weir_kernel::{Broker, Error, Result};
 
 use super::bindings::weir::cni::conntrack::{Filter, Host as Contract};
 use super::bindings::weir::cni::types::Namespace;
 
 impl Contract for Broker {
-    fn delete(&mut self, namespace: Namespace, filter: Filter) -> Result<(), Error> {
+    fn delete(&mut self, namespace: Namespace, filter: Filter) -> Result<()> {
         let operation = conntrack::Delete {
             namespace: namespace.into(),
             filter: filter.try_into()?,
@@ -20,7 +20,7 @@ impl TryFrom<Filter> for conntrack::Filter {
     type Error = Error;
 
     /// Errors: `Invalid` for a protocol without ports.
-    fn try_from(filter: Filter) -> Result<Self, Error> {
+    fn try_from(filter: Filter) -> Result<Self> {
         Ok(Self {
             family: filter.family.into(),
             protocol: protocol(filter.protocol)?,
@@ -31,7 +31,7 @@ impl TryFrom<Filter> for conntrack::Filter {
     }
 }
 
-fn protocol(number: u8) -> Result<Protocol, Error> {
+fn protocol(number: u8) -> Result<Protocol> {
     Protocol::from_number(number).ok_or_else(|| {
         Error::invalid(format!(
             "protocol {number} is neither TCP (6) nor UDP (17) nor SCTP (132)"

@@ -11,21 +11,69 @@ use weir_kernel::{Code, Error};
 use super::bindings::weir::cni::cni;
 use super::bindings::weir::cni::types;
 
+/// Converts each of two enums whose variants have the same names into the other.
+macro_rules! same_names {
+    ($($one:path, $other:path { $($variant:ident)* })*) => {$(
+        impl From<$one> for $other {
+            fn from(value: $one) -> Self {
+                match value {
+                    $(<$one>::$variant => Self::$variant,)*
+                }
+            }
+        }
+
+        impl From<$other> for $one {
+            fn from(value: $other) -> Self {
+                match value {
+                    $(<$other>::$variant => Self::$variant,)*
+                }
+            }
+        }
+    )*};
+}
+pub(crate) use same_names;
+
+/// Converts a record into another whose fields have the same names; `map` what is optional, and `each` of a list.
+macro_rules! same_fields {
+    ($($from:ty => $to:ty { $($field:ident)* $(; map $($map:ident)*)? $(; each $($each:ident)*)? })*) => {$(
+        impl From<$from> for $to {
+            fn from(from: $from) -> Self {
+                Self {
+                    $($field: from.$field.into(),)*
+                    $($($map: from.$map.map(Into::into),)*)?
+                    $($($each: $crate::convert::each(from.$each),)*)?
+                }
+            }
+        }
+    )*};
+}
+pub(crate) use same_fields;
+
+/// Converts each value of a list.
+pub(crate) fn each<T, U: From<T>>(values: Vec<T>) -> Vec<U> {
+    values.into_iter().map(Into::into).collect()
+}
+
+same_names! {
+    types::ErrorCode, Code {
+        Denied NotFound Exists Invalid Busy Unsupported Exhausted NoNamespace TimedOut Failed
+    }
+    types::Namespace, Namespace { Host Container }
+    types::IpFamily, Family { Ipv4 Ipv6 }
+}
+
+same_fields! {
+    weir_cni::AddResult => cni::AttachmentResult { dns; each interfaces ips routes }
+    weir_cni::Dns => cni::Dns { nameservers domain search options }
+    cni::Dns => weir_cni::Dns { nameservers domain search options }
+    weir_cni::IpConfig => cni::ResultIp { interface address; map gateway }
+    weir_cni::Route => cni::ResultRoute { dst mtu advmss priority table scope; map gw }
+}
+
 impl From<Error> for types::Error {
     fn from(error: Error) -> Self {
         Self {
-            code: match error.code {
-                Code::Denied => types::ErrorCode::Denied,
-                Code::NotFound => types::ErrorCode::NotFound,
-                Code::Exists => types::ErrorCode::Exists,
-                Code::Invalid => types::ErrorCode::Invalid,
-                Code::Busy => types::ErrorCode::Busy,
-                Code::Unsupported => types::ErrorCode::Unsupported,
-                Code::Exhausted => types::ErrorCode::Exhausted,
-                Code::NoNamespace => types::ErrorCode::NoNamespace,
-                Code::TimedOut => types::ErrorCode::TimedOut,
-                Code::Failed => types::ErrorCode::Failed,
-            },
+            code: error.code.into(),
             message: error.message,
             errno: error.errno.map(|e| e as i32),
         }
@@ -53,31 +101,11 @@ impl From<cni::Failure> for weir_cni::Error {
     }
 }
 
-impl From<types::Namespace> for Namespace {
-    fn from(namespace: types::Namespace) -> Self {
-        match namespace {
-            types::Namespace::Host => Self::Host,
-            types::Namespace::Container => Self::Container,
-        }
-    }
-}
-
-impl From<types::IpFamily> for Family {
-    fn from(family: types::IpFamily) -> Self {
-        match family {
-            types::IpFamily::Ipv4 => Self::Ipv4,
-            types::IpFamily::Ipv6 => Self::Ipv6,
-        }
-    }
-}
-
 impl From<types::IpAddress> for IpAddr {
     fn from(address: types::IpAddress) -> Self {
         match address {
-            types::IpAddress::Ipv4((a, b, c, d)) => Ipv4Addr::new(a, b, c, d).into(),
-            types::IpAddress::Ipv6((a, b, c, d, e, f, g, h)) => {
-                Ipv6Addr::new(a, b, c, d, e, f, g, h).into()
-            }
+            types::IpAddress::Ipv4(octets) => Ipv4Addr::from(<[u8; 4]>::from(octets)).into(),
+            types::IpAddress::Ipv6(groups) => Ipv6Addr::from(<[u16; 8]>::from(groups)).into(),
         }
     }
 }
@@ -85,14 +113,8 @@ impl From<types::IpAddress> for IpAddr {
 impl From<IpAddr> for types::IpAddress {
     fn from(address: IpAddr) -> Self {
         match address {
-            IpAddr::V4(v4) => {
-                let [a, b, c, d] = v4.octets();
-                Self::Ipv4((a, b, c, d))
-            }
-            IpAddr::V6(v6) => {
-                let [a, b, c, d, e, f, g, h] = v6.segments();
-                Self::Ipv6((a, b, c, d, e, f, g, h))
-            }
+            IpAddr::V4(v4) => Self::Ipv4(v4.octets().into()),
+            IpAddr::V6(v6) => Self::Ipv6(v6.segments().into()),
         }
     }
 }
@@ -127,22 +149,6 @@ pub fn mac(bytes: Vec<u8>) -> Result<Mac, Error> {
     }
 }
 
-impl From<weir_cni::AddResult> for cni::AttachmentResult {
-    fn from(result: weir_cni::AddResult) -> Self {
-        Self {
-            interfaces: result.interfaces.into_iter().map(Into::into).collect(),
-            ips: result.ips.into_iter().map(Into::into).collect(),
-            routes: result.routes.into_iter().map(Into::into).collect(),
-            dns: cni::Dns {
-                nameservers: result.dns.nameservers,
-                domain: result.dns.domain,
-                search: result.dns.search,
-                options: result.dns.options,
-            },
-        }
-    }
-}
-
 impl From<weir_cni::Interface> for cni::ResultInterface {
     fn from(interface: weir_cni::Interface) -> Self {
         Self {
@@ -156,53 +162,17 @@ impl From<weir_cni::Interface> for cni::ResultInterface {
     }
 }
 
-impl From<weir_cni::IpConfig> for cni::ResultIp {
-    fn from(ip: weir_cni::IpConfig) -> Self {
-        Self {
-            interface: ip.interface,
-            address: ip.address.into(),
-            gateway: ip.gateway.map(Into::into),
-        }
-    }
-}
-
-impl From<weir_cni::Route> for cni::ResultRoute {
-    fn from(route: weir_cni::Route) -> Self {
-        Self {
-            dst: route.dst.into(),
-            gw: route.gw.map(Into::into),
-            mtu: route.mtu,
-            advmss: route.advmss,
-            priority: route.priority,
-            table: route.table,
-            scope: route.scope,
-        }
-    }
-}
-
 /// A plugin's result. Errors: code 6 for what no result can hold, such as a prefix length of 33.
 pub fn result(result: cni::AttachmentResult) -> Result<weir_cni::AddResult, weir_cni::Error> {
     let malformed = |e: Error| weir_cni::Error::decoding_failure(format!("the result: {e}"));
+    let ips = result.ips.into_iter().map(ip).collect::<Result<_, _>>();
+    let routes = result.routes.into_iter().map(route);
+    let routes = routes.collect::<Result<_, _>>();
     let result = weir_cni::AddResult {
-        interfaces: result.interfaces.into_iter().map(interface).collect(),
-        ips: result
-            .ips
-            .into_iter()
-            .map(ip)
-            .collect::<Result<_, _>>()
-            .map_err(malformed)?,
-        routes: result
-            .routes
-            .into_iter()
-            .map(route)
-            .collect::<Result<_, _>>()
-            .map_err(malformed)?,
-        dns: weir_cni::Dns {
-            nameservers: result.dns.nameservers,
-            domain: result.dns.domain,
-            search: result.dns.search,
-            options: result.dns.options,
-        },
+        interfaces: each(result.interfaces),
+        ips: ips.map_err(malformed)?,
+        routes: routes.map_err(malformed)?,
+        dns: result.dns.into(),
     };
     result.validate()?;
     Ok(result)
@@ -212,14 +182,16 @@ fn non_empty(text: String) -> Option<String> {
     Some(text).filter(|t| !t.is_empty())
 }
 
-fn interface(interface: cni::ResultInterface) -> weir_cni::Interface {
-    weir_cni::Interface {
-        name: interface.name,
-        mac: non_empty(interface.mac),
-        mtu: interface.mtu,
-        sandbox: non_empty(interface.sandbox),
-        socket_path: non_empty(interface.socket_path),
-        pci_id: non_empty(interface.pci_id),
+impl From<cni::ResultInterface> for weir_cni::Interface {
+    fn from(interface: cni::ResultInterface) -> Self {
+        Self {
+            name: interface.name,
+            mac: non_empty(interface.mac),
+            mtu: interface.mtu,
+            sandbox: non_empty(interface.sandbox),
+            socket_path: non_empty(interface.socket_path),
+            pci_id: non_empty(interface.pci_id),
+        }
     }
 }
 

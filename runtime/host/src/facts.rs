@@ -5,7 +5,7 @@ use weir_grant::link::LinkFacts;
 use weir_grant::link::LinkReference;
 use weir_grant::owner::Owner;
 use weir_grant::{self as grant, Overlap};
-use weir_kernel::{Broker, Error};
+use weir_kernel::{Broker, Result};
 
 use super::bindings::weir::cni::types::{self, Namespace};
 
@@ -15,7 +15,7 @@ pub(super) fn identify(
     broker: &mut Broker,
     namespace: Namespace,
     link: &types::LinkReference,
-) -> Result<LinkFacts, Error> {
+) -> Result<LinkFacts> {
     broker
         .kernel()
         .identify(namespace.into(), &link.clone().into())
@@ -27,7 +27,7 @@ pub(super) fn overlap(
     broker: &mut Broker,
     namespace: Namespace,
     network: IpNet,
-) -> Result<Option<Overlap>, Error> {
+) -> Result<Option<Overlap>> {
     if namespace == Namespace::Container || !broker.gate().asks_overlaps() {
         return Ok(None);
     }
@@ -57,5 +57,11 @@ impl From<types::LinkReference> for LinkReference {
             types::LinkReference::Name(name) => Self::Name(name),
             types::LinkReference::Index(index) => Self::Index(index),
         }
+    }
+}
+
+impl From<u32> for types::LinkReference {
+    fn from(index: u32) -> Self {
+        Self::Index(index)
     }
 }

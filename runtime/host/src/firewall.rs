@@ -5,10 +5,12 @@ use std::net::IpAddr;
 use weir_cni::AddResult;
 use weir_grant::link::LinkReference;
 use weir_grant::{Namespace, firewall};
-use weir_kernel::{Broker, Error};
+use weir_kernel::{Broker, Result};
 
 use super::bindings::weir::cni::firewall::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types;
+use super::convert::each;
+use super::firewall_convert::all;
 
 /// What the capability needs of an invocation.
 pub(crate) struct FirewallView<'a> {
@@ -26,13 +28,12 @@ impl Contract for FirewallView<'_> {
         namespace: types::Namespace,
         family: contract::Family,
         commands: Vec<contract::Command>,
-    ) -> Result<(), Error> {
-        let commands = commands.into_iter().map(TryInto::try_into);
+    ) -> Result<()> {
         let mut operation = firewall::Apply {
             namespace: namespace.into(),
             family: family.into(),
             table: self.table_name(),
-            commands: commands.collect::<Result<_, Error>>()?,
+            commands: all(commands)?,
             only_empty: false,
             listening: Vec::new(),
             removed: Vec::new(),
@@ -47,21 +48,20 @@ impl Contract for FirewallView<'_> {
         &mut self,
         namespace: types::Namespace,
         family: contract::Family,
-    ) -> Result<Vec<contract::Chain>, Error> {
+    ) -> Result<Vec<contract::Chain>> {
         let operation = firewall::ListChains {
             namespace: namespace.into(),
             family: family.into(),
             table: self.table_name(),
         };
-        let chains = self.broker.perform(operation)?;
-        Ok(chains.into_iter().map(Into::into).collect())
+        self.broker.perform(operation).map(each)
     }
 
     fn list_sets(
         &mut self,
         namespace: types::Namespace,
         family: contract::Family,
-    ) -> Result<Vec<String>, Error> {
+    ) -> Result<Vec<String>> {
         let operation = firewall::ListSets {
             namespace: namespace.into(),
             family: family.into(),
@@ -75,15 +75,14 @@ impl Contract for FirewallView<'_> {
         namespace: types::Namespace,
         family: contract::Family,
         chain: String,
-    ) -> Result<Vec<contract::Rule>, Error> {
+    ) -> Result<Vec<contract::Rule>> {
         let operation = firewall::ListRules {
             namespace: namespace.into(),
             family: family.into(),
             table: self.table_name(),
             chain,
         };
-        let rules = self.broker.perform(operation)?;
-        Ok(rules.into_iter().map(Into::into).collect())
+        self.broker.perform(operation).map(each)
     }
 
     fn get_element(
@@ -92,13 +91,13 @@ impl Contract for FirewallView<'_> {
         family: contract::Family,
         set: String,
         key: Vec<contract::Value>,
-    ) -> Result<Option<contract::Element>, Error> {
+    ) -> Result<Option<contract::Element>> {
         let operation = firewall::GetElement {
             namespace: namespace.into(),
             family: family.into(),
             table: self.table_name(),
             set,
-            key: super::firewall_convert::values(key)?,
+            key: all(key)?,
         };
         let element = self.broker.perform(operation)?;
         Ok(element.map(Into::into))
@@ -109,18 +108,17 @@ impl Contract for FirewallView<'_> {
         namespace: types::Namespace,
         family: contract::Family,
         set: String,
-    ) -> Result<Vec<contract::Element>, Error> {
+    ) -> Result<Vec<contract::Element>> {
         let operation = firewall::ListElements {
             namespace: namespace.into(),
             family: family.into(),
             table: self.table_name(),
             set,
         };
-        let elements = self.broker.perform(operation)?;
-        Ok(elements.into_iter().map(Into::into).collect())
+        self.broker.perform(operation).map(each)
     }
 
-    fn remove_reference_rules(&mut self) -> Result<u32, Error> {
+    fn remove_reference_rules(&mut self) -> Result<u32> {
         let addresses = self.addresses_by_reference()?;
         let invocation = self.broker.gate().invocation();
         let operation = firewall::RemoveReference {
@@ -138,7 +136,7 @@ impl FirewallView<'_> {
     /// The container's addresses, where the reference has attached it: rules that accept an address do not say whose it
     /// is, and weir may have given the same to another container. A veth of the host's in the previous result tells:
     /// those that weir makes have the mark of their attachment, which nobody in a container can take away.
-    fn addresses_by_reference(&mut self) -> Result<Vec<IpAddr>, Error> {
+    fn addresses_by_reference(&mut self) -> Result<Vec<IpAddr>> {
         let Some(previous) = self.previous else {
             return Ok(Vec::new());
         };
@@ -157,7 +155,7 @@ impl FirewallView<'_> {
     }
 
     /// What the gate must know of a transaction, and its commands do not say.
-    fn look_at_elements(&mut self, apply: &mut firewall::Apply) -> Result<(), Error> {
+    fn look_at_elements(&mut self, apply: &mut firewall::Apply) -> Result<()> {
         let ports = apply.translated().into_iter().flatten();
         for port in ports {
             if self.broker.kernel().is_port_taken(apply.namespace, port)? {

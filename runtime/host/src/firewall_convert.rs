@@ -1,40 +1,22 @@
 //! Rules, sets and elements between the contract and the kernel layer.
 
 use weir_grant::firewall;
-use weir_kernel::Error;
+use weir_kernel::{Error, Result};
 
 use super::bindings::weir::cni::firewall as contract;
-use super::convert::{mac, network};
-
-/// Converts between two enums whose variants have the same names.
-macro_rules! same_names {
-    ($($from:path => $to:path { $($variant:ident)* })*) => {$(
-        impl From<$from> for $to {
-            fn from(value: $from) -> Self {
-                match value {
-                    $(<$from>::$variant => Self::$variant,)*
-                }
-            }
-        }
-    )*};
-}
+use super::convert::{each, mac, network, same_fields, same_names};
 
 same_names! {
-    contract::Family => firewall::Family { Ip Ip6 Inet Arp Bridge Netdev }
-    contract::Hook => firewall::Hook {
+    contract::Family, firewall::Family { Ip Ip6 Inet Arp Bridge Netdev }
+    contract::Hook, firewall::Hook {
         Prerouting Input Forward Output Postrouting Ingress Egress
     }
-    firewall::Hook => contract::Hook {
-        Prerouting Input Forward Output Postrouting Ingress Egress
-    }
-    contract::ChainType => firewall::ChainType { Filter Nat Route }
-    firewall::ChainType => contract::ChainType { Filter Nat Route }
-    contract::Policy => firewall::Policy { Accept Drop }
-    firewall::Policy => contract::Policy { Accept Drop }
-    contract::DataType => firewall::DataType {
+    contract::ChainType, firewall::ChainType { Filter Nat Route }
+    contract::Policy, firewall::Policy { Accept Drop }
+    contract::DataType, firewall::DataType {
         Ipv4Address Ipv6Address MacAddress LinkName Port Protocol Mark Verdict
     }
-    contract::Field => firewall::Field {
+    contract::Field, firewall::Field {
         InputLinkName OutputLinkName Mark NetworkProtocol TransportProtocol Ipv4Source
         Ipv4Destination Ipv6Source Ipv6Destination SourcePort DestinationPort MacSource
         MacDestination EtherType ConnectionState ConnectionStatus ConnectionMark
@@ -43,19 +25,26 @@ same_names! {
     }
 }
 
-/// Parts of a key. Errors: `Invalid` for a MAC address of another length.
-pub(crate) fn values(values: Vec<contract::Value>) -> Result<Vec<firewall::Value>, Error> {
-    values.into_iter().map(TryInto::try_into).collect()
+same_fields! {
+    contract::Chain => firewall::Chain { name; map base }
+    firewall::Chain => contract::Chain { name; map base }
+    contract::BaseChain => firewall::BaseChain { chain_type hook priority policy device }
+    firewall::BaseChain => contract::BaseChain { chain_type hook priority policy device }
+    contract::MapLookup => firewall::MapLookup { map; each fields }
+    contract::MarkChange => firewall::MarkChange { mask value }
+    contract::RuleHandle => firewall::RuleHandle { chain handle }
+    contract::Set => firewall::Set { name interval; each key data }
 }
 
-fn fields(fields: Vec<contract::Field>) -> Vec<firewall::Field> {
-    fields.into_iter().map(Into::into).collect()
+/// Converts each of several. Errors: the first.
+pub(crate) fn all<T, U: TryFrom<T, Error = Error>>(values: Vec<T>) -> Result<Vec<U>> {
+    values.into_iter().map(TryInto::try_into).collect()
 }
 
 impl TryFrom<contract::Value> for firewall::Value {
     type Error = Error;
 
-    fn try_from(value: contract::Value) -> Result<Self, Error> {
+    fn try_from(value: contract::Value) -> Result<Self> {
         Ok(match value {
             contract::Value::Number(number) => Self::Number(number),
             contract::Value::Address(address) => Self::Address(address.into()),
@@ -76,40 +65,10 @@ impl From<firewall::Value> for contract::Value {
     }
 }
 
-impl From<contract::Chain> for firewall::Chain {
-    fn from(chain: contract::Chain) -> Self {
-        Self {
-            name: chain.name,
-            base: chain.base.map(|base| firewall::BaseChain {
-                chain_type: base.chain_type.into(),
-                hook: base.hook.into(),
-                priority: base.priority,
-                policy: base.policy.into(),
-                device: base.device,
-            }),
-        }
-    }
-}
-
-impl From<firewall::Chain> for contract::Chain {
-    fn from(chain: firewall::Chain) -> Self {
-        Self {
-            name: chain.name,
-            base: chain.base.map(|base| contract::BaseChain {
-                chain_type: base.chain_type.into(),
-                hook: base.hook.into(),
-                priority: base.priority,
-                policy: base.policy.into(),
-                device: base.device,
-            }),
-        }
-    }
-}
-
 impl TryFrom<contract::Condition> for firewall::Condition {
     type Error = Error;
 
-    fn try_from(condition: contract::Condition) -> Result<Self, Error> {
+    fn try_from(condition: contract::Condition) -> Result<Self> {
         Ok(match condition {
             contract::Condition::Equals(c) => Self::Equals {
                 field: c.field.into(),
@@ -128,29 +87,11 @@ impl TryFrom<contract::Condition> for firewall::Condition {
                 negate: c.negate,
             },
             contract::Condition::InSet(c) => Self::InSet {
-                fields: fields(c.fields),
+                fields: each(c.fields),
                 set: c.set,
                 negate: c.negate,
             },
         })
-    }
-}
-
-impl From<contract::MapLookup> for firewall::MapLookup {
-    fn from(lookup: contract::MapLookup) -> Self {
-        Self {
-            fields: fields(lookup.fields),
-            map: lookup.map,
-        }
-    }
-}
-
-impl From<contract::MarkChange> for firewall::MarkChange {
-    fn from(change: contract::MarkChange) -> Self {
-        Self {
-            mask: change.mask,
-            value: change.value,
-        }
     }
 }
 
@@ -210,12 +151,11 @@ impl From<contract::Statement> for firewall::Statement {
 impl TryFrom<contract::Rule> for firewall::Rule {
     type Error = Error;
 
-    fn try_from(rule: contract::Rule) -> Result<Self, Error> {
-        let conditions = rule.conditions.into_iter().map(TryInto::try_into);
+    fn try_from(rule: contract::Rule) -> Result<Self> {
         Ok(Self {
             chain: rule.chain,
-            conditions: conditions.collect::<Result<_, Error>>()?,
-            statements: rule.statements.into_iter().map(Into::into).collect(),
+            conditions: all(rule.conditions)?,
+            statements: each(rule.statements),
             comment: rule.comment,
             handle: rule.handle,
         })
@@ -231,17 +171,6 @@ impl From<firewall::Rule> for contract::Rule {
             statements: Vec::new(),
             comment: rule.comment,
             handle: rule.handle,
-        }
-    }
-}
-
-impl From<contract::Set> for firewall::Set {
-    fn from(set: contract::Set) -> Self {
-        Self {
-            name: set.name,
-            key: set.key.into_iter().map(Into::into).collect(),
-            data: set.data.into_iter().map(Into::into).collect(),
-            interval: set.interval,
         }
     }
 }
@@ -273,14 +202,14 @@ impl From<firewall::Verdict> for contract::Verdict {
 impl TryFrom<contract::Element> for firewall::Element {
     type Error = Error;
 
-    fn try_from(element: contract::Element) -> Result<Self, Error> {
+    fn try_from(element: contract::Element) -> Result<Self> {
         Ok(Self {
-            key: values(element.key)?,
-            key_end: element.key_end.map(values).transpose()?,
+            key: all(element.key)?,
+            key_end: element.key_end.map(all).transpose()?,
             data: match element.data {
                 contract::ElementData::None => firewall::ElementData::None,
                 contract::ElementData::Verdict(v) => firewall::ElementData::Verdict(v.into()),
-                contract::ElementData::Values(v) => firewall::ElementData::Values(values(v)?),
+                contract::ElementData::Values(v) => firewall::ElementData::Values(all(v)?),
             },
             comment: element.comment,
         })
@@ -289,14 +218,13 @@ impl TryFrom<contract::Element> for firewall::Element {
 
 impl From<firewall::Element> for contract::Element {
     fn from(element: firewall::Element) -> Self {
-        let values = |values: Vec<firewall::Value>| values.into_iter().map(Into::into).collect();
         Self {
-            key: values(element.key),
-            key_end: element.key_end.map(values),
+            key: each(element.key),
+            key_end: element.key_end.map(each),
             data: match element.data {
                 firewall::ElementData::None => contract::ElementData::None,
                 firewall::ElementData::Verdict(v) => contract::ElementData::Verdict(v.into()),
-                firewall::ElementData::Values(v) => contract::ElementData::Values(values(v)),
+                firewall::ElementData::Values(v) => contract::ElementData::Values(each(v)),
             },
             comment: element.comment,
         }
@@ -306,11 +234,10 @@ impl From<firewall::Element> for contract::Element {
 impl TryFrom<contract::Elements> for firewall::Elements {
     type Error = Error;
 
-    fn try_from(elements: contract::Elements) -> Result<Self, Error> {
-        let list = elements.elements.into_iter().map(TryInto::try_into);
+    fn try_from(elements: contract::Elements) -> Result<Self> {
         Ok(Self {
             set: elements.set,
-            elements: list.collect::<Result<_, Error>>()?,
+            elements: all(elements.elements)?,
         })
     }
 }
@@ -318,7 +245,7 @@ impl TryFrom<contract::Elements> for firewall::Elements {
 impl TryFrom<contract::Command> for firewall::Command {
     type Error = Error;
 
-    fn try_from(command: contract::Command) -> Result<Self, Error> {
+    fn try_from(command: contract::Command) -> Result<Self> {
         Ok(match command {
             contract::Command::AddChain(chain) => Self::AddChain(chain.into()),
             contract::Command::CreateChain(chain) => Self::CreateChain(chain.into()),
@@ -326,14 +253,8 @@ impl TryFrom<contract::Command> for firewall::Command {
             contract::Command::FlushChain(name) => Self::FlushChain(name),
             contract::Command::AppendRule(rule) => Self::AppendRule(rule.try_into()?),
             contract::Command::InsertRule(rule) => Self::InsertRule(rule.try_into()?),
-            contract::Command::KeepRules(rules) => {
-                let rules = rules.into_iter().map(TryInto::try_into);
-                Self::KeepRules(rules.collect::<Result<_, Error>>()?)
-            }
-            contract::Command::DeleteRule(rule) => Self::DeleteRule(firewall::RuleHandle {
-                chain: rule.chain,
-                handle: rule.handle,
-            }),
+            contract::Command::KeepRules(rules) => Self::KeepRules(all(rules)?),
+            contract::Command::DeleteRule(rule) => Self::DeleteRule(rule.into()),
             contract::Command::AddSet(set) => Self::AddSet(set.into()),
             contract::Command::CreateSet(set) => Self::CreateSet(set.into()),
             contract::Command::DeleteSet(name) => Self::DeleteSet(name),

@@ -3,11 +3,11 @@
 use weir_cni::owner::{is_mark, mark_of_attachment, mark_of_network};
 use weir_grant::link::LinkFacts;
 use weir_grant::{self as grant, Invocation, link};
-use weir_kernel::{Broker, Code, Error};
+use weir_kernel::{Broker, Error, Result};
 
 use super::bindings::weir::cni::link::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
-use super::convert::mac;
+use super::convert::{each, mac};
 use super::facts::identify;
 
 /// The most links that are deleted in one step: their records are written together, before it.
@@ -21,18 +21,16 @@ pub(crate) struct LinkView<'a> {
 }
 
 impl Contract for LinkView<'_> {
-    fn create(&mut self, new: contract::NewLink) -> Result<contract::Link, Error> {
+    fn create(&mut self, new: contract::NewLink) -> Result<contract::Link> {
         let mut operation = self.new_link(new)?;
         self.mark(&mut operation);
-        let link = self.broker.perform(operation)?;
-        Ok(link.into())
+        self.broker.perform(operation).map(Into::into)
     }
 
-    fn get(&mut self, namespace: Namespace, link: LinkReference) -> Result<contract::Link, Error> {
+    fn get(&mut self, namespace: Namespace, link: LinkReference) -> Result<contract::Link> {
         let kernel = self.broker.kernel();
         let link = kernel.look_up(namespace.into(), &link.into())?;
-        let link = self.broker.perform(link::Read { link })?;
-        Ok(link.into())
+        self.broker.perform(link::Read { link }).map(Into::into)
     }
 
     fn list(
@@ -40,7 +38,7 @@ impl Contract for LinkView<'_> {
         namespace: Namespace,
         kind: Option<String>,
         master: Option<u32>,
-    ) -> Result<Vec<contract::Link>, Error> {
+    ) -> Result<Vec<contract::Link>> {
         let operation = link::List {
             namespace: namespace.into(),
             kind,
@@ -49,18 +47,18 @@ impl Contract for LinkView<'_> {
         let mut links = self.broker.perform(operation)?;
         let gate = self.broker.gate();
         links.retain(|link| gate.shows(link.facts(namespace.into())));
-        Ok(links.into_iter().map(Into::into).collect())
+        Ok(each(links))
     }
 
-    fn delete(&mut self, namespace: Namespace, link: LinkReference) -> Result<(), Error> {
+    fn delete(&mut self, namespace: Namespace, link: LinkReference) -> Result<()> {
         let link = self.identify(namespace, &link)?;
         self.broker.perform(link::Delete { link })
     }
 
-    fn delete_all(&mut self, namespace: Namespace, links: Vec<LinkReference>) -> Result<(), Error> {
+    fn delete_all(&mut self, namespace: Namespace, links: Vec<LinkReference>) -> Result<()> {
         if links.len() > MOST_DELETED {
             let why = format!("{} links at once, more than {MOST_DELETED}", links.len());
-            return Err(Error::new(Code::Invalid, why));
+            return Err(Error::invalid(why));
         }
         // The call itself was counted as one.
         *self.calls += (links.len() as u64).saturating_sub(1);
@@ -68,7 +66,7 @@ impl Contract for LinkView<'_> {
             let link = self.identify(namespace, link)?;
             Ok(link::Delete { link })
         });
-        let deletes = identified.collect::<Result<Vec<_>, Error>>()?;
+        let deletes = identified.collect::<Result<_>>()?;
         self.broker.delete_links(deletes)
     }
 
@@ -77,7 +75,7 @@ impl Contract for LinkView<'_> {
         namespace: Namespace,
         link: LinkReference,
         changes: contract::Changes,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let operation = link::Update {
             link: self.identify(namespace, &link)?,
             name: changes.name,
@@ -99,7 +97,7 @@ impl Contract for LinkView<'_> {
         namespace: Namespace,
         link: LinkReference,
         changes: contract::PortChanges,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let operation = link::UpdatePort {
             link: self.identify(namespace, &link)?,
             hairpin: changes.hairpin,
@@ -113,13 +111,10 @@ impl Contract for LinkView<'_> {
         namespace: Namespace,
         link: LinkReference,
         changes: contract::BridgeChanges,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let operation = link::UpdateBridge {
             link: self.identify(namespace, &link)?,
-            changes: link::BridgeChanges {
-                vlan_filtering: changes.vlan_filtering,
-                default_pvid: changes.default_pvid,
-            },
+            changes: changes.into(),
         };
         self.broker.perform(operation)
     }
@@ -129,10 +124,10 @@ impl Contract for LinkView<'_> {
         namespace: Namespace,
         link: LinkReference,
         vlans: Vec<contract::BridgeVlan>,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let operation = link::AddVlans {
             link: self.identify(namespace, &link)?,
-            vlans: vlans.into_iter().map(Into::into).collect(),
+            vlans: each(vlans),
         };
         self.broker.perform(operation)
     }
@@ -142,10 +137,10 @@ impl Contract for LinkView<'_> {
         namespace: Namespace,
         link: LinkReference,
         vlans: Vec<contract::BridgeVlan>,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let operation = link::DeleteVlans {
             link: self.identify(namespace, &link)?,
-            vlans: vlans.into_iter().map(Into::into).collect(),
+            vlans: each(vlans),
         };
         self.broker.perform(operation)
     }
@@ -154,12 +149,11 @@ impl Contract for LinkView<'_> {
         &mut self,
         namespace: Namespace,
         link: LinkReference,
-    ) -> Result<Vec<contract::BridgeVlan>, Error> {
+    ) -> Result<Vec<contract::BridgeVlan>> {
         let operation = link::ListVlans {
             link: self.identify(namespace, &link)?,
         };
-        let vlans = self.broker.perform(operation)?;
-        Ok(vlans.into_iter().map(Into::into).collect())
+        self.broker.perform(operation).map(each)
     }
 
     fn move_(
@@ -168,7 +162,7 @@ impl Contract for LinkView<'_> {
         link: LinkReference,
         to: Namespace,
         new_name: Option<String>,
-    ) -> Result<contract::Link, Error> {
+    ) -> Result<contract::Link> {
         let link = self.identify(namespace, &link)?;
         // Whoever is in a container can write a mark, and is nobody's owner by that.
         let known = self.broker.kernel().known_link(&link);
@@ -180,31 +174,17 @@ impl Contract for LinkView<'_> {
             to: to.into(),
             alias: is_cleared.then(String::new),
         };
-        let moved = self.broker.perform(operation)?;
-        Ok(moved.into())
+        self.broker.perform(operation).map(Into::into)
     }
 
-    fn get_peer(
-        &mut self,
-        namespace: Namespace,
-        link: LinkReference,
-    ) -> Result<contract::Peer, Error> {
+    fn get_peer(&mut self, namespace: Namespace, link: LinkReference) -> Result<contract::Peer> {
         let operation = link::GetPeer {
             link: self.identify(namespace, &link)?,
         };
-        let peer = self.broker.perform(operation)?;
-        Ok(contract::Peer {
-            index: peer.index,
-            namespace: peer.namespace.map(Into::into),
-        })
+        self.broker.perform(operation).map(Into::into)
     }
 
-    fn wait_up(
-        &mut self,
-        namespace: Namespace,
-        link: LinkReference,
-        timeout: u32,
-    ) -> Result<(), Error> {
+    fn wait_up(&mut self, namespace: Namespace, link: LinkReference, timeout: u32) -> Result<()> {
         let operation = link::WaitUp {
             link: self.identify(namespace, &link)?,
             timeout_ms: timeout,
@@ -214,7 +194,7 @@ impl Contract for LinkView<'_> {
 }
 
 impl LinkView<'_> {
-    fn identify(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts, Error> {
+    fn identify(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts> {
         identify(self.broker, namespace, link)
     }
 
@@ -243,7 +223,7 @@ impl LinkView<'_> {
         on_host.for_each(|(_, owner)| *owner = Some(mark.clone()));
     }
 
-    fn new_link(&mut self, new: contract::NewLink) -> Result<link::Create, Error> {
+    fn new_link(&mut self, new: contract::NewLink) -> Result<link::Create> {
         Ok(link::Create {
             namespace: new.namespace.into(),
             name: new.name,
@@ -261,7 +241,7 @@ impl LinkView<'_> {
         })
     }
 
-    fn new_kind(&mut self, kind: contract::NewKind) -> Result<link::NewKind, Error> {
+    fn new_kind(&mut self, kind: contract::NewKind) -> Result<link::NewKind> {
         Ok(match kind {
             contract::NewKind::Veth(peer) => link::NewKind::Veth {
                 peer: link::NewPeer {
@@ -273,10 +253,7 @@ impl LinkView<'_> {
                     owner: None,
                 },
             },
-            contract::NewKind::Bridge(bridge) => link::NewKind::Bridge(link::BridgeChanges {
-                vlan_filtering: bridge.vlan_filtering,
-                default_pvid: bridge.default_pvid,
-            }),
+            contract::NewKind::Bridge(settings) => link::NewKind::Bridge(settings.into()),
             contract::NewKind::Macvlan(new) => link::NewKind::Macvlan {
                 lower: self.identify(new.lower_namespace, &new.lower)?,
                 mode: new.mode.into(),
@@ -292,12 +269,7 @@ impl LinkView<'_> {
                 protocol: new.protocol.into(),
             },
             contract::NewKind::Dummy => link::NewKind::Dummy,
-            contract::NewKind::Tap(tap) => link::NewKind::Tap(link::NewTap {
-                owner: tap.owner,
-                group: tap.group,
-                multi_queue: tap.multi_queue,
-                selinux_context: tap.selinux_context,
-            }),
+            contract::NewKind::Tap(tap) => link::NewKind::Tap(tap.into()),
             contract::NewKind::Vrf(table) => link::NewKind::Vrf { table },
             contract::NewKind::Ifb => link::NewKind::Ifb,
         })
@@ -307,7 +279,7 @@ impl LinkView<'_> {
         &mut self,
         namespace: Namespace,
         master: Option<contract::NewMaster>,
-    ) -> Result<Option<link::NewMaster>, Error> {
+    ) -> Result<Option<link::NewMaster>> {
         Ok(match master {
             None => None,
             Some(contract::NewMaster::None) => Some(link::NewMaster::None),

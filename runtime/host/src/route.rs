@@ -1,35 +1,33 @@
 //! Capability `route`: from the contract to the gate and the kernel.
 
-use weir_grant::route;
-use weir_kernel::{Broker, Error};
+use weir_grant::{self as grant, Overlap, route};
+use weir_kernel::{Broker, Error, Result};
 
 use super::bindings::weir::cni::route::{self as contract, Host as Contract, RouteKind};
 use super::bindings::weir::cni::types::{IpAddress, LinkReference, Namespace};
-use super::convert::network;
+use super::convert::{each, network, same_fields, same_names};
 use super::facts::{identify, overlap};
 
 impl Contract for Broker {
-    fn add(&mut self, namespace: Namespace, new: contract::Route) -> Result<(), Error> {
-        let route = wanted(self, namespace, new)?;
-        let operation = route::Add {
-            namespace: namespace.into(),
-            overlap: overlap(self, namespace, route.destination)?,
+    fn add(&mut self, namespace: Namespace, new: contract::Route) -> Result<()> {
+        let (namespace, route, overlap) = asked(self, namespace, new)?;
+        self.perform(route::Add {
+            namespace,
             route,
-        };
-        self.perform(operation)
+            overlap,
+        })
     }
 
-    fn replace(&mut self, namespace: Namespace, new: contract::Route) -> Result<(), Error> {
-        let route = wanted(self, namespace, new)?;
-        let operation = route::Replace {
-            namespace: namespace.into(),
-            overlap: overlap(self, namespace, route.destination)?,
+    fn replace(&mut self, namespace: Namespace, new: contract::Route) -> Result<()> {
+        let (namespace, route, overlap) = asked(self, namespace, new)?;
+        self.perform(route::Replace {
+            namespace,
             route,
-        };
-        self.perform(operation)
+            overlap,
+        })
     }
 
-    fn delete(&mut self, namespace: Namespace, old: contract::Route) -> Result<(), Error> {
+    fn delete(&mut self, namespace: Namespace, old: contract::Route) -> Result<()> {
         let operation = route::Delete {
             namespace: namespace.into(),
             route: wanted(self, namespace, old)?,
@@ -41,7 +39,7 @@ impl Contract for Broker {
         &mut self,
         namespace: Namespace,
         filter: contract::Filter,
-    ) -> Result<Vec<contract::Route>, Error> {
+    ) -> Result<Vec<contract::Route>> {
         let operation = route::List {
             namespace: namespace.into(),
             family: filter.family.map(Into::into),
@@ -53,18 +51,27 @@ impl Contract for Broker {
             gateway: filter.gateway.map(Into::into),
             table: filter.table,
         };
-        let routes = self.perform(operation)?;
-        Ok(routes.into_iter().map(Into::into).collect())
+        self.perform(operation).map(each)
     }
 
-    fn get(&mut self, namespace: Namespace, to: IpAddress) -> Result<contract::Route, Error> {
+    fn get(&mut self, namespace: Namespace, to: IpAddress) -> Result<contract::Route> {
         let operation = route::Get {
             namespace: namespace.into(),
             to: to.into(),
         };
-        let route = self.perform(operation)?;
-        Ok(route.into())
+        self.perform(operation).map(Into::into)
     }
+}
+
+/// A route to add or to replace, with what it overlaps.
+fn asked(
+    broker: &mut Broker,
+    namespace: Namespace,
+    new: contract::Route,
+) -> Result<(grant::Namespace, route::Route, Option<Overlap>)> {
+    let route = wanted(broker, namespace, new)?;
+    let overlap = overlap(broker, namespace, route.destination)?;
+    Ok((namespace.into(), route, overlap))
 }
 
 /// A route as a plugin names it, with the facts about its links.
@@ -72,7 +79,7 @@ fn wanted(
     broker: &mut Broker,
     namespace: Namespace,
     route: contract::Route,
-) -> Result<route::Route, Error> {
+) -> Result<route::Route> {
     let named = route::Route::<LinkReference>::try_from(route)?;
     named.with_links(|link| identify(broker, namespace, &link))
 }
@@ -81,13 +88,7 @@ impl TryFrom<contract::Route> for route::Route<LinkReference> {
     type Error = Error;
 
     /// Errors: `Invalid` for a prefix that is too long.
-    fn try_from(route: contract::Route) -> Result<Self, Error> {
-        let hops = route.next_hops.into_iter().map(|hop| route::NextHop {
-            gateway: hop.gateway.map(Into::into),
-            link: hop.link,
-            weight: hop.weight,
-            on_link: hop.on_link,
-        });
+    fn try_from(route: contract::Route) -> Result<Self> {
         Ok(Self {
             destination: network(route.destination)?,
             gateway: route.gateway.map(Into::into),
@@ -101,64 +102,19 @@ impl TryFrom<contract::Route> for route::Route<LinkReference> {
             protocol: route.protocol,
             kind: route.kind.into(),
             on_link: route.on_link,
-            next_hops: hops.collect(),
+            next_hops: each(route.next_hops),
         })
     }
 }
 
-impl From<RouteKind> for route::RouteKind {
-    fn from(kind: RouteKind) -> Self {
-        match kind {
-            RouteKind::Unicast => Self::Unicast,
-            RouteKind::Local => Self::Local,
-            RouteKind::Blackhole => Self::Blackhole,
-            RouteKind::Unreachable => Self::Unreachable,
-            RouteKind::Prohibit => Self::Prohibit,
-            RouteKind::Throw => Self::Throw,
-        }
-    }
+same_names! {
+    RouteKind, route::RouteKind { Unicast Local Blackhole Unreachable Prohibit Throw }
 }
 
-impl From<route::RouteKind> for RouteKind {
-    fn from(kind: route::RouteKind) -> Self {
-        match kind {
-            route::RouteKind::Unicast => Self::Unicast,
-            route::RouteKind::Local => Self::Local,
-            route::RouteKind::Blackhole => Self::Blackhole,
-            route::RouteKind::Unreachable => Self::Unreachable,
-            route::RouteKind::Prohibit => Self::Prohibit,
-            route::RouteKind::Throw => Self::Throw,
-        }
+same_fields! {
+    route::Route<u32> => contract::Route {
+        destination table scope priority mtu advmss protocol kind on_link; map gateway link source; each next_hops
     }
-}
-
-impl From<route::Route<u32>> for contract::Route {
-    fn from(route: route::Route<u32>) -> Self {
-        Self {
-            destination: route.destination.into(),
-            gateway: route.gateway.map(Into::into),
-            link: route.link.map(LinkReference::Index),
-            source: route.source.map(Into::into),
-            table: Some(route.table),
-            scope: route.scope,
-            priority: route.priority,
-            mtu: route.mtu,
-            advmss: route.advmss,
-            protocol: route.protocol,
-            kind: route.kind.into(),
-            on_link: route.on_link,
-            next_hops: route.next_hops.into_iter().map(Into::into).collect(),
-        }
-    }
-}
-
-impl From<route::NextHop<u32>> for contract::NextHop {
-    fn from(hop: route::NextHop<u32>) -> Self {
-        Self {
-            gateway: hop.gateway.map(Into::into),
-            link: hop.link.map(LinkReference::Index),
-            weight: hop.weight,
-            on_link: hop.on_link,
-        }
-    }
+    route::NextHop<u32> => contract::NextHop { weight on_link; map gateway link }
+    contract::NextHop => route::NextHop<LinkReference> { weight on_link; map gateway link }
 }

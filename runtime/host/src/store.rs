@@ -1,8 +1,9 @@
 //! Capability `store`: from the contract to the gate and the file system.
 
 use wasmtime::component::{Resource, ResourceTable};
+use weir_grant::Operation;
 use weir_grant::store::{self, Configured, Location};
-use weir_kernel::{Broker, Code, Error};
+use weir_kernel::{Broker, Code, DynTransaction, Error, Perform, Result};
 
 use super::bindings::weir::cni::store::Location as ContractLocation;
 use super::bindings::weir::cni::store::{Access, Host as Contract, HostTransaction};
@@ -37,7 +38,7 @@ pub(crate) struct StoreView<'a> {
 }
 
 impl Contract for StoreView<'_> {
-    fn read_file(&mut self, path: String) -> Result<Vec<u8>, Error> {
+    fn read_file(&mut self, path: String) -> Result<Vec<u8>> {
         let path = path.into();
         self.broker.perform(store::ReadFile {
             configured: self.configured.resolv_conf.as_ref() == Some(&path),
@@ -49,7 +50,7 @@ impl Contract for StoreView<'_> {
         &mut self,
         location: ContractLocation,
         access: Access,
-    ) -> Result<Resource<Transaction>, Error> {
+    ) -> Result<Resource<Transaction>> {
         if self.open.count >= MOST_OPEN {
             let what = format!("{MOST_OPEN} stores are open, which is as many as may be at once");
             return Err(Error::new(Code::Exhausted, what));
@@ -72,33 +73,17 @@ impl Contract for StoreView<'_> {
 }
 
 impl HostTransaction for StoreView<'_> {
-    fn get(&mut self, this: Resource<Transaction>, key: String) -> Result<Vec<u8>, Error> {
-        let Transaction {
-            store, location, ..
-        } = transaction(self.table, &this)?;
-        let location = location.clone();
-        self.broker
-            .perform_in(&mut **store, store::Get { location, key })
+    fn get(&mut self, this: Resource<Transaction>, key: String) -> Result<Vec<u8>> {
+        self.perform(&this, |location| store::Get { location, key })
     }
 
-    fn put(
-        &mut self,
-        this: Resource<Transaction>,
-        key: String,
-        value: Vec<u8>,
-    ) -> Result<(), Error> {
+    fn put(&mut self, this: Resource<Transaction>, key: String, value: Vec<u8>) -> Result<()> {
         self.check_kept(&value)?;
-        let Transaction {
-            store, location, ..
-        } = transaction(self.table, &this)?;
-        let operation = store::Put {
-            location: location.clone(),
+        self.perform(&this, |location| store::Put {
+            location,
             key,
             value,
-        };
-        let outcome = self.broker.perform_in(&mut **store, operation);
-        self.count(&this)?;
-        outcome
+        })
     }
 
     fn claim(
@@ -106,52 +91,28 @@ impl HostTransaction for StoreView<'_> {
         this: Resource<Transaction>,
         keys: Vec<String>,
         value: Vec<u8>,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<String>> {
         self.check_kept(&value)?;
-        let Transaction {
-            store, location, ..
-        } = transaction(self.table, &this)?;
-        let operation = store::Claim {
-            location: location.clone(),
+        self.perform(&this, |location| store::Claim {
+            location,
             keys,
             value,
-        };
-        let outcome = self.broker.perform_in(&mut **store, operation);
-        self.count(&this)?;
-        outcome
+        })
     }
 
-    fn delete(&mut self, this: Resource<Transaction>, key: String) -> Result<(), Error> {
-        let Transaction {
-            store, location, ..
-        } = transaction(self.table, &this)?;
-        let location = location.clone();
-        let outcome = self
-            .broker
-            .perform_in(&mut **store, store::Delete { location, key });
-        self.count(&this)?;
-        outcome
+    fn delete(&mut self, this: Resource<Transaction>, key: String) -> Result<()> {
+        self.perform(&this, |location| store::Delete { location, key })
     }
 
-    fn keys(&mut self, this: Resource<Transaction>) -> Result<Vec<String>, Error> {
-        let Transaction {
-            store, location, ..
-        } = transaction(self.table, &this)?;
-        let location = location.clone();
-        self.broker
-            .perform_in(&mut **store, store::Keys { location })
+    fn keys(&mut self, this: Resource<Transaction>) -> Result<Vec<String>> {
+        self.perform(&this, |location| store::Keys { location })
     }
 
-    fn find(&mut self, this: Resource<Transaction>, value: Vec<u8>) -> Result<Vec<String>, Error> {
-        let Transaction {
-            store, location, ..
-        } = transaction(self.table, &this)?;
-        let location = location.clone();
-        self.broker
-            .perform_in(&mut **store, store::Find { location, value })
+    fn find(&mut self, this: Resource<Transaction>, value: Vec<u8>) -> Result<Vec<String>> {
+        self.perform(&this, |location| store::Find { location, value })
     }
 
-    fn commit(&mut self, this: Resource<Transaction>) -> Result<(), Error> {
+    fn commit(&mut self, this: Resource<Transaction>) -> Result<()> {
         let Transaction { store, .. } = transaction(self.table, &this)?;
         self.broker.commit(&mut **store)?;
         self.count(&this)
@@ -166,8 +127,24 @@ impl HostTransaction for StoreView<'_> {
 }
 
 impl StoreView<'_> {
+    /// Performs an operation on an open store, and counts what the store has changed by then.
+    fn perform<O: Operation, A>(
+        &mut self,
+        this: &Resource<Transaction>,
+        operation: impl FnOnce(Location) -> O,
+    ) -> Result<A>
+    where
+        DynTransaction: Perform<O, A>,
+    {
+        let transaction = transaction(self.table, this)?;
+        let operation = operation(transaction.location.clone());
+        let outcome = self.broker.perform_in(&mut *transaction.store, operation);
+        self.count(this)?;
+        outcome
+    }
+
     /// Counts what a transaction has changed by now.
-    fn count(&mut self, this: &Resource<Transaction>) -> Result<(), Error> {
+    fn count(&mut self, this: &Resource<Transaction>) -> Result<()> {
         let transaction = transaction(self.table, this)?;
         let now = transaction.store.uncommitted();
         self.open.uncommitted = self.open.uncommitted - transaction.counted + now;
@@ -176,7 +153,7 @@ impl StoreView<'_> {
     }
 
     /// Fails where the host would keep too much with a value.
-    fn check_kept(&self, value: &[u8]) -> Result<(), Error> {
+    fn check_kept(&self, value: &[u8]) -> Result<()> {
         let kept = self.broker.log().size() + self.open.uncommitted;
         if kept + value.len() <= MOST_KEPT {
             return Ok(());
@@ -191,7 +168,7 @@ impl StoreView<'_> {
 fn transaction<'a>(
     table: &'a mut ResourceTable,
     this: &Resource<Transaction>,
-) -> Result<&'a mut Transaction, Error> {
+) -> Result<&'a mut Transaction> {
     table
         .get_mut(this)
         .map_err(|e| Error::invalid(format!("store transaction: {e}")))

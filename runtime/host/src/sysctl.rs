@@ -2,20 +2,20 @@
 
 use weir_grant::link::LinkReference;
 use weir_grant::sysctl;
-use weir_kernel::{Broker, Error};
+use weir_kernel::{Broker, Result};
 
 use super::bindings::weir::cni::sysctl::Host as Contract;
 use super::bindings::weir::cni::types::Namespace;
 
 impl Contract for Broker {
-    fn read(&mut self, namespace: Namespace, key: String) -> Result<String, Error> {
+    fn read(&mut self, namespace: Namespace, key: String) -> Result<String> {
         self.perform(sysctl::Read {
             namespace: namespace.into(),
             key,
         })
     }
 
-    fn write(&mut self, namespace: Namespace, key: String, value: String) -> Result<(), Error> {
+    fn write(&mut self, namespace: Namespace, key: String, value: String) -> Result<()> {
         let mut operation = sysctl::Write {
             namespace: namespace.into(),
             key,

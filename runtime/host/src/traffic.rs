@@ -1,11 +1,11 @@
 //! Capability `traffic`: from the contract to the gate and the kernel.
 
 use weir_grant::traffic::{self, Handle};
-use weir_kernel::{Broker, Error};
+use weir_kernel::{Broker, Result};
 
 use super::bindings::weir::cni::traffic::{self as contract, Host as Contract};
 use super::bindings::weir::cni::types::{LinkReference, Namespace};
-use super::convert::network;
+use super::convert::{each, network, same_fields};
 use super::facts::identify;
 
 impl Contract for Broker {
@@ -14,7 +14,7 @@ impl Contract for Broker {
         namespace: Namespace,
         link: LinkReference,
         qdisc: contract::Qdisc,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let operation = traffic::AddQdisc {
             link: identify(self, namespace, &link)?,
             qdisc: qdisc.into(),
@@ -27,7 +27,7 @@ impl Contract for Broker {
         namespace: Namespace,
         link: LinkReference,
         parent: contract::Handle,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let link = identify(self, namespace, &link)?;
         let parent = Handle(parent);
         let standing = if link.is_absent() {
@@ -47,12 +47,11 @@ impl Contract for Broker {
         &mut self,
         namespace: Namespace,
         link: LinkReference,
-    ) -> Result<Vec<contract::Qdisc>, Error> {
+    ) -> Result<Vec<contract::Qdisc>> {
         let operation = traffic::ListQdiscs {
             link: identify(self, namespace, &link)?,
         };
-        let qdiscs = self.perform(operation)?;
-        Ok(qdiscs.into_iter().map(Into::into).collect())
+        self.perform(operation).map(each)
     }
 
     fn add_class(
@@ -60,7 +59,7 @@ impl Contract for Broker {
         namespace: Namespace,
         link: LinkReference,
         class: contract::Class,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let operation = traffic::AddClass {
             link: identify(self, namespace, &link)?,
             class: class.into(),
@@ -72,12 +71,11 @@ impl Contract for Broker {
         &mut self,
         namespace: Namespace,
         link: LinkReference,
-    ) -> Result<Vec<contract::Class>, Error> {
+    ) -> Result<Vec<contract::Class>> {
         let operation = traffic::ListClasses {
             link: identify(self, namespace, &link)?,
         };
-        let classes = self.perform(operation)?;
-        Ok(classes.into_iter().map(Into::into).collect())
+        self.perform(operation).map(each)
     }
 
     fn add_filter(
@@ -85,7 +83,7 @@ impl Contract for Broker {
         namespace: Namespace,
         link: LinkReference,
         filter: contract::Filter,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let operation = traffic::AddFilter {
             link: identify(self, namespace, &link)?,
             filter: wanted(self, namespace, filter)?,
@@ -98,13 +96,12 @@ impl Contract for Broker {
         namespace: Namespace,
         link: LinkReference,
         parent: contract::Handle,
-    ) -> Result<Vec<contract::Filter>, Error> {
+    ) -> Result<Vec<contract::Filter>> {
         let operation = traffic::ListFilters {
             link: identify(self, namespace, &link)?,
             parent: Handle(parent),
         };
-        let filters = self.perform(operation)?;
-        Ok(filters.into_iter().map(Into::into).collect())
+        self.perform(operation).map(each)
     }
 }
 
@@ -113,7 +110,7 @@ fn wanted(
     broker: &mut Broker,
     namespace: Namespace,
     filter: contract::Filter,
-) -> Result<traffic::Filter, Error> {
+) -> Result<traffic::Filter> {
     let action = match filter.action {
         contract::Action::Redirect(target) => {
             traffic::Action::Redirect(identify(broker, namespace, &target)?)
@@ -129,24 +126,14 @@ fn wanted(
     })
 }
 
-impl From<contract::Qdisc> for traffic::Qdisc {
-    fn from(qdisc: contract::Qdisc) -> Self {
-        Self {
-            handle: Handle(qdisc.handle),
-            parent: Handle(qdisc.parent),
-            discipline: qdisc.discipline.into(),
-        }
-    }
-}
-
-impl From<traffic::Qdisc> for contract::Qdisc {
-    fn from(qdisc: traffic::Qdisc) -> Self {
-        Self {
-            handle: qdisc.handle.0,
-            parent: qdisc.parent.0,
-            discipline: qdisc.discipline.into(),
-        }
-    }
+same_fields! {
+    contract::Qdisc => traffic::Qdisc { handle parent discipline }
+    traffic::Qdisc => contract::Qdisc { handle parent discipline }
+    contract::TokenBucket => traffic::TokenBucket { rate burst latency }
+    traffic::TokenBucket => contract::TokenBucket { rate burst latency }
+    contract::Class => traffic::Class { handle parent rate ceil burst cburst }
+    traffic::Class => contract::Class { handle parent rate ceil burst cburst }
+    traffic::Filter<u32> => contract::Filter { parent priority action; map source destination }
 }
 
 impl From<contract::Discipline> for traffic::Discipline {
@@ -173,65 +160,11 @@ impl From<traffic::Discipline> for contract::Discipline {
     }
 }
 
-impl From<contract::TokenBucket> for traffic::TokenBucket {
-    fn from(bucket: contract::TokenBucket) -> Self {
-        Self {
-            rate: bucket.rate,
-            burst: bucket.burst,
-            latency: bucket.latency,
-        }
-    }
-}
-
-impl From<traffic::TokenBucket> for contract::TokenBucket {
-    fn from(bucket: traffic::TokenBucket) -> Self {
-        Self {
-            rate: bucket.rate,
-            burst: bucket.burst,
-            latency: bucket.latency,
-        }
-    }
-}
-
-impl From<contract::Class> for traffic::Class {
-    fn from(class: contract::Class) -> Self {
-        Self {
-            handle: Handle(class.handle),
-            parent: Handle(class.parent),
-            rate: class.rate,
-            ceil: class.ceil,
-            burst: class.burst,
-            cburst: class.cburst,
-        }
-    }
-}
-
-impl From<traffic::Class> for contract::Class {
-    fn from(class: traffic::Class) -> Self {
-        Self {
-            handle: class.handle.0,
-            parent: class.parent.0,
-            rate: class.rate,
-            ceil: class.ceil,
-            burst: class.burst,
-            cburst: class.cburst,
-        }
-    }
-}
-
-impl From<traffic::Filter<u32>> for contract::Filter {
-    fn from(filter: traffic::Filter<u32>) -> Self {
-        Self {
-            parent: filter.parent.0,
-            priority: filter.priority,
-            source: filter.source.map(Into::into),
-            destination: filter.destination.map(Into::into),
-            action: match filter.action {
-                traffic::Action::Redirect(index) => {
-                    contract::Action::Redirect(LinkReference::Index(index))
-                }
-                traffic::Action::Classify(class) => contract::Action::Classify(class.0),
-            },
+impl From<traffic::Action<u32>> for contract::Action {
+    fn from(action: traffic::Action<u32>) -> Self {
+        match action {
+            traffic::Action::Redirect(index) => Self::Redirect(LinkReference::Index(index)),
+            traffic::Action::Classify(class) => Self::Classify(class.into()),
         }
     }
 }

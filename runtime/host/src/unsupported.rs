@@ -4,7 +4,7 @@
 
 use wasmtime::component::Resource;
 use weir_grant::{Capability, Operation, VerbSet, device, packet, policy_rule};
-use weir_kernel::{Broker, Code, Error};
+use weir_kernel::{Broker, Code, Error, Result};
 
 use super::bindings::weir::cni::policy_rule as rule_contract;
 use super::bindings::weir::cni::types::{IpFamily, MacAddress, Namespace};
@@ -21,13 +21,13 @@ fn unsupported(capability: Capability) -> Error {
 }
 
 /// Asks the gate, and does nothing. Errors: `Denied`, `Unsupported`.
-fn refuse<O: Operation, T>(broker: &mut Broker, operation: O) -> Result<T, Error> {
+fn refuse<O: Operation, T>(broker: &mut Broker, operation: O) -> Result<T> {
     let refused = |_: &_| Err(unsupported(O::Rule::CAPABILITY));
     broker.gate_mut().perform(operation, refused)
 }
 
 impl rule_contract::Host for Broker {
-    fn add(&mut self, namespace: Namespace, new: rule_contract::Rule) -> Result<(), Error> {
+    fn add(&mut self, namespace: Namespace, new: rule_contract::Rule) -> Result<()> {
         refuse(
             self,
             policy_rule::Add {
@@ -37,7 +37,7 @@ impl rule_contract::Host for Broker {
         )
     }
 
-    fn delete(&mut self, namespace: Namespace, old: rule_contract::Rule) -> Result<(), Error> {
+    fn delete(&mut self, namespace: Namespace, old: rule_contract::Rule) -> Result<()> {
         refuse(
             self,
             policy_rule::Delete {
@@ -51,7 +51,7 @@ impl rule_contract::Host for Broker {
         &mut self,
         namespace: Namespace,
         family: Option<IpFamily>,
-    ) -> Result<Vec<rule_contract::Rule>, Error> {
+    ) -> Result<Vec<rule_contract::Rule>> {
         refuse(
             self,
             policy_rule::List {
@@ -66,7 +66,7 @@ impl TryFrom<rule_contract::Rule> for policy_rule::PolicyRule {
     type Error = Error;
 
     /// Errors: `Invalid` for a prefix that is too long.
-    fn try_from(rule: rule_contract::Rule) -> Result<Self, Error> {
+    fn try_from(rule: rule_contract::Rule) -> Result<Self> {
         Ok(Self {
             family: rule.family.into(),
             priority: rule.priority,
@@ -82,15 +82,15 @@ impl TryFrom<rule_contract::Rule> for policy_rule::PolicyRule {
 }
 
 impl device_contract::Host for Broker {
-    fn by_link(&mut self, name: String) -> Result<device_contract::Device, Error> {
+    fn by_link(&mut self, name: String) -> Result<device_contract::Device> {
         refuse(self, device::ByLink { link: name })
     }
 
-    fn by_pci_address(&mut self, address: String) -> Result<device_contract::Device, Error> {
+    fn by_pci_address(&mut self, address: String) -> Result<device_contract::Device> {
         refuse(self, device::ByPciAddress { address })
     }
 
-    fn by_kernel_path(&mut self, path: String) -> Result<device_contract::Device, Error> {
+    fn by_kernel_path(&mut self, path: String) -> Result<device_contract::Device> {
         refuse(self, device::ByKernelPath { path })
     }
 }
@@ -101,7 +101,7 @@ impl packet_contract::Host for Broker {
         link: String,
         local_port: u16,
         broadcast: bool,
-    ) -> Result<Resource<Socket>, Error> {
+    ) -> Result<Resource<Socket>> {
         refuse(
             self,
             packet::OpenUdp {
@@ -112,18 +112,18 @@ impl packet_contract::Host for Broker {
         )
     }
 
-    fn open_raw(&mut self, link: String, ether_type: u16) -> Result<Resource<Socket>, Error> {
+    fn open_raw(&mut self, link: String, ether_type: u16) -> Result<Resource<Socket>> {
         refuse(self, packet::OpenRaw { link, ether_type })
     }
 }
 
 /// No plugin has a socket to call these with.
 impl packet_contract::HostUdpSocket for Broker {
-    fn send(&mut self, _: Resource<Socket>, _: packet_contract::Datagram) -> Result<(), Error> {
+    fn send(&mut self, _: Resource<Socket>, _: packet_contract::Datagram) -> Result<()> {
         Err(unsupported(Capability::Packet))
     }
 
-    fn receive(&mut self, _: Resource<Socket>, _: u32) -> Result<packet_contract::Datagram, Error> {
+    fn receive(&mut self, _: Resource<Socket>, _: u32) -> Result<packet_contract::Datagram> {
         Err(unsupported(Capability::Packet))
     }
 
@@ -134,11 +134,11 @@ impl packet_contract::HostUdpSocket for Broker {
 
 /// No plugin has a socket to call these with.
 impl packet_contract::HostRawSocket for Broker {
-    fn send(&mut self, _: Resource<Socket>, _: MacAddress, _: Vec<u8>) -> Result<(), Error> {
+    fn send(&mut self, _: Resource<Socket>, _: MacAddress, _: Vec<u8>) -> Result<()> {
         Err(unsupported(Capability::Packet))
     }
 
-    fn receive(&mut self, _: Resource<Socket>, _: u32) -> Result<Vec<u8>, Error> {
+    fn receive(&mut self, _: Resource<Socket>, _: u32) -> Result<Vec<u8>> {
         Err(unsupported(Capability::Packet))
     }
 

@@ -9,13 +9,13 @@ use super::{FieldType, Flaw, Networks, Seen, Texts, Verbs};
 use crate::facts::flaw_of_name;
 use crate::invocation::Invocation;
 use crate::namespace::Namespace;
-use crate::overlap::Overlap;
 use crate::owner::Owner;
 use crate::pattern::{
     DATA_DIR, Directory, File, Number, Pattern, RESOLV_CONF, Range, contains, glob_covers, is_glob,
+    literal,
 };
 use crate::phrase::{joined, quoted};
-use crate::spell::{key, literal, spell};
+use crate::spell::{key, spell};
 use crate::verb::{Verb, VerbSet};
 use crate::word::Word;
 
@@ -314,27 +314,6 @@ impl FieldType for Owners {
 
     fn covers(wide: &str, narrow: &str) -> bool {
         wide == narrow || (wide, narrow) == (Owner::Network.word(), Owner::Attachment.word())
-    }
-}
-
-/// The owners whose routes may be overlapped.
-pub struct Overlaps;
-
-impl FieldType for Overlaps {
-    type Values = Vec<Owner>;
-    type Fact<'r> = &'r Overlap;
-    const EXAMPLES: &'static [&'static str] = Owner::WORDS;
-
-    fn matches(owners: &Vec<Owner>, fact: &Overlap, invocation: &Invocation) -> bool {
-        Owners::matches(owners, &fact.owner, invocation)
-    }
-
-    fn write(fact: &Overlap, seen: &Seen<'_>) -> Texts {
-        Owners::write(&fact.owner, seen)
-    }
-
-    fn covers(wide: &str, narrow: &str) -> bool {
-        Owners::covers(wide, narrow)
     }
 }
 

@@ -309,32 +309,17 @@ pub struct Rule {
     pub handle: Option<u64>,
 }
 
-/// The type of a part of a key or of a map's data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DataType {
-    Ipv4Address,
-    Ipv6Address,
-    MacAddress,
-    LinkName,
-    Port,
-    Protocol,
-    Mark,
-    Verdict,
-}
-
-impl fmt::Display for DataType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ipv4Address => "ipv4-address",
-            Self::Ipv6Address => "ipv6-address",
-            Self::MacAddress => "mac-address",
-            Self::LinkName => "link-name",
-            Self::Port => "port",
-            Self::Protocol => "protocol",
-            Self::Mark => "mark",
-            Self::Verdict => "verdict",
-        })
+words! {
+    /// The type of a part of a key or of a map's data.
+    pub enum DataType {
+        Ipv4Address = "ipv4-address",
+        Ipv6Address = "ipv6-address",
+        MacAddress = "mac-address",
+        LinkName = "link-name",
+        Port = "port",
+        Protocol = "protocol",
+        Mark = "mark",
+        Verdict = "verdict",
     }
 }
 

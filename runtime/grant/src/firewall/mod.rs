@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::namespace::Namespace;
-use super::operation::Operation;
+use super::operation::{Operation, operations};
 use super::verb::Verb;
 use commands::is_false;
 pub use commands::{
@@ -260,31 +260,11 @@ impl<'a> Chains<'a> {
     }
 }
 
-/// Implements `Operation` for operations that read a table.
-macro_rules! operation_that_reads {
-    ($($operation:ident, $name:literal;)*) => {$(
-        impl Operation for $operation {
-            type Rule = FirewallRule;
-            const NAME: &'static str = $name;
-            const VERB: Verb = Verb::Read;
-
-            fn requirements(&self) -> Vec<Requirement> {
-                vec![Requirement {
-                    namespace: self.namespace,
-                    family: self.family,
-                    table: self.table.clone(),
-                    verb: Self::VERB,
-                    subject: Subject::Table,
-                }]
-            }
-        }
-    )*};
-}
-
-operation_that_reads! {
-    ListChains, "firewall.list-chains";
-    ListSets, "firewall.list-sets";
-    ListRules, "firewall.list-rules";
-    GetElement, "firewall.get-element";
-    ListElements, "firewall.list-elements";
+operations! {
+    FirewallRule;
+    ListChains: "firewall.list-chains", Read, |o| Requirement::reading(o.namespace, o.family, &o.table);
+    ListSets: "firewall.list-sets", Read, |o| Requirement::reading(o.namespace, o.family, &o.table);
+    ListRules: "firewall.list-rules", Read, |o| Requirement::reading(o.namespace, o.family, &o.table);
+    GetElement: "firewall.get-element", Read, |o| Requirement::reading(o.namespace, o.family, &o.table);
+    ListElements: "firewall.list-elements", Read, |o| Requirement::reading(o.namespace, o.family, &o.table);
 }

@@ -86,6 +86,18 @@ pub struct Requirement {
     pub subject: Subject,
 }
 
+impl Requirement {
+    pub(super) fn reading(namespace: Namespace, family: Family, table: &str) -> Self {
+        Self {
+            namespace,
+            family,
+            table: table.to_owned(),
+            verb: Verb::Read,
+            subject: Subject::Table,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     Table,

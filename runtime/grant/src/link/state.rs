@@ -1,9 +1,8 @@
 //! A link as the kernel reports it, and how a request names one.
 
-use std::fmt;
-
 use super::{IpvlanMode, LinkFacts, Mac, MacvlanMode};
 use crate::namespace::Namespace;
+use crate::word::words;
 
 /// One link.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,29 +32,16 @@ pub struct Link {
     pub port: Option<Port>,
 }
 
-/// RFC 2863 operational state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OperState {
-    Unknown,
-    NotPresent,
-    Down,
-    LowerLayerDown,
-    Testing,
-    Dormant,
-    Up,
-}
-
-impl fmt::Display for OperState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unknown => "unknown",
-            Self::NotPresent => "not-present",
-            Self::Down => "down",
-            Self::LowerLayerDown => "lower-layer-down",
-            Self::Testing => "testing",
-            Self::Dormant => "dormant",
-            Self::Up => "up",
-        })
+words! {
+    /// RFC 2863 operational state.
+    pub enum OperState {
+        Unknown = "unknown",
+        NotPresent = "not-present",
+        Down = "down",
+        LowerLayerDown = "lower-layer-down",
+        Testing = "testing",
+        Dormant = "dormant",
+        Up = "up",
     }
 }
 

@@ -8,16 +8,17 @@ use serde_json::Value;
 use super::super::diagnostic::expected_one_of;
 
 /// A field that a person may give.
-pub(super) struct Field {
-    pub(super) name: &'static str,
+pub struct Field {
+    pub name: &'static str,
     /// Its place in the operation's JSON, as a JSON pointer.
     pub(super) place: &'static str,
-    pub(super) kind: Kind,
-    pub(super) required: bool,
+    pub kind: Kind,
+    pub required: bool,
 }
 
+/// How a field is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     Text,
     Number,
     Flag,

@@ -5,7 +5,6 @@
 //! log. The operation's own type reads that JSON and reports mistakes.
 
 mod complete;
-pub mod examples;
 mod field;
 pub mod function;
 mod table;
@@ -20,7 +19,7 @@ use super::Capability;
 use super::diagnostic::expected_one_of;
 use super::query::Query;
 use super::verb::Verb;
-use field::Field;
+pub use field::{Field, Kind};
 use table::OPERATIONS;
 
 /// An operation that can be named.
@@ -28,9 +27,9 @@ pub struct Known {
     /// `link.create`: its name in a record.
     pub name: &'static str,
     /// The name that people use, which tells two operations of one name apart.
-    asked_as: &'static str,
+    pub asked_as: &'static str,
     verb: Verb,
-    fields: &'static [Field],
+    pub fields: &'static [Field],
     /// The defaults, as JSON.
     defaults: &'static str,
     /// Completes the operation's JSON.
@@ -46,6 +45,12 @@ pub fn names() -> Vec<&'static str> {
     let mut names: Vec<&str> = plugins.map(|known| known.asked_as).collect();
     names.dedup();
     names
+}
+
+/// The operations of a capability.
+pub fn of(capability: Capability) -> impl Iterator<Item = &'static Known> {
+    let known = OPERATIONS.iter();
+    known.filter(move |known| known.word() == capability.word())
 }
 
 /// Lists the names in records, each once.
@@ -182,8 +187,12 @@ pub fn no_such(name: &str) -> String {
 impl Known {
     /// Whether a plugin can ask for it, so that a grant can allow it.
     fn is_of_plugins(&self) -> bool {
-        let word = self.name.split('.').next().unwrap_or_default();
-        Capability::from_word(word).is_some()
+        Capability::from_word(self.word()).is_some()
+    }
+
+    /// Its capability's word.
+    fn word(&self) -> &'static str {
+        self.name.split('.').next().unwrap_or_default()
     }
 
     fn is_for(&self, arguments: &Value) -> bool {

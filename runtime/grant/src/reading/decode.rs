@@ -1,6 +1,8 @@
 //! From the tree to the types of the document.
 
 use std::fmt;
+use std::iter::Enumerate;
+use std::slice;
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
@@ -65,8 +67,8 @@ impl Failure {
         };
         match root.find(&self.path).map(|place| &place.node) {
             Some(Node::Map(entries)) => entries.iter().any(|entry| {
-                let is_removed = matches!(entry.value.node, Node::Removed);
-                entry.key == missing || is_removed && nearest(&entry.key, &[missing]).is_some()
+                entry.key == missing
+                    || entry.value.is_removed() && nearest(&entry.key, &[missing]).is_some()
             }),
             _ => false,
         }
@@ -173,10 +175,8 @@ impl Node {
         match self {
             Self::Null | Self::Removed => Unexpected::Unit,
             Self::Bool(value) => Unexpected::Bool(*value),
-            Self::Int(number) => match u64::try_from(*number) {
-                Ok(number) => Unexpected::Unsigned(number),
-                Err(_) => Unexpected::Signed(i64::try_from(*number).unwrap_or(i64::MIN)),
-            },
+            Self::Negative(number) => Unexpected::Signed(*number),
+            Self::Number(number) => Unexpected::Unsigned(*number),
             Self::Float(number) => Unexpected::Float(*number),
             Self::Text(text) => Unexpected::Str(text),
             Self::List(_) => Unexpected::Seq,
@@ -192,14 +192,17 @@ impl<'de> Deserializer<'de> for &'de Place {
         match &self.node {
             Node::Null | Node::Removed => visitor.visit_unit(),
             Node::Bool(value) => visitor.visit_bool(*value),
-            Node::Int(number) => match u64::try_from(*number) {
-                Ok(number) => visitor.visit_u64(number),
-                Err(_) => visitor.visit_i64(i64::try_from(*number).unwrap_or(i64::MIN)),
-            },
+            Node::Negative(number) => visitor.visit_i64(*number),
+            Node::Number(number) => visitor.visit_u64(*number),
             Node::Float(number) => visitor.visit_f64(*number),
             Node::Text(text) => visitor.visit_str(text),
-            Node::List(elements) => visitor.visit_seq(Elements { elements, next: 0 }),
-            Node::Map(entries) => visitor.visit_map(Entries { entries, next: 0 }),
+            Node::List(elements) => visitor.visit_seq(Elements {
+                rest: elements.iter().enumerate(),
+            }),
+            Node::Map(entries) => visitor.visit_map(Entries {
+                rest: entries.iter().enumerate(),
+                value: None,
+            }),
         }
     }
 
@@ -265,9 +268,9 @@ impl Expected for OneOf {
     }
 }
 
+/// The elements of a list that have not been removed.
 struct Elements<'t> {
-    elements: &'t [Place],
-    next: usize,
+    rest: Enumerate<slice::Iter<'t, Place>>,
 }
 
 impl<'de> SeqAccess<'de> for Elements<'de> {
@@ -277,25 +280,17 @@ impl<'de> SeqAccess<'de> for Elements<'de> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Failure> {
-        while let Some(element) = self.elements.get(self.next) {
-            let index = self.next;
-            self.next += 1;
-            if matches!(element.node, Node::Removed) {
-                continue;
-            }
-            let read = seed.deserialize(element);
-            return read
-                .map(Some)
-                .map_err(|failure| failure.at(element.position).within(index));
-        }
-        Ok(None)
+        let next = self.rest.find(|(_, element)| !element.is_removed());
+        let read = next.map(|(index, element)| element.read(index, seed));
+        read.transpose()
     }
 }
 
+/// The entries of a mapping that have not been removed.
 struct Entries<'t> {
-    entries: &'t [Entry],
-    /// The index of the entry whose key is read next.
-    next: usize,
+    rest: Enumerate<slice::Iter<'t, Entry>>,
+    /// The value to read next, and its index.
+    value: Option<(usize, &'t Place)>,
 }
 
 impl<'de> MapAccess<'de> for Entries<'de> {
@@ -305,25 +300,34 @@ impl<'de> MapAccess<'de> for Entries<'de> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, Failure> {
-        while let Some(entry) = self.entries.get(self.next) {
-            let index = self.next;
-            self.next += 1;
-            if matches!(entry.value.node, Node::Removed) {
-                continue;
-            }
-            let key: StrDeserializer<'_, Failure> = entry.key.as_str().into_deserializer();
-            return seed
-                .deserialize(key)
-                .map(Some)
-                .map_err(|failure| failure.at(entry.position).within(index));
-        }
-        Ok(None)
+        let next = self.rest.find(|(_, entry)| !entry.value.is_removed());
+        let Some((index, entry)) = next else {
+            return Ok(None);
+        };
+        self.value = Some((index, &entry.value));
+        let key: StrDeserializer<'_, Failure> = entry.key.as_str().into_deserializer();
+        let key = seed.deserialize(key).map(Some);
+        key.map_err(|failure| failure.at(entry.position).within(index))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Failure> {
-        let index = self.next - 1;
-        let value = &self.entries[index].value;
-        seed.deserialize(value)
-            .map_err(|failure| failure.at(value.position).within(index))
+        let (index, value) = self.value.take().expect("a key comes before its value");
+        value.read(index, seed)
+    }
+}
+
+impl Place {
+    fn is_removed(&self) -> bool {
+        matches!(self.node, Node::Removed)
+    }
+
+    /// Reads it as the child of that index. Errors: what is wrong, and where.
+    fn read<'de, T: DeserializeSeed<'de>>(
+        &'de self,
+        index: usize,
+        seed: T,
+    ) -> Result<T::Value, Failure> {
+        let read = seed.deserialize(self);
+        read.map_err(|failure| failure.at(self.position).within(index))
     }
 }

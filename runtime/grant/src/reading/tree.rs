@@ -19,7 +19,9 @@ pub struct Place {
 pub enum Node {
     Null,
     Bool(bool),
-    Int(i128),
+    /// A whole number below zero.
+    Negative(i64),
+    Number(u64),
     Float(f64),
     Text(String),
     List(Vec<Place>),
@@ -155,11 +157,11 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
-        Ok(Node::Int(value.into()))
+        Ok(u64::try_from(value).map_or(Node::Negative(value), Node::Number))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
-        Ok(Node::Int(value.into()))
+        Ok(Node::Number(value))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Node, E> {

@@ -1,11 +1,10 @@
 //! What holds of the tools' answers, whatever the grant: tried with rules and operations by chance.
 
-use weir_grant::chance::{Chance, Seeded};
-use weir_grant::examples::{operation, operations, rules};
 use weir_grant::firewall::Subject;
 use weir_grant::query::{Need, Query};
 use weir_grant::rule::capabilities;
 use weir_grant::{Capabilities, Capability, Decision, Document, Invocation};
+use weir_kit::examples::{Chance, Seeded, operation, operations, rules};
 
 use super::compare::compare;
 use super::lint::remarks;

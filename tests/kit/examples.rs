@@ -1,16 +1,86 @@
-//! Random operations, with values for each of their fields.
+//! Random rules and operations, from their descriptions: what property tests and fuzz targets try.
 
-use super::field::{Field, Kind};
-use super::table::OPERATIONS;
-use super::{Known, named};
-use crate::Capability;
-use crate::chance::{Chance, one_of};
-use crate::query::Query;
+use weir_grant::Capability;
+use weir_grant::field;
+use weir_grant::operation_names::{self, Field, Kind, Known, named};
+use weir_grant::query::Query;
+use weir_grant::rule::RuleFields;
+
+/// A source of random choices.
+pub trait Chance {
+    /// Chooses a number below `count`; 0 if `count` is 0.
+    fn below(&mut self, count: usize) -> usize;
+}
+
+impl<F: FnMut(usize) -> usize> Chance for F {
+    fn below(&mut self, count: usize) -> usize {
+        self(count)
+    }
+}
+
+/// Pseudo-random numbers: the same seed gives the same ones.
+pub struct Seeded(u64);
+
+impl Seeded {
+    /// Starts with a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+}
+
+impl Chance for Seeded {
+    fn below(&mut self, count: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap_or_default() % count.max(1)
+    }
+}
+
+/// One of some words.
+fn one_of<'w>(chance: &mut dyn Chance, words: &[&'w str]) -> &'w str {
+    words
+        .get(chance.below(words.len()))
+        .copied()
+        .unwrap_or_default()
+}
+
+/// Up to three rules of a capability.
+pub fn rules(chance: &mut dyn Chance, capability: Capability) -> Vec<RuleFields> {
+    let count = chance.below(4);
+    (0..count).map(|_| rule(chance, capability)).collect()
+}
+
+fn rule(chance: &mut dyn Chance, capability: Capability) -> RuleFields {
+    let mut rule = RuleFields::new(capability);
+    let is_name = capability.description().is_some_and(|d| d.is_name);
+    for field in rule.described() {
+        if is_name || chance.below(2) == 0 {
+            rule = rule.with(field.key, values(chance, field));
+        }
+    }
+    rule
+}
+
+fn values(chance: &mut dyn Chance, field: &field::Field) -> Vec<&'static str> {
+    let count = if field.is_list { chance.below(4) } else { 1 };
+    (0..count).map(|_| one_of(chance, field.examples)).collect()
+}
+
+/// Operations of a capability, as many as are asked for.
+pub fn operations(
+    chance: &mut dyn Chance,
+    capability: Capability,
+    count: usize,
+) -> Vec<Box<dyn Query>> {
+    (0..count)
+        .filter_map(|_| operation(chance, capability))
+        .collect()
+}
 
 /// An operation of a capability; none where the fields that were chosen do not go together.
 pub fn operation(chance: &mut dyn Chance, capability: Capability) -> Option<Box<dyn Query>> {
-    let is_own = |known: &&Known| known.name.split('.').next() == Some(capability.word());
-    let known: Vec<&Known> = OPERATIONS.iter().filter(is_own).collect();
+    let known: Vec<&Known> = operation_names::of(capability).collect();
     let known = known.get(chance.below(known.len()))?;
     let mut given = Vec::new();
     for field in known.fields {

@@ -1,8 +1,8 @@
 //! Decisions as the tests of the capabilities ask for them.
 
-use super::facts::LinkFacts;
-use super::namespace::Namespace;
-use super::{Capabilities, Decision, Invocation, Operation, decide};
+use crate::facts::LinkFacts;
+use crate::namespace::Namespace;
+use crate::{Capabilities, Decision, Invocation, Operation, decide};
 
 /// The decision of a grant's capabilities, as JSON, on an operation of the attachment of `eth0` to the network `net`.
 pub(crate) fn decision<O: Operation>(grant: &str, operation: &O) -> Decision {

@@ -8,11 +8,11 @@ use std::{env, fs};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
 use serde_json::Value;
 
-use super::document::{Digest, Document};
-use super::field::{Networks, Verbs};
-use super::pattern::{Directory, File, Pattern, Range};
-use super::quantity::{Size, Time};
-use super::rule::Rule;
+use crate::document::{Digest, Document};
+use crate::field::{Networks, Verbs};
+use crate::pattern::{Directory, File, Pattern, Range};
+use crate::quantity::{Size, Time};
+use crate::rule::Rule;
 
 /// Set to write the published copy instead of comparing it.
 const UPDATE: &str = "UPDATE_SCHEMA";
@@ -203,7 +203,7 @@ impl Digits for u32 {
     const NAME: &'static str = "Range32";
 }
 
-impl<T: Digits + super::pattern::Number> JsonSchema for Range<T> {
+impl<T: Digits + crate::pattern::Number> JsonSchema for Range<T> {
     fn schema_name() -> Cow<'static, str> {
         T::NAME.into()
     }
