@@ -15,10 +15,10 @@ use std::sync::{Arc, OnceLock};
 use nix::sched::CloneFlags;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use weir_grant::Namespace;
+use weir_grant::link::LinkFacts;
 
 use super::error::{Code, Error, Result, WhileDoing as _};
-use super::netlink::NetfilterSocket;
-use super::netlink::RouteSocket;
+use super::netlink::{Group, NetfilterSocket, Notifications, RouteSocket, Wait};
 use super::netns::enter;
 
 nix::ioctl_none_bad!(ns_get_nstype, 0xb703);
@@ -245,6 +245,28 @@ impl NetworkNamespace {
             self.route = Some(self.enter(RouteSocket::open)??);
         }
         Ok(self.route.as_mut().expect("opened above"))
+    }
+
+    /// Waits until `state` returns none: what a link is like instead of what is waited for.
+    ///
+    /// Errors: those of `state`; `TimedOut` with what it returned last.
+    pub(crate) fn wait(
+        &mut self,
+        wait: &Wait,
+        group: Group,
+        link: &LinkFacts,
+        mut state: impl FnMut(&mut Self) -> Result<Option<String>>,
+    ) -> Result<()> {
+        if state(self)?.is_none() {
+            return Ok(());
+        }
+        let mut changes = self.enter(|| Notifications::subscribe(group))??;
+        while let Some(state) = state(self)? {
+            if !changes.next(wait, link.index)? {
+                return Err(wait.timed_out(state));
+            }
+        }
+        Ok(())
     }
 
     /// Runs `act` with the nfnetlink socket.
