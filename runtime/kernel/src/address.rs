@@ -185,7 +185,7 @@ fn about(link: &LinkFacts, address: IpNet) -> AddressMessage {
 }
 
 /// An address of another family than IP is none.
-fn read(message: AddressMessage) -> Option<Address> {
+pub(super) fn read(message: AddressMessage) -> Option<Address> {
     let mut flags = AddressFlags::from_bits_retain(message.header.flags.bits().into());
     let (mut local, mut far, mut broadcast) = (None, None, None);
     for attribute in message.attributes {

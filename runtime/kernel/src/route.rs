@@ -287,7 +287,8 @@ impl Perform<Get, Route<u32>> for Linux {
     }
 }
 
-fn read(object: RouteNetlinkMessage) -> Option<Route<u32>> {
+/// None for what is no route, and for kinds that a plugin cannot make.
+pub(crate) fn read(object: RouteNetlinkMessage) -> Option<Route<u32>> {
     let RouteNetlinkMessage::NewRoute(message) = object else {
         return None;
     };
@@ -392,15 +393,9 @@ fn route_type(kind: RouteKind) -> RouteType {
 
 /// None for kinds that a plugin cannot make: broadcast, anycast, multicast.
 fn kind(kind: RouteType) -> Option<RouteKind> {
-    match kind {
-        RouteType::Unicast => Some(RouteKind::Unicast),
-        RouteType::Local => Some(RouteKind::Local),
-        RouteType::BlackHole => Some(RouteKind::Blackhole),
-        RouteType::Unreachable => Some(RouteKind::Unreachable),
-        RouteType::Prohibit => Some(RouteKind::Prohibit),
-        RouteType::Throw => Some(RouteKind::Throw),
-        _ => None,
-    }
+    use RouteKind::{Blackhole, Local, Prohibit, Throw, Unicast, Unreachable};
+    let mut all = [Unicast, Local, Blackhole, Unreachable, Prohibit, Throw].into_iter();
+    all.find(|known| route_type(*known) == kind)
 }
 
 /// What is done to which route, for error messages.

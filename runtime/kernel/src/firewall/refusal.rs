@@ -76,7 +76,7 @@ pub(super) fn explain(
     owners: &[usize],
     batch: &Batch,
     mut refusal: Refusal,
-    chain_exists: &mut dyn FnMut(&str) -> bool,
+    mut chain_exists: impl FnMut(&str) -> bool,
 ) -> Error {
     let owner = refusal
         .sequence

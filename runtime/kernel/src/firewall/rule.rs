@@ -312,7 +312,8 @@ impl Program {
     }
 }
 
-fn octets(address: IpAddr) -> Vec<u8> {
+/// In network byte order.
+pub(super) fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),

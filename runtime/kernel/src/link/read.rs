@@ -2,9 +2,11 @@
 
 use netlink_packet_route::link::{
     InfoBridge, InfoBridgePort, InfoData, InfoIpVlan, InfoMacVlan, InfoPortData, InfoVlan, InfoVrf,
-    IpVlanMode, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, MacVlanMode, Prop, State,
+    LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Prop, State,
 };
 use weir_grant::link::{Details, IpvlanMode, Link, Mac, MacvlanMode, OperState, Port};
+
+use super::message;
 
 /// A link that the kernel has described.
 pub(crate) fn link(message: LinkMessage) -> Link {
@@ -96,8 +98,14 @@ fn details(data: &InfoData) -> Details {
         InfoData::Bridge(settings) => Some(bridge(settings)),
         InfoData::MacVlan(data) => data.iter().find_map(macvlan_mode).map(Details::Macvlan),
         InfoData::IpVlan(data) => data.iter().find_map(ipvlan_mode).map(Details::Ipvlan),
-        InfoData::Vlan(data) => data.iter().find_map(vlan_id).map(Details::Vlan),
-        InfoData::Vrf(data) => data.iter().find_map(vrf_table).map(Details::Vrf),
+        InfoData::Vlan(data) => data.iter().find_map(|info| match info {
+            InfoVlan::Id(id) => Some(Details::Vlan(*id)),
+            _ => None,
+        }),
+        InfoData::Vrf(data) => data.iter().find_map(|info| match info {
+            InfoVrf::TableId(table) => Some(Details::Vrf(*table)),
+            _ => None,
+        }),
         _ => None,
     };
     found.unwrap_or(Details::None)
@@ -131,43 +139,20 @@ fn port(flags: &[InfoBridgePort]) -> Port {
 }
 
 fn macvlan_mode(data: &InfoMacVlan) -> Option<MacvlanMode> {
+    use MacvlanMode::{Bridge, Passthru, Private, Source, Vepa};
     let InfoMacVlan::Mode(mode) = data else {
         return None;
     };
-    match mode {
-        MacVlanMode::Private => Some(MacvlanMode::Private),
-        MacVlanMode::Vepa => Some(MacvlanMode::Vepa),
-        MacVlanMode::Bridge => Some(MacvlanMode::Bridge),
-        MacVlanMode::Passthrough => Some(MacvlanMode::Passthru),
-        MacVlanMode::Source => Some(MacvlanMode::Source),
-        _ => None,
-    }
+    let mut all = [Private, Vepa, Bridge, Passthru, Source].into_iter();
+    all.find(|known| message::macvlan_mode(*known) == *mode)
 }
 
 fn ipvlan_mode(data: &InfoIpVlan) -> Option<IpvlanMode> {
     let InfoIpVlan::Mode(mode) = data else {
         return None;
     };
-    match mode {
-        IpVlanMode::L2 => Some(IpvlanMode::L2),
-        IpVlanMode::L3 => Some(IpvlanMode::L3),
-        IpVlanMode::L3S => Some(IpvlanMode::L3s),
-        _ => None,
-    }
-}
-
-fn vlan_id(data: &InfoVlan) -> Option<u16> {
-    match data {
-        InfoVlan::Id(id) => Some(*id),
-        _ => None,
-    }
-}
-
-fn vrf_table(data: &InfoVrf) -> Option<u32> {
-    match data {
-        InfoVrf::TableId(table) => Some(*table),
-        _ => None,
-    }
+    let mut all = [IpvlanMode::L2, IpvlanMode::L3, IpvlanMode::L3s].into_iter();
+    all.find(|known| message::ipvlan_mode(*known) == *mode)
 }
 
 fn oper_state(state: &State) -> OperState {

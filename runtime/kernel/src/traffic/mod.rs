@@ -57,18 +57,19 @@ fn option(kind: u16, value: impl Into<Vec<u8>>) -> TcOption {
 }
 
 /// A discipline, class or filter as the kernel describes it.
-struct Object {
-    handle: u32,
-    parent: Handle,
+pub(crate) struct Object {
+    pub link: i32,
+    pub handle: u32,
+    pub parent: Handle,
     info: u32,
-    kind: String,
+    pub kind: String,
     /// Attributes, still in bytes.
     options: Vec<u8>,
 }
 
 impl Object {
     /// None for messages about something that is gone, or not about traffic control.
-    fn read(message: RouteNetlinkMessage) -> Option<Self> {
+    pub(crate) fn read(message: RouteNetlinkMessage) -> Option<Self> {
         use RouteNetlinkMessage::{NewQueueDiscipline, NewTrafficClass, NewTrafficFilter};
         let (NewQueueDiscipline(message) | NewTrafficClass(message) | NewTrafficFilter(message)) =
             message
@@ -76,6 +77,7 @@ impl Object {
             return None;
         };
         let mut object = Self {
+            link: message.header.index,
             handle: message.header.handle.into(),
             parent: Handle(message.header.parent.into()),
             info: message.header.info,
