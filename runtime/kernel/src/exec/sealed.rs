@@ -42,13 +42,12 @@ impl Sealed {
         check_kind(file)?;
         let name = CString::new(name).map_err(io::Error::from)?;
         let program = Program::copy(&name, &mut file.take(MOST_BYTES + 1))?;
-        let mut content = program.content()?;
+        let content = program.content()?;
         if content.metadata()?.len() > MOST_BYTES {
             return Err(Unfit::TooLarge);
         }
         check_beginning(content)?;
-        content = program.content()?;
-        let digest = hash(content)?;
+        let digest = hash(program.content()?)?;
         Ok(Self { program, digest })
     }
 
@@ -64,11 +63,15 @@ impl Sealed {
 
 fn check_kind(file: &File) -> Result<(), Unfit> {
     let kind = file.metadata()?.file_type();
-    match kind.is_file() {
-        true => Ok(()),
-        false if kind.is_dir() => Err(Unfit::NoFile("directory")),
-        false => Err(Unfit::NoFile("device or a pipe")),
+    if kind.is_file() {
+        return Ok(());
     }
+    let what = if kind.is_dir() {
+        "directory"
+    } else {
+        "device or a pipe"
+    };
+    Err(Unfit::NoFile(what))
 }
 
 fn check_beginning(mut content: &File) -> Result<(), Unfit> {
