@@ -102,7 +102,7 @@ impl Index {
     pub(super) fn find(&mut self, directory: &Directory, value: &[u8]) -> Result<Vec<String>> {
         self.check(directory);
         let Some(candidates) = self.candidates(hash_of(value)) else {
-            return self.build(directory, Some(value));
+            return Ok(self.build(directory, Some(value))?.0);
         };
         let mut found = Vec::new();
         for key in candidates {
@@ -116,13 +116,9 @@ impl Index {
     /// What all keys take, in bytes; see [`room_of`].
     pub(super) fn size(&mut self, directory: &Directory) -> Result<u64> {
         self.check(directory);
-        if !matches!(self.state, State::Usable(_)) {
-            self.build(directory, None)?;
-        }
         match &self.state {
             State::Usable(table) => Ok(table.size),
-            // It cannot be written.
-            State::Unchecked | State::Unusable => size_of_all(directory),
+            State::Unchecked | State::Unusable => Ok(self.build(directory, None)?.1),
         }
     }
 
@@ -171,8 +167,8 @@ impl Index {
         Some(keys)
     }
 
-    /// Reads every file, answers from that which keys have a value, and writes a new index.
-    fn build(&mut self, directory: &Directory, value: Option<&[u8]>) -> Result<Vec<String>> {
+    /// Reads every file, and writes a new index. Returns the keys with this value, and what all keys take, in bytes.
+    fn build(&mut self, directory: &Directory, value: Option<&[u8]>) -> Result<(Vec<String>, u64)> {
         let mut found = Vec::new();
         let mut entries = Vec::new();
         let mut size = 0;
@@ -193,22 +189,13 @@ impl Index {
             Ok(table) => State::Usable(table),
             Err(_) => State::Unusable,
         };
-        Ok(found)
+        Ok((found, size))
     }
 
     /// The index's file.
     fn path(&self, directory: &Directory) -> PathBuf {
         self.place.join(name_of(directory.path()))
     }
-}
-
-fn size_of_all(directory: &Directory) -> Result<u64> {
-    let mut size = 0;
-    for key in directory.keys()? {
-        let value = read_if_readable(directory, &key)?;
-        size += value.map_or(0, |value| room_of(value.len()));
-    }
-    Ok(size)
 }
 
 /// A key's value for a search: what is no value (a directory, a file that is too large) cannot be
