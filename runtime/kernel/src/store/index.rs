@@ -1,38 +1,13 @@
 //! An index from values to keys, so that `find` need not read every file. It knows the store's size as well.
 //!
 //! The index is a cache. It may be deleted, damaged or left behind by a crash at any point, and no
-//! answer becomes wrong, only slower: what cannot be trusted is built again from the files.
+//! answer becomes wrong, only slower: what cannot be trusted is built again from the files. An entry too many is harmless,
+//! because each key is read before it is answered. `docs/decisions/0037-store-index.md` argues that none is missing.
 //!
-//! It is one file for each store, below [`Paths::indexes`]: a [`Table`] with one entry (hash of the
-//! value, key) for each key, and the [`Fingerprint`] of the store's directory that it belongs to.
-//! Everything happens while the store's lock is held.
-//!
-//! **An entry too many is harmless**: each key is read before it is answered. What must be shown is
-//! that none is missing from an index that is used.
-//!
-//! - *Other programs.* The fingerprint is the directory's device, inode, modification time and
-//!   change time. Creating, removing, renaming and exchanging files sets both times to one value.
-//!   When the index is complete, weir sets the modification time to the precise current time, and
-//!   the kernel sets the change time, which is of the clock's last tick. A fingerprint is recorded
-//!   only if the two differ. So no state of the directory after a further change can equal the
-//!   recorded one, however coarse the clock's ticks are and whether or not the clock was set back.
-//!   Two indexes of one directory, reached by two names, do not mistake each other's mark for their
-//!   own either: the precise time differs.
-//! - *Crashes of this process.* The first change of a transaction spoils the fingerprint by itself.
-//!   It is recorded again at the end: buckets first, then the directory's time, then the header. A
-//!   header that is half written does not have its own sum. A bucket that is half written or damaged
-//!   does not have the header's, nor has one of another time.
-//! - *Power failures.* Nothing here is synced, so that buckets may be lost and the header not. The
-//!   fingerprint names the boot in which it was recorded and counts in no other.
-//! - *What is not seen*: a file whose content another program changes in place, and a program that
-//!   changes the directory without the lock at the very moment when weir records the fingerprint.
-//!   The reference `host-local` does neither: it creates and removes leases under the lock, and
-//!   changes `last_reserved_ip.*` in place only after it has created a lease.
-//!
-//! An index that cannot be written is no failure: every `find` then reads every file.
-//!
-//! [`Paths::indexes`]: weir_files::Paths::indexes
-//! [`Fingerprint`]: super::fingerprint::Fingerprint
+//! It is one file for each store, below [`Paths::indexes`](weir_files::Paths::indexes): a [`Table`] with one entry (hash
+//! of the value, key) for each key, and the [`Fingerprint`](super::fingerprint::Fingerprint) of the store's directory that
+//! it belongs to. Everything happens while the store's lock is held. An index that cannot be written is no failure: every
+//! `find` then reads every file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
