@@ -294,19 +294,12 @@ pub(crate) fn read(object: RouteNetlinkMessage) -> Option<Route<u32>> {
     };
     let header = &message.header;
     let mut route = Route {
-        destination: everything(header)?,
-        gateway: None,
-        link: None,
-        source: None,
         table: header.table.into(),
         scope: Some(header.scope.into()),
-        priority: None,
-        mtu: None,
-        advmss: None,
         protocol: Some(header.protocol.into()),
         kind: kind(header.kind)?,
         on_link: header.flags.contains(RouteFlags::Onlink),
-        next_hops: Vec::new(),
+        ..Route::unicast(everything(header)?)
     };
     let prefix_length = header.destination_prefix_length;
     for attribute in message.attributes {

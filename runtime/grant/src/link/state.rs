@@ -6,7 +6,7 @@ use super::{IpvlanMode, LinkFacts, Mac, MacvlanMode};
 use crate::namespace::Namespace;
 
 /// One link.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Link {
     pub index: u32,
     pub name: String,
@@ -34,8 +34,9 @@ pub struct Link {
 }
 
 /// RFC 2863 operational state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OperState {
+    #[default]
     Unknown,
     NotPresent,
     Down,
@@ -60,8 +61,9 @@ impl fmt::Display for OperState {
 }
 
 /// The attributes of one kind.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Details {
+    #[default]
     None,
     Bridge {
         vlan_filtering: bool,

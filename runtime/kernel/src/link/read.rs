@@ -13,30 +13,24 @@ pub(crate) fn link(message: LinkMessage) -> Link {
     let flags = message.header.flags;
     let mut link = Link {
         index: message.header.index,
-        name: name(&message),
-        alternative_names: Vec::new(),
-        kind: kind(&message),
-        mac: Mac(Vec::new()),
-        mtu: 0,
-        txqlen: 0,
         up: flags.contains(LinkFlags::Up),
-        oper_state: OperState::Unknown,
         promiscuous: flags.contains(LinkFlags::Promisc),
         all_multicast: flags.contains(LinkFlags::Allmulti),
-        master: None,
-        lower: None,
-        alias: String::new(),
-        details: Details::None,
-        port: None,
+        ..Link::default()
     };
     for attribute in message.attributes {
         take(&mut link, attribute);
+    }
+    if link.kind.is_empty() {
+        let is_loopback = flags.contains(LinkFlags::Loopback);
+        link.kind = if is_loopback { "loopback" } else { "physical" }.to_owned();
     }
     link
 }
 
 fn take(link: &mut Link, attribute: LinkAttribute) {
     match attribute {
+        LinkAttribute::IfName(name) => link.name = name,
         LinkAttribute::Address(mac) => link.mac = Mac(mac),
         LinkAttribute::Mtu(bytes) => link.mtu = bytes,
         LinkAttribute::TxQueueLen(packets) => link.txqlen = packets,
@@ -53,6 +47,7 @@ fn take(link: &mut Link, attribute: LinkAttribute) {
 fn take_info(link: &mut Link, info: Vec<LinkInfo>) {
     for part in info {
         match part {
+            LinkInfo::Kind(kind) => link.kind = kind.to_string(),
             LinkInfo::Data(data) => link.details = details(&data),
             LinkInfo::PortData(InfoPortData::BridgePort(flags)) => {
                 link.port = Some(port(&flags));
@@ -60,29 +55,6 @@ fn take_info(link: &mut Link, info: Vec<LinkInfo>) {
             _ => {}
         }
     }
-}
-
-/// `IFLA_IFNAME`.
-pub(super) fn name(message: &LinkMessage) -> String {
-    let name = message.attributes.iter().find_map(|a| match a {
-        LinkAttribute::IfName(name) => Some(name.clone()),
-        _ => None,
-    });
-    name.unwrap_or_default()
-}
-
-/// `IFLA_INFO_KIND`; `loopback` and `physical` for devices that have none.
-pub(super) fn kind(message: &LinkMessage) -> String {
-    let info = message.attributes.iter().find_map(|a| match a {
-        LinkAttribute::LinkInfo(info) => Some(info),
-        _ => None,
-    });
-    let kind = info.into_iter().flatten().find_map(|i| match i {
-        LinkInfo::Kind(kind) => Some(kind.to_string()),
-        _ => None,
-    });
-    let is_loopback = message.header.flags.contains(LinkFlags::Loopback);
-    kind.unwrap_or_else(|| if is_loopback { "loopback" } else { "physical" }.to_owned())
 }
 
 fn names(properties: Vec<Prop>) -> Vec<String> {
