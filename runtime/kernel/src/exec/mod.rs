@@ -23,7 +23,7 @@ use weir_gate::Permit;
 use weir_grant::document::Digest;
 use weir_grant::native::Execute;
 
-pub use sealed::{Sealed, Unfit};
+pub use sealed::Sealed;
 
 /// What a program may print, in bytes; a CNI result has some hundred.
 pub(crate) const MOST_OUTPUT: usize = 4 << 20;
