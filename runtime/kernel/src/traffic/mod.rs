@@ -1,13 +1,5 @@
 //! Capability `traffic`: queueing disciplines, classes and filters of links.
 //!
-//! | file | subject |
-//! |---|---|
-//! | `qdisc` | disciplines |
-//! | `class` | classes of `htb` |
-//! | `filter` | filters, and what they do |
-//! | `selector` | networks as what `u32` compares |
-//! | `rate` | rates and bursts, in the kernel's units |
-//!
 //! The kernel lists the disciplines of all links at once, and nothing less. One link's are looked up
 //! by their places instead, so that the cost does not grow with the number of links.
 
