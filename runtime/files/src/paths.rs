@@ -4,9 +4,10 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::libc::O_NOFOLLOW;
 use nix::unistd::{getegid, geteuid, getgid, getuid};
 
 /// The environment variable that relocates every path.
@@ -23,6 +24,14 @@ pub fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
         .mode(0o755)
         .create(missing)?;
     options.open(path)
+}
+
+/// Opens a file that is there to be locked. It and its directory are made where they are missing.
+pub fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true).mode(0o600);
+    options.custom_flags(O_NOFOLLOW);
+    open(&options, path)
 }
 
 /// The directory that stands for `/`.

@@ -20,7 +20,7 @@ use super::verb::Verb;
 use super::word::words;
 
 /// A link-layer address, printed as `aa:bb:cc:dd:ee:ff`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mac(pub Vec<u8>);
 
 impl From<Mac> for Vec<u8> {

@@ -63,7 +63,7 @@ pub struct Route<L = LinkFacts> {
     pub next_hops: Vec<NextHop<L>>,
 }
 
-impl Route {
+impl<L> Route<L> {
     /// A unicast route of the main table, with nothing else.
     pub fn unicast(destination: IpNet) -> Self {
         Self {
@@ -82,9 +82,7 @@ impl Route {
             next_hops: Vec::new(),
         }
     }
-}
 
-impl<L> Route<L> {
     /// Converts how its links are named. Errors: the first of `name`.
     pub fn with_links<M, E>(self, mut name: impl FnMut(L) -> Result<M, E>) -> Result<Route<M>, E> {
         let mut next_hops = Vec::with_capacity(self.next_hops.len());

@@ -21,8 +21,7 @@ macro_rules! words {
 
         impl $name {
             /// All of them.
-            #[allow(dead_code)]
-            pub(crate) const ALL: &'static [Self] = &[$(Self::$value),+];
+            pub const ALL: &'static [Self] = &[$(Self::$value),+];
 
             /// The word in a document.
             pub const fn word(self) -> &'static str {

@@ -12,7 +12,7 @@ use weir_grant::link::LinkFacts;
 
 use super::error::{Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
-use super::netlink::{Group, NEW, Notifications, Wait};
+use super::netlink::{Group, NEW, Wait};
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
 
@@ -155,26 +155,13 @@ impl Perform<Settle> for Linux {
     fn perform(&mut self, permit: &Permit<Settle>, _: &mut Changes<'_>) -> Result<()> {
         let Settle { link, timeout_ms } = permit.operation();
         let wait = Wait::new(*timeout_ms, self.deadline);
-        wait_until_settled(self.namespaces.of(link.namespace)?, link, &wait)
-            .while_doing(format_args!("wait for the IPv6 addresses of {link}"))
+        let namespace = self.namespaces.of(link.namespace)?;
+        let waited = namespace.wait(&wait, Group::Ipv6Address, link, |namespace| {
+            let tentative = tentative(namespace, link)?;
+            Ok(tentative.map(|address| format!("{address} is still tentative")))
+        });
+        waited.while_doing(format_args!("wait for the IPv6 addresses of {link}"))
     }
-}
-
-fn wait_until_settled(
-    namespace: &mut NetworkNamespace,
-    link: &LinkFacts,
-    wait: &Wait,
-) -> Result<()> {
-    if tentative(namespace, link)?.is_none() {
-        return Ok(());
-    }
-    let mut changes = namespace.enter(|| Notifications::subscribe(Group::Ipv6Address))??;
-    while let Some(address) = tentative(namespace, link)? {
-        if !changes.next(wait, |change| concerns(change, link))? {
-            return Err(wait.timed_out(format_args!("{address} is still tentative")));
-        }
-    }
-    Ok(())
 }
 
 /// An address that is tentative. Errors: `Exists` for a duplicate.
@@ -189,15 +176,6 @@ fn tentative(namespace: &mut NetworkNamespace, link: &LinkFacts) -> Result<Optio
     Ok(addresses.iter().find(|a| a.tentative).map(|a| a.address))
 }
 
-fn concerns(change: &RouteNetlinkMessage, link: &LinkFacts) -> bool {
-    match change {
-        RouteNetlinkMessage::NewAddress(message) | RouteNetlinkMessage::DelAddress(message) => {
-            message.header.index == link.index
-        }
-        _ => false,
-    }
-}
-
 fn about(link: &LinkFacts, address: IpNet) -> AddressMessage {
     let mut message = AddressMessage::default();
     message.header.family = address_family(Family::of(&address.addr()));
@@ -207,7 +185,7 @@ fn about(link: &LinkFacts, address: IpNet) -> AddressMessage {
 }
 
 /// An address of another family than IP is none.
-fn read(message: AddressMessage) -> Option<Address> {
+pub(super) fn read(message: AddressMessage) -> Option<Address> {
     let mut flags = AddressFlags::from_bits_retain(message.header.flags.bits().into());
     let (mut local, mut far, mut broadcast) = (None, None, None);
     for attribute in message.attributes {

@@ -11,11 +11,11 @@ use netlink_bindings::conntrack::{ConntrackAttrs, IterableTupleAttrs, PushConntr
 use netlink_bindings::traits::Pusher;
 use netlink_packet_core::NlasIterator;
 use nix::errno::Errno;
-use nix::libc;
 use weir_gate::Permit;
 use weir_grant::address::Family;
 use weir_grant::conntrack::{Delete, Filter};
 
+use super::address::address_family;
 use super::error::{Code, Error, Result, WhileDoing as _};
 use super::namespace::NetworkNamespace;
 use super::netlink::{MessageType, NetfilterSocket};
@@ -94,7 +94,7 @@ fn delete_in_kernel(socket: &mut NetfilterSocket, filter: &Filter) -> Result<boo
         return Ok(false);
     }
     let asked = |bytes: &mut Vec<u8>| ask_for(filter, bytes);
-    match socket.change(DELETE, number(filter.family), asked) {
+    match socket.change(DELETE, address_family(filter.family).into(), asked) {
         Ok(()) => Ok(true),
         Err(refusal) => match refusal.errno {
             Errno::EINVAL | Errno::EOPNOTSUPP => Ok(false),
@@ -126,7 +126,7 @@ struct Entry {
 }
 
 fn find(socket: &mut NetfilterSocket, filter: &Filter) -> Result<Vec<Entry>> {
-    let family = number(filter.family);
+    let family = address_family(filter.family).into();
     let keep = |object: &[u8]| read(object, filter);
     let mut found = socket.select(GET, family, |bytes| ask_for(filter, bytes), keep);
     // The first kernels with filters want of a reply what was asked of the original direction.
@@ -216,7 +216,7 @@ fn ends(tuple: &IterableTupleAttrs<'_>) -> Option<(IpAddr, IpAddr)> {
 
 /// Deletes an entry that may be gone meanwhile.
 fn delete_one(socket: &mut NetfilterSocket, family: Family, entry: &Entry) -> Result<()> {
-    let outcome = socket.change(DELETE, number(family), |bytes| {
+    let outcome = socket.change(DELETE, address_family(family).into(), |bytes| {
         let mut original = PushConntrackAttrs::new(bytes).nested_tuple_orig();
         original.as_vec_mut().extend(&entry.original);
         let mut attributes = original.end_nested();
@@ -231,13 +231,4 @@ fn delete_one(socket: &mut NetfilterSocket, family: Family, entry: &Entry) -> Re
         Err(refusal) if refusal.errno != Errno::ENOENT => Err(refusal.into()),
         _ => Ok(()),
     }
-}
-
-/// `AF_…`, which the kernel knows connections by.
-fn number(family: Family) -> u8 {
-    let number = match family {
-        Family::Ipv4 => libc::AF_INET,
-        Family::Ipv6 => libc::AF_INET6,
-    };
-    number as u8
 }

@@ -4,9 +4,8 @@
 //! visit; between visits every thread of the process is in the host's.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -15,10 +14,10 @@ use std::sync::{Arc, OnceLock};
 use nix::sched::CloneFlags;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use weir_grant::Namespace;
+use weir_grant::link::LinkFacts;
 
 use super::error::{Code, Error, Result, WhileDoing as _};
-use super::netlink::NetfilterSocket;
-use super::netlink::RouteSocket;
+use super::netlink::{Group, NetfilterSocket, Notifications, RouteSocket, Wait};
 use super::netns::enter;
 
 nix::ioctl_none_bad!(ns_get_nstype, 0xb703);
@@ -27,53 +26,24 @@ nix::ioctl_none_bad!(siocgskns, 0x894c);
 /// The magic number of the file system that namespaces live in.
 const NSFS_MAGIC: i64 = 0x6e73_6673;
 
-/// Why a path cannot be the container's namespace.
-#[derive(Debug)]
-pub enum OpenError {
-    /// There is no network namespace at the path, or not any more.
-    Gone(String),
-    /// It is the namespace that weir itself runs in.
-    Host(String),
-    /// It cannot be told.
-    Failed(Error),
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Gone(path) => write!(f, "there is no network namespace at `{path}`"),
-            Self::Host(path) => write!(f, "`{path}` is the host's own network namespace"),
-            Self::Failed(error) => error.fmt(f),
-        }
-    }
-}
-
-impl From<Error> for OpenError {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
 /// Opens the network namespace at `path` for use as the container's. `may_be_own`: the caller says that it may be the one
 /// that weir itself runs in.
-pub fn open_container(path: &Path, may_be_own: bool) -> Result<OwnedFd, OpenError> {
-    let shown = path.display().to_string();
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(OpenError::Gone(shown));
-        }
-        Err(error) => {
-            return Err(Error::from(error)
-                .while_doing(format!("open `{shown}`"))
-                .into());
-        }
-    };
+///
+/// Errors: `NotFound` where there is none, or not any more; `Invalid` for the namespace that weir runs in.
+pub fn open_container(path: &Path, may_be_own: bool) -> Result<OwnedFd> {
+    let shown = path.display();
+    let gone = || Error::not_found(format!("there is no network namespace at `{shown}`"));
+    let file = File::open(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => gone(),
+        _ => Error::from(error).while_doing(format_args!("open `{shown}`")),
+    })?;
     if !is_network_namespace(&file)? {
-        return Err(OpenError::Gone(shown));
+        return Err(gone());
     }
     if !may_be_own && is_own_namespace(&file)? {
-        return Err(OpenError::Host(shown));
+        return Err(Error::invalid(format!(
+            "`{shown}` is the host's own network namespace"
+        )));
     }
     Ok(file.into())
 }
@@ -245,6 +215,28 @@ impl NetworkNamespace {
             self.route = Some(self.enter(RouteSocket::open)??);
         }
         Ok(self.route.as_mut().expect("opened above"))
+    }
+
+    /// Waits until `state` returns none: what a link is like instead of what is waited for.
+    ///
+    /// Errors: those of `state`; `TimedOut` with what it returned last.
+    pub(crate) fn wait(
+        &mut self,
+        wait: &Wait,
+        group: Group,
+        link: &LinkFacts,
+        mut state: impl FnMut(&mut Self) -> Result<Option<String>>,
+    ) -> Result<()> {
+        if state(self)?.is_none() {
+            return Ok(());
+        }
+        let mut changes = self.enter(|| Notifications::subscribe(group))??;
+        while let Some(state) = state(self)? {
+            if !changes.next(wait, link.index)? {
+                return Err(wait.timed_out(state));
+            }
+        }
+        Ok(())
     }
 
     /// Runs `act` with the nfnetlink socket.

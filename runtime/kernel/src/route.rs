@@ -287,25 +287,19 @@ impl Perform<Get, Route<u32>> for Linux {
     }
 }
 
-fn read(object: RouteNetlinkMessage) -> Option<Route<u32>> {
+/// None for what is no route, and for kinds that a plugin cannot make.
+pub(crate) fn read(object: RouteNetlinkMessage) -> Option<Route<u32>> {
     let RouteNetlinkMessage::NewRoute(message) = object else {
         return None;
     };
     let header = &message.header;
     let mut route = Route {
-        destination: everything(header)?,
-        gateway: None,
-        link: None,
-        source: None,
         table: header.table.into(),
         scope: Some(header.scope.into()),
-        priority: None,
-        mtu: None,
-        advmss: None,
         protocol: Some(header.protocol.into()),
         kind: kind(header.kind)?,
         on_link: header.flags.contains(RouteFlags::Onlink),
-        next_hops: Vec::new(),
+        ..Route::unicast(everything(header)?)
     };
     let prefix_length = header.destination_prefix_length;
     for attribute in message.attributes {
@@ -392,15 +386,9 @@ fn route_type(kind: RouteKind) -> RouteType {
 
 /// None for kinds that a plugin cannot make: broadcast, anycast, multicast.
 fn kind(kind: RouteType) -> Option<RouteKind> {
-    match kind {
-        RouteType::Unicast => Some(RouteKind::Unicast),
-        RouteType::Local => Some(RouteKind::Local),
-        RouteType::BlackHole => Some(RouteKind::Blackhole),
-        RouteType::Unreachable => Some(RouteKind::Unreachable),
-        RouteType::Prohibit => Some(RouteKind::Prohibit),
-        RouteType::Throw => Some(RouteKind::Throw),
-        _ => None,
-    }
+    use RouteKind::{Blackhole, Local, Prohibit, Throw, Unicast, Unreachable};
+    let mut all = [Unicast, Local, Blackhole, Unreachable, Prohibit, Throw].into_iter();
+    all.find(|known| route_type(*known) == kind)
 }
 
 /// What is done to which route, for error messages.

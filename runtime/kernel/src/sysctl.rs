@@ -13,7 +13,7 @@ use nix::errno::Errno;
 use serde_json::json;
 use weir_gate::Permit;
 use weir_grant::Namespace;
-use weir_grant::sysctl::{Read, Write, flaw_of_key, flaw_of_value, segments};
+use weir_grant::sysctl::{Read, Write, flaw_of_key, segments};
 
 use self::shared::Notes;
 use super::error::{Code, Error, Result};
@@ -103,7 +103,6 @@ fn carry_out<T>(
         ..
     } = write;
     let path = path_of(key)?;
-    check_value(key, value)?;
     let written = namespaces.of(*namespace)?.enter(|| act(&path, value))?;
     let failed = |e| explain_value(e, key, value);
     written.map_err(|e| failed(e).while_doing(format_args!("write {key} in {namespace}")))
@@ -129,10 +128,6 @@ fn replace_value(path: &PathBuf, value: &str) -> io::Result<Option<String>> {
         let _ = write_value(path, before);
     }
     written.map(|()| before)
-}
-
-fn check_value(key: &str, value: &str) -> Result<()> {
-    flaw_of_value(key, value).map_or(Ok(()), |why| Err(Error::invalid(why)))
 }
 
 /// Below the directory whatever the path says: the lookup is the kernel's, bound to it.

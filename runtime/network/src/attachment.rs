@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use weir_cni::{Args, Code, Command, Environment, Error};
-use weir_kernel::without_permit::{OpenError, open_container};
+use weir_kernel::without_permit::open_container;
 
 /// One attachment, as the runtime names it.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +83,7 @@ fn open(command: Command, path: &str, may_be_own: bool) -> Result<Option<Arc<Own
     }
     match open_container(Path::new(path), may_be_own) {
         Ok(namespace) => Ok(Some(Arc::new(namespace))),
-        Err(OpenError::Gone(_)) if command == Command::Del => Ok(None),
+        Err(error) if error.is_not_found() && command == Command::Del => Ok(None),
         Err(error) => Err(Error::new(
             Code::INVALID_NETNS,
             format!("CNI_NETNS: {error}"),

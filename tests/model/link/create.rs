@@ -153,22 +153,16 @@ fn new_device(wanted: &Create, lower: Option<&Device>) -> Device {
     let alias = wanted.owner.as_ref().or(wanted.alias.as_ref());
     Device {
         link: Link {
-            index: 0,
             name: wanted.name.clone(),
-            alternative_names: Vec::new(),
             kind: wanted.kind.word().to_owned(),
             mac: mac(wanted, lower),
             mtu: wanted.mtu.unwrap_or(mtu),
             txqlen: wanted.txqlen.unwrap_or(default_txqlen(&wanted.kind)),
-            up: false,
             oper_state: OperState::Down,
-            promiscuous: false,
-            all_multicast: false,
-            master: None,
             lower: lower.map(|lower| lower.link.index),
             alias: alias.cloned().unwrap_or_default(),
             details: details(&wanted.kind),
-            port: None,
+            ..Link::default()
         },
         peer: None,
         lower: namespace.zip(lower.map(|lower| lower.link.index)),
@@ -183,7 +177,7 @@ fn mac(wanted: &Create, lower: Option<&Device>) -> Mac {
         lower.filter(|_| matches!(wanted.kind, NewKind::Vlan { .. } | NewKind::Ipvlan { .. }));
     let own = wanted.mac.clone();
     own.or_else(|| lowers.map(|lower| lower.link.mac.clone()))
-        .unwrap_or(Mac(Vec::new()))
+        .unwrap_or_default()
 }
 
 fn default_txqlen(kind: &NewKind) -> u32 {

@@ -1,7 +1,7 @@
 //! What follows from the links' settings: whether they are connected, and the MTU of bridges.
 
 use weir_grant::Namespace;
-use weir_grant::link::{Details, Link, Mac, OperState};
+use weir_grant::link::{Link, Mac, OperState};
 
 use crate::state::{Device, State};
 
@@ -11,20 +11,12 @@ pub(crate) fn loopback() -> Device {
         link: Link {
             index: 1,
             name: "lo".to_owned(),
-            alternative_names: Vec::new(),
             kind: "loopback".to_owned(),
             mac: Mac(vec![0; 6]),
             mtu: 65536,
             txqlen: 1000,
-            up: false,
             oper_state: OperState::Down,
-            promiscuous: false,
-            all_multicast: false,
-            master: None,
-            lower: None,
-            alias: String::new(),
-            details: Details::None,
-            port: None,
+            ..Link::default()
         },
         peer: None,
         lower: None,

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use weir_grant::address::Address;
 use weir_grant::route::{Route, RouteKind};
 
-use super::{HOST, LINK, LOCAL_TABLE, MAIN_TABLE, UNIVERSE};
+use super::{HOST, LINK, LOCAL_TABLE, UNIVERSE};
 use crate::address::{is_secondary, network_of, of_link};
 use crate::link;
 use crate::state::NetworkState;
@@ -118,18 +118,8 @@ fn prefix(index: u32, address: &Address) -> Route<u32> {
 
 fn by_kernel(destination: IpNet, index: u32) -> Route<u32> {
     Route {
-        destination,
-        gateway: None,
         link: Some(index),
-        source: None,
-        table: MAIN_TABLE,
-        scope: None,
-        priority: None,
-        mtu: None,
-        advmss: None,
         protocol: Some(KERNEL),
-        kind: RouteKind::Unicast,
-        on_link: false,
-        next_hops: Vec::new(),
+        ..Route::unicast(destination)
     }
 }

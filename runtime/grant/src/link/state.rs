@@ -5,7 +5,7 @@ use crate::namespace::Namespace;
 use crate::word::words;
 
 /// One link.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Link {
     pub index: u32,
     pub name: String,
@@ -34,7 +34,9 @@ pub struct Link {
 
 words! {
     /// RFC 2863 operational state.
+    #[derive(Default)]
     pub enum OperState {
+        #[default]
         Unknown = "unknown",
         NotPresent = "not-present",
         Down = "down",
@@ -46,8 +48,9 @@ words! {
 }
 
 /// The attributes of one kind.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Details {
+    #[default]
     None,
     Bridge {
         vlan_filtering: bool,

@@ -10,7 +10,7 @@ mod watch;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::libc;
@@ -20,9 +20,10 @@ use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Pid, setsid};
 use weir_files::memory;
 use weir_gate::Permit;
+use weir_grant::document::Digest;
 use weir_grant::native::Execute;
 
-pub use sealed::{Sealed, Unfit};
+pub use sealed::Sealed;
 
 /// What a program may print, in bytes; a CNI result has some hundred.
 pub(crate) const MOST_OUTPUT: usize = 4 << 20;
@@ -61,8 +62,8 @@ pub struct Ended {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Nothing has run.
-    #[error("{} was authorised, and {} is here", .0.authorised, .0.here)]
-    Other(Box<Mismatch>),
+    #[error("{authorised} was authorised, and {here} is here")]
+    Other { authorised: Digest, here: Digest },
     /// Nothing has run.
     #[error("it cannot be run: {0}")]
     Start(#[source] io::Error),
@@ -86,17 +87,10 @@ pub enum Excess {
     Output,
 }
 
-/// A permit for another program.
-#[derive(Debug)]
-pub struct Mismatch {
-    authorised: String,
-    here: String,
-}
-
 impl Error {
     /// Whether the program may have done something.
     pub fn has_run(&self) -> bool {
-        !matches!(self, Self::Other(_) | Self::Start(_))
+        !matches!(self, Self::Other { .. } | Self::Start(_))
     }
 
     /// What the program had said on standard error.
@@ -113,19 +107,18 @@ impl Error {
 pub fn run(permit: &Permit<Execute>, program: &Sealed, call: &Call) -> Result<Ended, Error> {
     let authorised = &permit.operation().digest;
     if authorised != program.digest() {
-        return Err(Error::Other(Box::new(Mismatch {
-            authorised: authorised.to_string(),
-            here: program.digest().to_string(),
-        })));
+        return Err(Error::Other {
+            authorised: authorised.clone(),
+            here: program.digest().clone(),
+        });
     }
-    let deadline = Instant::now() + call.time;
     let mut child = start(program, call).map_err(Error::Start)?;
-    let said = watch::until(&mut child, deadline);
+    let said = watch::until_end(&mut child, call.time);
     if said.is_err() {
         kill(&mut child);
     }
     let status = child.wait();
-    let said = said.map_err(|ended| ended.explain(call.time))?;
+    let said = said?;
     let status = status?;
     Ok(Ended {
         status: status.code(),

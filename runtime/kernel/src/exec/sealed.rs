@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 
 use sha2::{Digest as _, Sha256};
 use weir_files::memory::Program;
@@ -21,34 +21,20 @@ pub struct Sealed {
     digest: Digest,
 }
 
-/// Why a file is not run.
-#[derive(Debug, thiserror::Error)]
-pub enum Unfit {
-    #[error("it is a script: its interpreter would run, which no digest stands for")]
-    Script,
-    #[error("it is no program of this system: it does not begin as ELF does")]
-    NoProgram,
-    #[error("it is no file, but a {0}")]
-    NoFile(&'static str),
-    #[error("it has more than {MOST_BYTES} bytes")]
-    TooLarge,
-    #[error("{0}")]
-    Io(#[from] io::Error),
-}
-
 impl Sealed {
     /// Copies what is in a file and hashes the copy. `name` is for people who look into `/proc`.
-    pub fn copy(name: &str, file: &File) -> Result<Self, Unfit> {
+    ///
+    /// Errors: also why the file cannot be run.
+    pub fn copy(name: &str, file: &File) -> io::Result<Self> {
         check_kind(file)?;
-        let name = CString::new(name).map_err(io::Error::from)?;
+        let name = CString::new(name)?;
         let program = Program::copy(&name, &mut file.take(MOST_BYTES + 1))?;
-        let mut content = program.content()?;
+        let content = program.content()?;
         if content.metadata()?.len() > MOST_BYTES {
-            return Err(Unfit::TooLarge);
+            return Err(unfit(format!("it has more than {MOST_BYTES} bytes")));
         }
         check_beginning(content)?;
-        content = program.content()?;
-        let digest = hash(content)?;
+        let digest = hash(program.content()?)?;
         Ok(Self { program, digest })
     }
 
@@ -62,24 +48,32 @@ impl Sealed {
     }
 }
 
-fn check_kind(file: &File) -> Result<(), Unfit> {
+fn unfit(why: impl Into<String>) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, why.into())
+}
+
+fn check_kind(file: &File) -> io::Result<()> {
     let kind = file.metadata()?.file_type();
-    match kind.is_file() {
-        true => Ok(()),
-        false if kind.is_dir() => Err(Unfit::NoFile("directory")),
-        false => Err(Unfit::NoFile("device or a pipe")),
+    if kind.is_file() {
+        Ok(())
+    } else if kind.is_dir() {
+        Err(unfit("it is a directory, not a file"))
+    } else {
+        Err(unfit("it is a device or a pipe, not a file"))
     }
 }
 
-fn check_beginning(mut content: &File) -> Result<(), Unfit> {
+fn check_beginning(content: &File) -> io::Result<()> {
     let mut first = Vec::new();
-    (&mut content)
-        .take(ELF.len() as u64)
-        .read_to_end(&mut first)?;
+    content.take(ELF.len() as u64).read_to_end(&mut first)?;
     match first.as_slice() {
         ELF => Ok(()),
-        first if first.starts_with(b"#!") => Err(Unfit::Script),
-        _ => Err(Unfit::NoProgram),
+        first if first.starts_with(b"#!") => Err(unfit(
+            "it is a script: its interpreter would run, which no digest stands for",
+        )),
+        _ => Err(unfit(
+            "it is not a program of this system: it does not begin as ELF does",
+        )),
     }
 }
 
@@ -101,7 +95,7 @@ mod tests {
     use super::*;
     use weir_files::memory;
 
-    fn copy(content: &[u8]) -> Result<Sealed, Unfit> {
+    fn copy(content: &[u8]) -> io::Result<Sealed> {
         Sealed::copy("test", &memory::input(c"source", content).expect("a file"))
     }
 
@@ -128,6 +122,6 @@ mod tests {
         }
         let directory = File::open("/").expect("a directory");
         let why = Sealed::copy("test", &directory).expect_err("no file");
-        assert!(matches!(why, Unfit::NoFile("directory")), "{why}");
+        assert!(why.to_string().contains("a directory"), "{why}");
     }
 }

@@ -18,92 +18,50 @@ pub(super) struct Said {
     pub(super) messages: Vec<u8>,
 }
 
-/// Why it must be ended, and what it has said.
-pub(super) struct Unended {
-    reason: Reason,
-    messages: Vec<u8>,
-}
-
-enum Reason {
-    Time,
-    Output,
-    Io(io::Error),
-}
-
-impl Unended {
-    pub(super) fn explain(self, time: Duration) -> Error {
-        let excess = match self.reason {
-            Reason::Time => Excess::Time(time),
-            Reason::Output => Excess::Output,
-            Reason::Io(error) => return Error::Io(error),
-        };
-        Error::Killed {
-            excess,
-            messages: self.messages,
-        }
-    }
-}
-
-impl From<io::Error> for Reason {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl From<Errno> for Reason {
-    fn from(errno: Errno) -> Self {
-        Self::Io(errno.into())
-    }
-}
-
-/// Watches a program until it ends, and no longer: what it has left running may hold its pipes open.
-pub(super) fn until(child: &mut Child, deadline: Instant) -> Result<Said, Unended> {
-    let mut watched = Watched::new(child).map_err(|error| Unended {
-        reason: error.into(),
-        messages: Vec::new(),
-    })?;
-    let ended = watched.until_end(deadline);
-    let messages = watched.messages.into_bytes();
-    match ended {
-        Ok(()) => Ok(Said {
-            output: watched.output.into_bytes(),
-            messages,
-        }),
-        Err(reason) => Err(Unended { reason, messages }),
-    }
-}
-
 struct Watched {
     process: OwnedFd,
     output: Output<ChildStdout>,
     messages: Output<ChildStderr>,
 }
 
-impl Watched {
-    fn new(child: &mut Child) -> io::Result<Self> {
-        let missing = || io::Error::other("it was started without pipes");
-        let output = child.stdout.take().ok_or_else(missing)?;
-        let messages = child.stderr.take().ok_or_else(missing)?;
-        Ok(Self {
-            process: open(child.id())?,
-            output: Output::new(output, MOST_OUTPUT, Beyond::Fails)?,
-            messages: Output::new(messages, MOST_MESSAGES, Beyond::IsDropped)?,
-        })
-    }
-
-    fn until_end(&mut self, deadline: Instant) -> Result<(), Reason> {
-        loop {
-            // What it printed before its end is in the pipes by then.
-            let has_ended = self.wait(deadline)?;
-            self.read()?;
-            if has_ended {
-                return Ok(());
-            }
+/// Watches a program until it ends, and no longer: what it has left running may hold its pipes open.
+///
+/// Errors: what it must be killed for; `Io`.
+pub(super) fn until_end(child: &mut Child, time: Duration) -> Result<Said, Error> {
+    let deadline = Instant::now() + time;
+    let missing = || io::Error::other("it was started without pipes");
+    let output = child.stdout.take().ok_or_else(missing)?;
+    let messages = child.stderr.take().ok_or_else(missing)?;
+    let mut watched = Watched {
+        process: open(child.id())?,
+        output: Output::new(output, MOST_OUTPUT, Beyond::Fails)?,
+        messages: Output::new(messages, MOST_MESSAGES, Beyond::IsDropped)?,
+    };
+    let excess = loop {
+        // What it printed before its end is in the pipes by then.
+        let Some(has_ended) = watched.wait(deadline)? else {
+            break Excess::Time(time);
+        };
+        watched.messages.read()?;
+        if !watched.output.read()? {
+            break Excess::Output;
         }
-    }
+        if has_ended {
+            return Ok(Said {
+                output: watched.output.into_bytes(),
+                messages: watched.messages.into_bytes(),
+            });
+        }
+    };
+    Err(Error::Killed {
+        excess,
+        messages: watched.messages.into_bytes(),
+    })
+}
 
-    /// Waits until something is printed, or the program has ended, which is told.
-    fn wait(&self, deadline: Instant) -> Result<bool, Reason> {
+impl Watched {
+    /// Waits until something is printed, or the program has ended, which it returns; none when the time is over.
+    fn wait(&self, deadline: Instant) -> io::Result<Option<bool>> {
         let pipes = [self.output.descriptor(), self.messages.descriptor()];
         let all = [Some(self.process.as_fd())].into_iter().chain(pipes);
         let mut polled: Vec<PollFd<'_>> = all
@@ -113,7 +71,7 @@ impl Watched {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Reason::Time);
+                return Ok(None);
             }
             match poll(&mut polled, timeout(left)) {
                 Ok(0) | Err(Errno::EINTR) => {}
@@ -122,16 +80,7 @@ impl Watched {
             }
         }
         let process = polled.first().and_then(PollFd::any);
-        Ok(process == Some(true))
-    }
-
-    fn read(&mut self) -> Result<(), Reason> {
-        self.messages.read()?;
-        if self.output.read()? {
-            Ok(())
-        } else {
-            Err(Reason::Output)
-        }
+        Ok(Some(process == Some(true)))
     }
 }
 

@@ -41,14 +41,6 @@ impl Register {
     }
 }
 
-/// Where in a packet a value lies.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Position {
-    pub base: PayloadBase,
-    pub offset: u32,
-    pub length: u32,
-}
-
 /// The registers that hold a translation's new address and port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NatRegisters {
@@ -103,13 +95,20 @@ impl Expressions {
             .push_direction(DIRECTION_ORIGINAL);
     }
 
-    pub(super) fn load_payload(&mut self, position: Position, to: Register) {
+    /// `length` bytes from `offset` of a header.
+    pub(super) fn load_payload(
+        &mut self,
+        base: PayloadBase,
+        offset: u32,
+        length: u32,
+        to: Register,
+    ) {
         self.next()
             .nested_data_payload()
             .push_dreg(to.0)
-            .push_base(position.base as u32)
-            .push_offset(position.offset)
-            .push_len(position.length);
+            .push_base(base as u32)
+            .push_offset(offset)
+            .push_len(length);
     }
 
     /// The type of the packet's source or destination address in the routing tables.

@@ -23,16 +23,6 @@ const INET_HOOKS: [Hook; 6] = [
 const ARP_HOOKS: [Hook; 2] = [Hook::Input, Hook::Output];
 const NETDEV_HOOKS: [Hook; 2] = [Hook::Ingress, Hook::Egress];
 
-/// All families.
-pub(crate) const FAMILIES: [Family; 6] = [
-    Family::Inet,
-    Family::Ip,
-    Family::Ip6,
-    Family::Bridge,
-    Family::Arp,
-    Family::Netdev,
-];
-
 /// `NFPROTO_…`
 pub(crate) fn protocol_family(family: Family) -> u8 {
     match family {

@@ -3,7 +3,7 @@
 use netlink_bindings::nftables::{CtKeys, FibFlags, MetaKeys, PayloadBase};
 use weir_grant::firewall::{Family, Field};
 
-use super::expression::{Expressions, Position, Register};
+use super::expression::{Expressions, Register};
 use super::value::Format;
 use crate::error::{Error, Result};
 
@@ -74,15 +74,7 @@ pub(super) fn load(expressions: &mut Expressions, field: Field, to: Register) {
         Source::OriginalConnection(key) => expressions.load_original_connection(key, to),
         Source::AddressType(of) => expressions.load_address_type(of, to),
         Source::Payload(base, offset) => {
-            let length = format.length() as u32;
-            expressions.load_payload(
-                Position {
-                    base,
-                    offset,
-                    length,
-                },
-                to,
-            );
+            expressions.load_payload(base, offset, format.length() as u32, to);
         }
     }
 }

@@ -8,7 +8,7 @@ use weir_grant::firewall::Rule;
 
 use super::kind::Kind;
 use super::set::malformed;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::netlink::NetfilterSocket;
 
 /// Where a rule is put, with the handle of the one beside it.
@@ -27,6 +27,21 @@ pub(super) fn generation(socket: &mut NetfilterSocket) -> Result<u32> {
         Some(object) => GenAttrs::new(&object).get_id().map_err(malformed),
         None => Ok(0),
     }
+}
+
+/// So often what a transaction relies on may have changed between being read and the transaction.
+const MOST_ATTEMPTS: usize = 100;
+
+/// Makes attempts at a transaction as long as the answer is none: the ruleset is of another generation by then.
+///
+/// Errors: `Busy` where others change the ruleset all the time.
+pub(super) fn until_unchanged<T>(mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    for _ in 0..MOST_ATTEMPTS {
+        if let Some(done) = attempt()? {
+            return Ok(done);
+        }
+    }
+    Err(Error::busy("the ruleset changes all the time"))
 }
 
 /// The rules that are missing, in the order in which they are to be put in their places. A rule is known by its comment.

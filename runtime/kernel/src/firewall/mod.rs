@@ -1,19 +1,5 @@
 //! Capability `firewall`: a plugin's own nftables tables, over nfnetlink.
 //!
-//! | file | subject |
-//! |---|---|
-//! | `transaction` | commands as one batch |
-//! | `refusal` | the kernel's refusal, in terms of a command |
-//! | `kept` | where the missing ones of a chain's rules belong |
-//! | `undo` | what a transaction created |
-//! | `rule`, `field`, `expression` | a rule as expressions on registers |
-//! | `set`, `value` | sets and their elements |
-//! | `read` | reading back |
-//! | `reference` | what the reference plugins left of an attachment |
-//! | `own` | the tables of weir's plugins as a whole |
-//! | `family`, `kind`, `named` | numbers and names of families, hooks, chain types, messages; what a message is about |
-//! | `check`, `comment` | what may stand in names and comments |
-//!
 //! A transaction costs the same however many elements a set has, with one exception of the kernel's:
 //! an element that jumps makes it look for circles through all elements of the map, at 0.1 µs each.
 //!
@@ -76,8 +62,9 @@ impl Perform<Apply> for Linux {
 impl Perform<ListChains, Vec<Chain>> for Linux {
     fn perform(&mut self, permit: &Permit<ListChains>, _: &mut Changes<'_>) -> Result<Vec<Chain>> {
         let list = permit.operation();
-        let table = (list.family, list.table.as_str());
-        self.read_table(list.namespace, table, |reader| reader.chains())
+        self.read_table(list.namespace, list.family, &list.table, |reader| {
+            reader.chains()
+        })
     }
 }
 
@@ -85,8 +72,9 @@ impl Perform<ListChains, Vec<Chain>> for Linux {
 impl Perform<ListSets, Vec<String>> for Linux {
     fn perform(&mut self, permit: &Permit<ListSets>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         let list = permit.operation();
-        let table = (list.family, list.table.as_str());
-        self.read_table(list.namespace, table, |reader| reader.sets())
+        self.read_table(list.namespace, list.family, &list.table, |reader| {
+            reader.sets()
+        })
     }
 }
 
@@ -95,8 +83,9 @@ impl Perform<ListRules, Vec<Rule>> for Linux {
     fn perform(&mut self, permit: &Permit<ListRules>, _: &mut Changes<'_>) -> Result<Vec<Rule>> {
         let list = permit.operation();
         check::name(&list.chain)?;
-        let table = (list.family, list.table.as_str());
-        self.read_table(list.namespace, table, |reader| reader.rules(&list.chain))
+        self.read_table(list.namespace, list.family, &list.table, |reader| {
+            reader.rules(&list.chain)
+        })
     }
 }
 
@@ -109,8 +98,7 @@ impl Perform<GetElement, Option<Element>> for Linux {
     ) -> Result<Option<Element>> {
         let get = permit.operation();
         check::name(&get.set)?;
-        let table = (get.family, get.table.as_str());
-        self.read_table(get.namespace, table, |reader| {
+        self.read_table(get.namespace, get.family, &get.table, |reader| {
             reader.element(&get.set, &get.key)
         })
     }
@@ -125,8 +113,9 @@ impl Perform<ListElements, Vec<Element>> for Linux {
     ) -> Result<Vec<Element>> {
         let list = permit.operation();
         check::name(&list.set)?;
-        let table = (list.family, list.table.as_str());
-        self.read_table(list.namespace, table, |reader| reader.elements(&list.set))
+        self.read_table(list.namespace, list.family, &list.table, |reader| {
+            reader.elements(&list.set)
+        })
     }
 }
 
@@ -135,7 +124,8 @@ impl Linux {
     fn read_table<T>(
         &mut self,
         namespace: Namespace,
-        (family, table): (Family, &str),
+        family: Family,
+        table: &str,
         read: impl FnOnce(&mut Reader<'_>) -> Result<T>,
     ) -> Result<T> {
         self.namespaces

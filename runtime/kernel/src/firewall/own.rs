@@ -6,12 +6,12 @@ use nix::errno::Errno;
 use weir_gate::Permit;
 use weir_grant::firewall::{Apply, Command, Element, Family, Policy};
 
-use super::family::{FAMILIES, protocol_family};
-use super::kept::generation;
+use super::family::protocol_family;
+use super::kept::{generation, until_unchanged};
 use super::kind::Kind;
 use super::read::Reader;
 use super::set::malformed;
-use super::transaction::Transaction;
+use super::transaction;
 use crate::error::{Code, Error, Result};
 use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
@@ -19,9 +19,6 @@ use crate::netlink::NetfilterSocket;
 
 /// What the names of the tables begin with; the plugin's name comes behind it.
 const PREFIX: &str = "weir_";
-
-/// So often the ruleset may have changed between a table's being looked at and removed.
-const MOST_ATTEMPTS: usize = 100;
 
 /// A plugin's table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +53,7 @@ pub struct OwnElement {
 pub fn own_tables(host: &mut NetworkNamespace) -> Result<Vec<OwnTable>> {
     host.netfilter(|socket| {
         let mut tables = Vec::new();
-        for family in FAMILIES {
+        for family in Family::ALL.iter().copied() {
             let names = match names(socket, family) {
                 Err(error) if matches!(error.code, Code::Invalid | Code::Unsupported) => continue,
                 names => names?,
@@ -141,20 +138,16 @@ impl Linux {
             name: apply.table.clone(),
         };
         self.namespaces.of(apply.namespace)?.netfilter(|socket| {
-            for _ in 0..MOST_ATTEMPTS {
+            until_unchanged(|| {
                 let generation = generation(socket)?;
                 if !elements(socket, &table)?.is_empty() {
-                    return Ok(false);
+                    return Ok(Some(false));
                 }
-                let mut transaction = Transaction::new(socket, apply, Some(generation));
-                transaction.push(&Command::DeleteTable)?;
-                match transaction.commit() {
-                    Ok(None) => {}
-                    Err(error) if error.is(Errno::ENOENT) => return Ok(true),
-                    done => return done.map(|_| true),
+                match transaction::attempt(socket, apply, Some(generation)) {
+                    Err(error) if error.is(Errno::ENOENT) => Ok(Some(true)),
+                    done => Ok(done?.map(|_| true)),
                 }
-            }
-            Err(Error::busy("the ruleset changes all the time"))
+            })
         })
     }
 }

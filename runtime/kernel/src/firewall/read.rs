@@ -20,10 +20,10 @@ const DROP: u32 = 0;
 /// One table, and the socket to read it with.
 pub(super) struct Reader<'a> {
     socket: &'a mut NetfilterSocket,
-    family: Family,
+    pub family: Family,
     /// `NFPROTO_…`
     protocol: u8,
-    table: &'a str,
+    pub table: &'a str,
 }
 
 impl<'a> Reader<'a> {
@@ -33,6 +33,18 @@ impl<'a> Reader<'a> {
             family,
             protocol: protocol_family(family),
             table,
+        }
+    }
+
+    /// Whether there is such a table. Where there is no nftables, there is none.
+    pub(super) fn exists(&mut self) -> Result<bool> {
+        let table = self.table;
+        let found = self.socket.get(Kind::GetTable, self.protocol, |bytes| {
+            named::table(bytes, table);
+        });
+        match found {
+            Err(error) if matches!(error.code, Code::Invalid | Code::Unsupported) => Ok(false),
+            found => Ok(found?.is_some()),
         }
     }
 
@@ -87,20 +99,20 @@ impl<'a> Reader<'a> {
 
     /// Whether the table has a chain of that name.
     pub(super) fn has_chain(&mut self, chain: &str) -> Result<bool> {
+        Ok(self.chain_object(chain)?.is_some())
+    }
+
+    /// A chain as the kernel describes it.
+    pub(super) fn chain_object(&mut self, chain: &str) -> Result<Option<Vec<u8>>> {
         let table = self.table;
-        let found = self.socket.get(Kind::GetChain, self.protocol, |bytes| {
+        self.socket.get(Kind::GetChain, self.protocol, |bytes| {
             named::chain(bytes, table, chain);
-        })?;
-        Ok(found.is_some())
+        })
     }
 
     /// Handles and comments of a chain's rules, in order. Errors: `NotFound`.
     pub(super) fn rules(&mut self, chain: &str) -> Result<Vec<Rule>> {
-        let table = self.table;
-        let objects = self.socket.dump(Kind::GetRule, self.protocol, |bytes| {
-            named::rules(bytes, table, chain);
-        })?;
-        // The kernel lists the rules of a chain that is not there, too.
+        let objects = self.rule_objects(chain)?;
         if objects.is_empty() && !self.has_chain(chain)? {
             return Err(self.no_such("chain", chain));
         }
@@ -116,6 +128,14 @@ impl<'a> Reader<'a> {
         objects.iter().map(read).collect()
     }
 
+    /// A chain's rules as the kernel describes them, in order; none where there is no such chain.
+    pub(super) fn rule_objects(&mut self, chain: &str) -> Result<Vec<Vec<u8>>> {
+        let table = self.table;
+        self.socket.dump(Kind::GetRule, self.protocol, |bytes| {
+            named::rules(bytes, table, chain);
+        })
+    }
+
     /// The names of the table's sets and maps, in no order.
     pub(super) fn sets(&mut self) -> Result<Vec<String>> {
         let table = self.table;
@@ -123,7 +143,7 @@ impl<'a> Reader<'a> {
             PushSetAttrs::new(bytes).push_table_bytes(table.as_bytes());
         });
         let objects = match objects {
-            Err(error) if error.code == Code::NotFound => return Ok(Vec::new()),
+            Err(error) if error.is_not_found() => return Ok(Vec::new()),
             objects => objects?,
         };
         let name = |object: &Vec<u8>| {

@@ -76,7 +76,7 @@ pub(super) fn explain(
     owners: &[usize],
     batch: &Batch,
     mut refusal: Refusal,
-    chain_exists: &mut dyn FnMut(&str) -> bool,
+    mut chain_exists: impl FnMut(&str) -> bool,
 ) -> Error {
     let owner = refusal
         .sequence
@@ -206,35 +206,26 @@ fn blame(message: &[u8], offset: usize) -> Option<Blamed> {
     let length = u32::from_ne_bytes(*message.first_chunk()?) as usize;
     let kind = u16::from_ne_bytes(*message.get(4..)?.first_chunk()?) & 0xff;
     let attributes = message.get(HEADERS..length)?;
-    let (place, attribute) = enclosing(attributes, offset.checked_sub(HEADERS)?)?;
-    match (kind, attribute.kind) {
+    let (place, attribute, content) = enclosing(attributes, offset.checked_sub(HEADERS)?)?;
+    match (kind, attribute) {
         (3, CHAIN_TYPE) => Some(Blamed::ChainType),
         (3, CHAIN_HOOK) => Some(Blamed::ChainHook),
         (6, RULE_EXPRESSIONS) => {
-            let (_, expression) = enclosing(attribute.content, place)?;
-            let name = ExprAttrs::new(expression.content).get_name().ok()?;
+            let (_, _, expression) = enclosing(content, place)?;
+            let name = ExprAttrs::new(expression).get_name().ok()?;
             Some(Blamed::Expression(name.to_string_lossy().into_owned()))
         }
         _ => None,
     }
 }
 
-struct Attribute<'a> {
-    kind: u16,
-    content: &'a [u8],
-}
-
-/// The attribute that an offset lies in, and the offset within its content.
-fn enclosing(attributes: &[u8], offset: usize) -> Option<(usize, Attribute<'_>)> {
+/// The offset within the content of the attribute that it lies in, the attribute's type, and its content.
+fn enclosing(attributes: &[u8], offset: usize) -> Option<(usize, u16, &[u8])> {
     let mut chunks = IterableChunks::new(attributes);
     let mut start = 0;
     while let Some((header, content)) = chunks.next() {
         if (start..chunks.pos).contains(&offset) {
-            let kind = header.r#type;
-            return Some((
-                offset.saturating_sub(start + 4),
-                Attribute { kind, content },
-            ));
+            return Some((offset.saturating_sub(start + 4), header.r#type, content));
         }
         start = chunks.pos;
     }

@@ -197,8 +197,14 @@ impl Program {
             Statement::Masquerade(options) => self.expressions.masquerade(nat_flags(*options)),
             Statement::Snat(nat) => self.translate(SOURCE_NAT, nat)?,
             Statement::Dnat(nat) => self.translate(DESTINATION_NAT, nat)?,
-            Statement::SetMark(change) => self.set_mark(*change),
-            Statement::SetConnectionMark(change) => self.set_connection_mark(*change),
+            Statement::SetMark(change) => {
+                self.load_mark(Field::Mark, *change);
+                self.expressions.set_mark(Register::FIRST);
+            }
+            Statement::SetConnectionMark(change) => {
+                self.load_mark(Field::ConnectionMark, *change);
+                self.expressions.set_connection_mark(Register::FIRST);
+            }
             Statement::Reject => self.reject(),
             Statement::Counter => self.expressions.counter(),
             Statement::Notrack => self.expressions.notrack(),
@@ -273,16 +279,6 @@ impl Program {
         Ok(if ipv6 { IPV6 } else { IPV4 })
     }
 
-    fn set_mark(&mut self, change: MarkChange) {
-        self.load_mark(Field::Mark, change);
-        self.expressions.set_mark(Register::FIRST);
-    }
-
-    fn set_connection_mark(&mut self, change: MarkChange) {
-        self.load_mark(Field::ConnectionMark, change);
-        self.expressions.set_connection_mark(Register::FIRST);
-    }
-
     /// `mark & ~mask | value`, which is `mark & ~(mask | value) ^ value`.
     fn load_mark(&mut self, field: Field, MarkChange { mask, value }: MarkChange) {
         let kept = !(mask | value);
@@ -312,7 +308,8 @@ impl Program {
     }
 }
 
-fn octets(address: IpAddr) -> Vec<u8> {
+/// In network byte order.
+pub(super) fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),

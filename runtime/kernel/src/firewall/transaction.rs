@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use netlink_bindings::nftables::{PushChainAttrs, RuleAttrs};
 use netlink_bindings::traits::Pusher;
 use netlink_bindings::utils::push_header;
+use netlink_packet_core::{NLM_F_APPEND, NLM_F_CREATE, NLM_F_ECHO, NLM_F_NONREC};
 use nix::errno::Errno;
 use weir_grant::firewall::{
     Apply, BaseChain, Chain, Command, Elements, Family, Hook, Policy, Rule, RuleHandle, Set,
@@ -18,14 +19,7 @@ use super::set::{self, Schema};
 use super::undo::Created;
 use super::{check, comment, named, refusal, rule};
 use crate::error::{Error, Result};
-use crate::netlink::{Batch, NetfilterSocket};
-
-/// `NLM_F_…` of messages that make something, and `NLM_F_NONREC` of those that delete.
-const EXCLUSIVE: u16 = 0x200;
-const CREATE: u16 = 0x400;
-const APPEND: u16 = 0x800;
-const ECHO: u16 = 0x8;
-const ONLY_EMPTY: u16 = 0x100;
+use crate::netlink::{Batch, NEW, NetfilterSocket};
 
 /// `NFTA_RULE_POSITION`.
 const RULE_POSITION: u16 = 6;
@@ -36,30 +30,23 @@ const ENTRIES_AT_ONCE: usize = 100;
 /// The kernel sends new rules back: so many bytes find room in the socket.
 const MOST_RULES: usize = 64 << 10;
 
-/// So often what was read of the chains may have changed before the transaction is carried out.
-const MOST_ATTEMPTS: usize = 100;
-
 /// Carries commands out as one transaction, and returns what it created. Errors: also `Busy`, where rules are to be
 /// kept and others change the ruleset all the time.
 pub(super) fn carry_out(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Created> {
-    for _ in 0..MOST_ATTEMPTS {
-        if let Some(created) = attempt(socket, apply)? {
-            return Ok(created);
-        }
-    }
-    Err(Error::busy(
-        "the ruleset changes faster than rules can be kept",
-    ))
+    let reads_rules = |command: &Command| matches!(command, Command::KeepRules(_));
+    let reads_rules = apply.commands.iter().any(reads_rules);
+    kept::until_unchanged(|| {
+        let generation = reads_rules.then(|| kept::generation(socket));
+        attempt(socket, apply, generation.transpose()?)
+    })
 }
 
-/// None where something has changed that the messages rely on.
-fn attempt(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Option<Created>> {
-    let reads_rules = |command: &Command| matches!(command, Command::KeepRules(_));
-    let generation = if apply.commands.iter().any(reads_rules) {
-        Some(kept::generation(socket)?)
-    } else {
-        None
-    };
+/// Carries commands out as one transaction; none where the ruleset is of another generation than this.
+pub(super) fn attempt(
+    socket: &mut NetfilterSocket,
+    apply: &Apply,
+    generation: Option<u32>,
+) -> Result<Option<Created>> {
     let mut transaction = Transaction::new(socket, apply, generation);
     for (index, command) in apply.commands.iter().enumerate() {
         transaction.current = index;
@@ -70,7 +57,7 @@ fn attempt(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Option<Created
     transaction.commit()
 }
 
-pub(super) struct Transaction<'a> {
+struct Transaction<'a> {
     socket: &'a mut NetfilterSocket,
     apply: &'a Apply,
     batch: Batch,
@@ -83,11 +70,7 @@ pub(super) struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    pub(super) fn new(
-        socket: &'a mut NetfilterSocket,
-        apply: &'a Apply,
-        generation: Option<u32>,
-    ) -> Self {
+    fn new(socket: &'a mut NetfilterSocket, apply: &'a Apply, generation: Option<u32>) -> Self {
         Self {
             socket,
             apply,
@@ -100,22 +83,22 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    pub(super) fn push(&mut self, command: &Command) -> Result<()> {
+    fn push(&mut self, command: &Command) -> Result<()> {
         match command {
-            Command::AddChain(chain) => self.new_chain(chain, CREATE)?,
-            Command::CreateChain(chain) => self.new_chain(chain, CREATE | EXCLUSIVE)?,
+            Command::AddChain(chain) => self.new_chain(chain, NLM_F_CREATE)?,
+            Command::CreateChain(chain) => self.new_chain(chain, NEW)?,
             Command::DeleteChain(name) => self.delete_chain(name),
             Command::FlushChain(name) => self.delete_rules(name, None),
             Command::AppendRule(rule) => self.new_rule(rule, RulePosition::Last)?,
             Command::InsertRule(rule) => self.new_rule(rule, RulePosition::First)?,
             Command::KeepRules(rules) => self.keep_rules(rules)?,
             Command::DeleteRule(rule) => self.delete_rules(&rule.chain, Some(rule.handle)),
-            Command::AddSet(set) => self.new_set(set, CREATE)?,
-            Command::CreateSet(set) => self.new_set(set, CREATE | EXCLUSIVE)?,
+            Command::AddSet(set) => self.new_set(set, NLM_F_CREATE)?,
+            Command::CreateSet(set) => self.new_set(set, NEW)?,
             Command::DeleteSet(name) => self.delete_set(name),
-            Command::AddElements(new) => self.elements(Kind::NewElements, CREATE, new)?,
+            Command::AddElements(new) => self.elements(Kind::NewElements, NLM_F_CREATE, new)?,
             Command::CreateElements(new) => {
-                self.elements(Kind::NewElements, CREATE | EXCLUSIVE, new)?;
+                self.elements(Kind::NewElements, NEW, new)?;
             }
             Command::DeleteElements(old) => self.elements(Kind::DeleteElements, 0, old)?,
             Command::FlushSet(name) => self.flush_set(name),
@@ -129,6 +112,11 @@ impl<'a> Transaction<'a> {
         Reader::new(self.socket, self.apply.family, &self.apply.table)
     }
 
+    /// The commands before the present one.
+    fn earlier(&self) -> impl Iterator<Item = &'a Command> + use<'a> {
+        self.apply.commands[..self.current].iter()
+    }
+
     /// Adds a message. `write` gets the table's name as well.
     fn message(&mut self, kind: Kind, flags: u16, write: impl FnOnce(&mut Vec<u8>, &str)) {
         let table = &self.apply.table;
@@ -140,7 +128,7 @@ impl<'a> Transaction<'a> {
     /// tells of it only when it is new.
     fn ensure_table(&mut self) {
         if !std::mem::replace(&mut self.table_is_sure, true) {
-            self.message(Kind::NewTable, CREATE | ECHO, named::table);
+            self.message(Kind::NewTable, NLM_F_CREATE | NLM_F_ECHO, named::table);
         }
     }
 
@@ -151,7 +139,11 @@ impl<'a> Transaction<'a> {
     }
 
     fn deletion_flags(&self) -> u16 {
-        if self.apply.only_empty { ONLY_EMPTY } else { 0 }
+        if self.apply.only_empty {
+            NLM_F_NONREC
+        } else {
+            0
+        }
     }
 
     fn new_chain(&mut self, chain: &Chain, flags: u16) -> Result<()> {
@@ -177,10 +169,7 @@ impl<'a> Transaction<'a> {
 
     /// The rules of each chain that it does not have, each in its place.
     fn keep_rules(&mut self, rules: &[Rule]) -> Result<()> {
-        if self.apply.commands[..self.current]
-            .iter()
-            .any(removes_rules)
-        {
+        if self.earlier().any(removes_rules) {
             return Err(Error::invalid(
                 "rules are kept before others are removed, and not after that",
             ));
@@ -208,12 +197,7 @@ impl<'a> Transaction<'a> {
             _ => false,
         };
         match self.reader().rules(chain) {
-            Err(error)
-                if error.is_not_found()
-                    && self.apply.commands[..self.current].iter().any(is_made) =>
-            {
-                Ok(Vec::new())
-            }
+            Err(error) if error.is_not_found() && self.earlier().any(is_made) => Ok(Vec::new()),
             rules => rules,
         }
     }
@@ -228,8 +212,10 @@ impl<'a> Transaction<'a> {
             ));
         }
         let flags = match place {
-            RulePosition::Last | RulePosition::Behind(_) => CREATE | ECHO | APPEND,
-            RulePosition::First | RulePosition::Before(_) => CREATE | ECHO,
+            RulePosition::Last | RulePosition::Behind(_) => {
+                NLM_F_CREATE | NLM_F_ECHO | NLM_F_APPEND
+            }
+            RulePosition::First | RulePosition::Before(_) => NLM_F_CREATE | NLM_F_ECHO,
         };
         self.message(Kind::NewRule, flags, |bytes, table| {
             let mut list = named::rules(bytes, table, &rule.chain).nested_expressions();
@@ -310,7 +296,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// None where something has changed since the generation that it names.
-    pub(super) fn commit(self) -> Result<Option<Created>> {
+    fn commit(self) -> Result<Option<Created>> {
         let Self {
             socket,
             apply,
@@ -318,10 +304,10 @@ impl<'a> Transaction<'a> {
             owners,
             ..
         } = self;
-        if batch.is_empty() {
-            return Ok(Some(Created::default()));
-        }
         let mut created = Created::default();
+        if batch.is_empty() {
+            return Ok(Some(created));
+        }
         let mut handles: HashMap<usize, Vec<RuleHandle>> = HashMap::new();
         let mut tables = 0;
         let outcome = socket.transact(batch, |kind, sequence, object| {
@@ -339,14 +325,8 @@ impl<'a> Transaction<'a> {
                 return Ok(None);
             }
             let mut reader = Reader::new(socket, apply.family, &apply.table);
-            let mut exists = |chain: &str| reader.has_chain(chain).unwrap_or(false);
-            return Err(refusal::explain(
-                apply,
-                &owners,
-                &batch,
-                refused,
-                &mut exists,
-            ));
+            let exists = |chain: &str| reader.has_chain(chain).unwrap_or(false);
+            return Err(refusal::explain(apply, &owners, &batch, refused, exists));
         }
         // A table that these commands deleted and made again was not new.
         created.table_is_new = tables > 0 && !apply.commands.contains(&Command::DeleteTable);

@@ -51,20 +51,14 @@ fn make(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link> {
         {
             from_other_namespace(namespaces, wanted, lower)?
         }
-        _ => plain(namespaces, wanted)?,
+        _ => plain(namespaces.of(wanted.namespace)?, wanted)?,
     };
     finish(namespaces.of(wanted.namespace)?, wanted, made)
 }
 
 fn check(wanted: &Create) -> Result<()> {
-    let is_veth = matches!(wanted.kind, NewKind::Veth { .. });
-    if !(is_veth && wanted.name.is_empty()) {
-        name::check(&wanted.name)?;
-    }
-    if let NewKind::Veth { peer } = &wanted.kind
-        && !peer.name.is_empty()
-    {
-        name::check(&peer.name)?;
+    if wanted.name.is_empty() && !matches!(wanted.kind, NewKind::Veth { .. }) {
+        return Err(Error::invalid("only a veth can do without a name"));
     }
     if let Some(master) = wanted
         .master
@@ -161,10 +155,18 @@ fn peer_end(
 }
 
 /// A link that needs nothing from another namespace.
-fn plain(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link> {
+fn plain(namespace: &mut NetworkNamespace, wanted: &Create) -> Result<Link> {
     let mut message = common(wanted, &wanted.name);
     message.attributes.extend(of_kind(&wanted.kind));
-    create_named(namespaces.of(wanted.namespace)?, message, wanted)
+    match send_new(namespace, message) {
+        Ok(()) => namespace.link(by_name(&wanted.name)),
+        // A macvlan answers so, too, when its lower device is taken in passthru mode.
+        Err(error) if error.is(Errno::EEXIST) => {
+            explain_taken(namespace, &wanted.name, &wanted.name)?;
+            Err(error)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// A link over a lower device in the other namespace. The request goes to the lower's namespace and
@@ -177,11 +179,14 @@ fn from_other_namespace(
     wanted: &Create,
     lower: &LinkFacts,
 ) -> Result<Link> {
-    let mut message = common(wanted, &wanted.name);
-    message.attributes.extend(of_kind(&wanted.kind));
     let there = into_namespace(namespaces.of(wanted.namespace)?)?;
-    message.attributes.push(there);
-    let sent = send_new(namespaces.of(lower.namespace)?, message.clone());
+    let message = |name: &str| {
+        let mut message = common(wanted, name);
+        message.attributes.extend(of_kind(&wanted.kind));
+        message.attributes.push(there.clone());
+        message
+    };
+    let sent = send_new(namespaces.of(lower.namespace)?, message(&wanted.name));
     let own = namespaces.of(wanted.namespace)?;
     match sent {
         Ok(()) => return own.link(by_name(&wanted.name)),
@@ -192,7 +197,7 @@ fn from_other_namespace(
         Err(_) => {}
     }
     let interim = name::random("weir");
-    replace_name(&mut message, &interim);
+    let mut message = message(&interim);
     set_up(&mut message, false);
     send_new(namespaces.of(lower.namespace)?, message)?;
     let own = namespaces.of(wanted.namespace)?;
@@ -200,30 +205,6 @@ fn from_other_namespace(
     let named = update::rename(own, made.index, &wanted.name, wanted.up)
         .and_then(|()| own.link(by_name(&wanted.name)));
     named.inspect_err(|_| own.discard_link(made.index))
-}
-
-fn replace_name(message: &mut LinkMessage, name: &str) {
-    for attribute in &mut message.attributes {
-        if let LinkAttribute::IfName(old) = attribute {
-            name.clone_into(old);
-        }
-    }
-}
-
-fn create_named(
-    namespace: &mut NetworkNamespace,
-    message: LinkMessage,
-    wanted: &Create,
-) -> Result<Link> {
-    match send_new(namespace, message) {
-        Ok(()) => namespace.link(by_name(&wanted.name)),
-        // A macvlan answers so, too, when its lower device is taken in passthru mode.
-        Err(error) if error.is(Errno::EEXIST) => {
-            explain_taken(namespace, &wanted.name, &wanted.name)?;
-            Err(error)
-        }
-        Err(error) => Err(error),
-    }
 }
 
 fn send_new(namespace: &mut NetworkNamespace, message: LinkMessage) -> Result<()> {

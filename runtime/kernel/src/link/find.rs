@@ -15,24 +15,23 @@ use crate::netlink::RouteSocket;
 ///
 /// Errors: `NotFound`; `Invalid` for a name that no link can have, `NoNamespace`.
 pub fn find_link(namespace: &mut NetworkNamespace, link: &LinkReference) -> Result<Link> {
-    let message = match link {
-        LinkReference::Name(name) => find_by_name(namespace, name)?,
-        LinkReference::Index(index) => find_by_index(namespace, *index)?,
-    };
-    Ok(read::link(message))
+    match link {
+        LinkReference::Name(name) => find_by_name(namespace, name),
+        LinkReference::Index(index) => find_by_index(namespace, *index),
+    }
 }
 
 /// The link of that name. Alternative names are not looked up: a grant speaks of names.
-pub(super) fn find_by_name(namespace: &mut NetworkNamespace, name: &str) -> Result<LinkMessage> {
+fn find_by_name(namespace: &mut NetworkNamespace, name: &str) -> Result<Link> {
     name::check(name)?;
     let which = namespace.which();
     let missing = || format!("there is no link `{name}` in {which}");
-    match namespace.ask_link(by_name(name)) {
-        Ok(found) if read::name(&found) == name => Ok(found),
+    match namespace.link(by_name(name)) {
+        Ok(found) if found.name == name => Ok(found),
         Ok(other) => Err(Error::not_found(format!(
             "{}; it is an alternative name of `{}`",
             missing(),
-            read::name(&other)
+            other.name
         ))),
         Err(error) if error.is_not_found() => Err(Error {
             message: missing(),
@@ -42,11 +41,11 @@ pub(super) fn find_by_name(namespace: &mut NetworkNamespace, name: &str) -> Resu
     }
 }
 
-fn find_by_index(namespace: &mut NetworkNamespace, index: u32) -> Result<LinkMessage> {
+fn find_by_index(namespace: &mut NetworkNamespace, index: u32) -> Result<Link> {
     let which = namespace.which();
     // The kernel's indexes are positive `int`s.
     if i32::try_from(index).is_ok_and(|index| index > 0) {
-        match namespace.ask_link(by_index(index)) {
+        match namespace.link(by_index(index)) {
             Err(error) if error.is_not_found() => {}
             Ok(found) => return Ok(found),
             Err(error) => {

@@ -100,7 +100,7 @@ fn vlan_data(id: u16, protocol: VlanProtocol) -> InfoData {
     InfoData::Vlan(vec![InfoVlan::Id(id), InfoVlan::Protocol(protocol)])
 }
 
-fn macvlan_mode(mode: MacvlanMode) -> MacVlanMode {
+pub(super) fn macvlan_mode(mode: MacvlanMode) -> MacVlanMode {
     match mode {
         MacvlanMode::Private => MacVlanMode::Private,
         MacvlanMode::Vepa => MacVlanMode::Vepa,
@@ -110,7 +110,7 @@ fn macvlan_mode(mode: MacvlanMode) -> MacVlanMode {
     }
 }
 
-fn ipvlan_mode(mode: IpvlanMode) -> IpVlanMode {
+pub(super) fn ipvlan_mode(mode: IpvlanMode) -> IpVlanMode {
     match mode {
         IpvlanMode::L2 => IpVlanMode::L2,
         IpvlanMode::L3 => IpVlanMode::L3,

@@ -9,7 +9,7 @@ use super::find::is_name_taken;
 use super::message::into_namespace;
 use super::undo::LinkHistory as _;
 use super::update::alias_attribute;
-use super::{about, by_name, name};
+use super::{about, by_name};
 use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::Namespaces;
@@ -41,7 +41,6 @@ fn send(namespaces: &mut Namespaces, wanted: &Move) -> Result<Link> {
         name,
         alias,
     } = wanted;
-    name::check(name)?;
     if link.namespace == *to {
         return Err(Error::invalid("it is there already"));
     }

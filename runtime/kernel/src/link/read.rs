@@ -2,39 +2,35 @@
 
 use netlink_packet_route::link::{
     InfoBridge, InfoBridgePort, InfoData, InfoIpVlan, InfoMacVlan, InfoPortData, InfoVlan, InfoVrf,
-    IpVlanMode, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, MacVlanMode, Prop, State,
+    LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Prop, State,
 };
 use weir_grant::link::{Details, IpvlanMode, Link, Mac, MacvlanMode, OperState, Port};
+
+use super::message;
 
 /// A link that the kernel has described.
 pub(crate) fn link(message: LinkMessage) -> Link {
     let flags = message.header.flags;
     let mut link = Link {
         index: message.header.index,
-        name: name(&message),
-        alternative_names: Vec::new(),
-        kind: kind(&message),
-        mac: Mac(Vec::new()),
-        mtu: 0,
-        txqlen: 0,
         up: flags.contains(LinkFlags::Up),
-        oper_state: OperState::Unknown,
         promiscuous: flags.contains(LinkFlags::Promisc),
         all_multicast: flags.contains(LinkFlags::Allmulti),
-        master: None,
-        lower: None,
-        alias: String::new(),
-        details: Details::None,
-        port: None,
+        ..Link::default()
     };
     for attribute in message.attributes {
         take(&mut link, attribute);
+    }
+    if link.kind.is_empty() {
+        let is_loopback = flags.contains(LinkFlags::Loopback);
+        link.kind = if is_loopback { "loopback" } else { "physical" }.to_owned();
     }
     link
 }
 
 fn take(link: &mut Link, attribute: LinkAttribute) {
     match attribute {
+        LinkAttribute::IfName(name) => link.name = name,
         LinkAttribute::Address(mac) => link.mac = Mac(mac),
         LinkAttribute::Mtu(bytes) => link.mtu = bytes,
         LinkAttribute::TxQueueLen(packets) => link.txqlen = packets,
@@ -51,6 +47,7 @@ fn take(link: &mut Link, attribute: LinkAttribute) {
 fn take_info(link: &mut Link, info: Vec<LinkInfo>) {
     for part in info {
         match part {
+            LinkInfo::Kind(kind) => link.kind = kind.to_string(),
             LinkInfo::Data(data) => link.details = details(&data),
             LinkInfo::PortData(InfoPortData::BridgePort(flags)) => {
                 link.port = Some(port(&flags));
@@ -58,29 +55,6 @@ fn take_info(link: &mut Link, info: Vec<LinkInfo>) {
             _ => {}
         }
     }
-}
-
-/// `IFLA_IFNAME`.
-pub(super) fn name(message: &LinkMessage) -> String {
-    let name = message.attributes.iter().find_map(|a| match a {
-        LinkAttribute::IfName(name) => Some(name.clone()),
-        _ => None,
-    });
-    name.unwrap_or_default()
-}
-
-/// `IFLA_INFO_KIND`; `loopback` and `physical` for devices that have none.
-pub(super) fn kind(message: &LinkMessage) -> String {
-    let info = message.attributes.iter().find_map(|a| match a {
-        LinkAttribute::LinkInfo(info) => Some(info),
-        _ => None,
-    });
-    let kind = info.into_iter().flatten().find_map(|i| match i {
-        LinkInfo::Kind(kind) => Some(kind.to_string()),
-        _ => None,
-    });
-    let is_loopback = message.header.flags.contains(LinkFlags::Loopback);
-    kind.unwrap_or_else(|| if is_loopback { "loopback" } else { "physical" }.to_owned())
 }
 
 fn names(properties: Vec<Prop>) -> Vec<String> {
@@ -96,8 +70,14 @@ fn details(data: &InfoData) -> Details {
         InfoData::Bridge(settings) => Some(bridge(settings)),
         InfoData::MacVlan(data) => data.iter().find_map(macvlan_mode).map(Details::Macvlan),
         InfoData::IpVlan(data) => data.iter().find_map(ipvlan_mode).map(Details::Ipvlan),
-        InfoData::Vlan(data) => data.iter().find_map(vlan_id).map(Details::Vlan),
-        InfoData::Vrf(data) => data.iter().find_map(vrf_table).map(Details::Vrf),
+        InfoData::Vlan(data) => data.iter().find_map(|info| match info {
+            InfoVlan::Id(id) => Some(Details::Vlan(*id)),
+            _ => None,
+        }),
+        InfoData::Vrf(data) => data.iter().find_map(|info| match info {
+            InfoVrf::TableId(table) => Some(Details::Vrf(*table)),
+            _ => None,
+        }),
         _ => None,
     };
     found.unwrap_or(Details::None)
@@ -131,43 +111,20 @@ fn port(flags: &[InfoBridgePort]) -> Port {
 }
 
 fn macvlan_mode(data: &InfoMacVlan) -> Option<MacvlanMode> {
+    use MacvlanMode::{Bridge, Passthru, Private, Source, Vepa};
     let InfoMacVlan::Mode(mode) = data else {
         return None;
     };
-    match mode {
-        MacVlanMode::Private => Some(MacvlanMode::Private),
-        MacVlanMode::Vepa => Some(MacvlanMode::Vepa),
-        MacVlanMode::Bridge => Some(MacvlanMode::Bridge),
-        MacVlanMode::Passthrough => Some(MacvlanMode::Passthru),
-        MacVlanMode::Source => Some(MacvlanMode::Source),
-        _ => None,
-    }
+    let mut all = [Private, Vepa, Bridge, Passthru, Source].into_iter();
+    all.find(|known| message::macvlan_mode(*known) == *mode)
 }
 
 fn ipvlan_mode(data: &InfoIpVlan) -> Option<IpvlanMode> {
     let InfoIpVlan::Mode(mode) = data else {
         return None;
     };
-    match mode {
-        IpVlanMode::L2 => Some(IpvlanMode::L2),
-        IpVlanMode::L3 => Some(IpvlanMode::L3),
-        IpVlanMode::L3S => Some(IpvlanMode::L3s),
-        _ => None,
-    }
-}
-
-fn vlan_id(data: &InfoVlan) -> Option<u16> {
-    match data {
-        InfoVlan::Id(id) => Some(*id),
-        _ => None,
-    }
-}
-
-fn vrf_table(data: &InfoVrf) -> Option<u32> {
-    match data {
-        InfoVrf::TableId(table) => Some(*table),
-        _ => None,
-    }
+    let mut all = [IpvlanMode::L2, IpvlanMode::L3, IpvlanMode::L3s].into_iter();
+    all.find(|known| message::ipvlan_mode(*known) == *mode)
 }
 
 fn oper_state(state: &State) -> OperState {

@@ -224,26 +224,24 @@ fn master<K: Facts + ?Sized>(
 /// What an update changes, with the values from before, for its record; none where it changes nothing.
 fn previous(update: &Update, before: &Link) -> Option<Value> {
     let after = updated(before, update);
-    let was = of_update(update, before, &after, |_| None);
-    let master = (after.master != before.master).then_some(before.master);
-    values(json!({
-        "name": was.name, "up": was.up, "mac": was.mac, "mtu": was.mtu, "txqlen": was.txqlen,
-        "promiscuous": was.promiscuous, "all_multicast": was.all_multicast, "alias": was.alias,
-        "master": master.map(Option::unwrap_or_default),
-    }))
+    let mut was = json!(of_update(update, before, &after, |_| None));
+    if after.master != before.master {
+        was["master"] = json!(before.master.unwrap_or_default());
+    }
+    attributes(was)
 }
 
 /// The same of a bridge port's flags.
 fn previous_port(update: &UpdatePort, before: &Link) -> Option<Value> {
     let was = of_port(update, before, &updated_port(before, update))?;
-    values(json!({ "hairpin": was.hairpin, "isolated": was.isolated }))
+    attributes(json!(was))
 }
 
-/// Those that there are.
-fn values(mut all: Value) -> Option<Value> {
-    let members = all.as_object_mut()?;
-    members.retain(|_, value| !value.is_null());
-    (!members.is_empty()).then_some(all)
+/// What an update says beside its link.
+fn attributes(mut update: Value) -> Option<Value> {
+    let members = update.as_object_mut()?;
+    members.remove("link");
+    (!members.is_empty()).then_some(update)
 }
 
 /// The link, as an update leaves it.
@@ -362,29 +360,20 @@ fn back<A, T: Clone + PartialEq>(asked: &Option<A>, before: &T, after: &T) -> Op
 
 #[cfg(test)]
 mod tests {
-    use weir_grant::link::Mac;
+    use weir_grant::link::{Mac, Port};
 
     use super::*;
-    use weir_grant::link::{Details, OperState, Port};
 
     fn link() -> Link {
         Link {
             index: 7,
             name: "eth0".to_owned(),
-            alternative_names: Vec::new(),
             kind: "veth".to_owned(),
             mac: Mac(vec![2, 0, 0, 0, 0, 1]),
             mtu: 1500,
             txqlen: 1000,
-            up: false,
-            oper_state: OperState::Down,
-            promiscuous: false,
             all_multicast: true,
-            master: None,
-            lower: None,
-            alias: String::new(),
-            details: Details::None,
-            port: None,
+            ..Link::default()
         }
     }
 

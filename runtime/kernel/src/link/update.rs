@@ -14,7 +14,7 @@ use weir_grant::link::{
 
 use super::message::{bridge_data, refused_mac, set_up};
 use super::undo::LinkHistory as _;
-use super::{about, by_index, by_name, name};
+use super::{about, by_index, by_name};
 use crate::error::{Code, Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::{Namespaces, NetworkNamespace};
@@ -56,7 +56,6 @@ fn update_message(changes: &Update) -> Result<LinkMessage> {
     set_flag(&mut message, LinkFlags::Up, changes.up);
     set_flag(&mut message, LinkFlags::Promisc, changes.promiscuous);
     set_flag(&mut message, LinkFlags::Allmulti, changes.all_multicast);
-    changes.name.as_deref().map_or(Ok(()), name::check)?;
     let master = changes
         .master
         .as_ref()

@@ -52,9 +52,8 @@ fn announce_all(
     addresses
         .iter()
         .try_for_each(|address| check_own(&own, address))?;
-    let layer = link_layer(namespace, link)?;
-    let sender = Sender::new(link, &layer)?;
-    let asked = addresses.iter().any(IpAddr::is_ipv4) && ask_kernel(namespace, link, &layer)?;
+    let sender = link_layer(namespace, link)?;
+    let asked = addresses.iter().any(IpAddr::is_ipv4) && ask_kernel(namespace, link, &sender)?;
     let mut left = addresses.to_vec();
     left.retain(|address| !(asked && address.is_ipv4()));
     if left.is_empty() {
@@ -117,32 +116,7 @@ fn check_own(own: &[Address], announced: &IpAddr) -> Result<()> {
     }
 }
 
-/// The link that speaks.
-struct Sender {
-    index: u32,
-    mac: [u8; 6],
-    broadcast: [u8; 6],
-    hardware: u16,
-}
-
-impl Sender {
-    fn new(link: &LinkFacts, layer: &LinkLayer) -> Result<Self> {
-        let (Ok(mac), Ok(broadcast)) = (
-            layer.mac.as_slice().try_into(),
-            layer.broadcast.as_slice().try_into(),
-        ) else {
-            return Err(Error::unsupported(
-                "only links with Ethernet addresses can announce",
-            ));
-        };
-        Ok(Self {
-            index: link.index,
-            mac,
-            broadcast,
-            hardware: layer.hardware,
-        })
-    }
-
+impl LinkLayer {
     fn announce_by_arp(&self, address: Ipv4Addr) -> Result<()> {
         // Without a protocol the socket receives nothing.
         let socket = socket(

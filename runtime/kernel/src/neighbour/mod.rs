@@ -163,7 +163,7 @@ fn about(link: &LinkFacts, address: IpAddr) -> NeighbourMessage {
 }
 
 /// None for an entry of another protocol, and for one that has no state yet.
-fn read(message: NeighbourMessage) -> Option<Neighbour> {
+pub(crate) fn read(message: NeighbourMessage) -> Option<Neighbour> {
     let proxy = message.header.flags.contains(NeighbourFlags::Proxy);
     let (mut address, mut mac) = (None, None);
     for attribute in message.attributes {
@@ -196,17 +196,13 @@ fn kernel_state(state: State) -> NeighbourState {
 }
 
 fn state(state: NeighbourState, proxy: bool) -> Option<State> {
-    match state {
-        NeighbourState::Incomplete => Some(State::Incomplete),
-        NeighbourState::Reachable => Some(State::Reachable),
-        NeighbourState::Stale => Some(State::Stale),
-        NeighbourState::Delay => Some(State::Delay),
-        NeighbourState::Probe => Some(State::Probe),
-        NeighbourState::Failed => Some(State::Failed),
-        NeighbourState::Noarp => Some(State::Noarp),
-        NeighbourState::Permanent => Some(State::Permanent),
-        // A proxy entry has no state; it stays until it is removed.
-        NeighbourState::None if proxy => Some(State::Permanent),
-        _ => None,
+    use State::{Delay, Failed, Incomplete, Noarp, Permanent, Probe, Reachable, Stale};
+    // A proxy entry has no state; it stays until it is removed.
+    if state == NeighbourState::None && proxy {
+        return Some(Permanent);
     }
+    let all = [
+        Incomplete, Reachable, Stale, Delay, Probe, Failed, Noarp, Permanent,
+    ];
+    all.into_iter().find(|known| kernel_state(*known) == state)
 }

@@ -1,7 +1,10 @@
 //! Messages as bytes: their headers, what the kernel answers, and why it refuses.
 
 use netlink_bindings::utils::find_attr;
-use netlink_packet_core::{NLM_F_DUMP_INTR, NLM_F_MULTIPART};
+use netlink_packet_core::{
+    NLM_F_DUMP_INTR, NLM_F_MULTIPART, NLMSG_DONE, NLMSG_ERROR, NLMSG_NOOP, NLMSG_OVERRUN,
+    NetlinkBuffer,
+};
 use nix::errno::Errno;
 
 use crate::error::Error;
@@ -9,12 +12,6 @@ use crate::error::Error;
 /// The bytes of `struct nlmsghdr` and of `struct nfgenmsg`.
 const HEADER: usize = 16;
 pub(crate) const FAMILY_HEADER: usize = 4;
-
-/// `NLMSG_NOOP`, `NLMSG_ERROR`, `NLMSG_DONE`, `NLMSG_OVERRUN`.
-const NOOP: u16 = 1;
-const ERROR: u16 = 2;
-const DONE: u16 = 3;
-const OVERRUN: u16 = 4;
 
 /// `NLMSGERR_ATTR_MSG`, `NLMSGERR_ATTR_OFFS`.
 const ATTRIBUTE_TEXT: u16 = 1;
@@ -88,38 +85,22 @@ pub(super) fn close(bytes: &mut Vec<u8>, start: usize) {
     bytes[start..start + 4].copy_from_slice(&length.to_ne_bytes());
 }
 
-/// One message of the kernel's.
-pub(super) enum Answer<'a> {
-    Object(Object<'a>),
-    Acknowledged {
-        sequence: u32,
-    },
+/// What a message of the kernel says.
+pub(super) enum Answer {
+    /// What was asked for, or one object of a list.
+    Object,
+    Acknowledged,
     /// The end of a list.
-    Done {
-        /// The list changed while it was read.
-        interrupted: bool,
-    },
-}
-
-/// What was asked for, or one of a list.
-pub(super) struct Object<'a> {
-    pub(super) kind: u16,
-    pub(super) sequence: u32,
-    /// The list changed while it was read.
-    pub(super) interrupted: bool,
-    /// More messages of the same answer follow.
-    pub(super) is_part: bool,
-    /// What is behind the header.
-    pub(super) content: &'a [u8],
+    Done,
 }
 
 /// A message that the kernel sent, still in bytes.
 pub(super) struct Received<'a> {
+    pub(super) kind: u16,
     pub(super) sequence: u32,
-    kind: u16,
     flags: u16,
     /// What is behind the header.
-    content: &'a [u8],
+    pub(super) content: &'a [u8],
 }
 
 impl<'a> Received<'a> {
@@ -128,68 +109,62 @@ impl<'a> Received<'a> {
         if rest.is_empty() {
             return Ok(None);
         }
-        let (received, length) = Self::first(rest).ok_or_else(cut_off)?;
+        let message = NetlinkBuffer::new_checked(*rest).map_err(|_| cut_off())?;
+        let length = message.length() as usize;
         *rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Ok(Some(received))
-    }
-
-    /// The first message of a datagram, and its bytes.
-    fn first(datagram: &'a [u8]) -> Option<(Self, usize)> {
-        let header = datagram.first_chunk::<HEADER>()?;
-        let short = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
-        let length = u32::from_ne_bytes(*header.first_chunk()?) as usize;
-        let received = Self {
-            sequence: u32::from_ne_bytes(*header[8..].first_chunk()?),
-            kind: short(4),
-            flags: short(6),
-            content: datagram.get(HEADER..length)?,
-        };
-        Some((received, length))
+        Ok(Some(Self {
+            kind: message.message_type(),
+            sequence: message.sequence_number(),
+            flags: message.flags(),
+            content: message.payload(),
+        }))
     }
 
     /// What it says; nothing in a message that is there to be skipped.
-    pub(super) fn answer(&self) -> Result<Option<Answer<'a>>, Refusal> {
-        let interrupted = self.flags & NLM_F_DUMP_INTR != 0;
+    pub(super) fn answer(&self) -> Result<Option<Answer>, Refusal> {
         match self.kind {
-            NOOP | OVERRUN => Ok(None),
-            ERROR => acknowledgement(self.sequence, self.content).map(Some),
-            DONE => done(self.content).map(|()| Some(Answer::Done { interrupted })),
-            kind => Ok(Some(Answer::Object(Object {
-                kind,
-                sequence: self.sequence,
-                interrupted,
-                is_part: self.flags & NLM_F_MULTIPART != 0,
-                content: self.content,
-            }))),
+            NLMSG_NOOP | NLMSG_OVERRUN => Ok(None),
+            NLMSG_ERROR => self.acknowledgement().map(Some),
+            NLMSG_DONE => done(self.content).map(Some),
+            _ => Ok(Some(Answer::Object)),
+        }
+    }
+
+    /// Whether the list that it is from changed while it was read.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.flags & NLM_F_DUMP_INTR != 0
+    }
+
+    /// Whether more messages of the same answer follow.
+    pub(super) fn is_part(&self) -> bool {
+        self.flags & NLM_F_MULTIPART != 0
+    }
+
+    /// Reads `struct nlmsgerr`: an error number, the header of the message that it is about, and
+    /// attributes.
+    fn acknowledgement(&self) -> Result<Answer, Refusal> {
+        let attributes = self.content.get(NUMBER + HEADER..).unwrap_or_default();
+        match refusal(self.content, attributes) {
+            None => Ok(Answer::Acknowledged),
+            Some(refusal) => Err(Refusal {
+                sequence: (self.sequence != 0).then_some(self.sequence),
+                ..refusal
+            }),
         }
     }
 }
 
 fn cut_off() -> Refusal {
-    let text = "the kernel's answer is cut off".to_owned();
     Refusal {
-        text: Some(text),
+        text: Some("the kernel's answer is cut off".to_owned()),
         ..Errno::EBADMSG.into()
     }
 }
 
-/// Reads `struct nlmsgerr`: an error number, the header of the message that it is about, and
-/// attributes.
-fn acknowledgement<'a>(sequence: u32, content: &[u8]) -> Result<Answer<'a>, Refusal> {
-    let attributes = content.get(NUMBER + HEADER..).unwrap_or_default();
-    match refusal(content, attributes) {
-        None => Ok(Answer::Acknowledged { sequence }),
-        Some(refusal) => Err(Refusal {
-            sequence: (sequence != 0).then_some(sequence),
-            ..refusal
-        }),
-    }
-}
-
 /// Reads what ends a list: an error number, and attributes.
-fn done(content: &[u8]) -> Result<(), Refusal> {
+fn done(content: &[u8]) -> Result<Answer, Refusal> {
     let attributes = content.get(NUMBER..).unwrap_or_default();
-    refusal(content, attributes).map_or(Ok(()), Err)
+    refusal(content, attributes).map_or(Ok(Answer::Done), Err)
 }
 
 /// The bytes of an error number.
@@ -246,7 +221,7 @@ mod tests {
         content.extend([0; HEADER]);
         content.extend(attribute(ATTRIBUTE_TEXT, b"MTU too large\0"));
         content.extend(attribute(ATTRIBUTE_OFFSET, &36_u32.to_ne_bytes()));
-        let refusal = refused(&message(ERROR, 0, &content));
+        let refusal = refused(&message(NLMSG_ERROR, 0, &content));
         assert_eq!(refusal.errno, Errno::EINVAL);
         assert_eq!(refusal.text.as_deref(), Some("MTU too large"));
         assert_eq!((refusal.sequence, refusal.offset), (Some(7), Some(36)));
@@ -256,28 +231,17 @@ mod tests {
     fn a_list_can_end_with_a_refusal() {
         let mut content = (-1_i32).to_ne_bytes().to_vec();
         content.extend(attribute(ATTRIBUTE_TEXT, b"not yours\0"));
-        let refusal = refused(&message(DONE, NLM_F_MULTIPART, &content));
+        let refusal = refused(&message(NLMSG_DONE, NLM_F_MULTIPART, &content));
         assert_eq!(refusal.errno, Errno::EPERM);
         assert_eq!(refusal.text.as_deref(), Some("not yours"));
     }
 
     #[test]
-    fn a_list_says_at_its_end_as_well_that_it_changed() {
-        let datagram = message(DONE, NLM_F_MULTIPART | NLM_F_DUMP_INTR, &[0; 4]);
-        let received = Received::next(&mut &datagram[..]).expect("a whole message");
-        let answer = received.expect("a message").answer();
-        assert!(matches!(
-            answer,
-            Ok(Some(Answer::Done { interrupted: true }))
-        ));
-    }
-
-    #[test]
     fn the_messages_of_a_datagram_are_told_apart() {
         let datagram = [
-            message(OVERRUN, 0, &[]),
+            message(NLMSG_OVERRUN, 0, &[]),
             message(16, NLM_F_MULTIPART, b"abc"),
-            message(DONE, NLM_F_MULTIPART, &[0; 4]),
+            message(NLMSG_DONE, NLM_F_MULTIPART, &[0; 4]),
         ]
         .concat();
         let mut rest = &datagram[..];
@@ -285,7 +249,7 @@ mod tests {
         while let Some(received) = Received::next(&mut rest).expect("whole messages") {
             kinds.push(received.kind);
         }
-        assert_eq!(kinds, [OVERRUN, 16, DONE]);
+        assert_eq!(kinds, [NLMSG_OVERRUN, 16, NLMSG_DONE]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use nix::errno::Errno;
 
 use super::batch::Batch;
 use super::message::{
-    Answer, FAMILY_HEADER, MessageType, Object, Refusal, close, push_family_header, push_header,
+    Answer, FAMILY_HEADER, MessageType, Received, Refusal, close, push_family_header, push_header,
 };
 use super::socket::{Protocol, Socket};
 use crate::error::Result;
@@ -33,16 +33,16 @@ impl NetfilterSocket {
         let last = batch.last();
         let batch = batch.finish();
         let outcome = self.send(batch.bytes()).and_then(|()| {
-            self.receive(0..=last, |answer| match answer {
-                Answer::Object(told) => {
-                    echo(MessageType(told.kind), told.sequence, attributes(&told));
+            self.receive(0..=last, |told, answer| match answer {
+                Answer::Object => {
+                    echo(MessageType(told.kind), told.sequence, attributes(told));
                     false
                 }
-                Answer::Acknowledged { sequence } => sequence == last,
-                Answer::Done { .. } => false,
+                Answer::Acknowledged => told.sequence == last,
+                Answer::Done => false,
             })
         });
-        outcome.map_err(|refusal| (batch, refusal))
+        outcome.map(drop).map_err(|refusal| (batch, refusal))
     }
 
     /// Sends one message and waits for its acknowledgement.
@@ -53,7 +53,7 @@ impl NetfilterSocket {
         write: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), Refusal> {
         let request = self.request(kind.into(), family, NLM_F_ACK, write);
-        self.ask(&request, |_| {})
+        self.ask(&request, |_| false).map(drop)
     }
 
     /// Asks for one object and returns its attributes; none when there is no such object.
@@ -65,10 +65,14 @@ impl NetfilterSocket {
     ) -> Result<Option<Vec<u8>>> {
         let request = self.request(kind.into(), family, NLM_F_ACK, write);
         let mut found = None;
-        match self.ask(&request, |content| found = Some(content.to_vec())) {
+        let asked = self.ask(&request, |seen| {
+            found = Some(attributes(seen).to_vec());
+            false
+        });
+        match asked {
             Err(refusal) if refusal.errno == Errno::ENOENT => Ok(None),
             Err(refusal) => Err(refusal.into()),
-            Ok(()) => Ok(found),
+            Ok(_) => Ok(found),
         }
     }
 
@@ -94,27 +98,16 @@ impl NetfilterSocket {
         let kind = kind.into();
         self.read_unchanged(|socket| {
             let request = socket.request(kind, family, NLM_F_DUMP, &write);
-            let own = socket.last_sequence();
             let mut objects = Vec::new();
-            let mut changed = false;
-            socket.send(&request)?;
-            socket.receive(own..=own, |answer| match answer {
-                Answer::Object(seen) => {
-                    changed |= seen.interrupted;
-                    objects.extend(keep(attributes(&seen)));
-                    false
-                }
-                Answer::Done { interrupted } => {
-                    changed |= interrupted;
-                    true
-                }
-                Answer::Acknowledged { .. } => false,
+            let is_consistent = socket.ask(&request, |seen| {
+                objects.extend(keep(attributes(seen)));
+                false
             })?;
-            Ok((objects, !changed))
+            Ok((objects, is_consistent))
         })
     }
 
-    /// A message of its own. `flags` are added to `NLM_F_REQUEST`.
+    /// One message. `flags` are added to `NLM_F_REQUEST`.
     fn request(
         &mut self,
         kind: MessageType,
@@ -130,25 +123,10 @@ impl NetfilterSocket {
         close(&mut bytes, start);
         bytes
     }
-
-    /// Sends the last request, and hands the objects of the answer to `object` until the kernel
-    /// acknowledges the request.
-    fn ask(&mut self, request: &[u8], mut object: impl FnMut(&[u8])) -> Result<(), Refusal> {
-        let own = self.last_sequence();
-        self.send(request)?;
-        self.receive(own..=own, |answer| match answer {
-            Answer::Object(seen) => {
-                object(attributes(&seen));
-                false
-            }
-            Answer::Acknowledged { .. } => true,
-            Answer::Done { .. } => false,
-        })
-    }
 }
 
 /// What is behind the family of a message.
-fn attributes<'a>(object: &Object<'a>) -> &'a [u8] {
+fn attributes<'a>(object: &Received<'a>) -> &'a [u8] {
     object.content.get(FAMILY_HEADER..).unwrap_or_default()
 }
 

@@ -1,7 +1,6 @@
 //! What the kernel tells of changes, unasked: a wait without a clock.
 
 use std::fmt;
-use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use netlink_packet_core::{NetlinkMessage, NetlinkPayload};
@@ -11,6 +10,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{setsockopt, sockopt::ReceiveTimeout};
 use nix::sys::time::{TimeVal, TimeValLike};
 
+use super::socket::errno_of;
 use crate::error::{Code, Error, Result};
 
 /// Groups of notifications: `RTNLGRP_*`.
@@ -39,22 +39,18 @@ impl Notifications {
         })
     }
 
-    /// Waits for a notification that is `relevant`. Where there were more than the kernel keeps,
+    /// Waits for a notification about the link with this index. Where there were more than the kernel keeps,
     /// that counts as one.
     ///
     /// Returns false when the time was over first.
-    pub(crate) fn next(
-        &mut self,
-        wait: &Wait,
-        relevant: impl Fn(&RouteNetlinkMessage) -> bool,
-    ) -> Result<bool> {
+    pub(crate) fn next(&mut self, wait: &Wait, link: u32) -> Result<bool> {
         loop {
             let left = wait.until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(false);
             }
             match self.receive(left) {
-                Ok(()) if self.contains(&relevant) => return Ok(true),
+                Ok(()) if self.is_about(link) => return Ok(true),
                 Ok(()) | Err(Errno::EAGAIN | Errno::EINTR) => {}
                 Err(Errno::ENOBUFS) => return Ok(true),
                 Err(errno) => return Err(errno.into()),
@@ -67,29 +63,28 @@ impl Notifications {
         let microseconds = i64::try_from(timeout.as_micros())
             .unwrap_or(i64::MAX)
             .max(1);
-        // SAFETY: the socket is open as long as `self` is borrowed.
-        let descriptor = unsafe { BorrowedFd::borrow_raw(self.socket.as_raw_fd()) };
-        setsockopt(
-            &descriptor,
-            ReceiveTimeout,
-            &TimeVal::microseconds(microseconds),
-        )?;
+        let timeout = TimeVal::microseconds(microseconds);
+        setsockopt(&self.socket, ReceiveTimeout, &timeout)?;
         self.buffer.clear();
         self.buffer.reserve(LARGEST);
         let received = self.socket.recv(&mut &mut self.buffer, 0);
-        received
-            .map(drop)
-            .map_err(|e| e.raw_os_error().map_or(Errno::EIO, Errno::from_raw))
+        received.map(drop).map_err(|e| errno_of(&e))
     }
 
-    /// A notification is one datagram. One that cannot be read may well be relevant.
-    fn contains(&self, relevant: &impl Fn(&RouteNetlinkMessage) -> bool) -> bool {
-        match NetlinkMessage::<RouteNetlinkMessage>::deserialize(&self.buffer) {
-            Ok(message) => match message.payload {
-                NetlinkPayload::InnerMessage(change) => relevant(&change),
-                _ => false,
-            },
-            Err(_) => true,
+    /// A notification is one datagram. One that cannot be read may well be about the link.
+    fn is_about(&self, link: u32) -> bool {
+        use RouteNetlinkMessage::{DelAddress, DelLink, NewAddress, NewLink};
+        let Ok(message) = NetlinkMessage::deserialize(&self.buffer) else {
+            return true;
+        };
+        match message.payload {
+            NetlinkPayload::InnerMessage(NewLink(change) | DelLink(change)) => {
+                change.header.index == link
+            }
+            NetlinkPayload::InnerMessage(NewAddress(change) | DelAddress(change)) => {
+                change.header.index == link
+            }
+            _ => false,
         }
     }
 }

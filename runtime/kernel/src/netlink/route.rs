@@ -9,7 +9,7 @@ use netlink_packet_core::{
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::protocols::NETLINK_ROUTE;
 
-use super::message::{Answer, Object};
+use super::message::Received;
 use super::socket::{Protocol, Socket};
 use super::{link_answer, traffic_answer};
 use crate::error::{Error, Result};
@@ -37,16 +37,15 @@ impl RouteSocket {
     /// Sends a request that changes something and waits for its acknowledgement. `flags` are
     /// added to `NLM_F_REQUEST | NLM_F_ACK`.
     pub(crate) fn change(&mut self, message: RouteNetlinkMessage, flags: u16) -> Result<()> {
-        self.request(message, NLM_F_REQUEST | NLM_F_ACK | flags)?;
-        self.receive_answer(|_| false).map(drop)
+        self.exchange(message, NLM_F_ACK | flags, |_| false)
+            .map(drop)
     }
 
     /// Sends a request for one object and returns it.
     pub(crate) fn get(&mut self, message: RouteNetlinkMessage) -> Result<RouteNetlinkMessage> {
-        // Without NLM_F_ACK the object, or an error, is the whole answer.
-        self.request(message, NLM_F_REQUEST)?;
         let mut answer = None;
-        self.receive_answer(|object| {
+        // Without NLM_F_ACK the object, or an error, is the whole answer.
+        self.exchange(message, 0, |object| {
             answer = Some(object);
             true
         })?;
@@ -60,12 +59,7 @@ impl RouteSocket {
         message: RouteNetlinkMessage,
         flags: u16,
     ) -> Result<Vec<RouteNetlinkMessage>> {
-        self.request(message, NLM_F_REQUEST | NLM_F_ACK | NLM_F_ECHO | flags)?;
-        let mut objects = Vec::new();
-        self.receive_answer(|object| {
-            objects.push(object);
-            false
-        })?;
+        let (objects, _) = self.list(message, NLM_F_ACK | NLM_F_ECHO | flags)?;
         Ok(objects)
     }
 
@@ -75,13 +69,7 @@ impl RouteSocket {
         &mut self,
         message: &RouteNetlinkMessage,
     ) -> Result<(Vec<RouteNetlinkMessage>, bool)> {
-        self.request(message.clone(), NLM_F_REQUEST | NLM_F_DUMP)?;
-        let mut objects = Vec::new();
-        let is_consistent = self.receive_answer(|object| {
-            objects.push(object);
-            false
-        })?;
-        Ok((objects, is_consistent))
+        self.list(message.clone(), NLM_F_DUMP)
     }
 
     /// Sends a request for a list and returns its objects.
@@ -94,7 +82,43 @@ impl RouteSocket {
         self.read_unchanged(|socket| socket.dump_once(message))
     }
 
-    fn request(&mut self, message: RouteNetlinkMessage, flags: u16) -> Result<()> {
+    fn list(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+    ) -> Result<(Vec<RouteNetlinkMessage>, bool)> {
+        let mut objects = Vec::new();
+        let is_consistent = self.exchange(message, flags, |object| {
+            objects.push(object);
+            false
+        })?;
+        Ok((objects, is_consistent))
+    }
+
+    /// Sends a request and reads the answer until it is complete, or until `object` returns true.
+    /// Returns whether the list that it is was the same from first to last.
+    ///
+    /// A list of which something cannot be read is read to its end all the same: the next request must not
+    /// find the rest of it.
+    fn exchange(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+        mut object: impl FnMut(RouteNetlinkMessage) -> bool,
+    ) -> Result<bool> {
+        let request = self.request(message, NLM_F_REQUEST | flags)?;
+        let mut unreadable = None;
+        let is_consistent = self.ask(&request, |seen| match read(seen) {
+            Ok(message) => object(message),
+            Err(error) => {
+                unreadable.get_or_insert(error);
+                !seen.is_part()
+            }
+        })?;
+        unreadable.map_or(Ok(is_consistent), Err)
+    }
+
+    fn request(&mut self, message: RouteNetlinkMessage, flags: u16) -> Result<Vec<u8>> {
         let mut header = NetlinkHeader::default();
         header.flags = flags;
         header.sequence_number = self.next_sequence();
@@ -109,44 +133,12 @@ impl RouteSocket {
         }
         let mut bytes = vec![0; length];
         message.serialize(&mut bytes);
-        Ok(self.send(&bytes)?)
-    }
-
-    /// Reads the answer to the last request until it is complete, or until `object` says that it has seen enough.
-    /// Returns whether the list that it is was the same from first to last.
-    ///
-    /// A list of which something cannot be read is read to its end all the same: the next request must not
-    /// find the rest of it.
-    fn receive_answer(
-        &mut self,
-        mut object: impl FnMut(RouteNetlinkMessage) -> bool,
-    ) -> Result<bool> {
-        let own = self.last_sequence();
-        let mut changed = false;
-        let mut unreadable = None;
-        self.receive(own..=own, |answer| match answer {
-            Answer::Object(seen) => {
-                changed |= seen.interrupted;
-                match read(&seen) {
-                    Ok(message) => object(message),
-                    Err(error) => {
-                        unreadable.get_or_insert(error);
-                        !seen.is_part
-                    }
-                }
-            }
-            Answer::Done { interrupted } => {
-                changed |= interrupted;
-                true
-            }
-            Answer::Acknowledged { .. } => true,
-        })?;
-        unreadable.map_or(Ok(!changed), Err)
+        Ok(bytes)
     }
 }
 
-fn read(object: &Object<'_>) -> Result<RouteNetlinkMessage> {
-    let Object { kind, content, .. } = *object;
+fn read(object: &Received<'_>) -> Result<RouteNetlinkMessage> {
+    let Received { kind, content, .. } = *object;
     let read = read_in_part(kind, content).unwrap_or_else(|| {
         let mut header = NetlinkHeader::default();
         header.message_type = kind;

@@ -76,11 +76,6 @@ impl<P: Protocol> Socket<P> {
         self.sequence
     }
 
-    /// That of the last question.
-    pub(super) fn last_sequence(&self) -> u32 {
-        self.sequence
-    }
-
     /// Sends a request, or several in one.
     pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         if bytes.len() > USUAL_ROOM {
@@ -99,23 +94,41 @@ impl<P: Protocol> Socket<P> {
         }
     }
 
-    /// Hands the messages that answer to `sequences` to `each`, until it says that the last one has
-    /// come, or until the kernel refuses.
+    /// Sends the last question, and hands the objects of its answer to `object` until the answer is complete or that
+    /// returns true. Returns whether the list that they are was the same from first to last.
+    pub(super) fn ask(
+        &mut self,
+        question: &[u8],
+        mut object: impl FnMut(&Received<'_>) -> bool,
+    ) -> Result<bool, Refusal> {
+        let own = self.sequence;
+        self.send(question)?;
+        self.receive(own..=own, |message, answer| match answer {
+            Answer::Object => object(message),
+            Answer::Acknowledged | Answer::Done => true,
+        })
+    }
+
+    /// Hands the messages that answer to `sequences` to `each` until that returns true for the last one, or the kernel
+    /// refuses. Returns whether none of them says that a list changed while it was read.
     pub(super) fn receive(
         &mut self,
         sequences: RangeInclusive<u32>,
-        mut each: impl FnMut(Answer<'_>) -> bool,
-    ) -> Result<(), Refusal> {
-        let mut overrun = false;
+        mut each: impl FnMut(&Received<'_>, Answer) -> bool,
+    ) -> Result<bool, Refusal> {
+        let (mut overrun, mut interrupted) = (false, false);
         loop {
             self.receive_datagram(&mut overrun)?;
             let mut rest = &self.buffer[..];
             while let Some(message) = Received::next(&mut rest)? {
-                if sequences.contains(&message.sequence)
-                    && let Some(answer) = message.answer()?
-                    && each(answer)
+                if !sequences.contains(&message.sequence) {
+                    continue;
+                }
+                interrupted |= message.is_interrupted();
+                if let Some(answer) = message.answer()?
+                    && each(&message, answer)
                 {
-                    return Ok(());
+                    return Ok(!interrupted);
                 }
             }
         }
@@ -172,6 +185,7 @@ fn connect<P: Protocol>() -> io::Result<netlink_sys::Socket> {
     Ok(socket)
 }
 
-fn errno_of(error: &io::Error) -> Errno {
+/// The error number of a call of the kernel.
+pub(super) fn errno_of(error: &io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }

@@ -104,29 +104,17 @@ impl UndoLog {
         self.steps.push(inverse);
     }
 
-    /// Changes the last step of a type for which `change` says that it was meant. False where there is none.
+    /// Changes the last step of a type for which `change` returns true: it was meant. False where there is none.
     pub(crate) fn amend<I: Inverse>(&mut self, mut change: impl FnMut(&mut I) -> bool) -> bool {
-        self.steps.iter_mut().rev().any(|step| {
-            let before = step.size();
-            let Some(inverse) = (&mut **step as &mut dyn Any).downcast_mut::<I>() else {
-                return false;
-            };
-            let is_meant = change(inverse);
-            self.size = self.size + step.size() - before;
-            is_meant
-        })
+        let size = &mut self.size;
+        let mut steps = self.steps.iter_mut().rev();
+        steps.any(|step| amend(step, size, &mut change))
     }
 
-    /// Changes the last step, if it is of a type. False where it is not, and where `change` says so.
+    /// Changes the last step, if it is of a type. False where it is not, and where `change` returns false.
     pub(crate) fn amend_last<I: Inverse>(&mut self, change: impl FnOnce(&mut I) -> bool) -> bool {
-        let Some(step) = self.steps.last_mut() else {
-            return false;
-        };
-        let before = step.size();
-        let inverse = (&mut **step as &mut dyn Any).downcast_mut::<I>();
-        let is_changed = inverse.is_some_and(change);
-        self.size = self.size + step.size() - before;
-        is_changed
+        let last = self.steps.last_mut();
+        last.is_some_and(|step| amend(step, &mut self.size, change))
     }
 
     /// Takes the steps of a type out, the last first.
@@ -214,4 +202,17 @@ impl UndoLog {
             .filter_map(|step| step.removed_link().cloned())
             .collect()
     }
+}
+
+/// Changes a step if it is of a type, and keeps the size of all steps right.
+fn amend<I: Inverse>(
+    step: &mut Box<dyn Inverse>,
+    size: &mut usize,
+    change: impl FnOnce(&mut I) -> bool,
+) -> bool {
+    let before = step.size();
+    let inverse = (&mut **step as &mut dyn Any).downcast_mut();
+    let is_meant = inverse.is_some_and(change);
+    *size = *size + step.size() - before;
+    is_meant
 }

@@ -6,19 +6,20 @@ use std::time::Instant;
 use weir_grant::store::Location;
 
 use super::directory::Missing;
-use super::{OpenStore, StorePlace};
+use super::{Former, OpenStore, StorePlace};
 use crate::Result;
 
 /// Moves the leases that name the attachment, and nothing else: the former store may be another network's.
 ///
 /// What is moved is in both stores for a moment, and a kill then leaves it so: the next call goes on.
-pub(super) fn adopt(place: &StorePlace<'_>, location: &Location, deadline: Instant) -> Result<()> {
-    let Some(former) = place.former else {
-        return Ok(());
-    };
+pub(super) fn adopt(
+    place: &StorePlace<'_>,
+    former: &Former,
+    location: &Location,
+    deadline: Instant,
+) -> Result<()> {
     let before = StorePlace {
         network: &former.network,
-        former: None,
         ..*place
     };
     let Some(mut old) = OpenStore::open(&before, location, Missing::Leave, deadline)? else {

@@ -1,38 +1,13 @@
 //! An index from values to keys, so that `find` need not read every file. It knows the store's size as well.
 //!
 //! The index is a cache. It may be deleted, damaged or left behind by a crash at any point, and no
-//! answer becomes wrong, only slower: what cannot be trusted is built again from the files.
+//! answer becomes wrong, only slower: what cannot be trusted is built again from the files. An entry too many is harmless,
+//! because each key is read before it is answered. `docs/decisions/0037-store-index.md` argues that none is missing.
 //!
-//! It is one file for each store, below [`Paths::indexes`]: a [`Table`] with one entry (hash of the
-//! value, key) for each key, and the [`Fingerprint`] of the store's directory that it belongs to.
-//! Everything happens while the store's lock is held.
-//!
-//! **An entry too many is harmless**: each key is read before it is answered. What must be shown is
-//! that none is missing from an index that is used.
-//!
-//! - *Other programs.* The fingerprint is the directory's device, inode, modification time and
-//!   change time. Creating, removing, renaming and exchanging files sets both times to one value.
-//!   When the index is complete, weir sets the modification time to the precise current time, and
-//!   the kernel sets the change time, which is of the clock's last tick. A fingerprint is recorded
-//!   only if the two differ. So no state of the directory after a further change can equal the
-//!   recorded one, however coarse the clock's ticks are and whether or not the clock was set back.
-//!   Two indexes of one directory, reached by two names, do not mistake each other's mark for their
-//!   own either: the precise time differs.
-//! - *Crashes of this process.* The first change of a transaction spoils the fingerprint by itself.
-//!   It is recorded again at the end: buckets first, then the directory's time, then the header. A
-//!   header that is half written does not have its own sum. A bucket that is half written or damaged
-//!   does not have the header's, nor has one of another time.
-//! - *Power failures.* Nothing here is synced, so that buckets may be lost and the header not. The
-//!   fingerprint names the boot in which it was recorded and counts in no other.
-//! - *What is not seen*: a file whose content another program changes in place, and a program that
-//!   changes the directory without the lock at the very moment when weir records the fingerprint.
-//!   The reference `host-local` does neither: it creates and removes leases under the lock, and
-//!   changes `last_reserved_ip.*` in place only after it has created a lease.
-//!
-//! An index that cannot be written is no failure: every `find` then reads every file.
-//!
-//! [`Paths::indexes`]: weir_files::Paths::indexes
-//! [`Fingerprint`]: super::fingerprint::Fingerprint
+//! It is one file for each store, below [`Paths::indexes`](weir_files::Paths::indexes): a [`Table`] with one entry (hash
+//! of the value, key) for each key, and the [`Fingerprint`](super::fingerprint::Fingerprint) of the store's directory that
+//! it belongs to. Everything happens while the store's lock is held. An index that cannot be written is no failure: every
+//! `find` then reads every file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -102,7 +77,7 @@ impl Index {
     pub(super) fn find(&mut self, directory: &Directory, value: &[u8]) -> Result<Vec<String>> {
         self.check(directory);
         let Some(candidates) = self.candidates(hash_of(value)) else {
-            return self.build(directory, Some(value));
+            return Ok(self.build(directory, Some(value))?.0);
         };
         let mut found = Vec::new();
         for key in candidates {
@@ -116,13 +91,9 @@ impl Index {
     /// What all keys take, in bytes; see [`room_of`].
     pub(super) fn size(&mut self, directory: &Directory) -> Result<u64> {
         self.check(directory);
-        if !matches!(self.state, State::Usable(_)) {
-            self.build(directory, None)?;
-        }
         match &self.state {
             State::Usable(table) => Ok(table.size),
-            // It cannot be written.
-            State::Unchecked | State::Unusable => size_of_all(directory),
+            State::Unchecked | State::Unusable => Ok(self.build(directory, None)?.1),
         }
     }
 
@@ -171,8 +142,8 @@ impl Index {
         Some(keys)
     }
 
-    /// Reads every file, answers from that which keys have a value, and writes a new index.
-    fn build(&mut self, directory: &Directory, value: Option<&[u8]>) -> Result<Vec<String>> {
+    /// Reads every file, and writes a new index. Returns the keys with this value, and what all keys take, in bytes.
+    fn build(&mut self, directory: &Directory, value: Option<&[u8]>) -> Result<(Vec<String>, u64)> {
         let mut found = Vec::new();
         let mut entries = Vec::new();
         let mut size = 0;
@@ -193,22 +164,13 @@ impl Index {
             Ok(table) => State::Usable(table),
             Err(_) => State::Unusable,
         };
-        Ok(found)
+        Ok((found, size))
     }
 
     /// The index's file.
     fn path(&self, directory: &Directory) -> PathBuf {
         self.place.join(name_of(directory.path()))
     }
-}
-
-fn size_of_all(directory: &Directory) -> Result<u64> {
-    let mut size = 0;
-    for key in directory.keys()? {
-        let value = read_if_readable(directory, &key)?;
-        size += value.map_or(0, |value| room_of(value.len()));
-    }
-    Ok(size)
 }
 
 /// A key's value for a search: what is no value (a directory, a file that is too large) cannot be

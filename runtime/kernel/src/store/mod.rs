@@ -62,7 +62,6 @@ struct StorePlace<'a> {
     paths: &'a Paths,
     plugin: &'a str,
     network: &'a str,
-    former: Option<&'a Former>,
 }
 
 impl StorePlace<'_> {
@@ -167,11 +166,7 @@ impl Perform<OpenWrite, Box<DynTransaction>> for Linux {
 impl Perform<Revert> for Linux {
     fn perform(&mut self, permit: &Permit<Revert>, _: &mut Changes<'_>) -> Result<()> {
         let Revert { location, changes } = permit.operation();
-        let place = StorePlace {
-            former: None,
-            ..self.store_place(location)
-        };
-        let opened = OpenStore::open(&place, location, Missing::Leave, self.deadline)?;
+        let opened = OpenStore::open(&self.store_place(), location, Missing::Leave, self.deadline)?;
         let Some(mut open) = opened else {
             // The whole store is gone, and nothing is left to take back.
             return Ok(());
@@ -187,31 +182,27 @@ impl Perform<Revert> for Linux {
 
 impl Linux {
     fn open_store(&self, location: &Location, missing: Missing) -> Result<Store> {
-        let place = self.store_place(location);
-        former::adopt(&place, location, self.deadline)?;
-        Ok(Store {
-            writable: matches!(missing, Missing::Create),
-            open: OpenStore::open(&place, location, missing, self.deadline)?,
-            location: location.clone(),
-        })
-    }
-
-    fn store_place(&self, location: &Location) -> StorePlace<'_> {
-        let StoreOwner {
-            plugin,
-            network,
-            former,
-        } = &self.stores;
+        let place = self.store_place();
         // A plugin shares a directory that it names whole with whom it will.
         let is_of_network = !matches!(
             location,
             Location::SharedDirectory(_) | Location::ConfiguredSharedDirectory(_)
         );
+        if let Some(former) = self.stores.former.as_ref().filter(|_| is_of_network) {
+            former::adopt(&place, former, location, self.deadline)?;
+        }
+        Ok(Store {
+            writable: missing == Missing::Create,
+            open: OpenStore::open(&place, location, missing, self.deadline)?,
+            location: location.clone(),
+        })
+    }
+
+    fn store_place(&self) -> StorePlace<'_> {
         StorePlace {
             paths: &self.paths,
-            plugin,
-            network,
-            former: former.as_ref().filter(|_| is_of_network),
+            plugin: &self.stores.plugin,
+            network: &self.stores.network,
         }
     }
 }

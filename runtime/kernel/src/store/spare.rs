@@ -2,21 +2,11 @@
 //!
 //! `put` over an existing key swaps two names with `RENAME_EXCHANGE`: the key gets the file with the
 //! new value, and the file with the old value becomes the spare, in which the next value is
-//! written. ext4 makes a rename *over* a file wait for the disk, and an exchange not; and it looks
-//! long for a free inode where some were freed in the last seconds.
+//! written. ext4 makes a rename *over* a file wait for the disk, and an exchange not.
 //!
-//! **A reader sees a whole value**, with the lock or without it. A file gets its key's name only when
-//! the value is in it. A spare is written only while nobody has it open, who might have opened it
-//! when it was a key's: a write lease (fcntl(2), `F_SETLEASE`) is given only then, and holds up
-//! whoever opens the file meanwhile. A spare that has a second name is never written either: what
-//! was linked somewhere else must stay as it is.
-//!
-//! **Other programs**: the spare is no key (`~`) and no address. It holds what a key's value was
-//! before, thus never a lease: leases are claimed and removed, not overwritten.
-//!
-//! **Power failures**: nothing is synced, as with a creation. An overwritten key may then have its
-//! old value, the new one, an earlier one or none. What plugins overwrite is about containers that
-//! did not survive, or a hint: `last_reserved_ip.*` only costs a place in the round.
+//! A reader sees a whole value, with the lock or without it: a spare is written only while nobody has it open, for which
+//! a write lease (fcntl(2), `F_SETLEASE`) stands, and never while it has a second name. `docs/decisions/0037-store-index.md`
+//! says what other programs and power failures make of it.
 
 use std::fs::File;
 use std::io;

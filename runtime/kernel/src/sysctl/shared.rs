@@ -6,17 +6,14 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
-use nix::fcntl::{Flock, FlockArg};
-use nix::libc;
 use weir_files::{Durability, Paths, paths};
 use weir_gate::Permit;
 use weir_grant::sysctl::Write;
 
 use super::undo::is_same;
-use super::{check_value, explain_value, path_of, read_value, replace_value, write_value};
+use super::{carry_out, path_of, read_value, replace_value, write_value};
 use crate::error::{Error, Result};
 use crate::namespace::Namespaces;
 
@@ -48,7 +45,6 @@ impl Notes {
     /// Errors: those of [`Write`]; `Failed` where the note cannot be written, and nothing is changed then.
     pub(crate) fn replace(&self, namespaces: &mut Namespaces, write: &Write) -> Result<Before> {
         let path = path_of(&write.key)?;
-        check_value(&write.key, &write.value)?;
         let _lock = self.lock(write)?;
         let before = namespaces
             .of(write.namespace)?
@@ -61,13 +57,7 @@ impl Notes {
             // It is not the other's to set back any more.
             self.forget(write)?;
         }
-        let written = namespaces
-            .of(write.namespace)?
-            .enter(|| replace_value(&path, &write.value))?;
-        let value = written.map_err(|e| {
-            explain_value(e, &write.key, &write.value)
-                .while_doing(format_args!("write {} in {}", write.key, write.namespace))
-        })?;
+        let value = carry_out(namespaces, write, replace_value)?;
         Ok(Before { value, is_own })
     }
 
@@ -93,10 +83,7 @@ impl Notes {
                 write.key
             )));
         }
-        let written = namespaces
-            .of(write.namespace)?
-            .enter(|| write_value(&path, &write.value))?;
-        written.map_err(|e| explain_value(e, &write.key, &write.value))?;
+        carry_out(namespaces, write, write_value)?;
         self.forget(write)
     }
 
@@ -112,14 +99,10 @@ impl Notes {
         }
     }
 
-    fn lock(&self, write: &Write) -> Result<Flock<File>> {
-        let mut options = File::options();
-        options.create(true).truncate(false).write(true).mode(0o600);
-        options.custom_flags(libc::O_NOFOLLOW);
-        let file = paths::open(&options, &self.directory.join(".lock"));
-        let file = file.map_err(|e| self.failed(e, write))?;
-        let locked = Flock::lock(file, FlockArg::LockExclusive);
-        locked.map_err(|(_, errno)| self.failed(errno.into(), write))
+    fn lock(&self, write: &Write) -> Result<File> {
+        let file = paths::open_lock(&self.directory.join(".lock"));
+        let locked = file.and_then(|file| file.lock().map(|()| file));
+        locked.map_err(|e| self.failed(e, write))
     }
 
     fn failed(&self, error: io::Error, write: &Write) -> Error {

@@ -128,17 +128,8 @@ fn ipvlans_over_a_lower_device_in_either_namespace() {
 
 fn enslave(lab: &mut Lab, port: &LinkFacts, master: &LinkFacts) {
     let update = Update {
-        link: port.clone(),
-        name: None,
-        up: None,
-        mac: None,
-        mtu: None,
-        txqlen: None,
-        promiscuous: None,
-        all_multicast: None,
-        alias: None,
         master: Some(NewMaster::Link(master.clone())),
-        owner: None,
+        ..Update::nothing_of(port.clone())
     };
     lab.perform(update).unwrap();
 }

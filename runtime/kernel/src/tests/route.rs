@@ -15,21 +15,7 @@ fn net(text: &str) -> IpNet {
 }
 
 fn to(destination: &str) -> Route {
-    Route {
-        destination: net(destination),
-        gateway: None,
-        link: None,
-        source: None,
-        table: 254,
-        scope: None,
-        priority: None,
-        mtu: None,
-        advmss: None,
-        protocol: None,
-        kind: RouteKind::Unicast,
-        on_link: false,
-        next_hops: Vec::new(),
-    }
+    Route::unicast(net(destination))
 }
 
 /// `eth0` in the container with an address of each family.

@@ -1,13 +1,5 @@
 //! Capability `traffic`: queueing disciplines, classes and filters of links.
 //!
-//! | file | subject |
-//! |---|---|
-//! | `qdisc` | disciplines |
-//! | `class` | classes of `htb` |
-//! | `filter` | filters, and what they do |
-//! | `selector` | networks as what `u32` compares |
-//! | `rate` | rates and bursts, in the kernel's units |
-//!
 //! The kernel lists the disciplines of all links at once, and nothing less. One link's are looked up
 //! by their places instead, so that the cost does not grow with the number of links.
 
@@ -57,18 +49,19 @@ fn option(kind: u16, value: impl Into<Vec<u8>>) -> TcOption {
 }
 
 /// A discipline, class or filter as the kernel describes it.
-struct Object {
-    handle: u32,
-    parent: Handle,
+pub(crate) struct Object {
+    pub link: i32,
+    pub handle: u32,
+    pub parent: Handle,
     info: u32,
-    kind: String,
+    pub kind: String,
     /// Attributes, still in bytes.
     options: Vec<u8>,
 }
 
 impl Object {
     /// None for messages about something that is gone, or not about traffic control.
-    fn read(message: RouteNetlinkMessage) -> Option<Self> {
+    pub(crate) fn read(message: RouteNetlinkMessage) -> Option<Self> {
         use RouteNetlinkMessage::{NewQueueDiscipline, NewTrafficClass, NewTrafficFilter};
         let (NewQueueDiscipline(message) | NewTrafficClass(message) | NewTrafficFilter(message)) =
             message
@@ -76,6 +69,7 @@ impl Object {
             return None;
         };
         let mut object = Self {
+            link: message.header.index,
             handle: message.header.handle.into(),
             parent: Handle(message.header.parent.into()),
             info: message.header.info,

@@ -166,12 +166,10 @@ fn htb_options(default: u32) -> Result<TcOption> {
 /// The kernel has one number for a class that is not there and for a discipline that it does not
 /// have.
 fn explain(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc, error: Error) -> Error {
-    let is_lacking = error.is(Errno::ENOENT) && is_place(socket, link, qdisc.parent);
-    if is_lacking {
-        error.with_code(Code::Unsupported)
-    } else {
-        error
+    if error.is(Errno::ENOENT) && is_place(socket, link, qdisc.parent) {
+        return error.with_code(Code::Unsupported);
     }
+    error
 }
 
 /// Whether a discipline can stand there.
@@ -284,17 +282,12 @@ fn at(
     echo(socket, RouteNetlinkMessage::GetQueueDiscipline(question), 0)
 }
 
-/// No discipline, where the kernel says that there is none.
+/// No discipline, where the kernel says that there is none; of one without classes it says so with `EOPNOTSUPP`.
 fn found(answer: Result<Option<Object>>) -> Result<Option<Object>> {
     match answer {
-        Err(error) if is_absence(&error) => Ok(None),
+        Err(error) if matches!(error.errno, Some(Errno::ENOENT | Errno::EOPNOTSUPP)) => Ok(None),
         answer => answer,
     }
-}
-
-/// The second number is a discipline's without classes.
-fn is_absence(error: &Error) -> bool {
-    matches!(error.errno, Some(Errno::ENOENT | Errno::EOPNOTSUPP))
 }
 
 fn read(object: Object) -> Qdisc {

@@ -4,12 +4,9 @@
 //! fails takes such a thing back only while no other is under way.
 
 use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
-use nix::libc;
 use weir_files::{Paths, paths};
 
 use crate::error::{Error, Result};
@@ -31,7 +28,7 @@ impl SharedLock {
     pub fn take(paths: &Paths) -> Result<Self> {
         let path = paths.run().join(FILE);
         let failed = |e: Error| e.while_doing(format_args!("lock `{}`", path.display()));
-        let file = open(&path).map_err(|e| failed(e.into()))?;
+        let file = paths::open_lock(&path).map_err(|e| failed(e.into()))?;
         let lock = share(file).map_err(|e| failed(e.into()))?;
         Ok(Self { lock })
     }
@@ -47,17 +44,6 @@ impl SharedLock {
             Err(errno) => Err(Error::from(errno).while_doing("lock the node's shared links")),
         }
     }
-}
-
-fn open(path: &Path) -> std::io::Result<File> {
-    let mut options = File::options();
-    options
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .custom_flags(libc::O_NOFOLLOW);
-    paths::open(&options, path)
 }
 
 fn share(mut file: File) -> nix::Result<Flock<File>> {

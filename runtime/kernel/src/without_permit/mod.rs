@@ -31,5 +31,5 @@ pub use crate::firewall::find::find_element;
 pub use crate::firewall::own::{OwnElement, OwnTable, administrators, own_elements, own_tables};
 pub use crate::firewall::reference::count_reference;
 pub use crate::link::find::{find_link, is_name_taken, marked_links};
-pub use crate::namespace::{OpenError, open_container};
+pub use crate::namespace::open_container;
 pub use crate::traffic::qdisc::standing_discipline;

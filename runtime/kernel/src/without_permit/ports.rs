@@ -1,12 +1,11 @@
 //! Whether the host itself uses a port: for the gate.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrIn6, SockaddrLike, bind, setsockopt,
-    socket, sockopt,
+    AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt,
 };
 
 use crate::error::Result;
@@ -17,56 +16,41 @@ use crate::namespace::NetworkNamespace;
 /// The kernel is asked to bind one there, which it refuses: that takes a microsecond, however many sockets there are.
 pub fn is_port_taken(namespace: &NetworkNamespace, port: u16) -> Result<bool> {
     namespace.enter(|| {
-        let families = [
-            (AddressFamily::Inet, SockType::Stream),
-            (AddressFamily::Inet, SockType::Datagram),
-            (AddressFamily::Inet6, SockType::Stream),
-            (AddressFamily::Inet6, SockType::Datagram),
-        ];
-        families
-            .into_iter()
-            .any(|(family, kind)| try_bind(family, kind, port) == Err(Errno::EADDRINUSE))
+        let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+        any.into_iter().any(|any| {
+            let mut kinds = [SockType::Stream, SockType::Datagram].into_iter();
+            kinds.any(|kind| try_bind(kind, any, port) == Err(Errno::EADDRINUSE))
+        })
     })
 }
 
-fn try_bind(family: AddressFamily, kind: SockType, port: u16) -> Result<(), Errno> {
+fn try_bind(kind: SockType, any: IpAddr, port: u16) -> Result<(), Errno> {
+    let family = match any {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
+    };
     let socket = socket(family, kind, SockFlag::SOCK_CLOEXEC, None)?;
     if kind == SockType::Stream {
         // A connection that has ended is no listener.
         setsockopt(&socket, sockopt::ReuseAddr, &true)?;
     }
-    match family {
-        AddressFamily::Inet6 => {
-            setsockopt(&socket, sockopt::Ipv6V6Only, &true)?;
-            let any = SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, port, 0, 0);
-            bind_to(&socket, &SockaddrIn6::from(any))
-        }
-        _ => {
-            let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port);
-            bind_to(&socket, &SockaddrIn::from(any))
-        }
+    if any.is_ipv6() {
+        setsockopt(&socket, sockopt::Ipv6V6Only, &true)?;
     }
-}
-
-fn bind_to(socket: &impl AsRawFd, address: &dyn SockaddrLike) -> Result<(), Errno> {
-    bind(socket.as_raw_fd(), address)
+    let address = SockaddrStorage::from(SocketAddr::new(any, port));
+    bind(socket.as_raw_fd(), &address)
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, UdpSocket};
 
-    use weir_grant::Namespace;
-
     use super::*;
     use crate::Namespaces;
 
     fn is_taken_here(port: u16) -> bool {
-        {
-            let mut namespaces = Namespaces::new(None);
-            let host = namespaces.of(Namespace::Host).expect("the host is there");
-            is_port_taken(host, port).expect("ports can be asked for")
-        }
+        let mut namespaces = Namespaces::new(None);
+        is_port_taken(namespaces.host(), port).expect("ports can be asked for")
     }
 
     #[test]

@@ -7,12 +7,12 @@
 //!
 //! A chain of its own begins with an entry whose target is `ERROR` and has the chain's name.
 
-use std::fmt;
 use std::net::IpAddr;
 
 use nix::libc;
+use nix::sys::socket::AddressFamily;
 
-use super::expression::octets;
+use super::super::rule::octets;
 use super::traces::{ACCEPTING, Traces};
 use crate::error::{Error, Result};
 
@@ -31,69 +31,55 @@ const HEADER: usize = 32;
 /// The chains of the kernel's own, by the number of the hook.
 const HOOKS: [&str; 5] = ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
-    Ipv4,
-    Ipv6,
+/// What differs between the tables of the two families.
+#[derive(Debug, PartialEq)]
+pub(super) struct Family {
+    /// The program that writes them.
+    pub program: &'static str,
+    /// The file that has their names, a line for each.
+    pub names: &'static str,
+    pub domain: AddressFamily,
+    pub level: i32,
+    /// The bytes of an address.
+    address: usize,
+    /// The bytes of `struct ipt_ip` and `struct ip6t_ip6`: what a rule asks of addresses, links and protocol.
+    conditions: usize,
+    /// The bytes of `struct ipt_entry` and `struct ip6t_entry`, behind which matches begin.
+    entry: usize,
 }
 
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ipv4 => "iptables",
-            Self::Ipv6 => "ip6tables",
-        })
-    }
-}
+pub(super) static FAMILIES: [Family; 2] = [
+    Family {
+        program: "iptables",
+        names: "/proc/thread-self/net/ip_tables_names",
+        domain: AddressFamily::Inet,
+        level: libc::SOL_IP,
+        address: 4,
+        conditions: 84,
+        entry: 112,
+    },
+    Family {
+        program: "ip6tables",
+        names: "/proc/thread-self/net/ip6_tables_names",
+        domain: AddressFamily::Inet6,
+        level: libc::SOL_IPV6,
+        address: 16,
+        conditions: 136,
+        entry: 168,
+    },
+];
 
 impl Family {
-    pub(super) fn domain(self) -> i32 {
-        match self {
-            Self::Ipv4 => libc::AF_INET,
-            Self::Ipv6 => libc::AF_INET6,
-        }
-    }
-
-    pub(super) fn level(self) -> i32 {
-        match self {
-            Self::Ipv4 => libc::SOL_IP,
-            Self::Ipv6 => libc::SOL_IPV6,
-        }
-    }
-
-    fn address(self) -> usize {
-        match self {
-            Self::Ipv4 => 4,
-            Self::Ipv6 => 16,
-        }
-    }
-
-    /// The bytes of `struct ipt_ip` and `struct ip6t_ip6`: what a rule asks of addresses, links and protocol.
-    fn conditions(self) -> usize {
-        match self {
-            Self::Ipv4 => 84,
-            Self::Ipv6 => 136,
-        }
-    }
-
     /// Where `target_offset` and `next_offset` stand.
-    fn offsets(self) -> usize {
-        self.conditions() + 4
-    }
-
-    /// The bytes of `struct ipt_entry` and `struct ip6t_entry`, behind which matches begin.
-    fn entry(self) -> usize {
-        match self {
-            Self::Ipv4 => 112,
-            Self::Ipv6 => 168,
-        }
+    fn offsets(&self) -> usize {
+        self.conditions + 4
     }
 }
 
 /// A table of the kernel's.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Table {
-    family: Family,
+    family: &'static Family,
     name: [u8; 32],
     valid_hooks: u32,
     hook_entry: [u32; 5],
@@ -134,7 +120,7 @@ impl Table {
     }
 
     /// Reads the entries. Errors: `Failed` where they do not make sense.
-    pub(super) fn parse(family: Family, info: &[u8], bytes: Vec<u8>) -> Result<Self> {
+    pub(super) fn parse(family: &'static Family, info: &[u8], bytes: Vec<u8>) -> Result<Self> {
         let mut table = Self {
             family,
             name: [0; 32],
@@ -155,11 +141,11 @@ impl Table {
         let mut entries = Vec::new();
         let (mut start, mut chain) = (0, String::new());
         while start < self.bytes.len() {
-            let entry = self.bytes.get(start..start + self.family.entry())?;
+            let entry = self.bytes.get(start..start + self.family.entry)?;
             let target = usize::from(short(entry, self.family.offsets()));
             let length = usize::from(short(entry, self.family.offsets() + 2));
             let whole = self.bytes.get(start..start + length)?;
-            if target < self.family.entry() || target + HEADER > length {
+            if target < self.family.entry || target + HEADER > length {
                 return None;
             }
             let is_head = text(&whole[target + 2..target + HEADER - 1]) == ERROR;
@@ -252,18 +238,18 @@ impl Table {
     /// Whether a rule accepts what comes from an address, or answers to it, and says nothing else.
     fn accepts(&self, entry: &Entry, address: IpAddr) -> bool {
         let bytes = octets(address);
-        let length = self.family.address();
+        let length = self.family.address;
         if entry.is_head || bytes.len() != length || self.verdict(entry) != Some(ACCEPT) {
             return false;
         }
         let whole = self.bytes_of(entry);
-        let (addresses, rest) = whole[..self.family.conditions()].split_at(4 * length);
+        let (addresses, rest) = whole[..self.family.conditions].split_at(4 * length);
         let [source, destination, source_mask, destination_mask] =
             std::array::from_fn(|at| &addresses[at * length..(at + 1) * length]);
         let (nothing, all) = (vec![0; length], vec![0xff; length]);
         let is_from = source == bytes && source_mask == all && destination_mask == nothing;
         let is_to = destination == bytes && destination_mask == all && source_mask == nothing;
-        let matches = &whole[self.family.entry()..entry.target];
+        let matches = &whole[self.family.entry..entry.target];
         let says_nothing_else = rest.iter().all(|byte| *byte == 0);
         says_nothing_else && ((is_from && matches.is_empty()) || (is_to && is_state(matches)))
     }
@@ -347,11 +333,11 @@ mod tests {
 
     /// An entry of the family IPv4 with a target of this name.
     fn entry(source: [u8; 4], target: &str, data: &[u8]) -> Vec<u8> {
-        let mut bytes = vec![0; Family::Ipv4.entry()];
+        let mut bytes = vec![0; FAMILIES[0].entry];
         bytes[..4].copy_from_slice(&source);
         bytes[8..12].copy_from_slice(&if source == [0; 4] { [0; 4] } else { [0xff; 4] });
         let length = bytes.len() + HEADER + data.len();
-        let at = Family::Ipv4.offsets();
+        let at = FAMILIES[0].offsets();
         let start = bytes.len() as u16;
         bytes[at..at + 2].copy_from_slice(&start.to_ne_bytes());
         bytes[at + 2..at + 4].copy_from_slice(&(length as u16).to_ne_bytes());
@@ -395,7 +381,7 @@ mod tests {
         info[..3].copy_from_slice(b"nat");
         info[32..36].copy_from_slice(&(1_u32 << 4).to_ne_bytes());
         info[72..76].copy_from_slice(&(2 * RULE as u32).to_ne_bytes());
-        Table::parse(Family::Ipv4, &info, entries.concat()).expect("a table")
+        Table::parse(&FAMILIES[0], &info, entries.concat()).expect("a table")
     }
 
     fn traces(chain: &str) -> Traces {
@@ -455,7 +441,7 @@ mod tests {
             rule([10, 0, 0, 1], ACCEPT),
             rule([10, 0, 0, 2], ACCEPT),
         ];
-        let table = Table::parse(Family::Ipv4, &info, entries.concat()).expect("a table");
+        let table = Table::parse(&FAMILIES[0], &info, entries.concat()).expect("a table");
         let of = |last: u8| Traces {
             accepted: vec![[10, 0, 0, last].into()],
             ..Traces::default()
@@ -485,7 +471,7 @@ mod tests {
                 }
             }
             let info = vec![next() as u8; Table::INFO];
-            if let Ok(table) = Table::parse(Family::Ipv4, &info, bytes) {
+            if let Ok(table) = Table::parse(&FAMILIES[0], &info, bytes) {
                 let _ = table.without(&traces("CNI-A"));
             }
         }

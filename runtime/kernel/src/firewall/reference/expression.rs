@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use netlink_bindings::utils::{IterableChunks, find_attr};
 
+use super::super::rule::octets;
+
 /// `NFTA_EXPR_NAME`, `NFTA_EXPR_DATA`.
 const NAME: u16 = 1;
 const DATA: u16 = 2;
@@ -110,11 +112,4 @@ fn is_equal(expression: &Expression<'_>, bytes: &[u8]) -> bool {
 fn number(attributes: &[u8], attribute: u16) -> Option<u32> {
     let bytes = find_attr(attributes, attribute)?.first_chunk()?;
     Some(u32::from_be_bytes(*bytes))
-}
-
-pub(super) fn octets(address: IpAddr) -> Vec<u8> {
-    match address {
-        IpAddr::V4(address) => address.octets().to_vec(),
-        IpAddr::V6(address) => address.octets().to_vec(),
-    }
 }

@@ -3,19 +3,20 @@
 //! Reading a table makes one where there is none, so that the kernel is asked first which there are. Every program that
 //! changes these tables holds one lock meanwhile, and so does this.
 
-use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind};
 use std::mem::size_of;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
+use nix::sys::socket::{SockFlag, SockProtocol, SockType, socket};
+use weir_files::paths;
 
-use super::blob::{Family, Table};
+use super::blob::{FAMILIES, Family, Table};
 use super::traces::Traces;
 use crate::error::{Error, Result, WhileDoing as _};
 
@@ -41,10 +42,11 @@ const LIST: usize = 40;
 /// Removes what there is, and returns how many rules and chains they were.
 pub(super) fn remove(traces: &Traces) -> Result<u32> {
     let mut removed = 0;
-    for family in [Family::Ipv4, Family::Ipv6] {
+    for family in &FAMILIES {
         for table in wanted(traces, &standing(family)?) {
             removed += remove_from(family, table, traces).while_doing(format_args!(
-                "remove rules of the reference plugin from the table `{table}` of {family}"
+                "remove rules of the reference plugin from the table `{table}` of {}",
+                family.program
             ))?;
         }
     }
@@ -54,7 +56,7 @@ pub(super) fn remove(traces: &Traces) -> Result<u32> {
 /// How many rules and chains there are.
 pub(super) fn count(traces: &Traces) -> Result<u32> {
     let mut count = 0;
-    for family in [Family::Ipv4, Family::Ipv6] {
+    for family in &FAMILIES {
         for table in wanted(traces, &standing(family)?) {
             let less = read(&open(family)?, family, table)?.without(traces)?;
             count += less.map_or(0, |less| less.removed);
@@ -76,26 +78,17 @@ fn wanted(traces: &Traces, standing: &str) -> Vec<&'static str> {
 }
 
 /// The names of the tables of this namespace, a line for each.
-fn standing(family: Family) -> Result<String> {
-    let path = match family {
-        Family::Ipv4 => "/proc/thread-self/net/ip_tables_names",
-        Family::Ipv6 => "/proc/thread-self/net/ip6_tables_names",
-    };
-    match fs::read_to_string(path) {
+fn standing(family: &Family) -> Result<String> {
+    let path = family.names;
+    match fs::read_to_string(path).map_err(|e| (e.kind(), e)) {
         // A kernel without these tables; and only root of the namespace may see them, who alone can have made any.
-        Err(error)
-            if matches!(
-                error.kind(),
-                ErrorKind::NotFound | ErrorKind::PermissionDenied
-            ) =>
-        {
-            Ok(String::new())
-        }
-        read => read.while_doing(format_args!("read `{path}`")),
+        Err((ErrorKind::NotFound | ErrorKind::PermissionDenied, _)) => Ok(String::new()),
+        Err((_, error)) => Err(error).while_doing(format_args!("read `{path}`")),
+        Ok(names) => Ok(names),
     }
 }
 
-fn remove_from(family: Family, name: &str, traces: &Traces) -> Result<u32> {
+fn remove_from(family: &'static Family, name: &str, traces: &Traces) -> Result<u32> {
     let _lock = lock()?;
     let socket = open(family)?;
     for _ in 0..MOST_ATTEMPTS {
@@ -117,39 +110,32 @@ fn remove_from(family: Family, name: &str, traces: &Traces) -> Result<u32> {
     Err(Error::busy("the table changes all the time"))
 }
 
-fn lock() -> Result<Flock<File>> {
-    let mut options = File::options();
-    options.create(true).truncate(false).write(true).mode(0o600);
-    options.custom_flags(libc::O_NOFOLLOW);
-    let failed = |e: Error| e.while_doing(format_args!("lock `{LOCK}`"));
-    let mut file = options.open(LOCK).map_err(|e| failed(e.into()))?;
-    let until = Instant::now() + PATIENCE;
-    loop {
-        file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => return Ok(lock),
-            Err((file, Errno::EWOULDBLOCK)) if Instant::now() < until => file,
-            Err((_, errno)) => return Err(failed(errno.into())),
-        };
-        thread::sleep(PAUSE);
-    }
+fn lock() -> Result<File> {
+    let file = paths::open_lock(Path::new(LOCK));
+    let locked = file.and_then(|file| {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(PAUSE),
+                locked => return locked.map(|()| file).map_err(io::Error::from),
+            }
+        }
+    });
+    locked.while_doing(format_args!("lock `{LOCK}`"))
 }
 
-fn open(family: Family) -> Result<OwnedFd> {
-    // SAFETY: no pointers; what it returns is a new descriptor or -1.
-    let socket = unsafe {
-        libc::socket(
-            family.domain(),
-            libc::SOCK_RAW | libc::SOCK_CLOEXEC,
-            libc::IPPROTO_RAW,
-        )
-    };
-    let socket = Errno::result(socket)?;
-    // SAFETY: the descriptor is open, and nobody else's.
-    Ok(unsafe { OwnedFd::from_raw_fd(socket) })
+fn open(family: &Family) -> Result<OwnedFd> {
+    let socket = socket(
+        family.domain,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC,
+        SockProtocol::Raw,
+    );
+    Ok(socket?)
 }
 
 /// A table as the kernel has it.
-fn read(socket: &OwnedFd, family: Family, name: &str) -> Result<Table> {
+fn read(socket: &OwnedFd, family: &'static Family, name: &str) -> Result<Table> {
     let mut info = request(name, Table::INFO);
     get(socket, family, GET_INFO, &mut info)?;
     let size = Table::size_in(&info);
@@ -162,7 +148,7 @@ fn read(socket: &OwnedFd, family: Family, name: &str) -> Result<Table> {
 /// Replaces a table by another one, and returns the counters of the entries that it had.
 fn replace(
     socket: &OwnedFd,
-    family: Family,
+    family: &'static Family,
     old: &Table,
     new: &Table,
 ) -> Result<Vec<[u64; 2]>, Errno> {
@@ -176,7 +162,7 @@ fn replace(
 /// What the rules that stay had counted. They stay without it, too.
 fn add_counters(
     socket: &OwnedFd,
-    family: Family,
+    family: &'static Family,
     name: &str,
     counters: impl Iterator<Item = [u64; 2]>,
 ) {
@@ -197,14 +183,19 @@ fn request(name: &str, length: usize) -> Vec<u8> {
     bytes
 }
 
-fn get(socket: &OwnedFd, family: Family, option: i32, bytes: &mut [u8]) -> Result<(), Errno> {
+fn get(
+    socket: &OwnedFd,
+    family: &'static Family,
+    option: i32,
+    bytes: &mut [u8],
+) -> Result<(), Errno> {
     let mut length = bytes.len() as libc::socklen_t;
     debug_assert!(bytes.len() >= size_of::<u32>());
     // SAFETY: the kernel writes at most `length` bytes, which are there.
     let outcome = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
-            family.level(),
+            family.level,
             option,
             bytes.as_mut_ptr().cast(),
             &raw mut length,
@@ -213,12 +204,12 @@ fn get(socket: &OwnedFd, family: Family, option: i32, bytes: &mut [u8]) -> Resul
     Errno::result(outcome).map(drop)
 }
 
-fn set(socket: &OwnedFd, family: Family, option: i32, bytes: &[u8]) -> Result<(), Errno> {
+fn set(socket: &OwnedFd, family: &'static Family, option: i32, bytes: &[u8]) -> Result<(), Errno> {
     // SAFETY: the kernel reads so many bytes, which are there; what they point to is the caller's to keep.
     let outcome = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
-            family.level(),
+            family.level,
             option,
             bytes.as_ptr().cast(),
             bytes.len() as libc::socklen_t,

@@ -1,14 +1,6 @@
 //! What the plugins of the reference set made for an attachment, and nobody else would remove: rules of iptables, be they
 //! nftables' or the kernel's older tables', and rules in nftables tables of those plugins' own.
 //!
-//! | file | subject |
-//! |---|---|
-//! | `traces` | by which names and comments they are known |
-//! | `nft` | those in nftables |
-//! | `expression` | what a rule of iptables in nftables says |
-//! | `legacy` | those in the kernel's older tables |
-//! | `blob` | such a table as the kernel hands it out, without some of its rules |
-//!
 //! No program is run: the node need not have the one that made them.
 
 mod blob;

@@ -1,52 +1,30 @@
 //! The rules in nftables: those of iptables-nft, in the tables that it has there, and those in the plugins' own tables.
 
-use std::net::IpAddr;
-
 use netlink_bindings::nftables::{ChainAttrs, RuleAttrs};
 use netlink_bindings::utils::find_attr;
-use nix::errno::Errno;
+use weir_grant::Namespace;
+use weir_grant::firewall::{Apply, Command, Family, RuleHandle};
 
 use super::super::comment;
-use super::super::field::{IPV4, IPV6};
-use super::super::kept::generation;
-use super::super::kind::{Kind, SUBSYSTEM};
-use super::super::named;
+use super::super::kept::{generation, until_unchanged};
+use super::super::read::Reader;
 use super::super::set::malformed;
+use super::super::transaction;
 use super::expression;
 use super::traces::{ACCEPTING, Traces};
-use crate::error::{Code, Error, Result};
-use crate::netlink::{Batch, NetfilterSocket};
-
-/// So often rules may have changed between being read and being removed.
-const MOST_ATTEMPTS: usize = 100;
+use crate::error::{Result, WhileDoing as _};
+use crate::netlink::NetfilterSocket;
 
 /// `NFTA_RULE_EXPRESSIONS`.
 const EXPRESSIONS: u16 = 4;
 
-/// What is to be removed from one table.
-struct Removal {
-    /// `NFPROTO_…`
-    protocol: u8,
-    table: &'static str,
-    /// Each with its chain.
-    rules: Vec<(String, u64)>,
-    chains: Vec<String>,
-}
-
-/// A rule as it was read.
-struct Found {
-    handle: u64,
-    comment: Option<String>,
-    expressions: Vec<u8>,
-}
-
 /// Removes what there is, and returns how many rules and chains they were.
 pub(super) fn remove(socket: &mut NetfilterSocket, traces: &Traces) -> Result<u32> {
     let mut removed = 0;
-    for (protocol, table) in places(traces) {
-        if has_table(socket, protocol, table)? {
-            removed += remove_from(socket, protocol, table, traces)?;
-        }
+    for (family, table) in places(socket, traces)? {
+        removed += remove_from(socket, family, table, traces).while_doing(format_args!(
+            "remove rules of the reference plugin from table `{table}`"
+        ))?;
     }
     Ok(removed)
 }
@@ -54,179 +32,131 @@ pub(super) fn remove(socket: &mut NetfilterSocket, traces: &Traces) -> Result<u3
 /// How many rules and chains there are.
 pub(super) fn count(socket: &mut NetfilterSocket, traces: &Traces) -> Result<u32> {
     let mut count = 0;
-    for (protocol, table) in places(traces) {
-        if has_table(socket, protocol, table)? {
-            let mut removal = Removal::of(protocol, table);
-            removal.find(socket, traces)?;
-            count += removal.count();
-        }
+    for (family, table) in places(socket, traces)? {
+        let removal = removal(&mut Reader::new(socket, family, table), traces)?;
+        count += count_of(&removal);
     }
     Ok(count)
 }
 
-/// The tables in which there may be something.
-fn places(traces: &Traces) -> Vec<(u8, &'static str)> {
+/// The tables that exist, of those in which there may be something.
+fn places(socket: &mut NetfilterSocket, traces: &Traces) -> Result<Vec<(Family, &'static str)>> {
     let mut places = Vec::new();
-    for protocol in [IPV4, IPV6] {
+    for family in [Family::Ip, Family::Ip6] {
         if !traces.chains.is_empty() {
-            places.push((protocol, "nat"));
+            places.push((family, "nat"));
         }
         if !traces.accepted.is_empty() {
-            places.push((protocol, "filter"));
+            places.push((family, "filter"));
         }
     }
-    places.extend(traces.commented.iter().map(|own| (own.protocol, own.table)));
-    places
-}
-
-/// Whether there is such a table; where there is no nftables, there is none.
-fn has_table(socket: &mut NetfilterSocket, protocol: u8, table: &str) -> Result<bool> {
-    let found = socket.get(Kind::GetTable, protocol, |bytes| named::table(bytes, table));
-    match found {
-        Err(error) if matches!(error.code, Code::Invalid | Code::Unsupported) => Ok(false),
-        found => Ok(found?.is_some()),
+    places.extend(traces.commented.iter().map(|own| (own.family, own.table)));
+    let mut existing = Vec::new();
+    for (family, table) in places {
+        if Reader::new(socket, family, table).exists()? {
+            existing.push((family, table));
+        }
     }
+    Ok(existing)
 }
 
 fn remove_from(
     socket: &mut NetfilterSocket,
-    protocol: u8,
-    table: &'static str,
+    family: Family,
+    table: &str,
     traces: &Traces,
 ) -> Result<u32> {
-    let named = |e: Error| {
-        e.while_doing(format_args!(
-            "remove rules of the reference plugin from table `{table}`"
-        ))
-    };
-    for _ in 0..MOST_ATTEMPTS {
+    until_unchanged(|| {
         let generation = generation(socket)?;
-        let mut removal = Removal::of(protocol, table);
-        removal.find(socket, traces)?;
-        match removal.carry_out(socket, generation) {
-            Ok(()) => return Ok(removal.count()),
-            Err(error) if error.is(Errno::ERESTART) => {}
-            Err(error) => return Err(named(error)),
-        }
-    }
-    Err(named(Error::busy("the ruleset changes all the time")))
+        let apply = Apply {
+            namespace: Namespace::Host,
+            family,
+            table: table.to_owned(),
+            commands: removal(&mut Reader::new(socket, family, table), traces)?,
+            only_empty: false,
+            listening: Vec::new(),
+            removed: Vec::new(),
+        };
+        let done = transaction::attempt(socket, &apply, Some(generation))?;
+        Ok(done.map(|_| count_of(&apply.commands)))
+    })
 }
 
-impl Removal {
-    /// Of nothing yet.
-    fn of(protocol: u8, table: &'static str) -> Self {
-        Self {
-            protocol,
-            table,
-            rules: Vec::new(),
-            chains: Vec::new(),
+/// How many rules and chains commands remove. A chain counts once.
+fn count_of(removal: &[Command]) -> u32 {
+    let flushes = |command: &&Command| matches!(command, Command::FlushChain(_));
+    (removal.len() - removal.iter().filter(flushes).count()) as u32
+}
+
+/// The commands that remove what a table has of an attachment.
+fn removal(reader: &mut Reader<'_>, traces: &Traces) -> Result<Vec<Command>> {
+    match reader.table {
+        "nat" => chains(reader, traces),
+        "filter" => accepted(reader, traces),
+        _ => commented(reader, traces),
+    }
+}
+
+/// The attachment's chains, and the rules that lead there.
+fn chains(reader: &mut Reader<'_>, traces: &Traces) -> Result<Vec<Command>> {
+    let (mut rules, mut chains) = (Vec::new(), Vec::new());
+    for chain in &traces.chains {
+        let found = reader.chain_object(&chain.name)?;
+        if found.is_none_or(|object| ChainAttrs::new(&object).get_hook().is_ok()) {
+            continue;
+        }
+        let leads_there = |rule: &[u8]| expression::target(expressions(rule)) == Some(&chain.name);
+        rules.extend(rules_of(reader, chain.entered_from, leads_there)?);
+        chains.push(Command::FlushChain(chain.name.clone()));
+        chains.push(Command::DeleteChain(chain.name.clone()));
+    }
+    rules.extend(chains);
+    Ok(rules)
+}
+
+fn accepted(reader: &mut Reader<'_>, traces: &Traces) -> Result<Vec<Command>> {
+    let is_ipv4 = reader.family == Family::Ip;
+    rules_of(reader, ACCEPTING, |rule| {
+        let mut addresses = traces.accepted.iter().filter(|a| a.is_ipv4() == is_ipv4);
+        addresses.any(|address| expression::accepts(expressions(rule), *address))
+    })
+}
+
+fn commented(reader: &mut Reader<'_>, traces: &Traces) -> Result<Vec<Command>> {
+    let mut rules = Vec::new();
+    let place = (reader.family, reader.table);
+    for own in traces
+        .commented
+        .iter()
+        .filter(|own| (own.family, own.table) == place)
+    {
+        for chain in own.chains {
+            rules.extend(rules_of(reader, chain, |rule| {
+                let notes = RuleAttrs::new(rule).get_userdata();
+                let comment = notes.ok().and_then(comment::decode);
+                comment.is_some_and(|comment| own.comment.is(&comment))
+            })?);
         }
     }
+    Ok(rules)
+}
 
-    fn count(&self) -> u32 {
-        (self.rules.len() + self.chains.len()) as u32
-    }
+/// The commands that remove those rules of a chain that are meant.
+fn rules_of(
+    reader: &mut Reader<'_>,
+    chain: &str,
+    is_meant: impl Fn(&[u8]) -> bool,
+) -> Result<Vec<Command>> {
+    let objects = reader.rule_objects(chain)?;
+    let meant = objects.iter().filter(|object| is_meant(object));
+    let delete = |object: &Vec<u8>| {
+        let handle = RuleAttrs::new(object).get_handle().map_err(malformed)?;
+        let chain = chain.to_owned();
+        Ok(Command::DeleteRule(RuleHandle { chain, handle }))
+    };
+    meant.map(delete).collect()
+}
 
-    fn find(&mut self, socket: &mut NetfilterSocket, traces: &Traces) -> Result<()> {
-        match self.table {
-            "nat" => self.find_chains(socket, traces),
-            "filter" => self.find_accepted(socket, &traces.accepted),
-            _ => self.find_commented(socket, traces),
-        }
-    }
-
-    /// The attachment's chains, and the rules that lead there.
-    fn find_chains(&mut self, socket: &mut NetfilterSocket, traces: &Traces) -> Result<()> {
-        for chain in &traces.chains {
-            if !self.has_chain(socket, &chain.name)? {
-                continue;
-            }
-            let entrance = self.list(socket, chain.entered_from)?;
-            let leads_there =
-                |rule: &&Found| expression::target(&rule.expressions) == Some(&chain.name);
-            for rule in entrance.iter().filter(leads_there) {
-                self.rules
-                    .push((chain.entered_from.to_owned(), rule.handle));
-            }
-            self.chains.push(chain.name.clone());
-        }
-        Ok(())
-    }
-
-    fn find_accepted(&mut self, socket: &mut NetfilterSocket, addresses: &[IpAddr]) -> Result<()> {
-        let is_own = |address: &&IpAddr| address.is_ipv4() == (self.protocol == IPV4);
-        let addresses: Vec<IpAddr> = addresses.iter().filter(is_own).copied().collect();
-        for rule in self.list(socket, ACCEPTING)? {
-            let mut addresses = addresses.iter();
-            if addresses.any(|address| expression::accepts(&rule.expressions, *address)) {
-                self.rules.push((ACCEPTING.to_owned(), rule.handle));
-            }
-        }
-        Ok(())
-    }
-
-    fn find_commented(&mut self, socket: &mut NetfilterSocket, traces: &Traces) -> Result<()> {
-        let here = |own: &&super::traces::Commented| {
-            (own.protocol, own.table) == (self.protocol, self.table)
-        };
-        for own in traces.commented.iter().filter(here) {
-            for chain in own.chains {
-                let rules = self.list(socket, chain)?.into_iter();
-                let is_own =
-                    |rule: &Found| rule.comment.as_deref().is_some_and(|c| own.comment.is(c));
-                self.rules.extend(
-                    rules
-                        .filter(is_own)
-                        .map(|rule| ((*chain).to_owned(), rule.handle)),
-                );
-            }
-        }
-        Ok(())
-    }
-
-    fn has_chain(&self, socket: &mut NetfilterSocket, chain: &str) -> Result<bool> {
-        let found = socket.get(Kind::GetChain, self.protocol, |bytes| {
-            named::chain(bytes, self.table, chain);
-        })?;
-        Ok(found.is_some_and(|object| ChainAttrs::new(&object).get_hook().is_err()))
-    }
-
-    /// The rules of a chain; none where there is no such chain.
-    fn list(&self, socket: &mut NetfilterSocket, chain: &str) -> Result<Vec<Found>> {
-        let objects = socket.dump(Kind::GetRule, self.protocol, |bytes| {
-            named::rules(bytes, self.table, chain);
-        })?;
-        let read = |object: &Vec<u8>| {
-            let attributes = RuleAttrs::new(object);
-            Ok(Found {
-                handle: attributes.get_handle().map_err(malformed)?,
-                comment: attributes.get_userdata().ok().and_then(comment::decode),
-                expressions: find_attr(object, EXPRESSIONS).unwrap_or_default().to_vec(),
-            })
-        };
-        objects.iter().map(read).collect()
-    }
-
-    /// In one transaction, which the kernel refuses with `ERESTART` where something has changed since.
-    fn carry_out(&self, socket: &mut NetfilterSocket, generation: u32) -> Result<()> {
-        let mut batch = Batch::new(SUBSYSTEM, self.protocol, Some(generation));
-        for (chain, handle) in &self.rules {
-            batch.push(Kind::DeleteRule, 0, |bytes| {
-                named::rule(bytes, self.table, chain, Some(*handle));
-            });
-        }
-        for chain in &self.chains {
-            batch.push(Kind::DeleteRule, 0, |bytes| {
-                named::rules(bytes, self.table, chain);
-            });
-            batch.push(Kind::DeleteChain, 0, |bytes| {
-                named::chain(bytes, self.table, chain);
-            });
-        }
-        if batch.is_empty() {
-            return Ok(());
-        }
-        let outcome = socket.transact(batch, |_, _, _| {});
-        outcome.map_err(|(_, refusal)| refusal.into())
-    }
+fn expressions(rule: &[u8]) -> &[u8] {
+    find_attr(rule, EXPRESSIONS).unwrap_or_default()
 }

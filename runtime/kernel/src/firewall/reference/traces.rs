@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 use sha2::{Digest, Sha512};
-use weir_grant::firewall::RemoveReference;
+use weir_grant::firewall::{Family, RemoveReference};
 
 use crate::error::{Error, Result};
 
@@ -39,8 +39,7 @@ pub(super) struct Chain {
 /// Rules with a comment.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Commented {
-    /// `NFPROTO_…`
-    pub protocol: u8,
+    pub family: Family,
     pub table: &'static str,
     pub chains: &'static [&'static str],
     pub comment: Comment,
@@ -60,9 +59,6 @@ impl Comment {
         }
     }
 }
-
-/// `NFPROTO_INET`.
-const INET: u8 = 1;
 
 impl Traces {
     /// Where a name is empty, nothing is known by it. Errors: `Unsupported` for a plugin that leaves nothing.
@@ -93,8 +89,8 @@ fn mappings(network: &str, container_id: &str) -> Traces {
         name: chain_name(prefix, network, container_id),
         entered_from,
     };
-    let own = |protocol| Commented {
-        protocol,
+    let own = |family| Commented {
+        family,
         table: "cni_hostport",
         chains: &["hostports", "hostip_hostports", "masquerading"],
         comment: Comment::Whole(container_id.to_owned()),
@@ -105,10 +101,7 @@ fn mappings(network: &str, container_id: &str) -> Traces {
             // Before 0.7.
             chain("CNI-SN-", "CNI-HOSTPORT-SNAT"),
         ],
-        commented: vec![
-            own(super::super::field::IPV4),
-            own(super::super::field::IPV6),
-        ],
+        commented: vec![own(Family::Ip), own(Family::Ip6)],
         ..Traces::default()
     }
 }
@@ -129,7 +122,7 @@ fn masquerade(operation: &RemoveReference) -> Traces {
             entered_from: "POSTROUTING",
         }],
         commented: vec![Commented {
-            protocol: INET,
+            family: Family::Inet,
             table: "cni_plugins_masquerade",
             chains: &["masq_checks"],
             comment: Comment::Beginning(comment),

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use netlink_bindings::nftables::{ChainAttrs, RuleAttrs, SetAttrs, SetelemListAttrs, TableAttrs};
 
 use crate::error::{Result, WhileDoing as _};
-use crate::firewall::family::{FAMILIES, protocol_family};
+use weir_grant::firewall::Family;
+
+use crate::firewall::family::protocol_family;
 use crate::firewall::kind::Kind;
 use crate::firewall::named;
 use crate::netlink::NetfilterSocket;
@@ -13,7 +15,7 @@ use crate::netlink::NetfilterSocket;
 /// One line for each table, chain and set, with how much is in it.
 pub(super) fn things() -> Result<Vec<String>> {
     let mut lines = Vec::new();
-    for family in FAMILIES {
+    for family in Family::ALL.iter().copied() {
         let found = of_family(protocol_family(family)).while_doing("read nftables")?;
         let found = found.into_iter();
         lines.extend(found.map(|line| format!("nftables {family} {line}")));

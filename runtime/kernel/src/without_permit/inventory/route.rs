@@ -4,18 +4,19 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressScope};
+use netlink_packet_route::address::{AddressMessage, AddressScope};
 use netlink_packet_route::link::LinkMessage;
-use netlink_packet_route::neighbour::{
-    NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
-};
-use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteScope};
+use netlink_packet_route::neighbour::{NeighbourFlags, NeighbourMessage};
+use netlink_packet_route::route::{RouteMessage, RouteScope};
 use netlink_packet_route::rule::{RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use weir_grant::link::Link;
+use weir_grant::neighbour::State;
+use weir_grant::route::Route;
 
 use crate::error::{Result, WhileDoing as _};
 use crate::netlink::RouteSocket;
-use weir_grant::link::Link;
+use crate::{address, neighbour, route};
 
 /// The kernel keeps it itself: its routes follow from the addresses.
 const LOCAL_TABLE: u32 = 255;
@@ -34,8 +35,10 @@ pub(super) fn things() -> Result<Vec<String>> {
         lines.extend(routes(&mut socket, family, &names)?);
         lines.extend(rules(&mut socket, family)?);
     }
-    lines.extend(neighbours(&mut socket, &names)?);
-    lines.extend(proxies(&mut socket, &names)?);
+    // The kernel lists proxy entries apart.
+    for flags in [NeighbourFlags::empty(), NeighbourFlags::Proxy] {
+        lines.extend(neighbours(&mut socket, flags, &names)?);
+    }
     Ok(lines)
 }
 
@@ -75,7 +78,7 @@ fn describe(link: &Link, names: &Names) -> String {
     add(format!("mtu {}", link.mtu));
     add(format!("txqlen {}", link.txqlen));
     if !link.mac.0.is_empty() {
-        add(format!("mac {}", mac(&link.mac.0)));
+        add(format!("mac {}", link.mac));
     }
     if link.promiscuous {
         add("promisc".to_owned());
@@ -98,79 +101,46 @@ fn addresses(socket: &mut RouteSocket, names: &Names) -> Result<Vec<String>> {
     let lines = found.into_iter().filter_map(|object| match object {
         // A link-local address comes and goes with the link's state.
         RouteNetlinkMessage::NewAddress(message) if message.header.scope != AddressScope::Link => {
-            let address = local(&message.attributes)?;
-            let length = message.header.prefix_len;
             let link = name(names, message.header.index);
-            Some(format!("address {address}/{length} on {link}"))
+            let address = address::read(message)?.address;
+            Some(format!("address {address} on {link}"))
         }
         _ => None,
     });
     Ok(lines.collect())
-}
-
-/// `IFA_LOCAL` where there is one: of a point-to-point address the other is the peer's.
-fn local(attributes: &[AddressAttribute]) -> Option<IpAddr> {
-    let local = attributes.iter().find_map(|attribute| match attribute {
-        AddressAttribute::Local(address) => Some(*address),
-        _ => None,
-    });
-    local.or_else(|| {
-        attributes.iter().find_map(|attribute| match attribute {
-            AddressAttribute::Address(address) => Some(*address),
-            _ => None,
-        })
-    })
 }
 
 fn routes(socket: &mut RouteSocket, family: AddressFamily, names: &Names) -> Result<Vec<String>> {
     let mut question = RouteMessage::default();
     question.header.address_family = family;
     let found = list(socket, "routes", RouteNetlinkMessage::GetRoute(question))?;
-    let lines = found.into_iter().filter_map(|object| match object {
-        RouteNetlinkMessage::NewRoute(message) => route(&message, names),
-        _ => None,
-    });
-    Ok(lines.collect())
+    let routes = found.into_iter().filter_map(route::read);
+    Ok(routes.filter_map(|r| describe_route(&r, names)).collect())
 }
 
 /// None for those that the kernel makes for links and addresses.
-fn route(message: &RouteMessage, names: &Names) -> Option<String> {
-    let mut to: Option<IpAddr> = None;
-    let (mut table, mut rest) = (u32::from(message.header.table), String::new());
-    for attribute in &message.attributes {
-        match attribute {
-            RouteAttribute::Destination(address) => to = ip(address),
-            RouteAttribute::Table(number) => table = *number,
-            RouteAttribute::Gateway(address) => {
-                rest += &ip(address).map(|a| format!(" via {a}")).unwrap_or_default();
-            }
-            RouteAttribute::Oif(index) => rest += &format!(" over {}", name(names, *index)),
-            RouteAttribute::Priority(priority) => rest += &format!(" priority {priority}"),
-            _ => {}
-        }
-    }
-    let is_multicast = to.is_some_and(|to| to.is_multicast());
-    let is_link_local = matches!(to, Some(IpAddr::V6(to)) if to.is_unicast_link_local());
-    if table == LOCAL_TABLE || is_multicast || is_link_local {
+fn describe_route(route: &Route<u32>, names: &Names) -> Option<String> {
+    let to = route.destination.addr();
+    let is_link_local = matches!(to, IpAddr::V6(to) if to.is_unicast_link_local());
+    if route.table == LOCAL_TABLE || to.is_multicast() || is_link_local {
         return None;
     }
-    let to = match to {
-        Some(to) => format!("{to}/{}", message.header.destination_prefix_length),
-        None => "default".to_owned(),
-    };
-    let scope = match message.header.scope {
-        RouteScope::Universe => String::new(),
-        scope => format!(" scope {scope:?}").to_lowercase(),
-    };
-    Some(format!("route {to}{rest} table {table}{scope}"))
-}
-
-fn ip(address: &RouteAddress) -> Option<IpAddr> {
-    match address {
-        RouteAddress::Inet(address) => Some((*address).into()),
-        RouteAddress::Inet6(address) => Some((*address).into()),
-        _ => None,
+    let mut line = format!("route {}", route.destination);
+    if let Some(gateway) = route.gateway {
+        line += &format!(" via {gateway}");
     }
+    if let Some(link) = route.link {
+        line += &format!(" over {}", name(names, link));
+    }
+    if let Some(priority) = route.priority {
+        line += &format!(" priority {priority}");
+    }
+    line += &format!(" table {}", route.table);
+    let scope = route.scope.map(RouteScope::from);
+    if let Some(scope) = scope.filter(|scope| *scope != RouteScope::Universe) {
+        line += &format!(" scope {scope:?}").to_lowercase();
+    }
+    Some(line)
 }
 
 fn rules(socket: &mut RouteSocket, family: AddressFamily) -> Result<Vec<String>> {
@@ -201,54 +171,36 @@ fn rule(family: AddressFamily, message: &RuleMessage) -> String {
     line
 }
 
-/// Permanent ones: the kernel learns and forgets the others itself.
-fn neighbours(socket: &mut RouteSocket, names: &Names) -> Result<Vec<String>> {
-    let found = entries(socket, NeighbourFlags::empty())?.into_iter();
-    let permanent = found.filter(|entry| entry.header.state == NeighbourState::Permanent);
-    Ok(permanent.filter_map(|e| neighbour(&e, names)).collect())
-}
-
-/// Entries for which the kernel answers in somebody's place; all of them, since somebody made them.
-fn proxies(socket: &mut RouteSocket, names: &Names) -> Result<Vec<String>> {
-    let found = entries(socket, NeighbourFlags::Proxy)?.into_iter();
-    let lines = found.filter_map(|entry| neighbour(&entry, names));
-    Ok(lines.map(|line| format!("{line}, proxy")).collect())
-}
-
-/// The kernel lists proxy entries apart.
-fn entries(socket: &mut RouteSocket, flags: NeighbourFlags) -> Result<Vec<NeighbourMessage>> {
+/// Permanent ones, and those for which the kernel answers in somebody's place: it learns and forgets the others itself.
+fn neighbours(
+    socket: &mut RouteSocket,
+    flags: NeighbourFlags,
+    names: &Names,
+) -> Result<Vec<String>> {
     let mut question = NeighbourMessage::default();
     question.header.flags = flags;
-    let question = RouteNetlinkMessage::GetNeighbour(question);
-    let found = list(socket, "neighbours", question)?.into_iter();
-    let entries = found.filter_map(|object| match object {
-        RouteNetlinkMessage::NewNeighbour(message) => Some(message),
-        _ => None,
+    let found = list(
+        socket,
+        "neighbours",
+        RouteNetlinkMessage::GetNeighbour(question),
+    )?;
+    let lines = found.into_iter().filter_map(|object| {
+        let RouteNetlinkMessage::NewNeighbour(message) = object else {
+            return None;
+        };
+        let link = match message.header.ifindex {
+            0 => "every link".to_owned(),
+            index => name(names, index),
+        };
+        let entry = neighbour::read(message).filter(|e| e.state == State::Permanent)?;
+        let proxy = if entry.proxy { ", proxy" } else { "" };
+        Some(format!("neighbour {} on {link}{proxy}", entry.address))
     });
-    Ok(entries.collect())
-}
-
-fn neighbour(entry: &NeighbourMessage, names: &Names) -> Option<String> {
-    let mut attributes = entry.attributes.iter();
-    let address: IpAddr = attributes.find_map(|attribute| match attribute {
-        NeighbourAttribute::Destination(NeighbourAddress::Inet(a)) => Some((*a).into()),
-        NeighbourAttribute::Destination(NeighbourAddress::Inet6(a)) => Some((*a).into()),
-        _ => None,
-    })?;
-    let link = match entry.header.ifindex {
-        0 => "every link".to_owned(),
-        index => name(names, index),
-    };
-    Some(format!("neighbour {address} on {link}"))
+    Ok(lines.collect())
 }
 
 /// The name of the link of an index.
 pub(super) fn name(names: &Names, index: u32) -> String {
     let name = names.get(&index).cloned();
     name.unwrap_or_else(|| format!("link {index}"))
-}
-
-fn mac(bytes: &[u8]) -> String {
-    let parts: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    parts.join(":")
 }

@@ -2,23 +2,16 @@
 //! classes, and the filters of both.
 
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::tc::{TcAttribute, TcMessage};
+use netlink_packet_route::tc::TcMessage;
 use weir_grant::traffic::Handle;
 
 use super::route::{Names, links, list, name, names};
 use crate::error::Result;
 use crate::netlink::RouteSocket;
+use crate::traffic::Object;
 
 /// Where `clsact` has its filters: `TC_H_MIN_INGRESS`, `TC_H_MIN_EGRESS`.
 const CLSACT_PLACES: [u32; 2] = [0xffff_fff2, 0xffff_fff3];
-
-/// Something that somebody made: the kernel's own disciplines have no handle.
-struct Object {
-    link: i32,
-    handle: u32,
-    parent: Handle,
-    kind: String,
-}
 
 /// One line for each thing.
 pub(super) fn things() -> Result<Vec<String>> {
@@ -34,7 +27,7 @@ pub(super) fn things() -> Result<Vec<String>> {
     }
     let mut lines = Vec::new();
     for discipline in &disciplines {
-        lines.push(discipline.line("discipline", &names));
+        lines.push(line(discipline, "discipline", &names));
         let parents = match discipline.kind.as_str() {
             "clsact" => CLSACT_PLACES.to_vec(),
             _ => vec![discipline.handle],
@@ -46,7 +39,7 @@ pub(super) fn things() -> Result<Vec<String>> {
     // A discipline without a handle may have classes all the same, which are the kernel's.
     for class in classes.iter().filter(|c| Handle(c.handle).major() != 0) {
         let handle = Handle(class.handle);
-        lines.push(class.line(&format!("class {handle}"), &names));
+        lines.push(line(class, &format!("class {handle}"), &names));
         lines.extend(filters(&mut socket, &names, class.link, class.handle)?);
     }
     Ok(lines)
@@ -60,40 +53,20 @@ fn filters(socket: &mut RouteSocket, names: &Names, link: i32, parent: u32) -> R
     let found = objects(list(socket, "filters", question)?).into_iter();
     let lines = found.map(|filter| {
         let handle = filter.handle;
-        filter.line(&format!("filter {handle:x} of {}", filter.parent), names)
+        let what = format!("filter {handle:x} of {}", filter.parent);
+        line(&filter, &what, names)
     });
     Ok(lines.collect())
 }
 
+/// What somebody made: the kernel's own disciplines have no handle.
 fn objects(answer: Vec<RouteNetlinkMessage>) -> Vec<Object> {
-    let messages = answer.into_iter().filter_map(|object| match object {
-        RouteNetlinkMessage::NewQueueDiscipline(message)
-        | RouteNetlinkMessage::NewTrafficClass(message)
-        | RouteNetlinkMessage::NewTrafficFilter(message) => Some(message),
-        _ => None,
-    });
-    let objects = messages.map(|message| Object {
-        link: message.header.index,
-        handle: message.header.handle.into(),
-        parent: Handle(message.header.parent.into()),
-        kind: kind(&message),
-    });
+    let objects = answer.into_iter().filter_map(Object::read);
     objects.filter(|object| object.handle != 0).collect()
 }
 
-fn kind(message: &TcMessage) -> String {
-    let kinds = message.attributes.iter();
-    let mut kind = kinds.filter_map(|attribute| match attribute {
-        TcAttribute::Kind(kind) => Some(kind.clone()),
-        _ => None,
-    });
-    kind.next_back().unwrap_or_else(|| "of no kind".to_owned())
-}
-
-impl Object {
-    /// `discipline htb on veth1`, `class 1:10 htb on veth1`.
-    fn line(&self, what: &str, names: &Names) -> String {
-        let link = u32::try_from(self.link).unwrap_or_default();
-        format!("{what} {} on {}", self.kind, name(names, link))
-    }
+/// `discipline htb on veth1`, `class 1:10 htb on veth1`.
+fn line(object: &Object, what: &str, names: &Names) -> String {
+    let link = u32::try_from(object.link).unwrap_or_default();
+    format!("{what} {} on {}", object.kind, name(names, link))
 }

@@ -74,13 +74,7 @@ impl Coverage {
         }
         match grant_state::grants(sandbox.paths()) {
             Ok(grants) => Self {
-                // A grant that another one hides does not count.
-                grants: grants
-                    .into_iter()
-                    .filter(|g| g.is_of(candidate.name))
-                    .filter(|g| !matches!(g.state, State::Replaced | State::Shadowed))
-                    .map(|grant| compare(grant, candidate.inspection, is_built_in))
-                    .collect(),
+                grants: covering(grants, candidate, is_built_in),
                 error: None,
             },
             Err(error) => Self::none_for(error.to_string()),
@@ -153,7 +147,7 @@ impl Covering {
     }
 }
 
-/// Those that no other stands before, whether for this component or for another.
+/// The grants of the plugin that no other grant replaces or shadows.
 fn covering(grants: Vec<Grant>, candidate: &Candidate<'_>, is_built_in: bool) -> Vec<Covering> {
     grants
         .into_iter()
