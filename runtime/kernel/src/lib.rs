@@ -23,7 +23,7 @@
 //! use weir_grant::{Capabilities, Invocation, Namespace};
 //! use weir_kernel::{Broker, Error, Linux, Namespaces};
 //!
-//! # fn main() -> Result<()> {
+//! # fn main() -> Result<(), Error> {
 //! let capabilities = Capabilities { sysctl: vec![SysctlRule::default()], ..Capabilities::default() };
 //! let gate = Gate::new(capabilities, Invocation::default(), Audit::nowhere(Subject::default()));
 //!
