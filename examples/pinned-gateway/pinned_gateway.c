@@ -88,24 +88,27 @@ static bool same_address(const address_t *a, const address_t *b)
         : memcmp(&a->val.ipv6, &b->val.ipv6, sizeof a->val.ipv6) == 0;
 }
 
-/* The previous result, which a plugin that comes after another one has. */
-static const result_t *previous(const weir_cni_cni_request_t *request, weir_cni_cni_failure_t *failure)
+/* The previous result, which a plugin that comes after another one has, and the gateway's MAC in it. */
+static const result_t *previous(
+    const weir_cni_cni_request_t *request, uint8_t mac[MAC_BYTES], weir_cni_cni_failure_t *failure)
 {
-    if (request->previous.is_some)
-        return &request->previous.val;
-    fail(failure, INVALID_CONFIG,
-        "prevResult: missing: this plugin comes after the one that attaches the container");
+    const result_t *result = &request->previous.val;
+    if (!request->previous.is_some)
+        fail(failure, INVALID_CONFIG,
+            "prevResult: missing: this plugin comes after the one that attaches the container");
+    else if (!gateway_mac(result, mac))
+        fail(failure, NO_MAC, "prevResult: no link of the host has a MAC");
+    else
+        return result;
     return NULL;
 }
 
 bool exports_weir_cni_commands_add(weir_cni_cni_request_t *request, result_t *ret, weir_cni_cni_failure_t *failure)
 {
-    const result_t *result = previous(request, failure);
     uint8_t mac[MAC_BYTES];
+    const result_t *result = previous(request, mac, failure);
     if (!result)
         return false;
-    if (!gateway_mac(result, mac))
-        return fail(failure, NO_MAC, "prevResult: no link of the host has a MAC");
 
     weir_cni_types_link_reference_t link = by_name(request->ifname);
     for (size_t i = 0; i < result->ips.len; i++) {
@@ -119,7 +122,7 @@ bool exports_weir_cni_commands_add(weir_cni_cni_request_t *request, result_t *re
         if (ip->gateway.is_some
             && !weir_cni_neighbour_add(
                 WEIR_CNI_TYPES_NAMESPACE_CONTAINER, &link, &entry, &error))
-            return fail_with(failure, "could not pin the gateway", &error);
+            return fail_with(failure, "cannot pin the gateway", &error);
     }
     *ret = *result;
     return true;
@@ -143,7 +146,7 @@ bool exports_weir_cni_commands_del(weir_cni_cni_request_t *request, weir_cni_cni
             && !weir_cni_neighbour_delete(
                 WEIR_CNI_TYPES_NAMESPACE_CONTAINER, &link, &ip->gateway.val, &error)
             && !is_gone(&error))
-            return fail_with(failure, "could not let go of the gateway", &error);
+            return fail_with(failure, "cannot release the gateway", &error);
     }
     return true;
 }
@@ -163,19 +166,17 @@ static bool is_pinned(const weir_cni_neighbour_list_neighbour_t *entries, const 
 
 bool exports_weir_cni_commands_check(weir_cni_cni_request_t *request, weir_cni_cni_failure_t *failure)
 {
-    const result_t *result = previous(request, failure);
     uint8_t mac[MAC_BYTES];
+    const result_t *result = previous(request, mac, failure);
     if (!result)
         return false;
-    if (!gateway_mac(result, mac))
-        return fail(failure, NO_MAC, "prevResult: no link of the host has a MAC");
 
     weir_cni_types_link_reference_t link = by_name(request->ifname);
     weir_cni_neighbour_list_neighbour_t entries;
     error_t error;
     if (!weir_cni_neighbour_list(
             WEIR_CNI_TYPES_NAMESPACE_CONTAINER, &link, NULL, &entries, &error))
-        return fail_with(failure, "could not list the neighbours", &error);
+        return fail_with(failure, "cannot list the neighbours", &error);
     for (size_t i = 0; i < result->ips.len; i++) {
         const result_ip_t *ip = &result->ips.ptr[i];
         if (ip->gateway.is_some && !is_pinned(&entries, &ip->gateway.val, mac))

@@ -110,14 +110,14 @@ fn move_to_host(ifname: &str) -> Result<(), OperationError> {
 fn take_address(ifname: &str) -> Result<(), OperationError> {
     let own = address::list(Namespace::Container, ifname, None)?;
     own.iter()
-        .try_for_each(|a| address::delete(Namespace::Container, ifname, a.address))
+        .try_for_each(|a| address::delete(Namespace::Container, ifname, a.address.into()))
 }
 
 fn route_host_traffic(_: &str) -> Result<(), OperationError> {
     let everything: IpNet = "0.0.0.0/0".parse().expect("a network");
     let mut away = route::Route::new(everything);
     away.link = Some("lo".into());
-    route::add(Namespace::Host, away)
+    route::add(Namespace::Host, &away)
 }
 
 fn claim_gateway(ifname: &str) -> Result<(), OperationError> {

@@ -1,5 +1,6 @@
 //! The discipline at the root of a link, which everything that leaves the link passes.
 
+use ipnet::IpNet;
 use weir_sdk::check::wrong;
 use weir_sdk::link::Link;
 use weir_sdk::traffic::{
@@ -168,16 +169,17 @@ fn is_same(one: &Filter, other: &Filter) -> bool {
 
 /// What errors call a filter.
 fn title(filter: &Filter) -> String {
-    let side = |word, network: Option<_>| network.map(|network| format!(" {word} {network}"));
-    let from = side("from", filter.source).unwrap_or_default();
-    let to = side("to", filter.destination).unwrap_or_default();
+    let side = |word, network: Option<_>| {
+        let network = network.map(IpNet::from);
+        network.map_or(String::new(), |network| format!(" {word} {network}"))
+    };
+    let from = side("from", filter.source);
+    let to = side("to", filter.destination);
     format!("the filter of packets{from}{to}")
 }
 
 #[cfg(test)]
 mod tests {
-    use ipnet::IpNet;
-
     use super::*;
     use crate::shaper::{Direction, Limit, Subnets};
 

@@ -124,8 +124,8 @@ impl Shaper {
                 IpNet::V4(_) => IPV4_PRIORITY,
                 IpNet::V6(_) => IPV6_PRIORITY,
             },
-            source: (self.direction == Direction::Ingress).then_some(*network),
-            destination: (self.direction == Direction::Egress).then_some(*network),
+            source: (self.direction == Direction::Ingress).then(|| (*network).into()),
+            destination: (self.direction == Direction::Egress).then(|| (*network).into()),
             ..Filter::classify(handle(1, class))
         };
         networks.iter().map(filter).collect()
@@ -255,11 +255,13 @@ mod tests {
         let priorities: Vec<u16> = filters.iter().map(|filter| filter.priority).collect();
         assert_eq!(priorities, [16, 15]);
         for (filter, network) in filters.iter().zip(&networks) {
-            assert_eq!((filter.source, filter.destination), (Some(*network), None));
+            let network = Some((*network).into());
+            assert_eq!((filter.source, filter.destination), (network, None));
         }
         shaper.direction = Direction::Egress;
         for (filter, network) in shaper.filters().iter().zip(&networks) {
-            assert_eq!((filter.source, filter.destination), (None, Some(*network)));
+            let network = Some((*network).into());
+            assert_eq!((filter.source, filter.destination), (None, network));
         }
     }
 

@@ -65,7 +65,7 @@ fn ensure_addresses(
     let name = &device.name;
     let present = address::list(Namespace::Host, device, Some(family))
         .context(format!("cannot list the addresses of `{name}`"))?;
-    let mut present: Vec<IpNet> = present.iter().map(|address| address.address).collect();
+    let mut present: Vec<IpNet> = present.iter().map(|p| p.address.into()).collect();
     for gateway in gateways {
         if present.contains(gateway) {
             continue;

@@ -53,7 +53,8 @@ impl Plugin for Loopback {
 fn addresses() -> Result<Vec<IpNet>, Error> {
     let addresses = address::list(Namespace::Container, LOOPBACK, None)
         .context("cannot list the addresses of `lo`")?;
-    Ok(addresses.iter().map(|address| address.address).collect())
+    let addresses = addresses.into_iter();
+    Ok(addresses.map(|address| address.address.into()).collect())
 }
 
 fn check_loopback(addresses: &[IpNet]) -> Result<(), Error> {

@@ -33,7 +33,7 @@ pub fn configure(link: &Link, ends: &[Ends], result: &AddResult) -> Result<(), E
     for route in ends.iter().flat_map(|ends| through_gateway(link, ends)) {
         let doing = route::adding(&route, &link.name);
         // Addresses of one subnet have one gateway.
-        route::add(Namespace::Container, route)
+        route::add(Namespace::Container, &route)
             .or_exists()
             .context(doing)?;
     }
@@ -43,7 +43,10 @@ pub fn configure(link: &Link, ends: &[Ends], result: &AddResult) -> Result<(), E
 /// The result's routes. No route leads to another next hop than the gateway, so that the kernel must be
 /// told that it is on the link.
 fn routes(link: &Link, ends: &[Ends], result: &AddResult) -> Vec<Route> {
-    let is_other = |gateway: IpAddr| ends.iter().all(|ends| ends.gateway != gateway);
+    let is_other = |gateway| {
+        ends.iter()
+            .all(|ends| ends.gateway != IpAddr::from(gateway))
+    };
     let mut routes = route::of_result(result, link);
     for route in &mut routes {
         route.on_link = route.gateway.is_some_and(is_other);
@@ -59,7 +62,7 @@ fn through_gateway(link: &Link, ends: &Ends) -> [Route; 2] {
     let Ends { container, gateway } = *ends;
     let route = |destination: IpNet| Route {
         link: Some(link.into()),
-        source: Some(container.addr()),
+        source: Some(container.addr().into()),
         ..Route::new(destination)
     };
     [
@@ -68,7 +71,7 @@ fn through_gateway(link: &Link, ends: &Ends) -> [Route; 2] {
             ..route(gateway.into())
         },
         Route {
-            gateway: Some(gateway),
+            gateway: Some(gateway.into()),
             scope: Some(UNIVERSE),
             ..route(container.trunc())
         },

@@ -68,7 +68,7 @@ pub fn configure(link: &Link, ends: &[Ends]) -> Result<(), Error> {
             ..Route::new(container.addr().into())
         };
         let doing = route::adding(&route, &link.name);
-        route::add(Namespace::Host, route)
+        route::add(Namespace::Host, &route)
             .or_exists()
             .context(doing)?;
     }

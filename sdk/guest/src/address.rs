@@ -1,49 +1,23 @@
 //! Capability `address`: IP addresses of links.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use ipnet::IpNet;
 
 use crate::bindings::weir::cni::address as raw;
-use crate::convert::same_fields;
 use crate::{IpFamily, LinkReference, Namespace, Result};
 
-/// An address of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Address {
-    /// The address with its prefix length.
-    pub address: IpNet,
-    /// The other end of a point-to-point address.
-    pub peer: Option<IpAddr>,
-    /// IPv4 only.
-    pub broadcast: Option<IpAddr>,
-    /// IPv6: duplicate address detection is still under way.
-    pub tentative: bool,
-    /// IPv6: duplicate address detection found the address taken.
-    pub duplicate: bool,
-}
-
-/// An address to add.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NewAddress {
-    /// The address with its prefix length.
-    pub address: IpNet,
-    /// The other end of a point-to-point address.
-    pub peer: Option<IpAddr>,
-    /// IPv4 only. Absent: none.
-    pub broadcast: Option<IpAddr>,
-    /// IPv6: no duplicate address detection.
-    pub no_duplicate_detection: bool,
-    /// Do not install the subnet's route.
-    pub no_prefix_route: bool,
-}
+pub use raw::{Address, NewAddress};
 
 impl NewAddress {
     /// Makes an address and nothing else.
     pub fn new(address: IpNet) -> Self {
         NewAddress {
-            address,
-            ..NewAddress::default()
+            address: address.into(),
+            peer: None,
+            broadcast: None,
+            no_duplicate_detection: false,
+            no_prefix_route: false,
         }
     }
 
@@ -51,22 +25,11 @@ impl NewAddress {
     /// four addresses (RFC 3021).
     #[must_use]
     pub fn with_subnet_broadcast(mut self) -> Self {
-        self.broadcast = subnet_broadcast(&self.address).map(IpAddr::V4);
+        self.broadcast = match self.address.into() {
+            IpNet::V4(net) if net.prefix_len() < 31 => Some(IpAddr::V4(net.broadcast()).into()),
+            _ => None,
+        };
         self
-    }
-}
-
-fn subnet_broadcast(address: &IpNet) -> Option<Ipv4Addr> {
-    match address {
-        IpNet::V4(net) if net.prefix_len() < 31 => Some(net.broadcast()),
-        _ => None,
-    }
-}
-
-same_fields! {
-    raw::Address => Address { tentative duplicate ; into address ; map peer broadcast }
-    NewAddress => raw::NewAddress {
-        no_duplicate_detection no_prefix_route ; into address ; map peer broadcast
     }
 }
 
@@ -76,7 +39,7 @@ pub fn add(
     link: impl Into<LinkReference>,
     address: NewAddress,
 ) -> Result<()> {
-    raw::add(namespace, &link.into(), address.into())
+    raw::add(namespace, &link.into(), address)
 }
 
 /// Removes an address. Errors: `not-found`.
@@ -90,8 +53,7 @@ pub fn list(
     link: impl Into<LinkReference>,
     family: Option<IpFamily>,
 ) -> Result<Vec<Address>> {
-    let addresses = raw::list(namespace, &link.into(), family)?;
-    Ok(addresses.into_iter().map(Address::from).collect())
+    raw::list(namespace, &link.into(), family)
 }
 
 /// Waits until no IPv6 address of the link is tentative, at most `timeout` milliseconds. Errors:
@@ -108,7 +70,7 @@ mod tests {
     fn broadcast_is_the_subnets_last_address() {
         let broadcast = |net: &str| {
             let address = NewAddress::new(net.parse().unwrap());
-            address.with_subnet_broadcast().broadcast
+            address.with_subnet_broadcast().broadcast.map(IpAddr::from)
         };
         assert_eq!(broadcast("10.1.2.3/16"), "10.1.255.255".parse().ok());
         assert_eq!(broadcast("10.1.2.1/30"), "10.1.2.3".parse().ok());

@@ -15,16 +15,14 @@ wit_bindgen::generate!({
         "weir:cni/cni@0.2.0/dns": weir_cni::Dns,
     },
     additional_type_attributes: {
+        "weir:cni/types@0.2.0/ip-address": [#[derive(PartialEq, Eq)]],
+        "weir:cni/types@0.2.0/ip-network": [#[derive(PartialEq, Eq)]],
         "weir:cni/link@0.2.0/new-bridge": [#[derive(Default)]],
         "weir:cni/link@0.2.0/new-tap": [#[derive(Default)]],
         "weir:cni/link@0.2.0/changes": [#[derive(Default)]],
         "weir:cni/link@0.2.0/port-changes": [#[derive(Default)]],
         "weir:cni/link@0.2.0/bridge-changes": [#[derive(Default)]],
         "weir:cni/route@0.2.0/filter": [#[derive(Default)]],
-        "weir:cni/route@0.2.0/route-kind": [#[derive(Default)]],
-    },
-    additional_member_attributes: {
-        "weir:cni/route@0.2.0/route-kind.unicast": [#[default]],
     },
     generate_all,
 });

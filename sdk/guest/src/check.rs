@@ -78,8 +78,8 @@ pub fn addresses(ifname: &str, ips: &[IpConfig]) -> Result<(), Error> {
     let present = address::list(Namespace::Container, ifname, None)
         .context(format!("cannot list the addresses of `{ifname}`"))?;
     for ip in ips {
-        if !present.iter().any(|address| address.address == ip.address) {
-            let address = ip.address;
+        let address = ip.address;
+        if present.iter().all(|p| IpNet::from(p.address) != address) {
             return Err(wrong(format!(
                 "interface `{ifname}`: address {address} is missing"
             )));
@@ -93,7 +93,7 @@ pub fn routes(previous: &AddResult) -> Result<(), Error> {
     if previous.ips.is_empty() && previous.routes.is_empty() {
         return Ok(());
     }
-    let present = route::list(Namespace::Container, Filter::default())
+    let present = route::list(Namespace::Container, &Filter::default())
         .context("cannot list the container's routes")?;
     for ip in &previous.ips {
         let subnet = ip.address.trunc();
@@ -103,11 +103,12 @@ pub fn routes(previous: &AddResult) -> Result<(), Error> {
     }
     for expected in &previous.routes {
         let is_default = expected.dst.prefix_len() == 0;
+        let gateway = expected.gw.map(Into::into);
         let through = |route: &Route| {
             is_default
-                || expected.gw.is_none()
-                || route.gateway == expected.gw
-                || route.next_hops.iter().any(|hop| hop.gateway == expected.gw)
+                || gateway.is_none()
+                || route.gateway == gateway
+                || route.next_hops.iter().any(|hop| hop.gateway == gateway)
         };
         if !has_route(&present, expected.dst.trunc(), through) {
             let via = expected
@@ -121,8 +122,7 @@ pub fn routes(previous: &AddResult) -> Result<(), Error> {
 }
 
 fn has_route(present: &[Route], destination: IpNet, passes: impl Fn(&Route) -> bool) -> bool {
-    let mut to = present
-        .iter()
-        .filter(|route| route.destination == destination);
+    let destination = destination.into();
+    let mut to = present.iter().filter(|r| r.destination == destination);
     to.any(passes)
 }

@@ -42,7 +42,7 @@ pub fn add_addresses(
 pub fn add_routes(link: &Link, routes: Vec<Route>) -> Result<(), Error> {
     for route in routes {
         let doing = route::adding(&route, &link.name);
-        route::add(Namespace::Container, route).context(doing)?;
+        route::add(Namespace::Container, &route).context(doing)?;
     }
     Ok(())
 }

@@ -14,13 +14,10 @@
 //! }
 //! ```
 
-use ipnet::IpNet;
-
 use crate::bindings::weir::cni::traffic as raw;
-use crate::convert::same_fields;
 use crate::{LinkReference, Namespace, Result};
 
-pub use raw::{Action, Class, Discipline, Handle, Qdisc, TokenBucket};
+pub use raw::{Action, Class, Discipline, Filter, Handle, Qdisc, TokenBucket};
 
 /// The place of the discipline that everything leaves through (`TC_H_ROOT`).
 pub const ROOT: Handle = 0xffff_ffff;
@@ -81,22 +78,6 @@ impl Class {
     }
 }
 
-/// A filter: which packets, and what to do with them.
-#[derive(Clone, Debug)]
-pub struct Filter {
-    /// The discipline or the class that the filter belongs to.
-    pub parent: Handle,
-    /// Lower is earlier; 0: the kernel chooses. All filters of one priority are for packets of the
-    /// same family, or for every packet.
-    pub priority: u16,
-    /// Packets from this network.
-    pub source: Option<IpNet>,
-    /// Packets to this network.
-    pub destination: Option<IpNet>,
-    /// What to do.
-    pub action: Action,
-}
-
 impl Filter {
     /// Sends every packet out of another link.
     pub fn redirect(parent: Handle, target: impl Into<LinkReference>) -> Self {
@@ -117,11 +98,6 @@ impl Filter {
             action,
         }
     }
-}
-
-same_fields! {
-    Filter => raw::Filter { parent priority action ; map source destination }
-    raw::Filter => Filter { parent priority action ; map source destination }
 }
 
 /// Adds a queueing discipline. Errors: `exists`, `not-found`, `unsupported`, `invalid`.
@@ -161,7 +137,7 @@ pub fn add_filter(
     link: impl Into<LinkReference>,
     filter: Filter,
 ) -> Result<()> {
-    raw::add_filter(namespace, &link.into(), &filter.into())
+    raw::add_filter(namespace, &link.into(), &filter)
 }
 
 /// Lists the filters of a discipline or class, in their order; none where that is not there, and without
@@ -171,6 +147,5 @@ pub fn list_filters(
     link: impl Into<LinkReference>,
     parent: Handle,
 ) -> Result<Vec<Filter>> {
-    let filters = raw::list_filters(namespace, &link.into(), parent)?;
-    Ok(filters.into_iter().map(Filter::from).collect())
+    raw::list_filters(namespace, &link.into(), parent)
 }

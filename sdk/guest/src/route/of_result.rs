@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::IpNet;
 
 use super::{NextHop, Route};
+use crate::bindings::weir::cni::types::IpAddress;
 use crate::{AddResult, IpFamily, LinkReference};
 
 /// The scope of a route that the result gives none: the whole universe.
@@ -38,7 +39,7 @@ pub fn of_result(result: &AddResult, link: impl Into<LinkReference>) -> Vec<Rout
     let mut routes: Vec<Route> = Vec::with_capacity(result.routes.len());
     for given in &result.routes {
         let route = Route {
-            gateway: given.gw.or_else(|| first_gateway(result, given.dst)),
+            gateway: (given.gw.or_else(|| first_gateway(result, given.dst))).map(Into::into),
             link: Some(link.clone()),
             scope: Some(given.scope.unwrap_or(UNIVERSE)),
             table: given.table,
@@ -80,7 +81,7 @@ fn add_hop(route: &mut Route, other: Route) {
     }
 }
 
-fn hop(gateway: Option<IpAddr>, link: Option<LinkReference>) -> NextHop {
+fn hop(gateway: Option<IpAddress>, link: Option<LinkReference>) -> NextHop {
     NextHop {
         gateway,
         link,
@@ -91,11 +92,9 @@ fn hop(gateway: Option<IpAddr>, link: Option<LinkReference>) -> NextHop {
 
 /// Returns what fails, for an error.
 pub fn adding(route: &Route, ifname: &str) -> String {
-    let destination = route.destination;
-    match route.gateway {
-        Some(gateway) => {
-            format!("cannot add route {destination} via {gateway} over `{ifname}`")
-        }
+    let destination = IpNet::from(route.destination);
+    match route.gateway.map(IpAddr::from) {
+        Some(gateway) => format!("cannot add route {destination} via {gateway} over `{ifname}`"),
         None => format!("cannot add route {destination} over `{ifname}`"),
     }
 }
@@ -120,6 +119,10 @@ mod tests {
             routes: routes.iter().map(route).collect(),
             ..AddResult::default()
         }
+    }
+
+    fn address(text: &str) -> Option<IpAddress> {
+        text.parse().ok().map(|address: IpAddr| address.into())
     }
 
     const DUAL: [(&str, Option<&str>); 2] = [
@@ -147,8 +150,8 @@ mod tests {
     fn a_route_without_next_hop_takes_its_familys_gateway() {
         let result = result(&DUAL, &[("192.0.2.0/24", None), ("::/0", None)]);
         let routes = of_result(&result, "eth0");
-        assert_eq!(routes[0].gateway, "10.0.0.1".parse().ok());
-        assert_eq!(routes[1].gateway, "fd00::1".parse().ok());
+        assert_eq!(routes[0].gateway, address("10.0.0.1"));
+        assert_eq!(routes[1].gateway, address("fd00::1"));
         assert_eq!(routes[0].scope, Some(UNIVERSE));
     }
 
@@ -166,6 +169,6 @@ mod tests {
         assert_eq!(routes.len(), 1);
         assert_eq!(routes[0].gateway, None);
         let hops: Vec<_> = routes[0].next_hops.iter().map(|hop| hop.gateway).collect();
-        assert_eq!(hops, ["fd00::1".parse().ok(), "fd00::2".parse().ok()]);
+        assert_eq!(hops, [address("fd00::1"), address("fd00::2")]);
     }
 }
