@@ -48,8 +48,7 @@ impl Cached {
         capability_args: &Map<String, Value>,
         result: Value,
     ) -> Self {
-        let args = attachment.args.iter();
-        let args: Vec<(String, String)> = args.map(|(k, v)| (k.into(), v.into())).collect();
+        let args = attachment.args.pairs().to_vec();
         Self {
             kind: KIND.to_owned(),
             container_id: attachment.container_id.clone(),

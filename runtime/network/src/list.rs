@@ -309,9 +309,8 @@ impl Network {
         let list = list.unwrap_or_else(|| self.list.clone());
         let args = cached.and_then(|cached| cached.capability_args.clone());
         let cni_args = cached.and_then(Cached::args);
-        let has_none = attachment.args.iter().next().is_none();
         Used {
-            attachment: match cni_args.filter(|_| has_none) {
+            attachment: match cni_args.filter(|_| attachment.args.is_empty()) {
                 Some(cni_args) => attachment.with_args(cni_args),
                 None => attachment.clone(),
             },
@@ -327,10 +326,8 @@ impl Network {
         valid: &[weir_cni::Attachment],
     ) -> Result<(Vec<Attachment>, Vec<Error>), Error> {
         let is_valid = |cached: &Cached| {
-            let known = |v: &weir_cni::Attachment| {
-                v.container_id == cached.container_id && v.ifname == cached.if_name
-            };
-            valid.iter().any(known)
+            let own = weir_cni::Attachment::new(&cached.container_id, &cached.if_name);
+            valid.contains(&own)
         };
         let (cached, unused) = self.cache.of_network(&self.cached_as())?;
         let stale = cached.into_iter().filter(|cached| !is_valid(cached));

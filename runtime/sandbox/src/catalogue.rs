@@ -173,7 +173,7 @@ impl Catalogue {
     pub fn check_name(name: &str) -> Result<(), Error> {
         weir_cni::validate_plugin_name(name)?;
         let why = if name == own::NAME {
-            "would have the name of weir itself: choose another"
+            "would have weir's own name: choose another name"
         } else if Self::is_built_in(name) {
             "is built into weir: install yours under another name"
         } else {
@@ -215,7 +215,7 @@ impl Catalogue {
             Some(missing) => missing.to_string(),
             None => format!("built in: {}", own.join(", ")),
         };
-        Error::new(codes::NO_PLUGIN, format!("there is no plugin `{name}`")).with_details(format!(
+        Error::new(codes::NO_PLUGIN, format!("no such plugin: `{name}`")).with_details(format!(
             "{meant}{own}; installed plugins are in `{}`; install one with `weir plugin add FILE`",
             self.paths.plugins().display()
         ))
@@ -281,7 +281,7 @@ fn taken(name: &str) -> Error {
 fn built_in(name: &str) -> Error {
     let what = format!("plugin `{name}` is built into weir and cannot be removed");
     Error::new(codes::NO_PLUGIN, what).with_details(format!(
-        "to keep it from running, put a grant named `{name}` in force that covers no network: \
-         `weir grants show --yaml {name}` prints the shipped one, and `networks: []` is none"
+        "to keep it from running, add a grant named `{name}` that covers no network: `weir grants show --yaml {name}` prints the \
+         shipped one; give it `networks: []`"
     ))
 }

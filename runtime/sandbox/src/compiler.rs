@@ -23,7 +23,7 @@ pub enum Error {
     Refused(String),
     /// The signal with which the kernel killed the compiler.
     #[error(
-        "the compiler was ended by {0}: the component makes it do more than compile, or too much"
+        "the kernel killed the compiler with {0}: the component took too much time or memory, or made it do more than compile"
     )]
     Ended(Signal),
     #[error("run the compiler: {0}")]
@@ -89,17 +89,16 @@ const MODULE: &[u8] = b"\x01\0\0\0";
 fn other_form(bytes: &[u8]) -> Option<&'static str> {
     match bytes.strip_prefix(MAGIC) {
         Some(rest) if rest.starts_with(MODULE) => Some(
-            "it is a core module of WebAssembly, which is not a component yet; build it for the \
-             target wasm32-wasip2",
+            "it is a core module of WebAssembly, not a component; build it for the target \
+             wasm32-wasip2",
         ),
         Some(_) => None,
         None if bytes.is_empty() => Some("it is empty"),
         None if bytes.trim_ascii_start().starts_with(b"(") => {
-            Some("it may be WebAssembly text; make it binary, as `wasm-tools parse` does")
+            Some("it may be WebAssembly text; convert it with `wasm-tools parse`")
         }
         None => Some(
-            "it does not begin as WebAssembly does; expected what a build for the target \
-             wasm32-wasip2 makes",
+            "it is not WebAssembly; expected the output of a build for the target wasm32-wasip2",
         ),
     }
 }
@@ -124,8 +123,8 @@ mod tests {
     fn other_bytes_are_recognised() {
         for (bytes, expected) in [
             (&b""[..], "is empty"),
-            (b"root:x:0:0:", "does not begin as WebAssembly does"),
-            (b"\0as", "does not begin as WebAssembly does"),
+            (b"root:x:0:0:", "is not WebAssembly"),
+            (b"\0as", "is not WebAssembly"),
             (b"\n(component)", "text"),
             (b"\0asm\x01\0\0\0", "core module"),
         ] {

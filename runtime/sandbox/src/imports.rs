@@ -117,7 +117,7 @@ pub(crate) fn check(subject: &str, requested: &Requested) -> Result<(), Error> {
     Err(Error::new(
         codes::REFUSED_IMPORT,
         format!(
-            "{subject} imports `{}`, which no plugin may",
+            "{subject} imports `{}`, which no plugin may import",
             first.name.escape_debug()
         ),
     )
@@ -135,15 +135,15 @@ fn judge(import: &str) -> Result<Option<Capability>, &'static str> {
     }
     if interface.starts_with("wasi:") {
         return Err(
-            "a plugin has no part of WASI but clocks, random numbers, standard error and exit",
+            "of WASI, a plugin may import only clocks, random numbers, standard error and exit",
         );
     }
-    Err("a plugin imports `weir:cni` and nothing else")
+    Err("a plugin may import only `weir:cni`")
 }
 
 fn judge_own(word: &str, version: &str) -> Result<Option<Capability>, &'static str> {
     if !contract::is_current(version) {
-        return Err("this weir runs another version of the contract");
+        return Err("this weir supports another version of the contract");
     }
     match Capability::from_word(word) {
         Some(capability) => Ok(Some(capability)),

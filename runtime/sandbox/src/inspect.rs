@@ -132,9 +132,9 @@ impl Sandbox {
 }
 
 fn too_much(why: &wasmtime::Error) -> Error {
-    let why = format!("the component is made of more than a plugin may be: {why:#}");
+    let why = format!("the component has more parts than a plugin may have: {why:#}");
     Error::new(codes::NO_PLUGIN, why).with_details(format!(
-        "at most {} instances of core modules, {} memories and {} tables, which take the engine {} besides what is in \
+        "at most {} instances of core modules, {} memories and {} tables, for which the engine needs {} besides the content of \
          memories and tables",
         bounds::INSTANCES,
         bounds::MEMORIES,
@@ -144,6 +144,6 @@ fn too_much(why: &wasmtime::Error) -> Error {
 }
 
 fn no_component(why: &str) -> Error {
-    let what = format!("no WebAssembly component: {why}");
+    let what = format!("not a WebAssembly component: {why}");
     Error::new(codes::NO_PLUGIN, what)
 }

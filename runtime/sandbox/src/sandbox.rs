@@ -208,8 +208,7 @@ fn check_code(name: &str, code: usize, limits: &Limits) -> Result<(), Error> {
     let what = format!("plugin `{name}` needs more memory than its {memory}");
     let code = ByteSize::b(code as u64).display().iec();
     Err(Error::new(codes::MEMORY, what).with_details(format!(
-        "its code is so large that to load it takes {code}, which counts where it is more than the first 16 MiB: \
-         `limits.memory` of its grant"
+        "loading its code takes {code}, not counting the first 16 MiB; raise `limits.memory` in its grant"
     )))
 }
 

@@ -181,11 +181,7 @@ fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering
         functions_not_granted: not_granted(component, spec),
         not_granted: asked.iter().copied().filter(|c| !granted(c)).collect(),
         not_asked_for: not_asked_for.collect(),
-        networks: spec
-            .networks
-            .iter()
-            .map(|pattern| String::from(pattern.clone()))
-            .collect(),
+        networks: grant_state::networks(&grant.document),
         name: grant.document.metadata.name,
         origin: grant.origin.to_string(),
     }
