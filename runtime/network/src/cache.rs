@@ -18,7 +18,6 @@ use super::trust::unread;
 /// libcni's name for the format.
 const KIND: &str = "cniCacheV1";
 
-/// A cached attachment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cached {
@@ -104,7 +103,6 @@ impl Cached {
     }
 }
 
-/// The cache.
 #[derive(Clone, Debug)]
 pub struct Cache {
     directory: PathBuf,
@@ -113,7 +111,6 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The cache at these paths.
     pub fn new(paths: &Paths) -> Self {
         Self {
             directory: paths.results(),

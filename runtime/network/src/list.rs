@@ -75,7 +75,6 @@ impl Network {
         self.source.granted_as(&self.list.name)
     }
 
-    /// The network's configuration.
     pub fn list(&self) -> &NetworkConfigList {
         &self.list
     }
@@ -195,7 +194,6 @@ impl Network {
         Ok(with_mtus(result, prev_result))
     }
 
-    /// DEL of one plugin.
     fn del_one(
         &self,
         list: &NetworkConfigList,

@@ -111,7 +111,6 @@ fn definition<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Strin
 }
 
 impl PodName {
-    /// The pod that the runtime names.
     pub fn of(args: &Args) -> Option<Self> {
         let pod = args.pod();
         Some(Self {

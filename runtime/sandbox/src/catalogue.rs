@@ -16,7 +16,6 @@ use super::plugin_store::PluginStore;
 use super::seal::Key;
 use super::{builtin, codes};
 
-/// A plugin that can be run.
 #[derive(Clone)]
 pub struct Plugin {
     pub name: String,
@@ -39,7 +38,6 @@ pub struct Listed {
     pub plugin: Result<Plugin, Error>,
 }
 
-/// The plugins of this node.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     paths: Paths,
@@ -82,7 +80,6 @@ impl Catalogue {
         }
     }
 
-    /// Whether a plugin is built in.
     pub fn is_built_in(name: &str) -> bool {
         builtin::find(name).is_some()
     }
@@ -124,7 +121,7 @@ impl Catalogue {
         Self::check_name(name)?;
         let compiled = Compiled::of(component).map_err(|e| {
             let what = format!("plugin `{name}` does not compile");
-            Error::new(codes::NO_PLUGIN, what).with_details(e.to_string())
+            Error::new(codes::NO_PLUGIN, what).with_details(e)
         })?;
         self.install_compiled(name, &compiled)
     }
@@ -149,7 +146,7 @@ impl Catalogue {
         let (component, code) = (compiled.component(), compiled.code());
         let digest = digest(component);
         let written = PluginStore::open(&self.paths.plugins()).and_then(|plugin_store| {
-            let key = Key::make(&self.paths).map_err(io::Error::other)?;
+            let key = Key::make(&self.paths)?;
             let manifest = Manifest {
                 name: name.to_owned(),
                 seal: key.seal(&digest, code),
@@ -239,7 +236,6 @@ impl Plugin {
         }
     }
 
-    /// Whether it is built in.
     pub fn is_built_in(&self) -> bool {
         matches!(self.source, Source::BuiltIn(_))
     }

@@ -12,7 +12,6 @@ use weir_host::bindings::PluginPre;
 use super::catalogue::Plugin;
 use super::{code, codes, contract, imports, linker};
 
-/// The plugins that this process has prepared.
 pub(super) struct ComponentCache {
     engine: Engine,
     contract: OnceLock<Result<Linker<State>, Error>>,

@@ -27,7 +27,6 @@ use super::request::Request;
 use super::seen::{One, Seen};
 use super::{builtin, codes};
 
-/// Where a grant comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     Shipped,
@@ -43,7 +42,6 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A grant, and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
     pub document: Document,

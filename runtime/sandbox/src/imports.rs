@@ -42,7 +42,6 @@ pub struct Requested {
     pub refused: Vec<Refused>,
 }
 
-/// A forbidden import, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// `wasi:filesystem/types@0.2.6`.
@@ -72,7 +71,6 @@ pub fn requested(engine: &Engine, component: &Component) -> Requested {
 pub struct Imported {
     /// The functions of each capability, sorted; `[method]transaction.get` is one of a resource.
     pub functions: BTreeMap<Capability, Vec<String>>,
-    /// The interfaces of WASI.
     pub wasi: Vec<String>,
 }
 

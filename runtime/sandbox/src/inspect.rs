@@ -34,7 +34,6 @@ fn limits() -> Limits {
     }
 }
 
-/// An inspected component.
 #[derive(Clone, Debug)]
 pub struct Inspection {
     /// What the plugin reports. Errors: `codes::OTHER_CONTRACT` for another version of the contract, `codes::REFUSED_IMPORT` for a
@@ -72,7 +71,7 @@ impl Sandbox {
     ///
     /// Errors: `codes::NO_PLUGIN` if it is not a component, or has more parts than a plugin may have. They do not name it.
     pub fn inspect(&self, component: &[u8]) -> Result<Inspection, Error> {
-        let compiled = Compiled::of(component).map_err(|e| no_component(&e.to_string()))?;
+        let compiled = Compiled::of(component).map_err(|e| no_component(&e))?;
         // SAFETY: compiled just now, by the compiler of this build.
         unsafe { bounds::check(compiled.code()) }.map_err(|e| too_much(&e))?;
         // SAFETY: compiled just now, by the compiler of this build.

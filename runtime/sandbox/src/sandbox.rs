@@ -50,7 +50,6 @@ impl Sandbox {
         }))
     }
 
-    /// The plugins of this node.
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue
     }
@@ -64,7 +63,6 @@ impl Sandbox {
         &self.components
     }
 
-    /// Where everything is.
     pub fn paths(&self) -> &Paths {
         &self.paths
     }
@@ -134,7 +132,6 @@ impl Sandbox {
         Audit::new(subject, self.audit_log(), self.audit_reads)
     }
 
-    /// The node's audit log.
     pub fn audit_log(&self) -> Arc<AuditLog> {
         let open = || Arc::new(AuditLog::open(&self.paths));
         Arc::clone(self.audit.get_or_init(open))

@@ -34,7 +34,6 @@ pub struct Arguments {
 /// The first bytes of every WebAssembly file.
 const WEBASSEMBLY: &[u8] = b"\0asm";
 
-/// What is compared.
 enum Side {
     Grant(Box<Document>),
     Component(PathBuf, Vec<u8>),
@@ -43,7 +42,6 @@ enum Side {
 /// What a grant that comes with weir is called, also where another one has its place.
 const SHIPPED: &str = "shipped:";
 
-/// What two components ask for.
 #[derive(Serialize)]
 struct Imports {
     first: Version,

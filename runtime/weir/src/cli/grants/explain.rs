@@ -54,7 +54,6 @@ pub struct Arguments {
     format: Format,
 }
 
-/// A question to the matcher.
 struct Question {
     plugin: String,
     /// None where nobody said.
@@ -77,7 +76,6 @@ enum Documents {
 
 /// The grant that applies to a question.
 struct Applying<'a> {
-    /// The document's name.
     name: &'a str,
     from: String,
     /// The globs of the networks that it covers.
@@ -92,7 +90,6 @@ struct Applying<'a> {
     obstacle: Option<String>,
 }
 
-/// The answer.
 #[derive(Default, Serialize)]
 struct Explanation {
     plugin: String,
@@ -126,7 +123,6 @@ struct Explanation {
     field: Option<String>,
 }
 
-/// A rule of the grant.
 #[derive(Serialize)]
 struct Rule {
     /// `link[0]`.

@@ -81,7 +81,6 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// The plugin that it is about.
     pub fn plugin(&self) -> &str {
         &self.loaded.document.spec.plugin.name
     }

@@ -23,7 +23,6 @@ pub struct Arguments {
     format: Format,
 }
 
-/// A line of the list.
 #[derive(Serialize)]
 struct Listed {
     /// The document's name; none where it cannot be read.

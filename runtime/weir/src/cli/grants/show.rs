@@ -28,7 +28,6 @@ pub struct Arguments {
     format: Format,
 }
 
-/// A grant in words.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown {
@@ -56,7 +55,6 @@ struct Shown {
     document: Document,
 }
 
-/// What is allowed for tenants.
 #[derive(Serialize)]
 struct ForTenants {
     allowed: Vec<Allowed>,
@@ -64,7 +62,6 @@ struct ForTenants {
     pods: Vec<Request>,
 }
 
-/// What is allowed in one capability.
 #[derive(Serialize)]
 struct Allowed {
     capability: Capability,

@@ -13,7 +13,6 @@ use crate::cli::record::{Record, Verdict};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct StorePaths(BTreeSet<StorePath>);
 
-/// One of them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum StorePath {
     Directory(String),

@@ -22,7 +22,6 @@ use crate::cli::scratch_node::{Container, ScratchNode};
 /// the time before: a plugin may learn from one file of the next.
 const MOST_ROUNDS: usize = 8;
 
-/// A plugin that takes part.
 pub(super) struct Participant {
     pub(super) name: String,
     /// None for one that is inside the binary.
@@ -31,7 +30,6 @@ pub(super) struct Participant {
     pub(super) is_free: bool,
 }
 
-/// What is run, where.
 pub(super) struct Trial {
     pub(super) node: ScratchNode,
     /// Two, so that what differs between attachments is seen to.
