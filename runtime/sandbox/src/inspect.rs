@@ -20,7 +20,7 @@ use super::codes;
 use super::compiler::Compiled;
 use super::component_cache;
 use super::contract;
-use super::imports::{Imported, Requested, imported, requested};
+use super::imports::Imports;
 use super::installed::digest;
 use super::ipam::NoFurther;
 use super::request::About;
@@ -44,8 +44,7 @@ pub struct Inspection {
     pub digest: Digest,
     /// The version of the contract that it is built for; none if it does not use the contract.
     pub contract: Option<String>,
-    pub requested: Requested,
-    pub imported: Imported,
+    pub imports: Imports,
     pub compiled: Compiled,
 }
 
@@ -86,8 +85,7 @@ impl Sandbox {
             ran,
             digest: digest(component),
             contract: contract::version(self.engine(), &loaded),
-            requested: requested(self.engine(), &loaded),
-            imported: imported(self.engine(), &loaded),
+            imports: Imports::of(self.engine(), &loaded),
             compiled,
         })
     }

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use weir_cni::Error;
 use weir_grant::address::Family;
 use weir_grant::{Limits, route};
-use weir_kernel::{self as kernel, Linux, Namespaces};
+use weir_kernel::{self as kernel, Linux};
 use weir_network::Attachment;
 use weir_sandbox::Sandbox;
 
@@ -29,16 +29,13 @@ impl Table {
         attachment: &Attachment,
         attached: &[Attached],
     ) -> Result<Self, Error> {
-        let Some(namespace) = attachment.namespace() else {
+        if attachment.namespace().is_none() {
             return Err(Error::invalid_netns(
                 "default-route: the container has no network namespace",
             ));
-        };
-        let namespace = namespace
-            .try_clone()
-            .map_err(|e| Error::internal(format!("cannot duplicate a descriptor: {e}")))?;
+        }
         let deadline = Instant::now() + Limits::MOST_TIME;
-        let namespaces = Namespaces::new(Some(namespace));
+        let namespaces = attachment.namespaces()?;
         let mut kernel = Linux::new(namespaces, sandbox.paths().clone(), deadline);
         let interfaces = interface::of_all(sandbox, attachment, kernel.namespaces(), attached)?;
         Ok(Self::new(kernel, interfaces))

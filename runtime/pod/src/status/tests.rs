@@ -4,17 +4,29 @@ use serde_json::{Value, json};
 use weir_cni::{AddResult, Version, from_json, to_json};
 
 use super::*;
+use crate::default_route::Attached;
 
 fn result(json: Value) -> AddResult {
     from_json(&json).unwrap()
 }
 
-fn about(name: &str, ifname: &str, is_default: bool) -> About {
-    About {
-        name: name.to_owned(),
+/// Name, interface, and whether it is the default network.
+type About<'a> = (&'a str, &'a str, bool);
+
+fn about<'a>(name: &'a str, ifname: &'a str, is_default: bool) -> About<'a> {
+    (name, ifname, is_default)
+}
+
+fn of(result: &AddResult, (name, ifname, is_default): &About<'_>) -> Status {
+    super::of(&attached(result, name, ifname), *is_default, None)
+}
+
+fn attached(result: &AddResult, name: &str, ifname: &str) -> Attached {
+    Attached {
+        network: name.to_owned(),
         ifname: ifname.to_owned(),
-        is_default,
-        device_info: None,
+        wanted: None,
+        result: result.clone(),
     }
 }
 
@@ -453,12 +465,7 @@ fn gateways_are_real_ones() {
 fn device_info_is_handed_on_word_for_word() {
     let info =
         json!({ "type": "pci", "version": "1.1.0", "pci": { "pci-address": "0000:01:00.2" } });
-    let about = About {
-        device_info: Some(info.clone()),
-        ..about("a", "net1", false)
-    };
-    assert_eq!(
-        json!(of(&AddResult::default(), &about))["device-info"],
-        info
-    );
+    let attached = attached(&AddResult::default(), "a", "net1");
+    let status = super::of(&attached, false, Some(info.clone()));
+    assert_eq!(json!(status)["device-info"], info);
 }

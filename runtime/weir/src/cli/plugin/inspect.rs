@@ -142,10 +142,10 @@ fn shown(name: String, inspection: Inspection, coverage: Coverage) -> Shown {
             memory: Exact::from(limits.memory).to_string(),
             time: humantime::format_duration(limits.time).to_string(),
         }),
-        capabilities: inspection.imported.functions,
-        wasi: inspection.imported.wasi,
+        capabilities: inspection.imports.functions,
+        wasi: inspection.imports.wasi,
         refused: inspection
-            .requested
+            .imports
             .refused
             .into_iter()
             .map(|refused| Refused {
