@@ -1,4 +1,4 @@
-//! `weir grants new`: a document to begin with, from what a component asks for.
+//! `weir grants new`: a document to start from, by a component's imports.
 
 use anyhow::Result;
 use clap::Args;

@@ -1,5 +1,4 @@
-//! Files and directories that a plugin asked for. No rule can allow all of them, so that they are
-//! allowed one by one, once a plugin was denied them.
+//! Files and directories that a plugin requested. No rule can allow all of them, so each is allowed once it was denied.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
