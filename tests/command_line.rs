@@ -159,7 +159,7 @@ fn plugins_come_and_go() -> Result<()> {
     node.weir(&["plugin", "remove", "mine"])?;
     assert!(!node.installed("mine").exists());
     let gone = failure(node.weir(&["plugin", "remove", "mine"]))?;
-    assert!(gone.contains("there is no plugin `mine`"), "{gone}");
+    assert!(gone.contains("no such plugin: `mine`"), "{gone}");
     let builtin = failure(node.weir(&["plugin", "remove", "bridge"]))?;
     assert!(builtin.contains("bridge"), "{builtin}");
     Ok(())

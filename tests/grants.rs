@@ -92,7 +92,7 @@ fn a_component_that_is_missing_or_damaged() -> Result<()> {
     place.refused(
         "nobody",
         200,
-        &["there is no plugin `nobody`", "weir plugin add"],
+        &["no such plugin: `nobody`", "weir plugin add"],
     );
     for name in ["component.wasm", "code.cwasm", "manifest.json"] {
         let file = place.file(name);
@@ -230,7 +230,10 @@ fn what_is_no_component_is_not_installed() -> Result<()> {
         let output = node.command(&["plugin", "add", shown])?;
         assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("no WebAssembly component"), "{name}: {said}");
+        assert!(
+            said.contains("not a WebAssembly component"),
+            "{name}: {said}"
+        );
         assert!(!node.installed(name).exists(), "{name} was installed");
     }
     for name in ["bridge", "../up", "a/b", ""] {

@@ -519,7 +519,7 @@ fn weir_itself_and_native_plugins_are_told_for_what_they_are() -> Result<()> {
         fs::remove_file(node.grants().join("a.yaml"))?;
         // Nothing of theirs is recorded yet, but they may be asked for.
         let (_, _, errors) = weir(&node, &["audit", "--plugin", name])?;
-        assert!(!errors.contains("there is no plugin"), "{errors}");
+        assert!(!errors.contains("no such plugin"), "{errors}");
     }
     let text = node.stdout(&["grants", "show", "flannel"], 0)?;
     assert_contains(&text, &["outside the sandbox", "cbr0", &other_digest()]);

@@ -47,7 +47,7 @@ fn assert_refused(inside: &str, words: &str) -> Result<()> {
         let took = began.elapsed();
         let said = &measured.outcome.stderr;
         assert_eq!(measured.outcome.status, Some(1), "{said}");
-        assert_contains(said, &["made of more than a plugin may be", words]);
+        assert_contains(said, &["more parts than a plugin may have", words]);
         let peak = measured.peak;
         assert!(
             peak <= DEFAULT_MEMORY + HOSTS_OWN,

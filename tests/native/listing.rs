@@ -188,7 +188,7 @@ fn what_is_no_program_is_refused() -> Result<()> {
     assert!(said.contains("a device or a pipe"), "{said}");
     fs::remove_file(&file)?;
     let said = world.fails("add")?;
-    assert_contains(&said, &["there is no plugin `probe` (CNI error 200)"]);
+    assert_contains(&said, &["no such plugin: `probe` (CNI error 200)"]);
     assert!(said.contains("no native plugin of that name in"), "{said}");
     Ok(())
 }
@@ -221,7 +221,7 @@ fn without_a_directory_there_is_no_native_plugin() -> Result<()> {
     let netns = world.container.netns();
     let words = ["net", "add", NETWORK, netns.to_str().context("a path")?];
     let said = failed(&world.node.inside(|| world.node.command(&words))?)?;
-    assert_contains(&said, &["there is no plugin `probe` (CNI error 200)"]);
+    assert_contains(&said, &["no such plugin: `probe` (CNI error 200)"]);
     assert!(!said.contains("native"), "{said}");
     assert!(world.calls().is_empty());
     Ok(())

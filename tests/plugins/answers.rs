@@ -164,14 +164,14 @@ fn what_is_no_component_is_told_with_its_file() -> Result<()> {
         (
             "passwd",
             &b"root:x:0:0:root:/root:/bin/bash\n"[..],
-            "does not begin as WebAssembly does",
+            "it is not WebAssembly",
         ),
         ("core.wasm", b"\0asm\x01\0\0\0", "core module"),
         ("text.wat", b"(component)", "WebAssembly text"),
         (
             "short.wasm",
             b"\0asm\x0d\0\x01\0\xff",
-            "no WebAssembly component",
+            "not a WebAssembly component",
         ),
     ] {
         let file = node.root().join(name);

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use weir_cni::{Args, Code, Command, Environment, Error};
+use weir_kernel::Namespaces;
 use weir_kernel::without_permit::open_container;
 
 /// One attachment, as the runtime names it.
@@ -69,6 +70,18 @@ impl Attachment {
             ifname: ifname.into(),
             ..self.clone()
         }
+    }
+
+    /// The host's namespace, and the container's, if it has one. Errors: the process has no descriptor left.
+    pub fn namespaces(&self) -> Result<Namespaces, Error> {
+        let duplicate = self
+            .namespace
+            .as_ref()
+            .map(|namespace| namespace.try_clone());
+        let duplicate = duplicate.transpose();
+        duplicate
+            .map(Namespaces::new)
+            .map_err(|e| Error::internal(format!("cannot duplicate a descriptor: {e}")))
     }
 
     /// The container's namespace, if it has one.

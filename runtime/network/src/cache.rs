@@ -18,7 +18,6 @@ use super::trust::unread;
 /// libcni's name for the format.
 const KIND: &str = "cniCacheV1";
 
-/// A cached attachment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cached {
@@ -48,8 +47,7 @@ impl Cached {
         capability_args: &Map<String, Value>,
         result: Value,
     ) -> Self {
-        let args = attachment.args.iter();
-        let args: Vec<(String, String)> = args.map(|(k, v)| (k.into(), v.into())).collect();
+        let args = attachment.args.pairs().to_vec();
         Self {
             kind: KIND.to_owned(),
             container_id: attachment.container_id.clone(),
@@ -105,7 +103,6 @@ impl Cached {
     }
 }
 
-/// The cache.
 #[derive(Clone, Debug)]
 pub struct Cache {
     directory: PathBuf,
@@ -114,7 +111,6 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The cache at these paths.
     pub fn new(paths: &Paths) -> Self {
         Self {
             directory: paths.results(),

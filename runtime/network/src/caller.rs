@@ -84,7 +84,6 @@ pub fn is_of_node(paths: &Paths, config: &PluginConfig) -> bool {
     !has_other || files.iter().any(|file| is_written_in(paths, file, config))
 }
 
-/// The program of the calling process.
 fn caller() -> PathBuf {
     PathBuf::from(format!("/proc/{}/exe", getppid()))
 }

@@ -6,7 +6,6 @@ use weir_cni::Error;
 
 use super::failures::with_left;
 
-/// An attachment that failed.
 #[derive(Debug)]
 pub struct AddFailed {
     /// With the failures of undoing it in its details.
@@ -17,7 +16,6 @@ pub struct AddFailed {
 }
 
 impl AddFailed {
-    /// The same with a prefix before its error.
     pub(super) fn with_prefix(self, prefix: impl Display) -> Self {
         let error = self.error.with_prefix(prefix);
         Self { error, ..self }

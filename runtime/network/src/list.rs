@@ -75,7 +75,6 @@ impl Network {
         self.source.granted_as(&self.list.name)
     }
 
-    /// The network's configuration.
     pub fn list(&self) -> &NetworkConfigList {
         &self.list
     }
@@ -195,7 +194,6 @@ impl Network {
         Ok(with_mtus(result, prev_result))
     }
 
-    /// DEL of one plugin.
     fn del_one(
         &self,
         list: &NetworkConfigList,
@@ -309,9 +307,8 @@ impl Network {
         let list = list.unwrap_or_else(|| self.list.clone());
         let args = cached.and_then(|cached| cached.capability_args.clone());
         let cni_args = cached.and_then(Cached::args);
-        let has_none = attachment.args.iter().next().is_none();
         Used {
-            attachment: match cni_args.filter(|_| has_none) {
+            attachment: match cni_args.filter(|_| attachment.args.is_empty()) {
                 Some(cni_args) => attachment.with_args(cni_args),
                 None => attachment.clone(),
             },
@@ -327,10 +324,8 @@ impl Network {
         valid: &[weir_cni::Attachment],
     ) -> Result<(Vec<Attachment>, Vec<Error>), Error> {
         let is_valid = |cached: &Cached| {
-            let known = |v: &weir_cni::Attachment| {
-                v.container_id == cached.container_id && v.ifname == cached.if_name
-            };
-            valid.iter().any(known)
+            let own = weir_cni::Attachment::new(&cached.container_id, &cached.if_name);
+            valid.contains(&own)
         };
         let (cached, unused) = self.cache.of_network(&self.cached_as())?;
         let stale = cached.into_iter().filter(|cached| !is_valid(cached));

@@ -27,7 +27,7 @@ pub fn run_plugin(
         network: config.network_name()?.to_owned(),
         definition: source.definition.clone(),
         asked_by_pod: source.asked_of(config),
-        args: arguments(attachment),
+        args: attachment.args.pairs().to_vec(),
         pod: attachment.args.pod().full_name(),
         config: config.as_map().clone(),
         previous: previous(command, config)?,
@@ -36,13 +36,6 @@ pub fn run_plugin(
         valid_attachments: config.valid_attachments().unwrap_or_default().to_vec(),
     };
     sandbox.run(plugin, &request)
-}
-
-fn arguments(attachment: &Attachment) -> Vec<(String, String)> {
-    let pairs = attachment.args.iter();
-    pairs
-        .map(|(key, value)| (key.into(), value.into()))
-        .collect()
 }
 
 /// The previous result. DEL must continue if it cannot be read, and CHECK must not continue without one (CNI section 2).

@@ -111,7 +111,6 @@ fn definition<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Strin
 }
 
 impl PodName {
-    /// The pod that the runtime names.
     pub fn of(args: &Args) -> Option<Self> {
         let pod = args.pod();
         Some(Self {
@@ -237,10 +236,7 @@ impl Record {
 
     /// Whether it is about one of these attachments.
     pub fn is_of(&self, attachments: &[weir_cni::Attachment]) -> bool {
-        let is_this = |valid: &weir_cni::Attachment| {
-            valid.container_id == self.container_id && valid.ifname == self.ifname
-        };
-        attachments.iter().any(is_this)
+        attachments.contains(&weir_cni::Attachment::new(&self.container_id, &self.ifname))
     }
 }
 

@@ -37,7 +37,6 @@ impl LockedRecord {
     }
 }
 
-/// The records of one directory.
 #[derive(Clone, Debug)]
 pub struct Records {
     directory: PathBuf,

@@ -15,7 +15,7 @@ use super::delegating_call::DelegatingCall;
 use super::devices::info;
 use super::kubernetes::Kubernetes;
 use super::plan::{Plan, PlanContext, Planned};
-use super::status::{self, About, NETWORK_STATUS, Status};
+use super::status::{self, NETWORK_STATUS, Status};
 use super::{codes, detach, readiness, report, verify};
 
 /// How long a pod waits for the default network. Runtimes wait longer for a plugin.
@@ -233,15 +233,8 @@ fn publish(
 }
 
 fn status_of(call: &DelegatingCall<'_>, planned: &Planned, attached: &Attached) -> Status {
-    status::of(
-        &attached.result,
-        &About {
-            name: attached.network.clone(),
-            ifname: attached.ifname.clone(),
-            is_default: planned.recorded.is_default,
-            device_info: device_info(call, planned),
-        },
-    )
+    let device_info = device_info(call, planned);
+    status::of(attached, planned.recorded.is_default, device_info)
 }
 
 /// The description of the attachment's device.

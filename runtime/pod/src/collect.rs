@@ -8,7 +8,6 @@ use weir_network::{Network, Record, Records, together};
 use super::delegating_call::DelegatingCall;
 use super::detach;
 use super::kubernetes::Limits;
-use super::plan;
 
 /// Detaches the recorded pods that are not valid attachments, and runs GC for every network of the others, and for the
 /// default network. Continues after failures.
@@ -76,10 +75,8 @@ fn recorded(call: &DelegatingCall<'_>) -> Result<Networks, Error> {
 fn add_default(call: &DelegatingCall<'_>, networks: &mut Networks) -> Result<(), Error> {
     let cluster = call.cluster(Limits::default());
     let configuration = &call.configuration;
-    let of = call.plan_context(cluster.as_ref());
-    let (list, source) = plan::cluster_network(of)?;
     let args = configuration.capability_args.clone();
-    let network = call.network_of(list, args, source);
+    let network = call.default_network(cluster.as_ref(), args)?;
     add(networks, network, configuration.valid_attachments.clone());
     Ok(())
 }

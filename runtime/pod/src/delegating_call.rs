@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use weir_cni::{Environment, Error, NetworkConfigList, PluginConfig};
-use weir_network::{Attachment, Network, RecordedAttachment, Records, Source};
+use weir_cni::{Environment, Error, PluginConfig};
+use weir_network::{Attachment, Network, RecordedAttachment, Records};
 use weir_sandbox::Sandbox;
 
 use super::cluster::PodName;
 use super::configuration::{Configuration, Level};
 use super::journal::Journal;
 use super::kubernetes::{self, Kubernetes, Limits};
-use super::plan::PlanContext;
+use super::plan::{self, PlanContext};
 
 /// The configuration of a call, and what it needs.
 pub(crate) struct DelegatingCall<'a> {
@@ -82,16 +82,16 @@ impl<'a> DelegatingCall<'a> {
         recorded.network(self.sandbox, &self.bin_dirs)
     }
 
-    /// A network with this call's native plugins.
-    pub(crate) fn network_of(
+    /// The cluster-wide default network. Errors: as of [`plan::cluster_network`].
+    pub(crate) fn default_network(
         &self,
-        list: NetworkConfigList,
+        cluster: Option<&Kubernetes>,
         capability_args: Map<String, Value>,
-        source: Source,
-    ) -> Network {
-        Network::new(self.sandbox, list, capability_args)
+    ) -> Result<Network, Error> {
+        let (list, source) = plan::cluster_network(self.plan_context(cluster))?;
+        Ok(Network::new(self.sandbox, list, capability_args)
             .from_source(source)
-            .with_native(self.bin_dirs.clone())
+            .with_native(self.bin_dirs.clone()))
     }
 
     /// Logs a failure that does not fail the call.

@@ -5,16 +5,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use weir_cni::Error;
-use weir_network::{
-    Attachment, LockedRecord, RecordedAttachment, Source, Unusable, in_order, together,
-};
+use weir_network::{Attachment, LockedRecord, RecordedAttachment, Unusable, in_order, together};
 
 use super::cluster::PodName;
 use super::configuration::Level;
 use super::delegating_call::DelegatingCall;
 use super::devices::info;
 use super::kubernetes::Limits;
-use super::plan;
 use super::status::NETWORK_STATUS;
 
 /// How long a DEL waits for the API server.
@@ -80,12 +77,9 @@ fn take(call: &DelegatingCall<'_>, attachment: &Attachment) -> Result<Option<Loc
 /// A pod without a record was attached before weir was installed, or is already detached. DEL of the default network does
 /// no harm, and needs no API server if the network is on this node.
 fn unknown(call: &DelegatingCall<'_>, attachment: &Attachment) -> Result<(), Error> {
-    match plan::cluster_network(call.plan_context(None)) {
-        Ok((list, _)) => {
-            let args = call.configuration.capability_args.clone();
-            call.network_of(list, args, Source::default())
-                .del(attachment)
-        }
+    let args = call.configuration.capability_args.clone();
+    match call.default_network(None, args) {
+        Ok(network) => network.del(attachment),
         Err(error) => {
             let message = format!("the pod has no record, and nothing is deleted: {error}");
             call.journal.write(Level::Info, &message);

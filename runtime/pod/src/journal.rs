@@ -10,7 +10,6 @@ use weir_network::Attachment;
 
 use super::configuration::{Level, Logging};
 
-/// The log of one call.
 pub(crate) struct Journal {
     log: RefCell<Log>,
     logging: Logging,

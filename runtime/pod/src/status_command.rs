@@ -11,7 +11,6 @@ use weir_files::Durability;
 use super::cluster::PodName;
 use super::delegating_call::DelegatingCall;
 use super::kubernetes::{Kubernetes, Limits};
-use super::plan;
 use super::readiness;
 
 /// CNI's code for a plugin that cannot serve an ADD now.
@@ -40,9 +39,8 @@ pub(crate) fn status(call: &DelegatingCall<'_>) -> Result<(), Error> {
     if let Some(cluster) = call.cluster(PATIENCE) {
         reach(&cluster, &Answered::of(call)).map_err(not_available)?;
     }
-    let of = call.plan_context(cluster.as_ref());
-    let (list, source) = plan::cluster_network(of).map_err(not_available)?;
-    call.network_of(list, Map::new(), source).status()
+    let network = call.default_network(cluster.as_ref(), Map::new());
+    network.map_err(not_available)?.status()
 }
 
 /// Sends the first request of every ADD, for a pod. That the pod does not exist is an answer.

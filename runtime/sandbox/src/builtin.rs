@@ -20,7 +20,6 @@ pub struct Inside {
     pub hostile: Option<&'static [u8]>,
 }
 
-/// A built-in plugin.
 pub struct BuiltIn {
     pub name: &'static str,
     /// `sha256:…` of the component.
@@ -36,7 +35,6 @@ pub struct BuiltIn {
 }
 
 impl BuiltIn {
-    /// The shipped grant.
     pub fn grant(&self) -> Document {
         let mut grant = self.grant_without_tenants();
         grant.spec.tenants = serde_json::from_str(self.tenants).expect(CHECKED);
@@ -72,7 +70,6 @@ fn inside() -> &'static Inside {
     INSIDE.get().unwrap_or(&NOTHING)
 }
 
-/// The built-in plugin of that name.
 pub(crate) fn find(name: &str) -> Option<&'static BuiltIn> {
     all().iter().find(|plugin| plugin.name == name)
 }
@@ -87,7 +84,6 @@ pub(crate) fn compiler() -> Result<&'static [u8], Missing> {
     inside().compiler.ok_or(Missing("the compiler of plugins"))
 }
 
-/// The demo's hostile plugin.
 pub fn hostile() -> Result<&'static [u8], Missing> {
     inside().hostile.ok_or(Missing("the demo's hostile plugin"))
 }

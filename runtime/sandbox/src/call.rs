@@ -14,7 +14,6 @@ use super::request::{About, Request};
 use super::watchdog::Watchdog;
 use super::{trap, validate_result};
 
-/// A running call of a plugin.
 pub(super) struct Call {
     plugin: String,
     store: Store<State>,

@@ -16,7 +16,6 @@ use super::plugin_store::PluginStore;
 use super::seal::Key;
 use super::{builtin, codes};
 
-/// A plugin that can be run.
 #[derive(Clone)]
 pub struct Plugin {
     pub name: String,
@@ -39,7 +38,6 @@ pub struct Listed {
     pub plugin: Result<Plugin, Error>,
 }
 
-/// The plugins of this node.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     paths: Paths,
@@ -82,7 +80,6 @@ impl Catalogue {
         }
     }
 
-    /// Whether a plugin is built in.
     pub fn is_built_in(name: &str) -> bool {
         builtin::find(name).is_some()
     }
@@ -124,7 +121,7 @@ impl Catalogue {
         Self::check_name(name)?;
         let compiled = Compiled::of(component).map_err(|e| {
             let what = format!("plugin `{name}` does not compile");
-            Error::new(codes::NO_PLUGIN, what).with_details(e.to_string())
+            Error::new(codes::NO_PLUGIN, what).with_details(e)
         })?;
         self.install_compiled(name, &compiled)
     }
@@ -149,7 +146,7 @@ impl Catalogue {
         let (component, code) = (compiled.component(), compiled.code());
         let digest = digest(component);
         let written = PluginStore::open(&self.paths.plugins()).and_then(|plugin_store| {
-            let key = Key::make(&self.paths).map_err(io::Error::other)?;
+            let key = Key::make(&self.paths)?;
             let manifest = Manifest {
                 name: name.to_owned(),
                 seal: key.seal(&digest, code),
@@ -173,7 +170,7 @@ impl Catalogue {
     pub fn check_name(name: &str) -> Result<(), Error> {
         weir_cni::validate_plugin_name(name)?;
         let why = if name == own::NAME {
-            "would have the name of weir itself: choose another"
+            "would have weir's own name: choose another name"
         } else if Self::is_built_in(name) {
             "is built into weir: install yours under another name"
         } else {
@@ -215,7 +212,7 @@ impl Catalogue {
             Some(missing) => missing.to_string(),
             None => format!("built in: {}", own.join(", ")),
         };
-        Error::new(codes::NO_PLUGIN, format!("there is no plugin `{name}`")).with_details(format!(
+        Error::new(codes::NO_PLUGIN, format!("no such plugin: `{name}`")).with_details(format!(
             "{meant}{own}; installed plugins are in `{}`; install one with `weir plugin add FILE`",
             self.paths.plugins().display()
         ))
@@ -239,7 +236,6 @@ impl Plugin {
         }
     }
 
-    /// Whether it is built in.
     pub fn is_built_in(&self) -> bool {
         matches!(self.source, Source::BuiltIn(_))
     }
@@ -281,7 +277,7 @@ fn taken(name: &str) -> Error {
 fn built_in(name: &str) -> Error {
     let what = format!("plugin `{name}` is built into weir and cannot be removed");
     Error::new(codes::NO_PLUGIN, what).with_details(format!(
-        "to keep it from running, put a grant named `{name}` in force that covers no network: \
-         `weir grants show --yaml {name}` prints the shipped one, and `networks: []` is none"
+        "to keep it from running, add a grant named `{name}` that covers no network: `weir grants show --yaml {name}` prints the \
+         shipped one; give it `networks: []`"
     ))
 }

@@ -28,6 +28,6 @@ pub const DENIED: u32 = weir_host::DENIED;
 /// The error for an ADD that cannot be recorded, and is not begun or is undone: code 5 of the specification.
 pub fn unrecorded(why: &str) -> weir_cni::Error {
     weir_cni::Error::io_failure(format!(
-        "what it does cannot be recorded in the audit log: {why}"
+        "its operations cannot be recorded in the audit log: {why}"
     ))
 }

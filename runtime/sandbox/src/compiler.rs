@@ -5,32 +5,12 @@
 
 use std::io::{self, Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus};
+use std::process::{Command, Output};
 
 use nix::sys::signal::Signal;
 use weir_files::memory;
 
 use super::builtin;
-
-/// Why there is no code.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The bytes are something else.
-    #[error("{0}")]
-    Form(&'static str),
-    /// The compiler's message: what is not valid, and where.
-    #[error("{0}")]
-    Refused(String),
-    /// The signal with which the kernel killed the compiler.
-    #[error(
-        "the compiler was ended by {0}: the component makes it do more than compile, or too much"
-    )]
-    Ended(Signal),
-    #[error("run the compiler: {0}")]
-    Io(#[from] io::Error),
-    #[error(transparent)]
-    Missing(#[from] builtin::Missing),
-}
 
 /// A component with its code for the engine of this build.
 #[derive(Clone, Debug)]
@@ -40,8 +20,11 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Compiles a component. Errors: as of [`compile`].
-    pub fn of(component: &[u8]) -> Result<Self, Error> {
+    /// Compiles a component for the engine of this build.
+    ///
+    /// Errors: the component is not valid; the compiler exceeded its processor time or memory, or made another system call; it
+    /// cannot be run, or is not built in.
+    pub fn of(component: &[u8]) -> Result<Self, String> {
         Ok(Self {
             component: component.to_vec(),
             code: compile(component)?,
@@ -57,15 +40,29 @@ impl Compiled {
     }
 }
 
-/// The code of a component, for the engine of this build.
-///
-/// Errors: the component is not valid; the compiler exceeded its processor time or memory, or made another system call; it
-/// cannot be run, or is not built in.
-fn compile(component: &[u8]) -> Result<Vec<u8>, Error> {
+fn compile(component: &[u8]) -> Result<Vec<u8>, String> {
     if let Some(form) = other_form(component) {
-        return Err(Error::Form(form));
+        return Err(form.to_owned());
     }
-    let program = memory::Program::copy(c"weir-compiler", &mut builtin::compiler()?)?;
+    let mut program = builtin::compiler().map_err(|missing| missing.to_string())?;
+    let ran = run(&mut program, component);
+    let (ended, code) = ran.map_err(|error| format!("run the compiler: {error}"))?;
+    if let Some(signal) = ended.status.signal() {
+        let signal = Signal::try_from(signal).map_or("an unknown signal", Signal::as_str);
+        return Err(format!(
+            "the kernel killed the compiler with {signal}: the component took too much time or memory, or made it do more \
+             than compile"
+        ));
+    }
+    if !ended.status.success() {
+        return Err(String::from_utf8_lossy(&ended.stderr).trim_end().to_owned());
+    }
+    Ok(code)
+}
+
+/// Runs the compiler to its end. Also returns the code.
+fn run(program: &mut &[u8], component: &[u8]) -> io::Result<(Output, Vec<u8>)> {
+    let program = memory::Program::copy(c"weir-compiler", program)?;
     let mut code = memory::file(c"code")?;
     let ended = Command::new(program.path())
         .arg0("weir-compiler")
@@ -73,11 +70,10 @@ fn compile(component: &[u8]) -> Result<Vec<u8>, Error> {
         .stdin(memory::input(c"component", component)?)
         .stdout(code.try_clone()?)
         .output()?;
-    said(ended.status, &ended.stderr)?;
     let mut bytes = Vec::new();
     code.rewind()?;
     code.read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok((ended, bytes))
 }
 
 /// The first bytes of all WebAssembly.
@@ -89,31 +85,18 @@ const MODULE: &[u8] = b"\x01\0\0\0";
 fn other_form(bytes: &[u8]) -> Option<&'static str> {
     match bytes.strip_prefix(MAGIC) {
         Some(rest) if rest.starts_with(MODULE) => Some(
-            "it is a core module of WebAssembly, which is not a component yet; build it for the \
-             target wasm32-wasip2",
+            "it is a core module of WebAssembly, not a component; build it for the target \
+             wasm32-wasip2",
         ),
         Some(_) => None,
         None if bytes.is_empty() => Some("it is empty"),
         None if bytes.trim_ascii_start().starts_with(b"(") => {
-            Some("it may be WebAssembly text; make it binary, as `wasm-tools parse` does")
+            Some("it may be WebAssembly text; convert it with `wasm-tools parse`")
         }
         None => Some(
-            "it does not begin as WebAssembly does; expected what a build for the target \
-             wasm32-wasip2 makes",
+            "it is not WebAssembly; expected the output of a build for the target wasm32-wasip2",
         ),
     }
-}
-
-fn said(status: ExitStatus, message: &[u8]) -> Result<(), Error> {
-    if let Some(signal) = status.signal() {
-        let signal = Signal::try_from(signal).map_err(io::Error::from)?;
-        return Err(Error::Ended(signal));
-    }
-    if !status.success() {
-        let message = String::from_utf8_lossy(message);
-        return Err(Error::Refused(message.trim_end().to_owned()));
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -124,14 +107,13 @@ mod tests {
     fn other_bytes_are_recognised() {
         for (bytes, expected) in [
             (&b""[..], "is empty"),
-            (b"root:x:0:0:", "does not begin as WebAssembly does"),
-            (b"\0as", "does not begin as WebAssembly does"),
+            (b"root:x:0:0:", "is not WebAssembly"),
+            (b"\0as", "is not WebAssembly"),
             (b"\n(component)", "text"),
             (b"\0asm\x01\0\0\0", "core module"),
         ] {
             let error = compile(bytes).expect_err("not a component");
-            assert!(matches!(error, Error::Form(_)), "{error:?}");
-            assert!(error.to_string().contains(expected), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

@@ -10,9 +10,9 @@ use weir_host::State;
 use weir_host::bindings::PluginPre;
 
 use super::catalogue::Plugin;
-use super::{code, codes, contract, imports, linker};
+use super::imports::{self, Imports};
+use super::{code, codes, contract, linker};
 
-/// The plugins that this process has prepared.
 pub(super) struct ComponentCache {
     engine: Engine,
     contract: OnceLock<Result<Linker<State>, Error>>,
@@ -87,7 +87,7 @@ impl ComponentCache {
 /// Errors: `codes::OTHER_CONTRACT`, `codes::REFUSED_IMPORT`.
 pub(super) fn check(subject: &str, engine: &Engine, component: &Component) -> Result<(), Error> {
     contract::check(subject, engine, component)?;
-    imports::check(subject, &imports::requested(engine, component))
+    imports::check(subject, &Imports::of(engine, component))
 }
 
 fn connect(

@@ -11,7 +11,6 @@ use super::codes;
 
 /// The prefix of the contract's interfaces.
 pub(crate) const INTERFACES: &str = "weir:cni/";
-/// This weir's contract.
 const CONTRACT: &str = "weir:cni@0.2.0";
 /// The supported version; any patch of it is supported.
 const RUNS: (u64, u64) = (0, 2);

@@ -27,7 +27,6 @@ use super::request::Request;
 use super::seen::{One, Seen};
 use super::{builtin, codes};
 
-/// Where a grant comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     Shipped,
@@ -43,7 +42,6 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A grant, and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
     pub document: Document,
@@ -367,8 +365,7 @@ fn check_digest(plugin: &Plugin, loaded: &Loaded) -> Result<(), Error> {
             format!("the grant of plugin `{name}` names no digest"),
         )
         .with_details(format!(
-            "only plugins built into weir may do without; put `digest: {digest}` below \
-             `spec.plugin` in `{}`",
+            "only built-in plugins need none; put `digest: {digest}` below `spec.plugin` in `{}`",
             loaded.origin
         ))),
     }
@@ -408,7 +405,7 @@ fn not_for_tenants(plugin: &Plugin, network: &str, origin: &Origin) -> Error {
         ),
     )
     .with_details(format!(
-        "what may be done there stands below `spec.tenants` ({origin})"
+        "rules for such networks are below `spec.tenants` ({origin})"
     ))
 }
 
@@ -417,8 +414,8 @@ fn not_for_pods(plugin: &Plugin, network: &str, asked: Asked, origin: &Origin) -
     Error::new(
         codes::NO_GRANT,
         format!(
-            "the pod asks for `{asked}` on the node's own network `{network}`, which the grant of plugin `{name}` \
-             does not let pods ask for"
+            "the pod requests `{asked}` on the node's own network `{network}`, but the grant of plugin `{name}` does not \
+             allow pods to request it"
         ),
     )
     .with_details(format!(

@@ -34,11 +34,12 @@ const WASI: [&str; 15] = [
 /// The interfaces of random numbers.
 const WASI_RANDOM: &str = "wasi:random/";
 
-/// What a component's imports request.
+/// What a component imports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Requested {
-    /// In the order of the contract.
-    pub capabilities: Vec<Capability>,
+pub struct Imports {
+    /// The functions of each requested capability, sorted; `[method]transaction.get` is one of a resource.
+    pub functions: BTreeMap<Capability, Vec<String>>,
+    pub wasi: Vec<String>,
     /// Forbidden imports.
     pub refused: Vec<Refused>,
 }
@@ -52,66 +53,46 @@ pub struct Refused {
     pub reason: &'static str,
 }
 
-/// Reads a component's imports.
-pub fn requested(engine: &Engine, component: &Component) -> Requested {
-    let mut requested = Requested::default();
-    for (name, _) in component.component_type().imports(engine) {
-        match judge(name) {
-            Ok(capability) => requested.capabilities.extend(capability),
-            Err(reason) => requested.refused.push(Refused {
-                name: name.to_owned(),
-                reason,
-            }),
-        }
-    }
-    requested.capabilities.sort_unstable();
-    requested.capabilities.dedup();
-    requested
-}
-
-/// A component's allowed imports, for a review.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Imported {
-    /// The functions of each capability, sorted; `[method]transaction.get` is one of a resource.
-    pub functions: BTreeMap<Capability, Vec<String>>,
-    /// The interfaces of WASI.
-    pub wasi: Vec<String>,
-}
-
-/// Reads a component's imports down to their functions.
-pub(crate) fn imported(engine: &Engine, component: &Component) -> Imported {
-    let mut imported = Imported::default();
-    for (name, item) in component.component_type().imports(engine) {
-        match (judge(name), item.ty) {
-            (Ok(Some(capability)), ComponentItem::ComponentInstance(interface)) => {
-                let functions = interface
-                    .exports(engine)
-                    .filter(|(_, item)| matches!(item.ty, ComponentItem::ComponentFunc(_)))
-                    .map(|(function, _)| function.to_owned());
-                imported
-                    .functions
-                    .entry(capability)
-                    .or_default()
-                    .extend(functions);
+impl Imports {
+    /// Reads a component's imports.
+    pub(crate) fn of(engine: &Engine, component: &Component) -> Self {
+        let mut imports = Self::default();
+        for (name, item) in component.component_type().imports(engine) {
+            match judge(name) {
+                Ok(Some(capability)) => {
+                    let functions = imports.functions.entry(capability).or_default();
+                    if let ComponentItem::ComponentInstance(interface) = item.ty {
+                        let exports = interface.exports(engine);
+                        let found = exports
+                            .filter(|(_, item)| matches!(item.ty, ComponentItem::ComponentFunc(_)));
+                        functions.extend(found.map(|(function, _)| function.to_owned()));
+                        functions.sort();
+                    }
+                }
+                Ok(None) if name.starts_with("wasi:") => imports.wasi.push(name.to_owned()),
+                Ok(None) => {}
+                Err(reason) => imports.refused.push(Refused {
+                    name: name.to_owned(),
+                    reason,
+                }),
             }
-            (Ok(None), _) if name.starts_with("wasi:") => imported.wasi.push(name.to_owned()),
-            _ => {}
         }
+        imports
     }
-    imported
-        .functions
-        .values_mut()
-        .for_each(|names| names.sort());
-    imported
+
+    /// The requested capabilities, in the order of the contract.
+    pub fn capabilities(&self) -> impl Iterator<Item = Capability> {
+        self.functions.keys().copied()
+    }
 }
 
 /// Refuses a component with a forbidden import. Errors: `codes::REFUSED_IMPORT`, about `subject`, which names the plugin or the
 /// component.
-pub(crate) fn check(subject: &str, requested: &Requested) -> Result<(), Error> {
-    let Some(first) = requested.refused.first() else {
+pub(crate) fn check(subject: &str, imports: &Imports) -> Result<(), Error> {
+    let Some(first) = imports.refused.first() else {
         return Ok(());
     };
-    let all: Vec<String> = requested
+    let all: Vec<String> = imports
         .refused
         .iter()
         .map(|refused| format!("`{}`: {}", refused.name.escape_debug(), refused.reason))
@@ -119,7 +100,7 @@ pub(crate) fn check(subject: &str, requested: &Requested) -> Result<(), Error> {
     Err(Error::new(
         codes::REFUSED_IMPORT,
         format!(
-            "{subject} imports `{}`, which no plugin may",
+            "{subject} imports `{}`, which no plugin may import",
             first.name.escape_debug()
         ),
     )
@@ -137,15 +118,15 @@ fn judge(import: &str) -> Result<Option<Capability>, &'static str> {
     }
     if interface.starts_with("wasi:") {
         return Err(
-            "a plugin has no part of WASI but clocks, random numbers, standard error and exit",
+            "of WASI, a plugin may import only clocks, random numbers, standard error and exit",
         );
     }
-    Err("a plugin imports `weir:cni` and nothing else")
+    Err("a plugin may import only `weir:cni`")
 }
 
 fn judge_own(word: &str, version: &str) -> Result<Option<Capability>, &'static str> {
     if !contract::is_current(version) {
-        return Err("this weir runs another version of the contract");
+        return Err("this weir supports another version of the contract");
     }
     match Capability::from_word(word) {
         Some(capability) => Ok(Some(capability)),

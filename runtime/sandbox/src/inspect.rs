@@ -20,7 +20,7 @@ use super::codes;
 use super::compiler::Compiled;
 use super::component_cache;
 use super::contract;
-use super::imports::{Imported, Requested, imported, requested};
+use super::imports::Imports;
 use super::installed::digest;
 use super::ipam::NoFurther;
 use super::request::About;
@@ -34,7 +34,6 @@ fn limits() -> Limits {
     }
 }
 
-/// An inspected component.
 #[derive(Clone, Debug)]
 pub struct Inspection {
     /// What the plugin reports. Errors: `codes::OTHER_CONTRACT` for another version of the contract, `codes::REFUSED_IMPORT` for a
@@ -45,8 +44,7 @@ pub struct Inspection {
     pub digest: Digest,
     /// The version of the contract that it is built for; none if it does not use the contract.
     pub contract: Option<String>,
-    pub requested: Requested,
-    pub imported: Imported,
+    pub imports: Imports,
     pub compiled: Compiled,
 }
 
@@ -72,7 +70,7 @@ impl Sandbox {
     ///
     /// Errors: `codes::NO_PLUGIN` if it is not a component, or has more parts than a plugin may have. They do not name it.
     pub fn inspect(&self, component: &[u8]) -> Result<Inspection, Error> {
-        let compiled = Compiled::of(component).map_err(|e| no_component(&e.to_string()))?;
+        let compiled = Compiled::of(component).map_err(|e| no_component(&e))?;
         // SAFETY: compiled just now, by the compiler of this build.
         unsafe { bounds::check(compiled.code()) }.map_err(|e| too_much(&e))?;
         // SAFETY: compiled just now, by the compiler of this build.
@@ -87,8 +85,7 @@ impl Sandbox {
             ran,
             digest: digest(component),
             contract: contract::version(self.engine(), &loaded),
-            requested: requested(self.engine(), &loaded),
-            imported: imported(self.engine(), &loaded),
+            imports: Imports::of(self.engine(), &loaded),
             compiled,
         })
     }
@@ -132,9 +129,9 @@ impl Sandbox {
 }
 
 fn too_much(why: &wasmtime::Error) -> Error {
-    let why = format!("the component is made of more than a plugin may be: {why:#}");
+    let why = format!("the component has more parts than a plugin may have: {why:#}");
     Error::new(codes::NO_PLUGIN, why).with_details(format!(
-        "at most {} instances of core modules, {} memories and {} tables, which take the engine {} besides what is in \
+        "at most {} instances of core modules, {} memories and {} tables, for which the engine needs {} besides the content of \
          memories and tables",
         bounds::INSTANCES,
         bounds::MEMORIES,
@@ -144,6 +141,6 @@ fn too_much(why: &wasmtime::Error) -> Error {
 }
 
 fn no_component(why: &str) -> Error {
-    let what = format!("no WebAssembly component: {why}");
+    let what = format!("not a WebAssembly component: {why}");
     Error::new(codes::NO_PLUGIN, what)
 }

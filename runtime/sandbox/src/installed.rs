@@ -87,7 +87,6 @@ impl Installed {
         }))
     }
 
-    /// What was installed.
     pub(super) fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -116,7 +115,6 @@ impl Installed {
         Ok(usize::try_from(length).unwrap_or(usize::MAX))
     }
 
-    /// The version of weir that compiled the code.
     pub(crate) fn compiled_by(&self) -> &str {
         &self.manifest.compiled_by
     }

@@ -78,7 +78,7 @@ impl NoFurther {
     /// For a component that only reports its version.
     pub(super) fn without_name() -> Self {
         let named = Err(Error::invalid_config(
-            "there is no configuration to name an IPAM plugin",
+            "no configuration names an IPAM plugin",
         ));
         Self { named }
     }

@@ -50,7 +50,6 @@ impl Sandbox {
         }))
     }
 
-    /// The plugins of this node.
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue
     }
@@ -64,7 +63,6 @@ impl Sandbox {
         &self.components
     }
 
-    /// Where everything is.
     pub fn paths(&self) -> &Paths {
         &self.paths
     }
@@ -134,7 +132,6 @@ impl Sandbox {
         Audit::new(subject, self.audit_log(), self.audit_reads)
     }
 
-    /// The node's audit log.
     pub fn audit_log(&self) -> Arc<AuditLog> {
         let open = || Arc::new(AuditLog::open(&self.paths));
         Arc::clone(self.audit.get_or_init(open))
@@ -208,8 +205,7 @@ fn check_code(name: &str, code: usize, limits: &Limits) -> Result<(), Error> {
     let what = format!("plugin `{name}` needs more memory than its {memory}");
     let code = ByteSize::b(code as u64).display().iec();
     Err(Error::new(codes::MEMORY, what).with_details(format!(
-        "its code is so large that to load it takes {code}, which counts where it is more than the first 16 MiB: \
-         `limits.memory` of its grant"
+        "loading its code takes {code}, not counting the first 16 MiB; raise `limits.memory` in its grant"
     )))
 }
 

@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -27,49 +27,41 @@ const OF_OTHERS: u32 = 0o077;
 /// The node's key.
 pub(super) struct Key([u8; LENGTH]);
 
-/// Why there is no key.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum NoKey {
-    #[error("`{0}`: {1}")]
-    Unreadable(PathBuf, io::Error),
-    #[error("`{0}` is not trusted: {1}")]
-    Untrusted(PathBuf, String),
-}
-
 impl Key {
     /// The existing key. Errors: it does not exist, or others could have read it.
-    pub(super) fn of_node(paths: &Paths) -> Result<Self, NoKey> {
+    pub(super) fn of_node(paths: &Paths) -> io::Result<Self> {
         let path = paths.plugins().join(KEY);
-        let file = file_trust::open(&path, paths.root()).map_err(|error| match error {
-            Untrusted::Unreadable(error) => NoKey::Unreadable(path.clone(), error),
-            Untrusted::Exposed(found) => NoKey::Untrusted(path.clone(), found.to_string()),
-        })?;
-        Self::read(&path, file)
+        let read = match file_trust::open(&path, paths.root()) {
+            Ok(file) => Self::read(file),
+            Err(Untrusted::Unreadable(error)) => Err(error),
+            Err(Untrusted::Exposed(found)) => {
+                Err(io::Error::other(format!("not trusted: {found}")))
+            }
+        };
+        read.map_err(|error| about(&path, &error))
     }
 
-    fn read(path: &Path, mut file: File) -> Result<Self, NoKey> {
-        let failed = |error| NoKey::Unreadable(path.to_owned(), error);
-        let mode = file.metadata().map_err(failed)?.mode();
+    fn read(mut file: File) -> io::Result<Self> {
+        let mode = file.metadata()?.mode();
         if mode & OF_OTHERS != 0 {
-            let why = format!(
-                "others may read it (mode {:04o}): remove it, and install the plugins again",
+            return Err(io::Error::other(format!(
+                "not trusted: others may read it (mode {:04o}): remove it, and install the plugins again",
                 mode & 0o7777
-            );
-            return Err(NoKey::Untrusted(path.to_owned(), why));
+            )));
         }
         let mut key = [0; LENGTH];
-        file.read_exact(&mut key).map_err(failed)?;
+        file.read_exact(&mut key)?;
         Ok(Self(key))
     }
 
     /// The key, created if it does not exist.
-    pub(super) fn make(paths: &Paths) -> Result<Self, NoKey> {
+    pub(super) fn make(paths: &Paths) -> io::Result<Self> {
         match Self::of_node(paths) {
-            Err(NoKey::Unreadable(_, error)) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
             found => return found,
         }
         let path = paths.plugins().join(KEY);
-        write_new(&path).map_err(|error| NoKey::Unreadable(path, error))?;
+        write_new(&path).map_err(|error| about(&path, &error))?;
         Self::of_node(paths)
     }
 
@@ -94,6 +86,10 @@ impl Key {
         mac.update(code);
         mac
     }
+}
+
+fn about(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("`{}`: {error}", path.display()))
 }
 
 /// Writes a new key atomically, even after an installation that was killed. One process at a time installs.

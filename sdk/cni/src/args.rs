@@ -20,9 +20,14 @@ pub struct Args {
 }
 
 impl Args {
-    /// The pairs, in the order given.
+    /// Iterates over the pairs, in the order given.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.pairs.iter().map(|(k, v)| (k.as_str(), v.as_str()))
+    }
+
+    /// The pairs, in the order given.
+    pub fn pairs(&self) -> &[(String, String)] {
+        &self.pairs
     }
 
     /// Whether there are no arguments.

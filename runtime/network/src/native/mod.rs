@@ -281,7 +281,6 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Why a call failed.
 enum Failure {
     /// It is not listed.
     Denied(Refusal),

@@ -56,7 +56,6 @@ impl Successor {
         })
     }
 
-    /// Where it was found.
     pub fn path(&self) -> &Path {
         &self.binary.path
     }

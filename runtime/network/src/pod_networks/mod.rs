@@ -31,7 +31,6 @@ pub enum Choice {
     Defaults,
 }
 
-/// An attachment that was made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attached {
     pub network: NetworkConfigList,
@@ -234,7 +233,6 @@ impl PodNetworks {
     }
 }
 
-/// A network, and the attachment to it.
 struct Member {
     network: Network,
     attachment: Attachment,

@@ -20,12 +20,8 @@ pub(super) struct Names {
 impl Names {
     /// Taken are those in the container's namespace, and the reserved ones, which may not exist yet.
     pub(super) fn new(container: &Attachment, reserved: Vec<String>) -> Result<Self, Error> {
-        let namespace = container.namespace();
-        let namespace = namespace.map(|namespace| namespace.try_clone()).transpose();
-        let namespace = namespace
-            .map_err(|e| Error::internal(format!("cannot duplicate a descriptor: {e}")))?;
         Ok(Self {
-            namespaces: Namespaces::new(namespace),
+            namespaces: container.namespaces()?,
             reserved,
         })
     }

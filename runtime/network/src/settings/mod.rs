@@ -20,6 +20,7 @@ pub use interface::Template;
 pub use pod_networks::{Interface, PodNetwork};
 
 use super::codes;
+use super::trust::unread;
 
 /// The configuration. Unknown keys are errors; each key may be left out.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -92,11 +93,7 @@ fn not_valid(invalid: &Invalid) -> Error {
 fn unusable(path: &Path, error: &Untrusted) -> Error {
     match error {
         Untrusted::Unreadable(error) => unreadable(path, error),
-        Untrusted::Exposed(exposed) => Error::new(
-            codes::SETTINGS,
-            format!("weir's configuration is not trusted: {exposed}"),
-        )
-        .with_details(exposed.remedy()),
+        exposed => unread("weir's configuration", exposed, codes::SETTINGS),
     }
 }
 

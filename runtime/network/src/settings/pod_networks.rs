@@ -10,7 +10,6 @@ use super::interface::Template;
 /// The plugin that configures the interface `lo`.
 const LOOPBACK: &str = "loopback";
 
-/// A named network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PodNetwork {
     /// `default`: it is attached if no network is named.
@@ -86,7 +85,6 @@ impl PodNetwork {
         })
     }
 
-    /// The network's name.
     pub fn name(&self) -> &str {
         &self.list.name
     }

@@ -54,12 +54,10 @@ impl<'a> Keys<'a> {
             .unwrap_or_default())
     }
 
-    /// A count.
     pub fn count(&self, key: &str) -> Result<Option<u64>, Error> {
         self.typed(key, "a whole number, 0 or more", Value::as_u64)
     }
 
-    /// A list of strings.
     pub fn texts(&self, key: &str) -> Result<Option<Vec<String>>, Error> {
         const EXPECTED: &str = "a list of strings";
         let Some(items) = self.typed(key, EXPECTED, Value::as_array)? else {
@@ -70,7 +68,6 @@ impl<'a> Keys<'a> {
         texts.map(Some).ok_or_else(|| self.wrong(key, EXPECTED))
     }
 
-    /// An object.
     pub fn object(&self, key: &str) -> Result<Option<&'a Map<String, Value>>, Error> {
         self.typed(key, "an object", Value::as_object)
     }

@@ -64,7 +64,6 @@ pub struct Isolation {
     pub global: Vec<String>,
 }
 
-/// The configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
     /// `name`.

@@ -14,7 +14,6 @@ use weir_sandbox::Sandbox;
 use super::Attached;
 use crate::codes;
 
-/// One interface.
 pub(super) struct Interface {
     /// The index of its attachment.
     pub index: usize,
@@ -86,7 +85,6 @@ fn names<'a>(attached: &'a Attached, netns: &str) -> Vec<&'a str> {
     names
 }
 
-/// The error of an attachment.
 pub(super) fn failed(attached: &Attached, why: &str) -> Error {
     let network = &attached.network;
     Error::new(

@@ -18,7 +18,7 @@ use weir_cni::{AddResult, Error};
 use weir_network::Attachment;
 use weir_sandbox::Sandbox;
 
-use self::work::Work;
+use self::table::Table;
 
 /// One attachment of a pod, after its ADD.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,17 +49,19 @@ pub fn settle(
     if moves.is_empty() {
         return Ok(false);
     }
-    let mut work = Work::begin(sandbox, attachment, attached)?;
+    let mut table = Table::begin(sandbox, attachment, attached)?;
     let mut carry_out = || {
-        moves.iter().try_for_each(|one| work.check(attached, one))?;
         moves
             .iter()
-            .try_for_each(|one| work.carry_out(attached, one))?;
-        work.recorded()
+            .try_for_each(|one| table.check(attached, one))?;
+        moves
+            .iter()
+            .try_for_each(|one| table.carry_out(attached, one))?;
+        table.recorded()
     };
     if let Err(error) = carry_out() {
-        return Err(work.give_up(error));
+        return Err(table.give_up(error));
     }
     let results_changed = result::amend(attached, &moves);
-    Ok(work.has_changed() || results_changed)
+    Ok(table.has_changed() || results_changed)
 }

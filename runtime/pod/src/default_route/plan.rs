@@ -20,7 +20,6 @@ pub(super) struct Move {
 /// The attachment that gets them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Winner {
-    /// Its index.
     pub index: usize,
     /// At least one, each once.
     pub gateways: Vec<IpAddr>,

@@ -28,12 +28,10 @@ impl Table {
         }
     }
 
-    /// The interfaces of all attachments.
     pub(super) fn interfaces(&self) -> &[Interface] {
         &self.interfaces
     }
 
-    /// Whether anything was changed.
     pub(super) fn has_changed(&self) -> bool {
         !self.done.is_empty()
     }
@@ -124,7 +122,6 @@ impl Table {
         }
     }
 
-    /// Removes a route.
     pub(super) fn delete(&mut self, at: usize, route: route::Route) -> Result<(), kernel::Error> {
         let delete = route::Delete {
             namespace: Namespace::Container,
@@ -141,7 +138,6 @@ impl Table {
         Ok(())
     }
 
-    /// Adds a route.
     pub(super) fn add(&mut self, at: usize, route: route::Route) -> Result<(), kernel::Error> {
         let add = route::Add {
             overlap: None,

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use weir_cni::{Code, Error};
 use weir_grant::address::Family;
 use weir_grant::{Limits, route};
-use weir_kernel::{self as kernel, Linux, Namespaces};
+use weir_kernel::{self as kernel, Linux};
 use weir_network::Attachment;
 use weir_sandbox::Sandbox;
 
@@ -22,34 +22,24 @@ const DEFAULT_PRIORITY_OF_IPV6: u32 = 1024;
 /// The origin of routes from a router's advertisement (`RTPROT_RA`).
 const FROM_ADVERTISEMENT: u8 = 9;
 
-/// The work in one container.
-pub(super) struct Work {
-    table: Table,
-}
-
-impl Work {
+impl Table {
     /// Finds the interfaces. Errors: code 8 without a namespace.
     pub(super) fn begin(
         sandbox: &Arc<Sandbox>,
         attachment: &Attachment,
         attached: &[Attached],
     ) -> Result<Self, Error> {
-        let Some(namespace) = attachment.namespace() else {
+        if attachment.namespace().is_none() {
             return Err(Error::new(
                 Code::INVALID_NETNS,
                 "default-route: the container has no network namespace",
             ));
-        };
-        let namespace = namespace
-            .try_clone()
-            .map_err(|e| Error::internal(format!("cannot duplicate a descriptor: {e}")))?;
+        }
         let deadline = Instant::now() + Limits::MOST_TIME;
-        let namespaces = Namespaces::new(Some(namespace));
+        let namespaces = attachment.namespaces()?;
         let mut kernel = Linux::new(namespaces, sandbox.paths().clone(), deadline);
         let interfaces = interface::of_all(sandbox, attachment, kernel.namespaces(), attached)?;
-        Ok(Self {
-            table: Table::new(kernel, interfaces),
-        })
+        Ok(Self::new(kernel, interfaces))
     }
 
     /// Checks that the winner reaches the gateways, before anything is changed.
@@ -59,14 +49,14 @@ impl Work {
         };
         let attached = &attached[winner.index];
         let at = self.winning_interface(attached, winner)?;
-        let reach = self.table.reach(at);
+        let reach = self.reach(at);
         let reach = reach.map_err(|e| failed(attached, &e.to_string()))?;
         let mut gateways = winner.gateways.iter();
         let faulty = gateways.find_map(|gateway| Some((gateway, reach.fault(*gateway)?)));
         let Some((gateway, fault)) = faulty else {
             return Ok(());
         };
-        let is_up = self.table.interfaces()[at].up;
+        let is_up = self.interfaces()[at].up;
         let down = if is_up { "" } else { " and is down" };
         let why = format!(
             "gateway {gateway} {fault}: `{}` has {}{down}",
@@ -92,45 +82,40 @@ impl Work {
             Some(winner) => Some(self.wanted(attached, winner)?),
             None => None,
         };
-        for at in 0..self.table.interfaces().len() {
-            let of = &attached[self.table.interfaces()[at].index];
+        for at in 0..self.interfaces().len() {
+            let of = &attached[self.interfaces()[at].index];
             let explain = |e: kernel::Error| failed(of, &e.to_string());
-            if one.family == Family::Ipv6 && !one.is_won_by(self.table.interfaces()[at].index) {
-                self.table.refuse_advertised(at).map_err(explain)?;
+            if one.family == Family::Ipv6 && !one.is_won_by(self.interfaces()[at].index) {
+                self.refuse_advertised(at).map_err(explain)?;
             }
-            for found in self.table.default_routes(at, one.family).map_err(explain)? {
+            for found in self.default_routes(at, one.family).map_err(explain)? {
                 match &wanted {
                     Some((winner, route)) if *winner == at && is_like(&found, route) => {
                         wanted = None;
                     }
-                    _ => self.table.delete(at, found).map_err(explain)?,
+                    _ => self.delete(at, found).map_err(explain)?,
                 }
             }
         }
         if let (Some((at, route)), Some(winner)) = (wanted, &one.winner) {
             let explain = |e| failed(&attached[winner.index], &refused(winner, &e));
-            self.table.add(at, route).map_err(explain)?;
+            self.add(at, route).map_err(explain)?;
         }
         Ok(())
     }
 
     /// Errors: code 5 if a change is not in the audit log.
     pub(super) fn recorded(&self) -> Result<(), Error> {
-        let Some(why) = self.table.audit_failure() else {
+        let Some(why) = self.audit_failure() else {
             return Ok(());
         };
         let msg = format!("default-route: the changes cannot be recorded in the audit log: {why}");
         Err(Error::io_failure(msg))
     }
 
-    /// Whether anything in the kernel was changed.
-    pub(super) fn has_changed(&self) -> bool {
-        self.table.has_changed()
-    }
-
     /// Undoes everything. Returns the error, with what could not be undone in its details.
     pub(super) fn give_up(&mut self, error: Error) -> Error {
-        let left = self.table.put_back().into_iter();
+        let left = self.put_back().into_iter();
         error.and_details(left.map(|why| format!("not undone: {why}")))
     }
 
@@ -138,7 +123,7 @@ impl Work {
         let is_it = |interface: &Interface| {
             interface.index == winner.index && interface.link.name == attached.ifname
         };
-        self.table.interfaces().iter().position(is_it).ok_or_else(|| {
+        self.interfaces().iter().position(is_it).ok_or_else(|| {
             let why = format!("interface `{}` does not exist", attached.ifname);
             failed(attached, &why).with_details(
                 "the network's plugins made no interface that a route could use: remove the key from this \
@@ -154,7 +139,7 @@ impl Work {
         winner: &Winner,
     ) -> Result<(usize, route::Route), Error> {
         let at = self.winning_interface(&attached[winner.index], winner)?;
-        let link = || Some(self.table.interfaces()[at].link.clone());
+        let link = || Some(self.interfaces()[at].link.clone());
         let first = winner.gateways[0];
         let to = everywhere(Family::of(&first));
         let mut route = route::Route::unicast(to);

@@ -76,13 +76,15 @@ fn npwg_3_2_2_a_cni_configlist_in_the_object() {
     assert_eq!(types(&list), ["bridge", "port-forwarding", "tuning"]);
 }
 
+/// The standard's example of a thick plugin.
+fn thick() -> NetworkConfigList {
+    let config = r#"{ "cniVersion": "0.3.0", "type": "awesome-plugin" }"#;
+    of("a-bridge-network", config).unwrap()
+}
+
 #[test]
 fn npwg_3_2_3_a_thick_plugin_needs_its_type_alone() {
-    let list = of(
-        "a-bridge-network",
-        r#"{ "cniVersion": "0.3.0", "type": "awesome-plugin" }"#,
-    )
-    .unwrap();
+    let list = thick();
     assert_eq!(types(&list), ["awesome-plugin"]);
 }
 
@@ -240,11 +242,7 @@ fn npwg_3_4_2_a_config_without_a_name_has_the_objects() {
 
 #[test]
 fn npwg_3_4_2_1_the_example_of_name_injection() {
-    let list = of(
-        "a-bridge-network",
-        r#"{ "cniVersion": "0.3.0", "type": "awesome-plugin" }"#,
-    )
-    .unwrap();
+    let list = thick();
     let call = weir_cni::Execution::Add { prev_result: None };
     let sent = list.execution_config(&list.plugins[0], &Default::default(), call);
     assert_eq!(

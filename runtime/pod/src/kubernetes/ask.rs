@@ -56,7 +56,6 @@ const METADATA: &str =
 
 const USER_AGENT: &str = concat!("weir/", env!("CARGO_PKG_VERSION"));
 
-/// One request.
 pub(super) struct Ask {
     resource: &'static Resource,
     /// The verb of RBAC.
@@ -70,7 +69,6 @@ pub(super) struct Ask {
 }
 
 impl Ask {
-    /// Reads an object.
     pub(super) fn get(resource: &'static Resource, object: &Reference) -> Self {
         Self {
             resource,
@@ -127,7 +125,6 @@ impl Ask {
         self.verb == "patch"
     }
 
-    /// The HTTP request.
     pub(super) fn request(&self) -> Result<Request<Body>, http::Error> {
         let request = Request::builder()
             .method(self.method.clone())

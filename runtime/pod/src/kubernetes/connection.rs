@@ -17,7 +17,6 @@ use rustls::pki_types::ServerName;
 use super::credentials::Credentials;
 use super::tls;
 
-/// The body of a request.
 pub(super) type Body = Full<Cursor<Vec<u8>>>;
 
 /// The client of one API server, for one user.

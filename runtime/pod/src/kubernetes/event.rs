@@ -1,7 +1,7 @@
 //! Events about a pod, as objects of the API (`v1`, Event).
 
 use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
@@ -16,29 +16,11 @@ const LONGEST_MESSAGE: usize = 1024;
 /// The longest name of an object.
 const LONGEST_NAME: usize = 253;
 
-/// Unique names of events about one pod.
-pub(super) struct Names {
-    pod: String,
-    next: u128,
-}
-
-impl Names {
-    /// Names with the time, as `kubectl` and kubelet make them.
-    pub(super) fn new(pod: &str) -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        Self {
-            pod: pod.to_owned(),
-            next: now.unwrap_or_default().as_nanos(),
-        }
-    }
-
-    pub(super) fn next(&mut self) -> String {
-        let suffix = format!(".{:x}", self.next);
-        self.next += 1;
-        let pod = self.pod.get(..LONGEST_NAME - suffix.len());
-        let pod = pod.unwrap_or(&self.pod).trim_end_matches(['.', '-']);
-        format!("{pod}{suffix}")
-    }
+/// The name of an event about a pod, with the time in nanoseconds, as `kubectl` and kubelet make it.
+pub(super) fn name(pod: &str, time: u128) -> String {
+    let suffix = format!(".{time:x}");
+    let pod = pod.get(..LONGEST_NAME - suffix.len()).unwrap_or(pod);
+    format!("{}{suffix}", pod.trim_end_matches(['.', '-']))
 }
 
 /// The object of an event that happens now.
@@ -91,19 +73,18 @@ mod tests {
 
     #[test]
     fn names_differ_and_are_short_enough() {
-        let mut names = Names::new(&"a".repeat(253));
-        let (one, other) = (names.next(), names.next());
+        let name = |time| super::name(&"a".repeat(253), time);
+        let (one, other) = (name(1 << 60), name((1 << 60) + 1));
         assert_ne!(one, other);
         assert!(one.len() <= LONGEST_NAME && one.starts_with("aaa"), "{one}");
     }
 
     #[test]
     fn a_name_that_is_cut_is_still_one() {
-        let mut names = Names::new(&format!("{}.{}", "a".repeat(230), "b".repeat(22)));
-        let name = names.next();
+        let pod = format!("{}.{}", "a".repeat(235), "b".repeat(17));
+        let name = name(&pod, 1 << 60);
         assert!(!name.contains(".."), "{name}");
-        let mut names = Names::new("web");
-        assert!(names.next().starts_with("web."));
+        assert!(super::name("web", 1 << 60).starts_with("web."));
     }
 
     #[test]

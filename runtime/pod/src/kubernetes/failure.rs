@@ -13,16 +13,16 @@ use super::super::codes;
 use super::ask::Ask;
 use super::credentials::Source;
 
-/// Why a request failed.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// There are no credentials, or they cannot be used.
     Credentials(String),
     /// There was no connection, or it ended too early.
-    Connection { error: String, is_passing: bool },
-    /// The request took too long.
+    Connection {
+        error: String,
+        is_passing: bool,
+    },
     Timeout(Duration),
-    /// The API server refused the request.
     Refused {
         answer: Box<Status>,
         retry_after: Option<Duration>,
@@ -130,12 +130,10 @@ impl Failure {
         }
     }
 
-    /// Whether the API server answered at all.
     pub(super) fn is_answer(&self) -> bool {
         matches!(self, Self::Refused { .. })
     }
 
-    /// Whether the request took too long.
     pub(super) fn is_timeout(&self) -> bool {
         matches!(self, Self::Timeout(_))
     }

@@ -16,7 +16,7 @@ mod user;
 
 use std::cell::RefCell;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use weir_cni::Error;
 use weir_files::Paths;
@@ -101,7 +101,8 @@ impl Kubernetes {
     fn update(
         &self,
         pod: &PodName,
-        change: Annotation<'_>,
+        key: &str,
+        value: Option<&str>,
         deadline: Instant,
     ) -> Result<(), Unwritten> {
         let reference = reference(pod)?;
@@ -113,7 +114,7 @@ impl Kubernetes {
             let Some(answer) = self.unless_gone(answer, &get)? else {
                 return Ok(());
             };
-            let changed = object::annotated(&answer, pod.uid.as_deref(), change.key, change.value);
+            let changed = object::annotated(&answer, pod.uid.as_deref(), key, value);
             let changed = changed.map_err(|e| get.not_understood(&e))?;
             let Some(changed) = changed else {
                 return Ok(());
@@ -141,14 +142,6 @@ impl Kubernetes {
             Err(given_up) => Err(given_up.explain(ask, &self.source).into()),
         }
     }
-}
-
-/// A change of a pod.
-#[derive(Clone, Copy)]
-struct Annotation<'a> {
-    key: &'a str,
-    /// None to remove it.
-    value: Option<&'a str>,
 }
 
 /// Why an annotation is not written.
@@ -197,7 +190,7 @@ impl Kubernetes {
             Ok(_) => Ok(()),
             Err(given_up) if given_up.failure.is_gone() => Ok(()),
             Err(given_up) if given_up.failure.is_forbidden() => {
-                match self.update(pod, Annotation { key, value }, deadline) {
+                match self.update(pod, key, value, deadline) {
                     Ok(()) => Ok(()),
                     Err(Unwritten::Failed(error)) => Err(error),
                     Err(Unwritten::Forbidden) => Err(given_up.explain(&ask, &self.source)),
@@ -211,9 +204,10 @@ impl Kubernetes {
     pub fn report(&self, pod: &PodName, events: &[Event]) -> Result<(), Error> {
         let reference = reference(pod)?;
         let deadline = self.deadline();
-        let mut names = event::Names::new(&reference.name);
-        for event in events {
-            let object = event::object(&names.next(), pod, event);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default().as_nanos();
+        for (event, time) in events.iter().zip(now..) {
+            let object = event::object(&event::name(&reference.name, time), pod, event);
             let ask = Ask::create_event(&reference, &object);
             match self.ask(&ask, deadline) {
                 // The name is new: an earlier attempt succeeded, and its answer was lost.

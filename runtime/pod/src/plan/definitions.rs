@@ -12,7 +12,6 @@ use super::super::selection::Element;
 use super::super::{codes, definition, devices};
 use super::Wanted;
 
-/// The definitions that were read.
 pub(super) struct Definitions<'a> {
     cluster: Option<&'a Kubernetes>,
     known: HashMap<Reference, Option<Definition>>,

@@ -29,9 +29,7 @@ pub(crate) struct Planned {
     /// Its network has the pod's requests. The default one is the cluster-wide network, or the one that the pod names in its
     /// place.
     pub recorded: RecordedAttachment,
-    /// The pod's requests.
     pub element: Option<Element>,
-    /// The attachment's device.
     pub device: Option<Device>,
 }
 
@@ -124,7 +122,6 @@ pub(crate) fn cluster_network(
     Ok((network.list, source))
 }
 
-/// A network to attach to.
 #[derive(Clone, Debug, PartialEq)]
 struct Wanted {
     list: NetworkConfigList,

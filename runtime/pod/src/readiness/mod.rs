@@ -26,7 +26,6 @@ pub(crate) fn wait(file: &Path, bound: Duration) -> Result<(), Error> {
     Waiting::new(file, bound, &mut || {}).until_there()
 }
 
-/// A wait.
 struct Waiting<'a> {
     file: &'a Path,
     bound: Duration,

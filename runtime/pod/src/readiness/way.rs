@@ -17,9 +17,7 @@ use super::leads_nowhere;
 /// The kernel follows no more links (`MAXSYMLINKS`).
 const MOST_LINKS: usize = 40;
 
-/// A way that is watched.
 pub(super) struct Way {
-    /// The names on it.
     names: BTreeSet<OsString>,
     /// The directory that was reached.
     at: PathBuf,

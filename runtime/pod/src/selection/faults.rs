@@ -7,7 +7,6 @@ use crate::codes;
 /// The most faults in an error: a program that writes selections makes the same mistake in every element.
 const MOST_TOLD: usize = 16;
 
-/// An invalid selection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// Code [`codes::SELECTION`]: the first fault in the message, the others in the details.

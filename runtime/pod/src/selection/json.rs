@@ -7,7 +7,6 @@ use super::faults::{Consequence, Faults};
 use super::{Element, MOST_ELEMENTS, capabilities, keys, numbered};
 use crate::reference::Reference;
 
-/// The keys of an element.
 const KEYS: [&str; 11] = [
     "name",
     "namespace",

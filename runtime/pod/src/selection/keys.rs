@@ -25,7 +25,6 @@ const GUID_LENGTH: usize = 8;
 /// The interface that every container has.
 const LOOPBACK: &str = "lo";
 
-/// Text.
 pub(super) fn text(value: &Value) -> Result<String, String> {
     let text = value.as_str().ok_or_else(|| not("a string", value))?;
     Ok(text.to_owned())

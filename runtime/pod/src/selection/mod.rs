@@ -43,7 +43,6 @@ pub struct Element {
     pub mac: Option<Mac>,
     /// `interface` (4.1.2.1.5).
     pub interface: Option<String>,
-    /// `cni-args`.
     pub cni_args: Map<String, Value>,
     /// `portMappings`, as the capability of that name has them.
     pub port_mappings: Option<Value>,
@@ -51,9 +50,7 @@ pub struct Element {
     pub bandwidth: Option<Value>,
     /// `default-route`: the gateways of the pod's default routes through this attachment.
     pub default_route: Option<Vec<IpAddr>>,
-    /// `infiniband-guid`.
     pub infiniband_guid: Option<String>,
-    /// `ipam-claim-reference`.
     pub ipam_claim_reference: Option<String>,
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use weir_cni::Dns;
 
 pub(crate) use annotation::annotation;
-pub(crate) use source::{About, of};
+pub(crate) use source::of;
 
 /// The annotation with the status of the pod's attachments.
 pub(crate) const NETWORK_STATUS: &str = "k8s.v1.cni.cncf.io/network-status";

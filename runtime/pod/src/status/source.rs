@@ -3,31 +3,20 @@
 use std::net::IpAddr;
 
 use serde_json::Value;
-use weir_cni::{AddResult, Interface, IpConfig, Route};
+use weir_cni::{Interface, IpConfig, Route};
 
 use super::Status;
+use crate::default_route::Attached;
 
 /// The main routing table, which a route without a table is in.
 const MAIN_TABLE: u32 = 254;
 
-/// The part of a status that is not in the result.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct About {
-    /// `namespace/name` of the NetworkAttachmentDefinition, or the default network's name.
-    pub name: String,
-    /// The attachment's `CNI_IFNAME`.
-    pub ifname: String,
-    /// Whether this is the cluster-wide default network.
-    pub is_default: bool,
-    /// The device information, if the attachment has a device.
-    pub device_info: Option<Value>,
-}
-
-/// The status of an attachment with this result.
+/// The status of an attachment. `device_info` describes its device, if it has one.
 ///
 /// Its interface is the first of the result in a sandbox, or `CNI_IFNAME`, with all addresses, if the result names no
 /// interfaces, as before 0.3.0.
-pub(crate) fn of(result: &AddResult, about: &About) -> Status {
+pub(crate) fn of(attached: &Attached, is_default: bool, device_info: Option<Value>) -> Status {
+    let result = &attached.result;
     let sandboxed = result.interfaces.iter().position(is_sandboxed);
     let interface = sandboxed.map(|index| &result.interfaces[index]);
     let ips: Vec<&IpConfig> = result
@@ -37,20 +26,20 @@ pub(crate) fn of(result: &AddResult, about: &About) -> Status {
         .collect();
     let gateways = default_gateways(&result.routes, &ips);
     Status {
-        name: about.name.clone(),
+        name: attached.network.clone(),
         interface: match (interface, result.interfaces.is_empty()) {
             (Some(interface), _) => Some(interface.name.clone()),
-            (None, true) => Some(about.ifname.clone()),
+            (None, true) => Some(attached.ifname.clone()),
             (None, false) => None,
         },
         ips: texts(ips.iter().map(|ip| ip.address.addr())),
         mac: interface.and_then(|interface| interface.mac.clone()),
         mtu: interface.and_then(|interface| interface.mtu),
-        default: about.is_default,
+        default: is_default,
         dns: result.dns.clone(),
         default_route: texts(gateways.iter().copied()),
         gateway: texts(gateways.iter().copied()),
-        device_info: about.device_info.clone(),
+        device_info,
     }
 }
 

@@ -4,17 +4,29 @@ use serde_json::{Value, json};
 use weir_cni::{AddResult, Version, from_json, to_json};
 
 use super::*;
+use crate::default_route::Attached;
 
 fn result(json: Value) -> AddResult {
     from_json(&json).unwrap()
 }
 
-fn about(name: &str, ifname: &str, is_default: bool) -> About {
-    About {
-        name: name.to_owned(),
+/// Name, interface, and whether it is the default network.
+type About<'a> = (&'a str, &'a str, bool);
+
+fn about<'a>(name: &'a str, ifname: &'a str, is_default: bool) -> About<'a> {
+    (name, ifname, is_default)
+}
+
+fn of(result: &AddResult, (name, ifname, is_default): &About<'_>) -> Status {
+    super::of(&attached(result, name, ifname), *is_default, None)
+}
+
+fn attached(result: &AddResult, name: &str, ifname: &str) -> Attached {
+    Attached {
+        network: name.to_owned(),
         ifname: ifname.to_owned(),
-        is_default,
-        device_info: None,
+        wanted: None,
+        result: result.clone(),
     }
 }
 
@@ -308,36 +320,25 @@ fn npwg_5_3_6_dns_is_written_where_there_is_something() {
     assert!(status(&nothing).get("dns").is_none());
 }
 
-/// The result with this key in its `dns`, and what becomes of it.
-fn of_dns(key: &str, value: Value) -> Value {
+/// A key of the result's `dns` is in the status.
+fn assert_dns(key: &str, value: Value) {
     let result = result(json!({ "cniVersion": "1.0.0", "dns": { key: value } }));
-    status(&result)["dns"].clone()
+    assert_eq!(status(&result)["dns"], json!({ key: value }));
 }
 
 #[test]
 fn npwg_5_3_6_1_nameservers_are_addresses() {
-    let servers = json!(["4.2.2.1", "2001:4860:4860::8888"]);
-    assert_eq!(
-        of_dns("nameservers", servers.clone()),
-        json!({ "nameservers": servers })
-    );
+    assert_dns("nameservers", json!(["4.2.2.1", "2001:4860:4860::8888"]));
 }
 
 #[test]
 fn npwg_5_3_6_2_domain_is_text() {
-    assert_eq!(
-        of_dns("domain", json!("foobar.com")),
-        json!({ "domain": "foobar.com" })
-    );
+    assert_dns("domain", json!("foobar.com"));
 }
 
 #[test]
 fn npwg_5_3_6_3_search_is_a_list() {
-    let search = json!(["eng.foobar.com", "foobar.com"]);
-    assert_eq!(
-        of_dns("search", search.clone()),
-        json!({ "search": search })
-    );
+    assert_dns("search", json!(["eng.foobar.com", "foobar.com"]));
 }
 
 /// The standard's example, but for prefix lengths, which the clients of Multus do not expect.
@@ -464,12 +465,7 @@ fn gateways_are_real_ones() {
 fn device_info_is_handed_on_word_for_word() {
     let info =
         json!({ "type": "pci", "version": "1.1.0", "pci": { "pci-address": "0000:01:00.2" } });
-    let about = About {
-        device_info: Some(info.clone()),
-        ..about("a", "net1", false)
-    };
-    assert_eq!(
-        json!(of(&AddResult::default(), &about))["device-info"],
-        info
-    );
+    let attached = attached(&AddResult::default(), "a", "net1");
+    let status = super::of(&attached, false, Some(info.clone()));
+    assert_eq!(json!(status)["device-info"], info);
 }

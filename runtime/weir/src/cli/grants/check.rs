@@ -1,4 +1,4 @@
-//! `weir grants check`: documents looked over before somebody relies on them.
+//! `weir grants check`: validates documents, and points out what is probably wrong.
 
 use std::path::{Path, PathBuf};
 
@@ -21,14 +21,14 @@ pub struct Arguments {
     /// The documents' files [default: all grants of this node, as they go together].
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Answer no, with exit code 3, where there is a warning.
+    /// Answer no, with exit code 3, if there is a warning.
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
     format: Format,
 }
 
-/// What was found out about one document.
+/// What was found in one document.
 #[derive(Default, Serialize)]
 struct Checked {
     /// The file, or `shipped`.
@@ -52,7 +52,7 @@ impl Checked {
     }
 }
 
-/// No where there is a warning, if that was asked for. Errors: a document that is not valid.
+/// No if there is a warning, with `--strict`. Errors: a document that is not valid.
 pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let catalogue = Catalogue::new(paths);
     let checked: Vec<Checked> = match arguments.files.as_slice() {
@@ -84,7 +84,7 @@ fn of_file(catalogue: &Catalogue, file: &Path) -> Checked {
     }
 }
 
-/// Remarks on an administrator's document, with what this node makes of it.
+/// Remarks on an administrator's document, on this node.
 fn of_document(catalogue: &Catalogue, document: &Document) -> Vec<Remark> {
     let built_in = Catalogue::is_built_in(&document.spec.plugin.name);
     let mut found = remarks(document, built_in);
@@ -112,7 +112,7 @@ fn unknown_ipam<'a>(
     })
 }
 
-/// A document with the name of a shipped one, which it replaces, that is about another plugin.
+/// A remark on a document that replaces a shipped one of another plugin.
 fn takes_a_grant_away(document: &Document) -> Option<Remark> {
     let (name, plugin) = (&document.metadata.name, &document.spec.plugin.name);
     if name == plugin || !Catalogue::is_built_in(name) {
@@ -123,8 +123,8 @@ fn takes_a_grant_away(document: &Document) -> Option<Remark> {
         weight: Weight::Warning,
         code: "takes-grant-away",
         text: format!(
-            "its name `{name}` is that of the grant that ships with weir for plugin `{name}`, so it takes that one's \
-             place, but it is about plugin `{plugin}`: call it otherwise, or `{name}` may have no grant"
+            "its name `{name}` replaces the shipped grant of plugin `{name}`, but it is about plugin `{plugin}`: rename it, or \
+             `{name}` may have no grant"
         ),
     })
 }
@@ -149,7 +149,7 @@ fn not_valid(invalid: &Invalid) -> Checked {
     }
 }
 
-/// A file among the documents that is none.
+/// A file among the documents that is not read.
 fn not_a_document(path: &Path) -> Checked {
     Checked {
         from: path.display().to_string(),
@@ -163,7 +163,7 @@ fn not_a_document(path: &Path) -> Checked {
     }
 }
 
-/// All documents of the node, and what stands among them.
+/// All documents of the node, and the files among them that are not read.
 fn of_node(paths: &Paths, catalogue: &Catalogue) -> Result<Vec<Checked>> {
     let mut checked = Vec::new();
     for one in grant_state::survey(paths)? {
@@ -173,7 +173,7 @@ fn of_node(paths: &Paths, catalogue: &Catalogue) -> Result<Vec<Checked>> {
                 &grant.loaded.document,
                 of_grant(catalogue, &grant),
             ),
-            // It says where everything stands that is wrong.
+            // It has the position of each mistake.
             Err(broken) => of_file(catalogue, &broken.file),
         });
     }
@@ -182,13 +182,13 @@ fn of_node(paths: &Paths, catalogue: &Catalogue) -> Result<Vec<Checked>> {
     Ok(checked)
 }
 
-/// Remarks on a document of the node, with what the others make of it.
+/// Remarks on a document of the node, among the others.
 fn of_grant(catalogue: &Catalogue, grant: &Grant) -> Vec<Remark> {
     let mut found = not_in_force(grant).into_iter().collect::<Vec<_>>();
     let document = &grant.loaded.document;
     match grant.loaded.origin {
         Origin::File(_) => found.extend(of_document(catalogue, document)),
-        // Nobody here wrote it, and what it is for is what the binary has.
+        // It is weir's own, for the component in the binary.
         Origin::Shipped => {
             let of_weir = remarks(document, true).into_iter();
             found.extend(of_weir.filter(|remark| remark.code != "no-digest"));
@@ -208,7 +208,7 @@ fn not_in_force(grant: &Grant) -> Option<Remark> {
         State::NoPlugin => (Weight::Warning, "no-plugin"),
         State::Damaged => (Weight::Warning, "damaged"),
         State::OtherDigest => (Weight::Warning, "other-digest"),
-        // That it covers no network is remarked upon anyway, and what is not valid is an error.
+        // Other remarks cover these.
         State::NoNetwork | State::Stopped => return None,
         _ => (Weight::Warning, "not-in-force"),
     };

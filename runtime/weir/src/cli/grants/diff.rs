@@ -34,27 +34,25 @@ pub struct Arguments {
 /// The first bytes of every WebAssembly file.
 const WEBASSEMBLY: &[u8] = b"\0asm";
 
-/// What is compared.
 enum Side {
     Grant(Box<Document>),
     Component(PathBuf, Vec<u8>),
 }
 
-/// What a grant that comes with weir is called, also where another one has its place.
+/// The prefix for a shipped grant, even if it is replaced.
 const SHIPPED: &str = "shipped:";
 
-/// What two components ask for.
 #[derive(Serialize)]
 struct Imports {
     first: Version,
     second: Version,
     /// Functions that only the second imports, by capability.
     more: BTreeMap<Capability, Vec<String>>,
-    /// That only the first does.
+    /// Functions that only the first imports.
     less: BTreeMap<Capability, Vec<String>>,
 }
 
-/// Yes where there is no difference.
+/// Yes if there is no difference.
 pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
     let first = side(&paths, &arguments.first)?;
     let second = side(&paths, &arguments.second)?;
@@ -115,7 +113,7 @@ fn in_force(paths: &Paths, plugin: &str) -> Result<Document> {
     }
 }
 
-/// A grant that comes with weir, be it in force or replaced.
+/// A shipped grant, in force or replaced.
 fn shipped(paths: &Paths, plugin: &str) -> Result<Document> {
     let mut grants = grant_state::grants(paths)?.into_iter();
     let is_shipped =

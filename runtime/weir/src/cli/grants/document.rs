@@ -6,7 +6,7 @@ use weir_grant::flow::flow;
 use weir_grant::{Capability, Document, Limits};
 use weir_host::printable;
 
-/// Where sentences are broken.
+/// The width at which sentences are wrapped.
 const WIDTH: usize = 96;
 
 /// The document as people write it.
@@ -47,7 +47,7 @@ pub fn to_yaml(document: &Document) -> String {
     text.chars().map(escaped).collect()
 }
 
-/// A character of a document: what would mislead a reader stands in quotes alone, and is escaped there.
+/// A character of a document. Misleading ones occur only in quotes, and are escaped there.
 fn escaped(c: char) -> String {
     if c != '\n' && misleads(c) {
         format!("\\U{:08x}", u32::from(c))
@@ -78,7 +78,7 @@ fn capabilities(capabilities: &Value) -> Vec<String> {
     lines
 }
 
-/// A text for people in lines, the first of which begins with `start` and the others below it.
+/// A text wrapped into lines. The first begins with `start`, and the others are indented below it.
 pub fn wrapped(text: &str, start: &str) -> String {
     let text = printable(text);
     let indent = " ".repeat(start.chars().count());

@@ -29,13 +29,13 @@ pub struct Arguments {
     /// The plugin's name.
     #[arg(required_unless_present = "record")]
     plugin: Option<String>,
-    /// The operation, such as `link.create`; one that there is not prints those that there are.
+    /// The operation, such as `link.create`; an unknown one lists all.
     #[arg(required_unless_present = "record")]
     operation: Option<String>,
     /// What it is about, such as `namespace=host kind=bridge name=cni0`.
     #[arg(value_name = "FIELD=VALUE")]
     fields: Vec<String>,
-    /// The network on which it would be [default: an answer for each grant in force].
+    /// The network [default: an answer for each grant in force].
     #[arg(long, value_name = "NAME")]
     network: Option<String>,
     /// What `{ifname}` stands for.
@@ -44,7 +44,7 @@ pub struct Arguments {
     /// What `{containerid}` stands for.
     #[arg(long, value_name = "ID", default_value = "container")]
     container_id: String,
-    /// A document that is asked instead of the grant in force.
+    /// A document to use instead of the grant in force.
     #[arg(long, value_name = "FILE")]
     grant: Option<PathBuf>,
     /// Read records of the audit log from standard input, and explain the operations in them.
@@ -54,52 +54,49 @@ pub struct Arguments {
     format: Format,
 }
 
-/// A question to the matcher.
 struct Question {
     plugin: String,
-    /// None where nobody said.
+    /// None if it was not given.
     network: Option<String>,
     invocation: Invocation,
-    /// Those of the pod, which weir itself may act on.
+    /// The pod's interfaces, which weir itself may act on.
     interfaces: Vec<String>,
     operation: Box<dyn Query>,
-    /// Why weir itself refuses it, whatever a rule says.
+    /// Why weir itself refuses it, even if a rule allows it.
     refused: Option<String>,
 }
 
-/// Where the answers are from.
+/// The documents that are asked.
 enum Documents {
     /// A document that need not be in force.
     One(Box<Loaded>),
-    /// Those of the node.
+    /// The node's.
     Node(Vec<Grant>),
 }
 
 /// The grant that applies to a question.
 struct Applying<'a> {
-    /// The document's name.
     name: &'a str,
     from: String,
     /// The globs of the networks that it covers.
     networks: Vec<String>,
-    /// Whose rules count.
+    /// The section whose rules apply.
     section: Section,
-    /// None where the grant has none in that section.
+    /// None if the grant has no such section.
     capabilities: Option<Cow<'a, Capabilities>>,
     /// None for a document that need not be in force.
     state: Option<State>,
-    /// Why the plugin does not run under it, whatever its rules say.
+    /// Why the plugin does not run under it.
     obstacle: Option<String>,
 }
 
-/// The answer.
 #[derive(Default, Serialize)]
 struct Explanation {
     plugin: String,
     operation: &'static str,
     arguments: Value,
     allowed: bool,
-    /// Why it is denied whatever a rule says: there is no grant, or it is not in force.
+    /// Why it is denied even if a rule allows it: no grant applies, or it is not in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     because: Option<String>,
     /// Why weir itself refuses it, although the rules allow it.
@@ -107,10 +104,10 @@ struct Explanation {
     refused: Option<String>,
     /// What must be allowed for the operation to be.
     needs: Vec<String>,
-    /// The document's name, and where it is from; none where no grant applies.
+    /// The document's name, and where it is from; none if no grant applies.
     grant: Option<String>,
     from: Option<String>,
-    /// How that grant stands; none for a document that need not be in force.
+    /// That grant's state; none for a document that need not be in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     grant_state: Option<State>,
     /// The globs of the networks that it covers.
@@ -126,7 +123,6 @@ struct Explanation {
     field: Option<String>,
 }
 
-/// A rule of the grant.
 #[derive(Serialize)]
 struct Rule {
     /// `link[0]`.
@@ -134,7 +130,7 @@ struct Rule {
     rule: Value,
 }
 
-/// No where something would be denied, or cannot be told.
+/// No if an operation is denied or unknown.
 pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let documents = match &arguments.grant {
         Some(file) => Documents::One(Box::new(read_grant(file)?)),
@@ -146,7 +142,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let question = asked(arguments)?;
     documents.know(paths, &question.plugin)?;
     let explanations: Vec<Explanation> = match documents.in_force(&question).as_slice() {
-        // On which network is for the plugin's own grants to say.
+        // Each grant has its own networks.
         several @ [_, _, ..] => several
             .iter()
             .map(|grant| explain(&question, Ok(Applying::grant(grant, &question))))
@@ -162,7 +158,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     Ok(explanations.iter().all(|e| e.allowed).into())
 }
 
-/// The records on standard input, each for itself: what one of them says is its plugin's to choose.
+/// Explains each record on standard input on its own, since a plugin chooses the content of its records.
 fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answer> {
     let plugin = arguments.plugin.as_deref();
     let format = arguments.format;
@@ -204,8 +200,7 @@ fn explain_records(arguments: &Arguments, documents: &Documents) -> Result<Answe
     Ok((allowed && !unknown.has_records()).into())
 }
 
-/// The pod's interfaces as far as a record tells: that of the attachment, and those that the gate, which knew all of
-/// them, let a route lead over.
+/// The pod's interfaces that a record names: the attachment's, and those of an allowed route.
 fn interfaces(record: &Record) -> Vec<String> {
     let mut names = vec![record.ifname.clone()];
     if record.verdict == Verdict::Allowed {
@@ -242,7 +237,7 @@ fn asked(arguments: &Arguments) -> Result<Question> {
 }
 
 impl<'a> Applying<'a> {
-    /// A document's rules for the question's network, as those of a document that need not be in force.
+    /// A document's rules for the question's network, whether it is in force or not.
     fn document(loaded: &'a Loaded, question: &Question) -> Self {
         let Loaded { document, origin } = loaded;
         let section = Section::of(&question.invocation.network);
@@ -284,7 +279,7 @@ impl<'a> Applying<'a> {
 }
 
 impl Documents {
-    /// Errors: none of them is about the plugin, which may be misspelled, or run outside of the sandbox.
+    /// Errors: no document is about the plugin, which may be misspelt or run outside the sandbox.
     fn know(&self, paths: &Paths, plugin: &str) -> Result<()> {
         match Outside::of(paths, plugin)? {
             Some(Outside::Weir) => return Ok(()),
@@ -299,7 +294,7 @@ impl Documents {
         }
     }
 
-    /// The grants of the plugin that are in force, each on networks of its own, where nobody said on which.
+    /// The plugin's grants in force, if no network was given.
     fn in_force(&self, question: &Question) -> Vec<&Grant> {
         match self {
             Self::Node(grants) if question.network.is_none() => grants
@@ -310,7 +305,7 @@ impl Documents {
         }
     }
 
-    /// The grant that the plugin would be asked to run under. Errors: there is none.
+    /// The grant that decides. Errors: there is none.
     fn applying(&self, question: &Question) -> Result<Applying<'_>, String> {
         match self {
             _ if question.plugin == own::NAME => Ok(Applying::own(question)),
@@ -341,7 +336,7 @@ fn asked_for<'a>(grants: &'a [Grant], question: &Question) -> Result<&'a Grant, 
     })
 }
 
-/// Asks the matcher of the gate.
+/// Asks the gate's matcher.
 fn explain(question: &Question, applying: Result<Applying<'_>, String>) -> Explanation {
     let operation = &question.operation;
     let mut explanation = Explanation {

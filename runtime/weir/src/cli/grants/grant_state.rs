@@ -1,4 +1,4 @@
-//! How each grant of the node stands: in force, or why not.
+//! The state of each grant of the node: in force, or why not.
 
 use anyhow::{Result, anyhow};
 use serde::Serialize;
@@ -25,17 +25,17 @@ pub enum State {
     Shadowed,
     /// It covers no network.
     NoNetwork,
-    /// It is about a plugin that this node does not have.
+    /// This node does not have its plugin.
     NoPlugin,
     /// Its plugin is damaged, or is not what was installed on this node.
     Damaged,
-    /// It is for another component than the one that is installed.
+    /// Another component is installed.
     OtherDigest,
-    /// It names no digest, which a plugin that is not built in needs.
+    /// It has no digest, which only a built-in plugin does not need.
     NoDigest,
     /// It cannot be read: no plugin runs.
     Invalid,
-    /// It would be in force, but for one that cannot be read.
+    /// It would be in force if no other document were invalid.
     Stopped,
 }
 
@@ -56,7 +56,7 @@ impl State {
         }
     }
 
-    /// Whether somebody should look at it: a shipped document is replaced on purpose.
+    /// Whether a person should look at it. A shipped document is replaced on purpose.
     pub fn needs_mending(self) -> bool {
         !matches!(
             self,
@@ -64,13 +64,13 @@ impl State {
         )
     }
 
-    /// Whether it is what an invocation asks on some network, be it to be told that it does not run.
+    /// Whether it decides on some network, even if it does not let the plugin run.
     pub fn is_asked(self) -> bool {
         !matches!(self, Self::Replaced | Self::Shadowed | Self::NoNetwork)
     }
 }
 
-/// A valid grant, and how it stands.
+/// A valid grant, and its state.
 pub struct Grant {
     pub loaded: Loaded,
     pub state: State,
@@ -81,7 +81,6 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// The plugin that it is about.
     pub fn plugin(&self) -> &str {
         &self.loaded.document.spec.plugin.name
     }
@@ -133,8 +132,8 @@ pub fn no_grant(plugin: &str, grants: &[Grant]) -> String {
     }
 }
 
-/// The grant that decides for a plugin on a network. Where the network is not known, the first one in force, or else the
-/// first that decides on any. Whether the plugin runs under it is its state.
+/// The grant that decides for a plugin on a network; without a network the first one in force, or otherwise the first that
+/// decides on any. Its state says whether the plugin runs under it.
 pub fn applying<'a>(
     grants: &'a [Grant],
     plugin: &str,
@@ -179,7 +178,7 @@ pub fn survey(paths: &Paths) -> Result<Vec<Result<Grant, Broken>>> {
     Ok(all.collect())
 }
 
-/// Tells of what stands among the documents and is none.
+/// Warns of files among the documents that are not read.
 pub fn tell_not_read(paths: &Paths) -> Result<()> {
     for path in not_read(paths).map_err(show_error)? {
         complain(&format!("`{}`: {NOT_READ}", path.display()));
@@ -223,7 +222,7 @@ fn judge(loaded: &Loaded, all: &[&Loaded], sandbox: &Sandbox) -> Grant {
     grant(State::Shadowed, Some(because), by)
 }
 
-/// Where the grants are from that decide on all networks of another one; empty where that one decides itself on some.
+/// The origins of the grants that decide on all of a grant's networks instead of it; empty if it decides on one.
 fn deciding_instead(loaded: &Loaded, all: &[&Loaded]) -> Vec<Origin> {
     let plugin = &loaded.document.spec.plugin.name;
     let mut instead = Vec::new();
@@ -244,7 +243,7 @@ fn deciding_instead(loaded: &Loaded, all: &[&Loaded]) -> Vec<Origin> {
         .collect()
 }
 
-/// How a document stands towards the plugin that is there under its name, and why it is not in force.
+/// The state of a document that decides on a network, by its plugin, and why it is not in force.
 fn against_plugin(document: &Document, sandbox: &Sandbox) -> (State, Option<String>) {
     let (name, paths) = (&document.spec.plugin.name, sandbox.paths());
     let plugin = match sandbox.catalogue().find(name) {
@@ -253,7 +252,7 @@ fn against_plugin(document: &Document, sandbox: &Sandbox) -> (State, Option<Stri
             return (State::Damaged, Some(in_full(error)));
         }
         Err(error) => {
-            // Where weir's own configuration cannot be read, another command tells of it.
+            // If weir's own configuration cannot be read, another command reports it.
             let outside = Outside::of(paths, name).ok().flatten();
             let because = outside.map_or(error.msg, |outside| outside.to_string());
             return (State::NoPlugin, Some(because));
@@ -261,7 +260,7 @@ fn against_plugin(document: &Document, sandbox: &Sandbox) -> (State, Option<Stri
     };
     match Fit::of(document, &plugin.digest, plugin.is_built_in()) {
         Fit::Fits | Fit::NotNeeded if plugin.is_built_in() => (State::InForce, None),
-        // As its next invocation would find out.
+        // As its next invocation does.
         Fit::Fits | Fit::NotNeeded => match sandbox.check(&plugin) {
             Ok(()) => (State::InForce, None),
             Err(error) => (State::Damaged, Some(in_full(error))),
@@ -277,7 +276,7 @@ fn against_plugin(document: &Document, sandbox: &Sandbox) -> (State, Option<Stri
     }
 }
 
-/// What is wrong, and what to do.
+/// The error, and what to do.
 fn in_full(error: weir_cni::Error) -> String {
     format!("{}; {}", error.msg, error.details)
 }

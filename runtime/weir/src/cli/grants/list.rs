@@ -23,10 +23,9 @@ pub struct Arguments {
     format: Format,
 }
 
-/// A line of the list.
 #[derive(Serialize)]
 struct Listed {
-    /// The document's name; none where it cannot be read.
+    /// The document's name; none if it cannot be read.
     name: Option<String>,
     plugin: Option<String>,
     networks: Vec<String>,
@@ -35,11 +34,11 @@ struct Listed {
     state: State,
     #[serde(skip_serializing_if = "Option::is_none")]
     because: Option<String>,
-    /// Where the grants are from that it keeps from being in force.
+    /// The origins of the grants that it keeps from being in force.
     shadows: Vec<String>,
 }
 
-/// No where a grant needs mending.
+/// No if a grant needs mending.
 pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let wanted = arguments.plugin.as_deref();
     let all = grant_state::survey(paths)?;

@@ -42,7 +42,6 @@ pub enum Command {
     Schema,
 }
 
-/// Carries out a command.
 pub fn run(command: Command) -> Result<Answer> {
     let paths = Paths::from_environment();
     match command {

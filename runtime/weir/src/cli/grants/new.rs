@@ -1,4 +1,4 @@
-//! `weir grants new`: a document to begin with, from what a component asks for.
+//! `weir grants new`: a document to start from, by a component's imports.
 
 use anyhow::Result;
 use clap::Args;
@@ -40,9 +40,9 @@ pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
         found.digest
     );
     print_line!("  networks: [\"*\"]\n  capabilities:");
-    let capabilities = inspection.requested.capabilities;
+    let capabilities = inspection.imports.capabilities();
     let mut rules = 0;
-    for capability in capabilities.into_iter().filter(|c| c.is_implemented()) {
+    for capability in capabilities.filter(|c| c.is_implemented()) {
         if let Some(rule) = template(capability) {
             print_line!("    {capability}:\n      - {rule}");
             rules += 1;

@@ -11,27 +11,27 @@ use weir_host::printable;
 
 use crate::cli::record::{Log, Record, Verdict, no_records};
 
-/// What of a log tells of no operation. A plugin can bring it about, so that it is said and no more.
+/// The parts of a log that are not known operations. Plugins can cause them, so they are reported but not an error.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Unknown {
-    /// Records whose arguments are shortened: the part that is missing may be the one that matters.
+    /// Records whose arguments are shortened: the missing part may matter.
     pub shortened: u64,
     /// Records whose operation or arguments this weir does not know.
     pub foreign: u64,
     /// Lines that are not records.
     pub unreadable: u64,
-    /// Why the first of the foreign ones is one.
+    /// Why the first of the foreign ones is not known.
     #[serde(skip)]
     why: Option<String>,
 }
 
 impl Unknown {
-    /// Whether it is a record that was asked for.
+    /// Whether there were records among them.
     pub fn has_records(&self) -> bool {
         self.shortened + self.foreign > 0
     }
 
-    /// A sentence for each sort that there is.
+    /// A sentence for each kind.
     pub fn sentences(&self) -> Vec<String> {
         let shortened = match self.shortened {
             0 => None,
@@ -51,8 +51,8 @@ impl Unknown {
     }
 }
 
-/// Gives the operation of each record that passes to `take`: of a file, or of standard input where that
-/// is `-`. What the host undid is no operation of a plugin's, nor is that it ran a native one.
+/// Passes the operation of each wanted record to `take`, from a file or from standard input (`-`). Undone operations and
+/// runs of native plugins are skipped.
 pub fn replay(
     file: &Path,
     passes: impl Fn(&Record) -> bool,
@@ -81,7 +81,7 @@ pub fn replay(
             Err(_) if record.shortened_from.is_some() => unknown.shortened += 1,
             Err(why) => {
                 unknown.foreign += 1;
-                // It quotes what the plugin wrote, and is a part of one line.
+                // It quotes the plugin.
                 unknown.why.get_or_insert_with(|| printable(&why));
             }
         }

@@ -5,7 +5,6 @@ use crate::cli::output::print_text;
 /// The published copy; a test keeps it to the types.
 const SCHEMA: &str = include_str!("../../../../../docs/plugin-grant.schema.json");
 
-/// Prints it.
 pub fn run() {
     print_text!("{SCHEMA}");
 }

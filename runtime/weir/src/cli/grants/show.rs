@@ -28,7 +28,6 @@ pub struct Arguments {
     format: Format,
 }
 
-/// A grant in words.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown {
@@ -38,7 +37,7 @@ struct Shown {
     from: String,
     #[serde(skip)]
     is_shipped: bool,
-    /// Its plugin is inside the binary.
+    /// Whether its plugin is built in.
     #[serde(skip)]
     is_built_in: bool,
     state: State,
@@ -48,7 +47,7 @@ struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     allowed: Vec<Allowed>,
-    /// For tenants; none where the document has no such section.
+    /// For tenants; none without such a section.
     #[serde(skip_serializing_if = "Option::is_none")]
     tenants: Option<ForTenants>,
     not_allowed: Vec<Capability>,
@@ -56,7 +55,6 @@ struct Shown {
     document: Document,
 }
 
-/// What is allowed for tenants.
 #[derive(Serialize)]
 struct ForTenants {
     allowed: Vec<Allowed>,
@@ -64,14 +62,13 @@ struct ForTenants {
     pods: Vec<Request>,
 }
 
-/// What is allowed in one capability.
 #[derive(Serialize)]
 struct Allowed {
     capability: Capability,
     may: Vec<String>,
 }
 
-/// No where the plugin has a grant, but none in force.
+/// No if the plugin has no grant in force.
 pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let plugin = &arguments.plugin;
     match Outside::of(paths, plugin)? {
@@ -104,7 +101,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     Ok(shown.iter().any(|one| one.state == State::InForce).into())
 }
 
-/// What weir may do on its own behalf, for those who have met it in the audit log.
+/// What weir may do on its own behalf, which the audit log records.
 fn show_own(arguments: &Arguments) -> Result<Answer> {
     let name = own::NAME;
     if arguments.yaml {
@@ -123,7 +120,7 @@ fn show_own(arguments: &Arguments) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Where a native plugin may run: that is all there is to say of what it may do.
+/// Where a native plugin may run, since nothing bounds what it may do.
 fn show_native(arguments: &Arguments, native: &Native) -> Result<Answer> {
     let Native {
         name,
@@ -230,7 +227,7 @@ fn print(shown: &Shown) {
     print_words(&shown.plugin);
 }
 
-/// Whose grant it is, from where, and whether it counts.
+/// The plugin, the grant's origin, and whether it is in force.
 fn print_title(shown: &Shown) {
     let networks = if shown.networks.is_empty() {
         "no network".to_owned()
@@ -311,7 +308,7 @@ fn print_component(shown: &Shown) {
     }
 }
 
-/// What the words of the sentences mean, and where to look further.
+/// The meaning of words in the sentences, and where to look further.
 fn print_words(plugin: &str) {
     print_line!(
         "\n  \"The attachment's interface\" is the one in the container that the container runtime names;\n  \

@@ -39,35 +39,35 @@ pub struct Arguments {
     format: Format,
 }
 
-/// So many of the things that no rule can allow are told to people.
+/// How many operations without a possible rule are shown to people.
 const MOST_WITHOUT_RULE: usize = 20;
 
-/// A grant, and what it was made of.
+/// A grant, and the records that it is based on.
 #[derive(Serialize)]
 struct Suggestion {
-    /// Records that were read.
+    /// Records that were used.
     operations: u64,
     attachments: usize,
-    /// Whether what the plugin looked at was recorded.
+    /// Whether reads were recorded.
     reads: bool,
     /// Denied operations that the grant leaves denied.
     denied: u64,
-    /// What the grant was not made of, because it tells of no operation.
+    /// Records that were not used, because they have no known operation.
     left_out: Unknown,
-    /// What no rule can allow, and so stays denied.
+    /// Operations that no rule can allow.
     without_rule: Vec<WithoutRule>,
-    /// Where the limits are from, of which records tell nothing: a grant in force, or none for weir's own.
+    /// The origin of the limits, which records do not show: a grant in force; none for weir's defaults.
     #[serde(skip_serializing_if = "Option::is_none")]
     limits_from: Option<String>,
     document: Document,
 }
 
-/// What of the records a suggestion is made of. No record is kept.
+/// The parts of the records that a suggestion needs.
 #[derive(Default)]
 struct Collected {
-    /// Each operation of the plugin's once.
+    /// Each operation of the plugin, once.
     distinct: Vec<Recorded>,
-    /// The hashes of those, for there may be very many.
+    /// Hashes of those, since there may be very many.
     seen: HashSet<u64>,
     hasher: RandomState,
     /// The networks in which addresses were given, by whichever plugin, on each network.
@@ -75,7 +75,7 @@ struct Collected {
     /// The networks that the plugin ran on.
     networks: BTreeSet<String>,
     attachments: BTreeSet<(String, String)>,
-    /// Of the last record that has one.
+    /// The last digest in a record.
     digest: Option<Digest>,
     operations: u64,
     denied: u64,
@@ -88,7 +88,7 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     let log = paths.audit_log();
     let file = arguments.records.as_deref().unwrap_or(&log);
     let mut collected = Collected::default();
-    // Where another plugin was allowed to put addresses says what this one's are about.
+    // The addresses that other plugins added show which networks this one works on.
     let passes = |r: &Record| r.plugin == *plugin || gives_address(r);
     let left_out = replay(file, passes, |record, operation| {
         collected.take(arguments, record, operation);
@@ -109,10 +109,9 @@ pub fn run(paths: &Paths, arguments: &Arguments) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Gives the suggestion the limits of the plugin's grant in force, where it has one: what was recorded ran
-/// within them.
+/// Gives the suggestion the limits of the plugin's grant in force, if it has one: what was recorded ran within them.
 fn keep_limits(paths: &Paths, suggestion: &mut Suggestion) {
-    // Where a document is not valid, none is in force.
+    // If a document is not valid, none is in force.
     let grants = grant_state::grants(paths).unwrap_or_default();
     let plugin = &suggestion.document.spec.plugin.name;
     if let Ok(grant) = grant_state::applying(&grants, plugin, None)
@@ -256,7 +255,7 @@ fn print(suggestion: &Suggestion) {
     print_text!("{}", to_yaml(&suggestion.document));
 }
 
-/// What no rule can allow: a plugin chose it, and may have chosen very much.
+/// Prints operations that no rule can allow, of which a plugin may have tried very many.
 fn print_without_rule(all: &[WithoutRule]) {
     match all.len() {
         0 => return,

@@ -158,17 +158,19 @@ fn covering(grants: Vec<Grant>, candidate: &Candidate<'_>, is_built_in: bool) ->
 
 fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering {
     let spec = &grant.document.spec;
-    let asked = &component.requested.capabilities;
+    let asked = &component.imports.functions;
     let granted = |c: &Capability| spec.sections().any(|(_, granted)| granted.has(*c));
     let not_asked_for = Capability::ALL
         .into_iter()
         // It needs no rule.
         .filter(|capability| *capability != Capability::Log)
-        .filter(|capability| granted(capability) && !asked.contains(capability));
+        .filter(|capability| granted(capability) && !asked.contains_key(capability));
     Covering {
         digest: Fit::of(&grant.document, &component.digest, is_built_in),
         functions_not_granted: not_granted(component, spec),
-        not_granted: asked.iter().copied().filter(|c| !granted(c)).collect(),
+        not_granted: (component.imports.capabilities())
+            .filter(|c| !granted(c))
+            .collect(),
         not_asked_for: not_asked_for.collect(),
         networks: spec.networks.iter().map(ToString::to_string).collect(),
         name: grant.document.metadata.name,
@@ -179,7 +181,7 @@ fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering
 /// The functions whose verb is in no rule, of capabilities that have rules.
 fn not_granted(component: &Inspection, granted: &Spec) -> Vec<Function> {
     let mut functions = Vec::new();
-    for (capability, asked) in &component.imported.functions {
+    for (capability, asked) in &component.imports.functions {
         let sections = granted.sections();
         let rules: Vec<RuleFields> = sections
             .flat_map(|(_, capabilities)| rules_of(capabilities, *capability))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use weir_grant::Capability;
-use weir_sandbox::{Imported, Inspection};
+use weir_sandbox::{Imports, Inspection};
 
 use crate::cli::output::{print_line, print_list, say};
 
@@ -33,8 +33,8 @@ impl Difference {
         Self {
             installed: Version::of(installed),
             new: Version::of(new),
-            asks_for_more: only_in(&new.imported, &installed.imported),
-            asks_no_more_for: only_in(&installed.imported, &new.imported),
+            asks_for_more: only_in(&new.imports, &installed.imports),
+            asks_no_more_for: only_in(&installed.imports, &new.imports),
         }
     }
 
@@ -80,7 +80,7 @@ impl std::fmt::Display for Version {
     }
 }
 
-fn only_in(these: &Imported, those: &Imported) -> BTreeMap<Capability, Vec<String>> {
+fn only_in(these: &Imports, those: &Imports) -> BTreeMap<Capability, Vec<String>> {
     let mut only = BTreeMap::new();
     for (capability, functions) in &these.functions {
         let known = those.functions.get(capability);
@@ -97,11 +97,11 @@ fn only_in(these: &Imported, those: &Imported) -> BTreeMap<Capability, Vec<Strin
 mod tests {
     use super::*;
 
-    fn imported(functions: &[(Capability, &[&str])]) -> Imported {
+    fn imported(functions: &[(Capability, &[&str])]) -> Imports {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Imported {
+        Imports {
             functions: functions.iter().map(|(c, f)| (*c, owned(f))).collect(),
-            wasi: Vec::new(),
+            ..Imports::default()
         }
     }
 

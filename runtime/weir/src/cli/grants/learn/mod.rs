@@ -1,9 +1,8 @@
-//! `weir grants learn`: what a plugin does when all is allowed it, recorded on a scratch node.
+//! `weir grants learn`: records what a plugin does on a scratch node where everything is allowed.
 //!
-//! There is no such mode in weir: the gate asks a grant here as it does everywhere. The grant that
-//! allows everything is written into the root of a node whose namespaces this command makes before it
-//! runs the network, and that end with it. No configuration, environment variable or option leads past
-//! that.
+//! weir has no such mode: the gate asks a grant here as everywhere. The grant that allows everything is written to the root of
+//! a scratch node, whose namespaces this command creates before it runs the network, and which end with it. No configuration,
+//! environment variable or option bypasses that.
 
 mod store_paths;
 mod trial;
@@ -34,7 +33,7 @@ pub struct Arguments {
     /// The network configuration that it is run with: one plugin's, or a list in which it is.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// The plugin's name in the configuration, of a file [default: what it says itself].
+    /// The name in the configuration of a plugin in a file [default: its own name].
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// The interface's name.
@@ -48,15 +47,14 @@ pub struct Arguments {
     records: PathBuf,
 }
 
-/// The plugin that is to learn.
+/// The plugin whose operations are recorded.
 struct Learner {
     name: String,
     /// None for a plugin of this node.
     component: Option<Vec<u8>>,
 }
 
-/// No where a command of the network failed, or something was denied all the same. What was recorded is
-/// printed in any case.
+/// No if a command of the network failed, or something was denied. The records are printed in any case.
 pub fn run(paths: Paths, arguments: &Arguments) -> Result<Answer> {
     let list = read_network(&arguments.config)?;
     let capability_args = capability_args(arguments.capability_args.as_deref())?;
@@ -89,7 +87,7 @@ fn tell(outcome: &Outcome, denied: &BTreeSet<String>) -> Answer {
     (outcome.failures.is_empty() && denied.is_empty()).into()
 }
 
-/// The plugin that a person named. A component's file is looked at, and must be one of a plugin.
+/// The named plugin. The component in a file must be a plugin.
 fn learner(paths: &Paths, arguments: &Arguments) -> Result<Learner> {
     let file = match (Named::by(&arguments.plugin), &arguments.name) {
         (Named::File(file), _) => file,
@@ -120,7 +118,7 @@ fn learner(paths: &Paths, arguments: &Arguments) -> Result<Learner> {
     })
 }
 
-/// The plugins that the configuration names, and among them the one that learns.
+/// The plugins in the configuration, including the learner.
 fn parts(
     paths: &Paths,
     arguments: &Arguments,
@@ -164,7 +162,7 @@ fn part(catalogue: &Catalogue, name: &str, learner: &Learner) -> Result<Particip
     };
     Ok(Participant {
         name: name.to_owned(),
-        // A plugin from elsewhere that takes part needs a grant there as well.
+        // An installed plugin needs a grant on the scratch node as well.
         is_free: is_learner || component.is_some(),
         component,
     })

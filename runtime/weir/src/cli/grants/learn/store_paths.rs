@@ -1,5 +1,4 @@
-//! Files and directories that a plugin asked for. No rule can allow all of them, so that they are
-//! allowed one by one, once a plugin was denied them.
+//! Files and directories that a plugin requested. No rule can allow all of them, so each is allowed once it was denied.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,7 +12,6 @@ use crate::cli::record::{Record, Verdict};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct StorePaths(BTreeSet<StorePath>);
 
-/// One of them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum StorePath {
     Directory(String),

@@ -1,4 +1,4 @@
-//! A run of a network on a scratch node, with all allowed to those that learn.
+//! Runs a network on a scratch node, with everything allowed to the plugins that learn.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,23 +18,21 @@ use crate::cli::output::show as show_error;
 use crate::cli::record::{self, Record, Verdict};
 use crate::cli::scratch_node::{Container, ScratchNode};
 
-/// How often the network is run, each time with the files and directories allowed that were asked for
-/// the time before: a plugin may learn from one file of the next.
+/// How often the network is run, each time with the files and directories allowed that plugins requested before: one file may
+/// lead a plugin to the next.
 const MOST_ROUNDS: usize = 8;
 
-/// A plugin that takes part.
 pub(super) struct Participant {
     pub(super) name: String,
-    /// None for one that is inside the binary.
+    /// None for a built-in one.
     pub(super) component: Option<Vec<u8>>,
-    /// Everything is allowed it.
+    /// Whether everything is allowed.
     pub(super) is_free: bool,
 }
 
-/// What is run, where.
 pub(super) struct Trial {
     pub(super) node: ScratchNode,
-    /// Two, so that what differs between attachments is seen to.
+    /// Two, so that the records show what differs between attachments.
     pub(super) containers: [Container; 2],
     pub(super) list: NetworkConfigList,
     pub(super) capability_args: Map<String, Value>,
@@ -42,11 +40,11 @@ pub(super) struct Trial {
     pub(super) parts: Vec<Participant>,
 }
 
-/// What came of it.
+/// The result of a trial.
 pub(super) struct Outcome {
-    /// What the last round failed in.
+    /// The failures of the last round.
     pub(super) failures: Vec<String>,
-    /// What was allowed in the last round because it was asked for.
+    /// The paths that were allowed in the last round.
     granted: StorePaths,
 }
 
@@ -206,7 +204,7 @@ fn container_id(container: &Container) -> String {
     format!("weir-learns-{}", container.name())
 }
 
-/// Rules that allow all that rules can, and of files and directories these.
+/// Rules that allow everything that rules can, with these files and directories.
 fn everything(paths: &StorePaths, ipam: &BTreeSet<&str>) -> Result<Capabilities> {
     let mut capabilities = Map::new();
     for capability in Capability::ALL {
