@@ -15,13 +15,11 @@ use crate::cli::output::{complain, say, show};
 /// Taking over. A pass that was killed is continued by the next.
 pub struct Takeover {
     multus: Multus,
-    /// The file with its progress.
     file: PathBuf,
     /// The root below which that is.
     root: PathBuf,
 }
 
-/// Its progress.
 #[derive(Default, Serialize, Deserialize)]
 struct Progress {
     /// The containers that weir has recorded.
