@@ -761,7 +761,7 @@ fn the_page_has_the_numbers() -> Result<()> {
         "not in force",
         "(no plugin)",
         "namespace",
-        "none for this capability",
+        "no rule for this capability",
     ] {
         assert!(
             everything.contains(words),

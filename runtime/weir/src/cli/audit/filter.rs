@@ -54,7 +54,6 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether a record passes.
     pub fn passes(&self, record: &Record) -> bool {
         let verdict = if self.denied {
             record.verdict == Verdict::Denied
@@ -74,12 +73,10 @@ impl Filter {
             && any(&self.command, |c| c.eq_ignore_ascii_case(&record.command))
     }
 
-    /// Whether a plugin's records can pass.
     pub fn wants_plugin(&self, plugin: &str) -> bool {
         matches(&self.plugin, plugin)
     }
 
-    /// Whether a capability's records can pass.
     pub fn wants_capability(&self, capability: Capability) -> bool {
         any(&self.capability, |wanted| wanted == capability.word())
     }
@@ -103,7 +100,6 @@ impl Filter {
         sentences
     }
 
-    /// The filters that are set, and their values.
     pub fn described(&self) -> Vec<(&'static str, String)> {
         let globs = |list: &[Pattern]| list.iter().map(Pattern::to_string).collect::<Vec<_>>();
         let mut verdicts: Vec<_> = self.verdict.iter().map(|v| v.word().to_owned()).collect();

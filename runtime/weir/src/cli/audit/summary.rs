@@ -11,6 +11,7 @@ use super::tally::{PluginTally, Tally};
 use super::text::{counted, number};
 use super::time;
 use crate::cli::output::{Format, print_line, say};
+use crate::cli::record::not_records;
 
 #[derive(Serialize)]
 struct Summary<'a> {
@@ -19,15 +20,12 @@ struct Summary<'a> {
     tally: &'a Tally,
 }
 
-/// Prints the summary.
 pub fn print(format: Format, files: &[PathBuf], tally: &Tally) -> Result<()> {
     format.print(&Summary { files, tally }, print_text)
 }
 
 fn print_text(summary: &Summary<'_>) {
-    let Tally {
-        unreadable, count, ..
-    } = summary.tally;
+    let (unreadable, count) = (summary.tally.unreadable, &summary.tally.count);
     for file in summary.files {
         say!("{}", file.display());
     }
@@ -45,14 +43,8 @@ fn print_text(summary: &Summary<'_>) {
         number(count.undone),
         number(count.failed)
     );
-    if *unreadable > 0 {
-        let verb = if *unreadable == 1 {
-            "is not a record"
-        } else {
-            "are not records"
-        };
-        let lines = counted(*unreadable, "line");
-        print_line!("{lines} {verb}: cut short, or not written by weir");
+    if let Some(warning) = not_records(unreadable) {
+        print_line!("{warning}");
     }
     for (name, plugin) in &summary.tally.plugins {
         print_plugin(name, plugin);
@@ -122,9 +114,7 @@ fn print_denials(plugin: &PluginTally) {
     for denial in plugin.frequent_denials() {
         let closest = match &denial.closest {
             Some(closest) => format!("closest rule {closest}"),
-            None if denial.refused => "weir itself refused it".to_owned(),
-            None if denial.is_of_whole_plugin() => "the plugin was not run".to_owned(),
-            None => "no rule for this capability".to_owned(),
+            None => denial.without_closest().to_owned(),
         };
         say!(
             "  {:>6} × {} ({}; {closest})",

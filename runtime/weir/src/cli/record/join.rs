@@ -23,7 +23,6 @@ const SHARED: [&str; 4] = ["command", "network", "plugin", "digest"];
 
 type Line = Map<String, Value>;
 
-/// What is known of the invocations of a log.
 #[derive(Default)]
 pub struct Joiner {
     invocations: HashMap<String, Invocation>,

@@ -28,7 +28,6 @@ const HEIGHT: f64 = 268.0;
 const LOWEST: f64 = 2.0;
 const LOWEST_DENIED: f64 = 14.0;
 
-/// The section.
 pub fn section(tally: &Tally) -> Markup {
     html! {
         @if let Some(columns) = tally.timeline.columns(MOST_COLUMNS) {

@@ -30,7 +30,6 @@ const META: &str = r#"<meta charset="utf-8"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
 <meta name="color-scheme" content="light dark"/>"#;
 
-/// The content of the page.
 struct Subject<'a> {
     files: &'a [PathBuf],
     filter: &'a Filter,
@@ -49,7 +48,6 @@ struct Plugin<'a> {
     tally: Option<&'a PluginTally>,
 }
 
-/// The page.
 pub fn page(paths: &Paths, files: &[PathBuf], filter: &Filter, tally: &Tally) -> String {
     let subject = Subject {
         files,
@@ -91,7 +89,6 @@ impl Plugin<'_> {
 }
 
 impl Subject<'_> {
-    /// In the order of their names.
     fn plugins(&self) -> Vec<Plugin<'_>> {
         let granted = self.all().iter().filter(|grant| grant.state.is_asked());
         let mut names: Vec<&str> = granted.map(|g| &*g.document.spec.plugin.name).collect();
