@@ -236,8 +236,8 @@ fn what_a_grant_that_is_left_is_for_is_told() -> Result<()> {
     let other = format!("sha256:{}", "0".repeat(64));
     let own = Grant::nothing("pinned-gateway");
     for (granted, expected) in [
-        (None, "lets it run wherever it is added again"),
-        (Some(other.as_str()), "for the component sha256:000"),
+        (None, "allows it to run if it is added again"),
+        (Some(other.as_str()), "for component sha256:000"),
         (Some(""), "names no digest"),
     ] {
         node.weir(&["plugin", "add", path(&component("pinned-gateway"))?])?;

@@ -48,28 +48,14 @@ pub struct Function {
     pub verbs: Vec<Verb>,
 }
 
-/// A component under the name that it has or would have on a node.
-pub struct Candidate<'a> {
-    pub name: &'a str,
-    pub inspection: &'a Inspection,
-}
-
-impl Candidate<'_> {
-    /// Whether it is the component that is built into weir under its name.
-    fn is_built_in(&self, catalogue: &Catalogue) -> bool {
-        let plugin = catalogue.find(self.name);
-        plugin.is_ok_and(|p| p.is_built_in() && p.digest == self.inspection.digest)
-    }
-}
-
 impl Coverage {
-    /// Compares a component with the grants of its name.
-    pub fn of(sandbox: &Sandbox, candidate: &Candidate<'_>) -> Self {
-        let is_built_in = candidate.is_built_in(sandbox.catalogue());
-        if Catalogue::is_built_in(candidate.name) && !is_built_in {
+    /// Compares a component with the grants of the name that it has or would have on the node.
+    pub fn of(sandbox: &Sandbox, name: &str, inspection: &Inspection) -> Self {
+        let plugin = sandbox.catalogue().find(name);
+        let is_built_in = plugin.is_ok_and(|p| p.is_built_in() && p.digest == inspection.digest);
+        if Catalogue::is_built_in(name) && !is_built_in {
             return Self::none_for(format!(
-                "plugin `{}` is built into weir, and this is another component: give it another name with --name",
-                candidate.name
+                "plugin `{name}` is built into weir, and this is another component: give it another name with --name"
             ));
         }
         match grant_state::grants(sandbox.paths()) {
@@ -77,9 +63,9 @@ impl Coverage {
                 // A grant that another one hides does not count.
                 grants: grants
                     .into_iter()
-                    .filter(|g| g.is_of(candidate.name))
+                    .filter(|g| g.is_of(name))
                     .filter(|g| !matches!(g.state, State::Replaced | State::Shadowed))
-                    .map(|grant| compare(grant, candidate.inspection, is_built_in))
+                    .map(|grant| compare(grant, inspection, is_built_in))
                     .collect(),
                 error: None,
             },
@@ -99,7 +85,6 @@ impl Coverage {
         self.grants.iter().any(Covering::fits)
     }
 
-    /// Prints the grants and how they fit.
     pub fn print(&self, plugin: &str) {
         if let Some(error) = &self.error {
             print_list("grant", error.lines());
