@@ -30,7 +30,7 @@ pub struct Filter {
     #[arg(long, value_name = "NAME")]
     network: Vec<Pattern>,
     /// Only of this capability, such as `link`.
-    #[arg(long, value_name = "WORD", value_parser = capability)]
+    #[arg(long, value_name = "WORD", value_parser = capabilities())]
     capability: Vec<String>,
     /// Only this operation, such as `link.create` or `*.delete`.
     #[arg(long, value_name = "NAME")]
@@ -92,7 +92,7 @@ impl Filter {
         for pattern in self.plugin.iter().filter(|p| is_unknown(p, &known)) {
             let expected = expected_one_of(pattern.as_str(), &known);
             sentences.push(format!(
-                "there is no plugin `{pattern}` on this node or in the log; {expected}"
+                "no plugin `{pattern}` on this node or in the log; {expected}"
             ));
         }
         let unknown = self.operation.iter().filter(|p| is_unknown(p, &operations));
@@ -133,15 +133,8 @@ fn matches(wanted: &[Pattern], text: &str) -> bool {
     any(wanted, |pattern| pattern.matches(text))
 }
 
-fn capability(word: &str) -> Result<String, String> {
-    let known = Capability::RECORDED.map(Capability::word);
-    let known = [&known[..], &EVENT_CAPABILITIES].concat();
-    if known.contains(&word) {
-        Ok(word.to_owned())
-    } else {
-        Err(format!(
-            "unknown capability; expected one of {}",
-            known.join(", ")
-        ))
-    }
+/// The capabilities of records.
+fn capabilities() -> PossibleValuesParser {
+    let capabilities = Capability::RECORDED.map(Capability::word).into_iter();
+    PossibleValuesParser::new(capabilities.chain(EVENT_CAPABILITIES))
 }

@@ -68,16 +68,11 @@ fn print_plugin(name: &str, plugin: &PluginTally) {
     for (digest, seen) in &plugin.digests {
         say!("  {digest}: {}", counted(seen.count, "record"));
     }
-    print_line!(
-        "  {:<12}{:>10}{:>8}{:>8}{:>8}{:>8}{:>12}  {:<20} last",
+    let titles = ["allowed", "denied", "refused", "undone", "failed"];
+    print_row(
         "",
-        "allowed",
-        "denied",
-        "refused",
-        "undone",
-        "failed",
-        "time",
-        "first"
+        titles.map(str::to_owned),
+        ["time", "first", "last"].map(str::to_owned),
     );
     for (capability, count) in &plugin.capabilities {
         print_count(capability, count);
@@ -90,19 +85,26 @@ fn print_plugin(name: &str, plugin: &PluginTally) {
 
 fn print_count(what: &str, count: &Count) {
     let at = |time: Option<Timestamp>| time.map(time::to_the_second).unwrap_or_default();
+    let time = match count.allowed + count.undone {
+        0 => "-".to_owned(),
+        _ => time::duration(count.microseconds),
+    };
+    let numbers = [
+        count.allowed,
+        count.denied,
+        count.refused,
+        count.undone,
+        count.failed,
+    ]
+    .map(number);
+    print_row(what, numbers, [time, at(count.first), at(count.last)]);
+}
+
+fn print_row(what: &str, numbers: [String; 5], times: [String; 3]) {
+    let [allowed, denied, refused, undone, failed] = numbers;
+    let [time, first, last] = times;
     say!(
-        "  {what:<12}{:>10}{:>8}{:>8}{:>8}{:>8}{:>12}  {:<20} {}",
-        number(count.allowed),
-        number(count.denied),
-        number(count.refused),
-        number(count.undone),
-        number(count.failed),
-        match count.allowed + count.undone {
-            0 => "-".to_owned(),
-            _ => time::duration(count.microseconds),
-        },
-        at(count.first),
-        at(count.last)
+        "  {what:<12}{allowed:>10}{denied:>8}{refused:>8}{undone:>8}{failed:>8}{time:>12}  {first:<20} {last}"
     );
 }
 

@@ -1,4 +1,4 @@
-//! The timeline. Denials have a lane of their own, so that allowed operations cannot hide them.
+//! The timeline. Denials have a separate lane, so that allowed operations cannot hide them.
 
 use maud::{Markup, html};
 
@@ -36,7 +36,7 @@ pub fn section(tally: &Tally) -> Markup {
                 div.scroll { (picture(&columns, tally)) }
                 p.caption {
                     "One column is " (time::duration(columns.step as u64))
-                    ". The two lanes have scales of their own; times are UTC."
+                    ". The two lanes have different scales; times are UTC."
                 }
             }
         }

@@ -8,6 +8,7 @@ mod denials;
 mod matrix;
 mod plugin;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
@@ -88,30 +89,22 @@ impl Plugin<'_> {
     }
 }
 
-impl Subject<'_> {
-    fn plugins(&self) -> Vec<Plugin<'_>> {
-        let granted = self.all().iter().filter(|grant| grant.state.is_asked());
-        let mut names: Vec<&str> = granted.map(|g| &*g.document.spec.plugin.name).collect();
-        names.extend(self.tally.plugins.keys().map(String::as_str));
-        names.sort_unstable();
-        names.dedup();
-        names.retain(|name| self.filter.wants_plugin(name));
-        let plugin = |name| Plugin {
+impl<'a> Subject<'a> {
+    fn plugins(&'a self) -> Vec<Plugin<'a>> {
+        let all = self.grants.as_deref().unwrap_or_default();
+        let asked = || all.iter().filter(|grant| grant.state.is_asked());
+        let granted = asked().map(|grant| &grant.document.spec.plugin.name);
+        let names: BTreeSet<&String> = granted.chain(self.tally.plugins.keys()).collect();
+        let plugin = |name: &'a String| Plugin {
             name,
-            grants: self.grants_of(name),
-            all: self.all(),
+            grants: asked().filter(|grant| grant.is_of(name)).collect(),
+            all,
             tally: self.tally.plugins.get(name),
         };
-        names.into_iter().map(plugin).collect()
-    }
-
-    fn all(&self) -> &[Grant] {
-        self.grants.as_deref().unwrap_or_default()
-    }
-
-    fn grants_of(&self, plugin: &str) -> Vec<&Grant> {
-        let is_asked = |grant: &&Grant| grant.is_of(plugin) && grant.state.is_asked();
-        self.all().iter().filter(is_asked).collect()
+        let names = names
+            .into_iter()
+            .filter(|name| self.filter.wants_plugin(name));
+        names.map(plugin).collect()
     }
 
     fn head(&self) -> Markup {
@@ -202,7 +195,7 @@ impl Subject<'_> {
         html! {
             @if let Err(why) = &self.grants {
                 p.note {
-                    strong { "The grants in force cannot be told, and no plugin can run: " }
+                    strong { "The grants cannot be read, and no plugin can run: " }
                     (printable(why))
                 }
             }
