@@ -25,8 +25,8 @@ struct Arguments {
 enum Command {
     /// Show what weir does: two containers, a bridge, real packets, and a hostile plugin.
     ///
-    /// Everything happens in a user and network namespace of its own; no root is needed and
-    /// nothing outside is touched.
+    /// Everything happens in a new user and network namespace: it needs no root and changes nothing
+    /// outside.
     Demo,
     /// Install the binary and a link for each plugin in a directory of CNI plugins.
     ///

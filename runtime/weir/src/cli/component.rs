@@ -76,12 +76,12 @@ mod tests {
     fn a_word_is_a_file_or_a_plugin() {
         let named = |word: &'static str| Named::by(Path::new(word));
         assert_eq!(named("bridge"), Named::Plugin("bridge"));
-        // One that is missing is told by its path.
+        // A missing file is recognised by its path.
         assert_eq!(
             named("target/a.wasm"),
             Named::File(Path::new("target/a.wasm"))
         );
-        // Where tests run there is one.
+        // Tests run in a directory with this file.
         assert_eq!(named("Cargo.toml"), Named::File(Path::new("Cargo.toml")));
     }
 

@@ -129,7 +129,8 @@ fn attach(arguments: &AttachmentArguments, command: weir_cni::Command) -> Result
         let cached = attached_with(&Paths::from_environment(), name, &attachment);
         list = cached.and_then(|cached| cached.map_or(list, Ok));
     }
-    let network = directories.open(list.map_err(show)?, arguments.capability_args()?)?;
+    let args = capability_args(arguments.capability_args.as_deref())?;
+    let network = directories.open(list.map_err(show)?, args)?;
     match command {
         weir_cni::Command::Del => network.del(&attachment).map_err(show),
         weir_cni::Command::Check => network.check(&attachment).map_err(show),
@@ -199,10 +200,6 @@ fn sandbox() -> Result<Arc<Sandbox>> {
 }
 
 impl AttachmentArguments {
-    fn capability_args(&self) -> Result<Map<String, Value>> {
-        capability_args(self.capability_args.as_deref())
-    }
-
     fn attachment(&self, command: weir_cni::Command) -> Result<Attachment> {
         weir_cni::validate_interface_name(&self.ifname).map_err(show)?;
         let container_id = self.container_id.clone();

@@ -52,7 +52,7 @@ impl ScratchNode {
         Ok(node)
     }
 
-    /// The directory that stands for `/`: what `WEIR_ROOT` is for programs started here.
+    /// The directory that is `/` for weir: `WEIR_ROOT` for programs started here.
     pub fn root(&self) -> &Path {
         self.root.path()
     }

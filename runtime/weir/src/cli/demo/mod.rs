@@ -1,4 +1,4 @@
-//! `weir demo`: what weir does, shown in namespaces of its own with real packets.
+//! `weir demo`: shows what weir does, in new namespaces with real packets.
 
 mod hostile;
 mod packets;

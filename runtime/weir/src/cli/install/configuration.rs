@@ -62,7 +62,7 @@ fn capabilities(network: &NetworkConfigList) -> Map<String, Value> {
     names.map(|name| (name.to_owned(), true.into())).collect()
 }
 
-/// The network with all its plugins, including those in files of their own.
+/// The network with all its plugins, including those in separate files.
 fn whole(network: &NetworkConfigList) -> Value {
     let mut whole = network.as_map().clone();
     whole.insert("plugins".into(), json!(network.plugins));

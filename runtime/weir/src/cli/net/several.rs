@@ -8,6 +8,7 @@ use weir_gate::escape;
 use weir_network::{Attached, Choice, PodNetworks};
 
 use super::{AttachmentArguments, sandbox};
+use crate::cli::config::capability_args;
 use crate::cli::output::{print_line, show};
 
 #[derive(Serialize)]
@@ -31,8 +32,8 @@ pub(super) fn run(arguments: &AttachmentArguments, command: Command) -> Result<(
         Command::Del => networks.del(&choice, &container).map_err(show),
         Command::Check => networks.check(&choice, &container).map_err(show),
         _ => {
-            let attached = networks.add(&choice, &container, &arguments.capability_args()?);
-            print(attached.map_err(show)?)
+            let args = capability_args(arguments.capability_args.as_deref())?;
+            print(networks.add(&choice, &container, &args).map_err(show)?)
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use bytesize::ByteSize;
 use serde::Serialize;
 use weir_grant::document::Spec;
 use weir_grant::pattern::{Pattern, network_covers};
 use weir_grant::rule::{RuleFields, merge, rules_of, sentence};
 use weir_grant::size::Exact;
-use weir_grant::{Capabilities, Capability, Document, Limits, Section};
+use weir_grant::{Capabilities, Capability, Document, Section};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -77,27 +78,27 @@ pub fn compare(first: &Document, second: &Document) -> Difference {
     member("spec.plugin.digest", digest(one), digest(two));
     member("spec.networks", networks(one), networks(two));
     member("spec.tenants.pods", pods(one), pods(two));
-    for (key, of) in LIMITS {
-        member(key, of(&one.limits), of(&two.limits));
-    }
+    let (one, two) = (&one.limits, &two.limits);
+    // To the byte, so that different sizes have different texts.
+    let size = |size: ByteSize| Exact::from(size).to_string();
+    let time = |time| humantime::format_duration(time).to_string();
+    let count = |count: u64| count.to_string();
+    member("spec.limits.memory", size(one.memory), size(two.memory));
+    member("spec.limits.time", time(one.time), time(two.time));
+    member("spec.limits.calls", count(one.calls), count(two.calls));
+    member(
+        "spec.limits.changes",
+        count(one.changes),
+        count(two.changes),
+    );
+    member(
+        "spec.limits.transfer",
+        size(one.transfer),
+        size(two.transfer),
+    );
+    member("spec.limits.log", size(one.log), size(two.log));
     difference
 }
-
-/// A limit's key, and how it is written: to the byte, so that two are the same where their texts are.
-type Limit = (&'static str, fn(&Limits) -> String);
-
-const LIMITS: [Limit; 6] = [
-    ("spec.limits.memory", |l| Exact::from(l.memory).to_string()),
-    ("spec.limits.time", |l| {
-        humantime::format_duration(l.time).to_string()
-    }),
-    ("spec.limits.calls", |l| l.calls.to_string()),
-    ("spec.limits.changes", |l| l.changes.to_string()),
-    ("spec.limits.transfer", |l| {
-        Exact::from(l.transfer).to_string()
-    }),
-    ("spec.limits.log", |l| Exact::from(l.log).to_string()),
-];
 
 /// The globs of networks in one text, without those that others cover.
 fn networks(patterns: &[Pattern]) -> String {

@@ -193,13 +193,11 @@ fn wide_networks(rule: &RuleFields) -> Vec<Remark> {
 
 /// Keys with a wildcard in place of a link's name, and keys of the whole host.
 fn wide_keys(rule: &RuleFields) -> Vec<Remark> {
-    let mut findings = Vec::new();
     if !on_host(rule) || !rule.verbs().contains(&Verb::Write) {
-        return findings;
+        return Vec::new();
     }
     let keys = rule.get("keys").into_iter().flatten();
-    findings.extend(keys.filter_map(|key| wide_key(key)));
-    findings
+    keys.filter_map(|key| wide_key(key)).collect()
 }
 
 /// A key of the host with a wildcard for a whole part of it.

@@ -1,8 +1,7 @@
 //! The smallest grant that covers what was recorded.
 //!
-//! Each object of each operation becomes a rule of its own, with this invocation's values as
-//! placeholders, generated names as globs, and addresses as the networks that they were given in. Then
-//! rules are put together where that allows nothing more.
+//! Each object of each operation becomes a rule, with the invocation's values as placeholders, generated names as globs, and
+//! addresses as their networks. Then rules are merged if that allows nothing more.
 //!
 //! | file | subject |
 //! |---|---|
