@@ -479,7 +479,7 @@ fn weir_itself_and_native_plugins_are_told_for_what_they_are() -> Result<()> {
         ("weir", "is weir itself and not a plugin"),
         (
             "flannel",
-            "is a native plugin, a program outside of the sandbox",
+            "is a native plugin, a program outside the sandbox",
         ),
     ] {
         let network = json!({ "cniVersion": "1.1.0", "name": "n", "type": name });

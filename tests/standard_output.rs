@@ -157,7 +157,7 @@ fn a_full_disk_is_told_by_every_command() -> Result<()> {
             command.stdout(full).output().context("run weir")
         })?;
         let errors = said(&output);
-        let told = "weir: standard output cannot be written: No space left on device";
+        let told = "weir: cannot write to standard output: No space left on device";
         let lines: Vec<&str> = errors.lines().filter(|l| l.starts_with(told)).collect();
         assert_eq!(lines.len(), 1, "weir {words}: {output:?}");
         assert!(!errors.contains("panicked"), "weir {words}: {errors}");

@@ -1,4 +1,4 @@
-//! `weir audit`: filters, summary, following, and the page, on logs whose numbers are known.
+//! `weir audit`: filters, summary, following, and the page, on logs with known numbers.
 
 mod written;
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use weir_kit::{Node, assert_contains, binary, bridge, weir};
 
-/// Longer than anything here takes; what has not come by then does not come.
+/// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const DIGEST: &str = "sha256:00000000000000000000000000000000000000000000000000000000000000aa";
@@ -68,7 +68,7 @@ impl Place {
         self.command(words).output().context("run weir")
     }
 
-    /// What is printed where all is well, and nothing is wrong with the log.
+    /// The output of a command that succeeds without warnings.
     fn audit(&self, words: &[&str]) -> Result<String> {
         let output = self.run(words)?;
         ensure!(output.status.success(), "{words:?}: {output:?}");
@@ -76,7 +76,7 @@ impl Place {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// The networks of the records that pass: each of a known log has one of its own.
+    /// The networks of the records that pass: each record of a known log has another.
     fn networks(&self, words: &[&str]) -> Result<Vec<String>> {
         let words = [words, &["--output", "json"]].concat();
         let text = self.audit(&words)?;
@@ -92,7 +92,7 @@ fn lines(records: &[Value]) -> String {
     records.iter().map(|record| format!("{record}\n")).collect()
 }
 
-/// A record, with `changes` over what most have.
+/// A usual record with `changes`.
 fn record(time: &str, network: &str, changes: Value) -> Value {
     let mut record = json!({
         "time": time, "command": "ADD", "container_id": "pod-1", "ifname": "eth0", "network": network,
@@ -198,7 +198,7 @@ fn filters_that_mean_nothing_are_refused() -> Result<()> {
     for (words, said) in [
         (
             &["--capability", "links"][..],
-            "expected one of link, address",
+            "possible values: link, address",
         ),
         (&["--verdict", "maybe"], "allowed, denied, refused, undo"),
         (&["--command", "REMOVE"], "ADD, DEL, CHECK, STATUS, GC"),
@@ -228,7 +228,7 @@ fn times() -> Result<()> {
             &["--since", "2026-03-01T10:05:00Z", "--until", "2026-03-02"][..],
             "3456",
         ),
-        // The end itself is not within.
+        // The end is excluded.
         (&["--until", "2026-03-01T10:05:00Z"], "12"),
         (
             &[
@@ -294,7 +294,7 @@ fn denials_decide_the_exit_code_where_that_is_asked_for() -> Result<()> {
     Ok(())
 }
 
-/// What an operation was, in words; where its arguments are not its own, they are there themselves.
+/// Operations are described in words, or by their arguments if those are not valid.
 #[test]
 fn a_record_is_one_line_that_a_person_reads() -> Result<()> {
     let place = Place::with(&known())?;
@@ -324,7 +324,7 @@ fn the_arguments_are_shown_where_that_is_asked_for() -> Result<()> {
     Ok(())
 }
 
-/// The text of a log cannot drive the terminal, turn its direction, or make a second line.
+/// The text of a log cannot control the terminal, change its direction, or make a second line.
 #[test]
 fn text_of_the_log_cannot_deceive() -> Result<()> {
     let evil = "a\u{1b}[2J\u{7}\nx\r\u{9b}31m\u{202e}b\u{200b}";
@@ -346,7 +346,7 @@ fn text_of_the_log_cannot_deceive() -> Result<()> {
     Ok(())
 }
 
-/// Also of a log that an earlier weir wrote, whose denials have the rule in their words.
+/// The same for a log of an older weir, whose denials have the rule in their words.
 #[test]
 fn json_is_the_records_in_one_shape() -> Result<()> {
     let place = Place::with(&known())?;
@@ -396,7 +396,7 @@ fn json_is_the_records_in_one_shape() -> Result<()> {
 fn lines_that_are_no_records_are_counted_and_said() -> Result<()> {
     let place = Place::with(&[])?;
     let [one, two] = [&known()[0], &known()[1]].map(Value::to_string);
-    // The first was cut short by a crash, and another followed in its line; the last still is.
+    // The first was cut short by a crash, and another follows in its line; the last is incomplete.
     let half = &one[..one.len() / 2];
     let begin = |text: &str| {
         // As the log has it: a record begins with its time.
@@ -448,7 +448,7 @@ fn rotated_files_are_read_one_after_another() -> Result<()> {
     assert_eq!(place.networks(&words)?.concat(), "n1n2n3n4n5n6n7");
     assert_eq!(place.networks(&["--file", &rotated])?.concat(), "n1n2");
 
-    // What is compressed comes through a pipe.
+    // A compressed log comes through a pipe.
     let mut piped = place.command(&["--file", "/dev/stdin", "--output", "json"]);
     let output = piped.stdin(fs::File::open(&rotated)?).output()?;
     let shown = String::from_utf8(output.stdout)?;
@@ -462,7 +462,7 @@ fn rotated_files_are_read_one_after_another() -> Result<()> {
     assert_eq!(missing.status.code(), Some(1));
     let said = String::from_utf8(missing.stderr)?;
     assert!(said.contains("`/does/not/exist`"), "{said}");
-    // A node on which nothing was recorded yet is not an error.
+    // It is not an error if nothing is recorded yet.
     fs::remove_file(place.log())?;
     let none = place.run(&[])?;
     assert!(none.status.success() && none.stdout.is_empty(), "{none:?}");
@@ -607,7 +607,7 @@ fn following_survives_rotation_and_truncation() -> Result<()> {
     follower.expect("first");
     place.append(&log, &line("second"))?;
     follower.expect("second");
-    // In two halves: one record, when it is whole.
+    // In two halves: one record, once it is complete.
     let whole = line("halves");
     let (left, right) = whole.split_at(whole.len() / 2);
     place.append(&log, left)?;
@@ -619,16 +619,16 @@ fn following_survives_rotation_and_truncation() -> Result<()> {
         fs::rename(&log, &rotated)?;
         place.append(&log, &line(round))?;
         follower.expect(round);
-        // An invocation that has the old one open still writes there.
+        // An invocation that has the old file open still writes there.
         place.append(&rotated, &line("late"))?;
         follower.expect("late");
     }
-    // Longer than what comes after it.
+    // Longer than the next content.
     place.append(&log, &line("before-it-is-truncated"))?;
     follower.expect("before-it-is-truncated");
     fs::write(&log, line("truncated"))?;
     follower.expect("truncated");
-    // Removed with its directory, and made again.
+    // Removed with its directory, and created again.
     fs::remove_dir_all(log.parent().context("a directory")?)?;
     fs::create_dir_all(log.parent().context("a directory")?)?;
     place.append(&log, &line("again"))?;
@@ -647,7 +647,7 @@ fn following_waits_for_a_log_that_is_not_there_yet() -> Result<()> {
     Ok(())
 }
 
-/// Whoever reads ends, nothing is recorded any more, and weir ends all the same: quietly.
+/// If the reader ends, weir ends without a message, even if nothing more is recorded.
 #[test]
 fn following_ends_with_its_reader() -> Result<()> {
     let place = Place::with(&known())?;
@@ -709,7 +709,7 @@ fn text_of(element: Element<'_, '_>) -> String {
 #[test]
 fn the_page_has_the_numbers() -> Result<()> {
     let mut records = known();
-    // Of a plugin that has no grant any more.
+    // A plugin without a grant.
     records.push(record(
         "2026-03-01T10:00:00Z",
         "n8",
@@ -729,7 +729,7 @@ fn the_page_has_the_numbers() -> Result<()> {
     assert_eq!(cell(&page, "bridge", "sysctl")?, ["true", "1", "0", "0"]);
     assert_eq!(cell(&page, "bridge", "store")?, ["false", "0", "0", "0"]);
     assert_eq!(cell(&page, "host-local", "store")?, ["true", "1", "0", "0"]);
-    // Its grant is of a plugin that is not there, and lets nothing run.
+    // Its grant is for a missing plugin.
     assert_eq!(cell(&page, "greedy", "link")?, ["false", "0", "2", "0"]);
     assert_eq!(cell(&page, "gone", "link")?, ["false", "1", "0", "0"]);
     assert_eq!(cell(&page, "ptp", "link")?, ["true", "0", "0", "0"]);
@@ -737,7 +737,7 @@ fn the_page_has_the_numbers() -> Result<()> {
     let row = text_of(with(&page, "data-plugin", "greedy")[0]);
     assert!(row.contains("✕ 2"), "{row}");
 
-    // Rules, with how often each was used; one that only reads is not called unused.
+    // Rules, and how often each was used; one that only reads is not called unused.
     let rules = |name: &str| with(&page, "data-rule", name);
     let used: Vec<_> = rules("link[0]")
         .iter()
@@ -761,7 +761,7 @@ fn the_page_has_the_numbers() -> Result<()> {
         "not in force",
         "(no plugin)",
         "namespace",
-        "none for this capability",
+        "no rule for this capability",
     ] {
         assert!(
             everything.contains(words),
@@ -797,7 +797,7 @@ fn the_page_keeps_to_the_filters() -> Result<()> {
     let everything = text_of(page.root_element());
     assert!(everything.contains("Nothing was denied"), "{everything}");
     assert_contains(&everything, &["2026-03-01T10:00:01.000Z"]);
-    // Nothing at all is a page, too.
+    // Without records there is a page as well.
     let output = place.run(&["--html", "-", "--plugin", "nobody"])?;
     let said = String::from_utf8(output.stderr)?;
     assert!(said.contains("there is no plugin `nobody`"), "{said}");
@@ -806,7 +806,7 @@ fn the_page_keeps_to_the_filters() -> Result<()> {
     Ok(())
 }
 
-/// Whatever is in the log: it is text, nothing is loaded, and no script runs.
+/// Whatever is in the log is shown as text: nothing is loaded, and no script runs.
 #[test]
 fn the_page_cannot_be_taken_over() -> Result<()> {
     let evil =
@@ -868,7 +868,7 @@ fn the_page_says_when_no_plugin_can_run() -> Result<()> {
     Ok(())
 }
 
-/// What a real ADD recorded, and what a real denial did.
+/// The records of a real ADD and a real denial.
 #[test]
 fn a_real_log() -> Result<()> {
     let node = Node::create()?;

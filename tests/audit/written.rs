@@ -1,4 +1,4 @@
-//! What weir writes into the audit log: its schema, its size, its rotation.
+//! The audit log as weir writes it: schema, size, rotation.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
@@ -87,7 +87,7 @@ fn every_line_is_of_the_schema() -> Result<()> {
     let busy = Busy::create()?;
     busy.succeed("add", true)?;
     busy.succeed("check", true)?;
-    // There is no address left, so that what was made is undone.
+    // No address is left, so the changes are undone.
     let other = busy.node.container()?;
     assert!(!busy.run("add", &other, true)?.status.success());
     busy.succeed("del", true)?;
@@ -119,7 +119,7 @@ fn every_line_is_of_the_schema() -> Result<()> {
     Ok(())
 }
 
-/// What a busy node writes in a day: an attachment of five plugins, once the node's tables are there.
+/// The size of the log of a busy node in a day: an attachment of five plugins, once the node's tables exist.
 #[test]
 fn an_attachment_takes_few_bytes() -> Result<()> {
     let busy = Busy::create()?;
@@ -137,7 +137,7 @@ fn an_attachment_takes_few_bytes() -> Result<()> {
     Ok(())
 }
 
-/// Property: what is shipped for logrotate loses no record.
+/// Property: the shipped configuration of logrotate loses no record.
 #[test]
 fn logrotate_loses_nothing() -> Result<()> {
     let busy = Busy::create()?;

@@ -1,4 +1,4 @@
-//! What stays after a failure, and DEL and CHECK with what does not fit.
+//! The state after a failure, and DEL and CHECK with unsuitable input.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn an_audit_log_that_cannot_be_written() -> Result<()> {
     fs::rename(&log, log.with_extension("old"))?;
     fs::create_dir(&log)?;
     place.refused(&place.add(&config()), 5, &["audit log", "audit.jsonl"]);
-    // DEL gives back what was taken all the same.
+    // DEL still releases the address.
     let del = weir(&place.node, "bridge", "DEL", &place.attached, &config());
     place.node.run(&del)?.result();
     assert!(place.node.taken("bad").is_empty());
@@ -76,7 +76,7 @@ fn an_add_that_fails_at_any_step_leaves_nothing() -> Result<()> {
         &["2001:db8::/32"],
     )?;
 
-    // A gateway's address that is somebody else's.
+    // The gateway's address belongs to another link.
     let (node, container) = Node::with_container()?;
     node.ip("link add bad0 type bridge")?;
     node.ip("address add 10.99.0.1/24 dev bad0")?;
@@ -90,7 +90,7 @@ fn an_add_that_fails_at_any_step_leaves_nothing() -> Result<()> {
         &["10.99.0.1/24", "forceAddress"],
     );
 
-    // Chains and sets of weir's own that somebody has changed.
+    // weir's chains and sets were changed.
     let occupied = [
         ("inet", "pods4 { type ether_addr; }"),
         ("bridge", "macs { type ipv4_addr; }"),

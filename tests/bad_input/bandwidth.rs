@@ -6,7 +6,6 @@ use weir_kit::{Call, Node};
 
 use super::{Attached, strict};
 
-/// What `bandwidth` is tried on.
 struct Place(Attached);
 
 fn both() -> Value {
@@ -53,8 +52,7 @@ impl Place {
         self.0.call("bandwidth", "ADD", keys, previous)
     }
 
-    /// Puts a grant in the place of the shipped one: everything but what these rules of `traffic`
-    /// leave out.
+    /// Replaces the shipped grant by one with these rules of `traffic`.
     fn may_shape_only(&self, rules: &str) -> Result<()> {
         let capabilities = format!("{{ link: [{{}}], traffic: [{rules}] }}");
         let node = &self.0.node;
@@ -62,7 +60,7 @@ impl Place {
     }
 }
 
-/// ADD with each of these keys must fail with code 7 and say these words.
+/// ADD with these keys must fail with code 7 and these words.
 fn each_is_refused<const N: usize>(cases: [(Value, &[&str]); N]) -> Result<()> {
     let place = Place::create()?;
     for (keys, words) in cases {
@@ -223,7 +221,7 @@ fn interfaces() -> Result<()> {
     Ok(())
 }
 
-/// What is in the way is somebody's, and stays.
+/// Existing disciplines are not replaced.
 #[test]
 fn names_and_places_that_are_taken() -> Result<()> {
     let place = Place::create()?;

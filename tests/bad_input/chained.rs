@@ -6,7 +6,7 @@ use weir_kit::weir;
 
 use super::{Place, strict};
 
-/// What the plugin before would have returned.
+/// The result of the previous plugin.
 fn previous() -> Value {
     json!({
         "cniVersion": "1.1.0",
@@ -144,7 +144,7 @@ fn keys_of_firewall() -> Result<()> {
             7,
             ["ingresPolicy", "ingressPolicy"],
         ),
-        // The bridge is there, and no port of this container.
+        // The bridge exists, but no port of this container.
         (
             json!({"ingressPolicy": "isolated"}),
             7,

@@ -1,4 +1,4 @@
-//! A disk that is full.
+//! A full disk.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,8 +11,7 @@ use weir_kit::{Node, weir};
 
 use super::{config, refused};
 
-/// Runs `test` in a thread with a mount namespace of its own, in which a file system of so many
-/// bytes and inodes is at `path`.
+/// Runs `test` in a thread with a new mount namespace, in which a file system of this many bytes and inodes is mounted at `path`.
 pub fn on_small_disk(
     path: PathBuf,
     size: &str,
@@ -66,7 +65,7 @@ fn a_full_disk() -> Result<()> {
             empty(&node)?;
             node.run(&add)?.result();
             fill(&node)?;
-            // What frees space works on a full disk.
+            // DEL frees space, and works on a full disk.
             node.run(&del)?.result();
             assert!(node.taken("bad").is_empty());
             Ok(())
@@ -76,13 +75,12 @@ fn a_full_disk() -> Result<()> {
     Ok(())
 }
 
-/// Where what fills the disk is.
+/// The directory of the files that fill the disk.
 fn ballast(node: &Node) -> PathBuf {
     node.root().join("var/lib/ballast")
 }
 
-/// Fills the disk below `var/lib`: with empty files until it has no more inodes, and with one that
-/// takes all space.
+/// Fills the disk below `var/lib`: with empty files until no inode is left, and with one that takes all space.
 fn fill(node: &Node) -> Result<()> {
     fs::create_dir_all(ballast(node))?;
     let in_the_way = |n: usize| fs::write(ballast(node).join(n.to_string()), "").is_ok();
@@ -92,7 +90,7 @@ fn fill(node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Takes the ballast away again.
+/// Removes these files.
 fn empty(node: &Node) -> Result<()> {
     fs::remove_dir_all(ballast(node)).context("take the ballast away")
 }

@@ -72,7 +72,7 @@ fn an_exhausted_range() -> Result<()> {
         110,
         &["no IP addresses available", "10.23.0.1-10.23.0.2"],
     );
-    // The node and its pods are well: a runtime is told only where the network asks for it.
+    // The node and its pods work: a runtime is told only if the network requests it.
     let status = weir(&node, "bridge", "STATUS", &second, &small);
     node.run(&status)?.result();
     let mut told = small.clone();
@@ -174,7 +174,7 @@ fn damaged_leases() -> Result<()> {
     let (node, container) = Node::with_container()?;
     let leases = node.leases("bad");
     fs::create_dir_all(&leases)?;
-    // Each stands for an address that is taken, by whomever.
+    // Each is a lease, whoever took it.
     fs::write(leases.join("10.20.0.2"), "")?;
     fs::write(leases.join("10.20.0.3"), "half-a-contai")?;
     fs::write(leases.join("10.20.0.4"), b"\xff\x00\xfe\r\n\r\n\r\n")?;

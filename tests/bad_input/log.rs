@@ -1,4 +1,4 @@
-//! An audit log that cannot be written, or that others could write: nothing is done that it does not have, and DEL goes on.
+//! An audit log that cannot be written, or that others could write: nothing is done that is not recorded, and DEL continues.
 
 use std::ffi::CString;
 use std::fs::{self, Permissions};
@@ -15,8 +15,7 @@ use weir_kit::{State, weir};
 use super::disk::on_small_disk;
 use super::{Place, config};
 
-/// Runs ADD, which must fail before it has done anything, and DEL, which must not, and whose records come with the next
-/// call that can write them.
+/// Runs ADD, which must fail before it has done anything, and DEL, which must succeed, and whose records the next call writes.
 fn assert_stops_add(place: &Place, words: &[&str]) -> Result<()> {
     let began = Instant::now();
     place.refused(&place.add(&config()), 5, words);
@@ -42,7 +41,7 @@ fn assert_stops_add(place: &Place, words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What was kept is in the log with the next call, once.
+/// The next call writes the kept records, once.
 fn assert_comes_later(place: &Place) -> Result<()> {
     let kept = place.node.root().join("run/weir/audit.jsonl");
     assert!(fs::metadata(&kept)?.len() > 0);
@@ -90,7 +89,7 @@ fn a_pipe_in_its_place() -> Result<()> {
     replaced(make_and_read, &["audit log", "not a regular file"])
 }
 
-/// Nor does a pipe in the place of weir's own log, of which nothing depends, make it wait.
+/// A pipe in the place of weir's own log does not make it wait either.
 #[test]
 fn a_pipe_in_the_place_of_the_other_log() -> Result<()> {
     let place = Place::create()?;
@@ -150,7 +149,7 @@ fn a_file_of_anothers() -> Result<()> {
     let place = Place::create()?;
     let probe = place.node.root().join("probe");
     if of_another(&probe).is_err() {
-        // A user namespace that has no other user.
+        // A user namespace with no other user.
         return Ok(());
     }
     replaced(
@@ -159,14 +158,14 @@ fn a_file_of_anothers() -> Result<()> {
     )
 }
 
-/// Property: on a full disk nothing is done that is not recorded, what is to go goes, and its records come later.
+/// Property: on a full disk nothing is done that is not recorded, except removals, whose records come later.
 #[test]
 fn a_full_disk() -> Result<()> {
     let place = Place::create()?;
     let directory = place.node.root().join("var/log/weir");
     on_small_disk(directory.clone(), "size=64k,mode=755", || {
         let ballast = directory.join("ballast");
-        // There is a log, and then no room for a record.
+        // The log exists, but there is no room for a record.
         let other = place.node.container()?;
         let add = weir(&place.node, "bridge", "ADD", &other, &config());
         place.node.run(&add)?.result();
@@ -180,14 +179,14 @@ fn a_full_disk() -> Result<()> {
         assert!(deleted.succeeded(), "{deleted:?}");
         assert!(deleted.stderr.contains("No space left"), "{deleted:?}");
         let taken = place.node.taken("bad");
-        // Those of the one that is attached, one of each family.
+        // The leases of the attached container, one of each family.
         assert_eq!(taken.len(), 2, "{taken:?}: {deleted:?}");
         fs::remove_file(&ballast)?;
         assert_comes_later(&place)
     })
 }
 
-/// Fills the last page of the log with a line that is not a record, so that no byte of a record goes there.
+/// Fills the last page of the log with a line that is not a record, so that no byte of a record fits there.
 fn fill(log: &Path) -> Result<()> {
     use std::io::Write as _;
     let mut file = fs::File::options().append(true).open(log)?;

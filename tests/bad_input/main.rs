@@ -1,5 +1,5 @@
-//! What bad input gets: a clear CNI error with the right code, exit status 1, one JSON document on
-//! standard output, and a node on which nothing has changed and no address is lost.
+//! Bad input: weir answers with a clear CNI error of the right code in one JSON document on standard output and exit status 1,
+//! changes nothing on the node, and loses no address.
 
 mod addresses;
 mod aftermath;
@@ -33,13 +33,13 @@ fn with(key: &str, value: Value) -> Value {
     config
 }
 
-/// A configuration that asks for strictness.
+/// A strict configuration.
 fn strict(mut config: Value) -> Value {
     config["weir.dev/strict"] = json!(true);
     config
 }
 
-/// A node on which one container is attached, so that there is something to spoil.
+/// A node on which one container is attached.
 struct Place {
     node: Node,
     attached: Container,
@@ -67,7 +67,7 @@ impl Place {
         weir(&self.node, "bridge", "DEL", &self.container, config)
     }
 
-    /// Runs a call that must fail with this code and say these words, and change nothing.
+    /// Runs a call that must fail with this code and these words, and change nothing.
     #[track_caller]
     fn refused(&self, call: &Call, code: u64, words: &[&str]) {
         refused(&self.node, &self.container, call, code, words);
@@ -80,7 +80,7 @@ struct Attached {
     container: Container,
     /// The result of `bridge`.
     previous: Value,
-    /// Reads what a refused call must leave as it is.
+    /// Reads the state that a refused call must not change.
     watched: fn(&Self) -> Result<Vec<String>>,
 }
 
@@ -112,7 +112,7 @@ impl Attached {
         weir(&self.node, plugin, command, &self.container, &config)
     }
 
-    /// Runs a call that must fail with this code and say these words, and change nothing.
+    /// Runs a call that must fail with this code and these words, and change nothing.
     #[track_caller]
     fn refused(&self, call: &Call, code: u64, words: &[&str]) {
         let before = (self.watched)(self).expect("the state before");
@@ -140,8 +140,7 @@ fn refused(node: &Node, container: &Container, call: &Call, code: u64, words: &[
     );
 }
 
-/// Whether the kernel still looks for duplicates of an address is not for a plugin to change, and ends when
-/// it ends.
+/// The kernel's search for duplicates of an address ends by itself, so its flags are left out.
 fn addresses(container: &Container) -> String {
     let addresses = container.ip("-o address");
     let addresses = addresses.expect("the container's addresses");

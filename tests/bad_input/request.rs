@@ -1,4 +1,4 @@
-//! What the runtime says wrongly: standard input, variables, the namespace, names that are taken.
+//! Wrong requests: standard input, variables, the namespace, names that exist already.
 
 use std::fs;
 use std::path::PathBuf;
@@ -84,7 +84,7 @@ fn unknown_keys_and_names() -> Result<()> {
     Ok(())
 }
 
-/// Other plugins of that name may know them: they are told, and change nothing.
+/// Other plugins of that name may know these keys: they are reported, and change nothing.
 #[test]
 fn unknown_keys_are_told_where_strictness_is_not_asked_for() -> Result<()> {
     let place = Place::create()?;
@@ -178,7 +178,7 @@ fn namespaces() -> Result<()> {
         place.node.root().to_owned(),
         PathBuf::from("/dev/null"),
         PathBuf::from("/proc/self/ns/mnt"),
-        // The host's own: that of the plugin's process.
+        // The host's namespace: that of the plugin's process.
         PathBuf::from("/proc/self/ns/net"),
     ];
     for path in &paths {
@@ -189,7 +189,7 @@ fn namespaces() -> Result<()> {
             &["CNI_NETNS", shown],
         );
     }
-    // DEL goes on without one, but never on the host's own.
+    // DEL continues without a namespace, but never in the host's.
     for path in &paths[..2] {
         let deleted = place
             .node
@@ -230,7 +230,7 @@ fn interfaces_and_links_that_exist() -> Result<()> {
             &["bridge", name],
         );
     }
-    // No MTU that the kernel does not take, and no MAC that no interface can have.
+    // An MTU that the kernel refuses, and a MAC that no interface can have.
     let fresh = place.node.container()?;
     let mut mtu = with("bridge", json!("fresh0"));
     mtu["mtu"] = json!(10);

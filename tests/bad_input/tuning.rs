@@ -17,10 +17,9 @@ const PARAMETERS: [&str; 4] = [
     "ipv4/tcp_retries1",
 ];
 
-/// What `tuning` is tried on.
 struct Place(Attached);
 
-/// What `tuning` could change: the interface, parameters on both sides, and backups.
+/// What `tuning` could change: the interface, parameters in both namespaces, and backups.
 fn state(place: &Attached) -> Result<Vec<String>> {
     let mut state = vec![place.container.ip("-d -o link show eth0")?];
     for path in PARAMETERS.map(|path| PathBuf::from("/proc/sys/net").join(path)) {
@@ -52,7 +51,7 @@ fn backups(node: &Node) -> PathBuf {
 impl Place {
     fn create() -> Result<Self> {
         let (node, container) = Node::with_container()?;
-        // An address that comes by itself changes by itself, too.
+        // The kernel changes a link-local address by itself.
         let path = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
         container.inside(|| Ok(fs::write(path, "1")?))?;
         Attached::to(node, container, state).map(Self)
@@ -62,13 +61,13 @@ impl Place {
         self.0.call("tuning", command, keys, &self.0.previous)
     }
 
-    /// ADD with these keys must fail with this code and say these words, and change nothing.
+    /// ADD with these keys must fail with this code and these words, and change nothing.
     #[track_caller]
     fn refused(&self, keys: &Value, code: u64, words: &[&str]) {
         self.0.refused(&self.call("ADD", keys), code, words);
     }
 
-    /// ADD with this variable must fail with this code and repeat the value, its key apart.
+    /// ADD with this variable must fail with this code, and repeat the value but not its key.
     #[track_caller]
     fn refused_with(&self, variable: &str, value: &str, code: u64) {
         let mut call = self.call("ADD", &json!({"mtu": 1400}));
@@ -76,8 +75,7 @@ impl Place {
         self.0.refused(call.set(variable, value), code, &[told]);
     }
 
-    /// Puts a grant in the place of the shipped one: all of the container's interface and of its
-    /// parameters may be read, and these may be written.
+    /// Replaces the shipped grant by one that allows reading the container's interface and its parameters, and writing these.
     fn may_write_only(&self, keys: &str) -> Result<()> {
         let capabilities = format!(
             r#"{{
@@ -183,7 +181,7 @@ fn parameters() -> Result<()> {
         &["net.ipv4.nothing"],
     );
     refused(json!({"net.ipv4.conf": "1"}), 103, &["net.ipv4.conf"]);
-    // After one that was written.
+    // After a parameter that was written.
     for value in ["many", "1\n2", ""] {
         refused(
             json!({"net.ipv4.tcp_keepalive_time": "500", "net.ipv4.tcp_retries1": value}),
@@ -210,14 +208,14 @@ fn parameters() -> Result<()> {
 #[test]
 fn what_the_grant_does_not_allow() -> Result<()> {
     let place = Place::create()?;
-    // No configuration reaches what only the first namespace of the machine has.
+    // No configuration reaches parameters that only the first namespace of the machine has.
     let conntrack =
         json!({"sysctl": {"net.ipv4.tcp_keepalive_time": "500", "net.nf_conntrack_max": "1"}});
     place.refused(&conntrack, 100, &["net.nf_conntrack_max", "grant"]);
     let elsewhere = json!({"mtu": 1400, "dataDir": "/etc/tuning"});
     place.refused(&elsewhere, 100, &["dataDir", "/etc/tuning"]);
 
-    // One that may be written comes before one that may not, and the interface after both.
+    // A parameter that may be written comes before one that may not, and the interface after both.
     place.may_write_only("net.ipv4.tcp_keepalive_time")?;
     let both = json!({"mtu": 1400, "sysctl": {
         "net.ipv4.tcp_keepalive_time": "500", "net.ipv4.tcp_retries1": "99",
@@ -231,7 +229,7 @@ fn what_the_grant_does_not_allow() -> Result<()> {
 #[test]
 fn what_the_kernel_refuses() -> Result<()> {
     let place = Place::create()?;
-    // The kernel sets what stands before the MTU in a message, and then refuses it.
+    // The kernel sets the attributes before the MTU in a message, and then refuses the MTU.
     let everything = json!({
         "sysctl": {"net.ipv4.tcp_keepalive_time": "500", "net.ipv4.conf.IFNAME.rp_filter": "2"},
         "mac": "02:00:00:00:00:0a", "mtu": 70000, "promisc": true, "allmulti": true, "txQLen": 7,
@@ -243,7 +241,7 @@ fn what_the_kernel_refuses() -> Result<()> {
     Ok(())
 }
 
-/// A refused ADD leaves the backup of one that was made before.
+/// A refused ADD keeps the backup of an earlier one.
 #[test]
 fn a_backup_survives_a_refused_add() -> Result<()> {
     let place = Place::create()?;
@@ -271,7 +269,7 @@ fn directories_that_cannot_be_trusted() -> Result<()> {
     fs::create_dir(backups(&place.0.node))?;
     fs::set_permissions(backups(&place.0.node), PermissionsExt::from_mode(0o777))?;
     place.refused(&keys, 103, &["mode 0777", "dataDir"]);
-    // ADD has changed nothing then, so that DEL has nothing to do.
+    // ADD has changed nothing, so DEL has nothing to do.
     place.0.node.run(&place.call("DEL", &keys))?.result();
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! The installer killed at every point: what is found is what was there before or what is there now, whole,
-//! and the next installation is as one without a kill.
+//! Kills the installer at every point: each file is either the old or the new one, complete, and the next installation has the
+//! same outcome as one without a kill.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,12 +13,12 @@ use weir_kit::trace::{self, End};
 
 use crate::machine::{DEFAULT, Machine, default_network};
 
-/// So many points are tried; there may be more, of which every n-th is.
+/// The most points to try; of more points, every n-th is tried.
 const POINTS: usize = 80;
 
 const OLD: &str = "what was there before";
 
-/// A node with an older weir, a plugin of somebody else's, and a configuration and a kubeconfig of before.
+/// A node with an older weir, another plugin, and an older configuration and kubeconfig.
 fn older() -> Result<Machine> {
     let machine = Machine::with_default_network()?;
     machine.put_foreign("weir", OLD)?;
@@ -33,7 +33,7 @@ fn install(machine: &Machine, kill_at: Option<usize>) -> Result<End> {
     trace::run(&mut machine.command("install --kubernetes"), b"", kill_at)
 }
 
-/// What a whole installation leaves.
+/// The files of a complete installation.
 struct Finished {
     configuration: String,
     kubeconfig: String,
@@ -47,7 +47,7 @@ impl Finished {
         })
     }
 
-    /// Whether a file is new; fails where it is neither old nor new.
+    /// Whether a file is new; fails if it is neither old nor new.
     fn is_new(path: &Path, new: &str) -> Result<bool> {
         let content =
             fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
@@ -123,7 +123,7 @@ fn a_kill_at_any_point_leaves_old_or_new_and_never_half() -> Result<()> {
     Ok(())
 }
 
-/// On a node without weir, the first thing that a runtime can find of it is all of it.
+/// On a node without weir, a runtime finds either nothing of weir or everything.
 #[test]
 fn a_kill_in_the_first_installation_leaves_the_default_network_in_force() -> Result<()> {
     let fresh = || -> Result<Machine> {
@@ -168,7 +168,7 @@ fn a_kill_in_uninstall_can_be_repeated() -> Result<()> {
         let machine = installed()?;
         match uninstall(&machine, Some(point))? {
             End::Killed => {}
-            // It looks at the machine's processes, of which there may be fewer by now.
+            // It lists the machine's processes, of which there may be fewer by now.
             End::Exited { status: 0, points } if points <= point => {}
             end => bail!("point {point}: {end:?}"),
         }
@@ -186,7 +186,7 @@ fn a_kill_in_uninstall_can_be_repeated() -> Result<()> {
 /// The pods that Multus attached, by their containers.
 const PODS: [&str; 2] = ["first", "second"];
 
-/// A node with Multus in force, and with the programs of another node, where weir is installed.
+/// A node with Multus in force, and with the programs of another node on which weir is installed.
 fn with_multus(programs: &Machine) -> Result<Machine> {
     let machine = Machine::with_default_network()?;
     fs::remove_dir(machine.bin_dir())?;
@@ -211,7 +211,7 @@ fn with_multus(programs: &Machine) -> Result<Machine> {
     Ok(machine)
 }
 
-/// Where Multus keeps what it attached.
+/// The directory in which Multus keeps its pods.
 const KEPT: &str = "var/lib/cni/multus";
 
 fn result_of(pod: &str) -> String {
@@ -223,14 +223,14 @@ fn take_over(machine: &Machine, kill_at: Option<usize>) -> Result<End> {
     trace::run(&mut command, b"", kill_at)
 }
 
-/// What weir recorded of a pod.
+/// weir's record of a pod.
 fn record(machine: &Machine, pod: &str) -> Result<Value> {
     machine.read_json(format!(
         "var/lib/weir/pods/multus-cni-network/{pod}:eth0.json"
     ))
 }
 
-/// Each pod is known, with its result, to whoever the runtime would call.
+/// Each pod is known, with its result, to the plugin that the runtime would call.
 fn check_pods_are_known(machine: &Machine) -> Result<()> {
     let is_multus = machine.conf_dir().join("00-multus.conf").exists();
     let is_weir = machine.conf_dir().join("00-weir.conf").exists();
@@ -248,7 +248,7 @@ fn check_pods_are_known(machine: &Machine) -> Result<()> {
     Ok(())
 }
 
-/// Taking over is carried on by the next installation, wherever it was killed, and comes to the same.
+/// The next installation continues taking over, wherever it was killed, with the same outcome.
 #[test]
 fn a_kill_while_pods_are_taken_over_from_multus_loses_none() -> Result<()> {
     let programs = Machine::create()?;
@@ -294,5 +294,5 @@ fn a_kill_while_pods_are_taken_over_from_multus_loses_none() -> Result<()> {
     Ok(())
 }
 
-/// So many points are tried; there may be more, of which every n-th is.
+/// The most points to try; of more points, every n-th is tried.
 const TAKEOVER_POINTS: usize = 50;

@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// The name of the default network's file.
 pub const DEFAULT: &str = "10-pods.conflist";
 
-/// A directory that is `/` for weir; removed when it is dropped.
+/// A directory that is `/` for weir.
 pub struct Machine {
     root: TempDir,
 }
@@ -72,7 +72,7 @@ impl Machine {
         self.root.path().join("account")
     }
 
-    /// The configuration that is installed.
+    /// The installed configuration.
     pub fn configuration(&self) -> PathBuf {
         self.conf_dir().join("00-weir.conflist")
     }
@@ -81,7 +81,7 @@ impl Machine {
         self.conf_dir().join("weir.d/weir.kubeconfig")
     }
 
-    /// Gives the service account another token, as a kubelet does it.
+    /// Gives the service account another token, as a kubelet does.
     pub fn rotate(&self, token: &str) -> Result<()> {
         let new = self.account().join("..new");
         fs::write(&new, token)?;
@@ -93,7 +93,7 @@ impl Machine {
             .with_context(|| format!("write {name}"))
     }
 
-    /// Something that stands under a plugin's name and is not weir's.
+    /// Writes another plugin that is not weir's.
     pub fn put_foreign(&self, name: &str, content: &str) -> Result<()> {
         let path = self.bin_dir().join(name);
         fs::write(&path, content)?;
@@ -140,7 +140,7 @@ impl Machine {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Runs a command that must fail with status 1, and returns what it complained of.
+    /// Runs a command that must fail with status 1, and returns its error message.
     pub fn fail(&self, words: &str) -> Result<String> {
         let output = self.run(words)?;
         ensure!(output.status.code() == Some(1), "weir {words}: {output:?}");
@@ -181,7 +181,7 @@ impl Machine {
         Ok(self.read_json(self.kubeconfig())?["users"][0]["user"]["token"].take())
     }
 
-    /// The delegating plugin's configuration that is installed.
+    /// The installed configuration of the delegating plugin.
     pub fn plugin(&self) -> Result<Value> {
         Ok(self.read_json(self.configuration())?["plugins"][0].take())
     }
@@ -202,7 +202,7 @@ impl Machine {
         target.is_ok_and(|target| target == Path::new("weir"))
     }
 
-    /// Whether what is installed as weir is the binary under test, whole.
+    /// Whether the installed weir is the binary under test, complete.
     pub fn has_binary(&self) -> Result<bool> {
         same(&self.bin_dir().join("weir"), &binary())
     }
@@ -227,7 +227,7 @@ fn same(one: &Path, other: &Path) -> Result<bool> {
     }
 }
 
-/// The default network of the tests, of plugins that weir does not have.
+/// The default network of the tests, with plugins that weir does not have.
 pub fn default_network() -> Value {
     json!({
         "cniVersion": "1.0.0", "name": "pods", "plugins": [
@@ -238,7 +238,7 @@ pub fn default_network() -> Value {
     })
 }
 
-/// A process of weir; killed where a test leaves it.
+/// A process of weir; killed when it is dropped.
 pub struct Running {
     child: Child,
     lines: Receiver<String>,
@@ -285,7 +285,7 @@ impl Running {
         Ok(self.child.try_wait()?.is_none())
     }
 
-    /// Waits for its end, and returns what it said that nobody waited for.
+    /// Waits for its end, and returns the output that was not waited for.
     pub fn end(mut self) -> Result<(ExitStatus, Vec<String>)> {
         let mut said = std::mem::take(&mut self.seen);
         let deadline = Instant::now() + LIMIT;

@@ -1,4 +1,4 @@
-//! `weir install --kubernetes` and `weir uninstall`, on a node's root directory of a test's own.
+//! `weir install --kubernetes` and `weir uninstall`, in a root directory for each test.
 
 mod crash;
 mod machine;

@@ -57,7 +57,7 @@ fn without_being_asked_to_weir_tells_that_multus_stands_there() -> Result<()> {
     Ok(())
 }
 
-/// The thick plugin has its configuration in its daemon: weir makes one of its own, by its options.
+/// The thick plugin has its configuration in its daemon: weir makes one from its options.
 #[test]
 fn the_thick_plugin_is_set_aside() -> Result<()> {
     let shim = of_multus().replace("\"multus\"", "\"multus-shim\"");
@@ -86,7 +86,7 @@ fn the_thick_plugin_is_set_aside() -> Result<()> {
     Ok(())
 }
 
-/// The options that are shipped have a level; it must not keep weir from taking over.
+/// The shipped options have a log level, which must not prevent taking over.
 #[test]
 fn options_of_a_configuration_that_is_not_made_are_told() -> Result<()> {
     let machine = machine(&of_multus())?;
@@ -100,7 +100,7 @@ fn options_of_a_configuration_that_is_not_made_are_told() -> Result<()> {
     Ok(())
 }
 
-/// What is installed is weir's own, and root's: not what somebody else can have written.
+/// Only configurations that only root could have written are installed.
 #[test]
 fn what_others_can_write_does_not_become_weirs_configuration() -> Result<()> {
     let machine = machine(&of_multus())?;
@@ -139,7 +139,7 @@ fn multus_kubeconfig_can_get_weirs_token() -> Result<()> {
     Ok(())
 }
 
-/// From Multus' own configuration to one that weir makes: the file has another name then.
+/// From Multus' configuration to a generated one: the file then has another name.
 #[test]
 fn only_one_configuration_of_weir_is_there() -> Result<()> {
     let machine = machine(&of_multus())?;

@@ -1,4 +1,4 @@
-//! What `weir install --kubernetes` puts in place, and when.
+//! What `weir install --kubernetes` installs, and when.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -90,7 +90,7 @@ fn npwg_6_1_1_the_configuration_waits_for_the_default_network() -> Result<()> {
     assert_eq!(machine.token()?, "token-1");
     assert!(!machine.configuration().exists());
 
-    // Somebody writes it in two steps.
+    // It is written in two steps.
     let text = default_network().to_string();
     let file = machine.conf_dir().join(DEFAULT);
     fs::write(&file, &text[..text.len() / 2])?;
@@ -175,7 +175,7 @@ fn what_stood_under_a_plugins_name_is_kept_however_often_weir_is_installed() -> 
     Ok(())
 }
 
-/// "Text file busy" is what a copy over a running program gets.
+/// A copy over a running program would fail with "Text file busy".
 #[test]
 fn a_running_binary_is_replaced() -> Result<()> {
     let machine = Machine::installed()?;

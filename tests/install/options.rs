@@ -1,11 +1,11 @@
-//! The options that the delegating plugin's configuration gets its keys from.
+//! The options for the keys of the delegating plugin's configuration.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::machine::{DEFAULT, Machine};
 
-/// The keys of the configuration that an installation without options has not.
+/// The keys of the configuration that come from options.
 fn keys(machine: &Machine) -> Result<Value> {
     let mut plugin = machine.plugin()?;
     let keys = plugin.as_object_mut().expect("an object");

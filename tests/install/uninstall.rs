@@ -1,4 +1,4 @@
-//! `weir uninstall`: the node is as it was.
+//! `weir uninstall`: the node is as before the installation.
 
 use std::fs;
 
@@ -64,7 +64,7 @@ fn it_is_refused_while_pods_are_attached() -> Result<()> {
     machine.uninstalled("", "opt/cni/bin/weir")
 }
 
-/// Without weir, that configuration would name a plugin that is not there, and no pod would start.
+/// Without weir, that configuration would name a missing plugin, and no pod would start.
 #[test]
 fn it_is_refused_where_a_configuration_by_hand_needs_weir() -> Result<()> {
     let machine = Machine::with_default_network()?;
@@ -77,7 +77,7 @@ fn it_is_refused_where_a_configuration_by_hand_needs_weir() -> Result<()> {
     Ok(())
 }
 
-/// What weir alone has put there, and a network of the node needs: no pod would start after it.
+/// A network needs a plugin that only weir provides: without it no pod would start.
 #[test]
 fn it_is_refused_where_a_network_would_be_without_its_plugin() -> Result<()> {
     let plugins = [
@@ -106,7 +106,7 @@ fn it_is_refused_where_a_network_would_be_without_its_plugin() -> Result<()> {
     Ok(())
 }
 
-/// One that is put back counts as one that is there.
+/// A plugin that is put back counts as installed.
 #[test]
 fn plugins_of_the_network_that_comes_back_are_needed_too() -> Result<()> {
     let machine = Machine::create()?;
@@ -118,7 +118,7 @@ fn plugins_of_the_network_that_comes_back_are_needed_too() -> Result<()> {
     machine.install("")?;
     let said = machine.fail("uninstall")?;
     assert_contains(&said, &["05-multus.conflist.weir-replaced` needs ptp"]);
-    // Somebody else's takes the place of weir's.
+    // Another plugin replaces weir's link.
     fs::remove_file(machine.bin_dir().join("ptp"))?;
     machine.put_foreign("ptp", "the reference plugin")?;
     machine.succeed("uninstall")?;
@@ -126,11 +126,11 @@ fn plugins_of_the_network_that_comes_back_are_needed_too() -> Result<()> {
     Ok(())
 }
 
-/// The configuration goes first: a runtime never finds one whose plugin is not there.
+/// The configuration is removed first: a runtime never finds one without its plugin.
 #[test]
 fn the_configuration_is_gone_before_the_binary() -> Result<()> {
     let machine = Machine::installed()?;
-    // What cannot be removed, in the way of the links.
+    // A file that cannot be removed, in the place of a link.
     fs::create_dir_all(machine.bin_dir().join("ptp.weir-replaced/inside"))?;
     machine.fail("uninstall")?;
     assert!(!machine.configuration().exists() && !machine.kubeconfig().exists());

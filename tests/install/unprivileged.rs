@@ -1,4 +1,4 @@
-//! As the DaemonSet runs it: root without a capability.
+//! Runs weir as the DaemonSet does: as root without capabilities.
 
 mod needs_root {
     use std::fs;
@@ -10,10 +10,10 @@ mod needs_root {
 
     use crate::machine::Machine;
 
-    /// Whose the reference plugins often are: their archive's.
+    /// The user who often owns the reference plugins: that of their archive.
     const ANOTHER_USER: u32 = 1001;
 
-    /// Runs weir with these words as root without a capability.
+    /// Runs weir with these words as root without capabilities.
     fn run(machine: &Machine, words: &str) -> Result<Output> {
         let weir = machine.command(words);
         let mut setpriv = Command::new("setpriv");
@@ -34,7 +34,7 @@ mod needs_root {
         Ok(())
     }
 
-    /// Whether weir's plugins have something for the containers that the cache tells of cannot be known then.
+    /// It is then unknown whether weir's plugins have rules for the containers in the cache.
     #[test]
     fn uninstall_is_refused_while_containers_may_need_a_handover() -> Result<()> {
         let machine = Machine::with_default_network()?;

@@ -1,4 +1,4 @@
-//! `weir install --kubernetes --watch`: what changes is put right, until SIGTERM.
+//! `weir install --kubernetes --watch`: changes are corrected until SIGTERM.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -47,7 +47,7 @@ fn a_signal_ends_the_wait_for_the_default_network() -> Result<()> {
     let machine = Machine::create()?;
     let running = machine.waiting("--watch")?;
     ends_cleanly(running, Signal::SIGTERM)?;
-    // Who asked for one installation has not got it.
+    // The requested installation was not completed.
     let running = machine.waiting("")?;
     running.signal(Signal::SIGTERM)?;
     let (status, said) = running.end()?;
@@ -91,7 +91,7 @@ fn a_changed_default_network_gets_into_the_configuration() -> Result<()> {
     running.expect("00-weir.conflist")?;
     assert_eq!(machine.plugin()?["delegates"], json!([other]));
 
-    // Another network takes its place: while none is there, weir's configuration stays.
+    // Another network replaces it. While there is none, weir's configuration stays.
     fs::remove_file(machine.conf_dir().join(DEFAULT))?;
     running.expect("the configuration of a default network")?;
     assert_eq!(machine.plugin()?["delegates"], json!([other]));
@@ -115,7 +115,7 @@ fn what_somebody_changes_or_removes_is_put_back() -> Result<()> {
     running.expect("bin/ptp")?;
     assert!(machine.is_link("ptp"));
 
-    // As a package of the reference plugins does it.
+    // As a package of the reference plugins does.
     fs::write(machine.bin_dir().join("new"), "the reference plugin")?;
     fs::rename(
         machine.bin_dir().join("new"),
@@ -154,7 +154,7 @@ fn an_error_is_told_and_does_not_end_it() -> Result<()> {
     ends_cleanly(running, Signal::SIGTERM)
 }
 
-/// A plugin's damage must not keep the token from being renewed.
+/// A damaged plugin must not prevent the renewal of the token.
 #[test]
 fn a_damaged_plugin_is_told_of_and_passed_over() -> Result<()> {
     let machine = Machine::with_default_network()?;

@@ -1,4 +1,4 @@
-//! What `weir plugin` and `weir grants` answer, where the answer is easily a wrong one.
+//! Answers of `weir plugin` and `weir grants` that are easily wrong.
 
 use std::fs;
 use std::process::Command;
@@ -17,7 +17,7 @@ fn inspected(node: &Node, words: &[&str], code: i32) -> Value {
     json(node, &words, code)
 }
 
-/// Runs weir, which must fail, and returns what it said on standard error.
+/// Runs weir, which must fail, and returns its standard error.
 #[track_caller]
 fn refused(node: &Node, words: &[&str]) -> String {
     let output = node.command(words).expect("weir runs");
@@ -25,7 +25,7 @@ fn refused(node: &Node, words: &[&str]) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Shadowed by a document of nothing, for another component, without the verb of a function.
+/// Replaced by a grant of nothing, for another component, without the verb of a function.
 #[test]
 fn what_does_not_let_it_run_does_not_cover_it() -> Result<()> {
     let node = Node::create()?;
@@ -76,7 +76,7 @@ fn the_file_of_a_built_in_plugin_is_that_plugin() -> Result<()> {
     let text = node.weir(&["plugin", "inspect", path(&file)?])?;
     assert!(!text.contains("names no digest"), "{text}");
 
-    // And another component by its name is not.
+    // Another component of that name is not.
     let other = component("labels");
     let words = [path(&other)?, "--name", "bridge", "--granted"];
     let shown = inspected(&node, &words, 3);
@@ -123,7 +123,7 @@ fn the_list_reads_what_is_installed() -> Result<()> {
     Ok(())
 }
 
-/// Code that is whole, and not this weir's.
+/// Code that is complete, but not made by this weir.
 #[test]
 fn the_list_tells_of_code_that_cannot_be_loaded() -> Result<()> {
     let node = Node::create()?;
@@ -149,7 +149,7 @@ fn a_directory_that_is_no_plugin_is_told_as_one() -> Result<()> {
     let error = listed(&node, "stray", 3)["error"].to_string();
     assert!(error.contains("has no manifest.json"), "{error}");
     assert!(!error.contains("built in:"), "{error}");
-    // And what it says to do helps.
+    // Its advice works.
     assert!(error.contains("weir plugin remove stray"), "{error}");
     node.weir(&["plugin", "remove", "stray"])?;
     node.weir(&["plugin", "list"])?;
@@ -183,7 +183,7 @@ fn what_is_no_component_is_told_with_its_file() -> Result<()> {
             &["plugin", "test", file, path(&config)?],
             &["grants", "diff", file, file],
         ] {
-            // Documents are not looked at as components.
+            // A document is not read as a component.
             if words[1] == "diff" && !bytes.starts_with(b"\0asm") {
                 continue;
             }
@@ -197,7 +197,7 @@ fn what_is_no_component_is_told_with_its_file() -> Result<()> {
 }
 
 #[test]
-fn an_import_that_is_refused_is_told_without_a_name_that_there_is_not() -> Result<()> {
+fn a_refused_import_is_reported_without_an_empty_name() -> Result<()> {
     let node = Node::create()?;
     let file = component("files");
     let unusable = inspected(&node, &[path(&file)?], 3)["unusable"].to_string();
@@ -231,13 +231,13 @@ fn a_grant_without_a_digest_lets_nothing_from_elsewhere_run() -> Result<()> {
 }
 
 #[test]
-fn what_a_grant_that_is_left_is_for_is_told() -> Result<()> {
+fn the_component_of_a_remaining_grant_is_reported() -> Result<()> {
     let node = Node::create()?;
     let other = format!("sha256:{}", "0".repeat(64));
     let own = Grant::nothing("pinned-gateway");
     for (granted, expected) in [
-        (None, "lets it run wherever it is added again"),
-        (Some(other.as_str()), "for the component sha256:000"),
+        (None, "allows it to run if it is added again"),
+        (Some(other.as_str()), "for component sha256:000"),
         (Some(""), "names no digest"),
     ] {
         node.weir(&["plugin", "add", path(&component("pinned-gateway"))?])?;
@@ -255,7 +255,7 @@ fn what_a_grant_that_is_left_is_for_is_told() -> Result<()> {
 }
 
 #[test]
-fn a_document_that_is_not_valid_is_told_in_its_own_words() -> Result<()> {
+fn an_invalid_document_is_reported_with_its_error() -> Result<()> {
     let node = Node::create()?;
     let file = component("pinned-gateway");
     node.put_grant("broken.yaml", "kind: Nothing\n")?;

@@ -1,5 +1,4 @@
-//! `weir plugin add` and `remove`: a plugin is there whole or not at all, whoever looks and whatever is
-//! interrupted.
+//! `weir plugin add` and `remove`: a plugin is installed completely or not at all, whatever is interrupted.
 
 use std::fs;
 use std::path::Path;
@@ -62,7 +61,7 @@ fn another_component_over_a_pinned_name_is_shown_and_refused() -> Result<()> {
         node.digest("mine")?,
         refused["digest"].as_str().unwrap_or_default()
     );
-    // The same once more changes nothing, and is not done behind anybody's back either.
+    // Adding the same component again changes nothing, and is reported as well.
     let same = run(add(&hostile, &[])?, 3);
     assert_eq!(same["difference"]["asks_for_more"], json!({}));
     let text = node.command(&["plugin", "add", path(&labels)?, "--name", "mine"])?;
@@ -71,7 +70,7 @@ fn another_component_over_a_pinned_name_is_shown_and_refused() -> Result<()> {
     Ok(())
 }
 
-/// What is damaged is not replaced unseen either, and can be repaired.
+/// A damaged plugin is not replaced silently, and can be repaired.
 #[test]
 fn a_damaged_plugin_keeps_its_place() -> Result<()> {
     let node = Node::create()?;
@@ -109,7 +108,7 @@ fn a_grant_that_is_left_behind_is_named() -> Result<()> {
     Ok(())
 }
 
-/// The grant that the message tells of does what it says.
+/// The grant in the message has the promised effect.
 #[test]
 fn a_built_in_plugin_can_be_kept_from_running() -> Result<()> {
     let node = Node::create()?;
@@ -139,9 +138,8 @@ fn start(node: &Node, words: &[&str]) -> Result<Child> {
         .spawn()?)
 }
 
-/// Two components take turns in one place while containers are attached with whichever is there. Its
-/// grant is for one of them: the other must be refused for its digest, and neither ever be damaged or
-/// missing.
+/// Two components replace each other while containers are attached. The grant is for one of them: the other must be refused for
+/// its digest, and neither may ever be damaged or missing.
 #[test]
 fn an_invocation_meets_one_whole_plugin_while_others_replace_it() -> Result<()> {
     let node = Node::create()?;
@@ -201,10 +199,10 @@ fn an_invocation_meets_one_whole_plugin_while_others_replace_it() -> Result<()> 
     Ok(())
 }
 
-/// How often each of two components that take turns is to be met.
+/// How often a call must meet each of the two components.
 const TURNS: usize = 5;
 
-/// Calls until each answer came often enough, or a minute is over.
+/// Calls until each answer came often enough, for a minute at most.
 fn call_until_both_were_met(mut call: impl FnMut() -> Result<u64>) -> Result<Vec<u64>> {
     let began = Instant::now();
     let mut outcomes = Vec::new();
@@ -217,8 +215,8 @@ fn call_until_both_were_met(mut call: impl FnMut() -> Result<u64>) -> Result<Vec
     Ok(outcomes)
 }
 
-/// Killed at any moment, a replacement leaves the old plugin or the new one. It is killed while it writes,
-/// sooner and sooner or later and later, until it was cut short and until it was too late for that.
+/// Killed at any moment, a replacement leaves the old plugin or the new one. It is killed while it writes, at varying times, until
+/// a kill has come in time, and one too late.
 #[test]
 fn an_interrupted_replacement_leaves_a_whole_plugin() -> Result<()> {
     let node = Node::create()?;
@@ -247,7 +245,7 @@ fn an_interrupted_replacement_leaves_a_whole_plugin() -> Result<()> {
     let (mut kept, mut replaced, mut there, mut patience) = (0, 0, 0, Duration::ZERO);
     for _ in 0..40 {
         let next = 1 - there;
-        // That the next one clears away what is left is tried below.
+        // The next test checks that the remaining files are removed.
         let _ = fs::remove_dir_all(plugins.join(".new"));
         let killed = kill_while_it_writes(start(&node, &add(&files[next])?)?, &plugins, patience)?;
         let found = installed(&node);
@@ -289,7 +287,7 @@ fn an_interrupted_replacement_leaves_a_whole_plugin() -> Result<()> {
     Ok(())
 }
 
-/// The digest of the one plugin that is there, whose files are those that its manifest tells of.
+/// The digest of the one installed plugin, whose files must be those in its manifest.
 fn installed(node: &Node) -> String {
     let listed = json(node, &["plugin", "list", "--output", "json"], 0);
     let listed = listed.as_array().expect("a list").iter();
@@ -305,7 +303,7 @@ fn installed(node: &Node) -> String {
     found[0]["digest"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Kills a replacement so long after it has begun to write. Returns whether it was still there.
+/// Kills a replacement this long after it has begun to write. Returns whether it was still running.
 fn kill_while_it_writes(mut child: Child, plugins: &Path, patience: Duration) -> Result<bool> {
     let began = Instant::now();
     while !plugins.join(".new").exists() && child.try_wait()?.is_none() {
@@ -321,7 +319,7 @@ fn kill_while_it_writes(mut child: Child, plugins: &Path, patience: Duration) ->
     Ok(running)
 }
 
-/// Of several that add at once under a free name one succeeds, and the others are refused.
+/// Of several concurrent adds under a free name one succeeds, and the others are refused.
 #[test]
 fn one_of_several_takes_a_free_name() -> Result<()> {
     let node = Node::create()?;

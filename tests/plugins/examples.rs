@@ -18,7 +18,7 @@ struct Place {
 impl Place {
     fn create(example: &'static str) -> Result<Self> {
         let node = Node::create()?;
-        // What ptp leaves for the next container stands before.
+        // What ptp leaves for the next container exists before.
         let first = node.container()?;
         let result = node
             .run(&weir(&node, "ptp", "ADD", &first, &ptp(None)))?
@@ -64,7 +64,7 @@ impl Place {
         ))
     }
 
-    /// ADD and CHECK, and DEL of both plugins with nothing left.
+    /// Runs ADD and CHECK, and DEL of both plugins, which must leave nothing.
     fn come_and_go(
         &self,
         look: impl Fn() -> Result<()>,
@@ -91,13 +91,13 @@ impl Place {
             &ptp(Some(&result)),
         );
         self.node.run(&del)?.result();
-        // The container's interface is gone by now.
+        // The container's interface is removed by now.
         self.run("DEL", &result)?.result();
         State::of(&self.node)?.assert_same(&self.before);
         Ok(())
     }
 
-    /// Without a grant it does not run, and with one of nothing it is denied.
+    /// Without a grant it does not run, and with an empty one it is denied.
     fn is_denied(&self) -> Result<()> {
         let outcome = self.run("ADD", &self.attached)?;
         assert_eq!(outcome.code(), 202, "{outcome:?}");

@@ -6,7 +6,7 @@ use weir_kit::{Grant, Node, assert_contains, component};
 
 use crate::{granted, json, path, said};
 
-/// The command line that asks what a component is granted.
+/// The arguments of `weir plugin inspect --granted`.
 fn granted_to(file: &str) -> [&str; 6] {
     ["plugin", "inspect", file, "--granted", "--output", "json"]
 }
@@ -32,7 +32,7 @@ fn a_component_says_what_it_asks_for_down_to_the_functions() -> Result<()> {
     let size = std::fs::metadata(&file)?.len();
     assert_eq!(shown["size"]["component"], size);
     assert!(shown["size"]["code"].as_u64() > Some(1000), "{shown:#}");
-    // Without a grant, a question about the grant is answered with no.
+    // Without a grant the answer to `--granted` is no.
     json(&node, &granted_to(path(&file)?), 3);
     Ok(())
 }
@@ -49,7 +49,7 @@ fn a_grant_covers_it_or_is_said_not_to() -> Result<()> {
     assert_eq!(shown["grants"][0]["digest"], "fits");
     assert_eq!(shown["grants"][0]["not_granted"], json!([]));
 
-    // For another component, without what it asks for, with what it does not ask for.
+    // For another component, without what it asks for, and with what it does not ask for.
     let other = format!("sha256:{}", "0".repeat(64));
     let grant = Grant {
         capabilities: "{ sysctl: [{ verbs: [read] }] }",
@@ -107,7 +107,7 @@ fn what_is_refused_is_said_with_the_reason() -> Result<()> {
     Ok(())
 }
 
-/// The name of an import is its author's to choose: it is shown as what it is.
+/// The author chooses the name of an import: it is shown as harmless text.
 #[test]
 fn the_name_of_an_import_cannot_drive_the_terminal() -> Result<()> {
     let node = Node::create()?;
@@ -148,7 +148,7 @@ fn importing(name: &str) -> Vec<u8> {
     component
 }
 
-/// A component that is none of the contract's, and bytes that are none at all.
+/// A component without the contract, and bytes that are not a component.
 #[test]
 fn what_cannot_be_a_plugin_is_told_from_what_is_no_component() -> Result<()> {
     let node = Node::create()?;

@@ -1,4 +1,4 @@
-//! Plugins from outside: looked at, installed, tested, written anew; and those of `examples/` on a node.
+//! Third-party plugins: inspected, installed, tested, newly written; and those of `examples/` on a node.
 
 mod answers;
 mod catalogue;

@@ -1,4 +1,4 @@
-//! `weir plugin new`: what it writes builds and passes its own test.
+//! `weir plugin new`: the project builds and passes its test.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -35,7 +35,7 @@ fn a_new_project_builds_and_passes_its_own_test() -> Result<()> {
     // Most of what it needs is built already, with the house's profile `dev`.
     let target = house().join("target");
     symlink(target.canonicalize()?, project.join("target"))?;
-    // What the house itself was built with: the test needs no network.
+    // The lock file of this repository: the test needs no network.
     fs::copy(house().join("Cargo.lock"), project.join("Cargo.lock"))?;
     let output = Command::new("cargo")
         .args(["test", "--offline", "--target-dir", "target", "--config"])
@@ -55,7 +55,7 @@ fn a_new_project_builds_and_passes_its_own_test() -> Result<()> {
         ],
     );
 
-    // And a test of it can fail: an interface that the plugin may not change.
+    // Its test can fail: the plugin may not change the interface.
     let grant = fs::read_to_string(project.join("grant.yaml"))?;
     let narrow = grant.replace("verbs: [read, update]", "verbs: [read]");
     assert_ne!(grant, narrow);

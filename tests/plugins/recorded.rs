@@ -1,4 +1,4 @@
-//! What becomes of plugins and grants is in the audit log, and a plugin that does not run is told as such by the tools.
+//! Changes of plugins and grants are in the audit log, and the tools report a plugin that does not run.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::{json, path, said};
 
 const PLUGIN: &str = "labels";
 
-/// An ADD of the plugin on a network of its own.
+/// An ADD of the plugin alone.
 fn add(node: &Node, container: &Container) -> Result<Outcome> {
     let config = json!({ "cniVersion": "1.1.0", "name": "recorded", "type": PLUGIN });
     node.run(&weir(node, PLUGIN, "ADD", container, &config))
@@ -156,7 +156,7 @@ fn what_comes_and_goes_is_recorded() -> Result<()> {
     let one = add(&first, &[])?;
     let two = add(&second, &["--replace"])?;
     node.weir(&["plugin", "remove", "mine"])?;
-    // What is refused, or is not there, changes nothing.
+    // A refused change, or one of a missing plugin, is not recorded.
     assert!(
         !node
             .command(&["plugin", "remove", "mine"])?
@@ -180,7 +180,7 @@ fn what_comes_and_goes_is_recorded() -> Result<()> {
         assert_eq!(record["plugin"], "mine", "{record:#}");
         assert_eq!(record["command"], "", "{record:#}");
     }
-    // Where nothing can be recorded, nothing is installed.
+    // If nothing can be recorded, nothing is installed.
     let log = node.root().join("var/log/weir/audit.jsonl");
     fs::remove_file(&log)?;
     fs::create_dir(&log)?;
@@ -212,7 +212,7 @@ fn a_grant_that_changed_is_recorded_by_the_next_invocation() -> Result<()> {
     assert_eq!(changes()?, [] as [Value; 0]);
     node.put_grant("mine.yaml", &Grant::nothing(PLUGIN).document(&digest))?;
     let first = sum()?;
-    // Who only looks does not take it from the log.
+    // Commands that only read do not record it.
     node.weir(&["grants", "list"])?;
     let told = changes()?;
     assert_eq!(told.len(), 1, "{told:#?}");
@@ -238,7 +238,7 @@ fn a_grant_that_changed_is_recorded_by_the_next_invocation() -> Result<()> {
         json!({ "document": shown, "before": second })
     );
     assert_eq!(changes()?, [] as [Value; 0]);
-    // Records of this sort are no operations to explain or to suggest from.
+    // These records are not operations to explain or to suggest from.
     let log = node.root().join("var/log/weir/audit.jsonl");
     let suggest = [
         "grants",

@@ -10,7 +10,7 @@ use weir_kit::{Node, component, house};
 
 use crate::{json, path, said};
 
-/// Those of the sources.
+/// The names of the plugins in the sources.
 fn sources() -> Result<BTreeSet<String>> {
     let entries = fs::read_dir(house().join("plugins"))?;
     let name = |entry: std::io::Result<fs::DirEntry>| {

@@ -10,7 +10,7 @@ use weir_kit::{Node, assert_contains, binary, component};
 
 use crate::{example, path, said};
 
-/// A directory of a test's own, with a network configuration and a grant.
+/// A directory with a network configuration and a grant.
 struct Case {
     node: Node,
     config: PathBuf,
@@ -123,7 +123,7 @@ fn nothing_is_granted_without_a_grant() -> Result<()> {
         .filter(|record| record["verdict"] == "denied")
         .collect();
     assert_eq!(denied[0]["plugin"], "labels");
-    // What the other plugin had made is gone all the same.
+    // What the other plugin had made is removed.
     assert_eq!(report["residue"], json!({ "left": [], "missing": [] }));
     assert_eq!(commands(&report), ["STATUS", "ADD", "DEL", "DEL", "GC"]);
     Ok(())
@@ -134,7 +134,7 @@ fn tried(plugin: Value) -> Value {
     json!({ "cniVersion": "1.1.0", "name": "tried", "plugins": [plugin] })
 }
 
-/// A denial fails the test also where the plugin goes on.
+/// A denial fails the test even if the plugin continues.
 #[test]
 fn a_denial_that_the_plugin_hides_fails_the_test() -> Result<()> {
     let case = Case::create(&after_ptp("hostile", json!({})))?;
@@ -150,8 +150,8 @@ fn a_denial_that_the_plugin_hides_fails_the_test() -> Result<()> {
     Ok(())
 }
 
-/// The component of `bridge` under another name: the bridge stays for the next container, as it should,
-/// and is told unless it is said that it may.
+/// The component of `bridge` under another name: the bridge remains for the next container, as it should, and is reported unless
+/// `--keeps` allows it.
 #[test]
 fn residue_is_named_unless_it_may_stay() -> Result<()> {
     let case = Case::create(&tried(json!({
@@ -182,7 +182,7 @@ fn residue_is_named_unless_it_may_stay() -> Result<()> {
     Ok(())
 }
 
-/// What a plugin left that the kernel lists apart from everything else.
+/// Things that a plugin left, of each kind that the kernel lists separately.
 #[test]
 fn a_proxy_neighbour_is_residue() -> Result<()> {
     let add = json!({ "do": "neighbour.add", "link": "lo", "address": "192.0.2.9", "proxy": true });

@@ -1,12 +1,11 @@
 //! `memcpy`, `memmove` and `memcmp` for x86-64.
 //!
-//! musl's begin every copy with a string instruction, which takes a processor some thirty cycles to
-//! start. A program moves values of a few dozen bytes thousands of times before it says anything:
-//! that was a twentieth of an ADD. Here up to 128 bytes are copied by loads of the first and the
-//! last ones, all of them before the first store, so that it is no matter whether source and
-//! destination overlap. Other processors have no such instruction, and musl's are as good.
+//! musl's functions begin every copy with a string instruction, which takes about thirty cycles to start. Values of a few dozen
+//! bytes are moved thousands of times in an ADD, and this took a twentieth of its time. Here up to 128 bytes are copied by loads
+//! of the first and the last ones, all before the first store, so that source and destination may overlap. Other processors
+//! have no such instruction.
 //!
-//! In assembly, because a compiler may turn what copies into a call of `memcpy`.
+//! In assembly, because a compiler may turn a loop that copies into a call of `memcpy`.
 
 use std::arch::global_asm;
 

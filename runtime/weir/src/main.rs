@@ -1,7 +1,6 @@
 //! The weir binary: a CNI plugin when a container runtime calls it, a command line otherwise.
 //!
-//! [`protocol`] is what a runtime calls. All that people use, the demo, the installation, and what reads grants, plugins and
-//! the audit log, is in [`cli`]; the standard plugins are [`inside`].
+//! [`protocol`] is what a runtime calls, [`cli`] the command line, and [`inside`] has the standard plugins.
 
 mod cli;
 #[cfg(target_arch = "x86_64")]
@@ -14,16 +13,15 @@ use std::process::ExitCode;
 
 use dlmalloc::GlobalDlmalloc;
 
-/// musl's own allocator gives memory back to the kernel and takes it again hundreds of times in an invocation of a few
-/// milliseconds; this one keeps it.
+/// musl's allocator returns memory to the kernel and requests it again hundreds of times in an invocation of a few milliseconds.
+/// This one keeps it.
 #[global_allocator]
 static HEAP: GlobalDlmalloc = GlobalDlmalloc;
 
 /// The name under which weir is the delegating plugin.
 const OWN_NAME: &str = "weir";
 
-/// Runs weir as it was called: `CNI_COMMAND` makes it a CNI plugin, and then the name it was
-/// called by says which.
+/// Runs weir as a CNI plugin if `CNI_COMMAND` is set. The name by which it was called says which plugin.
 fn main() -> ExitCode {
     inside::put();
     match std::env::var_os("CNI_COMMAND") {

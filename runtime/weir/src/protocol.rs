@@ -1,4 +1,4 @@
-//! The CNI protocol: environment and standard input in, exactly one JSON document out.
+//! The CNI protocol: reads the environment and standard input, and writes exactly one JSON document.
 
 use std::io::{self, Read, Write};
 use std::mem::ManuallyDrop;
@@ -18,12 +18,12 @@ use crate::cli::output::complain;
 /// A configuration larger than this is a mistake or an attack.
 const LARGEST_INPUT: u64 = 4 << 20;
 
-/// Records allowed reads as well, where it is set to `1`.
+/// If set to `1`, allowed reads are recorded as well.
 const AUDIT_READS: &str = "WEIR_AUDIT_READS";
 
-/// Carries out the one command that the environment asks for, as the plugin `name`.
+/// Carries out the command in the environment as the plugin `name`.
 pub fn serve(name: &str) -> ExitCode {
-    // What a caller wrote as `cniVersion` stands in the answer, whether it is known or not.
+    // The answer has the caller's `cniVersion`, known or not.
     let mut cni_version = Version::LATEST.to_string();
     let outcome = catch_unwind(AssertUnwindSafe(|| answer(name, &mut cni_version)));
     let outcome =
@@ -38,7 +38,7 @@ fn print(document: Option<&Value>, code: ExitCode) -> ExitCode {
     let Some(document) = document else {
         return code;
     };
-    // In one write: whoever reads is woken once.
+    // In one write, so that the reader wakes up once.
     match io::stdout()
         .lock()
         .write_all(format!("{document:#}\n").as_bytes())
@@ -46,7 +46,7 @@ fn print(document: Option<&Value>, code: ExitCode) -> ExitCode {
         Ok(()) => code,
         Err(error) => {
             complain(&format!(
-                "the result cannot be written to standard output: {error}"
+                "cannot write the result to standard output: {error}"
             ));
             ExitCode::FAILURE
         }
@@ -79,7 +79,7 @@ fn read_input() -> Result<String, Error> {
         .lock()
         .take(LARGEST_INPUT + 1)
         .read_to_end(&mut input)
-        .map_err(|e| Error::io_failure(format!("standard input cannot be read: {e}")))?;
+        .map_err(|e| Error::io_failure(format!("cannot read standard input: {e}")))?;
     if input.len() as u64 > LARGEST_INPUT {
         return Err(Error::io_failure(format!(
             "standard input has more than {LARGEST_INPUT} bytes"
@@ -89,15 +89,15 @@ fn read_input() -> Result<String, Error> {
         .map_err(|e| Error::decoding_failure(format!("standard input is not UTF-8: {e}")))
 }
 
-/// `cniVersion`, whatever else is wrong with the input.
+/// `cniVersion`, even if the rest of the input is not valid.
 fn version_of(input: &str) -> Option<String> {
     let document: Value = serde_json::from_str(input).ok()?;
     Some(document.get("cniVersion")?.as_str()?.to_owned())
 }
 
-/// VERSION: answered by the host for every plugin, since it converts between all versions.
+/// The answer to VERSION, the same for every plugin, since weir converts between all versions.
 ///
-/// Whoever asks may know a newer one, as a newer libcni does: it learns what is supported here.
+/// The caller may know a newer version, as a newer libcni does.
 fn version(input: &str) -> Value {
     let requested = version_of(input).and_then(|version| version.parse().ok());
     version_result(requested)
@@ -106,7 +106,7 @@ fn version(input: &str) -> Value {
 fn execute(name: &str, environment: &Environment, input: &str) -> Result<Option<Value>, Error> {
     if input.trim().is_empty() {
         return Err(Error::decoding_failure(
-            "standard input is empty; the network configuration is expected there",
+            "standard input is empty; expected the network configuration",
         ));
     }
     let config = PluginConfig::parse(input)?;
@@ -114,7 +114,7 @@ fn execute(name: &str, environment: &Environment, input: &str) -> Result<Option<
     environment.command.check_version(version)?;
     let attachment = Attachment::from_environment(environment)?;
     let audit_reads = std::env::var_os(AUDIT_READS).is_some_and(|value| value == "1");
-    // The process ends with this call, and takes code and engine with it faster than they are freed.
+    // The process ends with this call, which is faster than to free code and engine.
     let sandbox = ManuallyDrop::new(Sandbox::new(Paths::from_environment(), audit_reads)?);
     let result = match name {
         OWN_NAME => pod::run(&sandbox, &config, environment, &attachment),

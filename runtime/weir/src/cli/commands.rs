@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
 use super::output::{Answer, Failure, complain, finish};
@@ -25,16 +25,16 @@ struct Arguments {
 enum Command {
     /// Show what weir does: two containers, a bridge, real packets, and a hostile plugin.
     ///
-    /// Everything happens in a user and network namespace of its own; no root is needed and
-    /// nothing outside is touched.
+    /// Everything happens in a new user and network namespace: it needs no root and changes nothing
+    /// outside.
     Demo,
-    /// Put the binary and a link for each plugin into a directory of CNI plugins.
+    /// Install the binary and a link for each plugin in a directory of CNI plugins.
     ///
-    /// With --kubernetes also the configuration that makes weir the delegating plugin of the node, last,
-    /// when the default network's is there. What stood in a place before is kept beside it under a name
-    /// that ends in `.weir-replaced`, for `weir uninstall`.
+    /// With --kubernetes also the configuration that makes weir the delegating plugin of the node, as soon as
+    /// that of the default network exists. A file that is replaced is kept beside it under a name that ends in
+    /// `.weir-replaced`, for `weir uninstall`.
     Install(Box<install::Arguments>),
-    /// Remove what `weir install` has put in place, the configuration first, and put back what was there.
+    /// Remove what `weir install` has installed, the configuration first, and put back what it replaced.
     Uninstall(install::UninstallArguments),
     /// Attach containers to networks and detach them, as a container runtime would.
     #[command(subcommand)]
@@ -47,18 +47,21 @@ enum Command {
     Grants(grants::Command),
     /// Show the audit log: what plugins did, and what was denied them.
     Audit(audit::Arguments),
-    /// Tell the cluster the events about a pod that standard input has: an ADD starts this.
+    /// Report the events on standard input about a pod to the cluster: an ADD starts this.
     #[command(hide = true)]
     ReportEvents,
 }
 
-/// Parses the command line and carries it out.
 pub fn run() -> ExitCode {
-    let command = match Arguments::try_parse() {
+    let command = Arguments::command()
+        .mut_subcommand("install", install::with_variables)
+        .mut_subcommand("uninstall", install::with_variables);
+    let matches = command.try_get_matches();
+    let command = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments.command,
         Err(error) => return explain(&error),
     };
-    if prints_at_leisure(&command) {
+    if only_prints(&command) {
         end_with_the_reader();
     }
     let outcome = match command {
@@ -74,20 +77,20 @@ pub fn run() -> ExitCode {
     end(outcome)
 }
 
-/// What is wrong with the command line, or what there is, where somebody asked.
+/// Prints what is wrong with the command line, or the help.
 fn explain(error: &clap::Error) -> ExitCode {
     let code = u8::try_from(error.exit_code()).unwrap_or(u8::MAX);
     match error.print() {
         Err(unwritten) if unwritten.kind() == ErrorKind::BrokenPipe => code.into(),
         Err(unwritten) if !error.use_stderr() => {
-            complain(&format!("standard output cannot be written: {unwritten}"));
+            complain(&format!("cannot write to standard output: {unwritten}"));
             ExitCode::FAILURE
         }
         _ => code.into(),
     }
 }
 
-/// Tells what a command failed in, and whether all that it had to say could be said.
+/// Prints the error of a command, or that its output could not be written.
 fn end(outcome: Result<Answer>) -> ExitCode {
     let unwritten = finish().err();
     let has_reader = !unwritten.as_ref().is_some_and(Failure::is_without_reader);
@@ -110,12 +113,11 @@ fn end(outcome: Result<Answer>) -> ExitCode {
     }
 }
 
-/// As a shell tells of a program that `SIGPIPE` ended.
+/// The exit code of a shell for a program that `SIGPIPE` ended.
 const ENDED_WITH_THE_READER: u8 = 128 + Signal::SIGPIPE as u8;
 
-/// Whether a command does nothing but find out and print: one with a throw-away node has that to
-/// remove, and others have made something by then.
-fn prints_at_leisure(command: &Command) -> bool {
+/// Whether a command only reads and prints, so that it may end at any time.
+fn only_prints(command: &Command) -> bool {
     match command {
         Command::Plugin(command) => !matches!(command, plugin::Command::Test(_)),
         Command::Grants(command) => !matches!(command, grants::Command::Learn(_)),
@@ -131,7 +133,7 @@ fn done((): ()) -> Answer {
     Answer::Yes
 }
 
-/// Who reads a list may have seen enough, as `head` has: that ends what prints it, quietly.
+/// Ends the program without a message when the reader of its output ends, as `head` does.
 fn end_with_the_reader() {
     // SAFETY: no handler is installed, only the system's default action. It always succeeds for
     // this signal.

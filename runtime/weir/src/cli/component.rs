@@ -1,5 +1,4 @@
-//! What a person names in one word, a component's file or a plugin of this node, and what a component is
-//! called.
+//! The component that an argument of a command names: a file, or a plugin of this node.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,17 +10,16 @@ use weir_sandbox::{Inspection, Sandbox};
 
 use super::output::show;
 
-/// What a word on the command line stands for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Named<'a> {
-    /// A file, which may not be there.
+    /// A file, which may not exist.
     File(&'a Path),
     /// A plugin of this node, by its name.
     Plugin(&'a str),
 }
 
 impl<'a> Named<'a> {
-    /// A file where there is one of that name, and what has a directory in it; a plugin otherwise.
+    /// A file if one of that name exists, or if the name has a directory; a plugin otherwise.
     pub fn by(word: &'a Path) -> Self {
         let is_name = word.components().count() == 1 && !word.is_file();
         match word.to_str().filter(|_| is_name) {
@@ -31,10 +29,10 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Bytes of a component, at most: it is in memory while it is looked at.
+/// The largest size of a component, in bytes: it is inspected in memory.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The bytes of a file. Errors: also for one that is too large for a component.
+/// Reads a file. Errors: also if it is larger than [`MOST_BYTES`].
 pub fn read(file: &Path) -> Result<Vec<u8>> {
     let context = || format!("read `{}`", file.display());
     let mut bytes = Vec::new();
@@ -44,32 +42,28 @@ pub fn read(file: &Path) -> Result<Vec<u8>> {
     if bytes.len() as u64 > MOST_BYTES {
         let most = ByteSize::b(MOST_BYTES).display().iec();
         bail!(
-            "`{}` is larger than a plugin may be, {most}",
+            "`{}` is larger than {most}, the most for a plugin",
             file.display()
         );
     }
     Ok(bytes)
 }
 
-/// Looks at the component of a file. Errors, which name the file: it is no component.
+/// Inspects the component of a file. Errors, which name the file: it is not a component.
 pub fn inspect(sandbox: &Sandbox, file: &Path, component: &[u8]) -> Result<Inspection> {
     let prefix = format!("`{}`", file.display());
     let inspection = sandbox.inspect(component);
     inspection.map_err(|error| show(error.with_prefix(prefix)))
 }
 
-/// What the component of a file is called: what it says itself, or else the name of the file.
+/// The name that a component gives itself if that is valid for a plugin, or else the name of the file.
 pub fn name_of(inspection: &Inspection, file: &Path) -> Option<String> {
-    own_name(inspection).or_else(|| name_of_file(file))
+    let own = inspection.about.as_ref().ok().map(|about| &about.name);
+    let own = own.filter(|name| weir_cni::validate_plugin_name(name).is_ok());
+    own.cloned().or_else(|| name_of_file(file))
 }
 
-/// What a component calls itself, where that can be a plugin's name.
-fn own_name(inspection: &Inspection) -> Option<String> {
-    let about = inspection.about.as_ref().ok()?;
-    Some(about.name.clone()).filter(|name| weir_cni::validate_plugin_name(name).is_ok())
-}
-
-/// The name of a file without its extension; cargo puts underscores for hyphens.
+/// The name of a file without its extension. Cargo replaces hyphens with underscores.
 fn name_of_file(file: &Path) -> Option<String> {
     Some(file.file_stem()?.to_str()?.replace('_', "-"))
 }
@@ -82,12 +76,12 @@ mod tests {
     fn a_word_is_a_file_or_a_plugin() {
         let named = |word: &'static str| Named::by(Path::new(word));
         assert_eq!(named("bridge"), Named::Plugin("bridge"));
-        // One that is missing is told by its path.
+        // A missing file is recognised by its path.
         assert_eq!(
             named("target/a.wasm"),
             Named::File(Path::new("target/a.wasm"))
         );
-        // Where tests run there is one.
+        // Tests run in a directory with this file.
         assert_eq!(named("Cargo.toml"), Named::File(Path::new("Cargo.toml")));
     }
 

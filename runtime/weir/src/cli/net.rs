@@ -1,4 +1,4 @@
-//! `weir net`: networks carried out by hand, for people and for tests.
+//! `weir net`: attaches containers to networks by hand, for people and for tests.
 
 mod list;
 mod several;
@@ -27,12 +27,12 @@ pub enum Command {
     /// Detach a network namespace from a network, or from several.
     #[command(allow_missing_positional = true)]
     Del(AttachmentArguments),
-    /// Check that an attachment, or several, are as `add` left them.
+    /// Check that an attachment, or several, are as `add` made them.
     #[command(allow_missing_positional = true)]
     Check(AttachmentArguments),
-    /// Remove what belongs to no valid attachment of a network.
+    /// Remove everything on a network that does not belong to a valid attachment.
     Gc(GcArguments),
-    /// Tell whether a network can take attachments.
+    /// Check whether a network can take attachments.
     Status(NetworkArguments),
     /// List the networks of this node.
     List(list::Arguments),
@@ -43,16 +43,15 @@ pub struct NetworkArguments {
     /// The network's name.
     network: String,
     #[command(flatten)]
-    places: Places,
+    directories: Directories,
 }
 
-/// Where things are that have no place of weir's own.
 #[derive(Args)]
-pub struct Places {
-    /// Where network configurations are [default: /etc/cni/net.d].
+pub struct Directories {
+    /// The directory of network configurations [default: /etc/cni/net.d].
     #[arg(long, value_name = "DIR", env = "NETCONFPATH")]
     conf_dir: Option<PathBuf>,
-    /// Where native plugins are, which weir's own configuration must list.
+    /// The directories of native plugins, which weir's configuration must list.
     #[arg(
         long,
         value_name = "DIR",
@@ -66,19 +65,19 @@ pub struct Places {
 #[derive(Args)]
 #[command(group = ArgGroup::new("selected").required(true).args(["network", "networks", "defaults"]))]
 pub struct AttachmentArguments {
-    /// The name of a network of the configurations' directory.
+    /// The name of a network in the directory of configurations.
     network: Option<String>,
     /// The path of the network namespace, such as /run/netns/NAME.
     netns: PathBuf,
-    /// Networks of `podNetworks` in weir's own configuration, one after another.
+    /// Networks of `podNetworks` in weir's configuration, in this order.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     networks: Vec<String>,
-    /// The networks of `podNetworks` that are defaults.
+    /// All default networks of `podNetworks`.
     #[arg(long)]
     defaults: bool,
     #[command(flatten)]
-    places: Places,
-    /// The interface's name in the namespace; `podNetworks` has its own.
+    directories: Directories,
+    /// The interface's name in the namespace; those of `podNetworks` are in weir's configuration.
     #[arg(
         long,
         value_name = "NAME",
@@ -102,12 +101,11 @@ pub struct AttachmentArguments {
 pub struct GcArguments {
     #[command(flatten)]
     network: NetworkArguments,
-    /// An attachment that stays: `CONTAINER/IFNAME`. May be given several times.
+    /// An attachment to keep: `CONTAINER/IFNAME`. May be given several times.
     #[arg(long = "keep", value_name = "ATTACHMENT")]
     keep: Vec<String>,
 }
 
-/// Carries out a command.
 pub fn run(command: Command) -> Result<()> {
     match command {
         Command::Add(arguments) => attach(&arguments, weir_cni::Command::Add),
@@ -124,15 +122,15 @@ fn attach(arguments: &AttachmentArguments, command: weir_cni::Command) -> Result
         return several::run(arguments, command);
     };
     let attachment = arguments.attachment(command)?;
-    let capability_args = arguments.capability_args()?;
-    let network = match command {
-        weir_cni::Command::Del => {
-            arguments
-                .places
-                .open_attached(name, capability_args, &attachment)?
-        }
-        _ => arguments.places.open(name, capability_args)?,
-    };
+    let directories = &arguments.directories;
+    let mut list = directories.find(name);
+    if let (weir_cni::Command::Del, Err(_)) = (command, &list) {
+        // Its file is missing, or cannot be read.
+        let cached = attached_with(&Paths::from_environment(), name, &attachment);
+        list = cached.and_then(|cached| cached.map_or(list, Ok));
+    }
+    let args = capability_args(arguments.capability_args.as_deref())?;
+    let network = directories.open(list.map_err(show)?, args)?;
     match command {
         weir_cni::Command::Del => network.del(&attachment).map_err(show),
         weir_cni::Command::Check => network.check(&attachment).map_err(show),
@@ -157,48 +155,22 @@ fn gc(arguments: &GcArguments) -> Result<()> {
             .with_context(|| format!("--keep {attachment}: not of the form CONTAINER/IFNAME"))?;
         valid.push(weir_cni::Attachment::new(container, ifname));
     }
-    arguments.network.open()?.gc(&valid).map_err(show)
+    let NetworkArguments {
+        network,
+        directories,
+    } = &arguments.network;
+    let list = directories.find(network).map_err(show)?;
+    let network = directories.open(list, Map::new())?;
+    network.gc(&valid).map_err(show)
 }
 
-impl NetworkArguments {
-    fn open(&self) -> Result<Network> {
-        self.places.open(&self.network, Map::new())
-    }
-}
-
-impl Places {
-    /// A network of the configurations' directory.
-    fn open(&self, name: &str, capability_args: Map<String, Value>) -> Result<Network> {
-        let paths = Paths::from_environment();
-        let list = find(&self.configurations(&paths), name).map_err(show)?;
-        self.with_args(paths, list, capability_args)
+impl Directories {
+    fn find(&self, name: &str) -> Result<NetworkConfigList, weir_cni::Error> {
+        find(&self.configurations(&Paths::from_environment()), name)
     }
 
-    /// A network as the attachment was made, where its file is gone or cannot be read.
-    fn open_attached(
-        &self,
-        name: &str,
-        capability_args: Map<String, Value>,
-        attachment: &Attachment,
-    ) -> Result<Network> {
-        let paths = Paths::from_environment();
-        let list = match find(&self.configurations(&paths), name) {
-            Ok(list) => list,
-            Err(error) => {
-                let used = attached_with(&paths, name, attachment).map_err(show)?;
-                used.ok_or_else(|| show(error))?
-            }
-        };
-        self.with_args(paths, list, capability_args)
-    }
-
-    fn with_args(
-        &self,
-        paths: Paths,
-        list: NetworkConfigList,
-        capability_args: Map<String, Value>,
-    ) -> Result<Network> {
-        let network = Network::new(&sandbox(paths)?, list, capability_args);
+    fn open(&self, list: NetworkConfigList, args: Map<String, Value>) -> Result<Network> {
+        let network = Network::new(&sandbox()?, list, args);
         Ok(network.with_native(self.bin_dir.clone()))
     }
 
@@ -207,9 +179,9 @@ impl Places {
     }
 }
 
-/// The configuration that an attachment to one of the node's own networks was made with, as the result cache has it.
+/// The configuration of an attachment to one of the node's own networks, from the result cache.
 ///
-/// Errors: code 5 where somebody else could have written it; code 6 where it cannot be read.
+/// Errors: code 5 if someone other than root could have written it; code 6 if it cannot be read.
 fn attached_with(
     paths: &Paths,
     name: &str,
@@ -219,25 +191,19 @@ fn attached_with(
         return Ok(None);
     };
     let list = NetworkConfigList::parse(&cached.config()?)?;
-    // A tenant's is cached by the name of its definition.
+    // A tenant's network is cached under the name of its definition.
     Ok(Some(list).filter(|list| list.name == name))
 }
 
-fn sandbox(paths: Paths) -> Result<Arc<Sandbox>> {
-    Sandbox::new(paths, false).map_err(show)
+fn sandbox() -> Result<Arc<Sandbox>> {
+    Sandbox::new(Paths::from_environment(), false).map_err(show)
 }
 
 impl AttachmentArguments {
-    fn capability_args(&self) -> Result<Map<String, Value>> {
-        capability_args(self.capability_args.as_deref())
-    }
-
     fn attachment(&self, command: weir_cni::Command) -> Result<Attachment> {
         weir_cni::validate_interface_name(&self.ifname).map_err(show)?;
-        let container_id = self
-            .container_id
-            .clone()
-            .unwrap_or_else(|| self.default_id());
+        let container_id = self.container_id.clone();
+        let container_id = container_id.unwrap_or_else(|| self.default_id());
         weir_cni::validate_container_id(&container_id).map_err(show)?;
         let args = self.args.parse().map_err(show)?;
         let netns = self.netns.to_string_lossy().into_owned();
@@ -245,7 +211,7 @@ impl AttachmentArguments {
         Attachment::open(command, container_id, ifname, netns, args).map_err(show)
     }
 
-    /// The same for the same namespace, as cnitool does it.
+    /// An id that depends only on the namespace, as with cnitool.
     fn default_id(&self) -> String {
         let digest = weir_sandbox::digest(self.netns.as_os_str().as_encoded_bytes()).to_string();
         let hex = digest.trim_start_matches("sha256:");

@@ -14,7 +14,7 @@ use weir_gate::escape;
 use weir_grant::Capability;
 use weir_host::printable;
 
-/// Prints a line as it is, as `println!` does. A failure is reported when the command ends.
+/// Prints a line unchanged, as `println!` does. A failure is reported when the command ends.
 macro_rules! print_line {
     () => {
         crate::cli::output::print(format_args!("\n"))
@@ -33,8 +33,8 @@ macro_rules! print_text {
 }
 pub(super) use print_text;
 
-/// Prints a line for people, as [`print_line`] does. Text of a plugin, a document or a log in it cannot control the terminal,
-/// fake another line, or change the direction of text.
+/// Prints a line for people. Text of a plugin, a document or a log in it cannot control the terminal, fake another line, or
+/// change the direction of text.
 macro_rules! say {
     ($($format:tt)*) => {
         crate::cli::output::print(format_args!(
@@ -57,7 +57,7 @@ pub fn print_list(title: &str, lines: impl IntoIterator<Item = impl Display>) {
 /// Prints a message on standard error, in as many lines as it has.
 pub fn complain(message: &str) {
     let lines: Vec<String> = message.split('\n').map(printable).collect();
-    // A failure cannot be reported anywhere.
+    // There is no way to report a failure.
     let _ = writeln!(io::stderr(), "weir: {}", lines.join("\n"));
 }
 
@@ -77,10 +77,9 @@ pub fn capability_words(capabilities: &[Capability]) -> String {
     words.join(", ")
 }
 
-/// `--output`.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Format {
-    /// For people, or for programs.
+    /// For people (text), or for programs (json).
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     output: Output,
 }
@@ -93,7 +92,6 @@ enum Output {
 }
 
 impl Format {
-    /// Whether the output is JSON.
     pub fn is_json(self) -> bool {
         self.output == Output::Json
     }
@@ -108,10 +106,10 @@ impl Format {
     }
 }
 
-/// The answer of a command. A failure to find out is an error, and a wrong command line exits with 2.
+/// The answer of a command. A wrong command line exits with 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Yes, all is well, or done: exit code 0.
+    /// Yes, or done: exit code 0.
     Yes,
     /// No, or something is wrong: exit code 3.
     No,

@@ -1,7 +1,6 @@
-//! Names that stand for no component: weir's own, and those of native plugins, which run outside of the sandbox.
+//! Names that are not those of components: weir's own, and those of native plugins, which run outside the sandbox.
 //!
-//! No grant is about them, so that a command which tells of grants or components has this to say instead of
-//! advice that leads nowhere.
+//! No grant applies to them, and the commands for grants and components say so instead of giving useless advice.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,14 +14,13 @@ use weir_sandbox::Catalogue;
 
 use super::output::show;
 
-/// What such a name stands for.
 pub enum Outside {
     /// weir itself.
     Weir,
     Native(Native),
 }
 
-/// A native plugin that weir's own configuration lists.
+/// A native plugin that weir's configuration lists.
 pub struct Native {
     pub name: String,
     pub entries: Vec<NativePlugin>,
@@ -30,9 +28,9 @@ pub struct Native {
 }
 
 impl Outside {
-    /// What a name stands for; none where it is a component's, or nothing's.
+    /// What a name refers to; none if it is a component's or unknown.
     ///
-    /// Errors: it is not a component's, and weir's own configuration cannot be read.
+    /// Errors: it is not a component's, and weir's configuration cannot be read.
     pub fn of(paths: &Paths, name: &str) -> Result<Option<Self>> {
         if name == own::NAME {
             return Ok(Some(Self::Weir));
@@ -58,8 +56,8 @@ impl fmt::Display for Outside {
                 let name = own::NAME;
                 write!(
                     f,
-                    "`{name}` is weir itself and not a plugin: what it does on its own behalf is fixed in the \
-                     binary, and no document changes that; `weir grants show {name}` tells what it is"
+                    "`{name}` is weir itself and not a plugin: what it may do on its own behalf is fixed in the binary, and \
+                     no grant changes that; `weir grants show {name}` shows it"
                 )
             }
             Self::Native(Native {
@@ -68,15 +66,15 @@ impl fmt::Display for Outside {
                 ..
             }) => write!(
                 f,
-                "`{name}` is a native plugin, a program outside of the sandbox that `{}` lists: no grant bounds it; \
-                 `weir grants show {name}` tells where it may run",
+                "`{name}` is a native plugin, a program outside the sandbox that `{}` lists: no grant limits it; \
+                 `weir grants show {name}` shows where it may run",
                 configuration.display()
             ),
         }
     }
 }
 
-/// Fails where a name is no component's, and a component's is needed. Passes one that nothing has.
+/// Fails if a name is weir's or a native plugin's. An unknown one passes.
 pub fn refuse(paths: &Paths, name: &str) -> Result<()> {
     match Outside::of(paths, name)? {
         Some(outside) => bail!("{outside}"),

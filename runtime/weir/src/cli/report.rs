@@ -1,4 +1,4 @@
-//! `weir report-events`: tells the cluster events about a pod, in the background of an ADD.
+//! `weir report-events`: reports events about a pod to the cluster, in the background of an ADD.
 
 use std::fs;
 use std::io;
@@ -11,20 +11,18 @@ use weir_pod::report;
 
 use super::output::show;
 
-/// Tells the events that standard input has.
 pub fn run() -> Result<()> {
     leave_the_caller()?;
     report::carry_out(io::stdin().lock(), &Paths::from_environment()).map_err(show)
 }
 
-/// What ends the caller's processes together leaves this one; and it keeps no directory of the caller's in
-/// use, and nothing open of whose end somebody waits.
+/// Leaves the caller's session and directory, and closes all files that it inherited, since their readers may wait for their end.
 fn leave_the_caller() -> Result<()> {
-    // Who leads a group of processes, as one that a shell started does, has no need of it.
+    // It fails for the leader of a process group, which a shell started.
     let _ = setsid();
     std::env::set_current_dir("/")?;
     for file in open_files()? {
-        // The list's own is closed by now.
+        // The file of the list itself is closed already.
         let _ = close(file);
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! A throw-away node: user, mount and network namespaces with a file system root for weir, which all
-//! end with the process. Plugins run there for a demonstration, for a test, or to see what they do.
+//! A throw-away node: user, mount and network namespaces with a root directory for weir, which all end with the process.
+//! Plugins run there for a demonstration, for a test, or to see what they do.
 //!
 //! ```ignore
 //! let node = ScratchNode::enter("weir demo")?;      // from here on this process is on the node
@@ -29,39 +29,38 @@ pub struct ScratchNode {
 }
 
 impl ScratchNode {
-    /// Enters new namespaces for `command`, which errors name. The process must have one thread, and
-    /// does not come back: it is on the throw-away node until it ends.
+    /// Enters new namespaces for `command`, which errors name. The process must have one thread, and stays on the throw-away
+    /// node until it ends.
     ///
-    /// The network namespace is empty but for a loopback interface, the mounts are private, and weir's
-    /// root is an empty file system in memory. Without root it needs user namespaces.
+    /// The network namespace has only a loopback interface, the mounts are private, and weir's root is an empty file system in
+    /// memory. Without root it needs user namespaces.
     pub fn enter(command: &str) -> Result<Self> {
         enter_namespaces(command, getuid(), getgid())?;
         make_mounts_private()?;
         let node = Self {
             root: make_directory()?,
         };
+        let (kind, options) = (Some("tmpfs"), Some("mode=0755"));
         mount(
             Some("weir"),
             node.root.path(),
-            Some("tmpfs"),
+            kind,
             MsFlags::empty(),
-            Some("mode=0755"),
+            options,
         )
         .context("mount a file system in memory")?;
         Ok(node)
     }
 
-    /// The directory that stands for `/`: what `WEIR_ROOT` is for programs started here.
+    /// The directory that is `/` for weir: `WEIR_ROOT` for programs started here.
     pub fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// What is below the root.
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.path().join(path)
     }
 
-    /// weir's paths on this node.
     pub fn paths(&self) -> Paths {
         Paths::below(self.root.path())
     }
@@ -75,15 +74,8 @@ impl ScratchNode {
         let place = netns.clone();
         in_thread(move || {
             unshare(CloneFlags::CLONE_NEWNET).context("make a network namespace")?;
-            let own = Path::new("/proc/thread-self/ns/net");
-            mount(
-                Some(own),
-                &place,
-                None::<&str>,
-                MsFlags::MS_BIND,
-                None::<&str>,
-            )
-            .context("mount the namespace")
+            let (own, none) = (Some("/proc/thread-self/ns/net"), None::<&str>);
+            mount(own, &place, none, MsFlags::MS_BIND, none).context("mount the namespace")
         })?;
         Ok(Container {
             name: name.to_owned(),
@@ -91,7 +83,7 @@ impl ScratchNode {
         })
     }
 
-    /// The names of the links on the node's own side, sorted.
+    /// The names of the links of the node itself, sorted.
     pub fn links(&self) -> Result<Vec<String>> {
         link_names()
     }
@@ -99,19 +91,18 @@ impl ScratchNode {
 
 impl Drop for ScratchNode {
     fn drop(&mut self) {
-        // The mount is this mount namespace's own; only the empty directory is anybody else's.
+        // The mount exists only in this mount namespace; the empty directory is removed outside.
         let _ = umount2(self.root.path(), MntFlags::MNT_DETACH);
     }
 }
 
-/// A container of a throw-away node: a network namespace, and nothing else.
+/// A container of a throw-away node, which is only a network namespace.
 pub struct Container {
     name: String,
     netns: PathBuf,
 }
 
 impl Container {
-    /// The name that it was made with.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -139,10 +130,10 @@ impl Container {
 /// The names of the links in the calling thread's namespace.
 fn link_names() -> Result<Vec<String>> {
     let links = if_nameindex().context("list the links")?;
-    let mut names: Vec<String> = links
+    let names = links
         .iter()
-        .map(|link| link.name().to_string_lossy().into_owned())
-        .collect();
+        .map(|link| link.name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.collect();
     names.sort();
     Ok(names)
 }
@@ -160,7 +151,7 @@ fn enter_namespaces(command: &str, user: Uid, group: Gid) -> Result<()> {
     let spaces = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS;
     match unshare(spaces | CloneFlags::CLONE_NEWUSER) {
         Ok(()) => become_root(user, group).context("become root in the user namespace"),
-        // Where user namespaces are switched off, root needs none.
+        // If user namespaces are switched off, root does not need one.
         Err(_) if user.is_root() => unshare(spaces).context("make a network namespace"),
         Err(Errno::EPERM | Errno::EACCES) => bail!(
             "this machine does not let {user} make a user namespace: run `{command}` as root, or \
@@ -179,7 +170,7 @@ fn become_root(user: Uid, group: Gid) -> std::io::Result<()> {
 
 fn make_mounts_private() -> Result<()> {
     let flags = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
-    mount(None::<&str>, "/", None::<&str>, flags, None::<&str>).context("keep mounts to itself")
+    mount(None::<&str>, "/", None::<&str>, flags, None::<&str>).context("make mounts private")
 }
 
 fn make_directory() -> Result<TempDir> {

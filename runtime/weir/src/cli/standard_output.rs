@@ -1,7 +1,7 @@
-//! Standard output, of which a failure is told once, when the command has ended.
+//! Standard output, whose failure is reported once, when the command has ended.
 //!
-//! Whoever prints goes on where nothing can be written any more, so that what is left to do is done:
-//! a throw-away node removed, an answer found. What failed is kept, and nothing is written after it.
+//! A command continues if nothing can be written any more, so that it finishes its work: it removes a throw-away node, or finds
+//! an answer. The failure is kept, and nothing is written after it.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
@@ -9,21 +9,21 @@ use std::sync::OnceLock;
 
 static FAILURE: OnceLock<Failure> = OnceLock::new();
 
-/// Why standard output cannot be written: the disk is full, or nobody reads.
+/// Why standard output cannot be written: the disk is full, or there is no reader.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("standard output cannot be written: {why}")]
+#[error("cannot write to standard output: {why}")]
 pub struct Failure {
     kind: ErrorKind,
     why: String,
 }
 
 impl Failure {
-    /// Whether who was reading has ended, having seen enough.
+    /// Whether the reader has ended.
     pub fn is_without_reader(&self) -> bool {
         self.kind == ErrorKind::BrokenPipe
     }
 
-    /// Whether this is what another error comes from.
+    /// Whether an error comes from such a failure.
     pub fn is_cause_of(error: &anyhow::Error) -> bool {
         let root = error.root_cause().downcast_ref::<io::Error>();
         let inner = root.and_then(|error| error.get_ref());
@@ -39,11 +39,11 @@ impl From<&Failure> for io::Error {
 
 /// Prints, unless that has failed before.
 pub fn print(text: fmt::Arguments<'_>) {
-    // `finish` tells of it.
+    // `finish` reports it.
     let _ = StandardOutput.write_fmt(text);
 }
 
-/// Writes what is not written yet. Errors: the first failure since the program began.
+/// Writes what is buffered. Errors: the first failure since the program began.
 pub fn finish() -> Result<(), Failure> {
     let _ = StandardOutput.flush();
     match FAILURE.get() {
@@ -52,7 +52,7 @@ pub fn finish() -> Result<(), Failure> {
     }
 }
 
-/// For what writes by itself. Its errors are a [`Failure`].
+/// Standard output as a writer. Its errors are a [`Failure`].
 #[derive(Clone, Copy, Debug)]
 pub struct StandardOutput;
 
@@ -71,7 +71,7 @@ fn attempt<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         return Err(failure.into());
     }
     write().map_err(|error| match error.kind() {
-        // To be tried again.
+        // The caller tries again.
         ErrorKind::Interrupted => error,
         kind => {
             let why = error.to_string();
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_found_below_what_others_say_of_it() {
+    fn a_failure_is_found_below_the_context_of_others() {
         let failure = Failure {
             kind: ErrorKind::StorageFull,
             why: "no space".to_owned(),

@@ -1,4 +1,4 @@
-//! A binary with one standard plugin inside, for tests of what grants are in force.
+//! A binary with one standard plugin inside, for tests of the grants in force.
 
 use std::sync::OnceLock;
 
@@ -30,6 +30,6 @@ pub fn put_static_inside() {
         plugins: std::slice::from_ref(one),
         ..Inside::default()
     };
-    // SAFETY: there is no code, and nothing that loads any.
+    // SAFETY: there is no code to load.
     unsafe { put_inside(inside) };
 }

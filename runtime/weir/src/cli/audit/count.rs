@@ -21,7 +21,6 @@ pub struct Count {
 }
 
 impl Count {
-    /// Counts a record.
     pub fn add(&mut self, record: &Record) {
         match record.verdict {
             Verdict::Allowed => self.allowed += 1,
@@ -35,7 +34,6 @@ impl Count {
         widen(&mut self.first, &mut self.last, record.time);
     }
 
-    /// The sum.
     pub fn records(&self) -> u64 {
         self.allowed + self.denied + self.refused + self.undone
     }
@@ -50,13 +48,11 @@ pub struct Use {
 }
 
 impl Use {
-    /// Counts one.
     pub fn add(&mut self, time: Timestamp) {
         self.count += 1;
         widen(&mut self.first, &mut self.last, time);
     }
 
-    /// Adds another count.
     pub fn join(&mut self, other: &Self) {
         self.count += other.count;
         for time in [other.first, other.last].into_iter().flatten() {

@@ -30,7 +30,7 @@ pub struct Filter {
     #[arg(long, value_name = "NAME")]
     network: Vec<Pattern>,
     /// Only of this capability, such as `link`.
-    #[arg(long, value_name = "WORD", value_parser = capability)]
+    #[arg(long, value_name = "WORD", value_parser = capabilities())]
     capability: Vec<String>,
     /// Only this operation, such as `link.create` or `*.delete`.
     #[arg(long, value_name = "NAME")]
@@ -54,7 +54,6 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether a record passes.
     pub fn passes(&self, record: &Record) -> bool {
         let verdict = if self.denied {
             record.verdict == Verdict::Denied
@@ -74,12 +73,10 @@ impl Filter {
             && any(&self.command, |c| c.eq_ignore_ascii_case(&record.command))
     }
 
-    /// Whether a plugin's records can pass.
     pub fn wants_plugin(&self, plugin: &str) -> bool {
         matches(&self.plugin, plugin)
     }
 
-    /// Whether a capability's records can pass.
     pub fn wants_capability(&self, capability: Capability) -> bool {
         any(&self.capability, |wanted| wanted == capability.word())
     }
@@ -95,7 +92,7 @@ impl Filter {
         for pattern in self.plugin.iter().filter(|p| is_unknown(p, &known)) {
             let expected = expected_one_of(pattern.as_str(), &known);
             sentences.push(format!(
-                "there is no plugin `{pattern}` on this node or in the log; {expected}"
+                "no plugin `{pattern}` on this node or in the log; {expected}"
             ));
         }
         let unknown = self.operation.iter().filter(|p| is_unknown(p, &operations));
@@ -103,7 +100,6 @@ impl Filter {
         sentences
     }
 
-    /// The filters that are set, and their values.
     pub fn described(&self) -> Vec<(&'static str, String)> {
         let globs = |list: &[Pattern]| list.iter().map(Pattern::to_string).collect::<Vec<_>>();
         let mut verdicts: Vec<_> = self.verdict.iter().map(|v| v.word().to_owned()).collect();
@@ -137,15 +133,8 @@ fn matches(wanted: &[Pattern], text: &str) -> bool {
     any(wanted, |pattern| pattern.matches(text))
 }
 
-fn capability(word: &str) -> Result<String, String> {
-    let known = Capability::RECORDED.map(Capability::word);
-    let known = [&known[..], &EVENT_CAPABILITIES].concat();
-    if known.contains(&word) {
-        Ok(word.to_owned())
-    } else {
-        Err(format!(
-            "unknown capability; expected one of {}",
-            known.join(", ")
-        ))
-    }
+/// The capabilities of records.
+fn capabilities() -> PossibleValuesParser {
+    let capabilities = Capability::RECORDED.map(Capability::word).into_iter();
+    PossibleValuesParser::new(capabilities.chain(EVENT_CAPABILITIES))
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
+use nix::sys::inotify::{AddWatchFlags, Inotify, WatchDescriptor};
 
 use crate::cli::record::{Log, Record, Take};
-use crate::cli::watch::watch_directory;
+use crate::cli::watch::{inotify, watch_directory};
 
 /// Passes every record to `take`, existing ones first, until standard output has no reader. `None` means that there are no
 /// more at present. Returns how many lines were not records.
@@ -104,8 +104,7 @@ struct Watch {
 impl Watch {
     fn new(path: &Path) -> Result<Self> {
         let path = std::path::absolute(path).context("find the working directory")?;
-        let flags = InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC;
-        let inotify = Inotify::init(flags).context("ask for inotify")?;
+        let inotify = inotify()?;
         Ok(Self { inotify, path })
     }
 
@@ -121,18 +120,9 @@ impl Watch {
             }
             nearest = there;
             if let Some(directory) = there {
-                self.watch_directory(directory)?;
+                watch_directory(&self.inotify, directory)?;
             }
         }
-    }
-
-    fn watch_directory(&self, directory: &Path) -> Result<()> {
-        let changes = AddWatchFlags::IN_CREATE
-            | AddWatchFlags::IN_MOVED_TO
-            | AddWatchFlags::IN_DELETE
-            | AddWatchFlags::IN_DELETE_SELF
-            | AddWatchFlags::IN_MOVE_SELF;
-        watch_directory(&self.inotify, directory, changes)
     }
 
     /// Watches the log, if it exists.

@@ -28,7 +28,6 @@ use super::output::{Answer, Format, StandardOutput, complain};
 use super::record::{Log, Record, Verdict};
 use filter::Filter;
 use tally::Tally;
-use text::Detail;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -56,7 +55,6 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Shows the records that pass the filters.
 pub fn run(arguments: &Arguments) -> Result<Answer> {
     let paths = Paths::from_environment();
     let files = match arguments.file.as_slice() {
@@ -188,7 +186,7 @@ fn open(path: &Path, must_exist: bool) -> Result<Option<Log>> {
 }
 
 fn warn_of(broken: u64) {
-    if let Some(warning) = super::record::no_records(broken) {
+    if let Some(warning) = super::record::not_records(broken) {
         complain(&warning);
     }
 }
@@ -205,7 +203,7 @@ fn write_page(page: &str, target: &Path) -> Result<()> {
 struct Printer {
     out: BufWriter<StandardOutput>,
     json: bool,
-    detail: Detail,
+    arguments: bool,
 }
 
 impl Printer {
@@ -213,11 +211,7 @@ impl Printer {
         Self {
             out: BufWriter::new(StandardOutput),
             json: arguments.format.is_json(),
-            detail: if arguments.arguments {
-                Detail::Arguments
-            } else {
-                Detail::Words
-            },
+            arguments: arguments.arguments,
         }
     }
 
@@ -225,7 +219,7 @@ impl Printer {
         if self.json {
             writeln!(self.out, "{}", escape(serde_json::to_string(record)?))
         } else {
-            writeln!(self.out, "{}", text::sentence(record, self.detail))
+            writeln!(self.out, "{}", text::sentence(record, self.arguments))
         }
     }
 

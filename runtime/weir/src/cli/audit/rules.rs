@@ -1,5 +1,6 @@
 //! The rules of grants, and how often each was used.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use jiff::Timestamp;
@@ -12,7 +13,6 @@ use super::count::Use;
 use super::tally::PluginTally;
 use crate::cli::grants::grant_state::{Grant, applying};
 
-/// One rule of a grant.
 pub struct Rule {
     /// Its name in the log: `link[0]`.
     pub name: String,
@@ -22,7 +22,6 @@ pub struct Rule {
     pub reads_only: bool,
 }
 
-/// The rules of a document, in the contract's order.
 pub fn rules(document: &Document) -> Vec<Rule> {
     let sections = document.spec.sections();
     sections
@@ -60,17 +59,13 @@ pub fn networks(document: &Document) -> String {
 }
 
 /// How often each rule of a document was used, on the networks to which the document applies.
-pub fn used(own: &Grant, all: &[Grant], tally: &PluginTally) -> Vec<(String, Use)> {
-    let mut used: Vec<(String, Use)> = Vec::new();
+pub fn used(own: &Grant, all: &[Grant], tally: &PluginTally) -> BTreeMap<String, Use> {
+    let mut used: BTreeMap<String, Use> = BTreeMap::new();
     for (network, rules) in &tally.rules {
         let its = applying(all, own.plugin(), Some(network));
-        if !its.is_ok_and(|its| std::ptr::eq(its, own)) {
-            continue;
-        }
-        for (rule, seen) in rules {
-            match used.iter_mut().find(|(name, _)| name == rule) {
-                Some((_, all)) => all.join(seen),
-                None => used.push((rule.clone(), *seen)),
+        if its.is_ok_and(|its| std::ptr::eq(its, own)) {
+            for (rule, seen) in rules {
+                used.entry(rule.clone()).or_default().join(seen);
             }
         }
     }
@@ -82,6 +77,5 @@ pub fn changed(origin: &Origin) -> Option<Timestamp> {
     let Origin::File(path) = origin else {
         return None;
     };
-    let changed = fs::metadata(path).and_then(|m| m.modified()).ok()?;
-    Timestamp::try_from(changed).ok()
+    Timestamp::try_from(fs::metadata(path).ok()?.modified().ok()?).ok()
 }

@@ -11,6 +11,7 @@ use super::tally::{PluginTally, Tally};
 use super::text::{counted, number};
 use super::time;
 use crate::cli::output::{Format, print_line, say};
+use crate::cli::record::not_records;
 
 #[derive(Serialize)]
 struct Summary<'a> {
@@ -19,15 +20,12 @@ struct Summary<'a> {
     tally: &'a Tally,
 }
 
-/// Prints the summary.
 pub fn print(format: Format, files: &[PathBuf], tally: &Tally) -> Result<()> {
     format.print(&Summary { files, tally }, print_text)
 }
 
 fn print_text(summary: &Summary<'_>) {
-    let Tally {
-        unreadable, count, ..
-    } = summary.tally;
+    let (unreadable, count) = (summary.tally.unreadable, &summary.tally.count);
     for file in summary.files {
         say!("{}", file.display());
     }
@@ -45,14 +43,8 @@ fn print_text(summary: &Summary<'_>) {
         number(count.undone),
         number(count.failed)
     );
-    if *unreadable > 0 {
-        let verb = if *unreadable == 1 {
-            "is not a record"
-        } else {
-            "are not records"
-        };
-        let lines = counted(*unreadable, "line");
-        print_line!("{lines} {verb}: cut short, or not written by weir");
+    if let Some(warning) = not_records(unreadable) {
+        print_line!("{warning}");
     }
     for (name, plugin) in &summary.tally.plugins {
         print_plugin(name, plugin);
@@ -76,16 +68,11 @@ fn print_plugin(name: &str, plugin: &PluginTally) {
     for (digest, seen) in &plugin.digests {
         say!("  {digest}: {}", counted(seen.count, "record"));
     }
-    print_line!(
-        "  {:<12}{:>10}{:>8}{:>8}{:>8}{:>8}{:>12}  {:<20} last",
+    let titles = ["allowed", "denied", "refused", "undone", "failed"];
+    print_row(
         "",
-        "allowed",
-        "denied",
-        "refused",
-        "undone",
-        "failed",
-        "time",
-        "first"
+        titles.map(str::to_owned),
+        ["time", "first", "last"].map(str::to_owned),
     );
     for (capability, count) in &plugin.capabilities {
         print_count(capability, count);
@@ -98,19 +85,26 @@ fn print_plugin(name: &str, plugin: &PluginTally) {
 
 fn print_count(what: &str, count: &Count) {
     let at = |time: Option<Timestamp>| time.map(time::to_the_second).unwrap_or_default();
+    let time = match count.allowed + count.undone {
+        0 => "-".to_owned(),
+        _ => time::duration(count.microseconds),
+    };
+    let numbers = [
+        count.allowed,
+        count.denied,
+        count.refused,
+        count.undone,
+        count.failed,
+    ]
+    .map(number);
+    print_row(what, numbers, [time, at(count.first), at(count.last)]);
+}
+
+fn print_row(what: &str, numbers: [String; 5], times: [String; 3]) {
+    let [allowed, denied, refused, undone, failed] = numbers;
+    let [time, first, last] = times;
     say!(
-        "  {what:<12}{:>10}{:>8}{:>8}{:>8}{:>8}{:>12}  {:<20} {}",
-        number(count.allowed),
-        number(count.denied),
-        number(count.refused),
-        number(count.undone),
-        number(count.failed),
-        match count.allowed + count.undone {
-            0 => "-".to_owned(),
-            _ => time::duration(count.microseconds),
-        },
-        at(count.first),
-        at(count.last)
+        "  {what:<12}{allowed:>10}{denied:>8}{refused:>8}{undone:>8}{failed:>8}{time:>12}  {first:<20} {last}"
     );
 }
 
@@ -122,9 +116,7 @@ fn print_denials(plugin: &PluginTally) {
     for denial in plugin.frequent_denials() {
         let closest = match &denial.closest {
             Some(closest) => format!("closest rule {closest}"),
-            None if denial.refused => "weir itself refused it".to_owned(),
-            None if denial.is_of_whole_plugin() => "the plugin was not run".to_owned(),
-            None => "no rule for this capability".to_owned(),
+            None => denial.without_closest().to_owned(),
         };
         say!(
             "  {:>6} × {} ({}; {closest})",

@@ -33,7 +33,6 @@ pub struct Tally {
     pub timeline: Timeline,
 }
 
-/// One plugin's records.
 #[derive(Default, Serialize)]
 pub struct PluginTally {
     #[serde(flatten)]
@@ -65,14 +64,19 @@ pub struct Denial {
 }
 
 impl Denial {
-    /// Whether the plugin was not run at all.
-    pub fn is_of_whole_plugin(&self) -> bool {
-        EVENTS.contains(&self.operation.as_str())
+    /// Why there is no closest rule.
+    pub fn without_closest(&self) -> &'static str {
+        if self.refused {
+            "weir itself refused it"
+        } else if EVENTS.contains(&self.operation.as_str()) {
+            "the plugin was not run"
+        } else {
+            "no rule for this capability"
+        }
     }
 }
 
 impl Tally {
-    /// Counts a record.
     pub fn add(&mut self, record: &Record) {
         self.count.add(record);
         self.attachments.add(record);
@@ -138,7 +142,6 @@ impl PluginTally {
         }
     }
 
-    /// The denials, the most frequent first.
     pub fn frequent_denials(&self) -> Vec<&Denial> {
         let mut denials: Vec<&Denial> = self.denials.iter().collect();
         denials.sort_by_key(|denial| std::cmp::Reverse(denial.seen.count));
@@ -170,7 +173,6 @@ impl Attachments {
         }
     }
 
-    /// How many.
     pub fn count(&self) -> u64 {
         self.hashes.len() as u64
     }

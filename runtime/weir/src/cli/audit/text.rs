@@ -1,26 +1,17 @@
 //! A record as a line for people, and numbers for them.
 
-use weir_grant::query::{Need, Query};
+use weir_grant::query::Need;
 use weir_host::printable;
 
 use super::time;
 use crate::cli::record::{Record, Verdict, arguments};
 
-/// Container ids mostly have 64 digits.
+/// Container ids usually have 64 digits.
 const LONGEST_ID: usize = 16;
 const SHORT_ID: usize = 12;
 
-/// How a line describes an operation.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
-    /// In words: `create bridge `cni0` in host`.
-    Words,
-    /// By all of its arguments.
-    Arguments,
-}
-
-/// A record in one line.
-pub fn sentence(record: &Record, detail: Detail) -> String {
+/// A record in one line, with the operation in words, such as `create bridge `cni0` in host`, or by its arguments.
+pub fn sentence(record: &Record, by_arguments: bool) -> String {
     let mut parts = vec![
         format!(
             "{} {:<7}  {:<10} {:<5}",
@@ -32,7 +23,7 @@ pub fn sentence(record: &Record, detail: Detail) -> String {
         subject(record),
         record.operation.clone(),
     ];
-    parts.extend(action(record, detail));
+    parts.extend(action(record, by_arguments));
     if let Some(bytes) = record.shortened_from {
         parts.push(format!("(shortened from {bytes} bytes)"));
     }
@@ -44,21 +35,18 @@ pub fn sentence(record: &Record, detail: Detail) -> String {
 }
 
 /// What was done or tried. The answer of a denial says it.
-fn action(record: &Record, detail: Detail) -> Option<String> {
-    let is_told = detail == Detail::Words && record.shortened_from.is_none();
-    if is_told && record.verdict == Verdict::Denied {
+fn action(record: &Record, by_arguments: bool) -> Option<String> {
+    if by_arguments || record.shortened_from.is_some() {
+        return Some(arguments(&record.arguments));
+    }
+    if record.verdict == Verdict::Denied {
         return None;
     }
-    Some(match record.asked() {
-        Ok(operation) if is_told => needs(&*operation),
-        _ => arguments(&record.arguments),
-    })
-}
-
-/// What an operation does, which is what it needs rules for.
-fn needs(operation: &dyn Query) -> String {
+    let Ok(operation) = record.asked() else {
+        return Some(arguments(&record.arguments));
+    };
     let needs: Vec<String> = operation.needs().iter().map(Need::to_string).collect();
-    needs.join(", ")
+    Some(needs.join(", "))
 }
 
 /// The attachment: `mynet k8s-pod-1/eth0`, or the network alone.

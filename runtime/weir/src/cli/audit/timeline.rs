@@ -27,7 +27,6 @@ const STEPS: [(i64, &[i64]); 5] = [
 /// The longest step. Longer ones are multiples of it.
 const YEAR: i64 = 364 * DAY;
 
-/// How many of each verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub allowed: u64,
@@ -69,7 +68,6 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// Counts a record.
     pub fn add(&mut self, time: Timestamp, verdict: Verdict) {
         let point = time.as_microsecond().div_euclid(self.width);
         let counts = self.points.entry(point).or_default();

@@ -74,7 +74,6 @@ spec:
     )
 }
 
-/// The plugin's denials in the audit log.
 fn denied(world: &World) -> Result<Vec<Record>> {
     let mut denied = Vec::new();
     let mut take = |record: &Record| {

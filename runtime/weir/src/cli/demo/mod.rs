@@ -1,4 +1,4 @@
-//! `weir demo`: what weir does, shown in namespaces of its own with real packets.
+//! `weir demo`: shows what weir does, in new namespaces with real packets.
 
 mod hostile;
 mod packets;
@@ -6,14 +6,19 @@ mod port;
 mod report;
 mod world;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use weir_cni::{IpConfig, from_json};
 
+use crate::cli::output::show;
 use crate::cli::scratch_node::Container;
 use report::Report;
 use world::World;
+
+/// The port of a server in a container.
+const PORT: u16 = 80;
 
 /// The demo's network: a bridge with a gateway, IPv4 and IPv6.
 fn network() -> Value {
@@ -52,88 +57,90 @@ pub fn run() -> Result<()> {
         world.node.container("two")
     })?;
 
-    let result_one = attach(&report, &world, &one)?;
+    let one = Attached::to(one, &report, &world)?;
     report.say("The result, as the container runtime gets it on standard output:");
-    report.json(&result_one);
-    let result_two = attach(&report, &world, &two)?;
-    talk(&report, &one, &two, &result_one, &result_two)?;
-    let ends = (address(&result_one, 0)?, gateway(&result_one)?);
-    port::show(&report, &world, (&one, &result_one), &two, ends)?;
-    report.step("CHECK container one", || {
-        let config = with_previous(&result_one);
-        world.plugin("bridge", "CHECK", &one, &config).map(drop)
-    })?;
+    report.json(&one.result);
+    let two = Attached::to(two, &report, &world)?;
+    talk(&report, &one, &two)?;
+    port::show(&report, &world, &one, &two)?;
+    report.step("CHECK container one", || one.call(&world, "CHECK"))?;
 
-    hostile::show(&report, &world, &one)?;
+    hostile::show(&report, &world, &one.container)?;
 
     report.title("And nothing is left");
-    for (container, result) in [(&one, &result_one), (&two, &result_two)] {
-        report.step(&format!("DEL container {}", container.name()), || {
-            world
-                .plugin("bridge", "DEL", container, &with_previous(result))
-                .map(drop)
-        })?;
+    for attached in [&one, &two] {
+        let what = format!("DEL container {}", attached.container.name());
+        report.step(&what, || attached.call(&world, "DEL"))?;
     }
-    prove_nothing_is_left(&report, &world, &[&one, &two])?;
+    prove_nothing_is_left(&report, &world, [&one.container, &two.container])?;
     report.end();
     Ok(())
 }
 
-fn attach(report: &Report, world: &World, container: &Container) -> Result<Value> {
-    let name = container.name();
-    let what = format!("ADD container {name} (as a container runtime runs it)");
-    let result = report.step(&what, || {
-        world.plugin("bridge", "ADD", container, &network())
-    })?;
-    result.context("ADD printed no result")
+/// A container that is attached to the demo's network.
+struct Attached {
+    container: Container,
+    result: Value,
+    /// Its addresses, IPv4 first.
+    ips: Vec<IpConfig>,
 }
 
-fn with_previous(result: &Value) -> Value {
-    let mut config = network();
-    config["prevResult"] = result.clone();
-    config
-}
-
-fn talk(
-    report: &Report,
-    one: &Container,
-    two: &Container,
-    result_one: &Value,
-    result_two: &Value,
-) -> Result<()> {
-    report.title("Real packets");
-    for family in [0, 1] {
-        let target = address(result_two, family)?;
-        let what = format!("TCP from container one to container two, {target}");
-        report.step(&what, || packets::exchange(one, two, target))?;
+impl Attached {
+    fn to(container: Container, report: &Report, world: &World) -> Result<Self> {
+        let name = container.name();
+        let what = format!("ADD container {name} (as a container runtime runs it)");
+        let result = report.step(&what, || {
+            world.plugin("bridge", "ADD", &container, &network())
+        })?;
+        let result = result.context("ADD printed no result")?;
+        let ips = from_json(&result).map_err(show)?.ips;
+        ensure!(!ips.is_empty(), "the result has no address");
+        Ok(Self {
+            ips,
+            container,
+            result,
+        })
     }
-    let (other, gateway) = (address(result_two, 0)?, gateway(result_one)?);
+
+    fn call(&self, world: &World, command: &str) -> Result<()> {
+        let mut config = network();
+        config["prevResult"] = self.result.clone();
+        let called = world.plugin("bridge", command, &self.container, &config);
+        called.map(drop)
+    }
+
+    fn address(&self) -> IpAddr {
+        self.ips[0].address.addr()
+    }
+
+    fn gateway(&self) -> Result<IpAddr> {
+        self.ips[0].gateway.context("the result has no gateway")
+    }
+}
+
+fn talk(report: &Report, one: &Attached, two: &Attached) -> Result<()> {
+    report.title("Real packets");
+    for ip in &two.ips {
+        let target = ip.address.addr();
+        let what = format!("TCP from container one to container two, {target}");
+        let server = SocketAddr::new(target, PORT);
+        report.step(&what, || {
+            packets::exchange(Some(&one.container), &two.container, server, server)
+        })?;
+    }
+    let (other, gateway) = (two.address(), one.gateway()?);
     for (target, who) in [(other, "container two"), (gateway, "the gateway")] {
         let what = format!("ping from container one to {who}, {target}");
-        report.step(&what, || packets::ping(one, target))?;
+        report.step(&what, || packets::ping(&one.container, target))?;
     }
     Ok(())
 }
 
-/// The address of one family in a result.
-fn address(result: &Value, index: usize) -> Result<IpAddr> {
-    let network = text(&result["ips"][index]["address"])?;
-    let (address, _) = network
-        .split_once('/')
-        .context("an address has a prefix length")?;
-    Ok(address.parse()?)
-}
-
-fn gateway(result: &Value) -> Result<IpAddr> {
-    Ok(text(&result["ips"][0]["gateway"])?.parse()?)
-}
-
-fn text(value: &Value) -> Result<&str> {
-    let text = value.as_str();
-    text.with_context(|| format!("`{value}` in the result is not a string"))
-}
-
-fn prove_nothing_is_left(report: &Report, world: &World, containers: &[&Container]) -> Result<()> {
+fn prove_nothing_is_left(
+    report: &Report,
+    world: &World,
+    containers: [&Container; 2],
+) -> Result<()> {
     for container in containers {
         let (name, links) = (container.name(), container.links()?);
         ensure!(links == ["lo"], "container {name} still has {links:?}");
@@ -141,9 +148,9 @@ fn prove_nothing_is_left(report: &Report, world: &World, containers: &[&Containe
     }
     let mut links = world.node.links()?;
     links.retain(|name| !["lo", "weir0"].contains(&name.as_str()));
-    ensure!(links.is_empty(), "the host still has {links:?}");
+    ensure!(links.is_empty(), "the node still has {links:?}");
     report.fact(
-        "links on the host",
+        "links on the node",
         "lo, and weir0: the network's bridge stays for the next container",
     );
     let leases = world.leases("demo")?;

@@ -19,50 +19,35 @@ use crate::cli::scratch_node::Container;
 const PATIENCE: Duration = Duration::from_secs(5);
 const MESSAGE: &[u8] = b"through the weir";
 
-/// Sends a message over TCP from one container to an address of the other, and back.
-pub fn exchange(from: &Container, to: &Container, address: IpAddr) -> Result<()> {
-    let inside = SocketAddr::new(address, 0);
-    serve(to, inside, |server| from.enter(|| talk(server)))
-}
-
-/// The same with a server at one address that is reached at another; from the host without `from`.
-pub fn exchange_through(
+/// Sends a message over TCP to a container, and back. The server listens at `inside` and is reached at `outside`, without `from`
+/// from the host.
+pub fn exchange(
     from: Option<&Container>,
     to: &Container,
     inside: SocketAddr,
     outside: SocketAddr,
 ) -> Result<()> {
-    serve(to, inside, |_| match from {
-        Some(from) => from.enter(|| talk(outside)),
-        None => talk(outside),
-    })
-}
-
-/// Runs a client while a server waits for it in a container.
-fn serve(
-    container: &Container,
-    address: SocketAddr,
-    client: impl FnOnce(SocketAddr) -> Result<()>,
-) -> Result<()> {
     let (ready, listening) = mpsc::channel();
     thread::scope(|scope| {
-        let server = scope.spawn(|| container.enter(move || echo(address, &ready)));
-        let server_address = listening
-            .recv_timeout(PATIENCE)
-            .context("the server does not listen")?;
-        client(server_address)?;
+        let server = scope.spawn(|| to.enter(move || echo(inside, &ready)));
+        let listens = listening.recv_timeout(PATIENCE);
+        listens.context("the server does not listen")?;
+        match from {
+            Some(from) => from.enter(|| talk(outside))?,
+            None => talk(outside)?,
+        }
         server.join().map_err(|_| anyhow!("the server panicked"))?
     })
 }
 
-fn echo(address: SocketAddr, ready: &mpsc::Sender<SocketAddr>) -> Result<()> {
+fn echo(address: SocketAddr, ready: &mpsc::Sender<()>) -> Result<()> {
     let listener = TcpListener::bind(address).with_context(|| format!("listen on {address}"))?;
     setsockopt(
         &listener,
         ReceiveTimeout,
         &TimeVal::seconds(PATIENCE.as_secs().cast_signed()),
     )?;
-    ready.send(listener.local_addr()?)?;
+    ready.send(())?;
     let (mut stream, _) = listener.accept().context("no connection")?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut message = [0; MESSAGE.len()];

@@ -15,7 +15,6 @@ pub struct Report {
 }
 
 impl Report {
-    /// Starts the clock.
     pub fn start() -> Self {
         Self {
             start: Instant::now(),
@@ -23,21 +22,22 @@ impl Report {
         }
     }
 
-    /// A heading.
     pub fn title(&self, title: &str) {
+        print_line!("\n{}\n", self.coloured("1", title));
+    }
+
+    fn coloured(&self, code: &str, text: &str) -> String {
         if self.colour {
-            print_line!("\n\x1b[1m{title}\x1b[0m\n")
+            format!("\x1b[{code}m{text}\x1b[0m")
         } else {
-            print_line!("\n{title}\n")
+            text.to_owned()
         }
     }
 
-    /// A sentence.
     pub fn say(&self, sentence: &str) {
         print_line!("  {sentence}");
     }
 
-    /// A document, indented.
     pub fn json(&self, document: &Value) {
         for line in format!("{document:#}").lines() {
             print_line!("      {line}");
@@ -50,22 +50,18 @@ impl Report {
         let start = Instant::now();
         let outcome = act();
         let took = start.elapsed().as_secs_f64() * 1000.0;
-        let mark = match (&outcome, self.colour) {
-            (Ok(_), true) => "\x1b[32mok\x1b[0m    ",
-            (Ok(_), false) => "ok    ",
-            (Err(_), true) => "\x1b[31mfailed\x1b[0m",
-            (Err(_), false) => "failed",
+        let mark = match &outcome {
+            Ok(_) => self.coloured("32", "ok    "),
+            Err(_) => self.coloured("31", "failed"),
         };
         print_line!("  {mark} {took:8.2} ms  {what}");
         outcome
     }
 
-    /// A fact.
     pub fn fact(&self, what: &str, found: &str) {
         print_line!("  {what:<24} {found}");
     }
 
-    /// The last line.
     pub fn end(&self) {
         let took = self.start.elapsed().as_secs_f64();
         print_line!("\n  The demo took {took:.2} s. Its namespaces end with it.");

@@ -1,4 +1,4 @@
-//! The demo's world: a scratch node on which weir is installed, and run as a container runtime runs it.
+//! The demo's scratch node, on which weir is installed and run as by a container runtime.
 
 use std::fs;
 use std::io::Write;
@@ -12,19 +12,15 @@ use weir_files::paths::{Paths, ROOT_VARIABLE};
 
 use crate::cli::scratch_node::{Container, ScratchNode};
 
-/// The scratch node, with weir installed.
 pub struct World {
     pub node: ScratchNode,
 }
 
 impl World {
-    /// Enters new namespaces. The process must have one thread.
     pub fn enter() -> Result<Self> {
-        let node = ScratchNode::enter("weir demo")?;
-        Ok(Self { node })
+        ScratchNode::enter("weir demo").map(|node| Self { node })
     }
 
-    /// weir's paths in this world.
     pub fn paths(&self) -> Paths {
         self.node.paths()
     }
@@ -88,7 +84,7 @@ impl World {
         }
     }
 
-    /// The addresses taken on a network.
+    /// The leased addresses on a network.
     pub fn leases(&self, network: &str) -> Result<Vec<String>> {
         let directory = self.node.path("var/lib/cni/networks").join(network);
         let mut leases = Vec::new();

@@ -9,7 +9,7 @@ use weir_grant::Capability;
 use weir_grant::query::Query;
 use weir_host::printable;
 
-use crate::cli::record::{Log, Record, Verdict, no_records};
+use crate::cli::record::{Log, Record, Verdict, not_records};
 
 /// The parts of a log that are not known operations. Plugins can cause them, so they are reported but not an error.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
@@ -46,7 +46,7 @@ impl Unknown {
             1 => Some(format!("1 record is left out: {why}")),
             n => Some(format!("{n} records are left out: the first, as {why}")),
         };
-        let all = [shortened, foreign, no_records(self.unreadable)];
+        let all = [shortened, foreign, not_records(self.unreadable)];
         all.into_iter().flatten().collect()
     }
 }

@@ -1,30 +1,29 @@
-//! The command line of `weir install`. Each option can also be an environment variable, so that a
-//! DaemonSet's container and its probes have them from one ConfigMap.
+//! The command line of `weir install`. Each option that says how to install can also be an environment variable, so that a
+//! DaemonSet's container and its probes get them from one ConfigMap.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use clap::{Args, ValueEnum};
+use clap::{Args, Command, ValueEnum};
+use serde::Serialize;
 use weir_grant::diagnostic::nearest;
 use weir_pod::reference::Reference;
 
-/// What the variables begin with.
+/// The prefix of the variables: `WEIR_INSTALL_CONF_DIR` is `--conf-dir`.
 const PREFIX: &str = "WEIR_INSTALL_";
 
-/// The value of `--readiness-indicator-file` that stands for the default network's own file.
+/// The options that say what to do, which are not variables.
+const NOT_VARIABLES: [&str; 5] = ["kubernetes", "watch", "check", "purge", "force"];
+
+/// The value of `--readiness-indicator-file` for the default network's own file.
 pub const DEFAULT_NETWORK: &str = "default-network";
 
 #[derive(Args)]
 pub struct Arguments {
     /// Where the container runtime looks for CNI plugins.
-    #[arg(
-        long,
-        value_name = "DIR",
-        default_value = "/opt/cni/bin",
-        env = "WEIR_INSTALL_BIN_DIR"
-    )]
+    #[arg(long, value_name = "DIR", default_value = "/opt/cni/bin")]
     pub bin_dir: PathBuf,
     /// Make weir the delegating plugin of a Kubernetes node: also write its configuration, for the
     /// networks of pods, and the kubeconfig that it needs.
@@ -39,15 +38,15 @@ pub struct Arguments {
     pub configuration: ConfigurationArguments,
 }
 
-/// Where things are put on a Kubernetes node, and when.
+/// What is installed on a Kubernetes node, where, and when.
 #[derive(Args)]
 #[group(id = "node", requires = "kubernetes", multiple = true)]
 pub struct NodeArguments {
-    /// Stay, and install again whenever the default network, the service account's token, or what was
-    /// installed changes; until SIGTERM.
+    /// Keep running until SIGTERM, and install again whenever the default network, the service account's
+    /// token, or what was installed changes.
     #[arg(long)]
     pub watch: bool,
-    /// Only tell whether all is installed as these options say; exit code 3 where it is not.
+    /// Only check whether everything is installed as these options say; exit with 3 if it is not.
     #[arg(long, conflicts_with = "watch")]
     pub check: bool,
     /// How long to wait for the default network's configuration.
@@ -55,68 +54,55 @@ pub struct NodeArguments {
         long,
         value_name = "TIME",
         default_value = "600s",
-        value_parser = humantime::parse_duration,
-        env = "WEIR_INSTALL_WAIT"
+        value_parser = humantime::parse_duration
     )]
     pub wait: Duration,
     /// Where the container runtime reads network configurations [default: /etc/cni/net.d].
-    #[arg(long, value_name = "DIR", env = "WEIR_INSTALL_CONF_DIR")]
+    #[arg(long, value_name = "DIR")]
     pub conf_dir: Option<PathBuf>,
     /// The name of weir's own configuration there: the runtime takes the first by name.
     #[arg(
         long,
         value_name = "FILE",
         default_value = "00-weir.conflist",
-        value_parser = conf_name,
-        env = "WEIR_INSTALL_CONF_NAME"
+        value_parser = conf_name
     )]
     pub conf_name: String,
     /// The default network's file there [default: the first by name that is valid].
-    #[arg(long, value_name = "FILE", env = "WEIR_INSTALL_DEFAULT_NETWORK_FILE")]
+    #[arg(long, value_name = "FILE")]
     pub default_network_file: Option<String>,
-    /// Take Multus' place: its configuration with its type changed, and the pods that it attached. Of the thick
-    /// plugin, which has its configuration in its daemon, the pods alone.
-    #[arg(long, env = "WEIR_INSTALL_FROM_MULTUS")]
+    /// Take over from Multus: its configuration with its type changed, and the pods that it attached. From the
+    /// thick plugin, whose configuration is in its daemon, only the pods.
+    #[arg(long)]
     pub from_multus: bool,
-    /// A kubeconfig that is on the node already: none is written.
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with = "kubeconfig_path",
-        env = "WEIR_INSTALL_KUBECONFIG"
-    )]
+    /// An existing kubeconfig on the node: none is written.
+    #[arg(long, value_name = "FILE", conflicts_with = "kubeconfig_path")]
     pub kubeconfig: Option<PathBuf>,
     /// Where to write the kubeconfig [default: weir.d/weir.kubeconfig in the directory of network
     /// configurations].
-    #[arg(long, value_name = "FILE", env = "WEIR_INSTALL_KUBECONFIG_PATH")]
+    #[arg(long, value_name = "FILE")]
     pub kubeconfig_path: Option<PathBuf>,
-    /// The mounted service account, whose token the kubeconfig gets.
+    /// The mounted service account, whose token is written to the kubeconfig.
     #[arg(
         long,
         value_name = "DIR",
-        default_value = "/var/run/secrets/kubernetes.io/serviceaccount",
-        env = "WEIR_INSTALL_SERVICE_ACCOUNT"
+        default_value = "/var/run/secrets/kubernetes.io/serviceaccount"
     )]
     pub service_account: PathBuf,
 }
 
-/// The name of a configuration that weir makes.
+/// The default `name` of the configuration.
 const DEFAULT_NAME: &str = "weir";
 
 /// Keys of the configuration.
 #[derive(Args)]
 #[group(id = "configuration", requires = "kubernetes", multiple = true)]
 pub struct ConfigurationArguments {
-    /// The configuration's own `name`.
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = DEFAULT_NAME,
-        env = "WEIR_INSTALL_NETWORK_NAME"
-    )]
+    /// The configuration's `name`.
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_NAME)]
     pub network_name: String,
-    /// A pod may use networks of its own namespace only, and of the global ones.
-    #[arg(long, env = "WEIR_INSTALL_NAMESPACE_ISOLATION")]
+    /// A pod may use only networks of its own namespace and of the global ones.
+    #[arg(long)]
     pub namespace_isolation: bool,
     /// Namespaces whose networks every pod may use [default: default].
     #[arg(
@@ -124,8 +110,7 @@ pub struct ConfigurationArguments {
         value_name = "NAMES",
         value_delimiter = ',',
         value_parser = namespace,
-        requires = "namespace_isolation",
-        env = "WEIR_INSTALL_GLOBAL_NAMESPACES"
+        requires = "namespace_isolation"
     )]
     pub global_namespaces: Vec<String>,
     /// Namespaces whose pods get none of the default networks [default: kube-system].
@@ -133,44 +118,32 @@ pub struct ConfigurationArguments {
         long,
         value_name = "NAMES",
         value_delimiter = ',',
-        value_parser = namespace,
-        env = "WEIR_INSTALL_SYSTEM_NAMESPACES"
+        value_parser = namespace
     )]
     pub system_namespaces: Vec<String>,
     /// The namespace of the networks that the configuration names [default: kube-system].
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_parser = namespace,
-        env = "WEIR_INSTALL_MULTUS_NAMESPACE"
-    )]
+    #[arg(long, value_name = "NAME", value_parser = namespace)]
     pub multus_namespace: Option<String>,
     /// Networks that every pod gets after the default one.
-    #[arg(
-        long,
-        value_name = "NAMES",
-        value_delimiter = ',',
-        env = "WEIR_INSTALL_DEFAULT_NETWORKS"
-    )]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub default_networks: Vec<String>,
-    /// A file whose being there tells that the default network is ready; without a value the default
-    /// network's own configuration.
+    /// A file that exists when the default network is ready; without a value the default network's own
+    /// configuration.
     #[arg(
         long,
         value_name = "FILE",
         num_args = 0..=1,
         default_missing_value = DEFAULT_NETWORK,
-        value_parser = indicator,
-        env = "WEIR_INSTALL_READINESS_INDICATOR_FILE"
+        value_parser = indicator
     )]
     pub readiness_indicator_file: Option<String>,
     /// How much weir logs.
-    #[arg(long, value_name = "LEVEL", env = "WEIR_INSTALL_LOG_LEVEL")]
+    #[arg(long, value_name = "LEVEL")]
     pub log_level: Option<LogLevel>,
 }
 
 impl ConfigurationArguments {
-    /// Those that are given and say something else than nothing.
+    /// The names of those that are given.
     pub fn given(&self) -> Vec<&'static str> {
         let given = [
             ("--network-name", self.network_name != DEFAULT_NAME),
@@ -191,7 +164,8 @@ impl ConfigurationArguments {
 }
 
 /// The levels that Multus has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum LogLevel {
     Debug,
     Verbose,
@@ -199,23 +173,21 @@ pub enum LogLevel {
     Panic,
 }
 
-impl LogLevel {
-    /// As the configuration has it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Debug => "debug",
-            Self::Verbose => "verbose",
-            Self::Error => "error",
-            Self::Panic => "panic",
+/// Lets variables give the options of `install` and `uninstall`.
+pub fn with_variables(command: Command) -> Command {
+    command.mut_args(|argument| match argument.get_long() {
+        Some(long) if !NOT_VARIABLES.contains(&long) => {
+            let name = long.to_uppercase().replace('-', "_");
+            argument.env(format!("{PREFIX}{name}"))
         }
-    }
+        _ => argument,
+    })
 }
 
 impl Arguments {
-    /// Fails on a variable that looks like an option and is none: a misspelt restriction would be no
-    /// restriction.
+    /// Fails on a variable that looks like an option but is not one: a misspelt restriction would have no effect.
     pub fn check_environment(&self) -> Result<()> {
-        let command = Self::augment_args(clap::Command::new("install"));
+        let command = with_variables(Self::augment_args(Command::new("install")));
         let known: BTreeSet<String> = command
             .get_arguments()
             .filter_map(|argument| argument.get_env())
@@ -230,22 +202,22 @@ impl Arguments {
         };
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         match nearest(&stranger, &known) {
-            Some(meant) => bail!("environment: {stranger} is no option; did you mean {meant}?"),
+            Some(meant) => bail!("environment: {stranger} is not an option; did you mean {meant}?"),
             None => bail!(
-                "environment: {stranger} is no option; there are {}",
+                "environment: {stranger} is not an option; expected one of {}",
                 known.join(", ")
             ),
         }
     }
 }
 
-/// A name that a runtime reads as a list of plugins.
+/// Parses the name of a file that a runtime reads as a list of plugins.
 fn conf_name(text: &str) -> Result<String, String> {
     match text.strip_suffix(".conflist") {
         Some(stem) if !stem.is_empty() && !stem.starts_with('.') && !text.contains('/') => {
             Ok(text.to_owned())
         }
-        _ => Err("expected the name of a file that ends in .conflist".to_owned()),
+        _ => Err("expected a file name that ends in `.conflist`".to_owned()),
     }
 }
 

@@ -13,8 +13,9 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use weir_files::rename;
 
-use super::replaced;
+use super::replaced::{self, remove};
 use crate::OWN_NAME;
+use crate::cli::output::say;
 
 /// The running program, even if its file was replaced or removed.
 const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -24,7 +25,6 @@ const NEW_SUFFIX: &str = ".weir-new";
 
 const MODE: u32 = 0o755;
 
-/// The directory, locked.
 pub struct BinDir {
     path: PathBuf,
     directory: Flock<File>,
@@ -59,7 +59,7 @@ impl BinDir {
     pub fn put_link(&self, name: &str) -> Result<bool> {
         let place = self.path.join(name);
         let shown = place.display();
-        let present = metadata(&place).with_context(|| format!("look at `{shown}`"))?;
+        let present = metadata(&place).with_context(|| format!("read `{shown}`"))?;
         if is_own_link(&place) {
             return Ok(false);
         }
@@ -89,40 +89,38 @@ impl BinDir {
         fs::rename(new, self.path.join(replaced::name_of(name)))
     }
 
-    /// Puts back the kept files, and removes weir's other links. The binary stays.
-    pub fn restore(&self) -> Result<Restored> {
-        let mut restored = Restored::default();
+    /// Puts back the kept files, and removes weir's other links, and prints each change. The binary stays.
+    pub fn restore(&self) -> Result<()> {
+        let shown = self.path.display();
         for name in replaced::names(&self.path)? {
             let place = self.path.join(&name);
             if metadata(&place)?.is_some() && !is_own_link(&place) {
-                restored.kept.push(name);
+                let kept = replaced::name_of(&name);
+                say!("left {shown}/{name}, which is not weir's, and {shown}/{kept}");
             } else {
                 replaced::put_back(&self.path, &name)?;
-                restored.put_back.push(name);
+                say!("put back {shown}/{name}");
             }
         }
         for name in replaced::file_names(&self.path)? {
-            if is_own_link(&self.path.join(&name)) {
-                self.remove(&name)?;
-                restored.removed.push(name);
+            let place = self.path.join(&name);
+            if is_own_link(&place) {
+                remove(&place)?;
+                say!("removed {shown}/{name}");
             }
         }
-        self.sync()?;
-        Ok(restored)
+        self.sync()
     }
 
-    /// Removes the binary. Returns whether it was there.
-    pub fn remove_binary(&self) -> Result<bool> {
-        if metadata(&self.path.join(OWN_NAME))?.is_none() {
-            return Ok(false);
+    /// Removes the binary, if it exists.
+    pub fn remove_binary(&self) -> Result<()> {
+        let place = self.path.join(OWN_NAME);
+        if metadata(&place)?.is_some() {
+            remove(&place)?;
+            self.sync()?;
+            say!("removed {}", place.display());
         }
-        self.remove(OWN_NAME)?;
-        self.sync().map(|()| true)
-    }
-
-    fn remove(&self, name: &str) -> Result<()> {
-        let path = self.path.join(name);
-        fs::remove_file(&path).with_context(|| format!("remove `{}`", path.display()))
+        Ok(())
     }
 
     /// Waits until all names are on disk.
@@ -134,15 +132,14 @@ impl BinDir {
     /// Removes the files of an interrupted install, and keeps a file that it had just replaced.
     fn clear_up(&self) -> Result<()> {
         for file in replaced::file_names(&self.path)? {
-            let name = file
-                .strip_prefix('.')
-                .and_then(|f| f.strip_suffix(NEW_SUFFIX));
+            let name = file.strip_prefix('.');
+            let name = name.and_then(|name| name.strip_suffix(NEW_SUFFIX));
             let Some(name) = name.filter(|name| !name.is_empty()) else {
                 continue;
             };
             let path = self.path.join(&file);
             if name == OWN_NAME || is_own_link(&path) {
-                self.remove(&file)?
+                remove(&path)?
             } else {
                 fs::rename(&path, self.path.join(replaced::name_of(name)))
                     .with_context(|| format!("keep `{}`", path.display()))?
@@ -154,17 +151,6 @@ impl BinDir {
     fn new_path(&self, name: &str) -> PathBuf {
         self.path.join(new_name(name))
     }
-}
-
-/// What was restored.
-#[derive(Debug, Default)]
-pub struct Restored {
-    /// Names whose former files are back.
-    pub put_back: Vec<String>,
-    /// Names that have other files by now: the kept files stay under their other names.
-    pub kept: Vec<String>,
-    /// Names that were removed.
-    pub removed: Vec<String>,
 }
 
 /// Whether a directory has the running program as weir, executable.
@@ -180,42 +166,35 @@ pub fn has_binary(bin_dir: &Path) -> Result<bool> {
     compare().with_context(|| format!("read `{}`", place.display()))
 }
 
-/// The file that serves a plugin's name once weir's links are gone, if there is one.
+/// The file that serves a plugin's name once weir's links are removed, if there is one.
 pub fn successor(bin_dir: &Path, name: &str) -> Result<Option<PathBuf>> {
-    let place = bin_dir.join(name);
-    let kept = bin_dir.join(replaced::name_of(name));
-    let look = |path: &Path| {
-        let found = metadata(path).with_context(|| format!("look at `{}`", path.display()));
-        found.map(|found| found.is_some())
-    };
-    if look(&place)? && !is_own_link(&place) {
-        return Ok(Some(place));
+    for place in [name.to_owned(), replaced::name_of(name)] {
+        let place = bin_dir.join(place);
+        let found = metadata(&place).with_context(|| format!("read `{}`", place.display()));
+        if found?.is_some() && !is_own_link(&place) {
+            return Ok(Some(place));
+        }
     }
-    Ok(look(&kept)?.then_some(kept))
+    Ok(None)
 }
 
 /// The names of weir's links that replaced no other plugin.
 pub fn without_predecessor(bin_dir: &Path) -> Result<Vec<String>> {
     let kept = replaced::names(bin_dir)?;
     let mut names = replaced::file_names(bin_dir)?;
-    names.retain(|name| has_link(bin_dir, name) && !kept.contains(name));
+    names.retain(|name| is_own_link(&bin_dir.join(name)) && !kept.contains(name));
     Ok(names)
-}
-
-/// Whether a name in the directory is weir's link.
-pub fn has_link(bin_dir: &Path, name: &str) -> bool {
-    is_own_link(&bin_dir.join(name))
 }
 
 fn new_name(name: &str) -> String {
     format!(".{name}{NEW_SUFFIX}")
 }
 
-fn is_own_link(path: &Path) -> bool {
+/// Whether a file is a link to weir.
+pub fn is_own_link(path: &Path) -> bool {
     fs::read_link(path).is_ok_and(|target| target == Path::new(OWN_NAME))
 }
 
-/// The metadata of a file, if it exists.
 fn metadata(path: &Path) -> io::Result<Option<Metadata>> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

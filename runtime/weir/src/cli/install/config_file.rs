@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use weir_files::{Durability, is_temporary, replace};
 
-use super::replaced::file_names;
+use super::replaced::{file_names, remove};
 
 /// Its path and content. Only its owner may read it.
 pub struct ConfigFile {
@@ -45,8 +45,7 @@ impl ConfigFile {
 pub fn clear_up(directory: &Path) -> Result<()> {
     for name in file_names(directory)? {
         if is_temporary(name.as_ref()) {
-            let path = directory.join(name);
-            fs::remove_file(&path).with_context(|| format!("remove `{}`", path.display()))?;
+            remove(&directory.join(name))?;
         }
     }
     Ok(())

@@ -10,7 +10,6 @@ use super::conf_dir::{Missing, configurations, has_type};
 use super::multus;
 use crate::OWN_NAME;
 
-/// The default network and its file.
 pub struct DefaultNetwork {
     pub file: PathBuf,
     pub network: NetworkConfigList,

@@ -1,5 +1,5 @@
-//! `weir install` and `weir uninstall`: the binary, one link for each plugin, and on a Kubernetes node
-//! the delegating plugin's configuration.
+//! `weir install` and `weir uninstall`: the binary, one link for each plugin, and on a Kubernetes node the delegating plugin's
+//! configuration.
 //!
 //! A runtime always finds either the old or the new files, complete: every file is written to disk under another name, and
 //! renamed. The configuration is installed last and removed first.
@@ -24,16 +24,14 @@ use anyhow::{Context, Result};
 use weir_files::Paths;
 use weir_sandbox::{Catalogue, missing_plugins};
 
-pub use arguments::Arguments;
+pub use arguments::{Arguments, with_variables};
 pub use uninstall::{Arguments as UninstallArguments, run as uninstall};
 
-use super::output::{Answer, complain, show};
+use super::output::{Answer, complain, print_line, show};
 use crate::OWN_NAME;
-use crate::cli::output::print_line;
 use bin_dir::BinDir;
 use node::Node;
 
-/// Installs, watches, or checks.
 pub fn run(arguments: &Arguments) -> Result<Answer> {
     arguments.check_environment()?;
     let paths = Paths::from_environment();

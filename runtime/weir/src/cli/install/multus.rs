@@ -1,8 +1,7 @@
 //! Taking over from Multus: its configuration, with one word changed.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -16,22 +15,20 @@ use super::replaced;
 use crate::OWN_NAME;
 use crate::cli::output::show;
 
-/// The type of Multus' plugin.
 const TYPE: &str = "multus";
 
 /// The type of the plugin that passes calls to Multus' daemon.
 const SHIM: &str = "multus-shim";
 
-/// Multus' configuration on a node.
 pub struct Source {
     /// Its file name, as Multus wrote it.
     pub name: String,
     /// Whether weir has already set it aside.
     pub is_kept: bool,
     text: String,
+    network: NetworkConfigList,
 }
 
-/// Whether a network is Multus' configuration.
 pub fn is_multus(network: &NetworkConfigList) -> bool {
     has_type(network, TYPE) || has_type(network, SHIM)
 }
@@ -46,38 +43,37 @@ pub fn find(directory: &Path, own: &str, root: &Path) -> Result<Source> {
         .map(|name| (name, false))
         .chain(kept.map(|name| (name, true)));
     for (name, is_kept) in all {
-        let file = if is_kept {
-            replaced::name_of(&name)
-        } else {
-            name.clone()
-        };
-        if let Some(text) = read_multus(&directory.join(file), root)? {
+        let suffix = if is_kept { replaced::SUFFIX } else { "" };
+        let file = directory.join(format!("{name}{suffix}"));
+        if let Some((text, network)) = read_multus(&file, root)? {
             return Ok(Source {
                 name,
                 is_kept,
                 text,
+                network,
             });
         }
     }
     let shown = directory.display();
-    Err(Missing(format!("there is no configuration of Multus in `{shown}`")).into())
+    Err(Missing(format!("no configuration of Multus in `{shown}`")).into())
 }
 
-/// The text of a file, if it is a configuration of Multus.
-fn read_multus(file: &Path, root: &Path) -> Result<Option<String>> {
-    let text = fs::read_to_string(file).with_context(|| format!("read `{}`", file.display()))?;
-    if !NetworkConfigList::parse(&text).is_ok_and(|network| is_multus(&network)) {
+/// The content of a file, if it is a configuration of Multus.
+fn read_multus(file: &Path, root: &Path) -> Result<Option<(String, NetworkConfigList)>> {
+    let context = || format!("read `{}`", file.display());
+    let parse = |text: &str| NetworkConfigList::parse(text).ok().filter(is_multus);
+    if parse(&fs::read_to_string(file).with_context(context)?).is_none() {
         return Ok(None);
     }
     let trusted = file_trust::open(file, root).map_err(|error| untrusted(file, error))?;
-    let text = io::read_to_string(trusted).with_context(|| format!("read `{}`", file.display()))?;
-    Ok(Some(text))
+    let text = io::read_to_string(trusted).with_context(context)?;
+    Ok(parse(&text).map(|network| (text, network)))
 }
 
 impl Source {
     /// Whether it is the thick plugin's. The rest of its configuration is in Multus' daemon.
     pub fn is_of_thick_plugin(&self) -> bool {
-        NetworkConfigList::parse(&self.text).is_ok_and(|network| has_type(&network, SHIM))
+        has_type(&self.network, SHIM)
     }
 
     /// The pods of the thick plugin on this node, for weir's configuration of this name.
@@ -97,17 +93,14 @@ impl Source {
         Path::new(own).with_extension(extension)
     }
 
-    /// Its pods on this node.
     pub fn pods(&self, paths: &Paths) -> Result<Multus> {
-        let of_list = NetworkConfigList::parse(&self.text).map_err(show)?;
-        let mut plugins = of_list.plugins.iter();
+        let mut plugins = self.network.plugins.iter();
         let plugin = plugins.find(|plugin| plugin.plugin_type() == TYPE);
-        let mut keys = plugin
-            .map(|plugin| plugin.as_map().clone())
-            .unwrap_or_default();
+        let keys = plugin.map(|plugin| plugin.as_map().clone());
+        let mut keys = keys.unwrap_or_default();
         // A list has them beside its plugins.
-        keys.insert("name".to_owned(), json!(of_list.name));
-        keys.insert("cniVersion".to_owned(), json!(of_list.cni_version));
+        keys.insert("name".to_owned(), json!(self.network.name));
+        keys.insert("cniVersion".to_owned(), json!(self.network.cni_version));
         let config = PluginConfig::from_value(Value::Object(keys));
         let multus = config.and_then(|config| Multus::of(&config, paths));
         multus

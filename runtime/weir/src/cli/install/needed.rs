@@ -7,9 +7,8 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use weir_network as network;
 
-use super::bin_dir;
 use super::conf_dir::{configurations, is_configuration};
-use super::replaced;
+use super::{bin_dir, replaced};
 
 /// The plugins that Flannel runs if its `delegate` does not say otherwise.
 const OF_FLANNEL: [&str; 2] = ["bridge", "host-local"];

@@ -8,23 +8,18 @@ use anyhow::{Context, Result};
 use weir_files::Paths;
 
 use super::arguments::{Arguments, DEFAULT_NETWORK};
-use super::bin_dir::{self, BinDir};
+use super::bin_dir::{BinDir, has_binary, is_own_link};
 use super::conf_dir::{Missing, own_configurations};
 use super::config_file::{self, ConfigFile};
 use super::configuration::{self, NodePaths};
-use super::default_network;
-use super::kubeconfig;
-use super::multus;
-use super::plugin_names;
-use super::replaced;
 use super::takeover::Takeover;
+use super::{default_network, kubeconfig, multus, plugin_names, replaced};
 use crate::OWN_NAME;
 use crate::cli::output::{Answer, complain, say};
 
 /// The kubeconfig's path in the directory of network configurations.
 pub const KUBECONFIG: &str = "weir.d/weir.kubeconfig";
 
-/// What to install on the node.
 pub struct Node<'a> {
     arguments: &'a Arguments,
     paths: Paths,
@@ -87,7 +82,7 @@ impl<'a> Node<'a> {
 
     fn put_plugins(&self, bin_dir: &BinDir, changes: &mut Changes) -> Result<()> {
         let place = &self.arguments.bin_dir;
-        if !bin_dir::has_binary(place)? {
+        if !has_binary(place)? {
             bin_dir.put_binary()?;
             changes.tell("installed", &place.join(OWN_NAME));
         }
@@ -115,14 +110,13 @@ impl<'a> Node<'a> {
         for name in own_configurations(&self.conf_dir, &self.arguments.node.conf_name)? {
             let path = self.conf_dir.join(name);
             if path != wanted.configuration.path {
-                fs::remove_file(&path).with_context(|| format!("remove `{}`", path.display()))?;
+                replaced::remove(&path)?;
                 changes.tell("removed", &path);
             }
         }
         config_file::sync(&self.conf_dir)
     }
 
-    /// Prints what is missing or different.
     pub fn check(&self) -> Result<Answer> {
         let differences = self.differences()?;
         for line in &differences {
@@ -134,13 +128,13 @@ impl<'a> Node<'a> {
     fn differences(&self) -> Result<Vec<String>> {
         let place = &self.arguments.bin_dir;
         let mut differences = Vec::new();
-        if !bin_dir::has_binary(place)? {
+        if !has_binary(place)? {
             let own = place.join(OWN_NAME);
             differences.push(format!("`{}` is not this weir", own.display()));
         }
         let (names, _) = plugin_names(&self.paths)?;
-        for name in names.iter().filter(|name| !bin_dir::has_link(place, name)) {
-            let link = place.join(name);
+        let links = names.iter().map(|name| place.join(name));
+        for link in links.filter(|link| !is_own_link(link)) {
             differences.push(format!("`{}` is not a link to weir", link.display()));
         }
         let wanted = self.wanted();

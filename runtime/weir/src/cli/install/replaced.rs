@@ -1,8 +1,7 @@
 //! Files that weir replaced: kept beside it, and put back by `weir uninstall`.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use anyhow::{Context, Result};
 
@@ -27,6 +26,10 @@ pub fn names(directory: &Path) -> Result<Vec<String>> {
 pub fn put_back(directory: &Path, name: &str) -> Result<()> {
     fs::rename(directory.join(name_of(name)), directory.join(name))
         .with_context(|| format!("put back `{}`", directory.join(name).display()))
+}
+
+pub fn remove(path: &Path) -> Result<()> {
+    fs::remove_file(path).with_context(|| format!("remove `{}`", path.display()))
 }
 
 /// The names in a directory, sorted; none if it is missing.

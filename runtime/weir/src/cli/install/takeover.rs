@@ -12,16 +12,14 @@ use weir_pod::multus::Multus;
 use super::conf_dir::untrusted;
 use crate::cli::output::{complain, say, show};
 
-/// Taking over. A pass that was killed is continued by the next.
+/// The next pass continues one that was killed.
 pub struct Takeover {
     multus: Multus,
-    /// The file with its progress.
     file: PathBuf,
-    /// The root below which that is.
+    /// The directory that is `/` for weir.
     root: PathBuf,
 }
 
-/// Its progress.
 #[derive(Default, Serialize, Deserialize)]
 struct Progress {
     /// The containers that weir has recorded.
@@ -39,7 +37,7 @@ impl Takeover {
         }
     }
 
-    /// Records the pods of Multus, whose files stay. Errors: files that someone other than root could have written; nothing
+    /// Records the pods of Multus, without removing its files. Errors: files that someone other than root could have written; nothing
     /// is set aside then.
     pub fn begin(&self) -> Result<()> {
         let mut progress = Progress::default();

@@ -1,8 +1,8 @@
-//! `weir uninstall`: restores what was there before weir. The configuration is removed first, so that no runtime calls what is
-//! being removed.
+//! `weir uninstall`: restores the state before weir. The configuration is removed first, so that no runtime calls a plugin that
+//! is being removed.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -10,7 +10,7 @@ use clap::Args;
 use weir_files::Paths;
 use weir_network as network;
 
-use super::bin_dir::{BinDir, Restored};
+use super::bin_dir::BinDir;
 use super::conf_dir::{configurations, has_type, is_configuration, own_configurations};
 use super::handover::Handover;
 use super::node::KUBECONFIG;
@@ -21,40 +21,29 @@ use crate::cli::output::say;
 #[derive(Args)]
 pub struct Arguments {
     /// Where the container runtime looks for CNI plugins.
-    #[arg(
-        long,
-        value_name = "DIR",
-        default_value = "/opt/cni/bin",
-        env = "WEIR_INSTALL_BIN_DIR"
-    )]
+    #[arg(long, value_name = "DIR", default_value = "/opt/cni/bin")]
     bin_dir: PathBuf,
     /// Where the container runtime reads network configurations [default: /etc/cni/net.d].
-    #[arg(long, value_name = "DIR", env = "WEIR_INSTALL_CONF_DIR")]
+    #[arg(long, value_name = "DIR")]
     conf_dir: Option<PathBuf>,
     /// The name of weir's own configuration there.
-    #[arg(
-        long,
-        value_name = "FILE",
-        default_value = "00-weir.conflist",
-        env = "WEIR_INSTALL_CONF_NAME"
-    )]
+    #[arg(long, value_name = "FILE", default_value = "00-weir.conflist")]
     conf_name: String,
     /// The kubeconfig that was written [default: weir.d/weir.kubeconfig in the directory of network
     /// configurations].
-    #[arg(long, value_name = "FILE", env = "WEIR_INSTALL_KUBECONFIG_PATH")]
+    #[arg(long, value_name = "FILE")]
     kubeconfig_path: Option<PathBuf>,
-    /// Also remove what weir keeps on the node: installed plugins, their stores, records of pods.
-    /// Grants, weir.json and logs stay.
+    /// Also remove weir's state on the node: installed plugins, their stores, records of pods. Grants,
+    /// weir.json and logs remain.
     #[arg(long)]
     purge: bool,
-    /// Uninstall even if pods are attached, whose networks then stay; if another configuration needs weir, or a
-    /// plugin that only weir provides; and if containers cannot be handed over to the plugins that come back,
-    /// whose entries in weir's tables then stay.
+    /// Uninstall even if pods are attached, whose networks then remain; if another configuration needs weir, or a
+    /// plugin that only weir provides; and if containers cannot be handed over to the returning plugins, whose
+    /// entries in weir's tables then remain.
     #[arg(long)]
     force: bool,
 }
 
-/// Removes weir from the node.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let paths = Paths::from_environment();
     let conf_dir = arguments.conf_dir.clone();
@@ -70,22 +59,21 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     handover.carry_out().context("nothing is uninstalled")?;
     remove_configuration(&conf_dir, &arguments.conf_name)?;
     remove_kubeconfig(&conf_dir, arguments.kubeconfig_path.as_deref())?;
-    tell(&arguments.bin_dir, &bin_dir.restore()?);
-    // What weir attached since. The binary stays until then, in case this has to be repeated.
+    bin_dir.restore()?;
+    // The binary stays until the end, in case this has to be repeated.
     handover
         .carry_on()
-        .context("hand over what was attached since; run `weir uninstall` again to continue")?;
+        .context("hand over the new attachments; run `weir uninstall` again to continue")?;
     handover.finish()?;
-    if bin_dir.remove_binary()? {
-        say!("removed {}", arguments.bin_dir.join(OWN_NAME).display());
-    }
+    bin_dir.remove_binary()?;
     if arguments.purge {
-        purge(&paths)?;
+        remove(&paths.state(), fs::remove_dir_all)?;
+        remove(&paths.run(), fs::remove_dir_all)?;
     }
     Ok(())
 }
 
-/// A pod that is attached needs weir for its DEL.
+/// Fails if a pod is attached: its DEL needs weir.
 fn check_pods(paths: &Paths) -> Result<()> {
     let directory = paths.pods();
     let mut pods = 0;
@@ -100,21 +88,20 @@ fn check_pods(paths: &Paths) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "weir has attached {pods} pods or containers of this node, as `{}` records, and only weir can remove \
-         their networks: drain the node first (`kubectl drain NODE --ignore-daemonsets`), or give \
-         --force",
+        "weir has attached {pods} pods or containers of this node, recorded in `{}`, and only weir can remove their \
+         networks: drain the node first (`kubectl drain NODE --ignore-daemonsets`), or give --force",
         directory.display()
     )
 }
 
-/// A configuration that was written by hand would be without its plugin.
+/// Fails if a configuration that was written by hand needs weir.
 fn check_configurations(conf_dir: &Path, own: &str) -> Result<()> {
     for name in configurations(conf_dir, own)? {
         let file = conf_dir.join(name);
         if network::at(&file).is_ok_and(|network| has_type(&network, OWN_NAME)) {
             bail!(
-                "`{}` has the type `{OWN_NAME}`, and `weir install` did not write it: change its type back, or \
-                 remove it, or give --force",
+                "`{}` has the type `{OWN_NAME}`, and `weir install` did not write it: change its type back, remove it, \
+                 or give --force",
                 file.display()
             );
         }
@@ -122,7 +109,7 @@ fn check_configurations(conf_dir: &Path, own: &str) -> Result<()> {
     Ok(())
 }
 
-/// Multus' configuration is put back before weir's is removed, so that one of them is always in force.
+/// Puts back Multus' configuration before it removes weir's, so that one of them is always in force.
 fn remove_configuration(conf_dir: &Path, own: &str) -> Result<()> {
     let kept_names = replaced::names(conf_dir)?;
     for name in kept_names.iter().filter(|name| is_configuration(name)) {
@@ -135,8 +122,7 @@ fn remove_configuration(conf_dir: &Path, own: &str) -> Result<()> {
     }
     for name in own_configurations(conf_dir, own)? {
         let file = conf_dir.join(name);
-        fs::remove_file(&file).with_context(|| format!("remove `{}`", file.display()))?;
-        say!("removed {}", file.display());
+        remove(&file, fs::remove_file)?;
     }
     if conf_dir.is_dir() {
         config_file::sync(conf_dir)
@@ -148,13 +134,7 @@ fn remove_configuration(conf_dir: &Path, own: &str) -> Result<()> {
 fn remove_kubeconfig(conf_dir: &Path, given: Option<&Path>) -> Result<()> {
     let own = conf_dir.join(KUBECONFIG);
     let file = given.unwrap_or(&own);
-    match fs::remove_file(file) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        removed => {
-            removed.with_context(|| format!("remove `{}`", file.display()))?;
-            say!("removed {}", file.display());
-        }
-    }
+    remove(file, fs::remove_file)?;
     if let Some(directory) = own.parent() {
         config_file::clear_up(directory)?;
         // It may not be empty, or not exist.
@@ -163,30 +143,13 @@ fn remove_kubeconfig(conf_dir: &Path, given: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-fn tell(bin_dir: &Path, restored: &Restored) {
-    let shown = bin_dir.display();
-    for name in &restored.put_back {
-        say!("put back {shown}/{name}");
-    }
-    for name in &restored.removed {
-        say!("removed {shown}/{name}");
-    }
-    for name in &restored.kept {
-        say!(
-            "left {shown}/{name}, which was put there since, and {shown}/{}",
-            replaced::name_of(name)
-        );
-    }
-}
-
-fn purge(paths: &Paths) -> Result<()> {
-    for directory in [paths.state(), paths.run()] {
-        match fs::remove_dir_all(&directory) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            removed => {
-                removed.with_context(|| format!("remove `{}`", directory.display()))?;
-                say!("removed {}", directory.display());
-            }
+/// Removes a file or a directory, if it exists.
+fn remove<'a>(path: &'a Path, by: impl FnOnce(&'a Path) -> io::Result<()>) -> Result<()> {
+    match by(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        removed => {
+            removed.with_context(|| format!("remove `{}`", path.display()))?;
+            say!("removed {}", path.display());
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `weir net list`: the networks of the configurations' directory, and those of weir's own configuration.
+//! `weir net list`: the networks in the directory of configurations, and those in weir's configuration.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::cli::output::{Format, print_line, say, show};
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Where network configurations are [default: /etc/cni/net.d].
+    /// The directory of network configurations [default: /etc/cni/net.d].
     #[arg(long, value_name = "DIR", env = "NETCONFPATH")]
     conf_dir: Option<PathBuf>,
     #[command(flatten)]
@@ -22,10 +22,10 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct Shown {
     directory: PathBuf,
-    /// Of the directory.
+    /// Those in the directory.
     networks: Vec<String>,
     configuration: PathBuf,
-    /// Of weir's own configuration.
+    /// Those in weir's configuration.
     pod_networks: Vec<Named>,
 }
 
@@ -37,7 +37,6 @@ struct Named {
     plugins: Vec<String>,
 }
 
-/// Prints them.
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let paths = Paths::from_environment();
     let directory = arguments

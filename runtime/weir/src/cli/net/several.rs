@@ -4,14 +4,13 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value;
 use weir_cni::{Command, to_json};
-use weir_files::Paths;
 use weir_gate::escape;
 use weir_network::{Attached, Choice, PodNetworks};
 
 use super::{AttachmentArguments, sandbox};
+use crate::cli::config::capability_args;
 use crate::cli::output::{print_line, show};
 
-/// One attachment, as it is printed.
 #[derive(Serialize)]
 struct Shown {
     network: String,
@@ -19,33 +18,28 @@ struct Shown {
     result: Value,
 }
 
-/// ADD, DEL or CHECK of the networks that are chosen.
+/// Runs ADD, DEL or CHECK for the selected networks.
 pub(super) fn run(arguments: &AttachmentArguments, command: Command) -> Result<()> {
-    let sandbox = sandbox(Paths::from_environment())?;
-    let networks = PodNetworks::new(&sandbox, arguments.places.bin_dir.clone());
-    let choice = choice(arguments);
+    let sandbox = sandbox()?;
+    let networks = PodNetworks::new(&sandbox, arguments.directories.bin_dir.clone());
+    let choice = if arguments.defaults {
+        Choice::Defaults
+    } else {
+        Choice::Named(arguments.networks.clone())
+    };
     let container = arguments.attachment(command)?;
     match command {
         Command::Del => networks.del(&choice, &container).map_err(show),
         Command::Check => networks.check(&choice, &container).map_err(show),
         _ => {
-            let attached = networks.add(&choice, &container, &arguments.capability_args()?);
-            print(attached.map_err(show)?)
+            let args = capability_args(arguments.capability_args.as_deref())?;
+            print(networks.add(&choice, &container, &args).map_err(show)?)
         }
     }
 }
 
-fn choice(arguments: &AttachmentArguments) -> Choice {
-    if arguments.defaults {
-        Choice::Defaults
-    } else {
-        Choice::Named(arguments.networks.clone())
-    }
-}
-
 fn print(attached: Vec<Attached>) -> Result<()> {
-    let shown = attached.into_iter().map(shown);
-    let shown: Vec<Shown> = shown.collect::<Result<_>>()?;
+    let shown: Vec<Shown> = attached.into_iter().map(shown).collect::<Result<_>>()?;
     print_line!("{}", escape(serde_json::to_string_pretty(&shown)?));
     Ok(())
 }

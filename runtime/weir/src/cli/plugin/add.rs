@@ -8,7 +8,7 @@ use serde::Serialize;
 use weir_gate::Event;
 use weir_sandbox::{Catalogue, Inspection, Sandbox};
 
-use super::coverage::{Candidate, Coverage};
+use super::coverage::Coverage;
 use super::difference::Difference;
 use crate::cli::component::{inspect, name_of, read};
 use crate::cli::output::{Answer, Format, complain, say, show};
@@ -65,11 +65,7 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
     if installed {
         install(sandbox, &name, &inspection, arguments.replace)?;
     }
-    let candidate = Candidate {
-        name: &name,
-        inspection: &inspection,
-    };
-    let coverage = Coverage::of(sandbox, &candidate);
+    let coverage = Coverage::of(sandbox, &name, &inspection);
     let added = Added {
         digest: inspection.digest.to_string(),
         granted: coverage.is_granted(),
@@ -103,10 +99,11 @@ fn install(sandbox: &Sandbox, name: &str, inspection: &Inspection, replace: bool
         );
     }
     let before = catalogue.find(name).ok().map(|plugin| plugin.digest);
-    let installed = match replace {
-        true => catalogue.install_compiled(name, &inspection.compiled),
+    let installed = if replace {
+        catalogue.install_compiled(name, &inspection.compiled)
+    } else {
         // One that is added meanwhile is not replaced either.
-        false => catalogue.install_new(name, &inspection.compiled),
+        catalogue.install_new(name, &inspection.compiled)
     };
     let event = Event::Added {
         replaced: before.as_ref(),

@@ -48,33 +48,23 @@ pub struct Function {
     pub verbs: Vec<Verb>,
 }
 
-/// A component under the name that it has or would have on a node.
-pub struct Candidate<'a> {
-    pub name: &'a str,
-    pub inspection: &'a Inspection,
-}
-
-impl Candidate<'_> {
-    /// Whether it is the component that is built into weir under its name.
-    fn is_built_in(&self, catalogue: &Catalogue) -> bool {
-        let plugin = catalogue.find(self.name);
-        plugin.is_ok_and(|p| p.is_built_in() && p.digest == self.inspection.digest)
-    }
-}
-
 impl Coverage {
-    /// Compares a component with the grants of its name.
-    pub fn of(sandbox: &Sandbox, candidate: &Candidate<'_>) -> Self {
-        let is_built_in = candidate.is_built_in(sandbox.catalogue());
-        if Catalogue::is_built_in(candidate.name) && !is_built_in {
+    /// Compares a component with the grants of the name that it has or would have on the node.
+    pub fn of(sandbox: &Sandbox, name: &str, inspection: &Inspection) -> Self {
+        let plugin = sandbox.catalogue().find(name);
+        let is_built_in = plugin.is_ok_and(|p| p.is_built_in() && p.digest == inspection.digest);
+        if Catalogue::is_built_in(name) && !is_built_in {
             return Self::none_for(format!(
-                "plugin `{}` is built into weir, and this is another component: give it another name with --name",
-                candidate.name
+                "plugin `{name}` is built into weir, and this is another component: give it another name with --name"
             ));
         }
         match grant_state::grants(sandbox.paths()) {
             Ok(grants) => Self {
-                grants: covering(grants, candidate, is_built_in),
+                grants: grants
+                    .into_iter()
+                    .filter(|grant| grant.plugin() == name && grant.by.is_empty())
+                    .map(|grant| compare(grant.loaded, inspection, is_built_in))
+                    .collect(),
                 error: None,
             },
             Err(error) => Self::none_for(error.to_string()),
@@ -93,7 +83,6 @@ impl Coverage {
         self.grants.iter().any(Covering::fits)
     }
 
-    /// Prints the grants and how they fit.
     pub fn print(&self, plugin: &str) {
         if let Some(error) = &self.error {
             print_list("grant", error.lines());
@@ -145,15 +134,6 @@ impl Covering {
         }
         remarks
     }
-}
-
-/// The grants of the plugin that no other grant replaces or shadows.
-fn covering(grants: Vec<Grant>, candidate: &Candidate<'_>, is_built_in: bool) -> Vec<Covering> {
-    grants
-        .into_iter()
-        .filter(|grant| grant.plugin() == candidate.name && grant.by.is_empty())
-        .map(|grant| compare(grant.loaded, candidate.inspection, is_built_in))
-        .collect()
 }
 
 fn compare(grant: Loaded, component: &Inspection, is_built_in: bool) -> Covering {

@@ -38,7 +38,6 @@ impl Difference {
         }
     }
 
-    /// Whether both are the same component.
     pub fn is_none(&self) -> bool {
         self.installed.digest == self.new.digest
     }

@@ -10,7 +10,7 @@ use weir_grant::Capability;
 use weir_grant::size::Exact;
 use weir_sandbox::{About, Inspection, Refused, Sandbox, codes};
 
-use super::coverage::{Candidate, Coverage};
+use super::coverage::Coverage;
 use crate::cli::component::{self, Named, name_of};
 use crate::cli::output::{Answer, Format, print_line, print_list, say, show};
 use crate::cli::outside::refuse;
@@ -73,13 +73,7 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
         .or(known_as)
         .or_else(|| name_of(&inspection, &arguments.plugin))
         .unwrap_or_default();
-    let coverage = Coverage::of(
-        sandbox,
-        &Candidate {
-            name: &name,
-            inspection: &inspection,
-        },
-    );
+    let coverage = Coverage::of(sandbox, &name, &inspection);
     let shown = shown(name, inspection, coverage);
     arguments.format.print(&shown, print)?;
     let is_granted = shown.granted || !arguments.granted;

@@ -13,7 +13,6 @@ pub struct Arguments {
     format: Format,
 }
 
-/// A line of the list.
 #[derive(Serialize)]
 struct Line {
     name: String,

@@ -35,7 +35,6 @@ pub enum Command {
     Test(test::Arguments),
 }
 
-/// Carries out a command.
 pub fn run(command: Command) -> Result<Answer> {
     let sandbox = || Sandbox::new(Paths::from_environment(), false).map_err(show);
     match command {

@@ -1,14 +1,15 @@
-//! Two grants compared: what becomes possible with the second, and what stops being possible.
+//! Compares two grants: what becomes possible with the second, and what is no longer possible.
 
+use std::collections::BTreeSet;
+
+use bytesize::ByteSize;
 use serde::Serialize;
 use weir_grant::document::Spec;
 use weir_grant::pattern::{Pattern, network_covers};
-use weir_grant::rule::sentence;
-use weir_grant::rule::{RuleFields, merge, rules_of};
+use weir_grant::rule::{RuleFields, merge, rules_of, sentence};
 use weir_grant::size::Exact;
-use weir_grant::{Capabilities, Capability, Document, Limits, Section};
+use weir_grant::{Capabilities, Capability, Document, Section};
 
-/// What is different.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
@@ -48,13 +49,11 @@ pub struct Member {
 }
 
 impl Difference {
-    /// Whether nothing is different.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Compares two documents.
 pub fn compare(first: &Document, second: &Document) -> Difference {
     let (one, two) = (&first.spec, &second.spec);
     let mut difference = Difference {
@@ -69,74 +68,64 @@ pub fn compare(first: &Document, second: &Document) -> Difference {
             difference.members.push(Member { key, from, to });
         }
     };
-    let digest = |d: &Document| match &d.spec.plugin.digest {
-        Some(digest) => digest.to_string(),
-        None => "none".to_owned(),
+    let digest = |spec: &Spec| {
+        let digest = spec.plugin.digest.as_ref();
+        digest.map_or("none".to_owned(), ToString::to_string)
     };
-    member(
-        "spec.plugin.name",
-        one.plugin.name.clone(),
-        two.plugin.name.clone(),
-    );
-    member("spec.plugin.digest", digest(first), digest(second));
-    member(
-        "spec.networks",
-        networks(&one.networks),
-        networks(&two.networks),
-    );
+    let name = |spec: &Spec| spec.plugin.name.clone();
+    let networks = |spec: &Spec| networks(&spec.networks);
+    member("spec.plugin.name", name(one), name(two));
+    member("spec.plugin.digest", digest(one), digest(two));
+    member("spec.networks", networks(one), networks(two));
     member("spec.tenants.pods", pods(one), pods(two));
-    for (key, of) in LIMITS {
-        member(key, of(&one.limits), of(&two.limits));
-    }
+    let (one, two) = (&one.limits, &two.limits);
+    // To the byte, so that different sizes have different texts.
+    let size = |size: ByteSize| Exact::from(size).to_string();
+    let time = |time| humantime::format_duration(time).to_string();
+    let count = |count: u64| count.to_string();
+    member("spec.limits.memory", size(one.memory), size(two.memory));
+    member("spec.limits.time", time(one.time), time(two.time));
+    member("spec.limits.calls", count(one.calls), count(two.calls));
+    member(
+        "spec.limits.changes",
+        count(one.changes),
+        count(two.changes),
+    );
+    member(
+        "spec.limits.transfer",
+        size(one.transfer),
+        size(two.transfer),
+    );
+    member("spec.limits.log", size(one.log), size(two.log));
     difference
 }
 
-/// A limit's key, and how it is written: to the byte, so that two are the same where their texts are.
-type Limit = (&'static str, fn(&Limits) -> String);
-
-const LIMITS: [Limit; 6] = [
-    ("spec.limits.memory", |l| Exact::from(l.memory).to_string()),
-    ("spec.limits.time", |l| {
-        humantime::format_duration(l.time).to_string()
-    }),
-    ("spec.limits.calls", |l| l.calls.to_string()),
-    ("spec.limits.changes", |l| l.changes.to_string()),
-    ("spec.limits.transfer", |l| {
-        Exact::from(l.transfer).to_string()
-    }),
-    ("spec.limits.log", |l| Exact::from(l.log).to_string()),
-];
-
-/// The globs of networks in one text; those that another covers say nothing.
+/// The globs of networks in one text, without those that others cover.
 fn networks(patterns: &[Pattern]) -> String {
-    let mut globs: Vec<String> = patterns.iter().cloned().map(String::from).collect();
-    globs.sort();
-    globs.dedup();
-    let all = globs.clone();
-    globs.retain(|glob| {
-        !all.iter()
-            .any(|other| other != glob && network_covers(other, glob))
-    });
-    if globs.is_empty() {
-        "none".to_owned()
-    } else {
-        globs.join(", ")
-    }
+    let all = globs(patterns);
+    let is_needed = |glob: &&String| !all.iter().any(|o| o != *glob && network_covers(o, glob));
+    or_none(all.iter().filter(is_needed).map(String::as_str).collect())
 }
 
 /// The globs of the second that none of the first covers.
 fn uncovered(first: &[Pattern], second: &[Pattern]) -> Vec<String> {
-    let globs = |patterns: &[Pattern]| -> Vec<String> {
-        patterns.iter().map(ToString::to_string).collect()
-    };
-    let (first, mut second) = (globs(first), globs(second));
-    second.retain(|glob| !first.iter().any(|wide| network_covers(wide, glob)));
-    second.sort();
-    second.dedup();
-    second
+    let first = globs(first);
+    let is_new = |glob: &String| !first.iter().any(|wide| network_covers(wide, glob));
+    globs(second).into_iter().filter(is_new).collect()
 }
 
-/// What a grant allows in a capability, in few rules: what several allow together, one does.
+fn globs(patterns: &[Pattern]) -> BTreeSet<String> {
+    patterns.iter().map(ToString::to_string).collect()
+}
+
+fn or_none(words: Vec<&str>) -> String {
+    if words.is_empty() {
+        return "none".to_owned();
+    }
+    words.join(", ")
+}
+
+/// What a grant allows in a capability, with rules merged where possible.
 fn together(capabilities: &Capabilities, capability: Capability) -> Vec<RuleFields> {
     let rules = rules_of(capabilities, capability);
     let parts = rules.iter().flat_map(RuleFields::split).collect();
@@ -144,25 +133,18 @@ fn together(capabilities: &Capabilities, capability: Capability) -> Vec<RuleFiel
         .into_iter()
         .map(RuleFields::aggregated)
         .collect();
-    // Those that go together only in a roundabout way.
+    // Some rules cover a part only as they were written.
     all.extend(rules);
     all
 }
 
-/// What pods may ask for, in one text.
+/// What pods may request, in one text.
 fn pods(spec: &Spec) -> String {
-    let asked = spec.tenants.iter().flat_map(|tenants| &tenants.pods);
-    let mut words: Vec<&str> = asked.map(|request| request.word()).collect();
-    words.sort_unstable();
-    words.dedup();
-    if words.is_empty() {
-        "none".to_owned()
-    } else {
-        words.join(", ")
-    }
+    let requests = spec.tenants.iter().flat_map(|tenants| &tenants.pods);
+    let words: BTreeSet<&str> = requests.map(|request| request.word()).collect();
+    or_none(words.into_iter().collect())
 }
 
-/// What the second allows and the first does not.
 fn added(first: &Spec, second: &Spec) -> Vec<Change> {
     let nothing = Capabilities::default();
     let of = |section| {
@@ -193,19 +175,7 @@ fn added_in(section: Section, first: &Capabilities, second: &Capabilities) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn document(spec: &str) -> Document {
-        let networks = if spec.contains("networks") {
-            ""
-        } else {
-            "networks: ['*'], "
-        };
-        let text = format!(
-            "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: {{ name: a }}\n\
-             spec: {{ plugin: {{ name: a }}, {networks}{spec} }}\n"
-        );
-        serde_saphyr::from_str(&text).expect("a grant")
-    }
+    use crate::cli::policy::tests::document_of as document;
 
     fn difference(first: &str, second: &str) -> (Vec<String>, Vec<String>, Vec<&'static str>) {
         let found = compare(&document(first), &document(second));

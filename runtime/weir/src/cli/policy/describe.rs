@@ -1,4 +1,4 @@
-//! A grant in words: what a person reads who never saw a rule.
+//! A grant in words, for people who do not know rules.
 
 use bytesize::ByteSize;
 use weir_grant::size::Exact;

@@ -1,7 +1,6 @@
-//! What people ask of a grant and no decision needs: what it says in words, whether it says too much or nothing, how
-//! two differ, and the smallest one that covers what was recorded.
+//! Analyses grants for people: describes, checks, compares and suggests them.
 //!
-//! All of it works on rules as their fields (`weir_grant::rule_fields`), whatever the capability.
+//! All of it works on the fields of rules (`weir_grant::rule`), whatever the capability.
 //!
 //! | file | subject |
 //! |---|---|

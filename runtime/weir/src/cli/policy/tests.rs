@@ -37,6 +37,20 @@ fn grant(chance: &mut dyn Chance, capability: Capability) -> Capabilities {
     capabilities(&rules).unwrap_or_else(|why| panic!("{rules:?}: {why}"))
 }
 
+/// A document with this in its `spec`, for every network unless it names some.
+pub(super) fn document_of(spec: &str) -> Document {
+    let networks = if spec.contains("networks") {
+        ""
+    } else {
+        "networks: ['*'], "
+    };
+    let text = format!(
+        "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: {{ name: a }}\n\
+         spec: {{ plugin: {{ name: a }}, {networks}{spec} }}\n"
+    );
+    serde_saphyr::from_str(&text).expect("a grant")
+}
+
 fn document(capabilities: &Capabilities) -> Document {
     let capabilities = serde_json::to_value(capabilities).expect("JSON");
     let document = serde_json::json!({

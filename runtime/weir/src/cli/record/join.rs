@@ -1,4 +1,4 @@
-//! Makes records of the lines of a log: an invocation's records share a line, and the answer to a change is in a line of its own.
+//! Makes records of the lines of a log: an invocation's records share a line, and the answer to a change is in a later line.
 //!
 //! Older logs have whole records in single lines, with a denial's requirement and rule in the words of its answer.
 
@@ -12,7 +12,7 @@ use weir_grant::Closest;
 
 use super::{Record, Take, Verdict};
 
-/// The most invocations under way at a time: the log does not say when one ends.
+/// The most concurrent invocations: the log does not say when one ends.
 const MOST_INVOCATIONS: usize = 10_000;
 
 /// No invocation lasts longer: a record without an answer by then gets none.
@@ -23,7 +23,6 @@ const SHARED: [&str; 4] = ["command", "network", "plugin", "digest"];
 
 type Line = Map<String, Value>;
 
-/// What is known of the invocations of a log.
 #[derive(Default)]
 pub struct Joiner {
     invocations: HashMap<String, Invocation>,
@@ -190,7 +189,7 @@ fn modernised(mut old: Record) -> Record {
 /// What was missing, and the closest rule, from the words of an old record. Takes the rule out of `rules`.
 fn denial(old: &mut Record) -> (Option<String>, Option<Closest>) {
     let closest = old.rules.pop();
-    // The plugin chose what stands in between, and may have written such an end itself.
+    // The plugin chose the text before it, which may contain the same words.
     let end = match &closest {
         Some(closest) => format!(" (closest rule: {closest})"),
         None => " (it has no rule for this capability)".to_owned(),

@@ -36,7 +36,6 @@ pub fn read(path: &Path, take: Take<'_>) -> io::Result<u64> {
 }
 
 impl Log {
-    /// Opens a log at its beginning.
     pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self::of(File::open(path)?))
     }
@@ -82,7 +81,6 @@ impl Log {
         self.broken + self.joiner.missing()
     }
 
-    /// The device and the inode.
     pub fn identity(&self) -> io::Result<(u64, u64)> {
         let file = self.reader.get_ref().metadata()?;
         Ok((file.dev(), file.ino()))

@@ -177,12 +177,12 @@ impl Record {
 }
 
 /// The warning about lines that are not records, if there are any.
-pub fn no_records(lines: u64) -> Option<String> {
+pub fn not_records(lines: u64) -> Option<String> {
     match lines {
         0 => None,
-        1 => Some("1 line is not a record: it was cut short, or weir did not write it".to_owned()),
+        1 => Some("1 line is not a record: cut short, or not written by weir".to_owned()),
         n => Some(format!(
-            "{n} lines are not records: they were cut short, or weir did not write them"
+            "{n} lines are not records: cut short, or not written by weir"
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! The timeline. Denials have a lane of their own, so that allowed operations cannot hide them.
+//! The timeline. Denials have a separate lane, so that allowed operations cannot hide them.
 
 use maud::{Markup, html};
 
@@ -28,7 +28,6 @@ const HEIGHT: f64 = 268.0;
 const LOWEST: f64 = 2.0;
 const LOWEST_DENIED: f64 = 14.0;
 
-/// The section.
 pub fn section(tally: &Tally) -> Markup {
     html! {
         @if let Some(columns) = tally.timeline.columns(MOST_COLUMNS) {
@@ -37,7 +36,7 @@ pub fn section(tally: &Tally) -> Markup {
                 div.scroll { (picture(&columns, tally)) }
                 p.caption {
                     "One column is " (time::duration(columns.step as u64))
-                    ". The two lanes have scales of their own; times are UTC."
+                    ". The two lanes have different scales; times are UTC."
                 }
             }
         }

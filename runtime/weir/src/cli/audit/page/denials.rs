@@ -11,7 +11,6 @@ use crate::cli::audit::time;
 /// The most rows that stay on one sheet of paper.
 const FEW_DENIALS: usize = 18;
 
-/// The section.
 pub fn section(tally: &Tally) -> Markup {
     let denying = tally.plugins.iter().filter(|(_, p)| !p.denials.is_empty());
     let denying: Vec<(&String, &PluginTally)> = denying.collect();
@@ -61,12 +60,9 @@ fn row(denial: &Denial) -> Markup {
         (in_code(&printable(&denial.requirement)))
         " " span.operation { (printable(&denial.operation)) }
     };
-    let none = |why: &str| (html! { (why) }, html! { "–" });
     let (rule, field) = match &denial.closest {
         Some(closest) => (code(&closest.rule), code(&closest.field)),
-        None if denial.refused => none("weir itself refused it"),
-        None if denial.is_of_whole_plugin() => none("the plugin was not run"),
-        None => none("none for this capability"),
+        None => (html! { (denial.without_closest()) }, html! { "–" }),
     };
     html! {
         tr {

@@ -11,7 +11,6 @@ use crate::cli::audit::rules;
 use crate::cli::audit::text::number;
 use crate::cli::output::capability_words;
 
-/// The section.
 pub fn section(plugins: &[Plugin<'_>], filter: &Filter) -> Markup {
     let wanted = Capability::RECORDED
         .into_iter()
@@ -77,20 +76,6 @@ impl Cell {
         self.granted || self.count.records() > 0
     }
 
-    fn class(&self) -> &'static str {
-        match (
-            self.count.denied + self.count.refused > 0,
-            self.granted,
-            self.count.allowed > 0,
-        ) {
-            (true, _, _) => "tried",
-            (_, true, true) => "used",
-            (_, true, false) => "unused",
-            (_, false, true) => "withdrawn",
-            (_, false, false) => "not",
-        }
-    }
-
     /// The sign says what is granted; the numbers below it what was done.
     fn markup(&self, capability: Capability) -> Markup {
         let Count {
@@ -100,14 +85,16 @@ impl Cell {
             undone,
             ..
         } = self.count;
-        let (sign, meaning) = match (self.granted, allowed > 0) {
-            (true, true) => ("●", "granted and used"),
-            (true, false) => ("○", "granted, not used"),
-            (false, true) => ("◐", "used, not granted any more"),
-            (false, false) => ("–", "not granted"),
+        let (class, sign, meaning) = match (self.granted, allowed > 0) {
+            (true, true) => ("used", "●", "granted and used"),
+            (true, false) => ("unused", "○", "granted, not used"),
+            (false, true) => ("withdrawn", "◐", "used, no longer granted"),
+            (false, false) => ("not", "–", "not granted"),
         };
+        let is_tried = denied + refused > 0;
+        let class = if is_tried { "tried" } else { class };
         html! {
-            td class=(self.class()) data-capability=(capability.word()) data-granted=(self.granted)
+            td class=(class) data-capability=(capability.word()) data-granted=(self.granted)
                 data-allowed=(allowed) data-denied=(denied) data-refused=(refused) data-undone=(undone) {
                 span.sign role="img" aria-label=(meaning) { (sign) }
                 @if allowed > 0 { span.allowed { (number(allowed)) } }
@@ -125,7 +112,7 @@ fn legend() -> Markup {
             li { span.sign { "●" } " granted, with how often it was used" }
             li { span.sign { "○" } " granted, not used" }
             li { span.sign { "–" } " not granted" }
-            li { span.sign { "◐" } " used, and not granted any more" }
+            li { span.sign { "◐" } " used, no longer granted" }
             li { span.denied { "✕ 3" } " denied" }
             li { span.denied { "⊘ 3" } " refused by weir itself" }
             li { span.undone { "↶ 3" } " undone" }

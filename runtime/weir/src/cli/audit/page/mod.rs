@@ -8,6 +8,7 @@ mod denials;
 mod matrix;
 mod plugin;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
@@ -30,7 +31,6 @@ const META: &str = r#"<meta charset="utf-8"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
 <meta name="color-scheme" content="light dark"/>"#;
 
-/// The content of the page.
 struct Subject<'a> {
     files: &'a [PathBuf],
     filter: &'a Filter,
@@ -49,7 +49,6 @@ struct Plugin<'a> {
     tally: Option<&'a PluginTally>,
 }
 
-/// The page.
 pub fn page(paths: &Paths, files: &[PathBuf], filter: &Filter, tally: &Tally) -> String {
     let subject = Subject {
         files,
@@ -90,31 +89,23 @@ impl Plugin<'_> {
     }
 }
 
-impl Subject<'_> {
-    /// In the order of their names.
-    fn plugins(&self) -> Vec<Plugin<'_>> {
-        let granted = self.all().iter().filter(|grant| grant.state.is_asked());
-        let mut names: Vec<&str> = granted.map(Grant::plugin).collect();
-        names.extend(self.tally.plugins.keys().map(String::as_str));
-        names.sort_unstable();
-        names.dedup();
-        names.retain(|name| self.filter.wants_plugin(name));
-        let plugin = |name| Plugin {
+impl<'a> Subject<'a> {
+    fn plugins(&'a self) -> Vec<Plugin<'a>> {
+        let all = self.grants.as_deref().unwrap_or_default();
+        let asked = || all.iter().filter(|grant| grant.state.is_asked());
+        let granted = asked().map(Grant::plugin);
+        let counted = self.tally.plugins.keys().map(String::as_str);
+        let names: BTreeSet<&str> = granted.chain(counted).collect();
+        let plugin = |name: &'a str| Plugin {
             name,
-            grants: self.grants_of(name),
-            all: self.all(),
+            grants: asked().filter(|grant| grant.plugin() == name).collect(),
+            all,
             tally: self.tally.plugins.get(name),
         };
-        names.into_iter().map(plugin).collect()
-    }
-
-    fn all(&self) -> &[Grant] {
-        self.grants.as_deref().unwrap_or_default()
-    }
-
-    fn grants_of(&self, plugin: &str) -> Vec<&Grant> {
-        let is_asked = |grant: &&Grant| grant.plugin() == plugin && grant.state.is_asked();
-        self.all().iter().filter(is_asked).collect()
+        let names = names
+            .into_iter()
+            .filter(|name| self.filter.wants_plugin(name));
+        names.map(plugin).collect()
     }
 
     fn head(&self) -> Markup {
@@ -205,7 +196,7 @@ impl Subject<'_> {
         html! {
             @if let Err(why) = &self.grants {
                 p.note {
-                    strong { "The grants in force cannot be told, and no plugin can run: " }
+                    strong { "The grants cannot be read, and no plugin can run: " }
                     (printable(why))
                 }
             }

@@ -95,11 +95,7 @@ fn components(plugin: &Plugin<'_>, tally: &PluginTally) -> Markup {
 fn grant(own: &Grant, all: &[Grant], tally: &PluginTally) -> Markup {
     let rules = rules::rules(&own.loaded.document);
     let used = rules::used(own, all, tally);
-    let find = |name: &str| {
-        let mut used = used.iter();
-        used.find_map(|(rule, seen)| (rule == name).then_some(seen))
-    };
-    let most = used.iter().map(|(_, seen)| seen.count).max().unwrap_or(1);
+    let most = used.values().map(|seen| seen.count).max().unwrap_or(1);
     let is_gone = |name: &String| !rules.iter().any(|rule| rule.name == *name);
     let gone = used.iter().filter(|(name, _)| is_gone(name));
     html! {
@@ -116,7 +112,7 @@ fn grant(own: &Grant, all: &[Grant], tally: &PluginTally) -> Markup {
                 tr { th scope="col" { "Rule" } th scope="col" { "Allows" } th.amount scope="col" { "Used" } }
             }
             tbody {
-                @for rule in &rules { (row(rule, find(&rule.name), most)) }
+                @for rule in &rules { (row(rule, used.get(&rule.name), most)) }
                 @for (name, seen) in gone {
                     tr.gone {
                         td { code { (printable(name)) } }

@@ -30,7 +30,6 @@ pub struct Known {
 }
 
 impl Known {
-    /// Reads the cache. Errors: it cannot be listed.
     pub fn load(paths: &Paths) -> Result<Self> {
         let (cached, unused) = Cache::new(paths).all().map_err(show)?;
         let mark = |c: &Cached| mark_of_attachment(&c.network_name, &c.container_id, &c.if_name);
@@ -149,7 +148,6 @@ impl Attached {
         Ok(())
     }
 
-    /// Whether its namespace exists.
     pub fn is_alive(&self) -> bool {
         self.attachment.namespace().is_some()
     }

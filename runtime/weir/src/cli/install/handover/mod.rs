@@ -64,7 +64,6 @@ struct Item {
     before: u32,
 }
 
-/// How it is handed over.
 enum Way {
     /// The container was removed without a DEL.
     Gone,
@@ -316,7 +315,6 @@ impl<'a> Handover<'a> {
         Ok(())
     }
 
-    /// Removes weir's rules.
     fn let_go(&mut self, item: &Item) -> Result<()> {
         let invocation = item.invocation();
         let removed = tables::remove(&mut self.kernel, &invocation, &item.elements)?;

@@ -29,7 +29,6 @@ pub fn existing(kernel: &mut Kernel<'_>) -> Result<Option<Vec<OwnTable>>> {
     }
 }
 
-/// The elements of these tables.
 pub fn owned(kernel: &mut Kernel<'_>, tables: &[OwnTable]) -> Result<Owned> {
     let mut owned = Owned::new();
     for table in tables {

@@ -1,6 +1,6 @@
-//! The component in throw-away namespaces, under its grant: `weir plugin test`, which needs no root.
+//! Runs the component in throw-away namespaces, under its grant, without root, by `weir plugin test`.
 //!
-//! The weir that runs it is the one that the variable `WEIR` names, or the one in `PATH`.
+//! The variable `WEIR` names weir's binary; the default is the one in `PATH`.
 
 use std::env;
 use std::path::Path;
@@ -12,20 +12,15 @@ fn it_attaches_and_leaves_nothing_behind() {
     let target = project.join("target");
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
-        .args([
-            "build",
-            "--release",
-            "--target",
-            "wasm32-wasip2",
-            "--target-dir",
-        ])
+        .args(["build", "--release", "--target=wasm32-wasip2"])
+        .arg("--target-dir")
         .arg(&target)
         .current_dir(project)
         .status()
         .expect("cargo runs");
     assert!(
         built.success(),
-        "is the target there? rustup target add wasm32-wasip2"
+        "is the target installed? rustup target add wasm32-wasip2"
     );
 
     let weir = env::var_os("WEIR").unwrap_or_else(|| "weir".into());

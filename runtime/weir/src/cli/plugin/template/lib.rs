@@ -10,17 +10,16 @@ use weir_sdk::link::{self, Changes};
 use weir_sdk::serde::Deserialize;
 use weir_sdk::{AddResult, Error, Namespace, Plugin, Request, check};
 
-/// The least that every link must carry (RFC 791).
+/// Every link must carry packets of this size (RFC 791).
 const LEAST_MTU: u32 = 68;
 
-/// The plugin.
 pub struct {{type}};
 
-/// What the network configuration says.
+/// The plugin's keys of the network configuration.
 #[derive(Debug, Deserialize)]
 #[serde(crate = "weir_sdk::serde", default)]
 pub struct Config {
-    /// Bytes.
+    /// In bytes.
     pub mtu: u32,
 }
 
@@ -35,13 +34,11 @@ impl Plugin for {{type}} {
     const NAME: &'static str = "{{name}}";
 
     fn validate(config: &Config) -> Result<(), Error> {
-        match config.mtu {
-            LEAST_MTU.. => Ok(()),
-            less => {
-                let msg = format!("mtu: expected at least {LEAST_MTU}, found {less}");
-                Err(Error::invalid_config(msg))
-            }
+        if config.mtu < LEAST_MTU {
+            let msg = format!("mtu: expected at least {LEAST_MTU}, found {}", config.mtu);
+            return Err(Error::invalid_config(msg));
         }
+        Ok(())
     }
 
     fn add(request: Request<Config>) -> Result<AddResult, Error> {
@@ -61,7 +58,7 @@ impl Plugin for {{type}} {
         Ok(result)
     }
 
-    /// The MTU goes with the interface.
+    /// The MTU disappears with the interface.
     fn del(_request: Request<Config>) -> Result<(), Error> {
         Ok(())
     }
@@ -71,14 +68,14 @@ impl Plugin for {{type}} {
         match too_large(interface.mtu, &request.config) {
             None => Ok(()),
             Some(most) => Err(check::wrong(format!(
-                "\"{}\" has an MTU of {}, expected at most {most}",
+                "`{}` has an MTU of {}; expected at most {most}",
                 interface.name, interface.mtu
             ))),
         }
     }
 }
 
-/// The MTU to set, where the present one is more than the configuration allows.
+/// The MTU to set, if the present one is larger than the configuration allows.
 fn too_large(mtu: u32, config: &Config) -> Option<u32> {
     (mtu > config.mtu).then_some(config.mtu)
 }

@@ -109,7 +109,6 @@ impl Residue {
     }
 }
 
-/// The state of the calling thread's namespace.
 pub(super) fn inventory() -> Result<Inventory> {
     Ok(Inventory::take()?)
 }

@@ -58,7 +58,6 @@ impl Plan {
         })
     }
 
-    /// The file of the component's grant.
     pub fn grant_file(&self) -> Option<&Path> {
         let own = self.grants.iter().find(|grant| grant.is_of(&self.plugin))?;
         own.file.as_deref()

@@ -11,7 +11,6 @@ use weir_files::Paths;
 
 use crate::cli::record::{Joiner, Record, arguments};
 
-/// A line of weir's log.
 #[derive(Serialize, Deserialize)]
 pub struct Line {
     #[serde(default)]

@@ -32,7 +32,6 @@ pub struct Step {
     log: Vec<Line>,
 }
 
-/// A CNI error.
 #[derive(Serialize)]
 struct Failure {
     code: u32,
@@ -154,7 +153,6 @@ impl Step {
         error.is_some_and(|error| error.code == Code::INVALID_CONFIG.0)
     }
 
-    /// How many of its operations were denied.
     pub fn denied(&self) -> usize {
         let denied = self
             .operations

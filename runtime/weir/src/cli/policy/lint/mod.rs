@@ -1,4 +1,4 @@
-//! What of a grant is never effective, and what is wider than it looks.
+//! Rules that are never effective, and rules that are wider than they look.
 
 mod overbroad;
 #[cfg(test)]
@@ -8,18 +8,17 @@ mod unreachable;
 use overbroad::overbroad;
 use serde::Serialize;
 use unreachable::never_effective;
-use weir_grant::{Capabilities, Capability, Document, Limits, Section};
-
 use weir_grant::rule::{RuleFields, rules_of};
+use weir_grant::{Capabilities, Capability, Document, Limits, Section};
 
 /// Something that the author of a grant may not have meant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Remark {
-    /// `link[2]`; none where it is about the document.
+    /// `link[2]`; none if it is about the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     pub weight: Weight,
-    /// A word for it, which stays the same: `never-effective`.
+    /// A stable name: `never-effective`.
     pub code: &'static str,
     pub text: String,
 }
@@ -28,21 +27,26 @@ pub struct Remark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Weight {
-    /// Probably a mistake, or more than a plugin should have.
+    /// Probably a mistake, or more than a plugin should be allowed.
     Warning,
     /// Good to know; many plugins need it.
     Note,
 }
 
-/// A remark, before it is known which rule it is about.
-type Finding = (Weight, &'static str, String);
-
-fn warning(code: &'static str, text: impl Into<String>) -> Finding {
-    (Weight::Warning, code, text.into())
+fn warning(code: &'static str, text: impl Into<String>) -> Remark {
+    Remark {
+        rule: None,
+        weight: Weight::Warning,
+        code,
+        text: text.into(),
+    }
 }
 
-fn note(code: &'static str, text: impl Into<String>) -> Finding {
-    (Weight::Note, code, text.into())
+fn note(code: &'static str, text: impl Into<String>) -> Remark {
+    Remark {
+        weight: Weight::Note,
+        ..warning(code, text)
+    }
 }
 
 /// A page of WebAssembly's memory, in bytes.
@@ -50,10 +54,7 @@ const PAGE: u64 = 65536;
 
 /// Remarks on a document. `built_in`: its plugin is inside the binary.
 pub fn remarks(document: &Document, built_in: bool) -> Vec<Remark> {
-    let mut remarks: Vec<Remark> = of_document(document, built_in)
-        .into_iter()
-        .map(|finding| remark(None, finding))
-        .collect();
+    let mut remarks = of_document(document, built_in);
     for (section, capabilities) in document.spec.sections() {
         remarks.extend(of_section(section, capabilities));
     }
@@ -69,40 +70,33 @@ fn of_section(section: Section, capabilities: &Capabilities) -> Vec<Remark> {
             let mut findings = never_effective(rule);
             findings.extend(covered(rule, index, &rules));
             findings.extend(overbroad(rule));
-            remarks.extend(findings.into_iter().map(|f| remark(Some(&name), f)));
+            for finding in &mut findings {
+                finding.rule = Some(name.clone());
+            }
+            remarks.extend(findings);
         }
     }
     remarks
 }
 
-fn remark(rule: Option<&String>, (weight, code, text): Finding) -> Remark {
-    Remark {
-        rule: rule.cloned(),
-        weight,
-        code,
-        text,
-    }
-}
-
-fn of_document(document: &Document, built_in: bool) -> Vec<Finding> {
+fn of_document(document: &Document, built_in: bool) -> Vec<Remark> {
     let mut findings = Vec::new();
-    match (&document.spec.plugin.digest, built_in) {
-        (Some(_), _) => {}
-        (None, true) => findings.push(note(
-            "no-digest",
-            "it names no digest: it is for whatever this plugin is in the binary that runs",
-        )),
-        (None, false) => findings.push(warning(
-            "no-digest",
-            "it names no digest: a plugin that is not built into weir does not run under it",
-        )),
+    if document.spec.plugin.digest.is_none() {
+        findings.push(if built_in {
+            let text = "it names no digest: it is for the built-in plugin of any version of weir";
+            note("no-digest", text)
+        } else {
+            let text =
+                "it names no digest: a plugin that is not built into weir does not run under it";
+            warning("no-digest", text)
+        });
     }
     findings.extend(of_networks(document));
     findings.extend(of_limits(&document.spec.limits));
     findings
 }
 
-fn of_networks(document: &Document) -> Vec<Finding> {
+fn of_networks(document: &Document) -> Vec<Remark> {
     if document.spec.networks.is_empty() {
         // What is written to keep a plugin from running.
         let text = "`networks` is empty, so no network may use the plugin";
@@ -110,10 +104,10 @@ fn of_networks(document: &Document) -> Vec<Finding> {
     }
     let globs = document.spec.networks.iter().map(ToString::to_string);
     let dead = globs.clone().filter(|glob| glob.contains('{'));
-    let mut findings: Vec<Finding> = dead
+    let mut findings: Vec<Remark> = dead
         .map(|glob| {
             let text = format!(
-                "`{glob}` in `networks` matches no network: placeholders stand for nothing there"
+                "`{glob}` in `networks` matches no network: placeholders have no value there"
             );
             warning("never-effective", text)
         })
@@ -138,37 +132,36 @@ fn of_networks(document: &Document) -> Vec<Finding> {
     findings
 }
 
-/// Limits under which a plugin gets nowhere.
-fn of_limits(limits: &Limits) -> Vec<Finding> {
+/// Limits under which no plugin works.
+fn of_limits(limits: &Limits) -> Vec<Remark> {
     let mut findings = Vec::new();
     if limits.memory.as_u64() < PAGE {
         let text = format!(
-            "`limits.memory` is less than one page of WebAssembly's memory, {PAGE} bytes: no plugin \
-             starts under it"
+            "`limits.memory` is less than one page of WebAssembly's memory, {PAGE} bytes: no plugin can start"
         );
         findings.push(warning("no-room", text));
     }
     if limits.calls == 0 {
-        let text = "`limits.calls` is 0: whatever the rules allow, the plugin can ask for nothing";
+        let text = "`limits.calls` is 0: whatever the rules allow, the plugin can call nothing";
         findings.push(warning("no-room", text));
     }
     if limits.changes == 0 {
-        let text = "`limits.changes` is 0: whatever the rules allow, the plugin can make and change nothing";
+        let text = "`limits.changes` is 0: whatever the rules allow, the plugin can change nothing";
         findings.push(warning("no-room", text));
     }
     if limits.transfer.as_u64() == 0 {
-        let text = "`limits.transfer` is 0: the plugin can hand nothing over, a name neither";
+        let text = "`limits.transfer` is 0: the plugin can pass nothing, not even a name";
         findings.push(warning("no-room", text));
     }
     findings
 }
 
-/// A rule that another one allows all of: an earlier one, or a wider later one.
-fn covered(rule: &RuleFields, index: usize, rules: &[RuleFields]) -> Option<Finding> {
+/// A rule that an earlier one, or a wider later one, makes unnecessary.
+fn covered(rule: &RuleFields, index: usize, rules: &[RuleFields]) -> Option<Remark> {
     let parts = rule.split();
     let by = rules.iter().enumerate().find(|(other, wide)| {
         let all = |wide: &RuleFields, parts: &[RuleFields]| parts.iter().all(|p| wide.covers(p));
-        // Of two that allow the same, the first is the one that counts.
+        // Of two equal rules, the first counts.
         *other != index && all(wide, &parts) && (*other < index || !all(rule, &wide.split()))
     });
     let (other, _) = by.filter(|_| !parts.is_empty())?;

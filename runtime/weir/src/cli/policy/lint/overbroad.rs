@@ -9,10 +9,9 @@ use weir_grant::phrase::joined;
 use weir_grant::rule::RuleFields;
 use weir_grant::{Capability, Verb};
 
-use super::{Finding, note, warning};
+use super::{Remark, note, warning};
 
-/// Directories of the host that are no plugin's: the system's, and weir's own, which decide what plugins
-/// may do and say what they did.
+/// Directories of the host that no plugin should reach: the system's, and weir's own, with grants and logs.
 const SYSTEM: [&str; 26] = [
     "/boot",
     "/bin",
@@ -43,18 +42,17 @@ const SYSTEM: [&str; 26] = [
     "/var/tmp",
 ];
 
-/// What resolver configurations are called, which plugins read.
+/// The name of resolver configurations, which plugins read.
 const RESOLVER: &str = "resolv.conf";
 
-/// How names of hardware begin: the kernel's own and those that udev gives.
+/// The prefixes of names of hardware, given by the kernel or udev.
 const HARDWARE: [&str; 6] = ["en", "eth", "ib", "usb", "wl", "ww"];
 
-/// The results of all attachments, which the CNI library keeps, and what Multus keeps of its pods. The directory
-/// above is IPAM plugins' custom, and weir lets no store be here, whatever a grant allows.
+/// libcni's results of all attachments, and Multus' records of its pods. IPAM plugins use the directory above. weir refuses a store
+/// here, whatever a grant allows.
 const RECORDS: [&str; 2] = ["/var/lib/cni/results", "/var/lib/cni/multus"];
 
-/// What is wider than it looks.
-pub(super) fn overbroad(rule: &RuleFields) -> Vec<Finding> {
+pub(super) fn overbroad(rule: &RuleFields) -> Vec<Remark> {
     let is_place_of_its_own = rule.capability == Capability::Store;
     if rule.fields.is_empty() && !is_place_of_its_own {
         let text = format!(
@@ -92,8 +90,8 @@ fn on_host(rule: &RuleFields) -> bool {
     rule.namespaces().contains(&"host")
 }
 
-/// What a rule leaves out that a plugin should not have all of.
-fn left_out(rule: &RuleFields) -> Vec<Finding> {
+/// Missing fields without which a rule allows more than a plugin should have.
+fn left_out(rule: &RuleFields) -> Vec<Remark> {
     let mut findings = Vec::new();
     for field in rule
         .described()
@@ -113,8 +111,8 @@ fn left_out(rule: &RuleFields) -> Vec<Finding> {
     findings
 }
 
-/// Rules about links in which hardware is included, and names that anybody may choose.
-fn wide_links(rule: &RuleFields) -> Vec<Finding> {
+/// Rules about links that include hardware, or names that anyone may choose.
+fn wide_links(rule: &RuleFields) -> Vec<Remark> {
     let mut fields = rule.described().iter();
     let Some(Field { key: field, .. }) = fields.find(|field| field.is_of::<LinkNames>()) else {
         return Vec::new();
@@ -151,8 +149,8 @@ fn wide_links(rule: &RuleFields) -> Vec<Finding> {
     findings
 }
 
-/// Links of the host of whatever kind: hardware, where a name can be that of some.
-fn of_any_kind(field: &str, names: Option<&Texts>) -> Option<Finding> {
+/// Links of the host of any kind, if a name can be that of hardware.
+fn of_any_kind(field: &str, names: Option<&Texts>) -> Option<Remark> {
     let Some(names) = names.filter(|names| !names.contains("*")) else {
         let text = "`kinds` is left out for links of the host, which includes `physical`, the node's \
                     own hardware";
@@ -174,7 +172,7 @@ fn is_like_hardware(glob: &str) -> bool {
     !glob.contains('{') && HARDWARE.iter().any(begins)
 }
 
-fn wide_networks(rule: &RuleFields) -> Vec<Finding> {
+fn wide_networks(rule: &RuleFields) -> Vec<Remark> {
     let mut findings = Vec::new();
     let together = rule.clone().aggregated();
     let fields = rule.described().iter();
@@ -193,19 +191,17 @@ fn wide_networks(rule: &RuleFields) -> Vec<Finding> {
     findings
 }
 
-/// Keys with a wildcard where a link's name stands, and keys of the whole host.
-fn wide_keys(rule: &RuleFields) -> Vec<Finding> {
-    let mut findings = Vec::new();
+/// Keys with a wildcard in place of a link's name, and keys of the whole host.
+fn wide_keys(rule: &RuleFields) -> Vec<Remark> {
     if !on_host(rule) || !rule.verbs().contains(&Verb::Write) {
-        return findings;
+        return Vec::new();
     }
     let keys = rule.get("keys").into_iter().flatten();
-    findings.extend(keys.filter_map(|key| wide_key(key)));
-    findings
+    keys.filter_map(|key| wide_key(key)).collect()
 }
 
 /// A key of the host with a wildcard for a whole part of it.
-fn wide_key(key: &str) -> Option<Finding> {
+fn wide_key(key: &str) -> Option<Remark> {
     let parts: Vec<&str> = key.split('.').collect();
     let is_every = |part: &str| part.contains('*') && part.chars().all(|c| "*?".contains(c));
     let is_of_links = |part: &str| ["conf", "neigh"].iter().any(|word| glob_covers(part, word));
@@ -220,8 +216,7 @@ fn wide_key(key: &str) -> Option<Finding> {
         .filter(|(at, _)| *at != 3 || link.is_none());
     if others.clone().any(|(_, part)| is_every(part)) {
         let text = format!(
-            "`{key}` matches every parameter of the host at that place: name those you \
-             meant"
+            "`{key}` matches every parameter of the host at that place: name those you mean"
         );
         return Some(warning("every-key", text));
     }
@@ -239,8 +234,8 @@ fn wide_key(key: &str) -> Option<Finding> {
     }
 }
 
-/// Connections of the host that are forgotten, whoever's they are.
-fn every_connection(rule: &RuleFields) -> Option<Finding> {
+/// Connections of the host, whoever they belong to.
+fn every_connection(rule: &RuleFields) -> Option<Remark> {
     if !on_host(rule) || rule.get("ports").is_some() {
         return None;
     }
@@ -262,7 +257,7 @@ fn every_connection(rule: &RuleFields) -> Option<Finding> {
 }
 
 /// Rules that can cut the host off.
-fn wide_firewall(rule: &RuleFields) -> Vec<Finding> {
+fn wide_firewall(rule: &RuleFields) -> Vec<Remark> {
     let may = |field: &str, word: &str| rule.get(field).is_none_or(|values| values.contains(word));
     let mut findings = Vec::new();
     if !on_host(rule) || !rule.verbs().contains(&Verb::Write) {
@@ -290,7 +285,7 @@ fn wide_firewall(rule: &RuleFields) -> Vec<Finding> {
     findings
 }
 
-fn wide_directories(rule: &RuleFields) -> Vec<Finding> {
+fn wide_directories(rule: &RuleFields) -> Vec<Remark> {
     let mut findings = Vec::new();
     for directory in rule.get("directories").into_iter().flatten() {
         let path = Path::new(directory);
@@ -311,21 +306,19 @@ fn wide_directories(rule: &RuleFields) -> Vec<Finding> {
     findings
 }
 
-/// Files that are no plugin's to read; resolver configurations are.
-fn wide_files(rule: &RuleFields) -> Vec<Finding> {
+/// Files that plugins should not read. Resolver configurations are not among them.
+fn wide_files(rule: &RuleFields) -> Vec<Remark> {
     let files = rule.get("files").into_iter().flatten().map(Path::new);
     let mut findings = Vec::new();
     for file in files {
         let is_resolvers = file
             .file_name()
             .is_some_and(|name| name.to_string_lossy().ends_with(RESOLVER));
-        // Plugins' own configuration.
         let is_cnis = file.starts_with("/etc/cni");
         let system = SYSTEM.iter().find(|system| file.starts_with(system));
         if let Some(system) = system.filter(|_| !is_resolvers && !is_cnis) {
             let text = format!(
-                "`{}` is in `{system}`: a plugin reads resolver configurations, and little else is \
-                 meant for it",
+                "`{}` is in `{system}`, of which plugins need little more than resolver configurations",
                 file.display()
             );
             findings.push(warning("system-file", text));

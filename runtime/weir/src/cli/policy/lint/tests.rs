@@ -1,5 +1,6 @@
 //! Each remark is made where it should be, and nowhere else.
 
+use super::super::tests::document_of;
 use super::*;
 
 fn document(capabilities: &str) -> Document {
@@ -246,17 +247,7 @@ fn narrow_rules_are_left_alone() {
 
 /// The codes of what is remarked of a document, but for its rules.
 fn codes_of(spec: &str) -> Vec<&'static str> {
-    let networks = if spec.contains("networks") {
-        ""
-    } else {
-        "networks: ['*'], "
-    };
-    let text = format!(
-        "apiVersion: weir.dev/v1alpha1\nkind: PluginGrant\nmetadata: {{ name: a }}\n\
-         spec: {{ plugin: {{ name: a }}, {networks}{spec} }}\n"
-    );
-    let document: Document = serde_saphyr::from_str(&text).expect("a grant");
-    let remarks = remarks(&document, true);
+    let remarks = remarks(&document_of(spec), true);
     let others = remarks.iter().filter(|r| r.code != "no-digest");
     others.map(|r| r.code).collect()
 }

@@ -1,17 +1,16 @@
 //! Rules, and parts of rules, that no operation can match.
 
-use weir_grant::Capability;
-use weir_grant::Verb;
 use weir_grant::field::Field;
 use weir_grant::phrase::joined;
 use weir_grant::rule::RuleFields;
+use weir_grant::{Capability, Verb};
 
-use super::{Finding, Weight, warning};
+use super::{Remark, warning};
 
 /// Why no operation can match a rule, or a part of it.
-pub(super) fn never_effective(rule: &RuleFields) -> Vec<Finding> {
+pub(super) fn never_effective(rule: &RuleFields) -> Vec<Remark> {
     let mut findings = Vec::new();
-    // No hook and no statement is what a rule about a table's sets has.
+    // A rule about the sets of a table has no hook and no statement.
     if rule.capability != Capability::Firewall {
         findings.extend(empty(rule));
     }
@@ -24,11 +23,11 @@ pub(super) fn never_effective(rule: &RuleFields) -> Vec<Finding> {
         findings.push(warning("never-effective", text));
     }
     let flaws = rule.flaws().into_iter();
-    findings.extend(flaws.map(|(code, text)| (Weight::Warning, code, text)));
+    findings.extend(flaws.map(|(code, text)| warning(code, text)));
     findings
 }
 
-fn empty(rule: &RuleFields) -> Vec<Finding> {
+fn empty(rule: &RuleFields) -> Vec<Remark> {
     let empty = rule.fields.iter().filter(|(_, values)| values.is_empty());
     let text = |field| format!("`{field}` is empty: nothing matches it");
     empty
@@ -42,8 +41,8 @@ fn is_place(rule: &RuleFields, key: &str) -> bool {
     fields.any(|field| field.key == key && !field.left_out_is_all)
 }
 
-/// The hooks that a family has not.
-fn no_such_hooks(rule: &RuleFields) -> Vec<Finding> {
+/// Hooks that the families do not have.
+fn no_such_hooks(rule: &RuleFields) -> Vec<Remark> {
     let (Some(families), Some(hooks)) = (rule.get("families"), rule.get("hooks")) else {
         return Vec::new();
     };
@@ -66,8 +65,8 @@ fn no_such_hooks(rule: &RuleFields) -> Vec<Finding> {
         .collect()
 }
 
-/// Places that can be read and no more, of a rule that does not read.
-fn read_only(rule: &RuleFields) -> Vec<Finding> {
+/// Fields that allow only reading, in a rule without that verb.
+fn read_only(rule: &RuleFields) -> Vec<Remark> {
     let unused = rule.unused().into_iter().filter(|key| is_place(rule, key));
     let text = |field| format!("`{field}` has no effect: a file can only be read");
     unused
@@ -76,8 +75,8 @@ fn read_only(rule: &RuleFields) -> Vec<Finding> {
         .collect()
 }
 
-/// Verbs whose operations say nothing of a field, beside that field.
-fn not_said(rule: &RuleFields) -> Option<Finding> {
+/// Verbs whose operations do not have a field, in a rule with that field.
+fn not_said(rule: &RuleFields) -> Option<Remark> {
     let bound = |verb: &Verb| {
         let says_not = |field: &&Field| field.not_said_by.contains(verb);
         let mut fields = rule.described().iter().filter(says_not);

@@ -1,8 +1,7 @@
 //! The smallest grant that covers what was recorded.
 //!
-//! Each object of each operation becomes a rule of its own, with this invocation's values as
-//! placeholders, generated names as globs, and addresses as the networks that they were given in. Then
-//! rules are put together where that allows nothing more.
+//! Each object of each operation becomes a rule, with the invocation's values as placeholders, generated names as globs, and
+//! addresses as their networks. Then rules are merged if that allows nothing more.
 //!
 //! | file | subject |
 //! |---|---|
@@ -24,33 +23,31 @@ use weir_grant::{Capabilities, Invocation};
 
 pub use networks::networks_given;
 
-/// One operation that was recorded, and in which invocation.
+/// A recorded operation and its invocation.
 pub struct Recorded {
     pub invocation: Invocation,
     pub operation: Box<dyn Query>,
 }
 
-/// What is suggested, and what is not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suggested {
     pub capabilities: Capabilities,
-    /// What no rule can allow, each once.
+    /// What no rule can allow.
     pub without_rule: Vec<WithoutRule>,
 }
 
-/// Something that was asked for, and that no rule can allow.
+/// A recorded request that no rule can allow.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct WithoutRule {
     /// ``write the store in `/a/../b` ``.
     pub need: String,
-    /// Why not.
     pub because: String,
 }
 
-/// Capabilities that allow all of it but what no rule can allow, which a plugin may have asked for to keep the rest
-/// from being looked at. `networks` are those in which addresses were given to links.
+/// Capabilities that allow everything that rules can allow. A plugin may have requested the rest on purpose, to prevent a
+/// suggestion. `networks` are those in which links got addresses.
 ///
-/// Errors: rules that can be written one by one, and not together.
+/// Errors: rules that are valid one by one, but not together.
 pub fn suggest(recorded: &[Recorded], networks: &[IpNet]) -> Result<Suggested, String> {
     let needs: Vec<(Need, &Invocation)> = recorded
         .iter()
@@ -80,7 +77,7 @@ pub fn suggest(recorded: &[Recorded], networks: &[IpNet]) -> Result<Suggested, S
     })
 }
 
-/// The rule for each object, where one can be written; the others are told to `without_rule`.
+/// The rule for each object; those without one are added to `without_rule`.
 fn parts(
     needs: &[(Need, &Invocation)],
     networks: &[IpNet],
@@ -92,16 +89,13 @@ fn parts(
         if parts.contains(&part) {
             continue;
         }
-        match capabilities(std::slice::from_ref(&part.rule)) {
-            Ok(_) => {
-                parts.insert(part);
-            }
-            Err(error) => {
-                without_rule.insert(WithoutRule {
-                    need: need.to_string(),
-                    because: error.to_string(),
-                });
-            }
+        if let Err(error) = capabilities(std::slice::from_ref(&part.rule)) {
+            without_rule.insert(WithoutRule {
+                need: need.to_string(),
+                because: error.to_string(),
+            });
+        } else {
+            parts.insert(part);
         }
     }
     parts
@@ -114,7 +108,7 @@ fn draft(need: &Need, invocation: &Invocation, networks: &[IpNet]) -> Draft {
     })
 }
 
-/// Whether a rule differs from a draft in nothing but the draft's open fields and the verbs.
+/// Whether a rule differs from a draft only in the draft's open fields and the verbs.
 fn goes_with(draft: &Draft, rule: &RuleFields) -> bool {
     let is_compared = |field: &str| field != "verbs" && !draft.open.contains(field);
     let compared = |rule: &RuleFields| -> Vec<_> {
@@ -124,7 +118,7 @@ fn goes_with(draft: &Draft, rule: &RuleFields) -> bool {
     rule.capability == draft.rule.capability && compared(rule) == compared(&draft.rule)
 }
 
-/// Allows the verbs of a draft by a rule that it goes with.
+/// Adds the verbs of a draft to a rule.
 fn join(draft: &Draft, rule: &mut RuleFields) {
     if let Some(verbs) = draft.rule.get("verbs") {
         let own = rule.fields.entry("verbs".to_owned()).or_default();
@@ -132,7 +126,7 @@ fn join(draft: &Draft, rule: &mut RuleFields) {
     }
 }
 
-/// The rules of the parts that no other rule meets.
+/// The rules of the parts that no other rule covers.
 fn not_met(
     parts: Vec<Draft>,
     rules: &[RuleFields],
@@ -149,7 +143,7 @@ fn not_met(
     Ok(missing.map(|part| part.rule).collect())
 }
 
-/// What the rules do not allow, by the gate's own matching, and was not told yet.
+/// What the gate would deny under these rules, beyond what is known.
 fn still_not_met(
     suggested: &Capabilities,
     needs: &[(Need, &Invocation)],
@@ -158,13 +152,12 @@ fn still_not_met(
     let told: BTreeSet<&str> = told.iter().map(|one| one.need.as_str()).collect();
     let not_met = needs
         .iter()
-        .filter(|(need, invocation)| !need.is_met(suggested, invocation));
-    let not_told = not_met.map(|(need, _)| need.to_string());
-    let not_told = not_told.filter(|need| !told.contains(need.as_str()));
-    not_told
-        .map(|need| WithoutRule {
-            need,
-            because: "a rule that was written for it does not allow it".to_owned(),
-        })
+        .filter(|(need, invocation)| !need.is_met(suggested, invocation))
+        .map(|(need, _)| WithoutRule {
+            need: need.to_string(),
+            because: "the rule that was written for it does not allow it".to_owned(),
+        });
+    not_met
+        .filter(|one| !told.contains(one.need.as_str()))
         .collect()
 }

@@ -1,21 +1,19 @@
-//! The networks that addresses are allowed in, and few of them.
+//! The networks in which addresses are allowed, and how they become few.
 
 use ipnet::IpNet;
 use weir_grant::field::Networks;
 use weir_grant::pattern::contains;
 use weir_grant::query::{Need, Query};
-
 use weir_grant::rule::RuleFields;
 
-/// More networks than these in one rule become larger ones.
+/// The most networks in one rule: more become larger ones.
 pub(super) const MOST_NETWORKS: usize = 4;
 
-/// No network that is put together from others is larger than these: `10.0.0.0/8`, and what a registry gives
-/// to a provider.
+/// The largest networks that are merged from others: `10.0.0.0/8`, and what a registry assigns to a provider.
 const WIDEST_IPV4: u8 = 8;
 const WIDEST_IPV6: u8 = 32;
 
-/// The networks in which an operation gives addresses to links.
+/// The networks of the addresses that an operation adds to links.
 pub fn networks_given(operation: &dyn Query) -> Vec<IpNet> {
     let needs = operation.needs().into_iter();
     let given = needs.filter_map(|need| match need {
@@ -26,7 +24,7 @@ pub fn networks_given(operation: &dyn Query) -> Vec<IpNet> {
     networks.map(|a| a.trunc()).collect()
 }
 
-/// Makes the networks of a rule few: those that lie together become one, then the closest ones.
+/// Merges the networks of a rule until they are few: adjacent ones first, then the closest.
 pub(super) fn bound_networks(rule: &mut RuleFields) {
     for field in rule
         .described()
@@ -40,11 +38,10 @@ pub(super) fn bound_networks(rule: &mut RuleFields) {
     }
 }
 
-/// At most [`MOST_NETWORKS`] that hold all of them, each as small as that allows; more where one would
-/// hold what has nothing to do with each other.
+/// At most [`MOST_NETWORKS`] that contain all of them, each as small as possible; more if one would be too large.
 ///
-/// Of networks in order, which do not overlap, the closest two are neighbours, and closer than any two
-/// that a wider gap lies between: so the widest gaps stay, and what is between two of them becomes one.
+/// Of sorted networks that do not overlap, the closest two are neighbours. So the widest gaps remain, and the networks between
+/// two of them become one.
 pub(super) fn few(networks: &[IpNet]) -> Vec<IpNet> {
     let mut networks = IpNet::aggregate(&networks.to_vec());
     networks.sort();
@@ -53,7 +50,7 @@ pub(super) fn few(networks: &[IpNet]) -> Vec<IpNet> {
         .enumerate()
         .map(|(at, pair)| (together(pair[0], pair[1]), at + 1))
         .collect();
-    // The shortest common prefix is the widest gap, and what has nothing to do with each other has none.
+    // The shortest common prefix is the widest gap. Networks that must not be merged have none.
     gaps.sort();
     let apart = gaps
         .iter()
@@ -77,8 +74,7 @@ pub(super) fn few(networks: &[IpNet]) -> Vec<IpNet> {
     IpNet::aggregate(&all.collect())
 }
 
-/// The prefix of the smallest network around both; none for two families, and for networks that are so
-/// far from each other that most of what is between them is nobody's of theirs.
+/// The prefix of the smallest network around both; none for two families, and if that network would be too large.
 fn together(one: IpNet, other: IpNet) -> Option<u8> {
     let around = around(one, other)?;
     let widest = match around {
