@@ -138,7 +138,7 @@ impl State {
         self.usage.calls += 1;
         self.usage.changes = self.broker.log().noted();
         self.usage.kept = self.broker.log().size() + self.stores.uncommitted();
-        self.usage.recorded = self.broker.gate().recorded();
+        self.usage.recorded = self.broker.gate().audit().recorded();
         if Instant::now() >= self.deadline {
             return Err(Trap::Interrupt.into());
         }
@@ -183,7 +183,7 @@ impl State {
 
     /// Why audit records are missing, where they could not be written.
     pub fn audit_failure(&self) -> Option<&str> {
-        self.broker.gate().audit_failure()
+        self.broker.gate().audit().failure()
     }
 }
 
