@@ -1,47 +1,47 @@
-//! What weir records that is not an operation: a plugin that was not run, that came or went, and a grant that is
-//! another than before. No grant has rules about these.
+//! What weir records besides operations: plugins that were not run, were added or removed, and changed grants. No grant
+//! has rules about these.
 
 use serde::Serialize;
 use weir_grant::document::Digest;
 
 use crate::subject::Subject;
 
-/// Something that happened. Its members are the record's arguments.
+/// An event. Its members are the record's arguments.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Event<'a> {
-    /// A plugin was asked to run, and was not run.
+    /// A plugin was not run.
     Refused {
-        /// The code of the CNI error that says why.
+        /// The code of the CNI error.
         code: u32,
     },
-    /// A component was installed under a plugin's name.
+    /// A component was installed as a plugin.
     Added {
-        /// What was installed under the name before.
+        /// The component that it replaced.
         #[serde(skip_serializing_if = "Option::is_none")]
         replaced: Option<&'a Digest>,
     },
     /// An installed plugin was removed.
     Removed {},
-    /// More was denied of an invocation than is recorded one by one.
+    /// An invocation had more denials than are recorded one by one.
     Further {
-        /// How many denials have no record.
+        /// The number of denials without a record.
         count: u64,
     },
-    /// A document of the administrator's came, changed or went since the last invocation.
+    /// A document of the administrator was added, changed or removed since the last invocation.
     Grant {
         /// Its file.
         document: &'a str,
-        /// Of the file's bytes; none where there was no such file.
+        /// Of the file's bytes; none if the file did not exist.
         #[serde(skip_serializing_if = "Option::is_none")]
         before: Option<&'a Digest>,
-        /// Of the file's bytes; none where there is no such file.
+        /// Of the file's bytes; none if the file does not exist.
         #[serde(skip_serializing_if = "Option::is_none")]
         after: Option<&'a Digest>,
     },
 }
 
-/// What the records of events have for an operation.
+/// The operations in records of events.
 pub const EVENTS: [&str; 5] = [
     "plugin.run",
     "plugin.add",
@@ -50,7 +50,7 @@ pub const EVENTS: [&str; 5] = [
     "denial.further",
 ];
 
-/// What they have for a capability.
+/// The capabilities in records of events.
 pub const EVENT_CAPABILITIES: [&str; 3] = ["plugin", "grant", "denial"];
 
 impl Event<'_> {
@@ -73,7 +73,7 @@ impl Event<'_> {
 }
 
 impl Subject {
-    /// Of what is done by no CNI command, about a plugin.
+    /// The subject of an event about a plugin, outside any CNI command.
     pub fn without_command(plugin: &str, digest: String) -> Self {
         Self {
             plugin: plugin.to_owned(),

@@ -1,4 +1,4 @@
-//! The gate of one invocation: what the grant allows, and what is recorded of it.
+//! The gate of one invocation: it decides by the grant and records each operation.
 
 mod disclosure;
 
@@ -19,14 +19,14 @@ use disclosure::not_found;
 /// Stands between one invocation of one plugin and the kernel.
 pub struct Gate {
     capabilities: Capabilities,
-    /// Whose rules are of which section.
+    /// The section of the grant that a capability's rules come from.
     section: fn(Capability) -> Section,
     invocation: Invocation,
     audit: Audit,
 }
 
 impl Gate {
-    /// A gate for one invocation. `capabilities` are the ones that the grant gives the plugin there.
+    /// A gate for one invocation, with the capabilities that the grant gives the plugin.
     pub fn new(capabilities: Capabilities, invocation: Invocation, audit: Audit) -> Self {
         Self {
             capabilities,
@@ -36,38 +36,30 @@ impl Gate {
         }
     }
 
-    /// The same, with rules of these sections of a grant: records call them by it.
+    /// Sets the section of the grant that each capability's rules come from. Records name rules by it.
     #[must_use]
     pub fn of_sections(self, section: fn(Capability) -> Section) -> Self {
         Self { section, ..self }
     }
 
-    /// Authorises `operation`, carries it out with `act`, and records the verdict and the answer. What changes something
-    /// is recorded before it is done.
+    /// Authorises `operation`, carries it out with `act`, and records the verdict and the answer. A change is recorded
+    /// before it is made.
     ///
-    /// Errors: a [`Refusal`], and whatever `act` answers.
-    pub fn perform<O, T, E>(
+    /// Errors: a [`Refusal`], and those of `act`.
+    pub fn perform<O: Operation, T, E: Outcome>(
         &mut self,
         operation: O,
         act: impl FnOnce(&Permit<O>) -> Result<T, E>,
-    ) -> Result<T, E>
-    where
-        O: Operation,
-        E: Outcome,
-    {
+    ) -> Result<T, E> {
         self.perform_noting(operation, |permit, _| act(permit))
     }
 
-    /// The same where `act` may note the value that something had before, for the record.
-    pub fn perform_noting<O, T, E>(
+    /// Does the same; `act` may also note the previous value of what it changes, for the record.
+    pub fn perform_noting<O: Operation, T, E: Outcome>(
         &mut self,
         operation: O,
         act: impl FnOnce(&Permit<O>, &mut Option<Value>) -> Result<T, E>,
-    ) -> Result<T, E>
-    where
-        O: Operation,
-        E: Outcome,
-    {
+    ) -> Result<T, E> {
         let rules = self.authorise(&operation)?;
         if self.audit.is_recorded::<O>() {
             self.act(operation, "allowed", &rules, act)
@@ -76,19 +68,15 @@ impl Gate {
         }
     }
 
-    /// The same for several that are carried out in one step, each of which is authorised before any is carried out.
-    /// Those of links that are not there are left out; where none is left, nothing is done.
+    /// Authorises several operations, then carries them out in one step. Operations on links that do not exist are left
+    /// out; if none remains, nothing is done.
     ///
-    /// Errors: the first [`Refusal`], and whatever `act` answers.
-    pub fn perform_all<O, E>(
+    /// Errors: the first [`Refusal`], and those of `act`.
+    pub fn perform_all<O: Operation, E: Outcome>(
         &mut self,
         operations: Vec<O>,
         act: impl FnOnce(&[Permit<O>]) -> Result<(), E>,
-    ) -> Result<(), E>
-    where
-        O: Operation,
-        E: Outcome,
-    {
+    ) -> Result<(), E> {
         let mut authorised = Vec::with_capacity(operations.len());
         for operation in operations {
             match self.authorise(&operation) {
@@ -100,37 +88,29 @@ impl Gate {
         self.act_all(authorised, "allowed", act)
     }
 
-    /// Carries out the inverse of an operation that this gate allowed: what the host does when an
-    /// `add` fails half-way. Needs no rule; is always recorded.
-    pub fn undo<O, T, E>(
+    /// Carries out the inverse of an operation that this gate allowed, after an `add` has failed. It needs no rule and is
+    /// always recorded.
+    pub fn undo<O: Operation, T, E: Outcome>(
         &mut self,
         operation: O,
         act: impl FnOnce(&Permit<O>) -> Result<T, E>,
-    ) -> Result<T, E>
-    where
-        O: Operation,
-        E: Outcome,
-    {
+    ) -> Result<T, E> {
         self.act(operation, "undo", &[], |permit, _| act(permit))
     }
 
-    /// The same for several that are carried out in one step; nothing where there are none.
-    pub fn undo_all<O, E>(
+    /// Carries out several inverses in one step; does nothing if there are none.
+    pub fn undo_all<O: Operation, E: Outcome>(
         &mut self,
         operations: Vec<O>,
         act: impl FnOnce(&[Permit<O>]) -> Result<(), E>,
-    ) -> Result<(), E>
-    where
-        O: Operation,
-        E: Outcome,
-    {
+    ) -> Result<(), E> {
         let operations = operations
             .into_iter()
             .map(|operation| (operation, Vec::new()));
         self.act_all(operations.collect(), "undo", act)
     }
 
-    /// The rules that allow an operation. Errors: why it is not carried out, which is recorded.
+    /// The rules that allow an operation. Errors: why it is not carried out; the refusal is recorded.
     fn authorise<O: Operation>(&mut self, operation: &O) -> Result<Vec<String>, Refusal> {
         let rules = match self.decide(operation) {
             Ok(rules) => rules,
@@ -158,7 +138,7 @@ impl Gate {
         }
     }
 
-    /// The rules that allow an operation, called by their section. Errors: what no rule allows.
+    /// The rules that allow an operation, named with their section. Errors: what no rule allows.
     fn decide<O: Operation>(&self, operation: &O) -> Result<Vec<String>, Denied> {
         let section = (self.section)(O::Rule::CAPABILITY);
         match decide(&self.capabilities, &self.invocation, operation) {
@@ -175,74 +155,50 @@ impl Gate {
         }
     }
 
-    /// Whether `operation` would be allowed. Nothing is done, and nothing recorded.
+    /// Whether `operation` would be allowed. Does and records nothing.
     pub fn allows<O: Operation>(&self, operation: &O) -> bool {
         let decision = decide(&self.capabilities, &self.invocation, operation);
         matches!(decision, Decision::Allowed { .. })
     }
 
-    /// Whether the grant lets links be created in a namespace, of whatever kind.
+    /// Whether the grant allows creating links of some kind in a namespace.
     pub fn may_create_links(&self, namespace: Namespace) -> bool {
-        self.capabilities
-            .link
-            .iter()
-            .any(|rule| rule.may_create_in(namespace))
+        let mut rules = self.capabilities.link.iter();
+        rules.any(|rule| rule.may_create_in(namespace))
     }
 
-    /// Whether the grant lets a link of this kind and name be created where this one is.
+    /// Whether the grant allows creating a link of this kind and name in this link's namespace.
     pub fn may_have_created(&self, link: &LinkFacts) -> bool {
-        let rules = &self.capabilities.link;
-        rules
-            .iter()
-            .any(|rule| rule.may_create(link, &self.invocation))
+        let mut rules = self.capabilities.link.iter();
+        rules.any(|rule| rule.may_create(link, &self.invocation))
     }
 
-    /// Whether a rule about parameters asks whose link they are of.
+    /// Whether a rule about parameters depends on the owner of a parameter's link.
     pub fn asks_owner_of_parameters(&self) -> bool {
-        self.capabilities
-            .sysctl
-            .iter()
-            .any(|rule| rule.owners.is_some())
+        let mut rules = self.capabilities.sysctl.iter();
+        rules.any(|rule| rule.owners.is_some())
     }
 
-    /// Whether a rule about packet filters asks for what only the host can tell: ports that are listened at, and whose
-    /// elements are.
+    /// Whether a rule about packet filters depends on facts that only the host knows: the ports on which something
+    /// listens, and the owners of elements.
     pub fn asks_about_elements(&self) -> bool {
-        let rules = &self.capabilities.firewall;
-        rules
-            .iter()
-            .any(|rule| rule.ports.is_some() || rule.owners.is_some())
+        let mut rules = self.capabilities.firewall.iter();
+        rules.any(|rule| rule.ports.is_some() || rule.owners.is_some())
     }
 
-    /// Whether a rule asks what of the host an address or a route overlaps.
+    /// Whether a rule depends on the routes of the host that an address or a route overlaps.
     pub fn asks_overlaps(&self) -> bool {
         let Capabilities { address, route, .. } = &self.capabilities;
         address.iter().any(|rule| rule.overlaps.is_some())
             || route.iter().any(|rule| rule.overlaps.is_some())
     }
 
-    /// Why audit records are missing, where they could not be written. An act that cannot be
-    /// recorded must not stand.
-    pub fn audit_failure(&self) -> Option<&str> {
-        self.audit.failure()
+    /// The records of the invocation.
+    pub fn audit(&self) -> &Audit {
+        &self.audit
     }
 
-    /// Bytes of records that the invocation has made.
-    pub fn recorded(&self) -> usize {
-        self.audit.recorded()
-    }
-
-    /// Names the invocation in its records.
-    pub fn recorded_as(&self) -> &str {
-        self.audit.invocation()
-    }
-
-    /// Whether it stands before an ADD.
-    pub fn is_add(&self) -> bool {
-        self.audit.is_add()
-    }
-
-    /// Writes what is still due in the audit log: an invocation's end.
+    /// Writes the audit log's outstanding lines, at the end of the invocation.
     pub fn finish(&mut self) {
         self.audit.finish();
     }
@@ -252,18 +208,14 @@ impl Gate {
         &self.invocation
     }
 
-    /// Records that it is about to be done, does it, and says what came of it.
-    fn act<O, T, E>(
+    /// Records the intent, carries the operation out, and records the outcome.
+    fn act<O: Operation, T, E: Outcome>(
         &mut self,
         operation: O,
         verdict: &'static str,
         rules: &[String],
         act: impl FnOnce(&Permit<O>, &mut Option<Value>) -> Result<T, E>,
-    ) -> Result<T, E>
-    where
-        O: Operation,
-        E: Outcome,
-    {
+    ) -> Result<T, E> {
         let intended = self.audit.intend(&[(&operation, rules)], verdict);
         let pending = intended.map_err(Refusal::Unrecorded)?;
         let start = Instant::now();
@@ -279,17 +231,13 @@ impl Gate {
         outcome
     }
 
-    /// The same for several, each with the rules that allow it, in one step; nothing where there are none.
-    fn act_all<O, E>(
+    /// Does the same for several operations, each with the rules that allow it, in one step; nothing if there are none.
+    fn act_all<O: Operation, E: Outcome>(
         &mut self,
         operations: Vec<(O, Vec<String>)>,
         verdict: &'static str,
         act: impl FnOnce(&[Permit<O>]) -> Result<(), E>,
-    ) -> Result<(), E>
-    where
-        O: Operation,
-        E: Outcome,
-    {
+    ) -> Result<(), E> {
         if operations.is_empty() {
             return Ok(());
         }
@@ -309,7 +257,7 @@ impl Gate {
         outcome
     }
 
-    /// Records what came of what was about to be done.
+    /// Records the outcome.
     fn answer<T, E: Outcome>(
         &mut self,
         pending: &Pending,

@@ -1,12 +1,12 @@
 //! Authorises an operation, records it, and hands out the permit to carry it out.
 //!
 //! Every privileged act of a plugin goes through [`Gate::perform`]: the functions of the kernel layer take a [`Permit`],
-//! which only this crate makes. So the compiler checks that whatever was done had been authorised and recorded. What
-//! changes something is in the [`Audit`] log before it is done; what came of it follows with the next record.
+//! which only this crate makes. So the compiler checks that every act was authorised and recorded. A change is in the
+//! [`Audit`] log before it is made; its outcome follows with the next record.
 //!
-//! This crate stands below the kernel layer and knows nothing of it: the facts that a decision needs come with the
-//! operation. It must not act on an operation itself, read a grant's document from disk, or make a permit for anything
-//! but the operation that it has just decided about. The one file that it writes is the audit log.
+//! This crate is below the kernel layer and does not depend on it: the facts that a decision needs come with the
+//! operation. It must not carry out an operation itself, read a grant from disk, or make a permit for anything but the
+//! operation that it has just authorised. The only file that it writes is the audit log.
 //!
 //! # Example
 //!
@@ -15,7 +15,7 @@
 //! use weir_grant::sysctl::Write;
 //! use weir_grant::{Capabilities, Invocation, Namespace};
 //!
-//! /// Of the kernel layer: what it does is what its permit says.
+//! /// A function of the kernel layer: it does what its permit says.
 //! fn write(permit: &Permit<Write>) -> Result<String, Refusal> {
 //!     let Write { key, value, .. } = permit.operation();
 //!     Ok(format!("{key} = {value}"))

@@ -1,23 +1,23 @@
-//! What came of an operation.
+//! The outcome of an operation.
 
 use std::fmt;
 
 use crate::refusal::Refusal;
 
-/// The error of what carries an operation out: a refusal of the gate is one of its cases.
+/// The error type of an operation that is carried out; a refusal of the gate is one of its cases.
 pub trait Outcome: From<Refusal> + fmt::Display {
-    /// Whether weir itself refused it, and the kernel was not asked.
+    /// Whether weir refused the operation without asking the kernel.
     fn is_refusal(&self) -> bool;
 }
 
 impl Outcome for Refusal {
-    /// It is recorded as what it is.
+    /// The gate has recorded its own refusals already.
     fn is_refusal(&self) -> bool {
         false
     }
 }
 
-/// What a record says of an outcome.
+/// The outcome as records have it.
 pub(crate) fn answer_of<T, E: fmt::Display>(outcome: &Result<T, E>) -> String {
     match outcome {
         Ok(_) => "ok".to_owned(),

@@ -1,10 +1,10 @@
-//! The permit: proof that an operation was authorised, and that it will be recorded.
+//! The permit: proof that an operation was authorised and will be recorded.
 
-/// Bound to one operation. The kernel layer reads its arguments from the operation inside, so what
-/// was authorised is what is done. Nothing outside of this crate can make one:
+/// Permits one operation. The kernel layer reads its arguments from the operation inside, so that it does what was
+/// authorised. Nothing outside this crate can make one:
 ///
 /// ```compile_fail,E0624
-/// weir_gate::Permit::new("an operation that nobody has authorised");
+/// weir_gate::Permit::new("an operation that was not authorised");
 /// ```
 pub struct Permit<O> {
     operation: O,
@@ -16,7 +16,7 @@ impl<O> Permit<O> {
         Self { operation }
     }
 
-    /// What is permitted.
+    /// The permitted operation.
     pub fn operation(&self) -> &O {
         &self.operation
     }

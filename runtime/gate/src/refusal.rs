@@ -9,11 +9,11 @@ use weir_grant::{Closest, doing};
 pub enum Refusal {
     /// No rule of the grant allows it.
     Denied(Denied),
-    /// The grant allows it, and weir itself refuses it: why.
+    /// The grant allows it, but weir refuses it: why.
     Refused(String),
-    /// The grant allows it, and there is no link of that name or index: which.
+    /// The grant allows it, but the link does not exist: which.
     NotFound(String),
-    /// It is allowed, and cannot be recorded: why not. What changes something is not done then.
+    /// It is allowed, but cannot be recorded: why. A change is not made then.
     Unrecorded(String),
 }
 
@@ -22,7 +22,7 @@ pub enum Refusal {
 pub struct Denied {
     /// `create bridge `br0` in host`.
     pub requirement: String,
-    /// The rule that came closest; none where the grant has no rule for the capability.
+    /// The rule that came closest; none if the grant has no rule for the capability.
     pub closest: Option<Closest>,
 }
 
@@ -33,14 +33,14 @@ impl fmt::Display for Refusal {
             Self::Refused(why) | Self::NotFound(why) => f.write_str(why),
             Self::Unrecorded(why) => write!(
                 f,
-                "it is not done, as it cannot be recorded in the audit log: {why}"
+                "not done, because it cannot be recorded in the audit log: {why}"
             ),
         }
     }
 }
 
 impl Denied {
-    /// Whether the answer of a record says this, in the present words or in those of older records.
+    /// Whether the answer of a record is this denial, in the present words or in those of older records.
     pub fn is_said_by(&self, answer: &str) -> bool {
         let former = || {
             format!(

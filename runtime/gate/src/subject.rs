@@ -1,20 +1,20 @@
-//! The subject of an invocation's records.
+//! Which invocation records are about.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// Whose operations are recorded: the same for every record of an invocation.
+/// The attachment and the plugin of an invocation, the same for all its records.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Subject {
-    /// `ADD`, `DEL`, `CHECK`, `STATUS` or `GC`; empty where there is none.
+    /// `ADD`, `DEL`, `CHECK`, `STATUS` or `GC`; empty if there is no command.
     pub command: &'static str,
     pub container_id: String,
     pub ifname: String,
     pub network: String,
-    /// The NetworkAttachmentDefinition that the network is of, where it is of one.
+    /// The NetworkAttachmentDefinition that the network comes from, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
-    /// The Kubernetes pod, as `namespace/name`, where the runtime tells it.
+    /// The Kubernetes pod, as `namespace/name`, if the runtime passes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod: Option<String>,
     pub plugin: String,
@@ -22,7 +22,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// What stands in every line that weir's log has of the invocation.
+    /// The members that every line of weir's log has for the invocation.
     pub fn for_log(&self) -> Value {
         let mut members = json!(self);
         members

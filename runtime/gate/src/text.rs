@@ -1,13 +1,12 @@
-//! Characters that make a line say something else than what stands in it.
+//! Characters that make a line look different from its content.
 
-/// Whether a character drives the terminal that shows it, ends a line, is invisible, or turns the
-/// direction of what is written around it. A plugin chooses texts that end in logs, and logs are read
-/// in terminals.
+/// Whether a character controls the terminal, ends a line, is invisible, or changes the direction of the text around it.
+/// Plugins choose texts that are logged, and logs are read in terminals.
 pub fn misleads(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
     }
-    // Unicode's control and format characters, and its non-characters, which no page can have.
+    // Unicode's control and format characters, and noncharacters, which HTML does not allow.
     let is_format = matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
@@ -15,11 +14,10 @@ pub fn misleads(c: char) -> bool {
     c.is_control() || is_format || is_none
 }
 
-/// JSON in which no such character is left but the ends of its own lines: each is escaped, as it can
-/// only stand in strings.
+/// Escapes these characters in JSON, except the ends of its own lines. They can only be in strings.
 pub fn escape(json: String) -> String {
     let is_escaped = |c: char| c != '\n' && misleads(c);
-    // Nearly all that is recorded is printable ASCII.
+    // Nearly all records are printable ASCII.
     let is_plain = |byte: u8| byte == b'\n' || byte == b' ' || byte.is_ascii_graphic();
     if json.bytes().all(is_plain) || !json.chars().any(is_escaped) {
         return json;

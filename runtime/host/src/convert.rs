@@ -1,4 +1,4 @@
-//! Conversions between the contract's types and ours.
+//! Conversions between the types of the contract and those of the operations.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -92,7 +92,7 @@ impl From<weir_cni::Error> for cni::Failure {
 
 impl From<cni::Failure> for weir_cni::Error {
     fn from(failure: cni::Failure) -> Self {
-        // To the specification an error without a code is none.
+        // The specification does not allow an error with the code 0.
         let code = match failure.code {
             0 => weir_cni::Code::INTERNAL,
             code => code.into(),
@@ -128,7 +128,7 @@ impl From<IpNet> for types::IpNetwork {
     }
 }
 
-/// A network with its host part kept. Errors: `Invalid` for a prefix that is too long.
+/// A network, including its host part. Errors: `Invalid` for a prefix that is too long.
 pub fn network(network: types::IpNetwork) -> Result<IpNet, Error> {
     let address = IpAddr::from(network.address);
     IpNet::new(address, network.prefix_length).map_err(|_| {
@@ -162,7 +162,7 @@ impl From<weir_cni::Interface> for cni::ResultInterface {
     }
 }
 
-/// A plugin's result. Errors: code 6 for what no result can hold, such as a prefix length of 33.
+/// A plugin's result. Errors: code 6 for an invalid result, such as one with the prefix length 33.
 pub fn result(result: cni::AttachmentResult) -> Result<weir_cni::AddResult, weir_cni::Error> {
     let malformed = |e: Error| weir_cni::Error::decoding_failure(format!("the result: {e}"));
     let ips = result.ips.into_iter().map(ip).collect::<Result<_, _>>();

@@ -1,4 +1,4 @@
-//! From what a guest refers to, the facts that the gate decides by.
+//! Reads the facts that the gate decides by.
 
 use ipnet::IpNet;
 use weir_grant::link::LinkFacts;
@@ -9,7 +9,7 @@ use weir_kernel::{Broker, Result};
 
 use super::bindings::weir::cni::types::{self, Namespace};
 
-/// The facts about a link, also where there is none: whether a plugin may learn that is for the gate to say. Errors:
+/// The facts about a link, even if it does not exist: the gate decides whether the plugin may learn that. Errors:
 /// `Invalid`, `NoNamespace`.
 pub(super) fn identify(
     broker: &mut Broker,
@@ -21,8 +21,8 @@ pub(super) fn identify(
         .identify(namespace.into(), &link.clone().into())
 }
 
-/// What of the host a network overlaps, where a rule asks: a route over a link that is not this network's, or else one
-/// over a link that is.
+/// The route of the host that a network overlaps, if a rule of the grant depends on it: preferably one over a link that
+/// does not belong to this network.
 pub(super) fn overlap(
     broker: &mut Broker,
     namespace: Namespace,

@@ -12,13 +12,13 @@ use super::bindings::weir::cni::types;
 use super::convert::each;
 use super::firewall_convert::all;
 
-/// What the capability needs of an invocation.
+/// The part of an invocation that the capability needs.
 pub(crate) struct FirewallView<'a> {
     pub broker: &'a mut Broker,
     pub plugin: &'a str,
     /// The network's name in its configuration.
     pub network: &'a str,
-    /// What ADD returned, for the commands that come after it.
+    /// The result of ADD, for the commands after it.
     pub previous: Option<&'a AddResult>,
 }
 
@@ -133,9 +133,9 @@ impl Contract for FirewallView<'_> {
 }
 
 impl FirewallView<'_> {
-    /// The container's addresses, where the reference has attached it: rules that accept an address do not say whose it
-    /// is, and weir may have given the same to another container. A veth of the host's in the previous result tells:
-    /// those that weir makes have the mark of their attachment, which nobody in a container can take away.
+    /// The container's addresses, if the reference plugins attached it: rules that accept an address do not name its
+    /// owner, and weir may have given the same address to another container. The host's veth in the previous result
+    /// shows it: those that weir makes carry the mark of their attachment, which nobody in a container can remove.
     fn addresses_by_reference(&mut self) -> Result<Vec<IpAddr>> {
         let Some(previous) = self.previous else {
             return Ok(Vec::new());
@@ -154,7 +154,7 @@ impl FirewallView<'_> {
         Ok(Vec::new())
     }
 
-    /// What the gate must know of a transaction, and its commands do not say.
+    /// Adds the facts that the gate needs about a transaction and that its commands do not contain.
     fn look_at_elements(&mut self, apply: &mut firewall::Apply) -> Result<()> {
         let ports = apply.translated().into_iter().flatten();
         for port in ports {
@@ -171,7 +171,7 @@ impl FirewallView<'_> {
         Ok(())
     }
 
-    /// A plugin's tables are named by the host, so that it has no others.
+    /// The name of the plugin's table. The host chooses it, so a plugin reaches no other table.
     fn table_name(&self) -> String {
         format!("weir_{}", self.plugin)
     }

@@ -1,4 +1,4 @@
-//! Rules, sets and elements between the contract and the kernel layer.
+//! Conversions of rules, sets and elements between the contract and the operations.
 
 use weir_grant::firewall;
 use weir_kernel::{Error, Result};
@@ -36,7 +36,7 @@ same_fields! {
     contract::Set => firewall::Set { name interval; each key data }
 }
 
-/// Converts each of several. Errors: the first.
+/// Converts each value of a list. Errors: the first.
 pub(crate) fn all<T, U: TryFrom<T, Error = Error>>(values: Vec<T>) -> Result<Vec<U>> {
     values.into_iter().map(TryInto::try_into).collect()
 }
@@ -162,7 +162,7 @@ impl TryFrom<contract::Rule> for firewall::Rule {
     }
 }
 
-/// What `list-rules` answers: handles and comments.
+/// `list-rules` answers with handles and comments only.
 impl From<firewall::Rule> for contract::Rule {
     fn from(rule: firewall::Rule) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Capability `ipam`: running the IPAM plugin that the configuration names.
+//! Capability `ipam`: runs the IPAM plugin that the configuration names.
 
 pub(crate) mod run;
 
@@ -14,20 +14,20 @@ use super::bindings::weir::cni::cni::AttachmentResult;
 use super::bindings::weir::cni::ipam::Host as Contract;
 pub use run::RunIpam;
 
-/// CNI error code of what a grant does not allow.
+/// The CNI error code for a denial.
 pub const DENIED: u32 = 220;
 
-/// Who runs the IPAM plugin of an invocation: the calls of its plugin and, when they are taken back, the undo log.
+/// Runs the IPAM plugin of an invocation, for its plugin and for the undo log.
 #[derive(Clone)]
 pub struct SharedIpam(Arc<Mutex<dyn RunIpam>>);
 
 impl SharedIpam {
-    /// To be used by both.
+    /// Shares `ipam` between both.
     pub fn new(ipam: impl RunIpam + 'static) -> Self {
         Self(Arc::new(Mutex::new(ipam)))
     }
 
-    /// Runs a command of the IPAM plugin, if `authorise` lets it.
+    /// Runs a command of the IPAM plugin, through the gate.
     fn run(&self, command: Command, gate: &mut Gate, way: Way) -> Result<Option<AddResult>, Error> {
         let mut ipam = self.0.lock().expect("no thread panicked with it");
         let operation = Run {
@@ -43,13 +43,13 @@ impl SharedIpam {
     }
 }
 
-/// Whether the plugin asks for a command, or the undo log.
+/// Whether the plugin or the undo log runs a command.
 enum Way {
     Perform,
     Undo,
 }
 
-/// What the capability needs of an invocation.
+/// The part of an invocation that the capability needs.
 pub(crate) struct IpamView<'a> {
     pub broker: &'a mut Broker,
     pub ipam: &'a SharedIpam,
@@ -86,7 +86,7 @@ impl IpamView<'_> {
     }
 }
 
-/// Gives back what the IPAM plugin assigned, by its DEL.
+/// Releases what the IPAM plugin assigned, by its DEL.
 struct GiveBack(SharedIpam);
 
 impl Inverse for GiveBack {
@@ -98,7 +98,7 @@ impl Inverse for GiveBack {
     }
 }
 
-/// A CNI error as an answer of the gate.
+/// A CNI error as the outcome of an operation.
 struct Outcome(Error);
 
 impl From<Refusal> for Outcome {
@@ -113,7 +113,7 @@ impl From<Refusal> for Outcome {
 }
 
 impl gate::Outcome for Outcome {
-    /// The IPAM plugin has answered.
+    /// The error is the answer of the IPAM plugin.
     fn is_refusal(&self) -> bool {
         false
     }

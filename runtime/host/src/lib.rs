@@ -1,17 +1,17 @@
 //! The host functions: a call of the contract becomes an operation, passes the gate, and reaches the kernel.
 //!
-//! There is one file for each capability, and in it one short function for each function of the contract (`wit/`): from
-//! what the guest refers to it makes the facts, as the kernel tells them, has the operation performed, and answers. An
-//! interface is implemented by no more than it needs: most by the [`Broker`](weir_kernel::Broker) alone, which is gate,
-//! kernel and undo log; the others by a view of an invocation's [`State`], which also counts what the plugin takes of its
-//! limits. [`add_to_linker`] connects each interface to its view.
+//! There is one file for each capability, with one short function for each function of the contract (`wit/`). It reads
+//! the facts about what the guest refers to from the kernel, performs the operation and returns the answer. Most
+//! interfaces are implemented on the [`Broker`](weir_kernel::Broker), which is gate, kernel and undo log; the others on a
+//! view of an invocation's [`State`], where limits are counted as well. [`add_to_linker`] connects each interface to its
+//! view.
 //!
-//! This crate must not touch the kernel but through a broker, believe a guest about what a link is, or let a guest learn of
-//! what it may not see more than that it is denied. It runs no WebAssembly: that is the sandbox's.
+//! This crate must reach the kernel only through a broker. It must not believe a guest about what a link is, or tell a
+//! guest more about a hidden object than that the operation is denied. It runs no WebAssembly; the sandbox does.
 //!
 //! # Example
 //!
-//! A call as a plugin makes it, without the plugin:
+//! A call of a plugin, made without a plugin:
 //!
 //! ```
 //! use weir_gate::{Audit, Gate, Subject};
@@ -25,7 +25,7 @@
 //! let rules = r#"{ "sysctl": [{ "namespace": "host", "keys": ["net.ipv4.ip_forward"], "verbs": ["read"] }] }"#;
 //! let capabilities: Capabilities = serde_json::from_str(rules)?;
 //! let gate = Gate::new(capabilities, Invocation::default(), Audit::nowhere(Subject::default()));
-//! // A model of the kernel, as the tests of this crate use it. `weir_kernel::Linux` is the real one.
+//! // A model of the kernel, which the tests of this crate use. `weir_kernel::Linux` is the real one.
 //! let kernel = Node::new().kernel();
 //! let mut sysctl = Broker::new(gate, Box::new(kernel));
 //!

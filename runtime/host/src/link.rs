@@ -10,13 +10,13 @@ use super::bindings::weir::cni::types::{LinkReference, Namespace};
 use super::convert::{each, mac};
 use super::facts::identify;
 
-/// The most links that are deleted in one step: their records are written together, before it.
+/// The most links that are deleted in one step: their records are written together before it.
 const MOST_DELETED: usize = 256;
 
-/// What the capability needs of an invocation.
+/// The part of an invocation that the capability needs.
 pub(crate) struct LinkView<'a> {
     pub broker: &'a mut Broker,
-    /// The calls that the invocation has made: to delete several links counts as many.
+    /// The calls that the invocation has made. Deleting several links counts as that many.
     pub calls: &'a mut u64,
 }
 
@@ -60,7 +60,7 @@ impl Contract for LinkView<'_> {
             let why = format!("{} links at once, more than {MOST_DELETED}", links.len());
             return Err(Error::invalid(why));
         }
-        // The call itself was counted as one.
+        // The call itself is already counted.
         *self.calls += (links.len() as u64).saturating_sub(1);
         let identified = links.iter().map(|link| {
             let link = self.identify(namespace, link)?;
@@ -164,7 +164,7 @@ impl Contract for LinkView<'_> {
         new_name: Option<String>,
     ) -> Result<contract::Link> {
         let link = self.identify(namespace, &link)?;
-        // Whoever is in a container can write a mark, and is nobody's owner by that.
+        // Anyone in a container can write a mark, so it proves nothing on the host.
         let known = self.broker.kernel().known_link(&link);
         let has_mark = known.is_some_and(|link| is_mark(&link.alias));
         let is_cleared = to == Namespace::Host && has_mark;
@@ -198,9 +198,9 @@ impl LinkView<'_> {
         identify(self.broker, namespace, link)
     }
 
-    /// Has a new link of the host carry the mark of its owner.
+    /// Puts the mark of the owner on a new link of the host.
     ///
-    /// A bridge, and a pair of veths that stays on the host, are shared by all attachments to the network.
+    /// A bridge, and a veth pair with both ends on the host, is shared by all attachments to the network.
     fn mark(&self, new: &mut link::Create) {
         let Invocation {
             container_id,

@@ -1,4 +1,4 @@
-//! Links between the contract and the kernel layer.
+//! Conversions of links between the contract and the operations.
 
 use weir_grant::link;
 

@@ -1,4 +1,4 @@
-//! The contract's interfaces, each connected to the view that it needs of an invocation's state.
+//! Connects each interface of the contract to the view of an invocation's state that implements it.
 
 use wasmtime::Result;
 use wasmtime::component::{HasData, HasSelf, Linker};
@@ -33,8 +33,7 @@ views! {
     Ipam: IpamView;
 }
 
-/// Connects all interfaces of the contract. Errors: when a name is defined twice, which only a mistake in this crate can
-/// cause.
+/// Connects all interfaces of the contract. Errors: a name that is defined twice, which is a mistake in this crate.
 pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     let broker: fn(&mut State) -> &mut Broker = |state| &mut state.broker;
     types::add_to_linker::<State, HasSelf<Broker>>(linker, broker)?;
@@ -56,7 +55,7 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     log::add_to_linker::<State, HasSelf<Log>>(linker, |state| &mut state.log)
 }
 
-/// Has what implements an interface answer with the contract's errors.
+/// Converts errors to those of the contract.
 macro_rules! convert_errors {
     ($($view:ty),*) => {$(
         impl types::Host for $view {

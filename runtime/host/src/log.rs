@@ -1,4 +1,4 @@
-//! Capability `log`: structured lines in weir's log, bounded and without control characters.
+//! Capability `log`: structured lines in weir's log, limited in size and without control characters.
 
 pub(crate) mod lines;
 

@@ -1,4 +1,4 @@
-//! What stands behind the contract's resources: the bindings are generated over these types.
+//! The types behind the contract's resources; the bindings use them.
 
 use weir_grant::store::Location;
 use weir_kernel::DynTransaction;
@@ -7,9 +7,9 @@ use weir_kernel::DynTransaction;
 pub struct Transaction {
     pub(crate) store: Box<DynTransaction>,
     pub(crate) location: Location,
-    /// Bytes of its changes that count as kept.
+    /// The bytes of its changes that are counted as uncommitted.
     pub(crate) counted: usize,
 }
 
-/// A resource that nothing creates: `packet` is not carried out.
+/// A resource that is never created: weir does not implement `packet`.
 pub enum Socket {}

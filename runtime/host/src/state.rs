@@ -1,4 +1,4 @@
-//! What one invocation of one plugin has at hand: the state behind every host function.
+//! The state of one invocation of one plugin, behind every host function.
 
 use std::time::Instant;
 
@@ -19,29 +19,29 @@ use super::log::lines::Log;
 use super::store::{OpenStores, StoreView};
 use super::usage::Usage;
 
-/// What the caller decides about an invocation.
+/// The caller's settings for an invocation.
 pub struct Setup {
-    /// The gate and the kernel that it stands before.
+    /// The gate, the kernel and the undo log.
     pub broker: Broker,
     /// The plugin's name.
     pub plugin: String,
     /// The network's name in its configuration.
     pub network: String,
-    /// What ADD returned, for the commands that come after it.
+    /// The result of ADD, for the commands after it.
     pub previous: Option<AddResult>,
-    /// Places that the node's own configuration names; none of a tenant's.
+    /// The paths that the node's own configuration names; none for a tenant's.
     pub configured: Configured,
     pub limits: Limits,
-    /// Bytes of memory that the plugin's code takes of its limit.
+    /// The bytes of the memory limit that the plugin's code takes.
     pub code: usize,
-    /// When the invocation's time is over.
+    /// When the invocation's time ends.
     pub deadline: Instant,
     pub log: Log,
     /// Runs the IPAM plugin that the configuration names.
     pub ipam: SharedIpam,
 }
 
-/// The state of one invocation. Each capability has a view of what it needs of it ([`linker`](super::linker)).
+/// The state of one invocation. Each capability has a view of the part that it needs ([`linker`](super::linker)).
 pub struct State {
     pub(super) broker: Broker,
     plugin: String,
@@ -52,7 +52,7 @@ pub struct State {
     pub(super) log: Log,
     table: ResourceTable,
     stores: OpenStores,
-    /// Made when it is first used: most plugins never do.
+    /// Created on first use: most plugins never use it.
     wasi: Option<WasiCtx>,
     stderr: MemoryOutputPipe,
     limits: Limits,
@@ -117,38 +117,38 @@ impl State {
         }
     }
 
-    /// The bounds of this invocation.
+    /// The limits of this invocation.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// What of them is used up.
+    /// How much of them is used.
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// When the invocation's time is over.
+    /// When the invocation's time ends.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// Counts a call of a host function. Errors: when one of the limits is used up, which [`usage`](Self::usage) tells;
-    /// [`Trap::Interrupt`] when the time is over.
+    /// Counts a call of a host function. Errors: a limit is exceeded, see [`usage`](Self::usage); [`Trap::Interrupt`] if
+    /// the time is over.
     pub fn count_call(&mut self) -> wasmtime::Result<()> {
         self.usage.calls += 1;
         self.usage.changes = self.broker.log().noted();
         self.usage.kept = self.broker.log().size() + self.stores.uncommitted();
-        self.usage.recorded = self.broker.gate().recorded();
+        self.usage.recorded = self.broker.gate().audit().recorded();
         if Instant::now() >= self.deadline {
             return Err(Trap::Interrupt.into());
         }
         if self.usage.is_over(&self.limits) {
-            return Err(wasmtime::Error::msg("a limit is used up"));
+            return Err(wasmtime::Error::msg("a limit is exceeded"));
         }
         Ok(())
     }
 
-    /// What the plugin wrote to its standard error and output, for the log.
+    /// The plugin's standard error and output, for the log.
     pub fn standard_error(&self) -> String {
         String::from_utf8_lossy(&self.stderr.contents()).into_owned()
     }
@@ -158,32 +158,31 @@ impl State {
         &mut self.log
     }
 
-    /// Takes back what is only needed while the plugin runs: open stores are closed, and what they
-    /// did not commit is undone.
+    /// Releases what is only needed while the plugin runs. Open stores are closed, and their uncommitted changes undone.
     pub fn close(&mut self) {
         self.table = ResourceTable::new();
         self.stores = OpenStores::default();
     }
 
-    /// Undoes all that this invocation did. Returns what could not be undone, for the log.
+    /// Undoes all changes of this invocation. Returns the failures, for the log.
     pub fn undo(&mut self) -> Vec<String> {
         self.close();
         self.broker.undo()
     }
 
-    /// Lets stand what this invocation did. Returns what of it could not be noted, for the log.
+    /// Keeps the changes of this invocation. Returns the failures to note them, for the log.
     pub fn keep(&mut self) -> Vec<String> {
         self.broker.keep()
     }
 
-    /// Writes what is still due in the audit log.
+    /// Writes the audit log's outstanding lines.
     pub fn finish_audit(&mut self) {
         self.broker.gate_mut().finish();
     }
 
-    /// Why audit records are missing, where they could not be written.
+    /// Why audit records are missing, if they could not be written.
     pub fn audit_failure(&self) -> Option<&str> {
-        self.broker.gate().audit_failure()
+        self.broker.gate().audit().failure()
     }
 }
 
@@ -198,13 +197,13 @@ impl WasiView for State {
     }
 }
 
-/// No arguments, no environment, no directories, no sockets; standard output is the protocol's and
-/// not the plugin's.
+/// WASI without arguments, environment, directories and sockets. A plugin's standard output goes to the log, as weir's
+/// own is for the protocol.
 fn wasi(stderr: &MemoryOutputPipe, limits: &Limits) -> WasiCtx {
     WasiCtx::builder()
         .stdout(stderr.clone())
         .stderr(stderr.clone())
-        // Random numbers cross like all else.
+        // Random numbers are limited like other data that crosses.
         .max_random_size(limits.transfer.as_u64())
         .build()
 }
@@ -229,7 +228,7 @@ impl ResourceLimiter for State {
         Ok(self.grow(elements.saturating_mul(size_of::<usize>())))
     }
 
-    // Code that an older weir compiled was not held to the bounds.
+    // Code compiled by an older weir may exceed the bounds.
     fn instances(&self) -> usize {
         bounds::INSTANCES as usize
     }

@@ -10,30 +10,30 @@ use super::bindings::weir::cni::store::{Access, Host as Contract, HostTransactio
 use super::resource::Transaction;
 use super::usage::MOST_KEPT;
 
-/// How many stores a plugin has open at once, at most: each holds files and a lock.
+/// The most stores that a plugin may have open at once: each holds files and a lock.
 const MOST_OPEN: usize = 16;
 
-/// What an invocation has open.
+/// The open stores of an invocation.
 #[derive(Debug, Default)]
 pub(crate) struct OpenStores {
     count: usize,
-    /// Bytes of what transactions have changed and not committed.
+    /// The size of uncommitted changes, in bytes.
     uncommitted: usize,
 }
 
 impl OpenStores {
-    /// Bytes of what transactions have changed and not committed.
+    /// The size of uncommitted changes, in bytes.
     pub(crate) fn uncommitted(&self) -> usize {
         self.uncommitted
     }
 }
 
-/// What the capability needs of an invocation.
+/// The part of an invocation that the capability needs.
 pub(crate) struct StoreView<'a> {
     pub broker: &'a mut Broker,
     pub table: &'a mut ResourceTable,
     pub open: &'a mut OpenStores,
-    /// Places that the node's own configuration names.
+    /// The paths that the node's own configuration names.
     pub configured: &'a Configured,
 }
 
@@ -52,7 +52,9 @@ impl Contract for StoreView<'_> {
         access: Access,
     ) -> Result<Resource<Transaction>> {
         if self.open.count >= MOST_OPEN {
-            let what = format!("{MOST_OPEN} stores are open, which is as many as may be at once");
+            let what = format!(
+                "{MOST_OPEN} stores are open, the most that a plugin may have open at once"
+            );
             return Err(Error::new(Code::Exhausted, what));
         }
         let location = Location::from(location).of_configuration(self.configured);
@@ -143,7 +145,7 @@ impl StoreView<'_> {
         outcome
     }
 
-    /// Counts what a transaction has changed by now.
+    /// Updates the count of uncommitted changes.
     fn count(&mut self, this: &Resource<Transaction>) -> Result<()> {
         let transaction = transaction(self.table, this)?;
         let now = transaction.store.uncommitted();
@@ -152,7 +154,7 @@ impl StoreView<'_> {
         Ok(())
     }
 
-    /// Fails where the host would keep too much with a value.
+    /// Checks that the host can also keep this value for undo. Errors: `Exhausted`.
     fn check_kept(&self, value: &[u8]) -> Result<()> {
         let kept = self.broker.log().size() + self.open.uncommitted;
         if kept + value.len() <= MOST_KEPT {

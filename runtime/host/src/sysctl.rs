@@ -29,7 +29,7 @@ impl Contract for Broker {
     }
 }
 
-/// Whose the link is whose parameter is written; empty where it is nobody's.
+/// The owner's mark of the link whose parameter is written; empty if there is none.
 fn owner(broker: &mut Broker, write: &sysctl::Write) -> String {
     let link = write.link().map(LinkReference::Name);
     let found = link.and_then(|link| broker.kernel().find_link(write.namespace, &link).ok());

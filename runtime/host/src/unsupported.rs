@@ -1,6 +1,6 @@
-//! The capabilities that this version of weir does not carry out: `policy-rule`, `device` and `packet`. What a
-//! plugin asks of them passes the gate as everything else does, and is denied and recorded where its
-//! grant has no rule for it; with one, the answer is a typed `unsupported`.
+//! The capabilities that this version of weir does not implement: `policy-rule`, `device` and `packet`. Their operations
+//! pass the gate like all others, and are denied and recorded if the grant has no rule for them. With a rule, the answer
+//! is a typed `unsupported`.
 
 use wasmtime::component::Resource;
 use weir_grant::{Capability, Operation, VerbSet, device, packet, policy_rule};
@@ -16,11 +16,11 @@ fn unsupported(capability: Capability) -> Error {
     let version = env!("CARGO_PKG_VERSION");
     Error::new(
         Code::Unsupported,
-        format!("weir {version} does not carry out the capability `{capability}`"),
+        format!("weir {version} does not implement the capability `{capability}`"),
     )
 }
 
-/// Asks the gate, and does nothing. Errors: `Denied`, `Unsupported`.
+/// Asks the gate and does nothing else. Errors: `Denied`, `Unsupported`.
 fn refuse<O: Operation, T>(broker: &mut Broker, operation: O) -> Result<T> {
     let refused = |_: &_| Err(unsupported(O::Rule::CAPABILITY));
     broker.gate_mut().perform(operation, refused)

@@ -1,26 +1,26 @@
-//! What an invocation takes of its limits.
+//! How much of its limits an invocation has used.
 
 use weir_gate::MOST_RECORDED;
 use weir_grant::Limits;
 
-/// What of its limits an invocation has used up.
+/// How much of its limits an invocation has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Calls of host functions.
     pub calls: u64,
-    /// The largest sum of code, memory and tables, in bytes.
+    /// The largest sum of code, memory and tables so far, in bytes.
     pub memory: usize,
-    /// An allocation was refused.
+    /// Whether an allocation was refused.
     pub memory_refused: bool,
-    /// What the plugin has made or changed.
+    /// The number of changes.
     pub changes: u64,
-    /// Bytes that the host keeps to undo it.
+    /// The bytes that the host keeps to undo them.
     pub kept: usize,
-    /// Bytes of its records in the audit log.
+    /// The size of its records in the audit log, in bytes.
     pub recorded: usize,
 }
 
-/// The most bytes that the host keeps to undo what one invocation did.
+/// The most bytes that the host keeps to undo one invocation.
 pub const MOST_KEPT: usize = 8 << 20;
 
 impl Usage {

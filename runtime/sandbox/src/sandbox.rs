@@ -179,7 +179,7 @@ impl Sandbox {
             .with_stores_of(store_owner(&plugin.name, request, &invocation));
         let gate = Gate::new(capabilities, invocation, audit).of_sections(section);
         if request.command == Command::Add {
-            kernel = kernel.for_add(gate.recorded_as(), lock);
+            kernel = kernel.for_add(gate.audit().invocation(), lock);
         }
         Ok(State::new(Setup {
             broker: Broker::new(gate, Box::new(kernel)),

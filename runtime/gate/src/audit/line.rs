@@ -1,6 +1,6 @@
-//! The lines of the audit log: what is common to an invocation's records, a record, an answer.
+//! The lines of the audit log: the head of an invocation, a record, an answer.
 //!
-//! What changes something has its record before it is done, and the kernel's answer in a line of its own.
+//! The record of a change is written before the change is made, and the kernel's answer in a separate line.
 
 use std::io;
 use std::time::SystemTime;
@@ -13,14 +13,13 @@ use weir_grant::Closest;
 use super::shorten;
 use crate::text;
 
-/// A record that is longer, in bytes, is shortened: what a plugin hands over may have megabytes, and is
-/// no reason to fill the disk.
+/// Longer records, in bytes, are shortened: a plugin may pass megabytes, which must not fill the disk.
 const LONGEST: usize = 16 << 10;
 
-/// So many bytes of a shortened record's answer stay.
+/// The bytes that a shortened record keeps of its answer.
 const MOST_ANSWER: usize = 4 << 10;
 
-/// What stands once, before the first record of an invocation.
+/// The line before the first record of an invocation.
 #[derive(Serialize)]
 pub(super) struct Head<'a, S: Serialize> {
     pub time: Time,
@@ -38,7 +37,7 @@ pub(super) struct Record<'a, A: Serialize> {
     seq: u64,
     operation: &'static str,
     arguments: Arguments<'a, A>,
-    /// Where the record is shortened.
+    /// Only if the record is shortened.
     #[serde(flatten)]
     whole: Option<Whole>,
     verdict: &'static str,
@@ -50,50 +49,50 @@ pub(super) struct Record<'a, A: Serialize> {
     answer: Option<Answer<'a>>,
 }
 
-/// What an operation's record says of a denial.
+/// The part of a record about a denial.
 #[derive(Clone, Copy, Serialize)]
 pub(super) struct Denial<'a> {
-    /// What was missing.
+    /// The requirement that no rule meets.
     pub requirement: &'a str,
     pub closest: Option<&'a Closest>,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Serialize)]
 pub(super) struct Answer<'a> {
     pub answer: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub microseconds: Option<u64>,
-    /// What had another value before.
+    /// The previous value of what was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<&'a Value>,
 }
 
-/// What came of records that stand in the log already.
+/// The outcome of operations whose records are in the log already.
 #[derive(Serialize)]
 pub(super) struct Answered<'a> {
     /// The first of the records.
     pub answered: u64,
-    /// The last, where one answer is of several.
+    /// The last, if one answer is for several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub through: Option<u64>,
     pub invocation: &'a str,
-    /// `refused`, where weir itself refused what the grant allowed.
+    /// `refused`, if weir refused what the grant allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<&'static str>,
     #[serde(flatten)]
     pub answer: Answer<'a>,
 }
 
-/// What the arguments are in full, as JSON without white space.
+/// The full arguments, as JSON without white space.
 #[derive(Serialize)]
 struct Whole {
-    /// Their bytes.
+    /// Their size in bytes.
     shortened_from: usize,
     arguments_sha256: String,
 }
 
-/// An operation, or what of it is not too long.
+/// The arguments of an operation, in full or shortened.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Arguments<'a, O> {
@@ -116,7 +115,7 @@ impl Serialize for Time {
     }
 }
 
-/// What is to be recorded.
+/// The content of a record.
 pub(super) struct Entry<'a, A: Serialize> {
     pub operation: &'static str,
     pub arguments: &'a A,
@@ -127,7 +126,7 @@ pub(super) struct Entry<'a, A: Serialize> {
 }
 
 impl<A: Serialize> Entry<'_, A> {
-    /// Its line as an invocation's record of a number, shortened where it is too long.
+    /// Appends its line, shortened if it is too long.
     pub(super) fn write(self, invocation: &str, seq: u64, into: &mut Vec<u8>) -> io::Result<()> {
         let (answer, requirement);
         let mut record = Record {
@@ -162,7 +161,7 @@ impl<A: Serialize> Entry<'_, A> {
 }
 
 impl Answered<'_> {
-    /// Its line, shortened where it is too long.
+    /// Appends its line, shortened if it is too long.
     pub(super) fn write(self, into: &mut Vec<u8>) -> io::Result<()> {
         let told = shorten::text(self.answer.answer, MOST_ANSWER);
         let mut previous = self.answer.previous.cloned();
@@ -186,7 +185,7 @@ pub(super) fn write(line: &impl Serialize, into: &mut Vec<u8>) -> io::Result<()>
     Ok(())
 }
 
-/// What of an operation is recorded when it is too long, and what it is in full.
+/// The shortened arguments of an operation, and the size and digest of the full ones.
 fn shortened<O: Serialize>(operation: &O) -> (Arguments<'_, O>, Option<Whole>) {
     let whole = serde_json::to_vec(operation).ok().map(|bytes| Whole {
         shortened_from: bytes.len(),

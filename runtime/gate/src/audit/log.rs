@@ -1,6 +1,6 @@
-//! The audit log as a file, and the file in memory that keeps records while the log cannot be written.
+//! The audit log as a file, and the spool that keeps records while the log cannot be written.
 //!
-//! Every write is one append, so that the lines of several processes do not mix.
+//! Every write is one append, so that lines of several processes do not mix.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -12,24 +12,24 @@ use nix::fcntl::{FallocateFlags, Flock, FlockArg, fallocate};
 use weir_files::Paths;
 use weir_files::file_trust::{self, Exposed, Owner};
 
-/// So many bytes of records are kept in memory for a log that cannot be written.
+/// The most bytes in the spool, which is in memory.
 const MOST_KEPT: u64 = 8 << 20;
 
 /// The audit log of a process.
 pub struct Log {
-    /// Opened for appending, or why it is not; none takes what comes and keeps nothing.
+    /// Opened for appending, or why not; none discards all records.
     file: Result<Option<File>, String>,
     path: PathBuf,
-    /// Where records are kept that the log does not take; none where they are lost then.
+    /// Where records are kept while the log cannot be written; if none, they are lost.
     spool: Option<PathBuf>,
     node: String,
     said: Once,
 }
 
 impl Log {
-    /// Opens the node's log, which is made where it is missing, and gives it what was kept for it.
+    /// Opens the node's log, creates it if it does not exist, and moves the spooled records into it.
     ///
-    /// Why it cannot be written, [`failure`](Self::failure) tells.
+    /// If it cannot be opened, [`failure`](Self::failure) says why.
     pub fn open(paths: &Paths) -> Self {
         let path = paths.audit_log();
         let failed = |why| format!("`{}`: {why}", path.display());
@@ -44,7 +44,7 @@ impl Log {
         log
     }
 
-    /// A log that keeps nothing.
+    /// A log that discards all records.
     pub fn nowhere() -> Self {
         Self {
             file: Ok(None),
@@ -60,7 +60,7 @@ impl Log {
         &self.node
     }
 
-    /// Why it was not opened.
+    /// Why it could not be opened.
     pub fn failure(&self) -> Option<&str> {
         self.file.as_ref().err().map(String::as_str)
     }
@@ -74,7 +74,7 @@ impl Log {
         file.write_all(lines).map_err(failed)
     }
 
-    /// Keeps whole lines for a log that does not take them, because of `why`: the next invocation that can, writes them.
+    /// Spools whole lines that cannot be written to the log because of `why`. A later invocation writes them.
     ///
     /// Errors: why they are lost.
     pub(super) fn keep(&self, lines: &[u8], why: &str) -> Result<(), String> {
@@ -86,25 +86,28 @@ impl Log {
             Ok(()) => say(why, &format!("records are kept in `{}`", spool.display())),
             Err(error) => say(
                 why,
-                &format!("records are lost, `{}`: {error}", spool.display()),
+                &format!(
+                    "records are lost: cannot keep them in `{}`: {error}",
+                    spool.display()
+                ),
             ),
         });
         kept.map_err(|error| format!("{why}; nor kept in `{}`: {error}", spool.display()))
     }
 
-    /// Writes what was kept for the log. Where there is no room for all of it, it stays where it is.
+    /// Writes the spooled records to the log. If there is no room for all of them, they stay in the spool.
     fn take_in(&self) {
         let (Ok(Some(log)), Some(spool)) = (&self.file, &self.spool) else {
             return;
         };
-        // Nearly always there is none.
+        // It is nearly always empty.
         if !fs::metadata(spool).is_ok_and(|metadata| metadata.len() > 0) {
             return;
         }
         let Ok(kept) = file_trust::open_log(spool, 0o600) else {
             return;
         };
-        // Another process is at it.
+        // If another process holds the lock, it moves them.
         let Ok(mut kept) = Flock::lock(kept, FlockArg::LockExclusiveNonblock) else {
             return;
         };
@@ -112,7 +115,7 @@ impl Log {
     }
 }
 
-/// To whoever calls weir: the log itself cannot tell.
+/// Tells the caller of weir on standard error.
 fn say(why: &str, what: &str) {
     let _ = writeln!(
         io::stderr(),
@@ -120,7 +123,7 @@ fn say(why: &str, what: &str) {
     );
 }
 
-/// Opened for appending, in a directory that nobody else can write.
+/// Opens the log for appending. Errors: that somebody else can write to its directory; those of the file system.
 fn open(path: &Path) -> Result<File, String> {
     let file = file_trust::open_log(path, 0o640).map_err(|e| e.to_string())?;
     let directory = path.parent().unwrap_or(Path::new("/"));
@@ -135,16 +138,18 @@ fn open(path: &Path) -> Result<File, String> {
 
 fn keep(spool: &Path, lines: &[u8]) -> Result<(), String> {
     let file = file_trust::open_log(spool, 0o600).map_err(|e| e.to_string())?;
-    // Not while another process writes what is kept to the log, and empties the file.
+    // Waits while another process moves the records to the log and empties the file.
     let mut file = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, e)| e.to_string())?;
     let length = file.metadata().map_err(|e| e.to_string())?.len();
     if length + lines.len() as u64 > MOST_KEPT {
-        return Err(format!("it has {length} bytes, of at most {MOST_KEPT}"));
+        return Err(format!(
+            "it has {length} bytes; at most {MOST_KEPT} are kept"
+        ));
     }
     file.write_all(lines).map_err(|e| e.to_string())
 }
 
-/// All or nothing, but for a kill between the two steps: then they stand in the log twice, with the same numbers.
+/// Moves all lines or none. If weir is killed between the two steps, the log has them twice, with the same numbers.
 fn move_lines(kept: &mut File, mut log: &File) -> io::Result<()> {
     let mut lines = Vec::new();
     kept.rewind()?;
@@ -157,7 +162,7 @@ fn move_lines(kept: &mut File, mut log: &File) -> io::Result<()> {
     kept.set_len(0)
 }
 
-/// Has the file system set bytes aside behind the end of a file, where it can.
+/// Reserves space at the end of a file, if the file system can.
 fn make_room(log: &File, bytes: usize) -> io::Result<()> {
     let (end, length) = (log.metadata()?.len() as i64, bytes as i64);
     match fallocate(log, FallocateFlags::FALLOC_FL_KEEP_SIZE, end, length) {

@@ -1,8 +1,8 @@
 //! The audit log: JSON Lines, one record for each operation.
 //!
-//! What an invocation's records share stands once, before the first of them. What changes something is recorded before
-//! it is done, and what came of it after: with the next record, or at the invocation's end. So a kill loses no act; of
-//! the last one it may lose the answer.
+//! What all records of an invocation share is written once, before the first of them. A change is recorded before it is
+//! made. Its outcome is written with the next record, or at the end of the invocation. So a kill loses no act, at most
+//! the answer to the last one.
 
 mod line;
 mod log;
@@ -21,10 +21,10 @@ use crate::subject::Subject;
 use line::{Answer, Answered, Denial, Entry, Head, Time};
 pub use log::Log;
 
-/// So many denials of an invocation are recorded one by one; the others are counted.
+/// The denials of an invocation that are recorded one by one; further ones are only counted.
 const MOST_DENIALS: u64 = 100;
 
-/// So many bytes of records may an invocation make before it is ended. What it takes to undo it is recorded beyond that.
+/// The bytes of records after which an invocation is ended. Undoing it is recorded beyond that.
 pub const MOST_RECORDED: usize = 4 << 20;
 
 /// The records of one invocation.
@@ -32,24 +32,24 @@ pub struct Audit {
     subject: Subject,
     log: Arc<Log>,
     reads: bool,
-    /// Names the invocation in every line.
+    /// The name of the invocation in every line.
     invocation: String,
-    /// The next record's number.
+    /// The number of the next record.
     next: u64,
-    /// Lines that are to be written with the next: answers.
+    /// Answers, to be written with the next record.
     waiting: Vec<u8>,
-    /// The log has the invocation's head.
+    /// Whether the log has the invocation's head.
     has_head: bool,
-    /// Bytes that were written.
+    /// Bytes written so far.
     recorded: usize,
     denials: u64,
-    /// Why what came before is kept for the log.
+    /// Why earlier records are in the spool.
     kept: Option<String>,
-    /// Why records are lost, or something was not done.
+    /// Why records are lost, or an operation was not carried out.
     failure: Option<String>,
 }
 
-/// Records that stand in the log, and whose answer is due.
+/// Records in the log that still need an answer.
 #[must_use]
 pub(crate) struct Pending {
     first: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Pending {
 }
 
 impl Audit {
-    /// `reads` records allowed reads as well.
+    /// Makes the records of an invocation. With `reads`, allowed reads are recorded too.
     pub fn new(subject: Subject, log: Arc<Log>, reads: bool) -> Self {
         Self {
             subject,
@@ -74,48 +74,49 @@ impl Audit {
         }
     }
 
-    /// Records nothing: for what does nothing, and for tests.
+    /// Records nothing.
     pub fn nowhere(subject: Subject) -> Self {
         Self::new(subject, Arc::new(Log::nowhere()), false)
     }
 
-    /// Why records are lost, or why something that was allowed was not done: the log could not be written.
+    /// Why records are lost, or why an allowed operation was not carried out: the log could not be written. No act may stand
+    /// without its record.
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 
-    /// Bytes of records that the invocation has made.
+    /// The size of the records of the invocation, in bytes.
     pub fn recorded(&self) -> usize {
         self.recorded
     }
 
-    /// Names the invocation in its records.
+    /// The name of the invocation in its records.
     pub fn invocation(&self) -> &str {
         &self.invocation
     }
 
-    /// Whose operations are recorded.
+    /// Which invocation the records are about.
     pub fn subject(&self) -> &Subject {
         &self.subject
     }
 
-    /// Whether an operation is recorded where it is allowed.
+    /// Whether an operation is recorded if it is allowed.
     pub(super) fn is_recorded<O: Operation>(&self) -> bool {
         !O::VERB.is_read() || self.reads
     }
 
-    /// Whether they are of an ADD.
+    /// Whether the invocation is an ADD.
     pub(super) fn is_add(&self) -> bool {
         self.subject.command == "ADD"
     }
 
-    /// Records what is about to be done. Errors: why it cannot be, where it must not be done then.
+    /// Records operations before they are carried out. Errors: why they cannot be recorded and must not be carried out.
     pub(super) fn intend<O: Operation>(
         &mut self,
         operations: &[(&O, &[String])],
         verdict: &'static str,
     ) -> Result<Pending, String> {
-        // DEL and GC go on, as undoing does: what they left would be nobody's.
+        // DEL, GC and undo go on: otherwise they would leave things behind.
         let must = verdict == "allowed" && self.is_add();
         let first = self.next;
         let mut lines = Vec::with_capacity(512 * operations.len());
@@ -143,7 +144,7 @@ impl Audit {
         }
     }
 
-    /// Says what came of it. `refused` where weir itself refused it.
+    /// Notes the outcome, to be written later. `refused` if weir itself refused it.
     pub(super) fn answer(
         &mut self,
         pending: &Pending,
@@ -163,11 +164,12 @@ impl Audit {
                 previous,
             },
         };
-        // Texts are JSON.
+        // Serialising text cannot fail.
         let _ = answered.write(&mut self.waiting);
     }
 
-    /// Records what was not done, and what the plugin is told. Of many denials some are counted alone.
+    /// Records an operation that is not carried out, and what the plugin is told. Denials beyond [`MOST_DENIALS`] are only
+    /// counted.
     pub(super) fn not_done<O: Operation>(
         &mut self,
         operation: &O,
@@ -193,11 +195,11 @@ impl Audit {
             }),
             answer: Some(told_at_once(told)),
         };
-        // Where it is lost, `failure` says so.
+        // If it is lost, `failure` says so.
         let _ = self.one(entry);
     }
 
-    /// Records an event, and what came of it: `ok`, or why not.
+    /// Records an event and its outcome: `ok`, or what went wrong.
     ///
     /// Errors: why it is lost.
     pub fn tell(&mut self, event: &Event<'_>, answer: &str) -> Result<(), String> {
@@ -211,7 +213,7 @@ impl Audit {
         })
     }
 
-    /// Writes what is due: the last answers, and how many denials were not recorded one by one.
+    /// Writes the last answers, and the number of denials that were only counted.
     pub fn finish(&mut self) {
         let further = self.denials.saturating_sub(MOST_DENIALS);
         if further > 0 {
@@ -238,10 +240,10 @@ impl Audit {
         }
     }
 
-    /// Writes lines behind what waits for them, in one append. What the log does not take is kept for it, unless it
-    /// `must` be in the log.
+    /// Appends waiting answers and these lines in one write. If the log cannot be written, they go to the spool, unless
+    /// they `must` be in the log.
     ///
-    /// Errors: why it is lost, or not in the log.
+    /// Errors: why they are lost, or not in the log.
     fn write(&mut self, lines: &[u8], must: bool) -> Result<(), String> {
         let mut all = Vec::with_capacity(lines.len() + self.waiting.len() + 512);
         if !self.has_head {
@@ -252,7 +254,7 @@ impl Audit {
         self.recorded += all.len();
         let appended = match &self.kept {
             None => self.log.append(&all),
-            // In its order, behind what came before.
+            // Records keep their order: earlier ones are in the spool.
             Some(why) => Err(why.clone()),
         };
         let Err(why) = appended else {
@@ -267,7 +269,7 @@ impl Audit {
         self.keep(all, why)
     }
 
-    /// Keeps lines for the log. They may get into another file than what came before, so that they have a head.
+    /// Puts lines into the spool. They may end up in another file than the earlier ones, so they get a head.
     fn keep(&mut self, mut lines: Vec<u8>, why: String) -> Result<(), String> {
         if self.has_head {
             let mut head = Vec::new();
@@ -289,7 +291,7 @@ impl Audit {
             node: self.log.node(),
             subject: &self.subject,
         };
-        // Texts are JSON.
+        // Serialising text cannot fail.
         let _ = line::write(&head, into);
     }
 }
@@ -300,7 +302,7 @@ impl Drop for Audit {
     }
 }
 
-/// The answer to what is not done, or was done before it is recorded.
+/// An answer without a duration: of an operation that is not carried out, or of an event.
 fn told_at_once(answer: &str) -> Answer<'_> {
     Answer {
         answer,

@@ -1,26 +1,26 @@
-//! What is recorded of arguments that are too long.
+//! Shortens arguments that are too long for a record.
 //!
-//! First what says which object it was: the texts outside of lists, each up to a bound. Lists have what
-//! is left, from their beginnings.
+//! Texts outside lists, which identify the object, are kept up to a bound each. The rest of the space goes to the
+//! beginnings of lists.
 
 use serde_json::Value;
 
 use crate::text::misleads;
 
-/// The bytes that stay of arguments, as they stand in the log. What is outside of lists is bounded by
-/// [`MOST_TEXT`] and the number of an operation's fields, and is never left out.
+/// The bytes that are kept of arguments, as escaped in the log. What is outside lists is bounded by [`MOST_TEXT`] and
+/// the number of an operation's fields, and is never left out.
 pub(super) const MOST: usize = 8 << 10;
 
-/// The bytes that stay of one text, as they stand in the log.
+/// The bytes that are kept of one text, as escaped in the log.
 const MOST_TEXT: usize = 512;
 
-/// Shortens arguments, and leaves their shape.
+/// Shortens arguments and keeps their structure.
 pub(super) fn arguments(value: &mut Value) {
     let mut left = MOST.saturating_sub(shorten_texts(value));
     shorten_lists(value, &mut left);
 }
 
-/// The beginning of a text that has at most so many bytes in the log.
+/// The beginning of a text, with at most `most` bytes in the log.
 pub(super) fn text(text: &str, most: usize) -> String {
     let mut left = most;
     for (at, c) in text.char_indices() {
@@ -32,17 +32,17 @@ pub(super) fn text(text: &str, most: usize) -> String {
     text.to_owned()
 }
 
-/// The bytes of a character in a text of the log.
+/// The bytes that a character takes in the log.
 fn length(c: char) -> usize {
     match c {
         '"' | '\\' => 2,
-        // `\u` and four digits, twice for what is beyond them.
+        // `\u` and four digits, for each UTF-16 unit.
         c if misleads(c) => 6 * c.len_utf16(),
         c => c.len_utf8(),
     }
 }
 
-/// Shortens the texts outside of lists. Returns the bytes of all that is outside of lists.
+/// Shortens the texts outside lists. Returns the bytes of everything outside lists.
 fn shorten_texts(value: &mut Value) -> usize {
     match value {
         Value::Object(members) => members
@@ -55,7 +55,7 @@ fn shorten_texts(value: &mut Value) -> usize {
     }
 }
 
-/// Shortens the lists, all together to what is left.
+/// Shortens all lists together to the bytes that are left.
 fn shorten_lists(value: &mut Value, left: &mut usize) {
     match value {
         Value::Object(members) => members.values_mut().for_each(|v| shorten_lists(v, left)),
@@ -74,7 +74,7 @@ fn shorten_list(list: &mut Vec<Value>, left: &mut usize) {
     });
 }
 
-/// Shortens what is in a list to what is left, and takes from that what stays.
+/// Shortens an element of a list to the bytes that are left, and subtracts what is kept.
 fn shorten_element(value: &mut Value, left: &mut usize) {
     match value {
         Value::Object(members) => {
@@ -104,12 +104,12 @@ fn take(left: &mut usize, bytes: usize) {
     *left = left.saturating_sub(bytes);
 }
 
-/// The bytes of a member's key, with what is around it.
+/// The bytes of a member's key, with its quotes, colon and comma.
 fn of_key(key: &str) -> usize {
     key.len() + 4
 }
 
-/// Returns the bytes of what stays.
+/// Shortens a text. Returns the bytes that are kept.
 fn shorten_text(whole: &mut String, most: usize) -> usize {
     *whole = text(whole, most);
     whole.chars().map(length).sum::<usize>() + 2

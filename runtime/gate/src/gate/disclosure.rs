@@ -1,9 +1,9 @@
-//! What a plugin may learn about links of the host that it may not see: nothing, not even that they are there.
+//! What a plugin may learn about links of the host that it may not read: nothing, not even that they exist.
 //!
-//! A grant says which links a plugin may read. Whatever it asks of another one is answered as if there were no such link,
-//! with the same words and the same code, and a list leaves it out. The audit log has what was really asked.
+//! A grant says which links a plugin may read. An operation on any other link is answered as if the link did not exist,
+//! with the same message and code, and lists leave it out. The audit log has the real operation.
 //!
-//! One thing shows through: where a plugin may create a link of a name, it finds out whether the name is taken.
+//! One thing shows: a plugin that may create a link with some name finds out whether that name is taken.
 
 use weir_grant::link::{LinkFacts, Read};
 use weir_grant::{Namespace, Operation};
@@ -12,13 +12,13 @@ use super::Gate;
 use crate::refusal::{Denied, Refusal};
 
 impl Gate {
-    /// Whether a plugin may be shown a link. Nothing is recorded.
+    /// Whether the plugin may read a link. Records nothing.
     pub fn shows(&self, link: LinkFacts) -> bool {
         self.allows(&Read { link })
     }
 
-    /// What a plugin is told of a denial. Of a link of the host that is hidden from it, it is told what it would be told if
-    /// there were no such link.
+    /// What a plugin is told about a denial. For a hidden link of the host, that is what it would be told if the link did
+    /// not exist.
     pub(super) fn told<O: Operation>(&self, operation: &O, denied: &Denied) -> Refusal {
         let blind = self.without_hidden_links(operation);
         let told = blind.and_then(|blind| match self.decide(&blind) {
@@ -28,7 +28,7 @@ impl Gate {
         told.unwrap_or_else(|| Refusal::Denied(denied.clone()))
     }
 
-    /// An operation as if the links that are hidden from the plugin were not there; none where it names no such link.
+    /// The operation as if hidden links did not exist; none if it names no hidden link.
     fn without_hidden_links<O: Operation>(&self, operation: &O) -> Option<O> {
         let mut blind = operation.clone();
         let mut is_blind = false;
@@ -41,8 +41,8 @@ impl Gate {
         is_blind.then_some(blind)
     }
 
-    /// Whether a plugin must not learn that there is a link: one of the host that it may not look at. Where it may create
-    /// one of that name, it finds out by that.
+    /// Whether a plugin must not learn that a link exists: a link of the host that it may not read. If it may create one
+    /// with that name, it finds out anyway.
     fn is_hidden(&self, link: &LinkFacts) -> bool {
         let mut rules = self.capabilities.link.iter();
         let mut may_create = || rules.any(|rule| rule.may_create_named(link, &self.invocation));
@@ -53,7 +53,7 @@ impl Gate {
     }
 }
 
-/// That a link that an operation names is not there; none where all are.
+/// The refusal for a link that an operation names and that does not exist; none if all exist.
 pub(super) fn not_found<O: Operation>(operation: &O) -> Option<Refusal> {
     let absent = operation.links().into_iter().find(|link| link.is_absent());
     absent.map(|link| Refusal::NotFound(link.not_found()))

@@ -1,4 +1,4 @@
-//! The lines that plugins and the host write into weir's log.
+//! The lines that plugins and the host write to weir's log.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use weir_files::file_trust;
 use weir_gate::misleads;
 
-/// Writes JSON Lines, one append each, until the grant's bound is used up.
+/// Writes JSON Lines, one append each, up to the grant's limit.
 pub struct Log {
     path: PathBuf,
     file: Option<File>,
@@ -31,8 +31,8 @@ struct Line<'a> {
 }
 
 impl Log {
-    /// A log that is opened with its first line. `subject` is an object whose members stand in
-    /// every line; `bytes` bounds the plugin's lines, with all that stands in them.
+    /// A log that is opened when the first line is written. `subject` is an object whose members are in every line;
+    /// `bytes` limits the total size of the plugin's lines.
     pub fn new(path: PathBuf, subject: Value, bytes: u64) -> Self {
         Self {
             path,
@@ -43,7 +43,7 @@ impl Log {
         }
     }
 
-    /// Writes a line of the plugin's, or counts it when the bound is used up.
+    /// Writes a line of the plugin, or counts it if it exceeds the limit.
     pub fn write(&mut self, level: &'static str, message: &str, fields: &[(String, String)]) {
         let line = self.line(level, message, fields);
         match self.bytes_left.checked_sub(line.len() as u64) {
@@ -55,17 +55,17 @@ impl Log {
         }
     }
 
-    /// Writes a line of the host's own, which no plugin's flood can keep out.
+    /// Writes a line of the host, whatever the plugin has written.
     pub fn note(&mut self, level: &'static str, message: &str) {
         let line = self.line(level, message, &[]);
         self.append(&line);
     }
 
-    /// Says how many lines were dropped, where any were.
+    /// Notes how many lines were dropped, if any.
     pub fn close(&mut self) {
         if self.dropped > 0 {
             let dropped = format!(
-                "{} lines did not fit the grant's limit for the log",
+                "{} lines exceeded the grant's limit for the log",
                 self.dropped
             );
             self.note("warn", &dropped);
@@ -90,7 +90,7 @@ impl Log {
     }
 
     fn append(&mut self, line: &[u8]) {
-        // A log that cannot be written must not keep a container from its network.
+        // If the log cannot be written, the container still gets its network.
         if self.file.is_none() {
             self.file = file_trust::open_log(&self.path, 0o640).ok();
         }
@@ -100,7 +100,7 @@ impl Log {
     }
 }
 
-/// Text without characters that drive the terminal in which it is read, or turn its direction.
+/// Escapes characters that control a terminal or change the direction of text.
 pub fn printable(text: &str) -> String {
     let escape = |c: char| match c {
         c if misleads(c) => c.escape_default().collect::<String>(),

@@ -133,7 +133,7 @@ impl Successor {
         let path = self.binary.path.display();
         let ended =
             ended.map_err(|failure| Error::from(failure).with_prefix(format_args!("`{path}`")))?;
-        match gate.audit_failure() {
+        match gate.audit().failure() {
             Some(why) => Err(unrecorded(why)),
             None => Ok(ended),
         }

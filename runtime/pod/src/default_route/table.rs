@@ -39,7 +39,7 @@ impl Table {
     /// Why audit records could not be written.
     pub(super) fn audit_failure(&self) -> Option<&str> {
         let mut gates = self.interfaces.iter().map(|interface| &interface.gate);
-        gates.find_map(|gate| gate.audit_failure())
+        gates.find_map(|gate| gate.audit().failure())
     }
 
     /// How an interface reaches gateways.
