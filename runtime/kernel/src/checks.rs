@@ -5,4 +5,4 @@ pub use crate::conntrack::check as filter;
 pub use crate::link::name::check as link_name;
 pub use crate::link::vlan::check as vlan;
 pub use crate::route::check as route;
-pub use crate::store::key::{check as key, check_value as value};
+pub use crate::store::key::{check as key, check_entry as entry};

@@ -90,7 +90,9 @@ pub fn check(filter: &Filter) -> Result<()> {
 /// Has the kernel delete what passes the filter, and returns whether it can. A kernel before 6.11 takes the request for
 /// one about the entry with exactly these ends, which are too few to be any.
 fn delete_in_kernel(socket: &mut NetfilterSocket, filter: &Filter) -> Result<bool> {
-    if compares_ipv6(filter) {
+    let mut addresses = filter.destination.iter().chain(&filter.reply_source);
+    // The kernel would not compare these.
+    if addresses.any(IpAddr::is_ipv6) {
         return Ok(false);
     }
     let asked = |bytes: &mut Vec<u8>| ask_for(filter, bytes);
@@ -101,11 +103,6 @@ fn delete_in_kernel(socket: &mut NetfilterSocket, filter: &Filter) -> Result<boo
             _ => Err(refusal.into()),
         },
     }
-}
-
-fn compares_ipv6(filter: &Filter) -> bool {
-    let mut addresses = filter.destination.iter().chain(&filter.reply_source);
-    addresses.any(IpAddr::is_ipv6)
 }
 
 /// Whether the namespace has no entry at all. A kernel that does not tell may have some.
@@ -130,18 +127,14 @@ fn find(socket: &mut NetfilterSocket, filter: &Filter) -> Result<Vec<Entry>> {
     let keep = |object: &[u8]| read(object, filter);
     let mut found = socket.select(GET, family, |bytes| ask_for(filter, bytes), keep);
     // The first kernels with filters want of a reply what was asked of the original direction.
-    if is_refused(&found) {
+    if matches!(&found, Err(error) if error.is(Errno::EINVAL)) {
         found = socket.select(GET, family, |_| {}, keep);
     }
-    match found {
+    found.map_err(|error| match error.errno {
         // To nfnetlink, a subsystem that the kernel does not have is a wrong argument as well.
-        Err(error) if error.is(Errno::EINVAL) => Err(error.with_code(Code::Unsupported)),
-        found => found,
-    }
-}
-
-fn is_refused<T>(outcome: &Result<T>) -> bool {
-    matches!(outcome, Err(error) if error.is(Errno::EINVAL))
+        Some(Errno::EINVAL) => error.with_code(Code::Unsupported),
+        _ => error,
+    })
 }
 
 /// The filter in the kernel's words. Kernels before 5.8 skip it. IPv6 addresses are not in it: of

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::slice;
 
 use weir_gate::Permit;
 use weir_grant::store::{CHANGE_SIZE, Change, Claim, Delete, Find, Get, Keys, Location, Put};
@@ -140,8 +141,7 @@ impl Perform<Put> for Store {
             key,
             value,
         } = permit.operation();
-        checks::key(key)?;
-        checks::value(key, value)?;
+        checks::entry(slice::from_ref(key), value)?;
         self.check_writable(location)?;
         self.set(key, Some(value.clone()));
         Ok(())
@@ -155,8 +155,7 @@ impl Perform<Claim, Option<String>> for Store {
             keys,
             value,
         } = permit.operation();
-        keys.iter().try_for_each(|key| checks::key(key))?;
-        checks::value(keys.first().map_or("", String::as_str), value)?;
+        checks::entry(keys, value)?;
         self.check_writable(location)?;
         let free = keys.iter().find(|key| !self.now.contains_key(*key));
         if let Some(key) = free {

@@ -51,6 +51,24 @@ pub struct Apply {
 }
 
 impl Apply {
+    /// These commands, with nothing that the host adds.
+    pub fn new(
+        namespace: Namespace,
+        family: Family,
+        table: impl Into<String>,
+        commands: Vec<Command>,
+    ) -> Self {
+        Self {
+            namespace,
+            family,
+            table: table.into(),
+            commands,
+            only_empty: false,
+            listening: Vec::new(),
+            removed: Vec::new(),
+        }
+    }
+
     /// What it takes in memory, in bytes, about.
     pub fn size(&self) -> usize {
         self.commands.iter().map(Command::size).sum()

@@ -15,15 +15,7 @@ fn capabilities(json: &str) -> Capabilities {
 }
 
 fn apply(commands: Vec<Command>) -> Apply {
-    Apply {
-        namespace: Namespace::Host,
-        family: Family::Inet,
-        table: "weir_bridge".to_owned(),
-        commands,
-        only_empty: false,
-        listening: Vec::new(),
-        removed: Vec::new(),
-    }
+    Apply::new(Namespace::Host, Family::Inet, "weir_bridge", commands)
 }
 
 fn base(hook: Hook, policy: Policy) -> Command {

@@ -1,6 +1,6 @@
 //! What a transaction created, and how to take it back.
 
-use weir_grant::firewall::{Apply, Chain, Command, Elements, RuleHandle};
+use weir_grant::firewall::{Apply, Command, Elements, RuleHandle};
 
 use crate::error::{Code, Result};
 use crate::perform::{Changes, Inverse, Undo};
@@ -42,7 +42,9 @@ impl Created {
     pub fn note(&mut self, command: &Command, handles: &[RuleHandle]) {
         match command {
             Command::CreateChain(chain) => self.chains.push(chain.name.clone()),
-            Command::AddChain(chain) if self.table_is_new => self.note_once(chain),
+            Command::AddChain(chain) if self.table_is_new && !self.chains.contains(&chain.name) => {
+                self.chains.push(chain.name.clone());
+            }
             Command::CreateSet(set) => self.sets.push(set.name.clone()),
             Command::AddSet(set) if self.table_is_new && !self.sets.contains(&set.name) => {
                 self.sets.push(set.name.clone());
@@ -72,12 +74,6 @@ impl Created {
                 }
             }
             _ => {}
-        }
-    }
-
-    fn note_once(&mut self, chain: &Chain) {
-        if !self.chains.contains(&chain.name) {
-            self.chains.push(chain.name.clone());
         }
     }
 
@@ -126,9 +122,8 @@ impl Created {
     /// the table go together or not at all, and only while nobody else uses them.
     fn undo(self, applied: &Apply) -> Vec<Apply> {
         let transaction = |commands| Apply {
-            commands,
             only_empty: true,
-            ..without_commands(applied)
+            ..Apply::new(applied.namespace, applied.family, &applied.table, commands)
         };
         let (in_new_chains, in_old_chains): (Vec<_>, Vec<_>) = self
             .rules
@@ -151,17 +146,5 @@ impl Created {
             undo.push(transaction(shared));
         }
         undo
-    }
-}
-
-fn without_commands(applied: &Apply) -> Apply {
-    Apply {
-        namespace: applied.namespace,
-        family: applied.family,
-        table: applied.table.clone(),
-        commands: Vec::new(),
-        only_empty: false,
-        listening: Vec::new(),
-        removed: Vec::new(),
     }
 }

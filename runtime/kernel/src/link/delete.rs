@@ -7,6 +7,7 @@ use weir_grant::link::Delete;
 
 use super::by_index;
 use super::find::standing;
+use super::name::random_number;
 use crate::error::{Error, Result, WhileDoing as _};
 use crate::linux::Linux;
 use crate::namespace::Namespaces;
@@ -99,20 +100,11 @@ fn unless_gone(error: Error) -> Result<()> {
 
 /// The number of a group in which none of these links is.
 fn free_group(links: &[LinkMessage]) -> Result<u32> {
-    let is_taken = |group| {
-        links
-            .iter()
-            .filter_map(group_of)
-            .any(|taken| taken == group)
-    };
-    for _ in 0..GROUP_ATTEMPTS {
-        // People take small numbers.
-        let group = random()? | 1 << 31;
-        if !is_taken(group) {
-            return Ok(group);
-        }
-    }
-    Err(Error::exists("every group that was tried is taken"))
+    // People take small numbers.
+    let mut random = (0..GROUP_ATTEMPTS).map(|_| random_number() as u32 | 1 << 31);
+    let is_free = |group: &u32| links.iter().all(|link| group_of(link) != Some(*group));
+    let free = random.find(is_free);
+    free.ok_or_else(|| Error::exists("every group that was tried is taken"))
 }
 
 fn group_of(link: &LinkMessage) -> Option<u32> {
@@ -122,8 +114,4 @@ fn group_of(link: &LinkMessage) -> Option<u32> {
             LinkAttribute::Group(group) => Some(*group),
             _ => None,
         })
-}
-
-fn random() -> Result<u32> {
-    getrandom::u32().map_err(|e| Error::failed(format!("a random number: {e}")))
 }

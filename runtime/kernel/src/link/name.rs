@@ -16,16 +16,18 @@ pub fn check(name: &str) -> Result<()> {
 /// The kernel's own choice, `vethN`, would have to be searched for afterwards, and costs it a walk
 /// over all names.
 pub(super) fn random(prefix: &str) -> String {
-    // `RandomState` is seeded by the kernel's random numbers; each one of a thread differs.
-    let number = RandomState::new().hash_one(std::process::id());
-    format!("{prefix}{:08x}", number as u32)
+    format!("{prefix}{:08x}", random_number() as u32)
+}
+
+/// `RandomState` is seeded by the kernel's random numbers; each one of a thread differs.
+pub(super) fn random_number() -> u64 {
+    RandomState::new().hash_one(std::process::id())
 }
 
 /// A random MAC address, locally administered (IEEE 802: the second bit of the first byte is set, the
 /// first is not).
 pub(super) fn random_mac() -> Vec<u8> {
-    let number = RandomState::new().hash_one(std::process::id());
-    let mut mac = number.to_be_bytes()[..6].to_vec();
+    let mut mac = random_number().to_be_bytes()[..6].to_vec();
     mac[0] = mac[0] & 0xfc | 0x02;
     mac
 }

@@ -32,8 +32,14 @@ pub fn check(key: &str) -> Result<()> {
     )))
 }
 
+/// Checks that these can be keys, and that a value for them is not too large. Errors: `Invalid`.
+pub fn check_entry(keys: &[String], value: &[u8]) -> Result<()> {
+    keys.iter().try_for_each(|key| check(key))?;
+    check_value(keys.first().map_or("", String::as_str), value)
+}
+
 /// Checks that a value is not too large. Errors: `Invalid`.
-pub fn check_value(key: &str, value: &[u8]) -> Result<()> {
+fn check_value(key: &str, value: &[u8]) -> Result<()> {
     if value.len() <= MOST_VALUE {
         return Ok(());
     }

@@ -30,6 +30,7 @@ pub(crate) mod transaction;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::time::Instant;
 
 use weir_files::Paths;
@@ -231,8 +232,7 @@ impl Perform<Put> for Store {
             key,
             value,
         } = permit.operation();
-        key::check(key)?;
-        key::check_value(key, value)?;
+        key::check_entry(slice::from_ref(key), value)?;
         let open = self.writable(location)?;
         let before = open.directory.read(key)?;
         open.check_room(before.as_deref(), value)?;
@@ -249,8 +249,7 @@ impl Perform<Claim, Option<String>> for Store {
             keys,
             value,
         } = permit.operation();
-        keys.iter().try_for_each(|key| key::check(key))?;
-        key::check_value(keys.first().map_or("", String::as_str), value)?;
+        key::check_entry(keys, value)?;
         let open = self.writable(location)?;
         open.check_room(None, value)?;
         open.before_change();

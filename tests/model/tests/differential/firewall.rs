@@ -11,16 +11,7 @@ use crate::side::{Side, compare};
 const TABLE: &str = "weir_test";
 
 fn apply(side: &mut Side, commands: Vec<Command>) {
-    side.perform(Apply {
-        namespace: Host,
-        family: Family::Inet,
-        table: TABLE.to_owned(),
-        commands,
-        only_empty: false,
-        listening: Vec::new(),
-        removed: Vec::new(),
-    });
-    say_all(side);
+    side.perform(Apply::new(Host, Family::Inet, TABLE, commands));
 }
 
 fn say_all(side: &mut Side) {

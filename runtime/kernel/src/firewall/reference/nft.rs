@@ -68,15 +68,8 @@ fn remove_from(
 ) -> Result<u32> {
     until_unchanged(|| {
         let generation = generation(socket)?;
-        let apply = Apply {
-            namespace: Namespace::Host,
-            family,
-            table: table.to_owned(),
-            commands: removal(&mut Reader::new(socket, family, table), traces)?,
-            only_empty: false,
-            listening: Vec::new(),
-            removed: Vec::new(),
-        };
+        let commands = removal(&mut Reader::new(socket, family, table), traces)?;
+        let apply = Apply::new(Namespace::Host, family, table, commands);
         let done = transaction::attempt(socket, &apply, Some(generation))?;
         Ok(done.map(|_| count_of(&apply.commands)))
     })

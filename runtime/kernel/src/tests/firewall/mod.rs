@@ -152,15 +152,7 @@ impl Plugin {
 
     /// Applies commands. Returns what takes them back, in order.
     pub(super) fn apply(&mut self, commands: Vec<Command>) -> Result<Vec<Apply>> {
-        self.perform(Apply {
-            namespace: Namespace::Host,
-            family: self.family,
-            table: table(),
-            commands,
-            only_empty: false,
-            listening: Vec::new(),
-            removed: Vec::new(),
-        })?;
+        self.perform(Apply::new(Namespace::Host, self.family, table(), commands))?;
         let removals = self.log.take::<RemoveCreated>().into_iter();
         Ok(removals.map(|removal| removal.0).collect())
     }
