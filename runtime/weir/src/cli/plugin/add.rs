@@ -94,10 +94,11 @@ fn install(sandbox: &Sandbox, name: &str, inspection: &Inspection, replace: bool
         );
     }
     let before = catalogue.find(name).ok().map(|plugin| plugin.digest);
-    let installed = match replace {
-        true => catalogue.install_compiled(name, &inspection.compiled),
+    let installed = if replace {
+        catalogue.install_compiled(name, &inspection.compiled)
+    } else {
         // Nor is one replaced that somebody else adds meanwhile.
-        false => catalogue.install_new(name, &inspection.compiled),
+        catalogue.install_new(name, &inspection.compiled)
     };
     let event = Event::Added {
         replaced: before.as_ref(),

@@ -41,10 +41,12 @@ pub fn run(sandbox: &Sandbox, arguments: &Arguments) -> Result<Answer> {
 }
 
 fn line(sandbox: &Sandbox, listed: Listed) -> Line {
-    let whole = listed.plugin.and_then(|plugin| match plugin.is_built_in() {
+    let whole = listed.plugin.and_then(|plugin| {
         // A part of this program.
-        true => Ok(plugin),
-        false => sandbox.check(&plugin).map(|()| plugin),
+        if plugin.is_built_in() {
+            return Ok(plugin);
+        }
+        sandbox.check(&plugin).map(|()| plugin)
     });
     Line {
         name: listed.name,
