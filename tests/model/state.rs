@@ -99,7 +99,12 @@ impl State {
     /// One of the namespaces. Errors: `NoNamespace`.
     pub(crate) fn of(&mut self, namespace: Namespace) -> Result<&mut NetworkState> {
         let found = self.network(namespace);
-        found.ok_or_else(|| Error::new(Code::NoNamespace, "there is no container namespace"))
+        found.ok_or_else(|| {
+            Error::new(
+                Code::NoNamespace,
+                "this invocation has no container namespace",
+            )
+        })
     }
 }
 

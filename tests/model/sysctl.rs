@@ -85,10 +85,10 @@ pub(crate) fn read(network: &NetworkState, key: &str) -> Result<String> {
         .keys()
         .any(|other| other.starts_with(&group))
     {
-        return Err(Error::invalid("it is a group of parameters, not one"));
+        return Err(Error::invalid("it is a group of parameters"));
     }
     let value = network.parameters.get(key).cloned();
-    value.ok_or_else(|| Error::not_found(format!("there is no parameter {key}")))
+    value.ok_or_else(|| Error::not_found(format!("no such parameter: {key}")))
 }
 
 /// Writes a parameter, and what follows from it. Errors: `NotFound`, `Invalid`.

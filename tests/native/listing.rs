@@ -169,7 +169,7 @@ fn what_is_no_program_is_refused() -> Result<()> {
     }))?;
     for (content, expected) in [
         ("#!/bin/sh\necho '{}'\n", "it is a script"),
-        ("", "does not begin as ELF does"),
+        ("", "is not an ELF program"),
     ] {
         fs::write(&file, content)?;
         let said = world.fails("add")?;

@@ -184,7 +184,7 @@ fn about(link: &LinkFacts, address: IpNet) -> AddressMessage {
     message
 }
 
-/// An address of another family than IP is none.
+/// None for an address of another family than IP.
 pub(super) fn read(message: AddressMessage) -> Option<Address> {
     let mut flags = AddressFlags::from_bits_retain(message.header.flags.bits().into());
     let (mut local, mut far, mut broadcast) = (None, None, None);

@@ -1,4 +1,4 @@
-//! The way of every privileged act of an invocation: gate, kernel, undo log.
+//! The path of every privileged act of an invocation: gate, kernel, undo log.
 
 use weir_gate::Gate;
 use weir_grant::{Namespace, Operation, link};
@@ -8,7 +8,7 @@ use super::perform::{
     Changes, DynKernel, DynTransaction, Inverse, Kernel, Perform, UndoLog, perform,
 };
 
-/// What stands between one invocation and the kernel.
+/// Mediates between one invocation and the kernel.
 pub struct Broker {
     gate: Gate,
     kernel: Box<dyn Kernel>,
@@ -16,7 +16,7 @@ pub struct Broker {
 }
 
 impl Broker {
-    /// For one invocation, which has done nothing yet.
+    /// For a new invocation.
     pub fn new(gate: Gate, kernel: Box<dyn Kernel>) -> Self {
         Self {
             gate,
@@ -25,12 +25,12 @@ impl Broker {
         }
     }
 
-    /// The gate, to be asked.
+    /// The gate.
     pub fn gate(&self) -> &Gate {
         &self.gate
     }
 
-    /// The gate, for what is no operation of the kernel's.
+    /// The gate, for what is not an operation of the kernel.
     pub fn gate_mut(&mut self) -> &mut Gate {
         &mut self.gate
     }
@@ -40,7 +40,7 @@ impl Broker {
         &mut *self.kernel
     }
 
-    /// What has been done, as far as it can be taken back.
+    /// The undo log.
     pub fn log(&self) -> &UndoLog {
         &self.log
     }
@@ -70,8 +70,7 @@ impl Broker {
         store.commit(&mut Changes::new(&mut self.log))
     }
 
-    /// Deletes links of one namespace in one step, each of which is authorised and recorded. Those that are not there are
-    /// left out.
+    /// Deletes links of one namespace in one step. Each is authorised and recorded. Links that do not exist are skipped.
     ///
     /// Errors: those of [`perform`](Self::perform), the first.
     pub fn delete_links(&mut self, deletes: Vec<link::Delete>) -> Result<()> {
@@ -80,23 +79,23 @@ impl Broker {
             .perform_all(deletes, |permits| kernel.delete_links(permits))
     }
 
-    /// Notes what takes back something that was done above the kernel.
+    /// Notes the inverse of something done above the kernel.
     pub fn note(&mut self, inverse: Box<dyn Inverse>) {
         self.log.note(inverse);
     }
 
-    /// Takes everything back that was done. Returns what could not be, for the log.
+    /// Undoes everything. Returns the failures, for the log.
     pub fn undo(&mut self) -> Vec<String> {
         self.log.undo(&mut self.gate, &mut *self.kernel)
     }
 
-    /// Lets everything stand that was done. Returns what could not be noted, for the log.
+    /// Keeps everything. Returns the failures, for the log.
     pub fn keep(&mut self) -> Vec<String> {
         self.log.keep(&mut *self.kernel)
     }
 
-    /// Removes links of the host with a mark that is meant, as an `add` left them that was killed. Those of a kind that
-    /// the grant lets nobody create are others', and stay.
+    /// Removes marked links of the host that a killed `add` left. Links of a kind that the grant does not let the plugin
+    /// create belong to others and stay.
     ///
     /// Errors: those of the deletion; `Failed` where the links cannot be listed.
     pub fn remove_left(&mut self, is_meant: &dyn Fn(&str) -> bool) -> Result<()> {
@@ -104,7 +103,7 @@ impl Broker {
             return Ok(());
         }
         let left = self.kernel.marked_links(is_meant)?.into_iter();
-        // Other plugins of the network make others, and remove them with a DEL of their own.
+        // The others are those of other plugins of the network, which remove them in their own DEL.
         let own = left.filter(|link| self.gate.may_have_created(link));
         let deletes = own.map(|link| link::Delete { link }).collect();
         let kernel = &mut self.kernel;

@@ -1,9 +1,8 @@
 //! Capability `conntrack`: entries of the connection tracking table, over ctnetlink.
 //!
-//! The kernel has no look-up by what translations are made of. Since Linux 6.11 it deletes what passes a filter
-//! itself, in one request that passes over the empty parts of the table. Older kernels are asked for a list, which locks
-//! each of the table's buckets, however few have entries: since 5.8 they compare on the way and send little but what
-//! passes, before that all entries of the family.
+//! The kernel cannot look entries up by their translation. Since Linux 6.11 it deletes what passes a filter in one request,
+//! which skips the empty parts of the table. Older kernels send a list, for which they lock each of the table's buckets,
+//! however few have entries: filtered since 5.8, before that all entries of the family.
 
 use std::net::IpAddr;
 
@@ -37,7 +36,7 @@ const BY_DESTINATION: u32 = 1 << 1;
 const BY_PROTOCOL: u32 = 1 << 3;
 const BY_DESTINATION_PORT: u32 = 1 << 5;
 
-/// Deletes the entries that pass a filter. None is no error.
+/// Deletes the entries that pass a filter, if there are any.
 ///
 /// Errors: `Invalid` for a filter by nothing but the protocol, and for addresses of another family;
 /// `Unsupported` where the kernel has no connection tracking.
@@ -87,11 +86,11 @@ pub fn check(filter: &Filter) -> Result<()> {
     }
 }
 
-/// Has the kernel delete what passes the filter, and returns whether it can. A kernel before 6.11 takes the request for
-/// one about the entry with exactly these ends, which are too few to be any.
+/// Has the kernel delete what passes the filter. Returns false if it cannot: before 6.11 it takes the request for one about a
+/// single entry, whose tuple is incomplete.
 fn delete_in_kernel(socket: &mut NetfilterSocket, filter: &Filter) -> Result<bool> {
     let mut addresses = filter.destination.iter().chain(&filter.reply_source);
-    // The kernel would not compare these.
+    // The kernel does not compare IPv6 addresses.
     if addresses.any(IpAddr::is_ipv6) {
         return Ok(false);
     }
@@ -105,7 +104,7 @@ fn delete_in_kernel(socket: &mut NetfilterSocket, filter: &Filter) -> Result<boo
     }
 }
 
-/// Whether the namespace has no entry at all. A kernel that does not tell may have some.
+/// Whether the namespace is known to have no entries.
 fn is_empty(socket: &mut NetfilterSocket) -> bool {
     let told = socket.get(GET_STATISTICS, 0, |_| {});
     let told = told.ok().flatten().unwrap_or_default();
@@ -113,12 +112,12 @@ fn is_empty(socket: &mut NetfilterSocket) -> bool {
     attributes.any(|attribute| attribute.kind() == ENTRIES && attribute.value() == [0; 4])
 }
 
-/// What the kernel needs to find one entry again, and no other.
+/// What identifies one entry.
 struct Entry {
     /// The attributes of the original direction's tuple, as the kernel wrote them.
     original: Vec<u8>,
     zone: Option<u16>,
-    /// The entry's own number, which another connection between the same ends does not have.
+    /// Tells it from another connection between the same ends.
     id: Option<u32>,
 }
 
@@ -126,19 +125,19 @@ fn find(socket: &mut NetfilterSocket, filter: &Filter) -> Result<Vec<Entry>> {
     let family = address_family(filter.family).into();
     let keep = |object: &[u8]| read(object, filter);
     let mut found = socket.select(GET, family, |bytes| ask_for(filter, bytes), keep);
-    // The first kernels with filters want of a reply what was asked of the original direction.
+    // The first kernels with filters require the same attributes for both directions.
     if matches!(&found, Err(error) if error.is(Errno::EINVAL)) {
         found = socket.select(GET, family, |_| {}, keep);
     }
     found.map_err(|error| match error.errno {
-        // To nfnetlink, a subsystem that the kernel does not have is a wrong argument as well.
+        // Also nfnetlink's answer for a subsystem that the kernel does not have.
         Some(Errno::EINVAL) => error.with_code(Code::Unsupported),
         _ => error,
     })
 }
 
-/// The filter in the kernel's words. Kernels before 5.8 skip it. IPv6 addresses are not in it: of
-/// those, the kernel takes the entries that do *not* have them.
+/// Encodes the filter. Kernels before 5.8 ignore it. IPv6 addresses are left out: the kernel would take the entries that do
+/// *not* have them.
 fn ask_for(filter: &Filter, bytes: &mut Vec<u8>) {
     let original = PushConntrackAttrs::new(bytes).nested_tuple_orig();
     let mut flags = BY_PROTOCOL;
@@ -207,7 +206,7 @@ fn ends(tuple: &IterableTupleAttrs<'_>) -> Option<(IpAddr, IpAddr)> {
     source.ok().zip(destination.ok())
 }
 
-/// Deletes an entry that may be gone meanwhile.
+/// Deletes an entry, which may be gone.
 fn delete_one(socket: &mut NetfilterSocket, family: Family, entry: &Entry) -> Result<()> {
     let outcome = socket.change(DELETE, address_family(family).into(), |bytes| {
         let mut original = PushConntrackAttrs::new(bytes).nested_tuple_orig();

@@ -1,4 +1,4 @@
-//! What the gate is told of the kernel that weir runs on.
+//! Facts for the gate about the kernel that weir runs on.
 
 use ipnet::IpNet;
 use weir_grant::Namespace;

@@ -1,5 +1,4 @@
-//! Configuration files of the host that plugins read: a resolver configuration, an administrator's
-//! list.
+//! Configuration files of the host that plugins read, such as a resolver configuration.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -14,7 +13,7 @@ use super::error::{Error, Result};
 use super::linux::Linux;
 use super::perform::{Changes, Perform};
 
-/// A larger one is no configuration.
+/// The largest file in bytes.
 const LARGEST: u64 = 64 << 10;
 
 /// Reads a file.
@@ -25,14 +24,14 @@ impl Perform<ReadFile, Vec<u8>> for Linux {
         let named = &permit.operation().path;
         let shown = named.display();
         let failed = |e: std::io::Error| Error::from(e).while_doing(format!("read `{shown}`"));
-        // A named pipe would keep the opener waiting: what it is must be known before.
+        // Opening a device may already have an effect.
         let path = self.paths.resolve(named);
         if !path.metadata().map_err(failed)?.is_file() {
             return Err(Error::invalid(format!("`{shown}` is not a regular file")));
         }
         let mut content = Vec::new();
         let file = open(&path).map_err(failed)?;
-        // Another file may have taken its name since.
+        // Another file may have been put in its place since.
         if !file.metadata().map_err(failed)?.is_file() {
             return Err(Error::invalid(format!("`{shown}` is not a regular file")));
         }
@@ -48,7 +47,7 @@ impl Perform<ReadFile, Vec<u8>> for Linux {
     }
 }
 
-/// Without waiting, whatever it is.
+/// Opens without blocking, as a named pipe would.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options

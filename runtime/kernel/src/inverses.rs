@@ -1,6 +1,6 @@
-//! What takes operations back, for whoever carries them out: [`Linux`](super::Linux), or a model of it.
+//! Inverses of operations, for [`Linux`](super::Linux) and for a model of it.
 //!
-//! An inverse that is an operation needs nothing of this: [`Changes::undo_with`](super::Changes::undo_with) notes it.
+//! An inverse that is an operation is noted by [`Changes::undo_with`](super::Changes::undo_with) and needs no type here.
 
 pub use crate::firewall::undo::Created;
 pub use crate::link::undo::LinkHistory;

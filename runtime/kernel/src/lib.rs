@@ -1,16 +1,15 @@
 //! The kernel, the file system and firewalld: where operations are carried out.
 //!
-//! A [`Kernel`] performs each operation that there is, as its permit says, and notes what takes it back ([`Perform`],
-//! [`Inverse`]). [`Linux`] is the one that weir runs on: there is a module for each capability, `address` to `traffic`,
-//! which speaks to the kernel through the sockets of an invocation's [`Namespaces`], by netlink and never by a program. A
-//! [`Broker`] has the order of every privileged act: the gate authorises and records it, the kernel carries it out, its
-//! answer is recorded, and its inverse goes into the [`UndoLog`]. An [`Error`] has the kernel's own words where it gave any.
+//! A [`Kernel`] performs each operation with a permit for it, and notes its inverse ([`Perform`], [`Inverse`]). [`Linux`] is
+//! the one that weir runs on. It has a module for each capability, `address` to `traffic`, which uses the netlink sockets
+//! of an invocation's [`Namespaces`] and runs no programs. A [`Broker`] orders every privileged act: the gate authorises and
+//! records it, the kernel carries it out, its answer is recorded, and its inverse goes into the [`UndoLog`]. An [`Error`]
+//! has the kernel's own text if there is any.
 //!
-//! What weir does on its own behalf, and shows no plugin, needs no permit, and all of it is in [`without_permit`]. No socket
-//! leaves this crate: who has one is past the gate.
+//! What weir does on its own behalf needs no permit, is not shown to plugins, and is all in [`without_permit`]. No socket
+//! leaves this crate, because its owner could bypass the gate.
 //!
-//! This crate must not decide what a plugin may do, nor know of WebAssembly, of the contract, or of pods: whoever calls it
-//! has asked the gate.
+//! This crate does not decide what a plugin may do, and does not know WebAssembly, the contract, or pods.
 //!
 //! # Example
 //!

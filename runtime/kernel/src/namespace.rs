@@ -26,13 +26,12 @@ nix::ioctl_none_bad!(siocgskns, 0x894c);
 /// The magic number of the file system that namespaces live in.
 const NSFS_MAGIC: i64 = 0x6e73_6673;
 
-/// Opens the network namespace at `path` for use as the container's. `may_be_own`: the caller says that it may be the one
-/// that weir itself runs in.
+/// Opens the network namespace at `path` for use as the container's. `may_be_own` allows the one that weir itself runs in.
 ///
-/// Errors: `NotFound` where there is none, or not any more; `Invalid` for the namespace that weir runs in.
+/// Errors: `NotFound` if `path` is not a network namespace (any more); `Invalid` for weir's own without `may_be_own`.
 pub fn open_container(path: &Path, may_be_own: bool) -> Result<OwnedFd> {
     let shown = path.display();
-    let gone = || Error::not_found(format!("there is no network namespace at `{shown}`"));
+    let gone = || Error::not_found(format!("no network namespace at `{shown}`"));
     let file = File::open(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => gone(),
         _ => Error::from(error).while_doing(format_args!("open `{shown}`")),
@@ -62,8 +61,8 @@ fn is_own_namespace(file: &File) -> Result<bool> {
     Ok(is_same(file.try_clone()?.into(), own()?)?)
 }
 
-/// The namespace of the calling thread, which is the process's. A socket knows it; `/proc` does,
-/// too, but takes ten times as long.
+/// The namespace of the calling thread, which is the process's. Asking a socket takes a tenth of the time that
+/// opening it in `/proc` does.
 ///
 /// Errors: `Failed` without `CAP_NET_ADMIN` there.
 fn own() -> Result<OwnedFd> {
@@ -153,7 +152,7 @@ impl Drop for Namespaces {
             return;
         }
         if let Some(socket) = self.host.netfilter.take() {
-            // Where the thread ends there is no next invocation.
+            // A thread that is ending has no next invocation.
             let _ = KEPT.try_with(|kept| kept.replace(Some(socket)));
         }
     }
@@ -290,6 +289,6 @@ impl Home {
 fn no_namespace() -> Error {
     Error::new(
         Code::NoNamespace,
-        "there is no container namespace in this invocation",
+        "this invocation has no container namespace",
     )
 }

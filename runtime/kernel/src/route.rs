@@ -25,10 +25,10 @@ use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
 use undo::RemoveRoute;
 
-/// Adds a route. In a container, where each attachment may have one to the same destination, it comes
-/// before those of its table and priority (IPv4), or is a further next hop beside theirs (IPv6).
+/// Adds a route. In a container, where each attachment may have one to the same destination, it precedes those of its table
+/// and priority (IPv4), or is a further next hop (IPv6).
 ///
-/// Errors: `Exists`, which in a container means this very route; `NotFound` for a link that is gone,
+/// Errors: `Exists`, which in a container means an identical route; `NotFound` for a link that is gone,
 /// `Invalid` with the kernel's reason.
 impl Perform<Add> for Linux {
     fn perform(&mut self, permit: &Permit<Add>, changes: &mut Changes<'_>) -> Result<()> {
@@ -46,8 +46,8 @@ impl Perform<Add> for Linux {
     }
 }
 
-/// Adds a route in place of one with the same destination, table and priority. Where this invocation had made that one,
-/// the new one is what goes with it; where somebody else had, the new one stays.
+/// Adds a route in place of one with the same destination, table and priority. Undo removes the new one only if this
+/// invocation had made the former.
 ///
 /// Errors: as for [`Add`], without `Exists`.
 impl Perform<Replace> for Linux {
@@ -80,7 +80,7 @@ fn put(namespace: &mut NetworkNamespace, route: &Route, flags: u16) -> Result<()
     namespace.route()?.change(message, flags)
 }
 
-/// Universe with a gateway, link without, and host for an address of this host.
+/// Universe with a gateway, link without one, and host for an address of this host.
 fn default_scope(route: &Route) -> RouteScope {
     match route.kind {
         RouteKind::Local => RouteScope::Host,
@@ -107,7 +107,7 @@ impl Perform<Delete> for Linux {
     }
 }
 
-/// What a route is, but for its scope and protocol.
+/// A route without its scope and protocol.
 fn message(namespace: Namespace, route: &Route) -> Result<RouteMessage> {
     check(namespace, route)?;
     let to = route.destination;
@@ -131,7 +131,7 @@ fn message(namespace: Namespace, route: &Route) -> Result<RouteMessage> {
     Ok(message)
 }
 
-/// Checks what the kernel would refuse without a reason, or take for something else. Errors: `Invalid`.
+/// Checks what the kernel would refuse without a reason, or misunderstand. Errors: `Invalid`.
 pub fn check(namespace: Namespace, route: &Route) -> Result<()> {
     flaw(namespace, route).map_or(Ok(()), |why| Err(Error::invalid(why)))
 }
@@ -188,7 +188,7 @@ fn next_hops(route: &Route) -> Option<Vec<RouteNextHop>> {
 fn next_hop(route: &Route, wanted: &NextHop) -> RouteNextHop {
     let mut hop = RouteNextHop::default();
     hop.flags.set(RouteNextHopFlags::Onlink, wanted.on_link);
-    // Checked above: 1 to 256, of which the kernel counts from 0.
+    // Checked above: 1 to 256, which the kernel counts from 0.
     hop.hops = u8::try_from(wanted.weight.saturating_sub(1)).unwrap_or(u8::MAX);
     hop.interface_index = wanted.link.as_ref().map_or(0, |link| link.index);
     let gateway = wanted
@@ -240,7 +240,7 @@ pub(crate) fn dump(
     }
 }
 
-/// The table to look into. The host's other tables may be large, and are hardly ever meant.
+/// The table to list. The host's other tables may be large and are rarely meant.
 fn table(wanted: &List) -> Option<u32> {
     let unrestricted = wanted.namespace == Namespace::Host && wanted.link.is_none();
     wanted.table.or(unrestricted.then_some(MAIN_TABLE))
@@ -258,7 +258,7 @@ fn passes(wanted: &List, route: &Route<u32>) -> bool {
         && table(wanted).is_none_or(|table| table == route.table)
 }
 
-/// The route that the kernel would take. Errors: `NotFound` where there is none.
+/// The route that the kernel would take. Errors: `NotFound` if there is none.
 impl Perform<Get, Route<u32>> for Linux {
     fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Route<u32>> {
         let Get { namespace, to } = permit.operation();
@@ -267,7 +267,7 @@ impl Perform<Get, Route<u32>> for Linux {
         question.header.address_family = address_family(Family::of(to));
         question.header.destination_prefix_length = network.prefix_len();
         if to.is_ipv4() {
-            // IPv6 always tells the table, and refuses the question for it.
+            // IPv6 always reports the table, and refuses this flag.
             question.header.flags = RouteFlags::LookupTable;
         }
         let destination = RouteAttribute::Destination((*to).into());
@@ -287,7 +287,7 @@ impl Perform<Get, Route<u32>> for Linux {
     }
 }
 
-/// None for what is no route, and for kinds that a plugin cannot make.
+/// None for other objects, and for kinds that a plugin cannot make.
 pub(crate) fn read(object: RouteNetlinkMessage) -> Option<Route<u32>> {
     let RouteNetlinkMessage::NewRoute(message) = object else {
         return None;
@@ -323,7 +323,7 @@ pub(crate) fn read(object: RouteNetlinkMessage) -> Option<Route<u32>> {
     Some(route)
 }
 
-/// The destination of a route that names none.
+/// The destination of a route without an address.
 fn everything(header: &RouteHeader) -> Option<IpNet> {
     let any: IpAddr = match header.address_family {
         AddressFamily::Inet => Ipv4Addr::UNSPECIFIED.into(),
@@ -391,7 +391,7 @@ fn kind(kind: RouteType) -> Option<RouteKind> {
     all.find(|known| route_type(*known) == kind)
 }
 
-/// What is done to which route, for error messages.
+/// An action on a route, for error messages.
 struct Title<'a>(&'static str, Namespace, &'a Route);
 
 impl std::fmt::Display for Title<'_> {

@@ -40,7 +40,7 @@ impl Perform<Read, String> for Linux {
     }
 }
 
-/// The value at a path below `/proc/sys/net`, as the calling thread's namespace has it.
+/// The value at a path below `/proc/sys/net` in the calling thread's namespace.
 pub(super) fn read_value(path: &PathBuf) -> io::Result<String> {
     let mut value = Vec::new();
     open(path, OpenOptions::new().read(true))?.read_to_end(&mut value)?;
@@ -48,11 +48,11 @@ pub(super) fn read_value(path: &PathBuf) -> io::Result<String> {
     Ok(value.strip_suffix('\n').unwrap_or(&value).to_owned())
 }
 
-/// Writes a parameter. What others may come to rely on gets its value back with a condition ([`shared`]); what goes with a
-/// link that the invocation made needs none.
+/// Writes a parameter. Undo restores a parameter that others may rely on only under a condition ([`shared`]), and not one of
+/// a link that the invocation made.
 ///
-/// Errors: `NotFound`; `Invalid` for a key that is not below `net.`, or when the kernel refuses the value or lets nobody
-/// write the parameter. One that the kernel refuses half-way is as before.
+/// Errors: `NotFound`; `Invalid` for a key that is not below `net.`, a read-only parameter, or a value that the kernel
+/// refuses. A value that the kernel took in part is restored.
 impl Perform<Write> for Linux {
     fn perform(&mut self, permit: &Permit<Write>, changes: &mut Changes<'_>) -> Result<()> {
         let write = permit.operation();
@@ -108,7 +108,7 @@ fn carry_out<T>(
     written.map_err(|e| failed(e).while_doing(format_args!("write {key} in {namespace}")))
 }
 
-/// The kernel takes a value in one write, or of several numbers those before a wrong one.
+/// The kernel takes a value in one write; of several numbers it takes those before a wrong one.
 pub(super) fn write_value(path: &PathBuf, value: &str) -> io::Result<()> {
     let mut file = open(path, OpenOptions::new().write(true))?;
     let line = format!("{value}\n");
@@ -124,18 +124,18 @@ fn replace_value(path: &PathBuf, value: &str) -> io::Result<Option<String>> {
     if let (Err(_), Some(before)) = (&written, &before)
         && read_value(path).is_ok_and(|now| now != *before)
     {
-        // What is told is why the new value was refused.
+        // The error to report is that of the new value.
         let _ = write_value(path, before);
     }
     written.map(|()| before)
 }
 
-/// Below the directory whatever the path says: the lookup is the kernel's, bound to it.
+/// The kernel resolves the path, and never outside the directory.
 fn open(path: &PathBuf, options: &mut OpenOptions) -> io::Result<File> {
     directory()?.open_with(path, options)
 }
 
-/// One for all namespaces: what is in it is looked up in that of the thread that asks.
+/// One for all namespaces: its content is that of the calling thread's.
 fn directory() -> io::Result<&'static Dir> {
     static OPEN: OnceLock<Dir> = OnceLock::new();
     match OPEN.get() {
@@ -159,8 +159,8 @@ fn path_of(key: &str) -> Result<PathBuf> {
 
 fn explain(error: io::Error, key: &str) -> Error {
     match error.kind() {
-        ErrorKind::NotFound => Error::not_found(format!("there is no parameter {key}")),
-        ErrorKind::IsADirectory => Error::invalid("it is a group of parameters, not one"),
+        ErrorKind::NotFound => Error::not_found(format!("no such parameter: {key}")),
+        ErrorKind::IsADirectory => Error::invalid("it is a group of parameters"),
         _ => error.into(),
     }
 }
@@ -169,7 +169,7 @@ fn explain_value(error: io::Error, key: &str, value: &str) -> Error {
     let errno = error.raw_os_error().map(Errno::from_raw);
     let message = match errno {
         Some(Errno::EINVAL | Errno::ERANGE) => format!("the kernel refuses the value `{value}`"),
-        // As some are everywhere, and more in all namespaces but the machine's first.
+        // Some are read-only everywhere, and more of them outside the initial namespace.
         Some(Errno::EACCES) => "it can only be read in this namespace".to_owned(),
         _ => return explain(error, key),
     };

@@ -1,7 +1,7 @@
 //! Capability `native`: a native CNI plugin's program, as it was looked at, run to its end.
 //!
 //! What was hashed is what runs: the file is copied into memory once, sealed, and run from there. The
-//! program gets nothing of weir's but what the call says: no variable, no descriptor, no signal mask.
+//! program inherits nothing from weir: no variable, no descriptor, no signal mask.
 
 mod output;
 mod sealed;
@@ -25,7 +25,7 @@ use weir_grant::native::Execute;
 
 pub use sealed::Sealed;
 
-/// What a program may print, in bytes; a CNI result has some hundred.
+/// The most that a program may print, in bytes; a CNI result has a few hundred.
 pub(crate) const MOST_OUTPUT: usize = 4 << 20;
 
 /// How much of what a program says on standard error is kept, in bytes.
@@ -34,9 +34,9 @@ pub const MOST_MESSAGES: usize = 64 << 10;
 /// How a program is called.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The path by which it is called, which some programs go by.
+    /// `argv[0]`, which some programs evaluate.
     pub called_as: String,
-    /// What follows that.
+    /// The other arguments.
     pub arguments: Vec<String>,
     /// All of its environment.
     pub environment: Vec<(&'static str, String)>,
@@ -46,10 +46,10 @@ pub struct Call {
     pub time: Duration,
 }
 
-/// What came of a program that ended by itself.
+/// The outcome of a program that ended by itself.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// Its exit status; none when a signal ended it.
+    /// Its exit status; none if a signal ended it.
     pub status: Option<i32>,
     pub signal: Option<i32>,
     /// At most [`MOST_OUTPUT`].
@@ -88,12 +88,12 @@ pub enum Excess {
 }
 
 impl Error {
-    /// Whether the program may have done something.
+    /// Whether the program may have run.
     pub fn has_run(&self) -> bool {
         !matches!(self, Self::Other { .. } | Self::Start(_))
     }
 
-    /// What the program had said on standard error.
+    /// What the program wrote to standard error.
     pub fn messages(&self) -> &[u8] {
         match self {
             Self::Killed { messages, .. } => messages,
@@ -102,8 +102,7 @@ impl Error {
     }
 }
 
-/// Runs a program and waits for its end. When that does not come in time, or the program prints too
-/// much, it is killed, with all that it has started and is still in its group.
+/// Runs a program and waits for it to end. If it takes too long or prints too much, its process group is killed.
 pub fn run(permit: &Permit<Execute>, program: &Sealed, call: &Call) -> Result<Ended, Error> {
     let authorised = &permit.operation().digest;
     if authorised != program.digest() {
@@ -140,13 +139,13 @@ fn start(program: &Sealed, call: &Call) -> io::Result<Child> {
         .stdin(memory::input(c"stdin", &call.input)?)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // SAFETY: between fork and exec it makes system calls and nothing else: it takes no lock and no memory.
+    // SAFETY: between fork and exec it only makes system calls: it takes no lock and does not allocate.
     unsafe { command.pre_exec(become_alone) };
     command.spawn()
 }
 
-/// A session and a process group of its own, an end with weir's, no descriptor but the three, and no signal
-/// ignored. The mask is the standard library's affair, which clears it.
+/// Gives the child its own session and process group, ends it with weir, closes every descriptor but the three, and
+/// resets signal handlers. The standard library clears the signal mask.
 fn become_alone() -> io::Result<()> {
     for signal in 1..=LAST_SIGNAL {
         // SAFETY: no handler is installed, only the system's default action; two signals have no other.
@@ -165,22 +164,22 @@ fn become_alone() -> io::Result<()> {
         )
     };
     match Errno::result(closed) {
-        // Before Linux 5.11 there is no such call. weir's own descriptors are closed all the same.
+        // Linux before 5.11 lacks the flag. weir's own descriptors are close-on-exec in any case.
         Ok(_) | Err(Errno::ENOSYS | Errno::EINVAL) => Ok(()),
         Err(errno) => Err(errno.into()),
     }
 }
 
-/// With the real-time signals, as Linux has them.
+/// The last of Linux's real-time signals.
 const LAST_SIGNAL: libc::c_int = 64;
 
-/// To close at exec, not at once: by one of them the program is found.
+/// Closes at exec, not at once: the program itself is reached through a descriptor.
 const CLOSE_RANGE_CLOEXEC: libc::c_uint = 4;
 
-/// Kills a program that was not waited for yet, so that its number is still its own.
+/// Kills a program that has not been waited for, so that its process id is still valid.
 fn kill(child: &mut Child) {
     if let Ok(id) = i32::try_from(child.id()) {
-        // It leads its group; there is none where it has ended.
+        // It leads its group, which is gone if it has ended.
         let _ = killpg(Pid::from_raw(id), Signal::SIGKILL);
     }
     let _ = child.kill();

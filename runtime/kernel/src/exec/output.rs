@@ -5,18 +5,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
-/// What to do with what is beyond the bound.
+/// What happens to output beyond the bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beyond {
-    /// It is told.
+    /// [`Output::read`] returns false.
     Fails,
-    /// It is read and forgotten.
+    /// It is read and dropped.
     IsDropped,
 }
 
 /// The reading end of a pipe, and what came out of it.
 pub(super) struct Output<P> {
-    /// None when all writers are gone.
+    /// None once all writers have closed it.
     pipe: Option<P>,
     bytes: Vec<u8>,
     most: usize,
@@ -24,7 +24,7 @@ pub(super) struct Output<P> {
 }
 
 impl<P: Read + AsFd> Output<P> {
-    /// Takes a pipe, which no reading waits for from now on.
+    /// Takes a pipe and makes it non-blocking.
     pub(super) fn new(pipe: P, most: usize, beyond: Beyond) -> io::Result<Self> {
         fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         Ok(Self {
@@ -35,12 +35,12 @@ impl<P: Read + AsFd> Output<P> {
         })
     }
 
-    /// To wait for, while there is a writer.
+    /// The descriptor to poll, while there is a writer.
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// Reads what is there. False where it is more than there may be.
+    /// Reads what is available. Returns false if that exceeds the bound.
     pub(super) fn read(&mut self) -> io::Result<bool> {
         let mut piece = [0; 16 << 10];
         while let Some(pipe) = &mut self.pipe {

@@ -8,13 +8,13 @@ use sha2::{Digest as _, Sha256};
 use weir_files::memory::Program;
 use weir_grant::document::Digest;
 
-/// No program is larger than this, in bytes: it is kept in memory while it runs.
+/// The largest program in bytes; it stays in memory while it runs.
 const MOST_BYTES: u64 = 512 << 20;
 
-/// What a program of this system begins with.
+/// The magic number of programs.
 const ELF: &[u8] = b"\x7fELF";
 
-/// A program that cannot change any more, and its digest.
+/// An immutable copy of a program, and its digest.
 #[derive(Debug)]
 pub struct Sealed {
     program: Program,
@@ -22,9 +22,9 @@ pub struct Sealed {
 }
 
 impl Sealed {
-    /// Copies what is in a file and hashes the copy. `name` is for people who look into `/proc`.
+    /// Copies a file and hashes the copy. `name` shows in `/proc`.
     ///
-    /// Errors: also why the file cannot be run.
+    /// Errors: also `InvalidInput` for a file that cannot be run.
     pub fn copy(name: &str, file: &File) -> io::Result<Self> {
         check_kind(file)?;
         let name = CString::new(name)?;
@@ -38,7 +38,7 @@ impl Sealed {
         Ok(Self { program, digest })
     }
 
-    /// SHA-256 of what runs.
+    /// The SHA-256 of the copy.
     pub fn digest(&self) -> &Digest {
         &self.digest
     }
@@ -69,11 +69,9 @@ fn check_beginning(content: &File) -> io::Result<()> {
     match first.as_slice() {
         ELF => Ok(()),
         first if first.starts_with(b"#!") => Err(unfit(
-            "it is a script: its interpreter would run, which no digest stands for",
+            "it is a script; its interpreter would run, which no digest covers",
         )),
-        _ => Err(unfit(
-            "it is not a program of this system: it does not begin as ELF does",
-        )),
+        _ => Err(unfit("it is not an ELF program")),
     }
 }
 
@@ -113,9 +111,9 @@ mod tests {
     fn what_is_no_program_is_told() {
         for (content, expected) in [
             (&b"#!/bin/sh\n"[..], "a script"),
-            (b"", "does not begin as ELF"),
-            (b"\x7fEL", "does not begin as ELF"),
-            (b"\0asm", "does not begin as ELF"),
+            (b"", "not an ELF program"),
+            (b"\x7fEL", "not an ELF program"),
+            (b"\0asm", "not an ELF program"),
         ] {
             let why = copy(content).expect_err("no program").to_string();
             assert!(why.contains(expected), "{why}");

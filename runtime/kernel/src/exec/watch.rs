@@ -1,4 +1,4 @@
-//! A program watched until its end: what it prints is read, and the clock is looked at.
+//! Watches a program until it ends: reads what it prints and checks the time.
 
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
@@ -12,7 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::output::{Beyond, Output};
 use super::{Error, Excess, MOST_MESSAGES, MOST_OUTPUT};
 
-/// What a program said.
+/// What a program printed.
 pub(super) struct Said {
     pub(super) output: Vec<u8>,
     pub(super) messages: Vec<u8>,
@@ -24,7 +24,7 @@ struct Watched {
     messages: Output<ChildStderr>,
 }
 
-/// Watches a program until it ends, and no longer: what it has left running may hold its pipes open.
+/// Watches a program until it ends, and no longer: processes that it leaves running may hold its pipes open.
 ///
 /// Errors: what it must be killed for; `Io`.
 pub(super) fn until_end(child: &mut Child, time: Duration) -> Result<Said, Error> {
@@ -60,7 +60,7 @@ pub(super) fn until_end(child: &mut Child, time: Duration) -> Result<Said, Error
 }
 
 impl Watched {
-    /// Waits until something is printed, or the program has ended, which it returns; none when the time is over.
+    /// Waits for output or the end of the program. Returns whether it has ended; none after the deadline.
     fn wait(&self, deadline: Instant) -> io::Result<Option<bool>> {
         let pipes = [self.output.descriptor(), self.messages.descriptor()];
         let all = [Some(self.process.as_fd())].into_iter().chain(pipes);
@@ -84,12 +84,12 @@ impl Watched {
     }
 }
 
-/// In whole milliseconds, and not before the time.
+/// Whole milliseconds, rounded up.
 fn timeout(left: Duration) -> PollTimeout {
     PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX)
 }
 
-/// A descriptor of a process that was not waited for yet. It can be read when the process has ended.
+/// A descriptor of a process that has not been waited for. It is readable once the process has ended.
 fn open(process: u32) -> io::Result<OwnedFd> {
     // SAFETY: the call takes two numbers.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) };

@@ -1,7 +1,7 @@
-//! What may stand in names and comments.
+//! Checks of names and comments.
 //!
-//! The kernel takes any bytes. nft(8) does not, and prints what it finds unescaped: a quote or a
-//! line feed could make an administrator's saved ruleset say something else.
+//! The kernel takes any bytes. nft(8) prints them unescaped: a quote or a line feed could change the meaning of an
+//! administrator's saved ruleset.
 
 use weir_grant::firewall::{Chain, Command, ElementData, Elements, Rule, Statement, Verdict};
 use weir_grant::firewall::{Condition, NatTarget};
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// `NFT_NAME_MAXLEN` without the final zero byte.
 const LONGEST_NAME: usize = 255;
 
-/// As nft(8) has it.
+/// nft(8)'s limit.
 const LONGEST_COMMENT: usize = 128;
 
 /// `IFNAMSIZ` without the final zero byte.
@@ -103,7 +103,7 @@ fn rule(rule: &Rule) -> Result<()> {
     rule.comment.as_deref().map_or(Ok(()), comment)
 }
 
-/// A comment is what such a rule is known by.
+/// Such a rule is identified by its comment.
 fn kept_rules(rules: &[Rule]) -> Result<()> {
     for (index, kept) in rules.iter().enumerate() {
         rule(kept)?;

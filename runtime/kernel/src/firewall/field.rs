@@ -79,8 +79,8 @@ pub(super) fn load(expressions: &mut Expressions, field: Field, to: Register) {
     }
 }
 
-/// What the conditions of a rule so far say about the packet. A field of a header means something
-/// only in packets that have the header, and most tables see others, too.
+/// What the previous conditions of a rule imply about the packet. A field means something only in packets with its header,
+/// and most tables also see others.
 #[derive(Default)]
 pub(super) struct Known {
     network: Option<u8>,

@@ -7,7 +7,7 @@ use super::read::Reader;
 use crate::error::Result;
 use crate::namespace::NetworkNamespace;
 
-/// One element of a set in the table of a transaction, for the gate; none where there is no such set.
+/// One element of a set in the table of a transaction, for the gate; none if there is no such set.
 pub fn find_element(
     namespace: &mut NetworkNamespace,
     apply: &Apply,

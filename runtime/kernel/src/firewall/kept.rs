@@ -1,7 +1,7 @@
-//! Rules that a chain is to have: which of them it does not have, and where each belongs.
+//! Which rules of a wanted list a chain lacks, and where each belongs.
 //!
-//! What is read of a chain may have changed before the transaction comes that relies on it. The kernel counts what is
-//! done to rulesets, and refuses a transaction that names another count than the present one.
+//! A chain may change between being read and the transaction. The kernel counts the changes of rulesets, and refuses a
+//! transaction with an outdated count.
 
 use netlink_bindings::nftables::GenAttrs;
 use weir_grant::firewall::Rule;
@@ -29,22 +29,22 @@ pub(super) fn generation(socket: &mut NetfilterSocket) -> Result<u32> {
     }
 }
 
-/// So often what a transaction relies on may have changed between being read and the transaction.
+/// How often a transaction is attempted while the ruleset keeps changing.
 const MOST_ATTEMPTS: usize = 100;
 
-/// Makes attempts at a transaction as long as the answer is none: the ruleset is of another generation by then.
+/// Repeats an attempt at a transaction while it returns none, because the ruleset has changed since it was read.
 ///
-/// Errors: `Busy` where others change the ruleset all the time.
+/// Errors: `Busy` if the ruleset keeps changing.
 pub(super) fn until_unchanged<T>(mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     for _ in 0..MOST_ATTEMPTS {
         if let Some(done) = attempt()? {
             return Ok(done);
         }
     }
-    Err(Error::busy("the ruleset changes all the time"))
+    Err(Error::busy("the ruleset keeps changing"))
 }
 
-/// The rules that are missing, in the order in which they are to be put in their places. A rule is known by its comment.
+/// The missing rules, in the order in which to insert them. A rule is identified by its comment.
 pub(super) fn missing<'r>(
     wanted: Vec<&'r Rule>,
     present: &[Rule],

@@ -3,8 +3,7 @@
 //! A transaction costs the same however many elements a set has, with one exception of the kernel's:
 //! an element that jumps makes it look for circles through all elements of the map, at 0.1 µs each.
 //!
-//! The socket is opened with the first call: it costs nothing where there is nothing to do with a
-//! namespace's firewall.
+//! The socket is opened with the first call.
 
 mod check;
 mod comment;
@@ -38,8 +37,8 @@ use super::error::Result;
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
 
-/// Carries out commands as one transaction. What it created is taken back by transactions of their own; what another
-/// invocation has put something into meanwhile stays.
+/// Carries out commands as one transaction. Undo removes what it created in further transactions; what others have put
+/// something into stays.
 ///
 /// What counts as created: what a `create-…` command made, a rule that was appended or inserted
 /// (unless the same commands flushed its chain), and everything where the table itself is new.
@@ -58,7 +57,7 @@ impl Perform<Apply> for Linux {
     }
 }
 
-/// The chains of a table; none when there is no table.
+/// The chains of a table; none if there is no table.
 impl Perform<ListChains, Vec<Chain>> for Linux {
     fn perform(&mut self, permit: &Permit<ListChains>, _: &mut Changes<'_>) -> Result<Vec<Chain>> {
         let list = permit.operation();
@@ -68,7 +67,7 @@ impl Perform<ListChains, Vec<Chain>> for Linux {
     }
 }
 
-/// The names of a table's sets and maps; none when there is no table.
+/// The names of a table's sets and maps; none if there is no table.
 impl Perform<ListSets, Vec<String>> for Linux {
     fn perform(&mut self, permit: &Permit<ListSets>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         let list = permit.operation();

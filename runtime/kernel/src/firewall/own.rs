@@ -1,5 +1,4 @@
-//! The tables of weir's plugins as a whole: what `weir uninstall` looks at, and removes once nothing is in them. weir's
-//! own look, which no plugin sees.
+//! The tables of weir's plugins, which `weir uninstall` reads and removes once they are empty.
 
 use netlink_bindings::nftables::TableAttrs;
 use nix::errno::Errno;
@@ -83,7 +82,7 @@ fn elements(socket: &mut NetfilterSocket, table: &OwnTable) -> Result<Vec<OwnEle
     let mut found = Vec::new();
     for set in table.reader(socket).sets()? {
         let elements = match table.reader(socket).elements(&set) {
-            // Somebody has just removed it.
+            // It has just been removed.
             Err(error) if error.is_not_found() => continue,
             elements => elements?,
         };
@@ -100,8 +99,8 @@ fn elements(socket: &mut NetfilterSocket, table: &OwnTable) -> Result<Vec<OwnEle
     Ok(found)
 }
 
-/// The chains of a table in which somebody else than weir's plugin has said something: a rule without a comment, which all
-/// of weir's have, any rule of a chain that is the administrator's, or the policy to drop.
+/// The chains of a table with rules of others: a rule without a comment, which all of weir's have, any rule of a chain that
+/// is the administrator's, or the policy to drop.
 pub fn administrators(
     host: &mut NetworkNamespace,
     table: &OwnTable,
@@ -127,11 +126,11 @@ pub fn administrators(
 impl Linux {
     /// Removes a table with its chains, rules and sets while no element in it is an attachment's. Whether it did.
     ///
-    /// Errors: `Invalid` for a permit that says something else; `Busy` where others change the ruleset all the time.
+    /// Errors: `Invalid` for a permit for something else; `Busy` if the ruleset keeps changing.
     pub fn remove_unused_table(&mut self, permit: &Permit<Apply>) -> Result<bool> {
         let apply = permit.operation();
         if apply.commands != [Command::DeleteTable] {
-            return Err(Error::invalid("only a whole table is removed so"));
+            return Err(Error::invalid("the permit is not for deleting a table"));
         }
         let table = OwnTable {
             family: apply.family,

@@ -36,7 +36,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether there is such a table. Where there is no nftables, there is none.
+    /// Whether the table exists. Without nftables it does not.
     pub(super) fn exists(&mut self) -> Result<bool> {
         let table = self.table;
         let found = self.socket.get(Kind::GetTable, self.protocol, |bytes| {
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         objects.iter().map(read).collect()
     }
 
-    /// A chain's rules as the kernel describes them, in order; none where there is no such chain.
+    /// A chain's rules as the kernel describes them, in order; none if there is no such chain.
     pub(super) fn rule_objects(&mut self, chain: &str) -> Result<Vec<Vec<u8>>> {
         let table = self.table;
         self.socket.dump(Kind::GetRule, self.protocol, |bytes| {
@@ -225,9 +225,7 @@ impl<'a> Reader<'a> {
 
     fn no_such(&self, what: &str, name: &str) -> Error {
         let Self { family, table, .. } = self;
-        Error::not_found(format!(
-            "there is no {what} `{name}` in table `{family} {table}`"
-        ))
+        Error::not_found(format!("no {what} `{name}` in table `{family} {table}`"))
     }
 }
 

@@ -20,7 +20,7 @@ const CHAIN_TYPE: u16 = 7;
 /// `NFTA_CHAIN_HOOK`.
 const CHAIN_HOOK: u16 = 4;
 
-/// What a command does, for a person: `command 2, append a rule to chain `postrouting``.
+/// Describes a command: `command 2, append a rule to chain `postrouting``.
 pub(super) fn describe(index: usize, apply: &Apply) -> String {
     let what = match &apply.commands[index] {
         Command::AddChain(chain) => format!("add chain `{}`", chain.name),
@@ -84,8 +84,7 @@ pub(super) fn explain(
     let Some(index) = owner.copied() else {
         return explain_whole(apply, batch, refusal);
     };
-    // The kernel has one answer for a hook that the type does not have, and for a chain that is
-    // there on another hook.
+    // The kernel has one error for a hook that the type lacks, and for a chain that exists on another hook.
     if let (Errno::EOPNOTSUPP, Command::AddChain(chain)) = (refusal.errno, &apply.commands[index])
         && chain_exists(&chain.name)
     {
@@ -129,7 +128,7 @@ fn explain_whole(apply: &Apply, batch: &Batch, refusal: Refusal) -> Error {
     error.at(format_args!("table `{family} {table}` in {namespace}"))
 }
 
-/// What the kernel's number means for a command, where that is more than the number's own meaning.
+/// What an error number means for a command, if more than usual.
 fn read(
     command: &Command,
     errno: Errno,
@@ -139,8 +138,8 @@ fn read(
     let family = apply.family;
     match (command, errno, blamed) {
         (_, Errno::ENOENT, Some(Blamed::Expression(name))) => Some(match name.as_str() {
-            "lookup" => (Code::NotFound, "there is no such set or map".to_owned()),
-            "immediate" => (Code::NotFound, "there is no such chain to go to".to_owned()),
+            "lookup" => (Code::NotFound, "no such set or map".to_owned()),
+            "immediate" => (Code::NotFound, "no such chain to go to".to_owned()),
             other => (
                 Code::Unsupported,
                 format!("this kernel has no `{other}` for family {family}"),
@@ -155,7 +154,7 @@ fn read(
             format!("this kernel has no such chains for family {family}"),
         )),
         (_, Errno::ENOENT, Some(Blamed::ChainHook)) => {
-            Some((Code::NotFound, "there is no such device".to_owned()))
+            Some((Code::NotFound, "no such device".to_owned()))
         }
         (Command::CreateElements(_), Errno::EEXIST, _) => {
             Some((Code::Exists, "it is in the set already".to_owned()))

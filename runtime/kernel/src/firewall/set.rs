@@ -18,10 +18,10 @@ use crate::error::{Error, Result};
 /// `NFT_DATA_VERDICT`: the data type of a map of verdicts.
 const VERDICTS: u32 = 0xffff_ff00;
 
-/// nft(8) packs the types of a concatenation into one number, so many bits each.
+/// The bits of each type in nft(8)'s number for a concatenation.
 const TYPE_BITS: u32 = 6;
 
-/// So many types fit into the number.
+/// The most types in that number.
 const MOST_PARTS: usize = 5;
 
 /// `NFT_DATA_VALUE_MAXLEN`.

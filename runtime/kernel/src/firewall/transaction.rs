@@ -24,14 +24,14 @@ use crate::netlink::{Batch, NEW, NetfilterSocket};
 /// `NFTA_RULE_POSITION`.
 const RULE_POSITION: u16 = 6;
 
-/// So many entries of a set go into one message, whose lists have at most 64 KiB.
+/// Entries of a set in one message, whose lists have at most 64 KiB.
 const ENTRIES_AT_ONCE: usize = 100;
 
-/// The kernel sends new rules back: so many bytes find room in the socket.
+/// The most bytes of new rules: the kernel echoes them into the socket's buffer.
 const MOST_RULES: usize = 64 << 10;
 
-/// Carries commands out as one transaction, and returns what it created. Errors: also `Busy`, where rules are to be
-/// kept and others change the ruleset all the time.
+/// Carries commands out as one transaction, and returns what it created. Errors: also `Busy`, if rules are to be kept and the
+/// ruleset keeps changing.
 pub(super) fn carry_out(socket: &mut NetfilterSocket, apply: &Apply) -> Result<Created> {
     let reads_rules = |command: &Command| matches!(command, Command::KeepRules(_));
     let reads_rules = apply.commands.iter().any(reads_rules);
@@ -41,7 +41,7 @@ pub(super) fn carry_out(socket: &mut NetfilterSocket, apply: &Apply) -> Result<C
     })
 }
 
-/// Carries commands out as one transaction; none where the ruleset is of another generation than this.
+/// Carries commands out as one transaction; none if the ruleset is not at this generation any more.
 pub(super) fn attempt(
     socket: &mut NetfilterSocket,
     apply: &Apply,
@@ -124,8 +124,7 @@ impl<'a> Transaction<'a> {
         self.owners.push(self.current);
     }
 
-    /// The table comes into being with the first command that adds something to it. The kernel
-    /// tells of it only when it is new.
+    /// The first command that adds something makes the table. The kernel echoes the table only if it is new.
     fn ensure_table(&mut self) {
         if !std::mem::replace(&mut self.table_is_sure, true) {
             self.message(Kind::NewTable, NLM_F_CREATE | NLM_F_ECHO, named::table);
@@ -240,7 +239,7 @@ impl<'a> Transaction<'a> {
     fn new_set(&mut self, set: &Set, flags: u16) -> Result<()> {
         self.ensure_table();
         let schema = Schema::new(set)?;
-        // The kernel wants a number, which is this message's.
+        // The kernel requires an id; the message's number serves.
         let number = self.owners.len() as u32 + 1;
         self.message(Kind::NewSet, flags, |bytes, table| {
             let attributes = named::set(bytes, table, &set.name).push_id(number);
@@ -295,7 +294,7 @@ impl<'a> Transaction<'a> {
         });
     }
 
-    /// None where something has changed since the generation that it names.
+    /// None if the ruleset is not at the given generation any more.
     fn commit(self) -> Result<Option<Created>> {
         let Self {
             socket,
@@ -347,7 +346,7 @@ fn removes_rules(command: &Command) -> bool {
     )
 }
 
-/// A new rule of which the kernel tells.
+/// The handle of a new rule that the kernel echoes.
 fn rule_handle(object: &[u8]) -> Option<RuleHandle> {
     let attributes = RuleAttrs::new(object);
     Some(RuleHandle {
@@ -356,7 +355,7 @@ fn rule_handle(object: &[u8]) -> Option<RuleHandle> {
     })
 }
 
-/// The rule that a new one comes before or behind. The crate cannot write it.
+/// The rule that a new one comes before or behind. The bindings lack the attribute.
 fn push_position(bytes: &mut Vec<u8>, handle: u64) {
     push_header(bytes, RULE_POSITION, 8);
     bytes.extend(handle.to_be_bytes());

@@ -5,7 +5,7 @@ use weir_grant::firewall::{Apply, Command, Elements, RuleHandle};
 use crate::error::{Code, Result};
 use crate::perform::{Changes, Inverse, Undo};
 
-/// Removes what a transaction created, unless others have put something into it meanwhile.
+/// Removes what a transaction created, unless others have put something into it.
 pub(crate) struct RemoveCreated(pub Apply);
 
 impl Inverse for RemoveCreated {
@@ -21,11 +21,9 @@ impl Inverse for RemoveCreated {
     }
 }
 
-/// What a transaction created, as far as that is certain: what `create-…` made, rules by their
-/// handles, and, where the table is new, everything in it. What `add-…` puts into a table that
-/// was there already is shared with others by its meaning and is not taken back, and so are the rules of
-/// `keep-rules`. Neither are rules in a chain that the same commands clear of rules: they stand for the ones
-/// before them.
+/// What a transaction created: what `create-…` made, rules by their handles, and everything in a new table. What `add-…` and
+/// `keep-rules` put into an existing table is shared with others and not removed. Neither are rules in a chain that the same
+/// commands clear: they replace the former ones.
 #[derive(Default)]
 pub struct Created {
     /// The table came into being with the transaction.
@@ -117,9 +115,8 @@ impl Created {
         }
     }
 
-    /// The transactions that take it back, to be carried out in order. Those of elements and rules
-    /// stand alone, so that one that is gone already does not keep the others; chains, sets and
-    /// the table go together or not at all, and only while nobody else uses them.
+    /// The transactions that remove it, in order. Elements and rules are removed one by one, so that one that is gone
+    /// already does not keep the others; chains, sets and the table are removed together, and only if they are unused.
     fn undo(self, applied: &Apply) -> Vec<Apply> {
         let transaction = |commands| Apply {
             only_empty: true,

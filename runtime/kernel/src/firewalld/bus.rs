@@ -15,7 +15,7 @@ use crate::error::{Code, Error, Result, WhileDoing as _};
 
 const SERVICE: &str = "org.fedoraproject.FirewallD1";
 
-/// firewalld, as one invocation speaks to it.
+/// An invocation's connection to firewalld.
 pub(crate) struct Firewalld {
     socket: PathBuf,
     /// Until when an answer is waited for.
@@ -24,7 +24,7 @@ pub(crate) struct Firewalld {
 }
 
 impl Firewalld {
-    /// Behind the bus with this socket, not connected yet.
+    /// Not connected yet.
     pub(crate) fn new(socket: PathBuf, deadline: Instant) -> Self {
         Self {
             socket,
@@ -33,12 +33,12 @@ impl Firewalld {
         }
     }
 
-    /// Waits for answers until another time from now on.
+    /// Sets the time until when an answer is waited for.
     pub(crate) fn wait_until(&mut self, deadline: Instant) {
         self.deadline = deadline;
     }
 
-    /// The bus; none where there is none.
+    /// The bus; none if the node has none.
     fn bus(&mut self) -> Result<Option<&Bus>> {
         if self.bus.is_none() {
             self.bus = Bus::connect(&self.socket, self.deadline).while_doing(format_args!(
@@ -71,7 +71,7 @@ impl Firewalld {
     }
 }
 
-/// The system's D-Bus, and who is spoken to there.
+/// The system's D-Bus, and the services that weir uses.
 struct Bus {
     runtime: Runtime,
     daemon: DBusProxy<'static>,
@@ -96,7 +96,7 @@ pub(super) trait Zones {
 }
 
 impl Bus {
-    /// None where there is no bus.
+    /// None if the node has no bus.
     fn connect(socket: &Path, deadline: Instant) -> Result<Option<Self>> {
         let stream = match UnixStream::connect(socket) {
             Err(error) if is_absent(&error) => return Ok(None),
@@ -121,7 +121,7 @@ async fn greet(stream: UnixStream) -> zbus::Result<(DBusProxy<'static>, ZonesPro
     Ok((daemon, zones))
 }
 
-/// No socket, or nobody behind it.
+/// The socket is missing, or nothing listens at it.
 fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -141,7 +141,7 @@ fn does_not_run() -> Error {
 fn explain(error: &zbus::Error) -> Error {
     match error {
         zbus::Error::FDO(error) if is_without_owner(error) => does_not_run(),
-        // firewalld's errors have one name, and their own words at the text's beginning.
+        // firewalld's errors share one name; the text begins with a code.
         zbus::Error::MethodError(_, Some(text), _) => Error::new(code_of(text), text),
         error => Error::failed(error.to_string()),
     }

@@ -1,7 +1,7 @@
 //! Capability `firewalld`: the zones of firewalld, over the system's D-Bus.
 //!
-//! firewalld is a service and not the kernel, but as privileged: what it is asked for, it does to the
-//! kernel's packet filter. The bus is connected to when it is first needed, and no call starts firewalld.
+//! firewalld is a service, but as privileged as the kernel, whose packet filter it changes. weir connects to the bus when it
+//! first needs it, and never starts firewalld.
 
 pub(crate) mod bus;
 
@@ -39,7 +39,7 @@ impl Perform<ZoneOfSource, Option<String>> for Linux {
 }
 
 /// Binds an address to a zone. Errors: `Exists` when it is bound to one already, `NotFound` without
-/// such a zone, `Invalid` for what is no zone's name, `Unsupported`, `TimedOut`.
+/// such a zone, `Invalid` for what cannot be a zone's name, `Unsupported`, `TimedOut`.
 impl Perform<AddSource> for Linux {
     fn perform(&mut self, permit: &Permit<AddSource>, changes: &mut Changes<'_>) -> Result<()> {
         let AddSource { zone, source } = permit.operation();
@@ -85,7 +85,7 @@ fn in_another_zone(error: Error) -> Error {
     }
 }
 
-/// A source is a network to firewalld, and one written in another way is another one.
+/// To firewalld a source is a network, and its text identifies it.
 fn text(source: IpAddr) -> String {
     IpNet::from(source).to_string()
 }

@@ -17,18 +17,18 @@ use crate::namespace::{Namespaces, NetworkNamespace};
 use crate::netlink::NEW;
 use crate::perform::{Changes, Perform};
 
-/// How often another random name is tried. Two names of 32 random bits do not meet twice.
+/// How often another random name is tried.
 const NAME_ATTEMPTS: u32 = 4;
 
-/// The queues of each end of a veth pair. Not told, the kernel uses as many, but keeps room for one
-/// per processor, and waits for RCU grace periods to leave the others unused.
+/// The queues of each end of a veth pair. By default the kernel uses one as well, but allocates one per processor, and
+/// waits for RCU grace periods to disable the others.
 const ONE_QUEUE: [LinkAttribute; 2] =
     [LinkAttribute::NumTxQueues(1), LinkAttribute::NumRxQueues(1)];
 
-/// Creates a link and returns it as it is then. What fails leaves no link behind.
+/// Creates a link and returns it. A failure leaves no link behind.
 ///
 /// Errors: `Exists`, saying where the name is taken; `NotFound` for a lower or a master that is
-/// gone; `Unsupported` where the kernel lacks the kind; `Invalid` with the kernel's reason.
+/// gone; `Unsupported` if the kernel lacks the kind; `Invalid` with the kernel's reason.
 impl Perform<Create, Link> for Linux {
     fn perform(&mut self, permit: &Permit<Create>, changes: &mut Changes<'_>) -> Result<Link> {
         let wanted = permit.operation();
@@ -58,7 +58,7 @@ fn make(namespaces: &mut Namespaces, wanted: &Create) -> Result<Link> {
 
 fn check(wanted: &Create) -> Result<()> {
     if wanted.name.is_empty() && !matches!(wanted.kind, NewKind::Veth { .. }) {
-        return Err(Error::invalid("only a veth can do without a name"));
+        return Err(Error::invalid("only a veth can be created without a name"));
     }
     if let Some(master) = wanted
         .master
@@ -95,8 +95,8 @@ fn veth(namespaces: &mut Namespaces, wanted: &Create, peer: &NewPeer) -> Result<
     Err(Error::exists("every name that was tried is taken"))
 }
 
-/// Sets the peer up where wanted, and its alias. The kernel refuses the one while the peer has no other end, which in
-/// the first message it has not, and passes over the other.
+/// Sets the peer up if wanted, and its alias. In the first message the kernel refuses the former, because the peer has no
+/// other end yet, and ignores the latter.
 fn complete_pair(
     namespaces: &mut Namespaces,
     (namespace, this): (Namespace, &str),
@@ -118,7 +118,7 @@ fn complete_pair(
     })
 }
 
-/// The name that was asked for, or one of our own choice.
+/// The requested name, or a random one.
 fn chosen(name: &str) -> String {
     match name {
         "" => name::random("veth"),
@@ -126,7 +126,7 @@ fn chosen(name: &str) -> String {
     }
 }
 
-/// `Exists` if `asked` for a name that is taken. A taken name of our own choice is no error.
+/// Fails with `Exists` if the name was `asked` for and is taken. A taken random name is not an error.
 fn explain_taken(namespace: &mut NetworkNamespace, asked: &str, name: &str) -> Result<()> {
     if !asked.is_empty() && is_name_taken(namespace, name)? {
         return Err(namespace.name_taken(name));
@@ -160,7 +160,7 @@ fn plain(namespace: &mut NetworkNamespace, wanted: &Create) -> Result<Link> {
     message.attributes.extend(of_kind(&wanted.kind));
     match send_new(namespace, message) {
         Ok(()) => namespace.link(by_name(&wanted.name)),
-        // A macvlan answers so, too, when its lower device is taken in passthru mode.
+        // Also the answer for a macvlan whose lower device is taken in passthru mode.
         Err(error) if error.is(Errno::EEXIST) => {
             explain_taken(namespace, &wanted.name, &wanted.name)?;
             Err(error)
@@ -169,11 +169,10 @@ fn plain(namespace: &mut NetworkNamespace, wanted: &Create) -> Result<Link> {
     }
 }
 
-/// A link over a lower device in the other namespace. The request goes to the lower's namespace and
-/// says where the link shall be.
+/// A link over a lower device in the other namespace. The request goes to the lower's namespace and names the link's.
 ///
 /// Kernels before 6.14 look the new name up in the namespace of the request instead of the link's.
-/// Where it is taken there, as `eth0` mostly is, the link gets its name in a second step.
+/// If it is taken there, as `eth0` mostly is, the link gets its name in a second step.
 fn from_other_namespace(
     namespaces: &mut Namespaces,
     wanted: &Create,
@@ -212,7 +211,7 @@ fn send_new(namespace: &mut NetworkNamespace, message: LinkMessage) -> Result<()
     namespace.route()?.change(message, NEW)
 }
 
-/// What the kernel does not take in the first message, or accepts without doing it.
+/// Sets what the kernel does not take in the first message, and checks what it may ignore.
 fn finish(namespace: &mut NetworkNamespace, wanted: &Create, mut made: Link) -> Result<Link> {
     let alias = wanted.owner.as_ref().or(wanted.alias.as_ref());
     let complete = check_bridge(wanted, &made).and_then(|()| match alias {
@@ -234,7 +233,7 @@ fn check_bridge(wanted: &Create, made: &Link) -> Result<()> {
     }
 }
 
-/// What links of all kinds have.
+/// The attributes that links of all kinds have.
 fn common(wanted: &Create, name: &str) -> LinkMessage {
     let mut message = by_name(name);
     message.attributes.extend(attributes(wanted));
@@ -242,7 +241,7 @@ fn common(wanted: &Create, name: &str) -> LinkMessage {
     message
 }
 
-/// What is being created, for error messages.
+/// The link to create, for error messages.
 struct Title<'a>(&'a Create);
 
 impl std::fmt::Display for Title<'_> {
@@ -264,7 +263,7 @@ impl std::fmt::Display for Title<'_> {
         {
             write!(f, " with peer `{}` in {}", peer.name, peer.namespace)?;
         }
-        // The kernel does not say of a veth what is wrong with it.
+        // For a veth, the kernel does not say what is wrong with it.
         if let Some(mtu) = mtu {
             write!(f, ", MTU {mtu}")?;
         }

@@ -35,8 +35,8 @@ fn delete(namespaces: &mut Namespaces, permit: &Permit<Delete>) -> Result<()> {
         .while_doing(format_args!("delete {link}"))
 }
 
-/// Deletes links of one namespace, those that are gone aside. Where there are several, the kernel deletes them as
-/// a group, in one step: each by itself would take it as long as all of them.
+/// Deletes links of one namespace; skips those that are gone. The kernel deletes several as a group, in one step: each
+/// single deletion would take as long as all of them.
 ///
 /// Errors: as [`delete`], the first; all are tried.
 pub(crate) fn delete_all(namespaces: &mut Namespaces, permits: &[Permit<Delete>]) -> Result<()> {
@@ -63,7 +63,7 @@ fn as_group(socket: &mut RouteSocket, permits: &[Permit<Delete>]) -> Result<()> 
         for index in indexes {
             let former = links.iter().find(|link| link.header.index == index);
             if let Some(former) = former.and_then(group_of) {
-                // One that is gone has no group.
+                // It may be gone.
                 let _ = put_into(socket, index, former);
             }
         }
@@ -98,9 +98,9 @@ fn unless_gone(error: Error) -> Result<()> {
     }
 }
 
-/// The number of a group in which none of these links is.
+/// The number of a group that none of these links is in.
 fn free_group(links: &[LinkMessage]) -> Result<u32> {
-    // People take small numbers.
+    // Administrators choose small numbers.
     let mut random = (0..GROUP_ATTEMPTS).map(|_| random_number() as u32 | 1 << 31);
     let is_free = |group: &u32| links.iter().all(|link| group_of(link) != Some(*group));
     let free = random.find(is_free);

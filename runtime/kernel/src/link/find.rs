@@ -1,5 +1,5 @@
-//! What a link is: the facts that a grant is matched against. The gate has not been asked by then, so that all of it is
-//! reached by way of [`without_permit`](crate::without_permit) alone.
+//! Facts about links, which a grant is matched against. They are read before the gate is asked, and therefore exported by
+//! [`without_permit`](crate::without_permit) alone.
 
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::LinkMessage;
@@ -10,8 +10,7 @@ use crate::error::{Error, Result, WhileDoing as _};
 use crate::namespace::NetworkNamespace;
 use crate::netlink::RouteSocket;
 
-/// Asks the kernel which link is meant. What it says is for the gate; [`get`](super::get) shows it
-/// to a plugin.
+/// Looks up a link for the gate.
 ///
 /// Errors: `NotFound`; `Invalid` for a name that no link can have, `NoNamespace`.
 pub fn find_link(namespace: &mut NetworkNamespace, link: &LinkReference) -> Result<Link> {
@@ -58,8 +57,7 @@ fn find_by_index(namespace: &mut NetworkNamespace, index: u32) -> Result<Link> {
     )))
 }
 
-/// The links of a namespace with an alias that is meant. weir's own look, which no plugin sees; others may make and
-/// remove links meanwhile.
+/// The links of a namespace whose alias `is_meant`. Others may make and remove links meanwhile.
 pub fn marked_links(
     namespace: &mut NetworkNamespace,
     is_meant: impl Fn(&str) -> bool,
@@ -79,8 +77,7 @@ pub(super) fn standing(socket: &mut RouteSocket) -> Result<Vec<LinkMessage>> {
     Ok(answer.into_iter().filter_map(link_message).collect())
 }
 
-/// Whether a name is taken, as a link's name or as an alternative one: the kernel gives it to no other link
-/// then. Errors: `NoNamespace`.
+/// Whether a name is taken, as a link's name or as an alternative one. Errors: `NoNamespace`.
 pub fn is_name_taken(namespace: &mut NetworkNamespace, name: &str) -> Result<bool> {
     match namespace.ask_link(by_name(name)) {
         Ok(_) => Ok(true),

@@ -1,4 +1,4 @@
-//! What the messages about new links and about changed ones share: attributes of `RTM_NEWLINK`.
+//! Attributes of `RTM_NEWLINK`, for new links and changed ones.
 
 use std::os::fd::AsRawFd;
 
@@ -31,8 +31,8 @@ pub(super) fn attributes(wanted: &Create) -> impl Iterator<Item = LinkAttribute>
     [mac, mtu, txqlen, master].into_iter().flatten()
 }
 
-/// A bridge without a MAC of its own takes the lowest of its ports', none without ports, and another
-/// one as they come and go: whoever knows the gateway would lose it each time.
+/// A bridge without a fixed MAC takes the lowest of its ports', which changes as they come and go: neighbours would lose
+/// the gateway each time.
 fn needs_mac(kind: &NewKind) -> bool {
     matches!(kind, NewKind::Bridge(_))
 }
@@ -118,7 +118,7 @@ pub(super) fn ipvlan_mode(mode: IpvlanMode) -> IpVlanMode {
     }
 }
 
-/// Of a link, "cannot assign requested address" speaks of its MAC, and not of something missing.
+/// For a link, `EADDRNOTAVAIL` means a bad MAC, not something missing.
 pub(super) fn refused_mac(error: Error) -> Error {
     match error.errno {
         Some(Errno::EADDRNOTAVAIL) => Error {

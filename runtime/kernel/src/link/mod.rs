@@ -29,7 +29,7 @@ use super::namespace::NetworkNamespace;
 use crate::linux::Linux;
 use crate::perform::{Changes, Perform};
 
-/// Shows a link, as it was when it was looked up. Errors: `NotFound`.
+/// Returns a link as it was when it was looked up. Errors: `NotFound`.
 impl Perform<link::Read, Link> for Linux {
     fn perform(&mut self, permit: &Permit<link::Read>, _: &mut Changes<'_>) -> Result<Link> {
         let wanted = &permit.operation().link;
@@ -88,13 +88,13 @@ impl NetworkNamespace {
             .change(RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Deletes what was made half. There is nobody to tell if that fails, too: the first error counts.
+    /// Deletes a half-made link. Only the first error is reported, so that a failure here is ignored.
     fn discard_link(&mut self, index: u32) {
         let message = RouteNetlinkMessage::DelLink(by_index(index));
         let _ = self.route().and_then(|socket| socket.change(message, 0));
     }
 
-    /// That a name is taken.
+    /// The error for a name that is taken.
     fn name_taken(&self, name: &str) -> Error {
         Error {
             code: Code::Exists,
@@ -126,7 +126,7 @@ fn by_name(name: &str) -> LinkMessage {
     about(0, [LinkAttribute::IfName(name.to_owned())])
 }
 
-/// A message with attributes about the link with that index; 0 is none.
+/// A message with attributes about the link with that index, or about none if it is 0.
 fn about(index: u32, attributes: impl IntoIterator<Item = LinkAttribute>) -> LinkMessage {
     let mut message = LinkMessage::default();
     message.header.index = index;

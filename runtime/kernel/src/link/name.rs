@@ -1,4 +1,4 @@
-//! Names of links: which ones there can be, and names of our own choice.
+//! Names of links: valid ones, and random ones.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -13,8 +13,7 @@ pub fn check(name: &str) -> Result<()> {
 
 /// A name that is most likely free: the prefix and eight random hexadecimal digits.
 ///
-/// The kernel's own choice, `vethN`, would have to be searched for afterwards, and costs it a walk
-/// over all names.
+/// The name that the kernel would choose, `vethN`, costs it a walk over all names and weir a search.
 pub(super) fn random(prefix: &str) -> String {
     format!("{prefix}{:08x}", random_number() as u32)
 }

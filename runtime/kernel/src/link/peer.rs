@@ -17,7 +17,7 @@ use crate::perform::{Changes, Perform};
 
 /// Finds the other end of a veth.
 ///
-/// Errors: `NotFound`, `Invalid` when it is no veth.
+/// Errors: `NotFound`; `Invalid` if it is not a veth.
 impl Perform<GetPeer, Peer> for Linux {
     fn perform(&mut self, permit: &Permit<GetPeer>, _: &mut Changes<'_>) -> Result<Peer> {
         let link = &permit.operation().link;
@@ -40,7 +40,7 @@ fn find(namespaces: &mut Namespaces, namespace: Namespace, index: u32) -> Result
             _ => {}
         }
     }
-    let index = peer.ok_or_else(|| Error::failed("the kernel does not tell it"))?;
+    let index = peer.ok_or_else(|| Error::failed("the kernel does not report it"))?;
     let namespace = match its_namespace {
         None => Some(namespace),
         Some(id) => known_as(namespaces, namespace, id)?,

@@ -33,7 +33,7 @@ nix::ioctl_write_int_bad!(tunsetpersist, 0x4004_54cb);
 nix::ioctl_write_int_bad!(tunsetowner, 0x4004_54cc);
 nix::ioctl_write_int_bad!(tunsetgroup, 0x4004_54ce);
 
-/// Creates a TAP device that stays when nobody has it open.
+/// Creates a persistent TAP device.
 pub(super) fn create(
     namespace: &mut NetworkNamespace,
     wanted: &Create,
@@ -55,7 +55,7 @@ pub(super) fn create(
                 DEVICE.to_string_lossy()
             )));
         }
-        // Beside an SELinux context, which may be refused too, only the device file's mode does that.
+        // Without an SELinux context, which may be refused too, only the device file's mode is the reason.
         Err(Errno::EACCES) if new.selinux_context.is_none() => {
             let device = DEVICE.to_string_lossy();
             let doing = format!("open {device} for reading and writing");
@@ -66,7 +66,7 @@ pub(super) fn create(
     configure(namespace, wanted)
 }
 
-/// Sets what the device file has no request for.
+/// Sets what has no `ioctl`.
 fn configure(namespace: &mut NetworkNamespace, wanted: &Create) -> Result<Link> {
     let index = namespace.link(by_name(&wanted.name))?.index;
     let mut message = by_index(index);
@@ -78,8 +78,7 @@ fn configure(namespace: &mut NetworkNamespace, wanted: &Create) -> Result<Link> 
         .inspect_err(|_| namespace.discard_link(index))
 }
 
-/// Everything that the device is told, ready before a process is split: [`Request::carry_out`]
-/// makes system calls and nothing else.
+/// The settings of the device, prepared before a fork: [`Request::carry_out`] only makes system calls.
 #[derive(Clone, Copy)]
 struct Request {
     name: [u8; libc::IFNAMSIZ],
@@ -106,8 +105,8 @@ impl Request {
         }
     }
 
-    /// Makes the device in the calling thread's namespace. Until it is told to stay, it goes with
-    /// the descriptor, so that a failure leaves nothing.
+    /// Makes the device in the calling thread's namespace. It goes with the descriptor until it is made persistent, so that
+    /// a failure leaves nothing.
     fn carry_out(&self) -> nix::Result<()> {
         let device = open(DEVICE, OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty())?;
         let interface = self.interface();
@@ -140,8 +139,8 @@ impl Request {
 
 /// Makes the device under an SELinux context.
 ///
-/// The kernel labels a TAP's queue with the context of the task that makes it, and lets only a
-/// process of one thread change its context: a child does it, and ends.
+/// The kernel labels a TAP's queue with the context of the task that makes it, and lets only single-threaded processes
+/// change theirs: a child does it.
 fn labelled(
     namespace: &NetworkNamespace,
     context: &str,
@@ -167,17 +166,17 @@ fn labelled(
     Ok(made)
 }
 
-/// Runs `act` in a child process. It must make system calls only: the child is a copy of one of
-/// several threads, and what the others held locked is locked there for ever.
+/// Runs `act` in a child process. It must only make system calls: locks that other threads held at the fork stay locked
+/// in the child.
 fn in_child(
     act: impl Fn() -> nix::Result<()> + Send + Sync + 'static,
 ) -> io::Result<nix::Result<()>> {
-    // The program is never run: the child ends before it gets there.
+    // The program never runs: the child exits before that.
     let mut child = Command::new("/proc/self/exe");
     child.stdin(Stdio::null()).stdout(Stdio::null());
     let act = move || -> io::Result<()> {
         act()?;
-        // SAFETY: ends this process at once, without touching what it shares with its parent.
+        // SAFETY: ends the child at once, without running exit handlers.
         unsafe { libc::_exit(0) }
     };
     // SAFETY: the closure makes system calls only.

@@ -1,8 +1,8 @@
 //! What takes back what an invocation did to links.
 //!
-//! A link is remembered as it was met and as every change has left it: what is asked for and different from what was
-//! remembered is what comes back. So inverses cost no call of the kernel, but for the name of a master that a link leaves.
-//! What the invocation made has none, because it goes itself; neither have links of the host, which stay as they were left.
+//! A link is remembered as it was first looked up and as every change has left it. An inverse restores the attributes that
+//! an update changes. So inverses cost no system call, except for the name of a master that a link leaves. Links that the
+//! invocation made have none, because they are removed; links of the host have none, because they stay as they are.
 
 use serde_json::{Value, json};
 use weir_grant::Namespace;
@@ -19,7 +19,7 @@ use crate::perform::{Changes, Facts, Inverse, KnownLinks, Undo};
 struct RemoveLink(Delete);
 
 impl RemoveLink {
-    /// The deletion, where it has no condition: a bridge may be in use by others.
+    /// The deletion, if it has no condition: a bridge may be in use by others.
     fn unconditional(&self) -> Option<&Delete> {
         (self.0.link.kind != "bridge").then_some(&self.0)
     }
@@ -42,7 +42,7 @@ impl Inverse for RemoveLink {
     }
 }
 
-/// Whether a bridge can go: no other ADD is under way that may be about to use it, and it has no ports.
+/// Whether a bridge can be removed: it has no ports, and no other ADD is running that may be about to use it.
 fn is_unused(undo: &mut Undo<'_>, bridge: &LinkFacts) -> Result<bool> {
     if !undo.kernel.is_alone()? {
         return Ok(false);
@@ -94,7 +94,7 @@ pub trait LinkHistory: Facts {
     /// The links that the invocation has met and made.
     fn known_links_mut(&mut self) -> &mut KnownLinks;
 
-    /// A link as it is before a change; none where there is none. Whoever identified it has looked it up.
+    /// A link as it is before a change; none if it does not exist. Mostly it was looked up when it was identified.
     fn before(&mut self, link: &LinkFacts) -> Option<Link> {
         if let Some(known) = self.known_link(link) {
             return Some(known.clone());
@@ -191,8 +191,7 @@ fn is_put_back(known: &KnownLinks, namespace: Namespace, index: u32) -> bool {
     namespace == Namespace::Container && !known.is_made(namespace, index)
 }
 
-/// A link after a change. Of a message that the kernel refuses it may have done what comes before the attribute that
-/// it refuses.
+/// A link after a change. When the kernel refuses a message, it may already have set some attributes.
 fn after<K: Facts + ?Sized>(
     kernel: &mut K,
     link: &LinkFacts,
@@ -257,7 +256,7 @@ fn updated(before: &Link, update: &Update) -> Link {
     set(&mut link.alias, &update.alias);
     set(&mut link.master, &update.master.as_ref().map(index_of));
     if link.master != before.master {
-        // It is another port, and is none any more when it has its former master back.
+        // It is another port now, and none after an undo.
         link.port = None;
     }
     link
@@ -285,7 +284,7 @@ fn set<T: Clone>(attribute: &mut T, value: &Option<T>) {
     }
 }
 
-/// What an update changed, as it was before. `master` tells the link of an index.
+/// The former values of what an update changed. `master` finds the link with an index.
 fn of_update(
     update: &Update,
     before: &Link,
@@ -314,10 +313,10 @@ fn of_update(
 /// Moves one attribute from an update to another.
 type Take = fn(&mut Update, &mut Update);
 
-/// The attributes, the last to come back first.
+/// The attributes, in the reverse order of their restoration.
 ///
-/// What was down goes down before it gets back its MAC and its name: some links take another one only
-/// then. The name comes back last, so that it is right in the records of all.
+/// A link is set down before its MAC and its name are restored: some links require that. The name is restored last, so that
+/// all records have the same.
 const ATTRIBUTES: [Take; 9] = [
     |part, all| part.name = all.name.take(),
     |part, all| part.mac = all.mac.take(),
@@ -330,8 +329,7 @@ const ATTRIBUTES: [Take; 9] = [
     |part, all| part.txqlen = all.txqlen.take(),
 ];
 
-/// An update in parts of one attribute each, so that one which the kernel refuses keeps no other from
-/// coming back.
+/// Splits an update into one for each attribute, so that a refused one does not keep the others from being restored.
 fn parts(mut all: Update) -> Vec<Update> {
     let none = Update::nothing_of(all.link.clone());
     let part = |take: &Take| {
@@ -353,7 +351,7 @@ fn of_port(update: &UpdatePort, before: &Link, after: &Link) -> Option<UpdatePor
     (inverse.hairpin.is_some() || inverse.isolated.is_some()).then_some(inverse)
 }
 
-/// The value before, where one was asked for and it is another one now.
+/// The former value, if the update sets the attribute and has changed it.
 fn back<A, T: Clone + PartialEq>(asked: &Option<A>, before: &T, after: &T) -> Option<T> {
     (asked.is_some() && before != after).then(|| before.clone())
 }

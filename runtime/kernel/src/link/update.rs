@@ -145,7 +145,7 @@ pub(super) fn set_alias(namespace: &mut NetworkNamespace, index: u32, alias: &st
     namespace.change_link(about(index, [alias_attribute(alias)]))
 }
 
-/// Changes a bridge port's flags. Errors: `NotFound`, `Invalid` when it is no bridge's port.
+/// Changes a bridge port's flags. Errors: `NotFound`; `Invalid` if it is not a bridge's port.
 impl Perform<UpdatePort> for Linux {
     fn perform(&mut self, permit: &Permit<UpdatePort>, changes: &mut Changes<'_>) -> Result<()> {
         let update = permit.operation();
@@ -165,8 +165,7 @@ fn send_port_update(namespaces: &mut Namespaces, update: &UpdatePort) -> Result<
     let isolated = update.isolated.map(|on| flag(PORT_ISOLATED, on));
     let flags = hairpin.into_iter().chain(isolated).collect();
     let mut message = about(link.index, [LinkAttribute::ProtoInfoBridge(flags)]);
-    // The bridge's own request: one for any master's port would reach other kinds of masters, to
-    // which these numbers mean something else.
+    // Addressed to bridges: to other kinds of masters these attributes mean something else.
     message.header.interface_family = AddressFamily::Bridge;
     let changed = namespaces.of(link.namespace)?.change_link(message);
     changed.map_err(|error| {
@@ -178,8 +177,8 @@ fn send_port_update(namespaces: &mut Namespaces, update: &UpdatePort) -> Result<
     })
 }
 
-/// Changes a bridge's settings. Errors: `NotFound`, `Invalid` when it is no bridge, `Unsupported`
-/// where the kernel has no bridge VLAN filtering.
+/// Changes a bridge's settings. Errors: `NotFound`; `Invalid` if it is not a bridge; `Unsupported`
+/// if the kernel has no bridge VLAN filtering.
 impl Perform<UpdateBridge> for Linux {
     fn perform(&mut self, permit: &Permit<UpdateBridge>, _: &mut Changes<'_>) -> Result<()> {
         let UpdateBridge { link, changes } = permit.operation();

@@ -67,9 +67,8 @@ fn announce_all(
     })?
 }
 
-/// Has the kernel announce the link's IPv4 addresses, as it does with `arp_notify` when a link's
-/// address on the wire is set, also to what it is. A packet socket of our own would do, but closing
-/// one takes the kernel ten milliseconds. Returns false for a link whose address cannot be set.
+/// Has the kernel announce the link's IPv4 addresses: with `arp_notify` it does so when a link's MAC is set, even if to the
+/// same value. Closing a packet socket would take ten milliseconds. Returns false for a link whose MAC cannot be set.
 fn ask_kernel(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
@@ -107,7 +106,7 @@ fn switch_on(parameter: &PathBuf) -> std::io::Result<Option<String>> {
 fn check_own(own: &[Address], announced: &IpAddr) -> Result<()> {
     match own.iter().find(|own| own.address.addr() == *announced) {
         Some(own) if own.tentative || own.duplicate => Err(Error::busy(format!(
-            "{announced} is not the link's yet: duplicate address detection is under way or failed"
+            "{announced} is not usable yet: duplicate address detection is running or has failed"
         ))),
         Some(_) => Ok(()),
         None => Err(Error::invalid(format!(
@@ -201,7 +200,7 @@ impl LinkLayer {
         const ROUTER: u8 = 0x80;
         const OVERRIDE: u8 = 0x20;
         const TARGET_LINK_LAYER_ADDRESS: u8 = 2;
-        // Who hears that a router is none any more drops its routes over it.
+        // Neighbours drop their routes over a router that says it is not one any more.
         let flags = if is_router {
             ROUTER | OVERRIDE
         } else {

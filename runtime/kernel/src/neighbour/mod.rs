@@ -21,8 +21,7 @@ use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
 use crate::perform::{Changes, Perform};
 
-/// Adds or replaces an entry. It is taken back where it is new: none that somebody had set was replaced, but perhaps one
-/// that the kernel had learned, and learns again.
+/// Adds or replaces an entry. Undo removes it unless it replaced one that was set; a learned one the kernel learns again.
 ///
 /// Errors: `NotFound` for a link that is gone, `Invalid`.
 impl Perform<Add> for Linux {
@@ -63,7 +62,7 @@ impl Perform<Add> for Linux {
     }
 }
 
-/// Whether somebody has set an entry of this address. `flags` say in which of the two tables.
+/// Whether an entry of this address was set, and not learned. `flags` name one of the two tables.
 fn is_set(
     namespace: &mut NetworkNamespace,
     link: &LinkFacts,
@@ -116,7 +115,7 @@ impl Perform<List, Vec<Neighbour>> for Linux {
     fn perform(&mut self, permit: &Permit<List>, _: &mut Changes<'_>) -> Result<Vec<Neighbour>> {
         let List { link, family } = permit.operation();
         let mut entries = Vec::new();
-        // The kernel lists the two tables apart.
+        // The kernel lists the two tables separately.
         for flags in [NeighbourFlags::empty(), NeighbourFlags::Proxy] {
             let found = dump(self.namespaces.of(link.namespace)?, link, *family, flags)
                 .while_doing(format_args!("list the neighbours on {link}"))?;

@@ -1,4 +1,4 @@
-//! The messages of one nfnetlink transaction, which is carried out whole or not at all.
+//! The messages of one nfnetlink transaction.
 
 use netlink_bindings::utils as attributes;
 use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST};
@@ -22,8 +22,8 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// `subsystem` is an `NFNL_SUBSYS_…`, `family` an `NFPROTO_…`. With a generation, the kernel refuses the
-    /// batch with `ERESTART` where the subsystem has come to another one meanwhile.
+    /// `subsystem` is an `NFNL_SUBSYS_…`, `family` an `NFPROTO_…`. The kernel refuses the batch with `ERESTART` if the
+    /// subsystem is not at this generation any more.
     pub(crate) fn new(subsystem: u8, family: u8, generation: Option<u32>) -> Self {
         let mut bytes = Vec::with_capacity(1 << 10);
         let start = push_header(&mut bytes, BEGIN, NLM_F_REQUEST, 0);

@@ -1,6 +1,5 @@
-//! A link as the kernel sends it: dozens of attributes, of which only those that somebody reads are
-//! parsed. The others would take longer than the kernel needs to answer, and one that a newer kernel
-//! writes differently would make the whole link unreadable.
+//! Parses only those of a link's dozens of attributes that weir uses. The others would take longer than the kernel needs
+//! to answer, and one that a newer kernel writes differently would make the whole link unreadable.
 
 use netlink_packet_core::{DecodeError, NlasIterator, ParseableParametrized};
 use netlink_packet_route::AddressFamily;
@@ -13,7 +12,7 @@ pub(super) const TYPE: u16 = libc::RTM_NEWLINK;
 /// The bytes of `struct ifinfomsg`.
 const HEADER_LENGTH: usize = 16;
 
-/// Those of any link.
+/// Attributes that are read of any link.
 const READ: [u16; 12] = [
     libc::IFLA_ADDRESS,
     libc::IFLA_BROADCAST,

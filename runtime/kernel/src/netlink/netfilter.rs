@@ -23,8 +23,8 @@ impl Protocol for Netfilter {
 pub(crate) type NetfilterSocket = Socket<Netfilter>;
 
 impl NetfilterSocket {
-    /// Carries a batch out. `echo` gets the objects of which the kernel was asked to tell
-    /// (`NLM_F_ECHO`): type, the message's sequence number, attributes.
+    /// Carries a batch out. `echo` gets the objects that were requested with `NLM_F_ECHO`: type, the message's sequence
+    /// number, attributes.
     pub(crate) fn transact(
         &mut self,
         batch: Batch,
@@ -56,7 +56,7 @@ impl NetfilterSocket {
         self.ask(&request, |_| false).map(drop)
     }
 
-    /// Asks for one object and returns its attributes; none when there is no such object.
+    /// Requests one object and returns its attributes; none if it does not exist.
     pub(crate) fn get(
         &mut self,
         kind: impl Into<MessageType>,
@@ -76,7 +76,7 @@ impl NetfilterSocket {
         }
     }
 
-    /// Asks for a list and returns the attributes of each object. Errors: as [`select`](Self::select).
+    /// Requests a list and returns the attributes of each object. Errors: as [`select`](Self::select).
     pub(crate) fn dump(
         &mut self,
         kind: impl Into<MessageType>,
@@ -86,8 +86,8 @@ impl NetfilterSocket {
         self.select(kind, family, write, |content| Some(content.to_vec()))
     }
 
-    /// Asks for a list and returns what `keep` makes of each object's attributes. Errors: also
-    /// `Busy`, when the list changes faster than it can be read.
+    /// Requests a list and returns what `keep` makes of each object's attributes. Errors: also
+    /// `Busy` if the list changes faster than it can be read.
     pub(crate) fn select<T>(
         &mut self,
         kind: impl Into<MessageType>,

@@ -1,4 +1,4 @@
-//! What the kernel tells of changes, unasked: a wait without a clock.
+//! Notifications of changes, to wait without polling.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -30,8 +30,8 @@ pub(crate) struct Notifications {
 const LARGEST: usize = 16 << 10;
 
 impl Notifications {
-    /// Subscribes in the calling thread's network namespace. Whoever waits subscribes first and looks then, so that no
-    /// change is missed.
+    /// Subscribes in the calling thread's network namespace. Look at the state only after subscribing, so that no change
+    /// is missed.
     pub(crate) fn subscribe(group: Group) -> Result<Self> {
         Ok(Self {
             socket: open(group)?,
@@ -39,10 +39,8 @@ impl Notifications {
         })
     }
 
-    /// Waits for a notification about the link with this index. Where there were more than the kernel keeps,
-    /// that counts as one.
-    ///
-    /// Returns false when the time was over first.
+    /// Waits for a notification about the link with this index. Lost notifications count as one. Returns false on
+    /// timeout.
     pub(crate) fn next(&mut self, wait: &Wait, link: u32) -> Result<bool> {
         loop {
             let left = wait.until.saturating_duration_since(Instant::now());
@@ -114,7 +112,7 @@ impl Wait {
         }
     }
 
-    /// The error when it was in vain. `state` says how things are instead.
+    /// The error after the deadline. `state` is the state at that time.
     pub(crate) fn timed_out(&self, state: impl fmt::Display) -> Error {
         let waited = self.until.saturating_duration_since(self.start).as_millis();
         Error::new(Code::TimedOut, format!("{state} after {waited} ms"))

@@ -14,8 +14,8 @@ use super::socket::{Protocol, Socket};
 use super::{link_answer, traffic_answer};
 use crate::error::{Error, Result};
 
-/// No request has more: an attribute's length is 16 bits wide, and what is behind an attribute whose
-/// length has wrapped around would be read as attributes that nobody has authorised.
+/// The largest request. An attribute's length has 16 bits: if it wrapped around, the kernel would read the rest of the
+/// attribute as further attributes, which were not authorised.
 const LARGEST_REQUEST: usize = u16::MAX as usize;
 
 /// The protocol `NETLINK_ROUTE`.
@@ -52,8 +52,7 @@ impl RouteSocket {
         answer.ok_or_else(|| Error::failed("the kernel answered without an object"))
     }
 
-    /// Sends a request and returns the objects of which the kernel tells before it acknowledges the
-    /// request (`NLM_F_ECHO`): those that it made, or found. `flags` are added to those needed.
+    /// Sends a request with `NLM_F_ECHO` and returns the objects that the kernel made or found. `flags` are added.
     pub(crate) fn echo(
         &mut self,
         message: RouteNetlinkMessage,
@@ -63,8 +62,8 @@ impl RouteSocket {
         Ok(objects)
     }
 
-    /// Sends a request for a list and returns its objects, and whether the list was the same from first to last: what
-    /// was made or removed meanwhile may be there or not, and what stood still is.
+    /// Requests a list and returns its objects, and whether it stayed unchanged while it was read. If not, objects made or
+    /// removed meanwhile may be missing or present.
     pub(crate) fn dump_once(
         &mut self,
         message: &RouteNetlinkMessage,
@@ -72,9 +71,7 @@ impl RouteSocket {
         self.list(message.clone(), NLM_F_DUMP)
     }
 
-    /// Sends a request for a list and returns its objects.
-    ///
-    /// Errors: `Busy` when the list changes faster than the kernel can write it.
+    /// Requests a list and returns its objects. Errors: `Busy` if it changes faster than the kernel can write it.
     pub(crate) fn dump(
         &mut self,
         message: &RouteNetlinkMessage,
@@ -98,8 +95,7 @@ impl RouteSocket {
     /// Sends a request and reads the answer until it is complete, or until `object` returns true.
     /// Returns whether the list that it is was the same from first to last.
     ///
-    /// A list of which something cannot be read is read to its end all the same: the next request must not
-    /// find the rest of it.
+    /// A list with an unreadable object is still read to its end, so that the next request does not find the rest.
     fn exchange(
         &mut self,
         message: RouteNetlinkMessage,
@@ -151,7 +147,7 @@ fn read(object: &Received<'_>) -> Result<RouteNetlinkMessage> {
     })
 }
 
-/// Objects of which only what somebody needs is read; none for other messages.
+/// Links and traffic control objects, of which only some attributes are parsed; none for other messages.
 fn read_in_part(kind: u16, payload: &[u8]) -> Option<Result<RouteNetlinkMessage, DecodeError>> {
     match kind {
         link_answer::TYPE => Some(link_answer::parse(payload).map(RouteNetlinkMessage::NewLink)),

@@ -19,11 +19,11 @@ const LARGEST_DATAGRAM: usize = 64 << 10;
 /// A request that is larger may need more room than a socket has at first.
 const USUAL_ROOM: usize = 128 << 10;
 
-/// Sequence numbers of questions, far from those of a batch's messages: what the kernel still says
-/// about a batch after its first refusal must not be taken for an answer.
+/// Sequence numbers of questions, far from those of a batch's messages: late messages about a refused batch must not be
+/// taken for an answer.
 const FIRST_QUESTION: u32 = 1 << 31;
 
-/// How often a list is asked for again because it changed while the kernel wrote it.
+/// How often a list that changed while the kernel wrote it is requested again.
 const DUMP_ATTEMPTS: u32 = 20;
 
 /// What is spoken over a socket.
@@ -53,11 +53,11 @@ impl<P: Protocol> Socket<P> {
             .while_doing("open a netlink socket")
     }
 
-    /// A socket whose other end somebody else holds, and not the kernel.
+    /// A socket whose peer is not the kernel, for tests.
     #[cfg(any(fuzzing, test))]
     pub(crate) fn with_peer(socket: std::os::fd::OwnedFd) -> Self {
         use std::os::fd::{FromRawFd, IntoRawFd};
-        // SAFETY: the descriptor is open, and nobody else's from here on.
+        // SAFETY: the descriptor is open, and owned by the new socket.
         Self::over(unsafe { netlink_sys::Socket::from_raw_fd(socket.into_raw_fd()) })
     }
 
@@ -87,7 +87,7 @@ impl<P: Protocol> Socket<P> {
         }
     }
 
-    /// Where neither is possible, sending says so: EMSGSIZE.
+    /// If neither works, sending fails with EMSGSIZE.
     fn make_room(&self, bytes: usize) {
         if setsockopt(&self.socket, sockopt::SndBufForce, &bytes).is_err() {
             let _ = setsockopt(&self.socket, sockopt::SndBuf, &bytes);
@@ -134,8 +134,7 @@ impl<P: Protocol> Socket<P> {
         }
     }
 
-    /// After an `overrun` the kernel had more to say than there is room for: what came first is there, but what is waited
-    /// for may not be.
+    /// After an `overrun` of the receive buffer the first messages are still there, but the awaited one may be lost.
     fn receive_datagram(&mut self, overrun: &mut bool) -> Result<(), Refusal> {
         self.buffer.clear();
         self.buffer.reserve(LARGEST_DATAGRAM);
@@ -153,7 +152,7 @@ impl<P: Protocol> Socket<P> {
         }
     }
 
-    /// Reads a list with `once` until it was the same from first to last, which that tells.
+    /// Repeats `once` until its list did not change while it was read.
     ///
     /// Errors: `Busy` when the list changes faster than the kernel can write it.
     pub(super) fn read_unchanged<T>(

@@ -1,6 +1,5 @@
-//! A discipline, class or filter as the kernel sends it, of which only the kind and the options are
-//! read, and the options left as they are: statistics and the options of kinds that nobody here
-//! knows must not make an answer unreadable.
+//! Parses only kind and options of a discipline, class or filter, and keeps the options as bytes: statistics and options
+//! of unknown kinds must not make an answer unreadable.
 
 use netlink_packet_core::{DecodeError, DefaultNla, NlaBuffer, NlasIterator, parse_string};
 use netlink_packet_route::RouteNetlinkMessage;

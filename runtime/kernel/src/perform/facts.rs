@@ -1,7 +1,6 @@
-//! What the host must know of the kernel to say what an operation is about.
+//! Facts about the kernel by which the gate decides.
 //!
-//! The gate decides by these facts, so that it has not been asked when they are read. No plugin is shown one unless the
-//! gate agrees.
+//! They are read before the gate is asked. A plugin sees one only if the gate allows it.
 
 use ipnet::IpNet;
 use weir_grant::Namespace;
@@ -14,16 +13,15 @@ use crate::error::Result;
 
 /// Looks things up for the gate.
 pub trait Facts {
-    /// The link that a request names, as it was when it was first met, also where there is none. Errors: `Invalid`,
-    /// `NoNamespace`.
+    /// The link that a request names, as it was when it was first looked up; that of [`LinkReference::absent`] if it
+    /// does not exist. Errors: `Invalid`, `NoNamespace`.
     ///
-    /// The kernel gives an index to one link only, and no link another kind, so that a link which is named by its index is
-    /// looked up once in an invocation. One that is gone meanwhile is for the kernel to refuse, and one that somebody else
-    /// renames is judged by the name under which it was met.
+    /// A link named by its index is looked up once in an invocation: the kernel does not reuse an index or change a link's
+    /// kind. If it is gone, the kernel refuses the operation. If it was renamed since, its former name counts.
     fn identify(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts> {
         let known = match link {
             LinkReference::Index(index) => self.known_links().get(namespace, *index),
-            // Somebody else may have given the name to another link.
+            // Another link may have the name by now.
             LinkReference::Name(_) => None,
         };
         match known {
@@ -35,7 +33,7 @@ pub trait Facts {
         }
     }
 
-    /// The link that a request names, as it is now, also where there is none. Errors: those of
+    /// The link that a request names, as it is now. Errors: those of
     /// [`identify`](Self::identify).
     fn look_up(&mut self, namespace: Namespace, link: &LinkReference) -> Result<LinkFacts> {
         match self.find_link(namespace, link) {

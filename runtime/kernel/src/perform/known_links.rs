@@ -7,7 +7,7 @@ use weir_grant::link::{Link, LinkFacts};
 #[derive(Default)]
 pub struct KnownLinks {
     known: Vec<(Namespace, Link)>,
-    /// Those that the invocation made, by their index: they go with it.
+    /// The indexes of those that the invocation made, which undo removes.
     made: Vec<(Namespace, u32)>,
 }
 
@@ -32,7 +32,7 @@ impl KnownLinks {
         found.filter(|_| !link.is_absent())
     }
 
-    /// Forgets all links: before one is moved or deleted, with which others go.
+    /// Forgets all links, before one is moved or deleted and others with it.
     pub fn forget_all(&mut self) {
         self.known.clear();
     }

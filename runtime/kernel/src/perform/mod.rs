@@ -1,4 +1,4 @@
-//! Carrying out an operation, and all the operations that a kernel carries out.
+//! How operations are carried out, and the list of those of a kernel.
 
 mod facts;
 mod known_links;
@@ -24,7 +24,7 @@ use super::error::Result;
 pub trait Perform<O: Operation, A = ()> {
     /// Carries out what was authorised, and notes in `changes` what takes it back.
     ///
-    /// Errors: those of the operation. What has been noted by then counts as well.
+    /// Errors: those of the operation. Inverses noted before the error count as well.
     fn perform(&mut self, permit: &Permit<O>, changes: &mut Changes<'_>) -> Result<A>;
 }
 
@@ -72,7 +72,7 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// A kernel of whatever sort.
+/// Any kernel.
 pub type DynKernel = dyn Kernel;
 
 /// A kernel: the one that weir runs on ([`Linux`](super::Linux)), or a model of it.
@@ -135,23 +135,23 @@ pub trait Kernel:
     + Perform<store::OpenWrite, Box<DynTransaction>>
     + Perform<store::Revert>
 {
-    /// Deletes links of one namespace, those that are gone aside, in one step where the kernel can.
+    /// Deletes links of one namespace, in one step if the kernel can. Links that are gone are skipped.
     ///
     /// Errors: those of [`link::Delete`], the first; all are tried.
     fn delete_links(&mut self, permits: &[Permit<link::Delete>]) -> Result<()>;
 
-    /// Sets a parameter of the host back that this invocation changed to `changed`.
+    /// Restores a parameter of the host that this invocation changed to `changed`.
     ///
-    /// Errors: `Busy` where another invocation has written it since; those of [`sysctl::Write`].
+    /// Errors: `Busy` if another invocation has written it since; those of [`sysctl::Write`].
     fn set_back(&mut self, permit: &Permit<sysctl::Write>, changed: &str) -> Result<()>;
 
-    /// Lets a parameter of the host stay as this invocation has set it. Errors: `Failed`.
+    /// Keeps a parameter of the host as this invocation has set it. Errors: `Failed`.
     fn keep_parameter(&mut self, write: &sysctl::Write) -> Result<()>;
 
-    /// Whether no other ADD is under way on this node. Errors: `Failed`.
+    /// Whether no other ADD is running on this node. Errors: `Failed`.
     fn is_alone(&mut self) -> Result<bool>;
 
-    /// Waits for others until `deadline` from now on, where it would have waited less.
+    /// Extends the deadline of waits to `deadline`.
     fn wait_until(&mut self, deadline: Instant);
 }
 
@@ -175,5 +175,5 @@ pub trait Transaction:
     fn uncommitted(&self) -> usize;
 }
 
-/// An open store of whatever kernel.
+/// An open store of any kernel.
 pub type DynTransaction = dyn Transaction;

@@ -1,9 +1,9 @@
-//! What takes back what an invocation did: one log, with one order and one bound.
+//! The undo log of an invocation.
 //!
 //! Each operation that changes something notes its inverse while it is carried out. When an `add` fails, traps or is
 //! stopped, the inverses are carried out in reverse order, each with a permit of the gate's and a record in the audit log.
-//! Most inverses are operations. What is none is a type of its own, next to the operation that it takes back: a removal
-//! with a condition, a move back, and what lies above the kernel.
+//! Most inverses are operations. The others have types next to the operation that they take back: a removal with a
+//! condition, a move back, and what lies above the kernel.
 
 use std::any::Any;
 use std::time::{Duration, Instant};
@@ -18,17 +18,17 @@ use crate::error::Result;
 /// How long an undo waits for others when the invocation's own time is over.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a step takes in memory beside what it tells of itself, in bytes, about.
+/// What a step takes in memory beside its [`Inverse::size`], in bytes, about.
 const STEP_SIZE: usize = 512;
 
 /// Takes back what an operation did.
 pub trait Inverse: Any + Send {
     /// Takes it back.
     ///
-    /// Errors: why it stands; `NotFound` where it is gone already.
+    /// Errors: why it stays; `NotFound` if it is gone already.
     fn undo(self: Box<Self>, undo: &mut Undo<'_>) -> Result<()>;
 
-    /// Lets stand what the operation did. Errors: what of it could not be noted.
+    /// Keeps what the operation did. Errors: what could not be noted.
     fn keep(&self, _kernel: &mut DynKernel) -> Result<()> {
         Ok(())
     }
@@ -38,7 +38,7 @@ pub trait Inverse: Any + Send {
         0
     }
 
-    /// The link that it removes, where that goes with others and whatever it has.
+    /// The link that it removes, if that may be deleted together with others.
     fn removed_link(&self) -> Option<&Delete> {
         None
     }
@@ -48,7 +48,7 @@ pub trait Inverse: Any + Send {
         false
     }
 
-    /// The link that it is still about after the link has moved. All else that a link had, it has lost by moving.
+    /// The link that it still refers to after the link has moved: a move takes a link's addresses and routes away.
     fn link_that_stays(&mut self) -> Option<&mut LinkFacts> {
         None
     }
@@ -104,14 +104,14 @@ impl UndoLog {
         self.steps.push(inverse);
     }
 
-    /// Changes the last step of a type for which `change` returns true: it was meant. False where there is none.
+    /// Offers the steps of a type to `change`, the last first, until it returns true. False if it never does.
     pub(crate) fn amend<I: Inverse>(&mut self, mut change: impl FnMut(&mut I) -> bool) -> bool {
         let size = &mut self.size;
         let mut steps = self.steps.iter_mut().rev();
         steps.any(|step| amend(step, size, &mut change))
     }
 
-    /// Changes the last step, if it is of a type. False where it is not, and where `change` returns false.
+    /// Offers the last step to `change`, if it is of a type. Returns what that returns, or false.
     pub(crate) fn amend_last<I: Inverse>(&mut self, change: impl FnOnce(&mut I) -> bool) -> bool {
         let last = self.steps.last_mut();
         last.is_some_and(|step| amend(step, &mut self.size, change))
@@ -129,7 +129,7 @@ impl UndoLog {
             .collect()
     }
 
-    /// How many changes have been noted, as an invocation's limit counts them: what was amended is one.
+    /// How many changes have been noted, for an invocation's limit. An amended step counts once.
     pub fn noted(&self) -> u64 {
         self.noted
     }
@@ -139,7 +139,7 @@ impl UndoLog {
         self.size
     }
 
-    /// Takes everything back. Returns what could not be, for the log.
+    /// Undoes everything. Returns the failures, for the log.
     pub fn undo(&mut self, gate: &mut Gate, kernel: &mut DynKernel) -> Vec<String> {
         kernel.wait_until(Instant::now() + PATIENCE);
         let mut failures = self.undo_links(gate, kernel);
@@ -158,7 +158,7 @@ impl UndoLog {
         failures
     }
 
-    /// Lets everything stand. Returns what could not be noted, for the log.
+    /// Keeps everything. Returns the failures, for the log.
     pub fn keep(&self, kernel: &mut DynKernel) -> Vec<String> {
         let kept = self.steps.iter().map(|step| step.keep(kernel));
         kept.filter_map(Result::err)
@@ -177,8 +177,8 @@ impl UndoLog {
         }
     }
 
-    /// Removes links that were made, each namespace's in one request: the kernel waits once for all of them. With them
-    /// go their addresses, routes and disciplines, so that nothing is lost by its order.
+    /// Removes links that were made, each namespace's in one request, for which the kernel waits only once. Their addresses,
+    /// routes and disciplines go with them, so that the order does not matter.
     fn undo_links(&mut self, gate: &mut Gate, kernel: &mut DynKernel) -> Vec<String> {
         let (host, container): (Vec<_>, Vec<_>) = (self.take_links().into_iter())
             .partition(|delete| delete.link.namespace == Namespace::Host);
@@ -191,7 +191,7 @@ impl UndoLog {
         failures
     }
 
-    /// Takes the links out that go together, where nothing done since may have given them another index.
+    /// Takes out the links that can be deleted together, as far as no later step may have changed their index.
     fn take_links(&mut self) -> Vec<Delete> {
         let last_move = self.steps.iter().rposition(|step| step.moves_link());
         let after = last_move.map_or(0, |at| at + 1);
@@ -204,7 +204,7 @@ impl UndoLog {
     }
 }
 
-/// Changes a step if it is of a type, and keeps the size of all steps right.
+/// Offers a step to `change` if it is of a type, and updates the size of all steps.
 fn amend<I: Inverse>(
     step: &mut Box<dyn Inverse>,
     size: &mut usize,

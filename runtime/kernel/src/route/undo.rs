@@ -1,4 +1,4 @@
-//! What takes back that a route was added.
+//! The inverse of adding a route.
 
 use ipnet::IpNet;
 use weir_grant::Namespace;
@@ -19,7 +19,7 @@ impl RemoveRoute {
         changes.undo_with(Self::new(namespace, route));
     }
 
-    /// Follows a replacement: where this invocation had made the route that was there, the new one goes in its stead.
+    /// Notes a replacement: if this invocation had made the former route, the new one is removed instead.
     pub fn note_replaced(namespace: Namespace, route: &Route, changes: &mut Changes<'_>) {
         let removal = Self::new(namespace, route);
         changes
@@ -34,7 +34,7 @@ impl RemoveRoute {
         })
     }
 
-    /// Removes another route instead, if that has taken this one's place. False where it has not.
+    /// Removes another route instead, if that has replaced this one. Returns whether it has.
     fn give_way_to(&mut self, other: &Self) -> bool {
         let is_replaced = self.place() == other.place();
         if is_replaced {
@@ -43,7 +43,7 @@ impl RemoveRoute {
         is_replaced
     }
 
-    /// What the kernel has one route of: another one with the same takes its place.
+    /// What identifies a route to the kernel: one with the same replaces it.
     fn place(&self) -> (Namespace, IpNet, u32, u32) {
         let Delete { namespace, route } = &self.0;
         let default_priority = match route.destination {

@@ -24,18 +24,16 @@ const FILE_MODE: u32 = 0o644;
 /// Only an entry's owner can remove or rename it.
 const STICKY: u32 = 0o1000;
 
-/// Where a new file is written before it gets its key's name. One name is enough, because only the
-/// holder of the lock writes, and what a killed process left is removed by the next transaction
-/// that changes anything.
-/// It is no key (`~`), so that weir does not list it, and no address, so that the reference does
-/// not count it as a lease.
+/// Where a new file is written before it gets its key's name. Only the holder of the lock writes it, and the next
+/// transaction that changes anything removes what a killed process left. It is neither a key (`~`), so that weir does not
+/// list it, nor an address, so that the reference does not take it for a lease.
 const TEMPORARY: &str = ".weir~new";
 
 /// An open directory whose owner and mode were checked.
 pub(super) struct Directory {
     path: PathBuf,
     dir: Dir,
-    /// The same directory, for what `Dir` does not offer: its times, and fsync(2).
+    /// The same directory, for its times and fsync(2), which `Dir` lacks.
     handle: File,
 }
 
@@ -48,10 +46,10 @@ pub(super) enum Missing {
 
 /// Opening.
 impl Directory {
-    /// Opens `parent`/`name`. None where it is missing and is to be left so.
+    /// Opens `parent`/`name`. None if it is missing and `missing` is `Leave`.
     ///
-    /// Neither of the two may be a symbolic link; `name` must belong to the effective user, who
-    /// alone may write in it; nobody else may be able to replace it in `parent`.
+    /// Neither may be a symbolic link. `name` must belong to the effective user and be writable for no other, and no other
+    /// user may be able to replace it in `parent`.
     /// Errors: `invalid`, `exhausted`.
     pub(super) fn open(parent: &Path, name: &str, missing: Missing) -> Result<Option<Self>> {
         let Some(parent_handle) = open_parent(parent, missing)? else {
@@ -83,7 +81,7 @@ impl Directory {
         self.handle.set_modified(time)
     }
 
-    /// Makes every removal and creation so far survive a power failure.
+    /// Makes all removals and creations so far survive a power failure.
     pub(super) fn sync(&self) -> Result<()> {
         self.handle
             .sync_all()
@@ -155,10 +153,10 @@ fn not_opened(path: &Path, error: io::Error) -> Error {
     }
 }
 
-/// What is checked of a directory depends on what it is.
+/// Which checks apply to a directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// May be root's, and may be writable for others who cannot replace what is not theirs.
+    /// May belong to root, and may be writable for others if it is sticky.
     Parent,
     Store,
 }
@@ -185,7 +183,7 @@ fn check_owner(path: &Path, handle: &File, place: Role) -> Result<()> {
 
 /// Files.
 impl Directory {
-    /// Opens the lock file, which is made where missing.
+    /// Opens the lock file, and makes it if it is missing.
     pub(super) fn open_lock(&self, name: &str, mode: u32) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options
@@ -197,14 +195,14 @@ impl Directory {
         Ok(self.dir.open_with(name, &options)?.into_std())
     }
 
-    /// A key's value; none where there is no such key.
+    /// A key's value; none if there is no such key.
     ///
     /// Errors: `invalid` for what is not a regular file or too large.
     pub(super) fn read(&self, key: &str) -> Result<Option<Vec<u8>>> {
         let mut options = OpenOptions::new();
         options
             .read(true)
-            // A FIFO without a writer must not hold the invocation up.
+            // A FIFO without a writer must not block.
             .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits());
         let file = match self.dir.open_with(key, &options) {
             Ok(file) => file.into_std(),
@@ -239,9 +237,8 @@ impl Directory {
 
     /// Creates the first of `keys` that does not exist, and returns it.
     ///
-    /// The value is written first and then gets its name, which fails where the name is taken. A
-    /// process killed half-way so leaves either nothing or the whole lease, never an empty file that
-    /// nobody owns.
+    /// The value is written first and then gets its name, which fails if the name is taken. So a killed process leaves
+    /// either nothing or the whole lease, never an empty file.
     pub(super) fn claim<'k>(&self, keys: &'k [String], value: &[u8]) -> Result<Option<&'k str>> {
         let Some(first) = keys.first() else {
             return Ok(None);
@@ -266,7 +263,7 @@ impl Directory {
         Ok(None)
     }
 
-    /// Gives the temporary file its key's name, which must be free.
+    /// Renames the temporary file to its key's name, which must be free.
     fn name(&self, key: &str, value: &[u8]) -> io::Result<()> {
         match rename_new(&self.handle, TEMPORARY, key) {
             // This file system does not rename so.
@@ -293,7 +290,7 @@ impl Directory {
         })
     }
 
-    /// Puts the spare in the place of the key's file, which is the next spare, or else a new file.
+    /// Exchanges the key's file with the spare, or replaces it by a new file.
     fn overwrite(&self, key: &str, before: &[u8], value: &[u8]) -> io::Result<()> {
         if spare::fill(&self.dir, key, value) && self.exchanged(spare::NAME, key) {
             self.keep_spare(before);
@@ -317,10 +314,10 @@ impl Directory {
         exchange(&self.handle, one, other).is_ok()
     }
 
-    /// Decides whether the spare, which has this value, may stay.
+    /// Removes the spare if its value is too large to keep.
     fn keep_spare(&self, value: &[u8]) {
         if value.len() > spare::MOST {
-            // What cannot be removed is an old value in nobody's way.
+            // If it cannot be removed, it does no harm.
             let _ = self.dir.remove_file(spare::NAME);
         }
     }
@@ -332,7 +329,7 @@ impl Directory {
         let mut file = self.dir.open_with(name, &options)?;
         let written = file.write_all(value);
         if written.is_err() {
-            // What cannot be removed either is reported with the next change.
+            // If this fails too, the next change reports it.
             let _ = self.dir.remove_file(name);
         }
         written
@@ -345,15 +342,14 @@ impl Directory {
             .map_err(|e| self.failed("remove", key, e))
     }
 
-    /// Removes what a killed process may have left. To look for it first is faster, as it is rarely
-    /// there.
+    /// Removes what a killed process may have left. Looking for it first is faster, because it is rarely there.
     pub(super) fn sweep(&self) {
         if let Err(error) = self.dir.symlink_metadata(TEMPORARY)
             && error.kind() == ErrorKind::NotFound
         {
             return;
         }
-        // What cannot be removed makes the next write fail, and that tells.
+        // If this fails, so does the next write, which reports it.
         let _ = self.dir.remove_file(TEMPORARY);
     }
 

@@ -1,4 +1,4 @@
-//! What tells that a store's directory is as weir left it.
+//! Tells whether a store's directory is as weir left it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -34,8 +34,8 @@ impl Fingerprint {
         &self.0
     }
 
-    /// Marks the directory, and returns the mark; none where the file system keeps times too
-    /// coarsely to tell the mark from a later change.
+    /// Marks the directory, and returns the mark; none if the file system's times are too coarse to tell it from a later
+    /// change.
     pub(super) fn mark(directory: &Directory) -> io::Result<Option<Self>> {
         let now = SystemTime::now();
         directory.set_modified(now)?;

@@ -1,5 +1,5 @@
-//! What an attachment had in a store before the stores of tenants' networks were kept apart from those of the
-//! node's own: it moves to the network's own store when that is opened.
+//! Moves an attachment's leases from a store that tenants' networks shared with the node's, in former versions, to the
+//! network's own store when that is opened.
 
 use std::time::Instant;
 

@@ -33,7 +33,7 @@ enum State {
     Unchecked,
     /// Missing, outdated or damaged.
     Unusable,
-    /// The table and `pending` together have every key.
+    /// The table and `pending` together contain every key.
     Usable(Table),
 }
 
@@ -48,8 +48,7 @@ impl Index {
         }
     }
 
-    /// Must be called before each change of the directory: looks whether the index fits, as long as
-    /// that can be told.
+    /// Must be called before each change of the directory, after which the index cannot be checked any more.
     pub(super) fn before_change(&mut self, directory: &Directory) {
         self.check(directory);
         self.spoilt = true;
@@ -124,8 +123,7 @@ impl Index {
         }
     }
 
-    /// The keys that may have a value of this hash, without duplicates; none when the index cannot
-    /// tell.
+    /// The keys that may have a value of this hash, without duplicates; none if the index is unusable.
     fn candidates(&self, hash: u64) -> Option<Vec<String>> {
         let State::Usable(table) = &self.state else {
             return None;
@@ -173,8 +171,7 @@ impl Index {
     }
 }
 
-/// A key's value for a search: what is no value (a directory, a file that is too large) cannot be
-/// what is looked for.
+/// A key's value for a search; none for what is not a value (a directory, a file that is too large).
 fn read_if_readable(directory: &Directory, key: &str) -> Result<Option<Vec<u8>>> {
     match directory.read(key) {
         Err(error) if error.code == Code::Invalid => Ok(None),
@@ -195,8 +192,8 @@ fn hash_of(value: &[u8]) -> u64 {
     hash(trim(value))
 }
 
-/// The index's name: the network, for people, and a hash of the store's path. Stores whose paths
-/// have the same hash would only take the file from one another: the fingerprint tells them apart.
+/// The index's name: the network, for readability, and a hash of the store's path. Stores with the same hash would only
+/// replace each other's file: the fingerprint tells them apart.
 fn name_of(store: &Path) -> String {
     let network = store.file_name().unwrap_or_default().to_string_lossy();
     let readable: String = network

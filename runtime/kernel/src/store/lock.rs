@@ -1,5 +1,5 @@
-//! A store's lock: flock(2) on the file `lock` in its directory, as the reference `host-local` has
-//! it, so that both programs can work on one directory at the same time.
+//! A store's lock: flock(2) on the file `lock` in its directory, as in the reference `host-local`, so that both programs can
+//! use one directory.
 
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::MetadataExt;
@@ -12,11 +12,10 @@ use super::directory::Directory;
 use super::key::LOCK;
 use crate::{Error, Result};
 
-/// The mode that the reference gives the file.
+/// The file's mode in the reference.
 const MODE: u32 = 0o750;
 
-/// A waiter asks again after this long, and after twice as long each time until [`LONGEST_PAUSE`]:
-/// a blocking flock(2) could not be given up at the deadline.
+/// The first pause of a waiter; it doubles up to [`LONGEST_PAUSE`]. A blocking flock(2) would not end at the deadline.
 const FIRST_PAUSE: Duration = Duration::from_micros(200);
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 
@@ -26,8 +25,8 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock, waiting until `deadline`. None when the file or the directory was removed
-    /// meanwhile: others lock another file now, and the store must be opened again.
+    /// Takes the lock, waiting until `deadline`. None if the file or the directory was removed: others lock another file
+    /// now, and the store must be opened again.
     ///
     /// Errors: `busy`.
     pub(super) fn take(directory: &Directory, deadline: Instant) -> Result<Option<Self>> {
@@ -78,7 +77,7 @@ fn busy(directory: &Directory) -> Error {
     let path = directory.path().join(LOCK);
     Error::busy(format!(
         "another process holds the lock `{}` and did not release it in time; `fuser -v` on it \
-             tells which",
+             shows which",
         path.display()
     ))
 }

@@ -1,17 +1,15 @@
 //! Capability `store`: a directory of small files under an exclusive lock.
 //!
 //! The reference `host-local` keeps its leases in such a directory: one file for each address,
-//! `last_reserved_ip.<n>`, and `lock`. A plugin that names the same keys and values makes the same
-//! files with the same modes and takes the same lock, so that both programs can work side by side.
+//! `last_reserved_ip.<n>`, and `lock`. A plugin with the same keys and values makes the same files with the same modes and
+//! takes the same lock, so that both programs can be used together.
 //!
-//! A transaction is this: [`OpenRead`] or [`OpenWrite`] takes the lock; each operation is carried
-//! out on disk at once and noted in a journal; [`Transaction::commit`] keeps what is in it; dropping
-//! the store undoes what was not committed, brings the index up to date and gives the lock back.
+//! A transaction: [`OpenRead`] or [`OpenWrite`] takes the lock; each operation is carried out on disk at once and noted in a
+//! journal; [`Transaction::commit`] keeps the changes; dropping the store reverts what was not committed, updates the index
+//! and releases the lock.
 //!
-//! What must survive a power failure: the removal of a key. Nobody would ask for it again, and a
-//! lease that comes back is an address that is never free again. So a commit that removed keys syncs
-//! the directory. A creation need not survive, because the container whose lease it was does not
-//! either.
+//! The removal of a key must survive a power failure: otherwise a lease comes back, and its address is never free again.
+//! So a commit that removed keys syncs the directory. A creation need not survive, because the container does not either.
 
 mod change;
 mod directory;
@@ -51,7 +49,7 @@ pub use owner::{Former, StoreOwner};
 /// The most bytes of a store, as [`room_of`] counts: the leases of 131,072 addresses.
 const MOST_STORE: u64 = 512 << 20;
 
-/// What a value takes of a store, in bytes: a file has whole blocks, and at least one.
+/// What a value takes of a store, in bytes: at least one block.
 fn room_of(length: usize) -> u64 {
     const BLOCK: u64 = 4096;
     (length as u64).max(1).next_multiple_of(BLOCK)
@@ -81,7 +79,7 @@ impl StorePlace<'_> {
                 split(&self.paths.resolve(directory))
             }
             Location::File(file) | Location::ConfiguredFile(file) => Err(Error::invalid(format!(
-                "the file `{}` is no store",
+                "the file `{}` is not a store",
                 file.display()
             ))),
         }
@@ -103,7 +101,7 @@ fn split(directory: &Path) -> Result<(PathBuf, String)> {
     Ok((parent.to_owned(), name.to_owned()))
 }
 
-/// A name that becomes a directory's must not lead anywhere else.
+/// Checks that a name stays in its parent directory.
 fn check_component(what: &str, name: &str) -> Result<()> {
     if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
         return Err(Error::invalid(format!(
@@ -127,15 +125,15 @@ struct OpenStore {
     directory: Directory,
     index: Index,
     journal: Journal,
-    /// What a killed process left is gone.
+    /// What a killed process left has been removed.
     swept: bool,
     _lock: Lock,
 }
 
 /// Opens a store for reading. One that does not exist is empty, and is not made.
 ///
-/// Errors: `busy` when the lock was not to be had in time; `invalid` for a directory that is a symbolic link, that
-/// somebody else can write, or that is weir's own.
+/// Errors: `busy` if the lock is not released in time; `invalid` for a directory that is a symbolic link, that
+/// other users can write, or that is weir's own.
 impl Perform<OpenRead, Box<DynTransaction>> for Linux {
     fn perform(
         &mut self,
@@ -161,7 +159,7 @@ impl Perform<OpenWrite, Box<DynTransaction>> for Linux {
     }
 }
 
-/// Takes committed changes back. A key that somebody has changed again in between is left as it is.
+/// Reverts committed changes. A key that was changed again since is left as it is.
 ///
 /// Tries every key; returns the first error. Errors: as for [`OpenRead`] and [`Put`].
 impl Perform<Revert> for Linux {
@@ -169,7 +167,7 @@ impl Perform<Revert> for Linux {
         let Revert { location, changes } = permit.operation();
         let opened = OpenStore::open(&self.store_place(), location, Missing::Leave, self.deadline)?;
         let Some(mut open) = opened else {
-            // The whole store is gone, and nothing is left to take back.
+            // The store is gone, and nothing is left to revert.
             return Ok(());
         };
         let mut outcome = Ok(());
@@ -184,7 +182,7 @@ impl Perform<Revert> for Linux {
 impl Linux {
     fn open_store(&self, location: &Location, missing: Missing) -> Result<Store> {
         let place = self.store_place();
-        // A plugin shares a directory that it names whole with whom it will.
+        // A directory that a plugin names whole is not the network's alone.
         let is_of_network = !matches!(
             location,
             Location::SharedDirectory(_) | Location::ConfiguredSharedDirectory(_)
@@ -208,7 +206,7 @@ impl Linux {
     }
 }
 
-/// The value of a key. Errors: `not-found`; `invalid` for what is no key, no regular file, or
+/// The value of a key. Errors: `not-found`; `invalid` for what is not a key, not a regular file, or
 /// larger than 64 KiB.
 impl Perform<Get, Vec<u8>> for Store {
     fn perform(&mut self, permit: &Permit<Get>, _: &mut Changes<'_>) -> Result<Vec<u8>> {
@@ -240,8 +238,8 @@ impl Perform<Put> for Store {
     }
 }
 
-/// Creates the first of the keys that does not exist, and returns it; none when all exist.
-/// Anything of that name counts, a directory too. Errors: `exhausted`; `invalid`.
+/// Creates the first of the keys that does not exist, and returns it; none if all exist. Anything of that name counts, even
+/// a directory. Errors: `exhausted`; `invalid`.
 impl Perform<Claim, Option<String>> for Store {
     fn perform(&mut self, permit: &Permit<Claim>, _: &mut Changes<'_>) -> Result<Option<String>> {
         let Claim {
@@ -274,7 +272,7 @@ impl Perform<Delete> for Store {
     }
 }
 
-/// All keys, unordered. Reads names only: what is no regular file shows in [`Get`].
+/// All keys, unordered. Only names are read: [`Get`] refuses what is not a regular file.
 impl Perform<Keys, Vec<String>> for Store {
     fn perform(&mut self, permit: &Permit<Keys>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         self.check_location(&permit.operation().location)?;
@@ -285,8 +283,8 @@ impl Perform<Keys, Vec<String>> for Store {
     }
 }
 
-/// The keys whose value, without white space around it, is exactly this one, unordered. What is
-/// no regular file, or larger than 64 KiB, has no value.
+/// The keys whose value, without white space around it, is exactly this one, unordered. What is not a regular file, or is
+/// larger than 64 KiB, has no value.
 impl Perform<Find, Vec<String>> for Store {
     fn perform(&mut self, permit: &Permit<Find>, _: &mut Changes<'_>) -> Result<Vec<String>> {
         let Find { location, value } = permit.operation();
@@ -356,7 +354,7 @@ impl OpenStore {
                 return Ok(None);
             };
             if let Some(lock) = Lock::take(&directory, deadline)? {
-                // What a killed process left goes also where nothing else is to be changed.
+                // What a killed process left is removed even if nothing else changes.
                 let swept = missing == Missing::Create;
                 if swept {
                     directory.sweep();
@@ -379,7 +377,7 @@ impl OpenStore {
         Ok(self.journal.take())
     }
 
-    /// Fails where a value in the place of another would make the store too large.
+    /// Fails if a value in place of another would make the store too large.
     fn check_room(&mut self, before: Option<&[u8]>, value: &[u8]) -> Result<()> {
         let more = room_of(value.len());
         if before.is_some_and(|before| more <= room_of(before.len())) {
@@ -445,7 +443,7 @@ impl OpenStore {
 impl Drop for OpenStore {
     fn drop(&mut self) {
         if let Err(error) = self.undo() {
-            eprintln!("weir: a store's changes could not be undone: {error}");
+            eprintln!("weir: cannot undo a store's changes: {error}");
         }
         self.index.settle(&self.directory);
     }

@@ -1,6 +1,6 @@
 //! Whose stores are opened.
 
-/// Whose stores: the part of a store's place that the plugin does not choose.
+/// The owner of stores: the part of a store's place that the plugin does not choose.
 #[derive(Clone, Debug, Default)]
 pub struct StoreOwner {
     pub plugin: String,

@@ -1,5 +1,5 @@
-//! Places in which no plugin has a store, whatever its grant says: weir's own and libcni's. Who can
-//! write in them can make grants, plugins and records of what was never done.
+//! weir's and libcni's directories, in which no plugin may have a store, whatever its grant says: writing there would allow
+//! forging grants, plugins and records.
 
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
@@ -11,10 +11,9 @@ use weir_grant::store::is_systems;
 
 use crate::{Error, Result, WhileDoing as _};
 
-/// Fails where `directory` is one of these places, is in one, or has one in it.
+/// Fails if `directory` is one of these places, is in one, or contains one.
 ///
-/// Symbolic links on the way are followed, as they are when the store is opened; what does not exist
-/// yet is where it would be made.
+/// Symbolic links on the way are followed, as they are when the store is opened.
 /// Errors: `invalid`.
 pub(super) fn check(paths: &Paths, directory: &Path) -> Result<()> {
     let mut walked = Walked::default();
@@ -28,7 +27,7 @@ pub(super) fn check(paths: &Paths, directory: &Path) -> Result<()> {
             () => continue,
         };
         return Err(Error::invalid(format!(
-            "`{}` {relation} `{}`, where no plugin has a store, whatever its grant allows: name a \
+            "`{}` {relation} `{}`, where no plugin may have a store, whatever its grant allows: name a \
              directory that only plugins use",
             directory.display(),
             own.display()
@@ -37,8 +36,8 @@ pub(super) fn check(paths: &Paths, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Fails where symbolic links lead from `directory`, which is not a system's, to one that is: somebody could have put
-/// them there since it was allowed.
+/// Fails if symbolic links lead from `directory`, which is not a system's, to one that is: they may have been put there
+/// after it was allowed.
 ///
 /// Errors: `invalid`.
 pub(super) fn check_links(paths: &Paths, directory: &Path) -> Result<()> {
@@ -46,7 +45,7 @@ pub(super) fn check_links(paths: &Paths, directory: &Path) -> Result<()> {
     let (named, led) = (paths.on_node(directory), paths.on_node(&real));
     if is_systems(&led) && !is_systems(&named) {
         Err(Error::invalid(format!(
-            "`{}` leads to `{}`, which is the system's: name a directory that only plugins use",
+            "`{}` leads to `{}`, a system directory: name a directory that only plugins use",
             directory.display(),
             real.display()
         )))
@@ -59,7 +58,7 @@ fn resolve(path: &Path, walked: &mut Walked) -> Result<PathBuf> {
     real(path, walked).while_doing(format!("look for `{}`", path.display()))
 }
 
-/// The path without symbolic links, of as much of it as exists.
+/// The path without symbolic links, as far as it exists.
 fn real(path: &Path, walked: &mut Walked) -> io::Result<PathBuf> {
     if walked.is_real(path) {
         return Ok(path.to_owned());
@@ -75,18 +74,18 @@ fn real(path: &Path, walked: &mut Walked) -> io::Result<PathBuf> {
     }
 }
 
-/// What is known of paths that were looked at together, most of which have the first directories in common.
+/// What is known about paths, most of which share their first directories.
 #[derive(Default)]
 struct Walked {
-    /// Exist, without a symbolic link on the way.
+    /// Existing paths without symbolic links.
     real: Vec<PathBuf>,
-    /// Do not exist, in directories that are real.
+    /// Missing paths in such directories.
     missing: Vec<PathBuf>,
 }
 
 impl Walked {
-    /// Whether there is no symbolic link in what exists of a path. Most often there is none, and to have one call of
-    /// the kernel say so takes less than to ask about each directory.
+    /// Whether the existing part of a path has no symbolic link. Mostly it has none, and one system call tells that faster
+    /// than a look at each directory.
     fn is_real(&mut self, path: &Path) -> bool {
         if path.components().any(|part| part == Component::ParentDir) {
             return false;

@@ -18,12 +18,12 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::libc::{self, c_int};
 
-/// The spare's name. At rest it holds an old value, and a killed process may leave half of one.
+/// The spare's name. It holds an old value, or part of one after a crash.
 pub(super) const NAME: &str = ".weir~old";
-/// The most bytes of a spare: a longer value does not stay on the disk.
+/// The most bytes of a spare; longer values are not kept.
 pub(super) const MOST: usize = 4096;
 
-/// Permissions to execute: what a plugin writes is no program, whoever made a file of that name one.
+/// Permissions to execute: a plugin must not write into a program.
 const EXECUTABLE: u32 = 0o111;
 
 /// fcntl(2), the same on every architecture.
@@ -32,9 +32,9 @@ const F_SETSIG: c_int = 10;
 /// Writes `value` into the spare, if there is one that can stand in for `key`'s file. It then has
 /// `key`'s mode and owner.
 pub(super) fn fill(dir: &Dir, key: &str, value: &[u8]) -> bool {
-    // Of an empty file ext4 takes the blocks away, which makes it wait for the disk.
+    // ext4 frees the blocks of an empty file, and waits for the disk.
     let fits = (1..=MOST).contains(&value.len());
-    // Whatever is wrong with the spare, a new file does as well.
+    // If the spare is unusable for any reason, a new file is written.
     fits && try_fill(dir, key, value).unwrap_or(false)
 }
 
@@ -67,11 +67,11 @@ fn same_access(one: &Metadata, other: &Metadata) -> bool {
     access(one) == access(other)
 }
 
-/// Makes sure that nobody else has the file open, until it is closed.
+/// Fails if anybody else has the file open, and delays whoever opens it until it is closed.
 fn lease(file: &File) -> io::Result<()> {
     let descriptor = file.as_raw_fd();
-    // Who opens the file now waits until it is closed, and this process is told by a signal. The
-    // usual one, SIGIO, would end it; this one is ignored.
+    // Whoever opens the file now waits, and this process gets a signal. The usual one, SIGIO, would end it; this one is
+    // ignored.
     // SAFETY: both calls have an integer as argument, and the descriptor is open.
     Errno::result(unsafe { libc::fcntl(descriptor, F_SETSIG, libc::SIGURG) })?;
     Errno::result(unsafe { libc::fcntl(descriptor, libc::F_SETLEASE, libc::F_WRLCK) })?;

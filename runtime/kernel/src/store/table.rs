@@ -1,13 +1,12 @@
 //! The index's file: a *header* of one page, and 256 *buckets* of entries behind it.
 //!
-//! Each bucket has the same room, and an entry is in the bucket that the hash of its value chooses.
-//! The header has the length and the sum of each bucket, and the fingerprint of the store's
-//! directory that they belong to, and how much room the store's files take. It also holds *loose* entries, those of keys whose value was
-//! overwritten: such a key is likely to be overwritten again, as `last_reserved_ip.0` is with each
-//! lease, and in the header, which is written anyway, that changes no bucket.
+//! All buckets have the same room, and the hash of an entry's value determines its bucket. The header has the length and the
+//! sum of each bucket, the fingerprint of the store's directory, and how much room the store's files take. It also holds
+//! *loose* entries, those of keys whose value was overwritten: such a key is likely to be overwritten again, as
+//! `last_reserved_ip.0` is with each lease, and then no bucket changes.
 //!
-//! Files are written in place and never become shorter, because ext4 allocates and frees inodes and
-//! blocks at a price that is higher than all the rest.
+//! Files are written in place and never shrink: allocating and freeing inodes and blocks takes ext4 longer than all the
+//! rest.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -42,8 +41,7 @@ pub(super) struct Pending {
     pub after: Option<u64>,
 }
 
-/// The hash of a value. `DefaultHasher` may be another algorithm after an update of the compiler:
-/// the sums are made with it too, and do not match then.
+/// The hash of a value. If an update of the compiler changes `DefaultHasher`, the sums, made with it too, do not match.
 pub(super) fn hash(what: &(impl Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
@@ -99,8 +97,8 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     Some(*first)
 }
 
-/// What the header says of a bucket. The sum is that of its entries' sums and does not depend on
-/// their order, so that an entry is added without reading the others.
+/// A bucket in the header. The sum does not depend on the order of the entries, so that one is added without reading the
+/// others.
 #[derive(Clone, Copy, Default)]
 struct Bucket {
     length: u32,
@@ -119,7 +117,7 @@ fn bucket_of(hash: u64) -> usize {
     usize::try_from(hash % BUCKETS as u64).unwrap_or(0)
 }
 
-/// An index that is complete, if what is pending is added.
+/// An index, complete but for what is pending.
 pub(super) struct Table {
     file: File,
     /// What all files of the store take, in bytes; see [`room_of`](super::room_of).
@@ -247,8 +245,7 @@ impl Table {
         Ok(indexed.chain(loose.map(|(key, _)| key.clone())).collect())
     }
 
-    /// Brings the buckets and the loose entries up to date. A table that could not be brought up to
-    /// date must not be used.
+    /// Updates the buckets and the loose entries. After an error the table must not be used.
     pub(super) fn apply(&mut self, pending: &BTreeMap<String, Pending>) -> io::Result<()> {
         let mut changes: BTreeMap<usize, BucketChange<'_>> = BTreeMap::new();
         for (key, Pending { before, after }) in pending {
@@ -278,7 +275,7 @@ impl Table {
         }
     }
 
-    /// Changes a loose entry; false where the key has none.
+    /// Changes a loose entry. Returns false if the key has none.
     fn apply_to_loose(&mut self, key: &str, after: Option<u64>) -> bool {
         match (self.loose.get_mut(key), after) {
             (None, _) => false,
@@ -290,7 +287,7 @@ impl Table {
         }
     }
 
-    /// Adds a loose entry; false where there is no room.
+    /// Adds a loose entry. Returns false if there is no room.
     fn add_loose(&mut self, key: &str, hash: u64) -> bool {
         let fits = self.loose_length() + Entry::length_for(key) <= MOST_LOOSE;
         if fits {
@@ -378,7 +375,7 @@ impl Table {
     }
 }
 
-/// Twice what is needed now, so that this is rarely asked.
+/// Twice what is needed, so that this is rare.
 fn room_for(needed: u32) -> io::Result<u32> {
     let room = needed
         .checked_next_power_of_two()

@@ -1,4 +1,4 @@
-//! The end of a transaction, and what takes it back.
+//! The end of a transaction, and its inverse.
 
 use weir_grant::store::{Change, Location, Revert};
 
@@ -20,11 +20,11 @@ impl Transaction for Store {
     }
 }
 
-/// Takes back what transactions of one store have changed, but for keys that others have changed since.
+/// Reverts what transactions of one store have changed, except keys that others have changed since.
 pub struct RevertStore(pub(super) Revert);
 
 impl RevertStore {
-    /// Notes what a transaction has changed. Transactions of one store, one after another, are taken back in one step.
+    /// Notes what a transaction has changed. Consecutive transactions of one store are reverted in one step.
     pub fn note(location: &Location, done: Vec<Change>, changes: &mut Changes<'_>) {
         let mut left = Some(done);
         let is_taken_in = changes.log.amend_last(|noted: &mut Self| {

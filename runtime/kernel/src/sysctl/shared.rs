@@ -1,8 +1,8 @@
 //! Parameters of the host that an ADD changes, and others may come to rely on.
 //!
-//! An ADD that fails sets back what it changed, unless another invocation has written the same parameter since: for
-//! that one the value is what it asked for. A note in `/run` tells which invocation under way has changed a parameter;
-//! whoever writes the parameter next takes the note away. One lock orders all of it.
+//! A failed ADD restores what it changed, unless another invocation has written the same parameter since. A note in `/run`
+//! names the running invocation that changed a parameter; the next invocation that writes the parameter removes it. One
+//! lock serialises all of this.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -25,7 +25,7 @@ pub(crate) struct Notes {
 
 /// What a parameter had before it was written.
 pub(crate) struct Before {
-    /// None where nobody can read it.
+    /// None if it cannot be read.
     pub value: Option<String>,
     /// This invocation had changed it already, and no other has written it since.
     pub is_own: bool,
@@ -54,7 +54,7 @@ impl Notes {
         if before.as_deref().is_some_and(is_other) {
             self.note(write)?;
         } else if !is_own {
-            // It is not the other's to set back any more.
+            // The other invocation must not restore it any more.
             self.forget(write)?;
         }
         let value = carry_out(namespaces, write, replace_value)?;
@@ -87,7 +87,7 @@ impl Notes {
         self.forget(write)
     }
 
-    /// Takes the note of a change away that stands: its ADD has succeeded.
+    /// Removes the note of a change whose ADD has succeeded.
     ///
     /// Errors: `Failed`.
     pub(crate) fn keep(&self, write: &Write) -> Result<()> {

@@ -35,7 +35,7 @@ impl SetBack {
         }
     }
 
-    /// Has an inverse that was noted before know the value that the invocation has written now. False where there is none.
+    /// Updates an inverse noted earlier with the value that the invocation has written now. False if there is none.
     pub fn note_again(write: &Write, changes: &mut Changes<'_>) -> bool {
         changes.log.amend(|noted: &mut Self| {
             let is_it = noted.changed.is_some() && noted.back.key == write.key;

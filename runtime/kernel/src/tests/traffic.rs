@@ -306,7 +306,7 @@ fn what_makes_no_sense_is_refused_in_words() {
         let other = at_root(Discipline::Other {
             word: "fq".to_owned(),
         });
-        assert_code(on.add(other), Code::Unsupported, "weir makes no `fq`");
+        assert_code(on.add(other), Code::Unsupported, "weir cannot make `fq`");
         let untouched = Qdisc {
             handle: Handle(0),
             ..at_root(Discipline::Other {
@@ -473,7 +473,7 @@ fn the_kernel_chooses_handles_and_priorities() {
 fn classes_are_read_back_as_they_were_written() {
     on_host(|mut on| {
         let missing = on.add_class(class(CLASS_30.0));
-        assert_code(missing, Code::NotFound, "there is no htb 1:");
+        assert_code(missing, Code::NotFound, "no such htb discipline: 1:");
         on.add(htb()).unwrap();
         let inner = Class {
             parent: CLASS_30,
@@ -560,7 +560,11 @@ fn classes_that_make_no_sense_are_refused() {
         on.remove(Handle::ROOT).unwrap();
         // A discipline that has classes, but other ones.
         on.add(at_root(Discipline::Tbf(BUCKET))).unwrap();
-        assert_code(on.add_class(whole), Code::NotFound, "there is no htb 1:");
+        assert_code(
+            on.add_class(whole),
+            Code::NotFound,
+            "no such htb discipline: 1:",
+        );
         assert!(on.classes().is_empty());
     });
 }
@@ -713,14 +717,14 @@ fn filters_that_make_no_sense_are_refused() {
                     action: Action::Classify(Handle(0x2_0030)),
                     ..whole.clone()
                 },
-                "2:30 is no class of 1:",
+                "2:30 is not a class of 1:",
             ),
             (
                 Filter {
                     action: Action::Classify(FIRST),
                     ..whole.clone()
                 },
-                "1: is no class of 1:",
+                "1: is not a class of 1:",
             ),
             (
                 Filter {
@@ -745,7 +749,7 @@ fn filters_that_make_no_sense_are_refused() {
                     action: Action::Classify(Handle(0x2_0030)),
                     ..whole.clone()
                 },
-                "there is no htb 2:",
+                "no such htb discipline: 2:",
             ),
             (
                 Filter {
@@ -778,7 +782,11 @@ fn filters_that_make_no_sense_are_refused() {
         // Classes are of no use to other disciplines.
         on.add(ingress()).unwrap();
         let classify = every_packet(INGRESS, Action::Classify(Handle(0xffff_0030)));
-        assert_code(on.add_filter(classify), Code::NotFound, "there is no htb");
+        assert_code(
+            on.add_filter(classify),
+            Code::NotFound,
+            "no such htb discipline",
+        );
     });
 }
 

@@ -24,15 +24,15 @@ const CEIL_AT: usize = rate::SPECIFICATION;
 const BURST_AT: usize = 2 * rate::SPECIFICATION;
 const CBURST_AT: usize = BURST_AT + 4;
 
-/// How many bytes a class may send in its turn: a tenth of a second's, within these bounds. Left to
-/// itself the kernel chooses the same, and writes a line into its log where it meets a bound.
+/// How many bytes a class may send in its turn: a tenth of a second's, within these bounds. The kernel would choose the
+/// same, and log a line at a bound.
 const QUANTUM_DIVISOR: u64 = 10;
 const LEAST_QUANTUM: u64 = 1000;
 const MOST_QUANTUM: u64 = 200_000;
 
 /// Adds a class.
 ///
-/// Errors: `Exists`, `NotFound` for a link, an `htb` discipline or a parent that is not there,
+/// Errors: `Exists`, `NotFound` for a missing link, `htb` discipline or parent,
 /// `Invalid`.
 impl Perform<AddClass> for Linux {
     fn perform(&mut self, permit: &Permit<AddClass>, changes: &mut Changes<'_>) -> Result<()> {
@@ -56,7 +56,7 @@ fn make(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) -> Result<()>
     socket.change(RouteNetlinkMessage::NewTrafficClass(message), NEW)
 }
 
-/// What the kernel would refuse without a reason, or take for something else.
+/// Checks what the kernel would refuse without a reason, or misunderstand.
 fn check(class: &Class) -> Result<()> {
     let Class { handle, parent, .. } = *class;
     let is_class = handle.major() != 0 && handle.minor() != 0;
@@ -74,12 +74,13 @@ fn check(class: &Class) -> Result<()> {
     Ok(())
 }
 
-/// The kernel takes a class for one of any discipline that has some, and puts one whose parent is
-/// not there at the top.
+/// The kernel accepts a class for any discipline with classes, and puts one without its parent at the top.
 fn look_for_parent(socket: &mut RouteSocket, link: &LinkFacts, class: &Class) -> Result<()> {
     let discipline = class.handle.discipline();
     if !is_there(socket, link, discipline, Some(HTB))? {
-        return Err(Error::not_found(format!("there is no {HTB} {discipline}")));
+        return Err(Error::not_found(format!(
+            "no such {HTB} discipline: {discipline}"
+        )));
     }
     if class.parent != discipline {
         let question = about(link, Handle(0), class.parent.0);

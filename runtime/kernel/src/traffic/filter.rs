@@ -37,12 +37,11 @@ const MIRRED_PARAMETERS: u16 = 2;
 
 /// Adds a filter.
 ///
-/// Whether the class of `Classify` is there is not looked at: packets for one that is not go into
-/// the default class.
+/// The class of `Classify` need not exist: its packets go into the default class then.
 ///
-/// Errors: `NotFound` for a link, a discipline or a class that is not there, and for `Classify` also
-/// where the discipline is no `htb`; `Invalid`, also for a priority that has filters for packets of
-/// another family; `Unsupported` where the kernel has no `u32` or no `mirred`.
+/// Errors: `NotFound` for a missing link, discipline or class, and for `Classify` also if the discipline is not `htb`;
+/// `Invalid`, also for a priority that has filters for packets of another family; `Unsupported` if the kernel has no `u32`
+/// or no `mirred`.
 impl Perform<AddFilter> for Linux {
     fn perform(&mut self, permit: &Permit<AddFilter>, changes: &mut Changes<'_>) -> Result<()> {
         let AddFilter { link, filter } = permit.operation();
@@ -82,7 +81,7 @@ fn make(
     }
 }
 
-/// What the kernel would not refuse, although it makes no sense.
+/// Checks what makes no sense but the kernel would accept.
 fn check(socket: &mut RouteSocket, link: &LinkFacts, filter: &Filter) -> Result<()> {
     let parent = filter.parent;
     if parent.major() == 0 || parent == Handle::ROOT || parent == Handle::INGRESS {
@@ -108,11 +107,13 @@ fn check_class(
     let discipline = parent.discipline();
     if class.discipline() != discipline || class.minor() == 0 {
         return Err(Error::invalid(format!(
-            "{class} is no class of {discipline}"
+            "{class} is not a class of {discipline}"
         )));
     }
     if !is_there(socket, link, discipline, Some(HTB))? {
-        return Err(Error::not_found(format!("there is no {HTB} {discipline}")));
+        return Err(Error::not_found(format!(
+            "no such {HTB} discipline: {discipline}"
+        )));
     }
     Ok(())
 }
@@ -153,8 +154,8 @@ fn protocol(object: &Object) -> u16 {
     u16::from_be(object.info as u16)
 }
 
-/// The kernel has one number for a discipline that is not there and for arguments that are wrong,
-/// and another one for a class that is not there and for a module that it does not have.
+/// The kernel has one error for a missing discipline and wrong arguments, and another for a missing class and a missing
+/// module.
 fn explain(socket: &mut RouteSocket, link: &LinkFacts, filter: &Filter, error: Error) -> Error {
     let code = match error.errno {
         Some(Errno::EINVAL) if !has_parent(socket, link, filter.parent) => Code::NotFound,
@@ -166,7 +167,7 @@ fn explain(socket: &mut RouteSocket, link: &LinkFacts, filter: &Filter, error: E
     Error { code, ..error }
 }
 
-/// Whether there is what a filter is to belong to. A hook of `clsact` comes with the discipline.
+/// Whether a filter's parent exists. A hook of `clsact` comes with the discipline.
 fn has_parent(socket: &mut RouteSocket, link: &LinkFacts, parent: Handle) -> bool {
     let discipline = parent.discipline();
     let is_class = parent != discipline && discipline != Handle::INGRESS.discipline();
@@ -179,8 +180,8 @@ fn has_parent(socket: &mut RouteSocket, link: &LinkFacts, parent: Handle) -> boo
 
 /// Removes a filter. Errors: `NotFound`.
 ///
-/// A priority that the kernel chose is removed whole. Another one stays, even without a filter, as
-/// long as the discipline has other filters: somebody else may be about to use it.
+/// A priority that the kernel chose is removed whole. Another one stays, even without a filter, while the discipline has
+/// other filters: others may be about to use it.
 impl Perform<DeleteFilter> for Linux {
     fn perform(&mut self, permit: &Permit<DeleteFilter>, _: &mut Changes<'_>) -> Result<()> {
         let filter = permit.operation();
@@ -224,7 +225,7 @@ impl Perform<ListFilters, Vec<Filter<u32>>> for Linux {
     }
 }
 
-/// None for what no plugin can make, and for the tables that `u32` keeps its filters in.
+/// None for what no plugin can make, and for the tables in which `u32` keeps its filters.
 fn read(object: &Object) -> Option<Filter<u32>> {
     let options = &object.options;
     let does_more = MORE.iter().any(|more| find_attr(options, *more).is_some());
@@ -249,12 +250,12 @@ fn read_action(options: &[u8]) -> Option<Action<u32>> {
             let class = rate::number(find_attr(options, CLASS)?, 0)?;
             Some(Action::Classify(Handle(class)))
         }
-        // Behind a redirection no packet comes: the reference `bandwidth` has the same one twice.
+        // Nothing follows a redirection; the reference `bandwidth` has the same one twice.
         (Some((_, action)), _) => read_redirect(action).map(Action::Redirect),
     }
 }
 
-/// The index of the link that packets are sent to, all of them and for good.
+/// The index of the link that all packets are redirected to.
 fn read_redirect(action: &[u8]) -> Option<u32> {
     let kind = find_attr(action, ACTION_KIND)?;
     let options = find_attr(action, ACTION_OPTIONS)?;

@@ -18,16 +18,16 @@ use weir_grant::traffic::Handle;
 use super::error::Result;
 use super::netlink::{OPTIONS, RouteSocket};
 
-/// A message about what has that handle at that place of a link. 0 is none.
+/// A message about a place of a link and a handle, which is 0 for none.
 fn about(link: &LinkFacts, parent: Handle, handle: u32) -> TcMessage {
-    // The kernel's indexes are positive `int`s; 0 is no link's.
+    // The kernel's indexes are positive `int`s.
     let mut message = TcMessage::with_index(i32::try_from(link.index).unwrap_or_default());
     message.header.parent = parent.0.into();
     message.header.handle = handle.into();
     message
 }
 
-/// One that makes something of a kind.
+/// A message that makes something of a kind.
 fn new(
     link: &LinkFacts,
     parent: Handle,
@@ -90,7 +90,7 @@ impl Object {
     }
 }
 
-/// What the kernel tells of when it carries a request out.
+/// Carries a request out and returns the object that the kernel reports.
 fn echo(
     socket: &mut RouteSocket,
     message: RouteNetlinkMessage,

@@ -75,7 +75,7 @@ fn make(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc) -> Result<Han
     }
 }
 
-/// What the kernel would refuse without a reason, or take for something else.
+/// Checks what the kernel would refuse without a reason, or misunderstand.
 fn check(qdisc: &Qdisc) -> Result<()> {
     let Qdisc { handle, parent, .. } = *qdisc;
     let word = qdisc.discipline.word();
@@ -113,7 +113,7 @@ fn options(discipline: &Discipline) -> Result<Vec<TcOption>> {
         Discipline::Tbf(bucket) => tbf_options(bucket),
         Discipline::Htb { default } => htb_options(*default).map(|option| vec![option]),
         Discipline::Ingress | Discipline::Clsact => Ok(Vec::new()),
-        Discipline::Other { word } => Err(Error::unsupported(format!("weir makes no `{word}`"))),
+        Discipline::Other { word } => Err(Error::unsupported(format!("weir cannot make `{word}`"))),
     }
 }
 
@@ -134,7 +134,7 @@ fn tbf_options(bucket: &TokenBucket) -> Result<Vec<TcOption>> {
     Ok(options)
 }
 
-/// The bytes that may wait: those of the latency, and a burst.
+/// The bytes that may be queued: those of the latency, and a burst.
 fn limit(bucket: &TokenBucket) -> Result<u32> {
     let waiting = u128::from(bucket.rate) * u128::from(bucket.latency) / MICROSECONDS;
     u32::try_from(waiting + u128::from(bucket.burst)).map_err(|_| {
@@ -163,8 +163,7 @@ fn htb_options(default: u32) -> Result<TcOption> {
     Ok(option(HTB_INIT, numbers.map(u32::to_ne_bytes).concat()))
 }
 
-/// The kernel has one number for a class that is not there and for a discipline that it does not
-/// have.
+/// The kernel has one error for a missing class and for a discipline that it lacks.
 fn explain(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc, error: Error) -> Error {
     if error.is(Errno::ENOENT) && is_place(socket, link, qdisc.parent) {
         return error.with_code(Code::Unsupported);
@@ -172,14 +171,13 @@ fn explain(socket: &mut RouteSocket, link: &LinkFacts, qdisc: &Qdisc, error: Err
     error
 }
 
-/// Whether a discipline can stand there.
+/// Whether a discipline can be there.
 fn is_place(socket: &mut RouteSocket, link: &LinkFacts, parent: Handle) -> bool {
     let is_fixed = parent == Handle::ROOT || parent == Handle::INGRESS;
     is_fixed || at(socket, link, parent, 0).is_ok()
 }
 
-/// Tells which discipline stands at a place; none where it is one of the kernel's own, which nobody
-/// can remove. What it says is for the gate.
+/// The discipline at a place, for the gate; none if it is the kernel's own, which cannot be removed.
 ///
 /// Errors: `NotFound` for a link that is gone.
 pub fn standing_discipline(
@@ -208,7 +206,7 @@ impl Perform<DeleteQdisc> for Linux {
         } = permit.operation();
         let Some(standing) = standing else {
             return Err(Error::not_found(format!(
-                "there is no discipline to remove from {link} at {parent}"
+                "no discipline to remove from {link} at {parent}"
             )));
         };
         let mut message = about(link, *parent, standing.handle.0);
@@ -217,7 +215,7 @@ impl Perform<DeleteQdisc> for Linux {
         self.route(link.namespace)?
             .change(RouteNetlinkMessage::DelQueueDiscipline(message), 0)
             .map_err(|error| match error.errno {
-                // Another one stands there now, or none.
+                // Another one is there now, or none.
                 Some(Errno::EINVAL) => error.with_code(Code::NotFound),
                 _ => error,
             })
@@ -230,8 +228,8 @@ impl Perform<DeleteQdisc> for Linux {
 
 /// The disciplines of a link: at the root, at the ingress hook, and in classes.
 ///
-/// Left out are those that the kernel made of its own accord below the root, such as one for each
-/// queue of a network card. Errors: `NotFound` for a link that is gone.
+/// Leaves out those that the kernel made below the root, such as one for each queue of a network card. Errors: `NotFound`
+/// for a link that is gone.
 impl Perform<ListQdiscs, Vec<Qdisc>> for Linux {
     fn perform(&mut self, permit: &Permit<ListQdiscs>, _: &mut Changes<'_>) -> Result<Vec<Qdisc>> {
         let ListQdiscs { link } = permit.operation();
@@ -251,7 +249,7 @@ fn list(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Qdisc>> {
     Ok(qdiscs)
 }
 
-/// The classes in which somebody put a discipline.
+/// The classes that have a discipline.
 fn occupied_classes(socket: &mut RouteSocket, link: &LinkFacts) -> Result<Vec<Handle>> {
     let question = about(link, Handle(0), 0);
     let classes = dump(socket, RouteNetlinkMessage::GetTrafficClass(question))?;
@@ -282,7 +280,7 @@ fn at(
     echo(socket, RouteNetlinkMessage::GetQueueDiscipline(question), 0)
 }
 
-/// No discipline, where the kernel says that there is none; of one without classes it says so with `EOPNOTSUPP`.
+/// None if the kernel says that there is no discipline: with `EOPNOTSUPP` in one without classes.
 fn found(answer: Result<Option<Object>>) -> Result<Option<Object>> {
     match answer {
         Err(error) if matches!(error.errno, Some(Errno::ENOENT | Errno::EOPNOTSUPP)) => Ok(None),

@@ -1,8 +1,7 @@
 //! Rates and bursts in the kernel's units.
 //!
-//! A burst is kept as the time that it takes at the rate, in ticks of 64 ns (the second number of
-//! `/proc/net/psched`), so that it is read back exactly only up to 7 MB/s, where a byte takes two of
-//! them, and to the bytes of a tick above.
+//! The kernel stores a burst as its duration at the rate, in ticks of 64 ns (the second number of `/proc/net/psched`). So it
+//! is read back exactly up to 7 MB/s, and above to the bytes of a tick.
 
 use crate::error::{Error, Result};
 
@@ -19,7 +18,7 @@ const ETHERNET: u8 = 1;
 pub(super) const SPECIFICATION: usize = 12;
 const RATE_AT: usize = 8;
 
-/// `struct tc_ratespec`. A rate that has no room in it has an attribute of its own.
+/// `struct tc_ratespec`. A rate that does not fit has a separate attribute.
 pub(super) fn specification(rate: u64) -> [u8; SPECIFICATION] {
     let mut bytes = [0; SPECIFICATION];
     bytes[1] = ETHERNET;
@@ -28,7 +27,7 @@ pub(super) fn specification(rate: u64) -> [u8; SPECIFICATION] {
     bytes
 }
 
-/// The rate as an attribute, where a specification has no room for it.
+/// The rate as an attribute, if it does not fit into a specification.
 pub(super) fn large(rate: u64) -> Option<[u8; 8]> {
     u32::try_from(rate).is_err().then(|| rate.to_ne_bytes())
 }
@@ -47,7 +46,7 @@ pub(super) fn number(structure: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes))
 }
 
-/// The ticks that a burst takes at a rate, so many that none of it is cut off.
+/// The ticks that a burst takes at a rate, rounded up.
 ///
 /// Errors: `Invalid` for a rate or burst of 0, and for one that takes longer than can be written:
 /// 274 s.
@@ -65,7 +64,7 @@ pub(super) fn ticks(burst: u32, rate: u64) -> Result<u32> {
     })
 }
 
-/// The bytes that so many ticks let through, to the nearest.
+/// The bytes of a number of ticks, rounded.
 pub(super) fn burst(ticks: u32, rate: u64) -> u32 {
     let bytes = u128::from(ticks) * TICK * u128::from(rate);
     u32::try_from((bytes + SECOND / 2) / SECOND).unwrap_or(u32::MAX)

@@ -63,13 +63,13 @@ impl Networks {
         }
     }
 
-    /// What is compared. A packet that passes is done with.
+    /// The selector. It is terminal: a matching packet is not classified further.
     pub(super) fn selector(&self) -> TcU32Selector {
         let mut selector = TcU32Selector::default();
         selector.flags = TcU32SelectorFlags::Terminal;
         selector.keys = match self.family() {
             Some(family) => self.keys(&AddressFields::of(family)),
-            // tc(8) writes "every packet" as a word of which no bit counts.
+            // tc(8) writes "every packet" as a word under an empty mask.
             None => vec![TcU32Key::default()],
         };
         // At most two addresses of four words.
@@ -87,7 +87,7 @@ impl Networks {
             .collect()
     }
 
-    /// The networks that a selector compares with; none where it does something else as well.
+    /// The networks that a selector compares with; none if it does anything else.
     pub(super) fn read(protocol: u16, selector: &TcU32Selector) -> Option<Self> {
         if selector.flags != TcU32SelectorFlags::Terminal || selector.hmask != 0 {
             return None;
@@ -147,8 +147,8 @@ impl AddressFields {
     }
 }
 
-/// The words of a network's address, from `at` on. Those of which no bit counts are left out, but
-/// for the first: it says that the packet is of the family, and which address is meant.
+/// The words of a network's address, from `at` on. Words under an empty mask are left out, except the first: it stands for
+/// the family and for which address is meant.
 fn keys(at: usize, network: &IpNet) -> Vec<TcU32Key> {
     let value = words(network.addr());
     let mask = words(network.netmask());
@@ -198,7 +198,7 @@ impl Compared {
         true
     }
 
-    /// The network, if one is given; the outer none for a mask that is no prefix.
+    /// The network, if one is given; the outer none for a mask that is not a prefix.
     fn network(&self, place: &AddressFields) -> Option<Option<IpNet>> {
         if !self.is_given {
             return Some(None);

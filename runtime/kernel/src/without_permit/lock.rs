@@ -21,8 +21,7 @@ pub struct SharedLock {
 }
 
 impl SharedLock {
-    /// Takes a share. Waits while another invocation has the lock alone, which is as long as it
-    /// takes it to delete a link.
+    /// Takes a share. Waits while another invocation has the lock exclusively, which it has only to delete a link.
     ///
     /// Errors: `Failed` naming the file.
     pub fn take(paths: &Paths) -> Result<Self> {
@@ -33,8 +32,8 @@ impl SharedLock {
         Ok(Self { lock })
     }
 
-    /// Tries to turn the share into the whole lock. False while others have a share; this one may
-    /// then be lost, too, so that it is for an invocation that is at its end.
+    /// Tries to make the lock exclusive. False while others have a share; this one may be lost then, so that only an
+    /// invocation that is about to end may call this.
     ///
     /// Errors: `Failed`.
     pub fn try_exclusive(&mut self) -> Result<bool> {

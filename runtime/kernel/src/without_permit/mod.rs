@@ -1,6 +1,6 @@
-//! What weir does on its own behalf, for which the gate is not asked: all of it, and nothing else.
+//! Everything that weir does on its own behalf, without asking the gate.
 //!
-//! No plugin sees what these functions tell, but for what comes of it:
+//! No plugin sees the results of these functions:
 //!
 //! | for | functions |
 //! |---|---|
@@ -11,9 +11,9 @@
 //! | `weir uninstall` | [`own_tables`], [`own_elements`], [`administrators`], [`count_reference`], [`marked_links`] |
 //! | `weir plugin test`, on a node that it throws away | [`Inventory`], [`set_loopback_up`] |
 //!
-//! The facts are reached through [`Facts`](crate::Facts) where an invocation has a kernel.
+//! An invocation reads the facts through [`Facts`](crate::Facts).
 //!
-//! Every other function of this crate takes a permit, which a test of the house checks.
+//! Every other function of this crate takes a permit; `tests/house` checks that.
 
 mod inventory;
 pub(crate) mod lock;

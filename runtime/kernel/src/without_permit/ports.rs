@@ -13,7 +13,7 @@ use crate::namespace::NetworkNamespace;
 
 /// Whether a socket in the namespace listens at a port of TCP, or receives at one of UDP, at whatever address.
 ///
-/// The kernel is asked to bind one there, which it refuses: that takes a microsecond, however many sockets there are.
+/// Tries to bind a socket there: that takes a microsecond, however many sockets there are.
 pub fn is_port_taken(namespace: &NetworkNamespace, port: u16) -> Result<bool> {
     namespace.enter(|| {
         let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
@@ -31,7 +31,7 @@ fn try_bind(kind: SockType, any: IpAddr, port: u16) -> Result<(), Errno> {
     };
     let socket = socket(family, kind, SockFlag::SOCK_CLOEXEC, None)?;
     if kind == SockType::Stream {
-        // A connection that has ended is no listener.
+        // An ended connection does not count as a listener.
         setsockopt(&socket, sockopt::ReuseAddr, &true)?;
     }
     if any.is_ipv6() {

@@ -1,4 +1,4 @@
-//! What of the host's routes a new one overlaps: for the gate.
+//! The host's routes that a new one would overlap, for the gate.
 
 use ipnet::IpNet;
 use weir_grant::address::Family;
@@ -12,10 +12,10 @@ use crate::route::dump;
 /// The kernel's table of a namespace's own addresses.
 const LOCAL_TABLE: u32 = 255;
 
-/// The routes of the host that overlap a network, with the links that they lead over: for the gate. The default route is
-/// none of them, nor is what every link has of its own (`fe80::/10`, `ff00::/8`).
+/// The routes of the host that overlap a network, with their links. Leaves out the default route and those of every
+/// link (`fe80::/10`, `ff00::/8`).
 ///
-/// It takes as long as there are routes: it is asked for what is put on the host for the first time.
+/// The time grows with the number of routes; it is needed only for what is put on the host for the first time.
 pub fn overlapping_routes(
     host: &mut NetworkNamespace,
     network: IpNet,

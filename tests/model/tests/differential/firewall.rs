@@ -12,6 +12,7 @@ const TABLE: &str = "weir_test";
 
 fn apply(side: &mut Side, commands: Vec<Command>) {
     side.perform(Apply::new(Host, Family::Inet, TABLE, commands));
+    say_all(side);
 }
 
 fn say_all(side: &mut Side) {

@@ -1,11 +1,11 @@
 //! One of the kernel's older tables as bytes: rules one after the other, in chains one after the other. A rule that
-//! leads to a chain has the place at which the chain begins, so that whoever removes some must move the others.
+//! jumps to a chain has the offset of its first rule, which changes when rules before it are removed.
 //!
 //! ```text
 //! struct ipt_entry { addresses and links; …; target_offset; next_offset; …; matches }, struct xt_entry_target, data
 //! ```
 //!
-//! A chain of its own begins with an entry whose target is `ERROR` and has the chain's name.
+//! A user's chain begins with an entry whose target is `ERROR` and has the chain's name.
 
 use std::net::IpAddr;
 
@@ -22,7 +22,7 @@ const ERROR: &str = "ERROR";
 /// `-NF_ACCEPT - 1`.
 const ACCEPT: i32 = -2;
 
-/// The match of iptables by which answers are known.
+/// The match of iptables for replies.
 const STATE: &str = "conntrack";
 
 /// The bytes of `struct xt_entry_target` and `struct xt_entry_match`: size, name, revision.
@@ -101,7 +101,7 @@ struct Entry {
     is_head: bool,
 }
 
-/// A table that has less than another one.
+/// A table without some of its rules.
 pub(super) struct Less {
     pub table: Table,
     /// How many rules and chains were removed.
@@ -177,8 +177,8 @@ impl Table {
         self.entries.len()
     }
 
-    /// The table without what there is of an attachment; none where there is nothing. Errors: `Busy` where a rule
-    /// of others leads to what is to be removed.
+    /// The table without the rules of an attachment; none if it has none. Errors: `Busy` if a rule of others leads to a
+    /// chain to remove.
     pub(super) fn without(&self, traces: &Traces) -> Result<Option<Less>> {
         let is_gone: Vec<bool> = self.entries.iter().map(|e| self.is_of(e, traces)).collect();
         if !is_gone.contains(&true) {
@@ -235,7 +235,7 @@ impl Table {
         Some(&self.entries[first.ok()?].chain)
     }
 
-    /// Whether a rule accepts what comes from an address, or answers to it, and says nothing else.
+    /// Whether a rule accepts packets from an address, or replies to it, and nothing else.
     fn accepts(&self, entry: &Entry, address: IpAddr) -> bool {
         let bytes = octets(address);
         let length = self.family.address;
@@ -304,7 +304,7 @@ impl Table {
     }
 }
 
-/// Whether the matches are the one by which answers are known.
+/// Whether the matches are the one for replies.
 fn is_state(matches: &[u8]) -> bool {
     matches.len() >= HEADER
         && usize::from(short(matches, 0)) == matches.len()
@@ -451,7 +451,7 @@ mod tests {
         assert!(table.without(&of(3)).expect("no error").is_none());
     }
 
-    /// The kernel is to be believed, but not to be followed into a panic.
+    /// Malformed answers must not cause a panic.
     #[test]
     fn no_bytes_make_it_panic() {
         let mut random = 1_u64;

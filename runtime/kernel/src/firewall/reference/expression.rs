@@ -19,7 +19,7 @@ const GOTO: i32 = -4;
 const NETWORK_HEADER: u32 = 1;
 const EQUAL: u32 = 0;
 
-/// The match of iptables by which answers are known.
+/// The match of iptables for replies.
 const STATE: &str = "conntrack";
 
 /// One expression: its name, and its attributes.
@@ -61,7 +61,7 @@ fn verdict<'a>(expression: &Expression<'a>) -> Option<(i32, Option<&'a str>)> {
     Some((code, chain.and_then(|name| std::str::from_utf8(name).ok())))
 }
 
-/// Whether a rule accepts what comes from an address, or answers to it, and says nothing else.
+/// Whether a rule accepts packets from an address, or replies to it, and nothing else.
 pub(super) fn accepts(list: &[u8], address: IpAddr) -> bool {
     let all: Vec<Expression<'_>> = expressions(list).collect();
     let [payload, compare, rest @ .., last] = &all[..] else {

@@ -1,7 +1,7 @@
 //! The rules in the kernel's older tables, which `iptables-legacy` writes: a table is read and replaced as a whole.
 //!
-//! Reading a table makes one where there is none, so that the kernel is asked first which there are. Every program that
-//! changes these tables holds one lock meanwhile, and so does this.
+//! Reading a missing table makes it, so that weir first asks which exist. Like every program that changes these tables, weir
+//! holds their lock.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -20,14 +20,14 @@ use super::blob::{FAMILIES, Family, Table};
 use super::traces::Traces;
 use crate::error::{Error, Result, WhileDoing as _};
 
-/// What iptables locks, on every node.
+/// The lock of iptables.
 const LOCK: &str = "/run/xtables.lock";
 
 /// How long the lock is waited for, and how often it is tried.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// So often others that hold no lock may have changed a table between its being read and replaced.
+/// How often a table that others change without the lock is read again.
 const MOST_ATTEMPTS: usize = 10;
 
 /// `IPT_SO_GET_INFO`, `IPT_SO_GET_ENTRIES`, `IPT_SO_SET_REPLACE`, `IPT_SO_SET_ADD_COUNTERS`: the same for IPv6.
@@ -81,7 +81,7 @@ fn wanted(traces: &Traces, standing: &str) -> Vec<&'static str> {
 fn standing(family: &Family) -> Result<String> {
     let path = family.names;
     match fs::read_to_string(path).map_err(|e| (e.kind(), e)) {
-        // A kernel without these tables; and only root of the namespace may see them, who alone can have made any.
+        // A kernel without these tables, or no root of the namespace, who alone could have made any.
         Err((ErrorKind::NotFound | ErrorKind::PermissionDenied, _)) => Ok(String::new()),
         Err((_, error)) => Err(error).while_doing(format_args!("read `{path}`")),
         Ok(names) => Ok(names),
@@ -107,7 +107,7 @@ fn remove_from(family: &'static Family, name: &str, traces: &Traces) -> Result<u
             Err(errno) => return Err(errno.into()),
         }
     }
-    Err(Error::busy("the table changes all the time"))
+    Err(Error::busy("the table keeps changing"))
 }
 
 fn lock() -> Result<File> {
@@ -134,7 +134,7 @@ fn open(family: &Family) -> Result<OwnedFd> {
     Ok(socket?)
 }
 
-/// A table as the kernel has it.
+/// Reads a table.
 fn read(socket: &OwnedFd, family: &'static Family, name: &str) -> Result<Table> {
     let mut info = request(name, Table::INFO);
     get(socket, family, GET_INFO, &mut info)?;
@@ -159,7 +159,7 @@ fn replace(
     Ok(counters)
 }
 
-/// What the rules that stay had counted. They stay without it, too.
+/// Restores the counters of the remaining rules. A failure is ignored.
 fn add_counters(
     socket: &OwnedFd,
     family: &'static Family,
@@ -176,7 +176,7 @@ fn add_counters(
     let _ = set(socket, family, SET_ADD_COUNTERS, &message);
 }
 
-/// So many bytes that begin with a table's name.
+/// Bytes that begin with a table's name.
 fn request(name: &str, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     bytes[..name.len()].copy_from_slice(name.as_bytes());
@@ -205,7 +205,7 @@ fn get(
 }
 
 fn set(socket: &OwnedFd, family: &'static Family, option: i32, bytes: &[u8]) -> Result<(), Errno> {
-    // SAFETY: the kernel reads so many bytes, which are there; what they point to is the caller's to keep.
+    // SAFETY: the kernel reads the bytes, which exist; the caller keeps what they point to.
     let outcome = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),

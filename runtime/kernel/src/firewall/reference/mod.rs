@@ -1,5 +1,5 @@
-//! What the plugins of the reference set made for an attachment, and nobody else would remove: rules of iptables, be they
-//! nftables' or the kernel's older tables', and rules in nftables tables of those plugins' own.
+//! Rules that the reference plugins made for an attachment: those of iptables, in nftables or in the kernel's older tables,
+//! and those in the plugins' own nftables tables.
 //!
 //! No program is run: the node need not have the one that made them.
 
@@ -20,9 +20,9 @@ use crate::linux::Linux;
 use crate::namespace::NetworkNamespace;
 use crate::perform::{Changes, Perform};
 
-/// Removes the rules and chains, and returns how many they were.
+/// Removes the rules and chains, and returns their number.
 ///
-/// Errors: `Unsupported` for a plugin that leaves none, `Busy` where rules of others lead to a chain, or others change the tables all the time.
+/// Errors: `Unsupported` for a plugin that leaves none; `Busy` if rules of others lead to a chain, or the tables keep changing.
 impl Perform<RemoveReference, u32> for Linux {
     fn perform(&mut self, permit: &Permit<RemoveReference>, _: &mut Changes<'_>) -> Result<u32> {
         let traces = Traces::of(permit.operation())?;
@@ -34,7 +34,7 @@ impl Perform<RemoveReference, u32> for Linux {
     }
 }
 
-/// How many rules and chains there are. weir's own look, which no plugin sees.
+/// How many rules and chains there are.
 ///
 /// Errors: as [`remove`].
 pub fn count_reference(host: &mut NetworkNamespace, sought: &RemoveReference) -> Result<u32> {

@@ -1,4 +1,4 @@
-//! By which names and comments the rules of an attachment are known, as the reference plugins chose them.
+//! The names and comments that identify the rules of an attachment of the reference plugins.
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -78,7 +78,7 @@ impl Traces {
                 ..Self::default()
             }),
             _ => Err(Error::unsupported(format!(
-                "no plugin of the reference set that leaves rules is called `{plugin}`"
+                "`{plugin}` is not a reference plugin that leaves rules"
             ))),
         }
     }

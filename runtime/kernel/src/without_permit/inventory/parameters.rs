@@ -6,7 +6,7 @@ use std::path::Path;
 
 const ROOT: &str = "/proc/sys";
 
-/// They change by themselves.
+/// Parameters that change by themselves.
 const COUNTERS: [&str; 1] = ["net.netfilter.nf_conntrack_count"];
 
 /// All that can be read, by their keys.
@@ -14,7 +14,7 @@ pub(super) fn all() -> BTreeMap<String, String> {
     let mut parameters = BTreeMap::new();
     let mut directories = vec![Path::new(ROOT).join("net")];
     while let Some(directory) = directories.pop() {
-        // One that cannot be read, or is gone by now, is no plugin's either.
+        // Plugins cannot write what weir cannot read.
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.is_dir() {
@@ -28,7 +28,7 @@ pub(super) fn all() -> BTreeMap<String, String> {
     parameters
 }
 
-/// `net.ipv4.conf.eth0/1.forwarding`: a dot in a name is a slash, as sysctl(8) has it.
+/// `net.ipv4.conf.eth0/1.forwarding`: a dot in a name becomes a slash, as in sysctl(8).
 fn key(path: &Path) -> String {
     let path = path.strip_prefix(ROOT).unwrap_or(path);
     let parts = path

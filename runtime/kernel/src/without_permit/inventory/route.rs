@@ -18,7 +18,7 @@ use crate::error::{Result, WhileDoing as _};
 use crate::netlink::RouteSocket;
 use crate::{address, neighbour, route};
 
-/// The kernel keeps it itself: its routes follow from the addresses.
+/// The kernel maintains this table: its routes follow from the addresses.
 const LOCAL_TABLE: u32 = 255;
 
 /// The names of links by their indexes.
@@ -48,7 +48,7 @@ pub(super) fn names(links: &[Link]) -> Names {
     names.collect()
 }
 
-/// Objects of which the kernel has a list. Errors say what was to be listed.
+/// Requests a list. `what` names it in errors.
 pub(super) fn list(
     socket: &mut RouteSocket,
     what: &str,
@@ -171,7 +171,7 @@ fn rule(family: AddressFamily, message: &RuleMessage) -> String {
     line
 }
 
-/// Permanent ones, and those for which the kernel answers in somebody's place: it learns and forgets the others itself.
+/// Permanent and proxy entries; the kernel learns and forgets the others itself.
 fn neighbours(
     socket: &mut RouteSocket,
     flags: NeighbourFlags,

@@ -59,7 +59,7 @@ fn filters(socket: &mut RouteSocket, names: &Names, link: i32, parent: u32) -> R
     Ok(lines.collect())
 }
 
-/// What somebody made: the kernel's own disciplines have no handle.
+/// Leaves out the kernel's own disciplines, which have no handle.
 fn objects(answer: Vec<RouteNetlinkMessage>) -> Vec<Object> {
     let objects = answer.into_iter().filter_map(Object::read);
     objects.filter(|object| object.handle != 0).collect()

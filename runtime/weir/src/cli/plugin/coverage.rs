@@ -9,7 +9,7 @@ use weir_grant::rule::{RuleFields, rules_of};
 use weir_grant::{Capability, Verb};
 use weir_sandbox::{Catalogue, Fit, Inspection, Loaded, Sandbox};
 
-use crate::cli::grants::grant_state::{self, Grant};
+use crate::cli::grants::grant_state;
 use crate::cli::output::{capability_words, print_list};
 
 /// The grants in force for a component under a plugin's name.
